@@ -1,0 +1,237 @@
+//! The lossless tree of a JSON text: spans, key order, raw numbers, duplicate keys.
+//!
+//! Here: the tree, reading a text into it with every syntax fault found in one pass, writing it,
+//! places in a text, and the did-you-mean. Not here: what a document means, nor any I/O.
+//!
+//! Invariant: a tree read without faults and written again has the same content, and the number
+//! texts of a tree that `parse` made are JSON numbers. Equality looks at content, never at spans.
+
+mod parse;
+mod places;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod serial;
+mod write;
+
+pub use parse::{parse, parse_bytes, readable};
+pub use places::Places;
+pub use suggest::suggest;
+pub use write::{canonical, write, write_compact, write_indented};
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+
+/// The largest integer that every JSON reader holds exactly.
+const EXACT_MAX: u64 = 1 << 53;
+
+/// A range of bytes of the text; empty where something is missing, and in a tree built by code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub struct Node {
+    pub value: Value,
+    pub span: Span,
+}
+
+/// The content of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    /// The raw text of the number.
+    Number(String),
+    String(String),
+    Array(Vec<Node>),
+    Object(Vec<Member>),
+}
+
+/// A key of an object with its value; `key_span` includes the quotes.
+#[derive(Debug, Clone)]
+pub struct Member {
+    pub key: String,
+    pub key_span: Span,
+    pub node: Node,
+}
+
+/// One thing wrong with a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub span: Span,
+    /// RFC 6901; of a key longer than 256 bytes the start alone.
+    pub pointer: String,
+    /// In kebab-case, stable.
+    pub rule: &'static str,
+    /// One sentence, no full stop.
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// What a text may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub bytes: usize,
+    /// The first depth of nesting that is refused; never more than 512.
+    pub depth: usize,
+    /// Values in the tree.
+    pub nodes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: 16 << 20,
+            depth: 128,
+            nodes: 1_000_000,
+        }
+    }
+}
+
+/// What came of a text; with faults the tree is a guess, fit for messages, not for use.
+#[derive(Debug, Clone)]
+pub struct Parsed {
+    pub node: Option<Node>,
+    /// By place; at most 100.
+    pub faults: Vec<Fault>,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl PartialEq for Member {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.node == other.node
+    }
+}
+
+impl From<Value> for Node {
+    fn from(value: Value) -> Self {
+        let span = Span::default();
+        Self { value, span }
+    }
+}
+
+impl Node {
+    pub fn null() -> Self {
+        Value::Null.into()
+    }
+
+    pub fn bool(value: bool) -> Self {
+        Value::Bool(value).into()
+    }
+
+    /// Above 2^53 a decimal string, since other readers would round the number.
+    pub fn uint(value: u64) -> Self {
+        let text = value.to_string();
+        if value > EXACT_MAX {
+            Value::String(text).into()
+        } else {
+            Value::Number(text).into()
+        }
+    }
+
+    pub fn string(text: impl Into<String>) -> Self {
+        Value::String(text.into()).into()
+    }
+
+    pub fn array(items: Vec<Node>) -> Self {
+        Value::Array(items).into()
+    }
+
+    pub fn object(members: Vec<(impl Into<String>, Node)>) -> Self {
+        let member = |(key, node): (_, Node)| Member {
+            key: Into::into(key),
+            key_span: Span::default(),
+            node,
+        };
+        Value::Object(members.into_iter().map(member).collect()).into()
+    }
+
+    /// The value of the first member of that key.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.member(key).map(|member| &member.node)
+    }
+
+    pub fn member(&self, key: &str) -> Option<&Member> {
+        self.as_object()?.iter().find(|member| member.key == key)
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match self.value {
+            Value::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A plain non-negative integer, as a number or as a decimal string without leading zeros.
+    pub fn as_u64(&self) -> Option<u64> {
+        let (Value::Number(text) | Value::String(text)) = &self.value else {
+            return None;
+        };
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let plain = digits && (text.len() == 1 || !text.starts_with('0'));
+        plain.then(|| text.parse().ok()).flatten()
+    }
+
+    pub fn as_array(&self) -> Option<&[Node]> {
+        match &self.value {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    pub fn as_object(&self) -> Option<&[Member]> {
+        match &self.value {
+            Value::Object(members) => Some(members),
+            _ => None,
+        }
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    /// What a message calls this kind of value.
+    pub fn kind_name(&self) -> &'static str {
+        match self.value {
+            Value::Null => "null",
+            Value::Bool(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        }
+    }
+}
+
+/// The pointer one token deeper (RFC 6901).
+pub fn pointer_push(base: &str, token: &str) -> String {
+    let mut pointer = String::with_capacity(base.len() + 1 + token.len());
+    pointer.push_str(base);
+    pointer.push('/');
+    for char in token.chars() {
+        match char {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
+    pointer
+}

@@ -1,0 +1,197 @@
+//! A text into a tree, with every syntax fault of it in one pass.
+//!
+//! Here: the entry, the limits and what every part needs; the parts below read blanks, containers,
+//! strings and bare words. Not here: what keys or values mean.
+//!
+//! Invariant: every loop consumes text or ends; nesting is bounded; after
+//! `FAULTS_MAX` faults the rest of the text is not looked at. A broken spot gives one fault.
+
+mod blank;
+mod bytes;
+mod container;
+mod scalar;
+mod string;
+
+pub use bytes::{parse_bytes, readable};
+
+use super::{Fault, Limits, Node, Parsed, Places, Span, Value, pointer_push};
+use alloc::{format, string::String, vec, vec::Vec};
+
+const FAULTS_MAX: usize = 100;
+/// Bytes of a key that a pointer repeats.
+const TOKEN_BYTES_MAX: usize = 256;
+
+/// Reads a text whole. RFC 8259 gives no faults but for the limits, numbers beyond the range of a
+/// double, and duplicate keys.
+pub fn parse(text: &str, limits: &Limits) -> Parsed {
+    let mut parser = Parser::new(text, limits);
+    let node = parser.document();
+    let mut faults = parser.faults;
+    faults.sort_by_key(|fault| fault.span.start);
+    Parsed { node, faults }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+    limits: Limits,
+    nodes: usize,
+    /// Where the containers around `at` open, the outermost first.
+    open: Vec<usize>,
+    /// Pointers in here are relative to the container being read; `under` completes them.
+    faults: Vec<Fault>,
+    places: Option<Places>,
+    /// Nothing more is read or reported.
+    halted: bool,
+    /// That the text ends too early has been said.
+    end_reported: bool,
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str, limits: &Limits) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            limits: *limits,
+            nodes: 0,
+            open: Vec::new(),
+            faults: Vec::new(),
+            places: None,
+            halted: false,
+            end_reported: false,
+        }
+    }
+
+    fn document(&mut self) -> Option<Node> {
+        if self.bytes.len() > self.limits.bytes {
+            self.faults = vec![too_large(self.bytes.len(), self.limits.bytes)];
+            return None;
+        }
+        if self.bytes.is_empty() {
+            let hint = "an empty file often is a write that was cut off";
+            self.fault((0, 0), "empty-file", "the file is empty", Some(hint));
+            return None;
+        }
+        self.byte_order_mark();
+        self.skip_blank();
+        let Some(node) = self.value() else {
+            if self.faults.is_empty() {
+                self.fault((0, 0), "missing-value", "the file holds no value", None);
+            }
+            return None;
+        };
+        self.skip_blank();
+        if self.peek().is_some() {
+            let rest = (self.at, self.content_end());
+            let hint = "a JSON file holds one value: look for a bracket too many";
+            let message = "there is more text after the end of the value";
+            self.fault(rest, "extra-text", message, Some(hint));
+        }
+        Some(node)
+    }
+
+    /// Any value; `None` where there is none, which is a fault except at the end of the text.
+    fn value(&mut self) -> Option<Node> {
+        let mut said = false;
+        loop {
+            self.skip_blank();
+            let start = self.at;
+            let value = match self.peek()? {
+                b'{' | b'[' => self.container(),
+                b'-' | b'+' | b'.' | b'0'..=b'9' => self.number(),
+                b',' | b'}' | b']' => {
+                    if !said {
+                        let here = (start, start + 1);
+                        self.fault(here, "missing-value", "a value is missing here", None);
+                    }
+                    return None;
+                }
+                _ if self.at_quote() => Value::String(self.quoted(false)),
+                _ if self.at_word() => self.word(),
+                _ => {
+                    self.junk(said);
+                    said = true;
+                    continue;
+                }
+            };
+            self.count_node(start);
+            let span = self.since(start);
+            return Some(Node { value, span });
+        }
+    }
+
+    fn count_node(&mut self, start: usize) {
+        self.nodes += 1;
+        if self.nodes > self.limits.nodes {
+            let message = format!("there are more than {} values", self.limits.nodes);
+            self.fault((start, self.at), "too-many-values", message, None);
+            self.halted = true;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        if self.halted {
+            return None;
+        }
+        self.bytes.get(self.at).copied()
+    }
+
+    fn since(&self, start: usize) -> Span {
+        let end = self.at;
+        Span { start, end }
+    }
+
+    fn content_end(&self) -> usize {
+        let blank = |char: char| char.is_whitespace() || char == '\0';
+        self.text.trim_end_matches(blank).len()
+    }
+
+    fn place(&mut self, offset: usize) -> (usize, usize) {
+        let places = self.places.get_or_insert_with(|| Places::new(self.text));
+        places.line_col(offset)
+    }
+
+    fn fault(
+        &mut self,
+        (start, end): (usize, usize),
+        rule: &'static str,
+        message: impl Into<String>,
+        hint: Option<&str>,
+    ) {
+        if self.halted {
+            return;
+        }
+        self.faults.push(Fault {
+            span: Span { start, end },
+            pointer: String::new(),
+            rule,
+            message: message.into(),
+            hint: hint.map(String::from),
+        });
+        self.halted = self.faults.len() >= FAULTS_MAX;
+    }
+
+    /// Faults from `mark` on lie below `token`.
+    fn under(&mut self, mark: usize, token: &str) {
+        let token = pointer_push("", clipped(token));
+        for fault in &mut self.faults[mark..] {
+            fault.pointer.insert_str(0, &token);
+        }
+    }
+}
+
+fn too_large(bytes: usize, most: usize) -> Fault {
+    Fault {
+        span: Span::default(),
+        pointer: String::new(),
+        rule: "too-large",
+        message: format!("the text has {bytes} bytes, more than the {most} allowed"),
+        hint: None,
+    }
+}
+
+fn clipped(key: &str) -> &str {
+    &key[..key.floor_char_boundary(TOKEN_BYTES_MAX)]
+}

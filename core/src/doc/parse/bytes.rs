@@ -1,0 +1,120 @@
+//! Bytes that ought to be text: what is not UTF-8 is named with its place, the rest is read.
+//!
+//! Invariant: a stand-in is as long as what it stands for, so every span fits the bytes as they are.
+
+use super::{FAULTS_MAX, parse, too_large};
+use crate::doc::{Fault, Limits, Node, Parsed, Places, Span, Value, pointer_push};
+use alloc::{
+    borrow::Cow,
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+
+/// Reads a file as it lies on the disk; see `parse`.
+pub fn parse_bytes(bytes: &[u8], limits: &Limits) -> Parsed {
+    let refused = if bytes.len() > limits.bytes {
+        Some(too_large(bytes.len(), limits.bytes))
+    } else if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        Some(not_utf8((0, 2), "the file is UTF-16, not UTF-8".into()))
+    } else {
+        None
+    };
+    if let Some(fault) = refused {
+        return Parsed {
+            node: None,
+            faults: vec![fault],
+        };
+    }
+    match readable(bytes) {
+        Cow::Borrowed(text) => parse(text, limits),
+        Cow::Owned(text) => with_bad_bytes(bytes, &text, parse(&text, limits)),
+    }
+}
+
+/// The bytes as text of the same length, with `?` for each byte that is not UTF-8: for `Places`
+/// and for showing the line of a fault.
+pub fn readable(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = core::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    Cow::Owned(text)
+}
+
+/// Adds the faults of the bytes; those of their stand-ins go.
+fn with_bad_bytes(bytes: &[u8], text: &str, mut parsed: Parsed) -> Parsed {
+    let places = Places::new(text);
+    for (start, end) in bad_runs(bytes) {
+        let (line, column) = places.line_col(start);
+        let byte = bytes[start];
+        let message = format!("the byte {byte:#04x} at {line}:{column} is not UTF-8");
+        let mut fault = not_utf8((start, end), message);
+        fault.pointer = pointer_at(parsed.node.as_ref(), start);
+        let stand_in = |other: &Fault| (start..end).contains(&other.span.start);
+        parsed.faults.retain(|other| !stand_in(other));
+        parsed.faults.push(fault);
+    }
+    parsed.faults.sort_by_key(|fault| fault.span.start);
+    parsed.faults.truncate(FAULTS_MAX);
+    parsed
+}
+
+/// Where neighbouring bytes are not UTF-8; no more than can be reported.
+fn bad_runs(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    for chunk in bytes.utf8_chunks() {
+        if runs.len() > FAULTS_MAX {
+            break;
+        }
+        let start = at + chunk.valid().len();
+        at = start + chunk.invalid().len();
+        if start == at {
+            continue;
+        }
+        match runs.last_mut() {
+            Some(last) if last.1 == start => last.1 = at,
+            _ => runs.push((start, at)),
+        }
+    }
+    runs
+}
+
+fn not_utf8((start, end): (usize, usize), message: String) -> Fault {
+    Fault {
+        span: Span { start, end },
+        pointer: String::new(),
+        rule: "invalid-utf-8",
+        message,
+        hint: Some("save the file as UTF-8".into()),
+    }
+}
+
+/// The innermost value around an offset.
+fn pointer_at(root: Option<&Node>, offset: usize) -> String {
+    let around = |span: Span| (span.start..span.end).contains(&offset);
+    let mut pointer = String::new();
+    let mut next = root;
+    while let Some(node) = next.take() {
+        if let Value::Array(items) = &node.value {
+            let index = items.iter().position(|item| around(item.span));
+            if let Some(index) = index {
+                pointer = pointer_push(&pointer, &index.to_string());
+                next = Some(&items[index]);
+            }
+        } else if let Value::Object(members) = &node.value {
+            let member = members.iter().find(|member| around(member.node.span));
+            if let Some(member) = member {
+                pointer = pointer_push(&pointer, super::clipped(&member.key));
+                next = Some(&member.node);
+            }
+        }
+    }
+    pointer
+}

@@ -1,0 +1,279 @@
+//! Objects and lists, and how the reading goes on where one of them is broken.
+//!
+//! Invariant: every entry consumes text or the container ends; too deep a one is passed over
+//! without recursion.
+
+use super::{Parser, clipped};
+use crate::doc::{Member, Node, Span, Value};
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+/// What the stack bears, whatever a caller allows.
+const DEPTH_MAX: usize = 512;
+
+impl Parser<'_> {
+    pub(super) fn container(&mut self) -> Value {
+        let depth_max = self.limits.depth.min(DEPTH_MAX);
+        if self.open.len() + 1 >= depth_max {
+            let message = format!("the nesting is {depth_max} deep, more than is allowed");
+            self.fault((self.at, self.at + 1), "too-deep", message, None);
+            self.skip_balanced();
+            return Value::Null;
+        }
+        self.open.push(self.at);
+        let object = self.bytes[self.at] == b'{';
+        self.at += 1;
+        let value = if object {
+            Value::Object(self.members())
+        } else {
+            Value::Array(self.items())
+        };
+        self.open.pop();
+        value
+    }
+
+    fn items(&mut self) -> Vec<Node> {
+        let mut items = Vec::new();
+        while self.inside(b']') {
+            let mark = self.faults.len();
+            let node = self.value();
+            if mark < self.faults.len() {
+                self.under(mark, &items.len().to_string());
+            }
+            let node = node.unwrap_or_else(|| self.absent());
+            self.separator(node.span.end);
+            items.push(node);
+        }
+        items
+    }
+
+    fn members(&mut self) -> Vec<Member> {
+        let mut members = Vec::new();
+        while self.inside(b'}') {
+            let member = self.member();
+            let end = self.at;
+            members.extend(member);
+            self.separator(end);
+        }
+        self.report_duplicates(&members);
+        members
+    }
+
+    /// A member, or `None` where what stands there has no key; something is consumed either way.
+    fn member(&mut self) -> Option<Member> {
+        let start = self.at;
+        let Some(key) = self.key() else {
+            self.value();
+            return None;
+        };
+        let key_span = self.since(start);
+        let mark = self.faults.len();
+        let node = if self.colon() { self.value() } else { None };
+        if mark < self.faults.len() {
+            self.under(mark, &key);
+        }
+        let node = node.unwrap_or_else(|| self.absent());
+        Some(Member {
+            key,
+            key_span,
+            node,
+        })
+    }
+
+    fn key(&mut self) -> Option<String> {
+        if self.at_quote() {
+            return Some(self.quoted(true));
+        }
+        if let Some(key) = self.bare_key() {
+            return Some(key);
+        }
+        let message = "a key in quotes is missing here";
+        self.fault((self.at, self.at), "missing-key", message, None);
+        if self.peek() == Some(b':') {
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Past the colon behind a key; false where no value follows.
+    fn colon(&mut self) -> bool {
+        let end = self.at;
+        self.skip_blank();
+        match self.peek() {
+            Some(b':') => self.at += 1,
+            Some(b'=') => {
+                let message = "a colon belongs between key and value, not `=`";
+                self.fault((self.at, self.at + 1), "missing-colon", message, None);
+                self.at += if self.text[self.at..].starts_with("=>") {
+                    2
+                } else {
+                    1
+                };
+            }
+            None => return false,
+            Some(b',' | b'}' | b']') => {
+                let message = "the key has no value";
+                self.fault((end, end), "missing-value", message, None);
+                return false;
+            }
+            Some(_) => {
+                let message = "the colon after the key is missing";
+                self.fault((end, end), "missing-colon", message, None);
+            }
+        }
+        true
+    }
+
+    /// Whether the container goes on here; if not, it has been left.
+    fn inside(&mut self, close: u8) -> bool {
+        loop {
+            self.skip_blank();
+            match self.peek() {
+                None => self.report_end(),
+                Some(byte) if byte == close => self.at += 1,
+                Some(b'}' | b']') => self.foreign_closer(),
+                Some(b',') => {
+                    let message = "there is a comma too many";
+                    self.fault((self.at, self.at + 1), "extra-comma", message, None);
+                    self.at += 1;
+                    continue;
+                }
+                Some(_) => return true,
+            }
+            return false;
+        }
+    }
+
+    /// Past what separates a value that ended at `end` from the next.
+    fn separator(&mut self, end: usize) {
+        self.skip_blank();
+        let here = (self.at, self.at + 1);
+        match self.peek() {
+            None | Some(b'}' | b']') => {}
+            Some(b',') => {
+                self.at += 1;
+                self.skip_blank();
+                if let Some(b'}' | b']') = self.peek() {
+                    let message = "there is a comma after the last entry";
+                    self.fault(here, "trailing-comma", message, Some("take it out"));
+                }
+            }
+            Some(byte @ (b';' | b':')) => {
+                let message = format!("a comma is expected here, not `{}`", char::from(byte));
+                self.fault(here, "wrong-separator", message, None);
+                self.at += 1;
+            }
+            Some(_) => {
+                let message = "a comma is missing between two entries";
+                self.fault((end, end), "missing-comma", message, None);
+            }
+        }
+    }
+
+    /// A closing bracket of the other kind: it ends an outer container, or is a slip for ours.
+    fn foreign_closer(&mut self) {
+        let closer = self.bytes[self.at];
+        let here = (self.at, self.at + 1);
+        let opened = self.opened();
+        if self.closes_outer(closer) {
+            let repeated = self
+                .faults
+                .last()
+                .is_some_and(|fault| fault.rule == "unclosed" && fault.span.start == self.at);
+            if !repeated {
+                let message = format!("{opened} is not closed before this bracket");
+                self.fault(here, "unclosed", message, None);
+            }
+            return;
+        }
+        let message = format!("`{}` does not close {opened}", char::from(closer));
+        self.fault(here, "wrong-bracket", message, None);
+        self.at += 1;
+    }
+
+    fn closes_outer(&self, closer: u8) -> bool {
+        let opener = if closer == b'}' { b'{' } else { b'[' };
+        let outer = &self.open[..self.open.len() - 1];
+        match outer.iter().rposition(|at| self.bytes[*at] == opener) {
+            None => false,
+            // The outermost value can be closed only by the last bracket.
+            Some(0) => self.at + 1 == self.content_end(),
+            Some(_) => true,
+        }
+    }
+
+    fn report_end(&mut self) {
+        if self.end_reported {
+            return;
+        }
+        self.end_reported = true;
+        let end = self.content_end();
+        let message = format!("the text ends inside {}", self.opened());
+        let hint = "the file may have been cut off";
+        self.fault((end, end), "unclosed", message, Some(hint));
+    }
+
+    /// The innermost open container, in words.
+    fn opened(&mut self) -> String {
+        let at = self.open.last().copied().unwrap_or_default();
+        let object = self.bytes.get(at) == Some(&b'{');
+        let (line, column) = self.place(at);
+        let kind = if object { "object" } else { "list" };
+        format!("the {kind} that opens at {line}:{column}")
+    }
+
+    fn report_duplicates(&mut self, members: &[Member]) {
+        if self.halted {
+            return;
+        }
+        let mut order: Vec<&Member> = members.iter().collect();
+        order.sort_by(|a, b| a.key.cmp(&b.key));
+        for same in order.chunk_by(|a, b| a.key == b.key) {
+            for second in &same[1..] {
+                let (line, column) = self.place(same[0].key_span.start);
+                let key = clipped(&second.key);
+                let message = format!("the key `{key}` already stands at {line}:{column}");
+                let mark = self.faults.len();
+                let Span { start, end } = second.key_span;
+                self.fault(
+                    (start, end),
+                    "duplicate-key",
+                    message,
+                    Some("keep one of them"),
+                );
+                self.under(mark, &second.key);
+            }
+        }
+    }
+
+    /// Past a container too deep to be read, without recursion.
+    fn skip_balanced(&mut self) {
+        let (mut depth, mut quoted) = (0_usize, false);
+        while let Some(byte) = self.peek() {
+            self.at += 1;
+            match byte {
+                b'"' => quoted = !quoted,
+                b'\\' if quoted => {
+                    let escaped = self.text[self.at..].chars().next();
+                    self.at += escaped.map_or(0, char::len_utf8);
+                }
+                b'{' | b'[' if !quoted => depth += 1,
+                b'}' | b']' if !quoted => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return;
+            }
+        }
+        self.end_reported = true;
+    }
+
+    fn absent(&self) -> Node {
+        let span = self.since(self.at);
+        let value = Value::Null;
+        Node { value, span }
+    }
+}

@@ -1,0 +1,135 @@
+//! The ids of the program: newtypes, so that no bare string or number crosses a module.
+//!
+//! Not here: how an id is drawn (the shell hands in what needs chance).
+
+use alloc::{borrow::ToOwned, format, string::String};
+use core::{borrow::Borrow, fmt};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn new(text: impl Into<String>) -> Self {
+                Self(text.into())
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(&self.0)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// An atom of the work graph: `[A-Za-z][A-Za-z0-9_-]{0,63}`.
+    AtomId
+}
+text_id! {
+    /// One try of one atom, `<atom>.<count>`: unique within a lineage, never used twice.
+    AttemptId
+}
+text_id! {
+    /// Born with `align`, the same for the whole life of a state file.
+    Lineage
+}
+text_id! {
+    /// One `descent run`, from its start to its end.
+    RunId
+}
+text_id! {
+    /// A commit of the person's repository, in git's full hexadecimal form.
+    CommitId
+}
+text_id! {
+    /// A tree of the person's repository, in git's full hexadecimal form.
+    TreeId
+}
+text_id! {
+    /// A request of a person to the loop: stop or redirect.
+    RequestId
+}
+text_id! {
+    /// `sha256:` and 64 hexadecimal digits.
+    Digest
+}
+
+impl AtomId {
+    /// Bytes at most in an id.
+    pub const MAX_BYTES: usize = 64;
+
+    /// Whether `text` may name an atom.
+    pub fn is_valid(text: &str) -> bool {
+        text.len() <= Self::MAX_BYTES
+            && text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    }
+}
+
+impl Digest {
+    /// The digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        use sha2::Digest as _;
+        let mut text = String::with_capacity(71);
+        text.push_str("sha256:");
+        for byte in sha2::Sha256::digest(bytes) {
+            text.push_str(&format!("{byte:02x}"));
+        }
+        Self(text)
+    }
+}
+
+/// Counts the commits of a state file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(transparent)]
+pub struct Serial(pub u64);
+
+/// Counts the redirects of a lineage: a result with an older epoch is thrown away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(transparent)]
+pub struct Epoch(pub u64);
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(transparent)]
+pub struct UnixMillis(pub u64);
+
+impl UnixMillis {
+    /// As the state file writes a time: RFC 3339, UTC, milliseconds.
+    pub fn rfc3339(self) -> String {
+        let ms = i64::try_from(self.0).unwrap_or(i64::MAX);
+        let time = jiff::Timestamp::from_millisecond(ms);
+        time.map_or_else(|_| "9999-12-31T23:59:59.000Z".to_owned(), |time| format!("{time:.3}"))
+    }
+
+    /// The day of that time, in UTC.
+    pub fn day(self) -> String {
+        self.rfc3339().chars().take_while(|c| *c != 'T').collect()
+    }
+}

@@ -1,0 +1,22 @@
+#![no_std]
+//! What descent decides: the state file's meaning, the graph, the search, the measure, and what happens next.
+//!
+//! The host's contract: load a state, `step` it with an observation, commit what comes out, and only then start
+//! what is `owed` and end what is not; outcomes come back as events. Nothing here reads a file, a clock or chance,
+//! and nothing here can: the crate is `no_std`, and so are its dependencies.
+
+extern crate alloc;
+
+pub mod doc;
+pub mod event;
+pub mod graph;
+pub mod id;
+pub mod measure;
+pub mod owed;
+pub mod plan;
+pub mod prompt;
+pub mod search;
+pub mod state;
+pub mod step;
+pub mod verdict;
+pub mod view;
