@@ -1,0 +1,140 @@
+//! All that can happen to a run, as data, and all that is said of it.
+
+use alloc::{string::String, vec::Vec};
+
+use crate::{
+    id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
+    state::{Free, Placed, Request, StartedFrom, record::Choices},
+    verdict::{Basis, How, Measurement, Verdict},
+};
+
+/// One observation: an event, and what the core may not look up itself.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    pub now: UnixMillis,
+    /// Active time since the last observation; the sleep of the machine is none.
+    pub active_ms: u64,
+    pub event: Event,
+}
+
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A loop took the lease. What was in flight before is lost.
+    Started { run: RunId, from: Option<StartedFrom> },
+    /// A deadline passed, or the file changed.
+    Tick,
+    /// A person asks, by command or by signal.
+    Asked { request: Request, reason: Option<String> },
+    /// An attempt came to its end.
+    Ended { attempt: AttemptId, epoch: Epoch, outcome: Outcome },
+    /// Its change was merged onto `onto`, no ref moved.
+    Tried { attempt: AttemptId, onto: Option<CommitId>, merge: Merge },
+    /// The tree was rebuilt from what stays.
+    Built { head: CommitId, line: Vec<Placed>, dropped: Vec<AtomId> },
+    /// The host looked up the tree of a commit.
+    Learned { commit: CommitId, tree: TreeId },
+    /// Leaves were measured.
+    Judged { scope: Scope, basis: Basis, seen: Vec<(Digest, Measurement)> },
+}
+
+/// How an attempt ended, as the shell saw it.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub how: How,
+    pub duration_ms: u64,
+    /// Head and tail of what it printed.
+    pub excerpt: String,
+    pub last_line: Option<String>,
+    pub report: Option<Report>,
+    /// The report's fault, where it wrote one that cannot be used.
+    pub report_fault: Option<String>,
+}
+
+/// What an agent wrote into its result file: untrusted, capped by its reader.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    pub summary: String,
+    pub value: Option<Free>,
+    pub artifacts: Vec<String>,
+    pub is_blocked: bool,
+    pub handoff: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Merge {
+    /// The tree is as it was.
+    Unchanged { tree: Option<TreeId> },
+    Clean { commit: CommitId, tree: TreeId, change: Digest, files: Vec<String>, protected: Vec<String> },
+    Conflict(Vec<String>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    Atom(AttemptId),
+    BaseCase,
+}
+
+/// Why a run ended: the contract's closed list, as far as this program can end so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    AlreadyHeld,
+    BaseCase,
+    Stopped,
+    NoChoice,
+    Iterations,
+    Time,
+    Guidance,
+    InDoubt,
+    Confirmation,
+    Bug,
+}
+
+impl Reason {
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::AlreadyHeld => "already_held",
+            Reason::BaseCase => "base_case",
+            Reason::Stopped => "stopped",
+            Reason::NoChoice => "no_choice",
+            Reason::Iterations => "iterations",
+            Reason::Time => "time",
+            Reason::Guidance => "guidance",
+            Reason::InDoubt => "in_doubt",
+            Reason::Confirmation => "confirmation",
+            Reason::Bug => "bug",
+        }
+    }
+}
+
+/// What `run` says while it goes on: one line a notice, or one JSON value.
+#[derive(Debug, Clone, serde::Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Notice {
+    RunStarted { run: RunId, attempts_left: String, verdicts_left: String },
+    AttemptStarted { attempt: AttemptId, atom: AtomId, n: u32, of: u32, description: String },
+    Solved { attempt: AttemptId, atom: AtomId, ms: u64, files: Vec<String>, commit: Option<CommitId>, summary: String },
+    AttemptFailed { attempt: AttemptId, atom: AtomId, ms: u64, class: &'static str, reason: String, attempts_left: u32 },
+    Transient { attempt: AttemptId, atom: AtomId, ms: u64, retry: u32, of: u32, wait_ms: u64 },
+    Interrupted { attempt: AttemptId, atom: AtomId, why: &'static str },
+    Repair { atom: AtomId, repair: u32, of: u32, why: String },
+    InDoubt { attempt: AttemptId, atom: AtomId },
+    Discarded { attempt: AttemptId },
+    Chosen { group: AtomId, choice: AtomId, untried: usize },
+    Refuted { choices: Choices, failed: Vec<String> },
+    Backtracked { changes: Vec<Change>, because: String },
+    Parked { atom: AtomId },
+    Revived { atom: AtomId },
+    Rebuilt { kept: usize, taken_back: Vec<AtomId>, head: CommitId },
+    BaseCase { verdict: Verdict },
+    Corrected { what: String, effects: Vec<String> },
+    Retired { request: String },
+    Ended { result: &'static str, reason: &'static str },
+}
+
+/// A group that changed its choice.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Change {
+    pub group: AtomId,
+    pub from: Option<AtomId>,
+    pub to: AtomId,
+}

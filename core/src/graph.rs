@@ -1,0 +1,246 @@
+//! The work graph as an AND/OR graph: structure, which atoms are upstream of which, and how many contexts each can
+//! see. Contract §5; the definitions follow the executable reference of the search.
+//!
+//! Invariant: a `Graph` depends on ids, kinds, members, dependencies and specifications alone; choices and results
+//! are the business of `standing`. Not here: faults of a graph that a person wrote (`validate`).
+
+pub mod order;
+pub mod standing;
+pub mod validate;
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    vec::Vec,
+};
+use num_bigint::BigUint;
+
+use crate::{
+    id::{AtomId, Digest},
+    state::{Atom, Body, State},
+};
+
+/// An atom's place in the graph; atoms are numbered in id order.
+pub type Ix = usize;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Task,
+    All,
+    Any,
+}
+
+#[derive(Debug)]
+pub struct Vertex {
+    pub kind: Kind,
+    pub kids: Vec<Ix>,
+    /// Its own dependencies.
+    pub deps: Vec<Ix>,
+    pub parent: Option<Ix>,
+    pub spec: Digest,
+    /// Every group in what it depends on, sorted.
+    pub groups_upstream: Arc<Vec<Ix>>,
+    /// In how many ways it can be resolved.
+    pub configurations: BigUint,
+    /// How many contexts it can see.
+    pub contexts: BigUint,
+}
+
+#[derive(Debug)]
+pub struct Graph {
+    ids: Vec<AtomId>,
+    index: BTreeMap<AtomId, Ix>,
+    vertices: Vec<Vertex>,
+    roots: Vec<Ix>,
+    /// Dependencies and members before those that need them.
+    order: Vec<Ix>,
+}
+
+impl Graph {
+    /// The graph of a valid state, resolved atoms included. What a fault would have named is left out.
+    pub fn of(state: &State) -> Self {
+        let atoms = state.all_atoms();
+        let ids: Vec<AtomId> = atoms.keys().map(|id| (*id).clone()).collect();
+        let index: BTreeMap<AtomId, Ix> = ids.iter().cloned().zip(0..).collect();
+        let mut vertices: Vec<Vertex> = atoms.values().map(|atom| vertex(atom, &index)).collect();
+        adopt_kids(&mut vertices);
+        let roots = (0..vertices.len()).filter(|x| vertices[*x].parent.is_none()).collect();
+        let order = order::topological(&vertices, &roots).unwrap_or_default();
+        let mut graph = Self { ids, index, vertices, roots, order };
+        graph.count();
+        graph
+    }
+
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    pub fn id(&self, x: Ix) -> &AtomId {
+        &self.ids[x]
+    }
+
+    pub fn ix(&self, id: &AtomId) -> Option<Ix> {
+        self.index.get(id).copied()
+    }
+
+    pub fn vertex(&self, x: Ix) -> &Vertex {
+        &self.vertices[x]
+    }
+
+    pub fn roots(&self) -> &[Ix] {
+        &self.roots
+    }
+
+    pub fn order(&self) -> &[Ix] {
+        &self.order
+    }
+
+    pub fn tasks(&self) -> impl Iterator<Item = Ix> {
+        (0..self.len()).filter(|x| self.vertices[*x].kind == Kind::Task)
+    }
+
+    pub fn groups(&self) -> impl Iterator<Item = Ix> {
+        (0..self.len()).filter(|x| self.vertices[*x].kind == Kind::Any)
+    }
+
+    /// Its ancestors, the nearest first.
+    pub fn above(&self, x: Ix) -> impl Iterator<Item = Ix> {
+        core::iter::successors(self.vertices[x].parent, |x| self.vertices[*x].parent)
+    }
+
+    /// What it waits for: its own dependencies and those of every ancestor.
+    pub fn waits_for(&self, x: Ix) -> impl Iterator<Item = Ix> {
+        core::iter::once(x).chain(self.above(x)).flat_map(|y| self.vertices[y].deps.iter().copied())
+    }
+
+    /// The groups whose choice a failure of `x` may be due to: those above it, and all upstream.
+    pub fn groups_of_conflict(&self, x: Ix) -> BTreeSet<Ix> {
+        let above = self.above(x).filter(|y| self.vertices[*y].kind == Kind::Any);
+        above.chain(self.vertices[x].groups_upstream.iter().copied()).collect()
+    }
+
+    /// Itself and all that is inside it.
+    pub fn subtree(&self, x: Ix) -> Vec<Ix> {
+        let mut seen = Vec::from([x]);
+        let mut next = 0;
+        while next < seen.len() {
+            let kids = &self.vertices[seen[next]].kids;
+            seen.extend(kids);
+            next += 1;
+        }
+        seen
+    }
+
+    /// Whole selections: the product over the roots.
+    pub fn selections(&self) -> BigUint {
+        self.roots.iter().map(|root| self.vertices[*root].configurations.clone()).product()
+    }
+
+    /// Fills in what needs the topological order.
+    fn count(&mut self) {
+        let one = BigUint::from(1u8);
+        for x in self.order.clone() {
+            let parts = self.vertices[x].kids.iter().map(|kid| self.vertices[*kid].configurations.clone());
+            self.vertices[x].configurations = match self.vertices[x].kind {
+                Kind::Task => one.clone(),
+                Kind::All => parts.product(),
+                Kind::Any => parts.sum(),
+            };
+        }
+        let reach = self.reach();
+        for x in 0..self.len() {
+            let (groups, targets) = self.upstream_of(x, &reach);
+            let maximal = targets.iter().filter(|d| !self.above(**d).any(|above| targets.contains(&above)));
+            self.vertices[x].contexts = maximal.map(|d| self.vertices[*d].configurations.clone()).product();
+            self.vertices[x].groups_upstream = groups;
+        }
+    }
+
+    /// For every vertex: the groups in it and upstream of its inside, and the branching vertices that its inside
+    /// depends on.
+    fn reach(&self) -> Vec<Reach> {
+        let mut reach: Vec<Reach> = (0..self.len()).map(|_| Reach::default()).collect();
+        for x in self.order.iter().copied() {
+            let vertex = &self.vertices[x];
+            let mut groups = union(vertex.kids.iter().chain(&vertex.deps).map(|y| &reach[*y].groups));
+            if vertex.kind == Kind::Any {
+                insert(&mut groups, x);
+            }
+            let inside = vertex.kids.iter().map(|kid| &reach[*kid].inside);
+            let inside = union(inside.chain(vertex.deps.iter().map(|dep| &reach[*dep].as_target)));
+            let mut as_target = inside.clone();
+            if vertex.configurations > BigUint::from(1u8) {
+                insert(&mut as_target, x);
+            }
+            reach[x] = Reach { groups, inside, as_target };
+        }
+        reach
+    }
+
+    fn upstream_of(&self, x: Ix, reach: &[Reach]) -> (Arc<Vec<Ix>>, BTreeSet<Ix>) {
+        let groups = union(self.waits_for(x).map(|d| &reach[d].groups));
+        let targets = union(self.waits_for(x).map(|d| &reach[d].as_target));
+        (groups, targets.iter().copied().collect())
+    }
+}
+
+/// Sets are shared where they are equal to one of their parts: a long chain costs nothing.
+#[derive(Debug, Default)]
+struct Reach {
+    groups: Arc<Vec<Ix>>,
+    inside: Arc<Vec<Ix>>,
+    as_target: Arc<Vec<Ix>>,
+}
+
+fn union<'a>(sets: impl Iterator<Item = &'a Arc<Vec<Ix>>>) -> Arc<Vec<Ix>> {
+    let mut whole: Arc<Vec<Ix>> = Arc::default();
+    for set in sets {
+        if set.is_empty() || Arc::ptr_eq(set, &whole) {
+            continue;
+        }
+        if whole.is_empty() {
+            whole = Arc::clone(set);
+            continue;
+        }
+        let merged: BTreeSet<Ix> = whole.iter().chain(set.iter()).copied().collect();
+        whole = Arc::new(merged.into_iter().collect());
+    }
+    whole
+}
+
+fn insert(set: &mut Arc<Vec<Ix>>, x: Ix) {
+    if let Err(place) = set.binary_search(&x) {
+        Arc::make_mut(set).insert(place, x);
+    }
+}
+
+fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
+    let known = |ids: &[AtomId]| ids.iter().filter_map(|id| index.get(id).copied()).collect();
+    let kind = match &atom.body {
+        Body::Task(_) => Kind::Task,
+        Body::All { .. } => Kind::All,
+        Body::Any { .. } => Kind::Any,
+    };
+    Vertex {
+        kind,
+        kids: known(atom.kids()),
+        deps: known(&atom.depends_on),
+        parent: None,
+        spec: if kind == Kind::Task { atom.spec_digest() } else { Digest::new("") },
+        groups_upstream: Arc::default(),
+        configurations: BigUint::from(1u8),
+        contexts: BigUint::from(1u8),
+    }
+}
+
+fn adopt_kids(vertices: &mut [Vertex]) {
+    for x in 0..vertices.len() {
+        for kid in vertices[x].kids.clone() {
+            vertices[kid].parent = Some(x);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What should be going on now, read off the state: the host starts what is owed and does not run, and ends what
+//! runs and is not owed. Start, resume, stop and backtrack are this one difference.
+
+use alloc::{sync::Arc, vec::Vec};
+
+use crate::{
+    event::{Merge, Outcome, Scope},
+    id::{AttemptId, CommitId, Epoch, UnixMillis},
+    state::{Check, Intent, Placed, RunStatus},
+    step::{Progress, Session, World},
+    verdict::{Basis, Court, Progress as Verdicts},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    Attempt(AttemptId, Epoch),
+    Merge(AttemptId, Option<CommitId>),
+    Rebuild(Vec<(crate::id::AtomId, CommitId)>),
+    Judge(Scope, Basis),
+    Learn(CommitId),
+}
+
+#[derive(Debug, Clone)]
+pub enum Effect {
+    /// Make this attempt.
+    Attempt(Intent),
+    /// Merge what it made onto the head; move nothing.
+    Merge { intent: Intent, onto: Option<CommitId> },
+    /// Make the tree of what stays: `keep` in order on `from`.
+    Rebuild { from: CommitId, stays: Vec<Placed>, keep: Vec<Placed> },
+    /// Measure the leaves of this check until it is decided, on this commit.
+    Judge { scope: Scope, basis: Basis, commit: Option<CommitId>, check: Check },
+    /// Tell the tree of this commit.
+    Learn(CommitId),
+}
+
+/// All that is owed, and when to look again at the latest.
+#[derive(Debug, Default)]
+pub struct Owed {
+    pub effects: Vec<(Key, Effect)>,
+    pub wake: Option<UnixMillis>,
+    /// The run has ended.
+    pub is_over: bool,
+}
+
+pub fn owed(world: &World, session: &Session, now: UnixMillis) -> Owed {
+    let mut owed = Owed { is_over: world.state.run.status != RunStatus::Running, ..Owed::default() };
+    if owed.is_over {
+        return owed;
+    }
+    learn(world, session, &mut owed);
+    attempts(world, session, now, &mut owed);
+    rebuild(world, &mut owed);
+    base_case(world, session, &mut owed);
+    wake(world, session, now, &mut owed);
+    owed
+}
+
+fn learn(world: &World, session: &Session, owed: &mut Owed) {
+    let run = &world.state.run;
+    let Some(head) = &run.head else { return };
+    let is_start = run.started_from.as_ref().is_some_and(|start| start.commit == *head);
+    if !is_start && !session.trees.contains_key(head) {
+        owed.effects.push((Key::Learn(head.clone()), Effect::Learn(head.clone())));
+    }
+}
+
+fn attempts(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) {
+    let head = &world.state.run.head;
+    // What finished first lands first, one at a time: the next one's candidate is made on the head after it.
+    let mut lands = true;
+    for intent in &world.state.run.in_flight {
+        match session.progress.get(&intent.id) {
+            None => {
+                let key = Key::Attempt(intent.id.clone(), intent.epoch);
+                owed.effects.push((key, Effect::Attempt(intent.clone())));
+            }
+            Some(_) if !core::mem::replace(&mut lands, false) => {}
+            Some(Progress::Finished(_)) => merge(intent, head, owed),
+            Some(Progress::Merged { onto, .. }) if onto != head => merge(intent, head, owed),
+            Some(Progress::Merged { merge, outcome, .. }) => {
+                judge_attempt(world, session, now, (intent, merge, outcome), owed);
+            }
+        }
+    }
+}
+
+fn merge(intent: &Intent, head: &Option<CommitId>, owed: &mut Owed) {
+    let key = Key::Merge(intent.id.clone(), head.clone());
+    owed.effects.push((key, Effect::Merge { intent: intent.clone(), onto: head.clone() }));
+}
+
+fn judge_attempt(
+    world: &World,
+    session: &Session,
+    now: UnixMillis,
+    (intent, merge, _): (&Intent, &Arc<Merge>, &Arc<Outcome>),
+    owed: &mut Owed,
+) {
+    if session.check_waits.get(&intent.id).is_some_and(|until| *until > now) {
+        return;
+    }
+    let task = world.state.atoms.get(&intent.atom).and_then(|atom| atom.task());
+    let Some(check) = task.and_then(|task| task.spec.checks.clone()) else { return };
+    let basis = crate::step::basis_of_candidate(merge, world.state.serial.0);
+    let commit = match &**merge {
+        Merge::Clean { commit, .. } => Some(commit.clone()),
+        Merge::Unchanged { .. } | Merge::Conflict(_) => world.state.run.head.clone(),
+    };
+    let scope = Scope::Atom(intent.id.clone());
+    owed.effects.push((Key::Judge(scope.clone(), basis.clone()), Effect::Judge { scope, basis, commit, check }));
+}
+
+fn rebuild(world: &World, owed: &mut Owed) {
+    let run = &world.state.run;
+    let Some(start) = &run.started_from else { return };
+    let wanted = world.line_wanted();
+    if wanted == run.line {
+        return;
+    }
+    let same = wanted.iter().zip(&run.line).take_while(|(wanted, is)| wanted == is).count();
+    let (stays, keep) = wanted.split_at(same);
+    let from = stays.last().map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
+    let key = wanted.iter().map(|placed| (placed.atom.clone(), placed.commit.clone())).collect();
+    owed.effects.push((Key::Rebuild(key), Effect::Rebuild { from, stays: stays.to_vec(), keep: keep.to_vec() }));
+}
+
+fn base_case(world: &World, session: &Session, owed: &mut Owed) {
+    let (Some(basis), Some(check)) = (&session.base_target, &world.state.objective.base_case) else { return };
+    let effect = Effect::Judge {
+        scope: Scope::BaseCase,
+        basis: basis.clone(),
+        commit: commit_of(world, session, basis),
+        check: check.clone(),
+    };
+    owed.effects.push((Key::Judge(Scope::BaseCase, basis.clone()), effect));
+}
+
+/// The commit to check out for a basis: the head where it has that tree, else any known one.
+fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId> {
+    let Basis::Tree(tree) = basis else { return None };
+    let run = &world.state.run;
+    let start = run.started_from.as_ref().filter(|start| start.tree == *tree).map(|start| &start.commit);
+    let head = run.head.as_ref().filter(|head| session.trees.get(*head) == Some(tree));
+    let any = session.trees.iter().find(|(_, known)| *known == tree).map(|(commit, _)| commit);
+    head.or(start).or(any).cloned()
+}
+
+fn wake(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) {
+    let waits = session.waits.values().chain(session.check_waits.values()).chain(session.base_again_at.iter());
+    let mut wake = waits.filter(|at| **at > now).min().copied();
+    if let Some(budget) = &world.state.objective.constraints.time_budget {
+        let spent_ms = world.state.run.spent.active_ms + session.unwritten_ms;
+        let over = UnixMillis(now.0.saturating_add(budget.ms.saturating_sub(spent_ms)));
+        wake = Some(wake.map_or(over, |wake| wake.min(over)));
+    }
+    owed.wake = wake;
+}
+
+/// The leaf to measure next of a check under evaluation, by what is known and what was measured just now.
+pub fn next_leaf<'c>(session: &Session, world: &World, check: &'c Check, basis: &Basis) -> Option<&'c Check> {
+    let confirmed = crate::step::confirmed(&world.state);
+    let again_max = world.state.objective.constraints.max_transient();
+    let court = Court { ledger: &session.ledger, basis, confirmed: &confirmed, again_max };
+    match court.judge(check) {
+        Verdicts::Measure(leaf) | Verdicts::Again(leaf) => Some(leaf),
+        Verdicts::Decided(_) | Verdicts::Confirm(_) => None,
+    }
+}

@@ -1,0 +1,175 @@
+//! A plan (`{objective, work_graph}`) or the flags of `align` become the first state.
+//!
+//! Not here: asking for what is missing (`cli`), the gate (`graph::validate`).
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
+    format,
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
+
+use crate::{
+    doc::{self, Fault, Limits, Node},
+    id::{AtomId, Lineage, Serial},
+    state::{
+        Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Run, Spec, State, Task, VERSION,
+        check::{self, Pattern},
+        fields::{Fields, Findings},
+    },
+};
+
+/// A plan as far as it could be read.
+#[derive(Debug, Default)]
+pub struct Plan {
+    pub objective: Objective,
+    pub atoms: BTreeMap<AtomId, Atom>,
+    pub faults: Vec<Fault>,
+    pub warnings: Vec<Fault>,
+    pub patterns: Vec<Pattern>,
+    pub root: Option<Node>,
+}
+
+/// Reads a plan in JSON.
+pub fn read(bytes: &[u8]) -> Plan {
+    let parsed = doc::parse_bytes(bytes, &Limits::default());
+    let mut found = Findings { faults: parsed.faults, warnings: Vec::new() };
+    let mut plan = Plan { root: parsed.node, ..Plan::default() };
+    if let Some(root) = plan.root.clone() {
+        read_into(&mut plan, &root, &mut found);
+    }
+    plan.faults = found.faults;
+    plan.warnings = found.warnings;
+    plan
+}
+
+fn read_into(plan: &mut Plan, root: &Node, found: &mut Findings) {
+    let Some(mut fields) = Fields::open(root, "", found) else { return };
+    for key in ["version", "$schema"] {
+        let _ = fields.node.get(key).is_some() && fields.take(key).is_some();
+    }
+    if let Some(node) = fields.need("objective") {
+        plan.objective = Objective::read(node, "/objective", fields.found).unwrap_or_default();
+        if let Some(base_case) = node.get("base_case") {
+            check::patterns(base_case, "/objective/base_case", &mut plan.patterns);
+        }
+    }
+    if let Some(node) = fields.take("work_graph")
+        && let Some(mut graph) = Fields::open(node, "/work_graph", fields.found)
+    {
+        plan.atoms = read_atoms(&mut graph, &mut plan.patterns);
+        graph.finish();
+    }
+    fields.finish();
+}
+
+fn read_atoms(graph: &mut Fields<'_, '_>, patterns: &mut Vec<Pattern>) -> BTreeMap<AtomId, Atom> {
+    let mut atoms = BTreeMap::new();
+    let Some(node) = graph.take("atoms") else { return atoms };
+    if Fields::open(node, "/work_graph/atoms", graph.found).is_none() {
+        return atoms;
+    }
+    for member in node.as_object().unwrap_or_default() {
+        let at = doc::pointer_push("/work_graph/atoms", &member.key);
+        if !AtomId::is_valid(&member.key) {
+            let hint = Some("a letter, then letters, digits, `_` or `-`, at most 64 in all".to_owned());
+            let message = format!("`{}` cannot name an atom", member.key);
+            graph.found.fault("bad-id", (&at, member.key_span), message, hint);
+        }
+        if let Some(checks) = member.node.get("checks") {
+            check::patterns(checks, &doc::pointer_push(&at, "checks"), patterns);
+        }
+        if let Some(atom) = Atom::read(&member.node, &at, graph.found) {
+            atoms.insert(AtomId::new(member.key.as_str()), atom);
+        }
+    }
+    atoms
+}
+
+impl Plan {
+    /// Adds a step: a task with a shell action, or one for the worker; each waits for the one before.
+    pub fn add_step(&mut self, text: &str) {
+        let (description, run) = match text.split_once('=') {
+            Some((description, run)) => (description.trim(), Some(run.trim())),
+            None => (text.trim(), None),
+        };
+        let before = (!self.atoms.is_empty()).then(|| AtomId::new(format!("S{}", self.atoms.len())));
+        let action = run.filter(|run| !run.is_empty()).map(|run| Action { run: run.to_owned(), extra: Extra::default() });
+        let spec = Spec { action, effect: Effect::Tree, checks: None, output_schema: None, timeout: None };
+        let atom = Atom {
+            description: description.to_owned(),
+            depends_on: before.into_iter().collect(),
+            body: Body::Task(alloc::boxed::Box::new(Task::new(spec))),
+            origin: None,
+            extra: Extra::default(),
+        };
+        self.atoms.insert(AtomId::new(format!("S{}", self.atoms.len() + 1)), atom);
+    }
+
+    /// Adds a command to what must hold.
+    pub fn add_check(&mut self, command: &str) {
+        let check = Check::command(command);
+        let base_case = self.objective.base_case.take();
+        let mut parts = match base_case {
+            None => Vec::new(),
+            Some(Check { kind: CheckKind::All(parts), name: None, .. }) => parts,
+            Some(other) => Vec::from([other]),
+        };
+        parts.push(check);
+        self.objective.base_case = Some(Check::of(CheckKind::All(parts)));
+    }
+
+    /// The first state. Deliverables and definition of done are rendered from the checks unless written.
+    pub fn into_state(mut self, lineage: Lineage) -> State {
+        let objective = &mut self.objective;
+        if let Some(base_case) = &objective.base_case {
+            let rendered = render(base_case);
+            let fill = |text: &mut String, lead: &str| {
+                if text.trim().is_empty() {
+                    *text = format!("{lead}{rendered}");
+                }
+            };
+            fill(&mut objective.deliverables, "The project, changed so that: ");
+            fill(&mut objective.definition_of_done, "All of this holds: ");
+        }
+        if objective.raw_input.is_empty() {
+            objective.raw_input.clone_from(&objective.goal);
+        }
+        State {
+            version: VERSION,
+            lineage,
+            serial: Serial(1),
+            seal: None,
+            objective: Arc::new(self.objective),
+            control: Arc::new(Control::default()),
+            atoms: self.atoms.into_iter().map(|(id, atom)| (id, Arc::new(atom))).collect(),
+            bindings: BTreeMap::new(),
+            trail: Vec::new(),
+            corrections: Vec::new(),
+            run: Arc::new(Run::default()),
+            extra: Extra::default(),
+            work_graph_extra: Extra::default(),
+        }
+    }
+}
+
+/// A tree of checks as half a sentence.
+fn render(check: &Check) -> String {
+    let join = |parts: &[Check], word: &str| parts.iter().map(render).collect::<Vec<_>>().join(word);
+    match &check.kind {
+        CheckKind::All(parts) => join(parts, "; "),
+        CheckKind::Any(parts) => format!("({})", join(parts, " or ")),
+        CheckKind::Leaf(leaf) => match &check.name {
+            Some(name) => name.clone(),
+            None => match &**leaf {
+                Leaf::Command(leaf) => format!("`{}` passes", leaf.command),
+                Leaf::NotCommand { command, .. } => format!("`{command}` fails"),
+                Leaf::File { path, .. } => format!("{path} is there"),
+                Leaf::NotFile { path } => format!("{path} is gone"),
+                Leaf::Quality { statement, .. } | Leaf::Assertion { statement } => statement.clone(),
+            },
+        },
+    }
+}

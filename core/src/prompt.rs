@@ -1,0 +1,141 @@
+//! What an attempt is told (contract §13): a bounded text, and the bindings that it depends on as JSON.
+//!
+//! Invariant: the person's words stand in it verbatim; everything else is cut to its limit.
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use crate::{
+    doc::{self, Node},
+    graph::{Ix, Kind},
+    id::{AtomId, UnixMillis},
+    state::{Binding, EntryKind, Extra, Intent, fields::Writer},
+    step::World,
+};
+
+const WORDS: &str = include_str!("prompt/attempt.md");
+/// Failures told at most, the newest.
+const FAILURES_MAX: usize = 10;
+/// Characters at most of one failure's output.
+const OUTPUT_CHARS_MAX: usize = 2_000;
+
+/// The text that `$DESCENT_PROMPT` names.
+pub fn attempt(world: &World, intent: &Intent, now: UnixMillis) -> String {
+    let state = &world.state;
+    let objective = &state.objective;
+    let atom = state.atom(&intent.atom);
+    let description = atom.map_or("", |atom| atom.description.as_str());
+    let description = if description.is_empty() { intent.atom.as_str() } else { description };
+    let pieces = [
+        ("{day}", now.day()),
+        ("{raw_input}", objective.raw_input.clone()),
+        ("{goal}", objective.goal.clone()),
+        ("{why}", objective.background_intent.clone()),
+        ("{atom}", intent.atom.to_string()),
+        ("{n}", intent.n.to_string()),
+        ("{description}", description.to_owned()),
+        ("{checks}", checks(world, &intent.atom)),
+        ("{bindings}", known(world, &intent.atom)),
+        ("{failures}", failures(world, &intent.atom)),
+    ];
+    fill(WORDS, &pieces)
+}
+
+/// Fills in each piece once, so that a piece's own braces are left alone.
+fn fill(words: &str, pieces: &[(&str, String)]) -> String {
+    let mut text = String::new();
+    let mut rest = words;
+    while let Some((place, mark, piece)) =
+        pieces.iter().filter_map(|(mark, piece)| Some((rest.find(mark)?, mark, piece))).min_by_key(|(place, ..)| *place)
+    {
+        text.push_str(rest.get(..place).unwrap_or_default());
+        text.push_str(piece);
+        rest = rest.get(place + mark.len()..).unwrap_or_default();
+    }
+    text + rest
+}
+
+fn checks(world: &World, id: &AtomId) -> String {
+    let task = world.state.atom(id).and_then(|atom| atom.task());
+    let Some(check) = task.and_then(|task| task.spec.checks.as_ref()) else { return String::new() };
+    let mut text = "\n# It is done when this holds\n\n".to_owned();
+    for leaf in check.leaves() {
+        text.push_str(&format!("- {}\n", leaf.title()));
+    }
+    text
+}
+
+fn known(world: &World, id: &AtomId) -> String {
+    let mut text = String::new();
+    for (name, binding) in upstream(world, id) {
+        text.push_str(&format!("- {name}: {}\n", binding.summary));
+    }
+    if text.is_empty() { text } else { format!("\n# What is there already\n\n{text}") }
+}
+
+fn failures(world: &World, id: &AtomId) -> String {
+    let of_atom = world.state.trail.iter().rev().filter_map(|entry| match &entry.kind {
+        EntryKind::Failure { atom, reason, .. } if atom == id => Some((entry, reason)),
+        _ => None,
+    });
+    let newest: Vec<_> = of_atom.take(FAILURES_MAX).collect();
+    if newest.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n# What was tried before and failed: go another way\n\n".to_owned();
+    for (entry, reason) in newest.into_iter().rev() {
+        text.push_str(&format!("- {reason}\n"));
+        let output = entry.node.get("output").and_then(Node::as_str).unwrap_or_default();
+        for line in output.chars().take(OUTPUT_CHARS_MAX).collect::<String>().lines() {
+            text.push_str(&format!("    {line}\n"));
+        }
+    }
+    text
+}
+
+/// The bindings of what an atom depends on, by the name of the dependency.
+fn upstream<'w>(world: &'w World, id: &AtomId) -> Vec<(String, &'w Binding)> {
+    let Some(x) = world.graph.ix(id) else { return Vec::new() };
+    let mut found = Vec::new();
+    for dep in world.graph.waits_for(x) {
+        leaves(world, dep, &mut |y| {
+            if let Some(binding) = world.state.bindings.get(world.graph.id(y)) {
+                found.push((world.graph.id(y).to_string(), &**binding));
+            }
+        });
+    }
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    found.dedup_by(|(a, _), (b, _)| a == b);
+    found
+}
+
+/// The live tasks inside `x`.
+fn leaves(world: &World, x: Ix, each: &mut impl FnMut(Ix)) {
+    for y in world.graph.subtree(x) {
+        if world.graph.vertex(y).kind == Kind::Task && world.standing.is_live(y) {
+            each(y);
+        }
+    }
+}
+
+/// The text of `$DESCENT_BINDINGS`.
+pub fn bindings(world: &World, id: &AtomId) -> String {
+    let one = |(name, binding): (String, &Binding)| {
+        let mut to = Writer::default();
+        to.text("summary", &binding.summary).some("value", binding.value.clone());
+        to.texts_unless_empty("artifacts", &binding.artifacts);
+        to.some("handoff", binding.handoff.as_deref().map(Node::string));
+        (name, to.finish(&Extra::default()))
+    };
+    doc::write(&Node::object(upstream(world, id).into_iter().map(one).collect())) + "\n"
+}
+
+/// One step as a commit's message: what the atom is for, in a line.
+pub fn subject(world: &World, id: &AtomId) -> String {
+    let description = world.state.atom(id).map(|atom| atom.description.clone()).unwrap_or_default();
+    if description.is_empty() { id.to_string() } else { description }
+}

@@ -1,0 +1,73 @@
+//! The state: what the file says, as typed records, and nothing that could be derived from it.
+//!
+//! One sub-module a section of the contract holds the types with their reading and writing; `decode` reads a
+//! whole file collecting every fault, `encode` is the one canonical writer. Not here: what the graph means
+//! (`graph`), what happens next (`step`).
+
+pub mod atom;
+pub mod binding;
+pub mod check;
+pub mod decode;
+pub mod encode;
+pub mod fields;
+pub mod objective;
+pub mod record;
+pub mod run;
+
+use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+
+pub use atom::{Action, Atom, Body, Effect, Ended, FailureClass, Spec, Status, Task, Try};
+pub use binding::Binding;
+pub use check::{Check, CheckKind, Leaf};
+pub use fields::{Extra, Span};
+pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace};
+pub use record::{Correction, Entry, EntryKind};
+pub use run::{Intent, Measure, Placed, Run, RunStatus, Spent, StartedFrom};
+
+use crate::id::{AtomId, Digest, Lineage, Serial};
+
+/// The contract's version that this program writes.
+pub const VERSION: Version = Version { major: 2, minor: 0 };
+
+/// `major.minor` of the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    pub major: u32,
+    pub minor: u32,
+}
+
+/// Evidence, values and other content that the program carries and never decides by.
+pub type Free = crate::doc::Node;
+
+/// The whole state file, decoded. Records are shared, so that a copy costs a reference a record.
+#[derive(Debug, Clone)]
+pub struct State {
+    pub version: Version,
+    pub lineage: Lineage,
+    pub serial: Serial,
+    /// As it stood in the file; `None` before the first commit.
+    pub seal: Option<Digest>,
+    pub objective: Arc<Objective>,
+    pub control: Arc<Control>,
+    pub atoms: BTreeMap<AtomId, Arc<Atom>>,
+    pub bindings: BTreeMap<AtomId, Arc<Binding>>,
+    pub trail: Vec<Arc<Entry>>,
+    pub corrections: Vec<Arc<Correction>>,
+    pub run: Arc<Run>,
+    pub extra: Extra,
+    /// Unknown keys of `work_graph`.
+    pub work_graph_extra: Extra,
+}
+
+impl State {
+    /// A task or group, resolved or not.
+    pub fn atom(&self, id: &AtomId) -> Option<&Arc<Atom>> {
+        self.atoms.get(id).or_else(|| self.bindings.get(id).map(|binding| &binding.of))
+    }
+
+    /// Every atom that the graph is made of, resolved ones included, in id order.
+    pub fn all_atoms(&self) -> BTreeMap<&AtomId, &Arc<Atom>> {
+        let bound = self.bindings.iter().map(|(id, binding)| (id, &binding.of));
+        bound.chain(self.atoms.iter()).collect()
+    }
+}

@@ -1,0 +1,353 @@
+//! Checks: the tree of external conditions that decides whether something holds (contract §3).
+//!
+//! Not here: measuring a leaf (the shell), verdicts (`verdict`).
+
+use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
+
+use super::{
+    Free,
+    fields::{Extra, Fields, Findings, Length, Writer},
+};
+use crate::{
+    doc::{self, Node},
+    id::Digest,
+};
+
+/// A node of the tree, with the name that a person gave it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    pub name: Option<String>,
+    pub kind: CheckKind,
+    extra: Extra,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum CheckKind {
+    All(Vec<Check>),
+    Any(Vec<Check>),
+    Leaf(Box<Leaf>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Leaf {
+    Command(CommandLeaf),
+    NotCommand { command: String, timeout: Option<Length>, expect_exit: Option<i32> },
+    File { path: String, contains: Option<String>, sha256: Option<String> },
+    NotFile { path: String },
+    Quality { statement: String, pass_threshold: Option<Free>, rubric: Option<Free> },
+    Assertion { statement: String },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandLeaf {
+    pub command: String,
+    pub timeout: Option<Length>,
+    pub expect_exit: i32,
+    pub stdout_matches: Option<String>,
+    pub number: Option<NumberRule>,
+}
+
+/// A number read off the output: a regular expression with one group, several matches are summed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberRule {
+    pub pattern: String,
+    pub at_least: Option<Free>,
+    pub at_most: Option<Free>,
+}
+
+/// A pattern of a person, for the shell to compile: the core knows no regular expressions and no globs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pattern {
+    pub pointer: String,
+    pub span: doc::Span,
+    pub text: String,
+    pub kind: PatternKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatternKind {
+    Regex,
+    /// A regular expression with exactly one group.
+    RegexWithGroup,
+    Glob,
+}
+
+/// Depth at most of a tree of checks.
+pub const DEPTH_MAX: usize = 16;
+
+const LEAF_KEYS: [&str; 8] = ["all", "any", "command", "not_command", "file", "not_file", "quality", "assertion"];
+
+impl Check {
+    /// A check made by the program itself, without a name.
+    pub fn of(kind: CheckKind) -> Self {
+        Self { name: None, kind, extra: Extra::default() }
+    }
+
+    /// The shell command that must end with 0.
+    pub fn command(command: &str) -> Self {
+        Self::of(CheckKind::Leaf(Box::new(Leaf::Command(CommandLeaf {
+            command: command.to_owned(),
+            timeout: None,
+            expect_exit: 0,
+            stdout_matches: None,
+            number: None,
+        }))))
+    }
+
+    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        Self::read_at(node, pointer, found, 0)
+    }
+
+    fn read_at(node: &Node, pointer: &str, found: &mut Findings, depth: usize) -> Option<Self> {
+        if depth > DEPTH_MAX {
+            let message = format!("checks are nested more than {DEPTH_MAX} deep");
+            found.fault("checks-too-deep", (pointer, node.span), message, None);
+            return None;
+        }
+        let mut fields = Fields::open(node, pointer, found)?;
+        let name = fields.text("name");
+        let present: Vec<&str> = LEAF_KEYS.iter().copied().filter(|key| node.get(key).is_some()).collect();
+        let kind = match present.as_slice() {
+            ["all"] => CheckKind::All(read_parts(&mut fields, "all", depth)),
+            ["any"] => CheckKind::Any(read_parts(&mut fields, "any", depth)),
+            [key] => CheckKind::Leaf(Box::new(read_leaf(&mut fields, key)?)),
+            _ => {
+                no_single_kind(&mut fields, &present);
+                return None;
+            }
+        };
+        Some(Self { name, kind, extra: fields.finish() })
+    }
+
+    pub fn node(&self) -> Node {
+        let mut to = Writer::default();
+        if let Some(name) = &self.name {
+            to.text("name", name);
+        }
+        match &self.kind {
+            CheckKind::All(parts) => drop(to.put("all", Node::array(parts.iter().map(Check::node).collect()))),
+            CheckKind::Any(parts) => drop(to.put("any", Node::array(parts.iter().map(Check::node).collect()))),
+            CheckKind::Leaf(leaf) => write_leaf(leaf, &mut to),
+        }
+        to.finish(&self.extra)
+    }
+
+    /// Every leaf, as written.
+    pub fn leaves(&self) -> Vec<&Check> {
+        match &self.kind {
+            CheckKind::All(parts) | CheckKind::Any(parts) => parts.iter().flat_map(Check::leaves).collect(),
+            CheckKind::Leaf(_) => Vec::from([self]),
+        }
+    }
+
+    pub fn leaf(&self) -> Option<&Leaf> {
+        match &self.kind {
+            CheckKind::Leaf(leaf) => Some(leaf),
+            CheckKind::All(_) | CheckKind::Any(_) => None,
+        }
+    }
+
+    /// What a person calls it: its name, else its text.
+    pub fn title(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
+        match &self.kind {
+            CheckKind::All(_) => "all of".to_owned(),
+            CheckKind::Any(_) => "any of".to_owned(),
+            CheckKind::Leaf(leaf) => leaf.title(),
+        }
+    }
+
+    /// What its evidence is keyed by: its rule without its name.
+    pub fn key(&self) -> Digest {
+        let mut to = Writer::default();
+        if let CheckKind::Leaf(leaf) = &self.kind {
+            write_leaf(leaf, &mut to);
+        }
+        Digest::of(doc::canonical(&to.finish(&Extra::default())).as_bytes())
+    }
+}
+
+impl Leaf {
+    /// Whether a machine decides it without a model or a person.
+    pub fn is_machine(&self) -> bool {
+        match self {
+            Leaf::Command(_) | Leaf::NotCommand { .. } | Leaf::File { .. } | Leaf::NotFile { .. } => true,
+            Leaf::Quality { .. } | Leaf::Assertion { .. } => false,
+        }
+    }
+
+    fn title(&self) -> String {
+        match self {
+            Leaf::Command(leaf) => leaf.command.clone(),
+            Leaf::NotCommand { command, .. } => format!("not: {command}"),
+            Leaf::File { path, .. } => format!("file {path}"),
+            Leaf::NotFile { path } => format!("no file {path}"),
+            Leaf::Quality { statement, .. } => format!("quality: {statement}"),
+            Leaf::Assertion { statement } => format!("confirmed: {statement}"),
+        }
+    }
+}
+
+fn read_parts(fields: &mut Fields<'_, '_>, key: &'static str, depth: usize) -> Vec<Check> {
+    let parts = fields.list(key);
+    if parts.is_empty() && fields.node.get(key).is_some_and(|node| node.as_array().is_some()) {
+        let at = fields.at(key);
+        let span = fields.node.get(key).map_or(fields.node.span, |node| node.span);
+        let message = format!("`{key}` holds no check");
+        fields.found.fault("empty-checks", (&at, span), message, Some("add a check, or remove it".to_owned()));
+    }
+    parts.into_iter().filter_map(|(at, node)| Check::read_at(node, &at, fields.found, depth + 1)).collect()
+}
+
+fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) {
+    let at = (fields.pointer.clone(), fields.node.span);
+    let (message, hint) = if present.is_empty() {
+        let keys = fields.node.as_object().unwrap_or_default().iter().map(|member| member.key.as_str());
+        let near = keys.filter_map(|key| doc::suggest(key, LEAF_KEYS).map(|near| (key, near))).next();
+        let hint = match near {
+            Some((key, near)) => format!("`{key}`: did you mean `{near}`?"),
+            None => format!("one of {}", LEAF_KEYS.join(", ")),
+        };
+        ("a check needs one key that tells what is checked".to_owned(), hint)
+    } else {
+        (format!("a check holds only one of `{}`", present.join("`, `")), "split it into two checks".to_owned())
+    };
+    fields.found.fault("bad-check", (&at.0, at.1), message, Some(hint));
+}
+
+fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
+    Some(match key {
+        "command" => Leaf::Command(CommandLeaf {
+            command: not_blank(fields, "command")?,
+            timeout: fields.length("timeout"),
+            expect_exit: fields.integer("expect_exit").unwrap_or(0),
+            stdout_matches: fields.text("stdout_matches"),
+            number: read_number(fields),
+        }),
+        "not_command" => Leaf::NotCommand {
+            command: not_blank(fields, "not_command")?,
+            timeout: fields.length("timeout"),
+            expect_exit: fields.integer("expect_exit"),
+        },
+        "file" => Leaf::File {
+            path: not_blank(fields, "file")?,
+            contains: fields.text("contains"),
+            sha256: fields.text("sha256"),
+        },
+        "not_file" => Leaf::NotFile { path: not_blank(fields, "not_file")? },
+        "quality" => Leaf::Quality {
+            statement: not_blank(fields, "quality")?,
+            pass_threshold: fields.take("pass_threshold").cloned(),
+            rubric: fields.take("rubric").cloned(),
+        },
+        _ => Leaf::Assertion { statement: not_blank(fields, "assertion")? },
+    })
+}
+
+fn not_blank(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
+    let text = fields.text(key)?;
+    if text.trim().is_empty() {
+        let at = fields.at(key);
+        let span = fields.node.get(key).map_or(fields.node.span, |node| node.span);
+        fields.found.fault("empty-text", (&at, span), format!("`{key}` is empty"), None);
+        return None;
+    }
+    Some(text)
+}
+
+fn read_number(fields: &mut Fields<'_, '_>) -> Option<NumberRule> {
+    let at_least = bound(fields, "at_least");
+    let at_most = bound(fields, "at_most");
+    let pattern = fields.text("number");
+    let span = fields.node.span;
+    match pattern {
+        None if at_least.is_none() && at_most.is_none() => None,
+        None => {
+            let hint = Some("`number` is a regular expression with one group".to_owned());
+            let at = fields.pointer.clone();
+            fields.found.fault("bad-number-rule", (&at, span), "a limit without `number`".to_owned(), hint);
+            None
+        }
+        Some(_) if at_least.is_none() && at_most.is_none() => {
+            let at = fields.at("number");
+            let message = "`number` needs `at_least` or `at_most`".to_owned();
+            fields.found.fault("bad-number-rule", (&at, span), message, None);
+            None
+        }
+        Some(pattern) => Some(NumberRule { pattern, at_least, at_most }),
+    }
+}
+
+fn bound(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Free> {
+    let node = fields.take(key)?;
+    if as_number(node).is_some() {
+        return Some(node.clone());
+    }
+    let at = fields.at(key);
+    let hint = (node.as_str() == Some("baseline")).then(|| "`baseline` is not supported yet: write the number".into());
+    fields.found.fault("wrong-type", (&at, node.span), format!("expected a number, found {}", node.kind_name()), hint);
+    None
+}
+
+/// A number of the file, or a decimal string (as numbers above 2^53 are written).
+pub fn as_number(node: &Node) -> Option<f64> {
+    match &node.value {
+        doc::Value::Number(text) | doc::Value::String(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+        _ => None,
+    }
+}
+
+fn write_leaf(leaf: &Leaf, to: &mut Writer) {
+    let length = |length: &Option<Length>| length.as_ref().map(|length| Node::string(length.as_str()));
+    let text = |text: &Option<String>| text.as_ref().map(|text| Node::string(text.as_str()));
+    let exit = |code: i32| Node { value: doc::Value::Number(format!("{code}")), span: doc::Span::default() };
+    match leaf {
+        Leaf::Command(leaf) => {
+            to.text("command", &leaf.command).some("timeout", length(&leaf.timeout));
+            to.some("expect_exit", (leaf.expect_exit != 0).then(|| exit(leaf.expect_exit)));
+            to.some("stdout_matches", text(&leaf.stdout_matches));
+            if let Some(number) = &leaf.number {
+                to.text("number", &number.pattern);
+                to.some("at_least", number.at_least.clone()).some("at_most", number.at_most.clone());
+            }
+        }
+        Leaf::NotCommand { command, timeout, expect_exit } => {
+            to.text("not_command", command).some("timeout", length(timeout));
+            to.some("expect_exit", expect_exit.map(exit));
+        }
+        Leaf::File { path, contains, sha256 } => {
+            to.text("file", path).some("contains", text(contains)).some("sha256", text(sha256));
+        }
+        Leaf::NotFile { path } => drop(to.text("not_file", path)),
+        Leaf::Quality { statement, pass_threshold, rubric } => {
+            to.text("quality", statement).some("rubric", rubric.clone());
+            to.some("pass_threshold", pass_threshold.clone());
+        }
+        Leaf::Assertion { statement } => drop(to.text("assertion", statement)),
+    }
+}
+
+/// The patterns under `node`, read as a check that stands at `pointer`.
+pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
+    for key in ["all", "any"] {
+        for (index, part) in node.get(key).and_then(Node::as_array).unwrap_or_default().iter().enumerate() {
+            let at = doc::pointer_push(&doc::pointer_push(pointer, key), &format!("{index}"));
+            patterns(part, &at, into);
+        }
+    }
+    let keys = [
+        ("stdout_matches", PatternKind::Regex),
+        ("contains", PatternKind::Regex),
+        ("number", PatternKind::RegexWithGroup),
+        ("file", PatternKind::Glob),
+        ("not_file", PatternKind::Glob),
+    ];
+    for (key, kind) in keys {
+        if let Some((node, text)) = node.get(key).and_then(|node| Some((node, node.as_str()?))) {
+            let pointer = doc::pointer_push(pointer, key);
+            into.push(Pattern { pointer, span: node.span, text: text.to_owned(), kind });
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Reads a whole state file, collecting every fault in one pass: syntax, types, and what the graph means.
+//!
+//! Not here: the rules of the graph themselves (`graph::validate`), which get the half-read state as it is.
+
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, sync::Arc, vec::Vec};
+
+use super::{
+    Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, State, VERSION, Version,
+    check::{self, Pattern},
+    fields::{Fields, Findings},
+};
+use crate::{
+    doc::{self, Fault, Limits, Node},
+    id::{AtomId, Digest, Lineage, Serial},
+};
+
+/// What a reading yields: a state as far as it could be read, and all that was found.
+#[derive(Debug)]
+pub struct Decoded {
+    pub state: Option<State>,
+    pub root: Option<Node>,
+    pub faults: Vec<Fault>,
+    pub warnings: Vec<Fault>,
+    /// Patterns that the shell must compile before the state may be used.
+    pub patterns: Vec<Pattern>,
+    /// The file's version, where it could be read.
+    pub version: Option<Version>,
+}
+
+/// Reads the types; the graph is looked at by `graph::validate::check`.
+pub fn decode(bytes: &[u8]) -> Decoded {
+    let parsed = doc::parse_bytes(bytes, &Limits::default());
+    let mut found = Findings { faults: parsed.faults, warnings: Vec::new() };
+    let Some(root) = parsed.node else {
+        return Decoded {
+            state: None,
+            root: None,
+            faults: found.faults,
+            warnings: found.warnings,
+            patterns: Vec::new(),
+            version: None,
+        };
+    };
+    let version = root.get("version").and_then(Node::as_str).and_then(Version::parse);
+    let state = match version {
+        Some(version) if version.major != VERSION.major => {
+            found.faults.push(foreign_version(&root, version));
+            None
+        }
+        _ => read_state(&root, &mut found),
+    };
+    let mut patterns = Vec::new();
+    collect_patterns(&root, &mut patterns);
+    Decoded { state, root: Some(root), faults: found.faults, warnings: found.warnings, patterns, version }
+}
+
+impl Version {
+    pub fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = text.split_once('.')?;
+        Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
+    }
+}
+
+fn foreign_version(root: &Node, found: Version) -> Fault {
+    let span = root.get("version").map_or(root.span, |node| node.span);
+    let is_newer = found.major > VERSION.major;
+    let hint = if is_newer { "use a newer descent" } else { "make a state with `descent align`" };
+    Fault {
+        span,
+        pointer: "/version".to_owned(),
+        rule: if is_newer { "newer-version" } else { "older-version" },
+        message: format!("the file has version {}.{}, this program reads {}.x", found.major, found.minor, VERSION.major),
+        hint: Some(hint.to_owned()),
+    }
+}
+
+fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
+    let mut fields = Fields::open(root, "", found)?;
+    for key in [
+        "version", "lineage", "serial", "seal", "objective", "control", "work_graph", "bindings", "trail",
+        "corrections", "run",
+    ] {
+        let _ = fields.need(key);
+    }
+    let version = read_version(&mut fields).unwrap_or(VERSION);
+    let lineage = Lineage::new(fields.text_or_empty("lineage"));
+    let serial = Serial(fields.count("serial").unwrap_or(0));
+    let seal = fields.text("seal").map(Digest::new);
+    let objective = record(&mut fields, "objective", Objective::read).unwrap_or_default();
+    let control = record(&mut fields, "control", Control::read).unwrap_or_default();
+    let (atoms, work_graph_extra) = read_work_graph(&mut fields);
+    let bindings = read_map(&mut fields, "bindings", Binding::read);
+    let trail = read_list(&mut fields, "trail", Entry::read);
+    let corrections = read_list(&mut fields, "corrections", Correction::read);
+    let run = record(&mut fields, "run", Run::read).unwrap_or_default();
+    let extra = fields.finish();
+    Some(State {
+        version,
+        lineage,
+        serial,
+        seal,
+        objective: Arc::new(objective),
+        control: Arc::new(control),
+        atoms: atoms.into_iter().map(|(id, atom)| (id, Arc::new(atom))).collect(),
+        bindings: bindings.into_iter().map(|(id, binding)| (id, Arc::new(binding))).collect(),
+        trail: trail.into_iter().map(Arc::new).collect(),
+        corrections: corrections.into_iter().map(Arc::new).collect(),
+        run: Arc::new(run),
+        extra,
+        work_graph_extra,
+    })
+}
+
+type Read<T> = fn(&Node, &str, &mut Findings) -> Option<T>;
+
+fn record<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> Option<T> {
+    let node = fields.take(key)?;
+    let at = fields.at(key);
+    read(node, &at, fields.found)
+}
+
+fn read_version(fields: &mut Fields<'_, '_>) -> Option<Version> {
+    let node = fields.take("version")?;
+    let version = node.as_str().and_then(Version::parse);
+    if version.is_none() {
+        let hint = Some("\"2.0\"".to_owned());
+        fields.found.fault("bad-version", ("/version", node.span), "not a version `major.minor`".to_owned(), hint);
+    }
+    version
+}
+
+fn read_work_graph(fields: &mut Fields<'_, '_>) -> (BTreeMap<AtomId, Atom>, Extra) {
+    let Some(node) = fields.take("work_graph") else { return Default::default() };
+    let Some(mut graph) = Fields::open(node, "/work_graph", fields.found) else { return Default::default() };
+    let atoms = read_map(&mut graph, "atoms", Atom::read);
+    (atoms, graph.finish())
+}
+
+/// A map by atom id: every id is looked at.
+fn read_map<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> BTreeMap<AtomId, T> {
+    let Some(node) = fields.take(key) else { return BTreeMap::new() };
+    let pointer = fields.at(key);
+    if Fields::open(node, &pointer, fields.found).is_none() {
+        return BTreeMap::new();
+    }
+    let mut map = BTreeMap::new();
+    for member in node.as_object().unwrap_or_default() {
+        let at = doc::pointer_push(&pointer, &member.key);
+        if !AtomId::is_valid(&member.key) {
+            let message = format!("`{}` cannot name an atom", member.key);
+            let hint = Some("a letter, then letters, digits, `_` or `-`, at most 64 in all".to_owned());
+            fields.found.fault("bad-id", (&at, member.key_span), message, hint);
+        }
+        if let Some(value) = read(&member.node, &at, fields.found) {
+            map.entry(AtomId::new(member.key.as_str())).or_insert(value);
+        }
+    }
+    map
+}
+
+fn read_list<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> Vec<T> {
+    fields.list(key).into_iter().filter_map(|(at, node)| read(node, &at, fields.found)).collect()
+}
+
+fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
+    if let Some(node) = root.get("objective").and_then(|node| node.get("base_case")) {
+        check::patterns(node, "/objective/base_case", into);
+    }
+    let protected = root.get("objective").and_then(|node| node.get("constraints")).and_then(|n| n.get("protected"));
+    for (index, node) in protected.and_then(Node::as_array).unwrap_or_default().iter().enumerate() {
+        if let Some(text) = node.as_str() {
+            let pointer = format!("/objective/constraints/protected/{index}");
+            let kind = check::PatternKind::Glob;
+            into.push(Pattern { pointer, span: node.span, text: text.to_owned(), kind });
+        }
+    }
+    let atoms = root.get("work_graph").and_then(|node| node.get("atoms")).and_then(Node::as_object);
+    for member in atoms.unwrap_or_default() {
+        if let Some(node) = member.node.get("checks") {
+            let pointer = doc::pointer_push("/work_graph/atoms", &member.key);
+            check::patterns(node, &doc::pointer_push(&pointer, "checks"), into);
+        }
+    }
+}
+
+/// Where a pointer stands in the tree: the value's place, or the nearest that exists.
+pub fn place_of(root: &Node, pointer: &str) -> doc::Span {
+    let mut node = root;
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        let next = match node.as_array() {
+            Some(items) => token.parse::<usize>().ok().and_then(|index| items.get(index)),
+            None => node.get(&token),
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    node.span
+}

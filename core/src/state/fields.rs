@@ -1,0 +1,337 @@
+//! Reading an object of the lossless tree key by key, and writing one back: the table of keys is the code.
+//!
+//! Invariant: a key that is not asked for is unknown; it is kept with the key that it followed, and warned of.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use crate::doc::{self, Fault, Member, Node, Value};
+pub use crate::doc::Span;
+
+/// Unknown keys of one record, each with the key before it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Extra(Vec<Unknown>);
+
+#[derive(Debug, Clone, PartialEq)]
+struct Unknown {
+    after: Option<String>,
+    key: String,
+    node: Node,
+}
+
+impl Extra {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts the unknown keys back where they stood among `pieces`.
+    pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
+        for unknown in self.0.iter().rev() {
+            let place = match &unknown.after {
+                None => 0,
+                Some(after) => {
+                    pieces.iter().position(|(key, _)| key == after).map_or(pieces.len(), |index| index + 1)
+                }
+            };
+            pieces.insert(place, (unknown.key.clone(), make(&unknown.node)));
+        }
+    }
+}
+
+/// What a reading found wrong, and what is merely odd.
+#[derive(Debug, Default)]
+pub struct Findings {
+    pub faults: Vec<Fault>,
+    pub warnings: Vec<Fault>,
+}
+
+impl Findings {
+    pub fn fault(&mut self, rule: &'static str, at: (&str, Span), message: String, hint: Option<String>) {
+        self.faults.push(Fault { span: at.1, pointer: at.0.to_owned(), rule, message, hint });
+    }
+
+    fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
+        let message = format!("expected {wanted}, found {}", node.kind_name());
+        self.fault("wrong-type", (pointer, node.span), message, None);
+    }
+}
+
+/// One object under reading.
+#[derive(Debug)]
+pub struct Fields<'a, 'f> {
+    pub node: &'a Node,
+    pub pointer: String,
+    pub found: &'f mut Findings,
+    asked: Vec<&'static str>,
+}
+
+impl<'a, 'f> Fields<'a, 'f> {
+    /// `None`, with a fault, when `node` is no object.
+    pub fn open(node: &'a Node, pointer: &str, found: &'f mut Findings) -> Option<Self> {
+        if node.as_object().is_none() {
+            found.wrong_type(pointer, node, "an object");
+            return None;
+        }
+        Some(Self { node, pointer: pointer.to_owned(), found, asked: Vec::new() })
+    }
+
+    pub fn at(&self, key: &str) -> String {
+        doc::pointer_push(&self.pointer, key)
+    }
+
+    /// The value of `key`; a null reads as absent.
+    pub fn take(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.asked.push(key);
+        self.node.get(key).filter(|node| !node.is_null())
+    }
+
+    /// The value of `key`, a fault when it is missing.
+    pub fn need(&mut self, key: &'static str) -> Option<&'a Node> {
+        let found = self.take(key);
+        if found.is_none() {
+            let (pointer, span) = (self.pointer.clone(), self.node.span);
+            let what = format!("the key `{key}` is missing");
+            self.found.fault("missing-key", (&pointer, span), what, None);
+        }
+        found
+    }
+
+    fn typed<T>(&mut self, key: &'static str, wanted: &str, read: impl Fn(&Node) -> Option<T>) -> Option<T> {
+        let node = self.take(key)?;
+        let value = read(node);
+        if value.is_none() {
+            let pointer = self.at(key);
+            self.found.wrong_type(&pointer, node, wanted);
+        }
+        value
+    }
+
+    pub fn text(&mut self, key: &'static str) -> Option<String> {
+        self.typed(key, "a string", |node| node.as_str().map(ToOwned::to_owned))
+    }
+
+    pub fn text_or_empty(&mut self, key: &'static str) -> String {
+        self.text(key).unwrap_or_default()
+    }
+
+    pub fn flag(&mut self, key: &'static str) -> bool {
+        self.typed(key, "true or false", Node::as_bool).unwrap_or(false)
+    }
+
+    pub fn flag_or(&mut self, key: &'static str, absent: bool) -> bool {
+        self.typed(key, "true or false", Node::as_bool).unwrap_or(absent)
+    }
+
+    pub fn count(&mut self, key: &'static str) -> Option<u64> {
+        self.typed(key, "a whole number", Node::as_u64)
+    }
+
+    pub fn small(&mut self, key: &'static str) -> Option<u32> {
+        self.typed(key, "a whole number up to 4294967295", |node| {
+            node.as_u64().and_then(|count| u32::try_from(count).ok())
+        })
+    }
+
+    pub fn integer(&mut self, key: &'static str) -> Option<i32> {
+        self.typed(key, "a whole number", |node| match &node.value {
+            Value::Number(text) => text.parse().ok(),
+            _ => None,
+        })
+    }
+
+    pub fn list(&mut self, key: &'static str) -> Vec<(String, &'a Node)> {
+        let Some(node) = self.take(key) else { return Vec::new() };
+        let pointer = self.at(key);
+        let Some(items) = node.as_array() else {
+            self.found.wrong_type(&pointer, node, "a list");
+            return Vec::new();
+        };
+        let place = |index: usize| doc::pointer_push(&pointer, &index.to_string());
+        items.iter().enumerate().map(|(index, item)| (place(index), item)).collect()
+    }
+
+    pub fn texts(&mut self, key: &'static str) -> Vec<String> {
+        let mut texts = Vec::new();
+        for (pointer, node) in self.list(key) {
+            match node.as_str() {
+                Some(text) => texts.push(text.to_owned()),
+                None => self.found.wrong_type(&pointer, node, "a string"),
+            }
+        }
+        texts
+    }
+
+    /// A map of strings: choices in force, group → choice.
+    pub fn pairs(&mut self, key: &'static str) -> BTreeMap<String, String> {
+        let Some(node) = self.take(key) else { return BTreeMap::new() };
+        let pointer = self.at(key);
+        let Some(members) = node.as_object() else {
+            self.found.wrong_type(&pointer, node, "an object");
+            return BTreeMap::new();
+        };
+        let mut pairs = BTreeMap::new();
+        for member in members {
+            match member.node.as_str() {
+                Some(text) => drop(pairs.insert(member.key.clone(), text.to_owned())),
+                None => self.found.wrong_type(&doc::pointer_push(&pointer, &member.key), &member.node, "a string"),
+            }
+        }
+        pairs
+    }
+
+    /// A value out of a closed list of words; a fault with a did-you-mean otherwise.
+    pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&'static str, T)]) -> Option<T> {
+        let node = self.take(key)?;
+        let pointer = self.at(key);
+        let Some(text) = node.as_str() else {
+            self.found.wrong_type(&pointer, node, "a string");
+            return None;
+        };
+        if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+            return Some(*value);
+        }
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let hint = doc::suggest(text, known.iter().copied())
+            .map_or_else(|| format!("one of {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
+        let message = format!("`{text}` is no known `{key}`");
+        self.found.fault("unknown-value", (&pointer, node.span), message, Some(hint));
+        None
+    }
+
+    /// Closes the object: what was not asked for is unknown, kept, and warned of (but for `notes`).
+    pub fn finish(self) -> Extra {
+        let mut extra = Vec::new();
+        let mut after: Option<String> = None;
+        for member in self.node.as_object().unwrap_or_default() {
+            if self.asked.contains(&member.key.as_str()) {
+                after = Some(member.key.clone());
+                continue;
+            }
+            if member.key != "notes" {
+                self.found.warnings.push(unknown_key(&self.pointer, member, &self.asked));
+            }
+            extra.push(Unknown { after: after.clone(), key: member.key.clone(), node: member.node.clone() });
+        }
+        Extra(extra)
+    }
+}
+
+fn unknown_key(pointer: &str, member: &Member, asked: &[&'static str]) -> Fault {
+    Fault {
+        span: member.key_span,
+        pointer: doc::pointer_push(pointer, &member.key),
+        rule: "unknown-key",
+        message: format!("unknown key `{}`, kept as it is", member.key),
+        hint: doc::suggest(&member.key, asked.iter().copied()).map(|near| format!("did you mean `{near}`?")),
+    }
+}
+
+/// One object under writing: keys in the order in which they are put.
+#[derive(Debug, Default)]
+pub struct Writer(Vec<Member>);
+
+impl Writer {
+    pub fn put(&mut self, key: &str, node: Node) -> &mut Self {
+        self.0.push(Member { key: key.to_owned(), key_span: Span::default(), node });
+        self
+    }
+
+    pub fn text(&mut self, key: &str, text: &str) -> &mut Self {
+        self.put(key, Node::string(text))
+    }
+
+    pub fn text_unless_empty(&mut self, key: &str, text: &str) -> &mut Self {
+        if text.is_empty() { self } else { self.text(key, text) }
+    }
+
+    pub fn count_unless_zero(&mut self, key: &str, count: u64) -> &mut Self {
+        if count == 0 { self } else { self.put(key, Node::uint(count)) }
+    }
+
+    pub fn flag_if(&mut self, key: &str, flag: bool) -> &mut Self {
+        if flag { self.put(key, Node::bool(true)) } else { self }
+    }
+
+    pub fn some(&mut self, key: &str, node: Option<Node>) -> &mut Self {
+        match node {
+            Some(node) => self.put(key, node),
+            None => self,
+        }
+    }
+
+    pub fn texts_unless_empty<T: AsRef<str>>(&mut self, key: &str, texts: &[T]) -> &mut Self {
+        if texts.is_empty() { self } else { self.put(key, texts_node(texts)) }
+    }
+
+    /// The object, with the unknown keys back where they stood.
+    pub fn finish(&mut self, extra: &Extra) -> Node {
+        let mut pieces: Vec<(String, Node)> =
+            core::mem::take(&mut self.0).into_iter().map(|member| (member.key, member.node)).collect();
+        extra.weave(&mut pieces, Node::clone);
+        Node::object(pieces)
+    }
+}
+
+pub fn texts_node<T: AsRef<str>>(texts: &[T]) -> Node {
+    Node::array(texts.iter().map(|text| Node::string(text.as_ref())).collect())
+}
+
+pub fn pairs_node<K: ToString, V: ToString>(pairs: &BTreeMap<K, V>) -> Node {
+    Node::object(pairs.iter().map(|(key, value)| (key.to_string(), Node::string(value.to_string()))).collect())
+}
+
+/// A span of time as people write it: `90s`, `1h30m`, `500ms`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Length {
+    pub ms: u64,
+    text: String,
+}
+
+impl Length {
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut rest = text.trim();
+        let mut total_ms: u64 = 0;
+        if rest.is_empty() {
+            return None;
+        }
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+            let count: u64 = rest.get(..digits)?.parse().ok()?;
+            let tail = rest.get(digits..)?;
+            let letters = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+            let unit_ms = match tail.get(..letters)?.trim() {
+                "ms" => 1,
+                "s" => 1_000,
+                "m" => 60_000,
+                "h" => 3_600_000,
+                "d" => 86_400_000,
+                _ => return None,
+            };
+            total_ms = total_ms.checked_add(count.checked_mul(unit_ms)?)?;
+            rest = tail.get(letters..)?;
+        }
+        Some(Self { ms: total_ms, text: text.to_owned() })
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Fields<'_, '_> {
+    pub fn length(&mut self, key: &'static str) -> Option<Length> {
+        let node = self.take(key)?;
+        let read = node.as_str().and_then(Length::parse);
+        if read.is_none() {
+            let pointer = self.at(key);
+            let hint = Some("a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned());
+            self.found.fault("bad-duration", (&pointer, node.span), "not a duration".to_owned(), hint);
+        }
+        read
+    }
+}

@@ -1,0 +1,145 @@
+//! The two lists that only grow: the trail of the search (contract §7) and the corrections of people (§8).
+//!
+//! Invariant: an entry, once written, is carried as its tree; what the program decides by is read beside it.
+
+use alloc::{borrow::ToOwned, collections::BTreeMap, string::String};
+
+use super::fields::{Extra, Fields, Findings, Writer, pairs_node};
+use crate::{
+    doc::Node,
+    id::{AtomId, AttemptId, Digest},
+    state::FailureClass,
+};
+
+pub type Choices = BTreeMap<AtomId, AtomId>;
+
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub node: Node,
+    pub kind: EntryKind,
+}
+
+/// What the program reads of an entry. Anything else is history.
+#[derive(Debug, Clone)]
+pub enum EntryKind {
+    Failure { atom: AtomId, attempt: AttemptId, class: FailureClass, reason: String },
+    /// The base case failed under a whole selection, with all roots resolved.
+    Refuted { conflict: Choices, context: Option<Digest> },
+    Choice { group: AtomId, choice: AtomId },
+    Backtrack,
+    Other,
+}
+
+impl Entry {
+    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        let mut fields = Fields::open(node, pointer, found)?;
+        let _ = fields.need("type");
+        let kind = match fields.text("type").as_deref() {
+            Some("failure") => read_failure(&mut fields),
+            Some("refuted") => {
+                let conflict = choices(fields.pairs("conflict"));
+                EntryKind::Refuted { conflict, context: fields.text("context").map(Digest::new) }
+            }
+            Some("choice") => read_choice(&mut fields),
+            Some("backtrack") => EntryKind::Backtrack,
+            _ => EntryKind::Other,
+        };
+        Some(Self { node: node.clone(), kind })
+    }
+}
+
+fn read_failure(fields: &mut Fields<'_, '_>) -> EntryKind {
+    let class = fields.word("class", &FailureClass::WORDS).unwrap_or(FailureClass::Logical);
+    EntryKind::Failure {
+        atom: AtomId::new(fields.text_or_empty("atom")),
+        attempt: AttemptId::new(fields.text_or_empty("attempt")),
+        class,
+        reason: fields.text_or_empty("reason"),
+    }
+}
+
+fn read_choice(fields: &mut Fields<'_, '_>) -> EntryKind {
+    EntryKind::Choice {
+        group: AtomId::new(fields.text_or_empty("group")),
+        choice: AtomId::new(fields.text_or_empty("choice")),
+    }
+}
+
+pub fn choices(pairs: BTreeMap<String, String>) -> Choices {
+    pairs.into_iter().map(|(group, choice)| (AtomId::new(group), AtomId::new(choice))).collect()
+}
+
+pub fn choices_node(choices: &Choices) -> Node {
+    pairs_node(choices)
+}
+
+/// A change made by a person.
+#[derive(Debug, Clone)]
+pub struct Correction {
+    pub node: Node,
+    /// The assertion that it confirms, for a correction of type `confirmation`.
+    pub confirms: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CorrectionType {
+    ObjectiveChange,
+    DagAdjustment,
+    ConstraintChange,
+    BindingsOverride,
+    Guidance,
+    Confirmation,
+    Resolution,
+}
+
+impl CorrectionType {
+    const WORDS: [(&'static str, CorrectionType); 7] = [
+        ("objective_change", CorrectionType::ObjectiveChange),
+        ("dag_adjustment", CorrectionType::DagAdjustment),
+        ("constraint_change", CorrectionType::ConstraintChange),
+        ("bindings_override", CorrectionType::BindingsOverride),
+        ("guidance", CorrectionType::Guidance),
+        ("confirmation", CorrectionType::Confirmation),
+        ("resolution", CorrectionType::Resolution),
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            CorrectionType::ObjectiveChange => "objective_change",
+            CorrectionType::DagAdjustment => "dag_adjustment",
+            CorrectionType::ConstraintChange => "constraint_change",
+            CorrectionType::BindingsOverride => "bindings_override",
+            CorrectionType::Guidance => "guidance",
+            CorrectionType::Confirmation => "confirmation",
+            CorrectionType::Resolution => "resolution",
+        }
+    }
+}
+
+impl Correction {
+    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        let mut fields = Fields::open(node, pointer, found)?;
+        let _ = fields.need("type");
+        let kind = fields.word("type", &CorrectionType::WORDS);
+        let name = fields.text("name");
+        let confirms = if kind == Some(CorrectionType::Confirmation) { name } else { None };
+        Some(Self { node: node.clone(), confirms })
+    }
+}
+
+/// Starts an entry of the trail: its type, when, at which serial, in which pass.
+pub fn entry(kind: &str, at: &str, serial: u64, pass: u64) -> Writer {
+    let mut to = Writer::default();
+    to.text("type", kind).text("at", at).put("serial", Node::uint(serial)).put("pass", Node::uint(pass));
+    to
+}
+
+/// Closes what `entry` started.
+pub fn close(to: &mut Writer, kind: EntryKind) -> Entry {
+    Entry { node: to.finish(&Extra::default()), kind }
+}
+
+/// The word of a trail entry's type, for showing.
+pub fn type_of(entry: &Entry) -> String {
+    entry.node.get("type").and_then(Node::as_str).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,162 @@
+//! The one way in which a state changes: `step` takes an observation and gives the next state, what of it was
+//! touched, and what is to be said. Same state, session, event and time: the same bytes.
+//!
+//! One arm a line here; what an arm does lives in a file of its own under `step/`. Not here: what should be going on
+//! (`owed`), which only reads.
+
+mod advance;
+mod backtrack;
+pub mod correct;
+mod draft;
+mod ended;
+mod finish;
+pub mod judgement;
+mod landed;
+mod settle;
+mod started;
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
+
+use crate::{
+    event::{Event, Merge, Notice, Observation, Outcome},
+    graph::{
+        Graph, Ix,
+        standing::{self, Standing},
+    },
+    id::{AtomId, AttemptId, CommitId, Digest, UnixMillis},
+    search::{self, Fits},
+    state::{Placed, State, Workspace, encode::Touched},
+    verdict::{Basis, Ledger},
+};
+
+/// A state with what is derived from it.
+#[derive(Debug, Clone)]
+pub struct World {
+    pub state: State,
+    pub graph: Arc<Graph>,
+    pub standing: Arc<Standing>,
+    pub fits: Arc<Fits>,
+}
+
+impl World {
+    pub fn new(state: State) -> Self {
+        let graph = Graph::of(&state);
+        let standing = Standing::of(&graph, standing::selection_of(&graph, &state));
+        let fits = search::fits(&graph, &standing, &state);
+        Self { state, graph: Arc::new(graph), standing: Arc::new(standing), fits: Arc::new(fits) }
+    }
+
+    /// What is resolved: a bound task whose dependencies are, an `all` of such, an `any` whose choice is.
+    pub fn solved(&self) -> Vec<bool> {
+        settle::solved(&self.graph, &self.standing, &self.state)
+    }
+
+    /// The commits that the result should be made of.
+    pub fn line_wanted(&self) -> Vec<Placed> {
+        if self.state.objective.constraints.workspace() == Workspace::Shared {
+            return self.state.run.line.clone();
+        }
+        settle::line_wanted(&self.graph, &self.standing, &self.state)
+    }
+
+    /// What is resolved and what is not, among the live atoms.
+    pub fn split(&self) -> (Vec<AtomId>, Vec<AtomId>) {
+        let solved = self.solved();
+        let live = (0..self.graph.len()).filter(|x| self.standing.is_live(*x));
+        let (done, open): (Vec<Ix>, Vec<Ix>) = live.partition(|x| solved[*x]);
+        let names = |list: Vec<Ix>| list.into_iter().map(|x| self.graph.id(x).clone()).collect();
+        (names(done), names(open))
+    }
+}
+
+/// What a loop knows beside the file, and may forget: a crash costs the attempts in flight and nothing else.
+#[derive(Debug, Clone, Default)]
+pub struct Session {
+    /// How many attempts the host can make side by side.
+    pub slots: u32,
+    pub ledger: Ledger,
+    pub(crate) progress: BTreeMap<AttemptId, Progress>,
+    /// Trees by commit, as far as the host has told.
+    pub(crate) trees: BTreeMap<CommitId, crate::id::TreeId>,
+    /// The base case was evaluated since the start.
+    pub(crate) base_was_seen: bool,
+    /// What the base case is being evaluated on.
+    pub(crate) base_target: Option<Basis>,
+    pub(crate) base_again_at: Option<UnixMillis>,
+    pub(crate) waits: BTreeMap<(AtomId, Digest), UnixMillis>,
+    pub(crate) check_waits: BTreeMap<AttemptId, UnixMillis>,
+    /// Attempts of the lineage when this run began.
+    pub(crate) started_with: u64,
+    pub(crate) active_ms: u64,
+    pub(crate) verify_ms: u64,
+    /// Active time not yet written into the state.
+    pub(crate) unwritten_ms: u64,
+}
+
+/// How far an attempt is that has ended well.
+#[derive(Debug, Clone)]
+pub(crate) enum Progress {
+    Finished(Arc<Outcome>),
+    Merged { outcome: Arc<Outcome>, onto: Option<CommitId>, merge: Arc<Merge> },
+}
+
+/// What an observation leads to.
+#[derive(Debug, Clone)]
+pub struct Transition {
+    pub world: World,
+    pub touched: Touched,
+    pub session: Session,
+    pub notices: Vec<Notice>,
+    /// Nothing to commit: only the session changed.
+    pub is_quiet: bool,
+}
+
+/// Why an observation cannot be taken: the state stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("nothing is running, so there is nothing to stop")]
+    NothingRuns,
+    #[error("a stop was requested already")]
+    AlreadyAsked,
+    #[error("BUG: the measure rose from ({before}) to ({after})")]
+    MeasureRose { before: String, after: String },
+}
+
+/// Takes one observation.
+pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Transition, Refusal> {
+    let mut draft = draft::Draft::new(world, session, seen.now, seen.active_ms);
+    match seen.event {
+        Event::Started { run, from } => started::started(&mut draft, run, from),
+        Event::Tick => {}
+        Event::Asked { request, reason } => started::asked(&mut draft, request, reason)?,
+        Event::Ended { attempt, epoch, outcome } => ended::ended(&mut draft, &attempt, epoch, outcome),
+        Event::Tried { attempt, onto, merge } => landed::tried(&mut draft, &attempt, onto, merge),
+        Event::Built { head, line, dropped } => landed::built(&mut draft, head, line, &dropped),
+        Event::Judged { scope, basis, seen } => landed::judged(&mut draft, &scope, &basis, seen),
+        Event::Learned { commit, tree } => landed::learn(&mut draft, commit, tree),
+    }
+    if draft.state.run.status.is_active() && draft.is_loop {
+        advance::advance(&mut draft);
+    }
+    draft.close(world)
+}
+
+/// What the evidence of a candidate's own checks is taken on.
+pub(crate) fn basis_of_candidate(merge: &Merge, serial: u64) -> Basis {
+    landed::basis_of(merge, serial)
+}
+
+/// The assertions that a person confirmed.
+pub fn confirmed(state: &State) -> BTreeSet<String> {
+    state.corrections.iter().filter_map(|correction| correction.confirms.clone()).collect()
+}
+
+/// The effective number of side-by-side attempts.
+pub fn slots(state: &State, session: &Session) -> usize {
+    session.slots.min(state.objective.constraints.max_parallel_agents()).max(1) as usize
+}

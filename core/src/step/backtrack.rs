@@ -1,0 +1,195 @@
+//! Conflict-directed backtracking: the next selection, and which group of a conflict changes first (contract §9).
+
+use alloc::{
+    collections::BTreeMap,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::draft::Draft;
+use crate::{
+    event::{Change, Notice},
+    graph::{Graph, Ix, Kind},
+    search,
+    state::{Effect, EntryKind, State, record::choices_node},
+};
+
+/// Files at most that a failure names.
+const FILES_MAX: usize = 20;
+
+/// Why the selection in force cannot be gone on with.
+pub(super) enum Blocked {
+    /// A group that is live has selected nothing.
+    Undecided,
+    /// A live task failed for good.
+    Failed(Ix),
+    /// Every root is resolved and the base case does not hold.
+    Refuted,
+}
+
+/// Whether something live has failed for good, or has to be chosen.
+pub(super) fn blocked(draft: &Draft) -> Option<Blocked> {
+    let (graph, standing) = (&draft.graph, &draft.standing);
+    let is_failed = |x: &Ix| {
+        let tried = standing.context(*x).and_then(|context| draft.task_of(graph.id(*x))?.tried(context));
+        standing.is_live(*x) && tried.is_some_and(|tried| tried.has_failed())
+    };
+    if let Some(x) = graph.tasks().find(is_failed) {
+        return Some(Blocked::Failed(x));
+    }
+    if graph.groups().any(|group| standing.is_live(group) && !standing.selection.contains_key(&group)) {
+        return Some(Blocked::Undecided);
+    }
+    let in_force = standing.pairs(graph, graph.groups());
+    search::refuted(graph, &draft.state).any(|refuted| *refuted == in_force).then_some(Blocked::Refuted)
+}
+
+/// Selects anew; false when nothing is left to try.
+pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
+    let graph = Arc::clone(&draft.graph);
+    let conflicts = search::conflicts(&graph, &draft.state, &draft.fits);
+    let rank = rank(draft, blocked);
+    let Some(selection) = search::choose(&graph, &conflicts, &draft.selection(), &rank) else { return false };
+    let mut changes = Vec::new();
+    let mut chosen = Vec::new();
+    for (group, choice) in &selection {
+        let before = draft.state.atom(graph.id(*group)).and_then(|atom| atom.selected().cloned());
+        if before.as_ref() == Some(graph.id(*choice)) {
+            continue;
+        }
+        draft.select(graph.id(*group), graph.id(*choice));
+        match before {
+            Some(_) if draft.standing.is_live(*group) => {
+                changes.push(Change { group: graph.id(*group).clone(), from: before, to: graph.id(*choice).clone() });
+            }
+            _ => chosen.push((*group, *choice)),
+        }
+    }
+    tell(draft, blocked, changes, chosen);
+    let selection = draft.selection();
+    draft.set_selection(selection);
+    true
+}
+
+fn tell(draft: &mut Draft, blocked: &Blocked, changes: Vec<Change>, chosen: Vec<(Ix, Ix)>) {
+    let because = because(draft, blocked);
+    if !changes.is_empty() {
+        draft.record("backtrack", |to| {
+            let pair = |change: &Change| {
+                let from = change.from.as_ref().map_or_else(crate::doc::Node::null, |id| crate::doc::Node::string(id.as_str()));
+                let to = crate::doc::Node::string(change.to.as_str());
+                (change.group.to_string(), crate::doc::Node::array(Vec::from([from, to])))
+            };
+            to.put("changes", crate::doc::Node::object(changes.iter().map(pair).collect()));
+            to.text("reason", &because);
+            EntryKind::Backtrack
+        });
+        draft.say(Notice::Backtracked { changes, because: because.clone() });
+    }
+    for (group, choice) in chosen {
+        let (group_id, choice_id) = (draft.graph.id(group).clone(), draft.graph.id(choice).clone());
+        let untried: Vec<String> = draft.graph.vertex(group).kids.iter().filter(|kid| **kid != choice)
+            .map(|kid| draft.graph.id(*kid).to_string()).collect();
+        draft.say(Notice::Chosen { group: group_id.clone(), choice: choice_id.clone(), untried: untried.len() });
+        draft.record("choice", |to| {
+            to.text("group", group_id.as_str()).text("choice", choice_id.as_str());
+            to.put("untried", crate::state::fields::texts_node(&untried));
+            EntryKind::Choice { group: group_id, choice: choice_id }
+        });
+    }
+}
+
+fn because(draft: &Draft, blocked: &Blocked) -> String {
+    match blocked {
+        Blocked::Undecided => "nothing was chosen".to_string(),
+        Blocked::Failed(x) => draft.graph.id(*x).to_string() + " failed for good",
+        Blocked::Refuted => "the base case does not hold".to_string(),
+    }
+}
+
+/// The groups of the conflict, the most relevant last: by the files that the evidence names, then the nearest, then
+/// the most recent; those with external effects first, so that they change last.
+fn rank(draft: &Draft, blocked: &Blocked) -> BTreeMap<Ix, usize> {
+    let (graph, standing) = (&draft.graph, &draft.standing);
+    let (groups, from): (Vec<Ix>, Option<Ix>) = match blocked {
+        Blocked::Undecided => return BTreeMap::new(),
+        Blocked::Failed(x) => (graph.groups_of_conflict(*x).into_iter().collect(), Some(*x)),
+        Blocked::Refuted => (graph.groups().collect(), None),
+    };
+    let named = last_files(&draft.state);
+    let mut scored: Vec<_> = groups
+        .into_iter()
+        .filter(|group| standing.is_live(*group))
+        .map(|group| {
+            let inside = standing.selection.get(&group).map(|choice| graph.subtree(*choice)).unwrap_or_default();
+            let is_external = inside.iter().any(|x| is_external(draft, *x));
+            let hits = inside.iter().map(|x| hits(draft, *x, &named)).sum::<usize>();
+            let distance = from.map_or(0, |x| distance(graph, x, group));
+            let recent = inside.iter().filter_map(|x| place(draft, *x)).max().unwrap_or(0);
+            (!is_external, hits, core::cmp::Reverse(distance), recent, group)
+        })
+        .collect();
+    scored.sort_unstable();
+    scored.into_iter().map(|(.., group)| group).zip(0..).collect()
+}
+
+fn is_external(draft: &Draft, x: Ix) -> bool {
+    let atom = draft.state.atom(draft.graph.id(x));
+    atom.and_then(|atom| atom.task()).is_some_and(|task| matches!(task.spec.effect, Effect::External { .. }))
+}
+
+/// How many of the named files this atom changed.
+fn hits(draft: &Draft, x: Ix, named: &[String]) -> usize {
+    let binding = draft.state.bindings.get(draft.graph.id(x));
+    binding.map_or(0, |binding| binding.artifacts.iter().filter(|file| named.contains(file)).count())
+}
+
+fn place(draft: &Draft, x: Ix) -> Option<usize> {
+    draft.state.run.line.iter().position(|placed| placed.atom == *draft.graph.id(x)).map(|place| place + 1)
+}
+
+/// Steps upwards from `x` to a group above it; groups upstream are farther than all of these.
+fn distance(graph: &Graph, x: Ix, group: Ix) -> usize {
+    let above = graph.above(x).filter(|y| graph.vertex(*y).kind == Kind::Any).position(|y| y == group);
+    above.unwrap_or_else(|| 1_000 + graph.len().saturating_sub(graph.order().iter().position(|y| *y == group).unwrap_or(0)))
+}
+
+/// Files that the newest evidence of a failure names.
+fn last_files(state: &State) -> Vec<String> {
+    let newest = state.trail.iter().rev().find(|entry| {
+        matches!(entry.kind, EntryKind::Failure { .. } | EntryKind::Refuted { .. })
+    });
+    let files = newest.and_then(|entry| entry.node.get("files")?.as_array());
+    files.unwrap_or_default().iter().filter_map(|file| Some(file.as_str()?.to_string())).collect()
+}
+
+/// The files changed by solved atoms that a text names.
+pub(super) fn files_named(draft: &Draft, text: &str) -> Vec<String> {
+    let files = draft.state.bindings.values().flat_map(|binding| binding.artifacts.iter());
+    let mut named: Vec<String> = files.filter(|file| text.contains(file.as_str())).cloned().collect();
+    named.sort();
+    named.dedup();
+    named.truncate(FILES_MAX);
+    named
+}
+
+/// Every root is resolved and the base case failed on the tree: the whole selection is refuted, once.
+pub(super) fn refute(draft: &mut Draft, failed: Vec<String>, evidence: Vec<crate::state::Free>, text: &str) {
+    let graph = Arc::clone(&draft.graph);
+    let choices = draft.standing.pairs(&graph, graph.groups());
+    let context = search::whole_context(&graph, &draft.state, &choices);
+    let files = files_named(draft, text);
+    draft.say(Notice::Refuted { choices: choices.clone(), failed });
+    draft.record("refuted", |to| {
+        to.put("conflict", choices_node(&choices));
+        to.some("context", context.as_ref().map(|context| crate::doc::Node::string(context.as_str())));
+        if !files.is_empty() {
+            to.put("files", crate::state::fields::texts_node(&files));
+        }
+        to.put("evidence", crate::doc::Node::array(evidence));
+        EntryKind::Refuted { conflict: choices, context }
+    });
+    // The trail is a list that only grows, so it needs no mark of its own; the run does change.
+    draft.run().iteration += 1;
+}

@@ -1,0 +1,217 @@
+//! An attempt comes to its end: what its outcome means (contract §13), and what a failure costs.
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::{Progress, draft::Draft};
+use crate::{
+    event::{Notice, Outcome},
+    id::{AtomId, AttemptId, Digest, Epoch, UnixMillis},
+    measure,
+    search,
+    state::{
+        EntryKind, Ended, FailureClass, Intent, Status, record::choices_node,
+        fields::texts_node,
+    },
+    verdict::How,
+};
+
+/// A failure, as the trail and a person read it.
+pub(super) struct Failure {
+    pub(super) class: FailureClass,
+    pub(super) reason: String,
+    pub(super) excerpt: String,
+    pub(super) criteria: Vec<(String, &'static str)>,
+    pub(super) duration_ms: u64,
+}
+
+pub(super) fn ended(draft: &mut Draft, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
+    let is_known = draft.in_flight(id).is_some_and(|intent| intent.epoch == epoch);
+    if !is_known {
+        draft.say(Notice::Discarded { attempt: id.clone() });
+        return;
+    }
+    match outcome.how {
+        How::Exit(0) => finished(draft, id, outcome),
+        How::Exit(75) => transient(draft, id, &outcome),
+        _ => {
+            let has_run = outcome.how.has_run().is_some();
+            let class = if has_run { FailureClass::Logical } else { FailureClass::Environmental };
+            failed(draft, id, by_outcome(&outcome, class));
+        }
+    }
+}
+
+fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
+    let last = outcome.last_line.as_ref().map(|line| format!(": {line}")).unwrap_or_default();
+    Failure {
+        class,
+        reason: outcome.how.text() + &last,
+        excerpt: outcome.excerpt.clone(),
+        criteria: Vec::new(),
+        duration_ms: outcome.duration_ms,
+    }
+}
+
+/// It says that it is done: its change is looked at next, nothing is decided yet.
+fn finished(draft: &mut Draft, id: &AttemptId, outcome: Outcome) {
+    if let Some(fault) = &outcome.report_fault {
+        let failure = Failure { reason: format!("its result cannot be used: {fault}"), ..by_outcome(&outcome, FailureClass::Logical) };
+        return failed(draft, id, failure);
+    }
+    if let Some(report) = outcome.report.as_ref().filter(|report| report.is_blocked) {
+        let words = report.summary.clone();
+        return blocked(draft, id, &outcome, words);
+    }
+    draft.session.progress.insert(id.clone(), Progress::Finished(Arc::new(outcome)));
+}
+
+/// The agent says that it cannot be done: no further attempt in this context.
+fn blocked(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, words: String) {
+    let Some(intent) = draft.in_flight(id).cloned() else { return };
+    let failure = Failure { reason: format!("blocked: {words}"), ..by_outcome(outcome, FailureClass::Logical) };
+    fail(draft, id, failure, true);
+    if let Some(task) = draft.task(&intent.atom) {
+        task.status = Status::Invalid(words);
+    }
+}
+
+fn transient(draft: &mut Draft, id: &AttemptId, outcome: &Outcome) {
+    let most = draft.state.objective.constraints.max_transient();
+    let Some(intent) = draft.in_flight(id).cloned() else { return };
+    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else { return };
+    if tried.transient >= most {
+        let mut failure = by_outcome(outcome, FailureClass::Environmental);
+        failure.reason = format!("still transient after {most} retries ({})", failure.reason);
+        return failed(draft, id, failure);
+    }
+    tried.transient += 1;
+    let retry = tried.transient;
+    let wait_ms = backoff_ms(retry, id.as_str());
+    draft.run().spent.transient += 1;
+    draft.land(id);
+    let until = UnixMillis(draft.now.0.saturating_add(wait_ms));
+    draft.session.waits.insert((intent.atom.clone(), intent.context), until);
+    let ms = outcome.duration_ms;
+    draft.say(Notice::Transient { attempt: id.clone(), atom: intent.atom, ms, retry, of: most, wait_ms });
+}
+
+/// Exponential, from half a second to half a minute, with a jitter of a quarter drawn from `seed`: the same state
+/// gives the same wait.
+pub(super) fn backoff_ms(retry: u32, seed: &str) -> u64 {
+    let full = 500u64.saturating_mul(1 << retry.saturating_sub(1).min(6)).min(30_000);
+    let digest = Digest::of(seed.as_bytes());
+    let jitter: u64 = digest.as_str().bytes().map(u64::from).sum::<u64>() % (full / 4).max(1);
+    full - jitter
+}
+
+pub(super) fn failed(draft: &mut Draft, id: &AttemptId, failure: Failure) {
+    fail(draft, id, failure, false);
+}
+
+fn fail(draft: &mut Draft, id: &AttemptId, failure: Failure, for_good: bool) {
+    let Some(intent) = draft.land(id) else { return };
+    draft.run().spent.attempts += 1;
+    draft.run().iteration += 1;
+    let Some(most) = draft.task_of(&intent.atom).map(|task| measure::attempts_max(&draft.state, task)) else { return };
+    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else { return };
+    tried.transient = 0;
+    let is_repair = tried.repairs > 0;
+    tried.attempts += u32::from(!is_repair);
+    let left = if for_good { 0 } else { most.saturating_sub(tried.attempts) };
+    if for_good || left == 0 && !is_repair {
+        tried.ended = Some(Ended::Failed(failure.class));
+    } else if is_repair {
+        super::settle::count_repair(draft, &intent.atom, &intent.context, "making it again failed");
+    }
+    let has_ended = draft.task_of(&intent.atom).and_then(|task| task.tried(&intent.context)).is_some_and(|t| t.has_failed());
+    record(draft, &intent, &failure, has_ended);
+    draft.say(Notice::AttemptFailed {
+        attempt: intent.id,
+        atom: intent.atom,
+        ms: failure.duration_ms,
+        class: failure.class.word(),
+        reason: failure.reason,
+        attempts_left: if has_ended { 0 } else { left },
+    });
+}
+
+fn record(draft: &mut Draft, intent: &Intent, failure: &Failure, has_ended: bool) {
+    let conflict = draft.ix(&intent.atom).map(|x| search::conflict(&draft.graph, x, &intent.choices));
+    let files = super::backtrack::files_named(draft, &failure.excerpt);
+    draft.record("failure", |to| {
+        to.text("atom", intent.atom.as_str()).text("attempt", intent.id.as_str()).text("started", &intent.at);
+        to.put("n", crate::doc::Node::uint(u64::from(intent.n)));
+        to.text("class", failure.class.word()).text("reason", &failure.reason);
+        to.text("context", intent.context.as_str());
+        to.text_unless_empty("output", &failure.excerpt);
+        if !failure.criteria.is_empty() {
+            to.put("criteria", criteria(&failure.criteria));
+        }
+        if !files.is_empty() {
+            to.put("files", texts_node(&files));
+        }
+        if has_ended {
+            to.some("conflict", conflict.as_ref().map(choices_node));
+        }
+        EntryKind::Failure {
+            atom: intent.atom.clone(),
+            attempt: intent.id.clone(),
+            class: failure.class,
+            reason: failure.reason.clone(),
+        }
+    });
+}
+
+fn criteria(criteria: &[(String, &'static str)]) -> crate::doc::Node {
+    use crate::doc::Node;
+    let one = |(check, verdict): &(String, &'static str)| {
+        Node::object(Vec::from([("check", Node::string(check.as_str())), ("verdict", Node::string(*verdict))]))
+    };
+    Node::array(criteria.iter().map(one).collect())
+}
+
+/// A crash cut it off: it costs no attempt and is made again under the same number, so often and no more.
+pub(super) fn lost(draft: &mut Draft, id: &AttemptId) {
+    let Some(intent) = draft.land(id) else { return };
+    if intent.effect.is_once_only() {
+        if let Some(task) = draft.task(&intent.atom) {
+            task.status = Status::InDoubt(id.clone());
+        }
+        draft.say(Notice::InDoubt { attempt: id.clone(), atom: intent.atom });
+        return;
+    }
+    let most = draft.state.objective.constraints.max_interruptions();
+    let Some(task) = draft.task(&intent.atom) else { return };
+    task.interruptions += 1;
+    let is_too_often = task.interruptions >= most;
+    draft.say(Notice::Interrupted { attempt: id.clone(), atom: intent.atom.clone(), why: "the loop was cut off" });
+    if is_too_often {
+        give_up(draft, &intent, most);
+    }
+}
+
+fn give_up(draft: &mut Draft, intent: &Intent, most: u32) {
+    if let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) {
+        tried.ended = Some(Ended::Failed(FailureClass::Environmental));
+    }
+    let failure = Failure {
+        class: FailureClass::Environmental,
+        reason: format!("cut off {most} times: it may be what ends the loop"),
+        excerpt: String::new(),
+        criteria: Vec::new(),
+        duration_ms: 0,
+    };
+    record(draft, intent, &failure, true);
+}
+
+/// The description of an atom, its id where it has none.
+pub(super) fn title(draft: &Draft, id: &AtomId) -> String {
+    let description = draft.state.atom(id).map(|atom| atom.description.clone()).unwrap_or_default();
+    if description.is_empty() { id.to_string() } else { description.to_owned() }
+}

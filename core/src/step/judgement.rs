@@ -1,0 +1,62 @@
+//! The order of judgement at every observation: redirect > stop > base case holds > hard budget > nothing left to
+//! try > go on.
+
+use crate::event::Reason;
+
+/// What can be true at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Facts {
+    pub redirect: bool,
+    pub stop: bool,
+    pub base_case_holds: bool,
+    pub hard_budget: Option<Reason>,
+    pub nothing_left: Option<Reason>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judgement {
+    Redirect,
+    Stop,
+    BaseCaseHolds,
+    HardBudget(Reason),
+    NothingLeft(Reason),
+    GoOn,
+}
+
+pub fn judge(facts: &Facts) -> Judgement {
+    match facts {
+        Facts { redirect: true, .. } => Judgement::Redirect,
+        Facts { stop: true, .. } => Judgement::Stop,
+        Facts { base_case_holds: true, .. } => Judgement::BaseCaseHolds,
+        Facts { hard_budget: Some(reason), .. } => Judgement::HardBudget(*reason),
+        Facts { nothing_left: Some(reason), .. } => Judgement::NothingLeft(*reason),
+        _ => Judgement::GoOn,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_all_that_holds_at_once_the_first_in_the_order_is_judged() {
+        let mut facts = Facts {
+            redirect: true,
+            stop: true,
+            base_case_holds: true,
+            hard_budget: Some(Reason::Time),
+            nothing_left: Some(Reason::NoChoice),
+        };
+        assert_eq!(judge(&facts), Judgement::Redirect);
+        facts.redirect = false;
+        assert_eq!(judge(&facts), Judgement::Stop);
+        facts.stop = false;
+        assert_eq!(judge(&facts), Judgement::BaseCaseHolds);
+        facts.base_case_holds = false;
+        assert_eq!(judge(&facts), Judgement::HardBudget(Reason::Time));
+        facts.hard_budget = None;
+        assert_eq!(judge(&facts), Judgement::NothingLeft(Reason::NoChoice));
+        facts.nothing_left = None;
+        assert_eq!(judge(&facts), Judgement::GoOn);
+    }
+}

@@ -1,0 +1,199 @@
+//! Brings bindings, attempts in flight and statuses into line with the selection in force: results of another
+//! context are parked, those of this one come back, and what was made from other inputs is made again.
+
+use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
+
+use super::draft::Draft;
+use crate::{
+    event::Notice,
+    graph::{Graph, Ix, Kind, standing::Standing},
+    id::{AtomId, Digest},
+    state::{Binding, Ended, FailureClass, Placed, State, Status},
+};
+
+pub(super) fn settle(draft: &mut Draft) {
+    park_and_revive(draft);
+    reopen_changed_inputs(draft);
+    end_abandoned(draft);
+    statuses(draft);
+}
+
+/// What is resolved under the selection in force.
+pub(super) fn solved(graph: &Graph, standing: &Standing, state: &State) -> Vec<bool> {
+    let mut solved = alloc::vec![false; graph.len()];
+    for x in graph.order().iter().copied().filter(|x| standing.is_live(*x)) {
+        if !graph.waits_for(x).all(|dep| solved[dep]) {
+            continue;
+        }
+        solved[x] = match graph.vertex(x).kind {
+            Kind::Task => state.bindings.contains_key(graph.id(x)),
+            Kind::All => graph.vertex(x).kids.iter().all(|kid| solved[*kid]),
+            Kind::Any => standing.selection.get(&x).is_some_and(|choice| solved[*choice]),
+        };
+    }
+    solved
+}
+
+fn park_and_revive(draft: &mut Draft) {
+    let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
+    for x in graph.tasks() {
+        let id = graph.id(x);
+        let in_force = standing.context(x).filter(|_| standing.is_live(x));
+        let bound = draft.state.bindings.get(id);
+        if bound.is_some_and(|binding| !binding.is_by_person() && binding.context.as_ref() != in_force) {
+            park(draft, id);
+        }
+        if let Some(context) = in_force {
+            revive(draft, id, context);
+        }
+    }
+}
+
+fn park(draft: &mut Draft, id: &AtomId) {
+    let Some(mut binding) = draft.unbind(id) else { return };
+    draft.say(Notice::Parked { atom: id.clone() });
+    let Some(context) = binding.context.clone() else { return };
+    // The atom stands around its parked result: a copy of it inside would only grow the file.
+    Arc::make_mut(&mut binding).of = Arc::new(crate::state::binding::nothing());
+    if let Some(tried) = draft.task(id).and_then(|task| task.tries.iter_mut().find(|tried| tried.context == context)) {
+        tried.ended = Some(Ended::Parked(binding));
+    }
+}
+
+fn revive(draft: &mut Draft, id: &AtomId, context: &Digest) {
+    let tried = draft.task_of(id).and_then(|task| task.tried(context));
+    let Some(Some(Ended::Parked(parked))) = tried.map(|tried| tried.ended.clone()) else { return };
+    if let Some(task) = draft.task(id) {
+        for tried in task.tries.iter_mut().filter(|tried| tried.context == *context) {
+            tried.ended = None;
+        }
+        task.status = Status::Pending;
+    }
+    draft.bind(id, |atom| Binding { of: atom, ..(*parked).clone() });
+    draft.say(Notice::Revived { atom: id.clone() });
+}
+
+/// The results upstream that an atom is made from, digested along the dependencies.
+pub(super) fn inputs(graph: &Graph, standing: &Standing, state: &State, x: Ix) -> Digest {
+    let mut parts = Vec::new();
+    let mut todo: Vec<Ix> = graph.waits_for(x).collect();
+    while let Some(y) = todo.pop() {
+        match graph.vertex(y).kind {
+            Kind::Task => parts.push(y),
+            Kind::All => todo.extend(&graph.vertex(y).kids),
+            Kind::Any => todo.extend(standing.selection.get(&y)),
+        }
+    }
+    parts.sort_unstable();
+    parts.dedup();
+    let mut text = String::new();
+    for part in parts {
+        let id = graph.id(part);
+        let Some(binding) = state.bindings.get(id) else { continue };
+        let before = binding.inputs.as_ref().map_or("", Digest::as_str);
+        text.push_str(&format!("{id} {} {before}\n", binding.result_digest()));
+    }
+    Digest::of(text.as_bytes())
+}
+
+/// In topological order, so that what is opened here is not solved for those after it.
+fn reopen_changed_inputs(draft: &mut Draft) {
+    let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
+    if !draft.session_saw_changed_results() {
+        return;
+    }
+    for x in graph.order().iter().copied().filter(|x| graph.vertex(*x).kind == Kind::Task) {
+        let id = graph.id(x);
+        let Some(binding) = draft.state.bindings.get(id).filter(|binding| !binding.is_by_person()) else { continue };
+        let solved = solved(&graph, &standing, &draft.state);
+        if !graph.waits_for(x).all(|dep| solved[dep]) {
+            continue;
+        }
+        let now = inputs(&graph, &standing, &draft.state, x);
+        if binding.inputs.as_ref().is_some_and(|inputs| *inputs != now) {
+            repair(draft, id, "what it was made from is another now");
+        }
+    }
+}
+
+/// Opens a solved atom again in its context: it is made again, so often and no more.
+pub(super) fn repair(draft: &mut Draft, id: &AtomId, why: &str) {
+    let Some(binding) = draft.unbind(id) else { return };
+    let Some(context) = binding.context.clone() else { return };
+    count_repair(draft, id, &context, why);
+}
+
+/// Counts a repair of an open atom; past the limit the atom fails.
+pub(super) fn count_repair(draft: &mut Draft, id: &AtomId, context: &Digest, why: &str) {
+    let most = draft.state.objective.constraints.max_repairs();
+    draft.run().spent.repairs += 1;
+    let Some(task) = draft.task(id) else { return };
+    let Some(tried) = task.tries.iter_mut().find(|tried| tried.context == *context) else { return };
+    tried.repairs += 1;
+    let repairs = tried.repairs;
+    if repairs > most {
+        tried.ended = Some(Ended::Failed(FailureClass::Environmental));
+    }
+    draft.say(Notice::Repair { atom: id.clone(), repair: repairs, of: most, why: why.into() });
+}
+
+/// Attempts whose context is not in force any more are ended, at no cost.
+fn end_abandoned(draft: &mut Draft) {
+    let abandoned: Vec<_> = draft
+        .state
+        .run
+        .in_flight
+        .iter()
+        .filter(|intent| {
+            let context = draft.ix(&intent.atom).and_then(|x| draft.standing.context(x));
+            context != Some(&intent.context) || !draft.state.atoms.contains_key(&intent.atom)
+        })
+        .map(|intent| intent.id.clone())
+        .collect();
+    for id in abandoned {
+        if let Some(intent) = draft.land(&id) {
+            draft.say(Notice::Interrupted { attempt: id, atom: intent.atom, why: "its context was abandoned" });
+        }
+    }
+}
+
+/// `failed` tells of the context in force; the tries tell of each.
+fn statuses(draft: &mut Draft) {
+    let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
+    for x in graph.tasks() {
+        let id = graph.id(x);
+        let Some(task) = draft.task_of(id) else { continue };
+        let tried = standing.context(x).and_then(|context| task.tried(context));
+        let wanted = match (&task.status, tried.is_some_and(|tried| tried.has_failed())) {
+            (Status::Pending, true) => Status::Failed,
+            (Status::Failed | Status::Invalid(_), false) => Status::Pending,
+            _ => continue,
+        };
+        if let Some(task) = draft.task(id) {
+            task.status = wanted;
+        }
+    }
+}
+
+/// The commits that the result should be made of: of what is live and solved, in the order in which they stand, new
+/// ones after what they depend on.
+pub(super) fn line_wanted(graph: &Graph, standing: &Standing, state: &State) -> Vec<Placed> {
+    let solved = solved(graph, standing, state);
+    let place: BTreeMap<&AtomId, usize> = state.run.line.iter().map(|placed| &placed.atom).zip(0..).collect();
+    let mut wanted: Vec<(usize, Placed)> = Vec::new();
+    for x in graph.order().iter().copied().filter(|x| solved[*x]) {
+        let id = graph.id(x);
+        let Some(commit) = state.bindings.get(id).and_then(|binding| binding.commit.clone()) else { continue };
+        let place = place.get(id).copied().unwrap_or(usize::MAX);
+        wanted.push((place, Placed { atom: id.clone(), commit }));
+    }
+    wanted.sort_by_key(|(place, _)| *place);
+    wanted.into_iter().map(|(_, placed)| placed).collect()
+}
+
+impl Draft {
+    /// Whether a result that others may have built on can be another than before.
+    fn session_saw_changed_results(&self) -> bool {
+        self.counts_anew || !self.touched.bindings.is_empty()
+    }
+}

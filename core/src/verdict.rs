@@ -1,0 +1,301 @@
+//! From measurements to verdicts: the shell measures a leaf, this decides what it means (contract §3).
+//!
+//! Invariant: `unknown` never counts as a pass, in any position.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+};
+
+use crate::{
+    doc::{Node, Value},
+    id::{Digest, TreeId},
+    state::{
+        Check, CheckKind, Extra, Free, Leaf,
+        check::{CommandLeaf, as_number},
+        fields::Writer,
+    },
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    Pass,
+    Fail,
+    Unknown,
+}
+
+impl Verdict {
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::Unknown => "unknown",
+        }
+    }
+}
+
+/// What evidence was taken on. Evidence for anything else is void.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Basis {
+    Tree(TreeId),
+    /// In the workspace `shared`: whatever stood there at that serial.
+    Serial(u64),
+}
+
+impl Basis {
+    pub fn text(&self) -> String {
+        match self {
+            Basis::Tree(tree) => tree.as_str().to_owned(),
+            Basis::Serial(serial) => format!("serial {serial}"),
+        }
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    Exit(i32),
+    Signal(i32),
+    TimedOut,
+    /// It could not be started; why.
+    NotRun(String),
+}
+
+impl How {
+    /// Its exit code, where it ran to its own end. 126 and 127 are the shell's: not executable, not found; 129 to 159
+    /// are what a shell answers for a child that died by a signal.
+    pub fn has_run(&self) -> Option<i32> {
+        match self {
+            How::Exit(126 | 127 | 129..=159) | How::Signal(_) | How::TimedOut | How::NotRun(_) => None,
+            How::Exit(code) => Some(*code),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        match self {
+            How::Exit(126) => "exit 126 (not executable)".to_owned(),
+            How::Exit(127) => "exit 127 (not found)".to_owned(),
+            How::Exit(code @ 129..=159) => format!("exit {code} (killed by signal {})", code - 128),
+            How::Exit(code) => format!("exit {code}"),
+            How::Signal(signal) => format!("killed by signal {signal}"),
+            How::TimedOut => "timed out".to_owned(),
+            How::NotRun(why) => format!("could not be run: {why}"),
+        }
+    }
+}
+
+/// What the shell saw of one leaf.
+#[derive(Debug, Clone)]
+pub struct Measurement {
+    pub what: Measured,
+    pub duration_ms: u64,
+    /// Head and tail of the output.
+    pub excerpt: String,
+}
+
+#[derive(Debug, Clone)]
+pub enum Measured {
+    Command {
+        how: How,
+        /// Whether `stdout_matches` matched over the whole stream; `None` where none was asked, or where the
+        /// stream was too long to keep.
+        matched: Option<bool>,
+        /// The sum of what `number` found; `None` where it found nothing.
+        number: Option<f64>,
+    },
+    Files {
+        found: usize,
+        /// Whether one of the files found has the content and the digest asked for.
+        fits: bool,
+    },
+}
+
+/// The verdict of a leaf that a machine decides.
+pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
+    match (leaf, &seen.what) {
+        (Leaf::Command(leaf), Measured::Command { how, matched, number }) => {
+            of_command(leaf, how, *matched, *number)
+        }
+        (Leaf::NotCommand { expect_exit, .. }, Measured::Command { how, .. }) => match (how, expect_exit) {
+            (How::Exit(code), Some(expected)) if code == expected => Verdict::Pass,
+            _ => match (how.has_run(), expect_exit) {
+                (None, _) => Verdict::Unknown,
+                (Some(_), Some(_)) => Verdict::Fail,
+                (Some(code), None) => decided(code != 0),
+            },
+        },
+        (Leaf::File { .. }, Measured::Files { found, fits }) => decided(*found > 0 && *fits),
+        (Leaf::NotFile { .. }, Measured::Files { found, .. }) => decided(*found == 0),
+        _ => Verdict::Unknown,
+    }
+}
+
+fn decided(holds: bool) -> Verdict {
+    if holds { Verdict::Pass } else { Verdict::Fail }
+}
+
+fn of_command(leaf: &CommandLeaf, how: &How, matched: Option<bool>, number: Option<f64>) -> Verdict {
+    let Some(code) = how.has_run().or(match how {
+        How::Exit(code) if *code == leaf.expect_exit => Some(*code),
+        _ => None,
+    }) else {
+        return Verdict::Unknown;
+    };
+    if leaf.number.is_none() && code != leaf.expect_exit {
+        return Verdict::Fail;
+    }
+    if leaf.stdout_matches.is_some() {
+        match matched {
+            None => return Verdict::Unknown,
+            Some(false) => return Verdict::Fail,
+            Some(true) => {}
+        }
+    }
+    let Some(rule) = &leaf.number else { return Verdict::Pass };
+    let Some(number) = number else { return Verdict::Unknown };
+    let at_least = rule.at_least.as_ref().and_then(as_number).is_none_or(|least| number >= least);
+    let at_most = rule.at_most.as_ref().and_then(as_number).is_none_or(|most| number <= most);
+    decided(at_least && at_most && code == leaf.expect_exit)
+}
+
+/// What is known of one leaf on one basis.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub measurement: Measurement,
+    pub verdict: Verdict,
+    /// How often it was measured while unknown.
+    pub asked: u32,
+}
+
+/// Evidence by leaf and basis.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger(BTreeMap<(Digest, Basis), Seen>);
+
+impl Ledger {
+    pub fn get(&self, leaf: &Digest, basis: &Basis) -> Option<&Seen> {
+        self.0.get(&(leaf.clone(), basis.clone()))
+    }
+
+    pub fn record(&mut self, check: &Check, basis: &Basis, measurement: Measurement) {
+        let Some(leaf) = check.leaf() else { return };
+        let key = (check.key(), basis.clone());
+        let asked = self.0.get(&key).map_or(0, |seen| seen.asked) + 1;
+        let verdict = of_leaf(leaf, &measurement);
+        self.0.insert(key, Seen { measurement, verdict, asked });
+    }
+
+    /// Forgets what was seen on anything but these.
+    pub fn keep(&mut self, bases: &BTreeSet<Basis>) {
+        self.0.retain(|(_, basis), _| bases.contains(basis));
+    }
+}
+
+/// How far a tree of checks is decided.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Progress<'a> {
+    Decided(Verdict),
+    /// This leaf is to be measured next.
+    Measure(&'a Check),
+    /// Only unknown leaves stand between it and a verdict: measured already, to be asked again.
+    Again(&'a Check),
+    /// All else holds; a person must confirm this one.
+    Confirm(&'a Check),
+}
+
+/// Reads a tree of checks off the evidence.
+#[derive(Debug, Clone, Copy)]
+pub struct Court<'a> {
+    pub ledger: &'a Ledger,
+    pub basis: &'a Basis,
+    pub confirmed: &'a BTreeSet<String>,
+    /// How often an unknown leaf is asked again before it counts as a failure.
+    pub again_max: u32,
+}
+
+impl<'a> Court<'a> {
+    /// Order: as written, what a person must say last; short-circuit.
+    pub fn judge<'c>(&self, check: &'c Check) -> Progress<'c> {
+        match &check.kind {
+            CheckKind::Leaf(leaf) => self.leaf(check, leaf),
+            CheckKind::All(parts) => combine(parts.iter().map(|part| self.judge(part)), Verdict::Fail),
+            CheckKind::Any(parts) => combine(parts.iter().map(|part| self.judge(part)), Verdict::Pass),
+        }
+    }
+
+    fn leaf<'c>(&self, check: &'c Check, leaf: &Leaf) -> Progress<'c> {
+        match leaf {
+            Leaf::Assertion { statement } => {
+                let name = check.name.as_deref().unwrap_or(statement);
+                let is_confirmed = self.confirmed.contains(name) || self.confirmed.contains(statement);
+                if is_confirmed { Progress::Decided(Verdict::Pass) } else { Progress::Confirm(check) }
+            }
+            Leaf::Quality { .. } => Progress::Decided(Verdict::Unknown),
+            Leaf::Command(_) | Leaf::NotCommand { .. } | Leaf::File { .. } | Leaf::NotFile { .. } => {
+                match self.ledger.get(&check.key(), self.basis) {
+                    None => Progress::Measure(check),
+                    Some(seen) if seen.verdict != Verdict::Unknown => Progress::Decided(seen.verdict),
+                    Some(seen) if seen.asked > self.again_max => Progress::Decided(Verdict::Fail),
+                    Some(_) => Progress::Again(check),
+                }
+            }
+        }
+    }
+}
+
+/// `decisive` ends it wherever it stands; else the most urgent of what is open; else the other verdict.
+fn combine<'c>(parts: impl Iterator<Item = Progress<'c>>, decisive: Verdict) -> Progress<'c> {
+    let mut open: Option<Progress<'c>> = None;
+    let mut is_unknown = false;
+    for part in parts {
+        match part {
+            Progress::Decided(verdict) if verdict == decisive => return part,
+            Progress::Decided(verdict) => is_unknown |= verdict == Verdict::Unknown,
+            _ if open.as_ref().is_none_or(|open| urgency(&part) < urgency(open)) => open = Some(part),
+            _ => {}
+        }
+    }
+    match open {
+        Some(open) => open,
+        None if is_unknown => Progress::Decided(Verdict::Unknown),
+        None if decisive == Verdict::Fail => Progress::Decided(Verdict::Pass),
+        None => Progress::Decided(Verdict::Fail),
+    }
+}
+
+fn urgency(progress: &Progress<'_>) -> u8 {
+    match progress {
+        Progress::Measure(_) => 0,
+        Progress::Again(_) => 1,
+        Progress::Confirm(_) => 2,
+        Progress::Decided(_) => 3,
+    }
+}
+
+/// One leaf's evidence as it stands in bindings and results.
+pub fn evidence(check: &Check, basis: &Basis, seen: &Seen) -> Free {
+    let mut to = Writer::default();
+    to.text("check", &check.title()).text("verdict", seen.verdict.word()).text("on", &basis.text());
+    match &seen.measurement.what {
+        Measured::Command { how, number, .. } => {
+            to.text("ended", &how.text());
+            to.some("number", number.map(number_node));
+        }
+        Measured::Files { found, .. } => drop(to.put("found", Node::uint(*found as u64))),
+    }
+    to.put("duration_ms", Node::uint(seen.measurement.duration_ms));
+    to.text_unless_empty("output", &seen.measurement.excerpt);
+    to.finish(&Extra::default())
+}
+
+fn number_node(number: f64) -> Node {
+    Node { value: Value::Number(format!("{number}")), span: crate::doc::Span::default() }
+}
+
+/// The evidence of every leaf that was measured on `basis`.
+pub fn evidence_of(check: &Check, basis: &Basis, ledger: &Ledger) -> alloc::vec::Vec<Free> {
+    let leaves = check.leaves().into_iter();
+    leaves.filter_map(|leaf| Some(evidence(leaf, basis, ledger.get(&leaf.key(), basis)?))).collect()
+}
