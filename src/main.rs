@@ -1,1 +1,21 @@
-fn main() {}
+//! descent: hand a goal to agents and walk away. Parses, dispatches, prints, and ends with the contract's exit code.
+
+mod agent;
+mod cli;
+mod clock;
+mod config;
+mod driver;
+mod failure;
+mod git;
+mod process;
+mod render;
+#[cfg(test)] // until a command prints them
+mod schema;
+mod signal;
+mod store;
+mod verify;
+mod workspace;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

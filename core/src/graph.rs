@@ -38,8 +38,8 @@ pub struct Vertex {
     pub deps: Vec<Ix>,
     pub parent: Option<Ix>,
     pub spec: Digest,
-    /// Every group in what it depends on, sorted.
-    pub groups_upstream: Arc<Vec<Ix>>,
+    /// Whether a choice of some group may be part of its context.
+    pub is_branching: bool,
     /// In how many ways it can be resolved.
     pub configurations: BigUint,
     /// How many contexts it can see.
@@ -52,6 +52,11 @@ pub struct Graph {
     index: BTreeMap<AtomId, Ix>,
     vertices: Vec<Vertex>,
     roots: Vec<Ix>,
+    tasks: Vec<Ix>,
+    groups: Vec<Ix>,
+    /// For each atom, those that name it in `depends_on`.
+    needed_by: Vec<Vec<Ix>>,
+    selections: BigUint,
     /// Dependencies and members before those that need them.
     order: Vec<Ix>,
 }
@@ -64,10 +69,18 @@ impl Graph {
         let index: BTreeMap<AtomId, Ix> = ids.iter().cloned().zip(0..).collect();
         let mut vertices: Vec<Vertex> = atoms.values().map(|atom| vertex(atom, &index)).collect();
         adopt_kids(&mut vertices);
-        let roots = (0..vertices.len()).filter(|x| vertices[*x].parent.is_none()).collect();
+        let roots: Vec<Ix> = (0..vertices.len()).filter(|x| vertices[*x].parent.is_none()).collect();
+        let of_kind = |kind: Kind| (0..vertices.len()).filter(|x| vertices[*x].kind == kind).collect();
+        let (tasks, groups) = (of_kind(Kind::Task), of_kind(Kind::Any));
         let order = order::topological(&vertices, &roots).unwrap_or_default();
-        let mut graph = Self { ids, index, vertices, roots, order };
+        let mut needed_by: Vec<Vec<Ix>> = alloc::vec![Vec::new(); vertices.len()];
+        for (x, vertex) in vertices.iter().enumerate() {
+            vertex.deps.iter().for_each(|dep| needed_by[*dep].push(x));
+        }
+        let mut graph = Self { ids, index, vertices, roots, tasks, groups, needed_by, selections: BigUint::ZERO, order };
         graph.count();
+        let configurations = graph.roots.iter().map(|root| graph.vertices[*root].configurations.clone());
+        graph.selections = configurations.product();
         graph
     }
 
@@ -100,11 +113,30 @@ impl Graph {
     }
 
     pub fn tasks(&self) -> impl Iterator<Item = Ix> {
-        (0..self.len()).filter(|x| self.vertices[*x].kind == Kind::Task)
+        self.tasks.iter().copied()
     }
 
     pub fn groups(&self) -> impl Iterator<Item = Ix> {
-        (0..self.len()).filter(|x| self.vertices[*x].kind == Kind::Any)
+        self.groups.iter().copied()
+    }
+
+    /// Those that name it in `depends_on`.
+    pub fn needed_by(&self, x: Ix) -> &[Ix] {
+        &self.needed_by[x]
+    }
+
+    /// The atoms of a map with their places; both are in id order, so nothing is looked up.
+    pub fn paired<'g, T>(
+        &'g self,
+        map: &'g BTreeMap<AtomId, T>,
+    ) -> impl Iterator<Item = (Ix, &'g T)> {
+        let mut x = 0;
+        map.iter().filter_map(move |(id, value)| {
+            while self.ids.get(x).is_some_and(|known| known < id) {
+                x += 1;
+            }
+            (self.ids.get(x) == Some(id)).then_some((x, value))
+        })
     }
 
     /// Its ancestors, the nearest first.
@@ -115,12 +147,6 @@ impl Graph {
     /// What it waits for: its own dependencies and those of every ancestor.
     pub fn waits_for(&self, x: Ix) -> impl Iterator<Item = Ix> {
         core::iter::once(x).chain(self.above(x)).flat_map(|y| self.vertices[y].deps.iter().copied())
-    }
-
-    /// The groups whose choice a failure of `x` may be due to: those above it, and all upstream.
-    pub fn groups_of_conflict(&self, x: Ix) -> BTreeSet<Ix> {
-        let above = self.above(x).filter(|y| self.vertices[*y].kind == Kind::Any);
-        above.chain(self.vertices[x].groups_upstream.iter().copied()).collect()
     }
 
     /// Itself and all that is inside it.
@@ -136,8 +162,8 @@ impl Graph {
     }
 
     /// Whole selections: the product over the roots.
-    pub fn selections(&self) -> BigUint {
-        self.roots.iter().map(|root| self.vertices[*root].configurations.clone()).product()
+    pub fn selections(&self) -> &BigUint {
+        &self.selections
     }
 
     /// Fills in what needs the topological order.
@@ -153,45 +179,41 @@ impl Graph {
         }
         let reach = self.reach();
         for x in 0..self.len() {
-            let (groups, targets) = self.upstream_of(x, &reach);
+            let targets = union(self.waits_for(x).map(|d| &reach[d].as_target));
+            let targets: BTreeSet<Ix> = targets.iter().copied().collect();
             let maximal = targets.iter().filter(|d| !self.above(**d).any(|above| targets.contains(&above)));
             self.vertices[x].contexts = maximal.map(|d| self.vertices[*d].configurations.clone()).product();
-            self.vertices[x].groups_upstream = groups;
+            self.vertices[x].is_branching = reach[x].is_branching;
         }
     }
 
-    /// For every vertex: the groups in it and upstream of its inside, and the branching vertices that its inside
-    /// depends on.
+    /// For every vertex: whether a group is in it or upstream of its inside, and which vertices with more than one
+    /// configuration its inside depends on.
     fn reach(&self) -> Vec<Reach> {
         let mut reach: Vec<Reach> = (0..self.len()).map(|_| Reach::default()).collect();
         for x in self.order.iter().copied() {
             let vertex = &self.vertices[x];
-            let mut groups = union(vertex.kids.iter().chain(&vertex.deps).map(|y| &reach[*y].groups));
-            if vertex.kind == Kind::Any {
-                insert(&mut groups, x);
-            }
+            let is_branching = match vertex.kind {
+                Kind::Task => self.waits_for(x).any(|y| reach[y].is_branching),
+                Kind::All => vertex.kids.iter().any(|kid| reach[*kid].is_branching),
+                Kind::Any => true,
+            };
             let inside = vertex.kids.iter().map(|kid| &reach[*kid].inside);
             let inside = union(inside.chain(vertex.deps.iter().map(|dep| &reach[*dep].as_target)));
             let mut as_target = inside.clone();
             if vertex.configurations > BigUint::from(1u8) {
                 insert(&mut as_target, x);
             }
-            reach[x] = Reach { groups, inside, as_target };
+            reach[x] = Reach { is_branching, inside, as_target };
         }
         reach
-    }
-
-    fn upstream_of(&self, x: Ix, reach: &[Reach]) -> (Arc<Vec<Ix>>, BTreeSet<Ix>) {
-        let groups = union(self.waits_for(x).map(|d| &reach[d].groups));
-        let targets = union(self.waits_for(x).map(|d| &reach[d].as_target));
-        (groups, targets.iter().copied().collect())
     }
 }
 
 /// Sets are shared where they are equal to one of their parts: a long chain costs nothing.
 #[derive(Debug, Default)]
 struct Reach {
-    groups: Arc<Vec<Ix>>,
+    is_branching: bool,
     inside: Arc<Vec<Ix>>,
     as_target: Arc<Vec<Ix>>,
 }
@@ -231,7 +253,7 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
         deps: known(&atom.depends_on),
         parent: None,
         spec: if kind == Kind::Task { atom.spec_digest() } else { Digest::new("") },
-        groups_upstream: Arc::default(),
+        is_branching: false,
         configurations: BigUint::from(1u8),
         contexts: BigUint::from(1u8),
     }

@@ -7,7 +7,8 @@
 //! **Why the loop halts.** Both are whole numbers. The contexts of a task and the number of whole selections depend
 //! on the graph alone, which only a correction changes. Within one graph:
 //! - an attempt that ends takes one from its context, or closes it (solved, parked, failed): *attempts* falls;
-//! - a closed context is never opened by the loop: a backtrack parks and revives, and a repair leaves it closed;
+//! - a closed context is never opened by the loop: a backtrack parks and revives, and what is opened to be repaired
+//!   has all its attempts used;
 //! - a refuted selection takes one from *verdicts*, and conflicts keep it from being selected again;
 //! - everything else (starting, interrupting, acknowledging) touches neither.
 //!
@@ -18,9 +19,20 @@ use num_bigint::BigUint;
 
 use crate::{
     graph::{Graph, Ix},
-    search::{self, Fits},
+    id::AtomId,
+    search::Fits,
     state::{State, Task, run},
 };
+
+/// What a measure is taken of.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'a> {
+    pub graph: &'a Graph,
+    pub state: &'a State,
+    pub fits: &'a Fits,
+    /// How many whole selections are refuted.
+    pub refuted: usize,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Measure {
@@ -29,12 +41,24 @@ pub struct Measure {
 }
 
 impl Measure {
-    pub fn of(graph: &Graph, state: &State, fits: &Fits) -> Self {
-        let attempts = graph.tasks().map(|x| attempts_left(graph, x, state, fits)).sum();
-        let refuted = BigUint::from(search::refuted(graph, state).count());
-        let selections = graph.selections();
-        let verdicts = if refuted < selections { selections - refuted } else { BigUint::ZERO };
-        Self { attempts, verdicts }
+    pub fn of(seen: Measured<'_>) -> Self {
+        let attempts = seen.graph.tasks().map(|x| attempts_left(seen, x)).sum();
+        Self { attempts, verdicts: verdicts_left(seen) }
+    }
+
+    /// The measure of `after`, which differs from `before` in these atoms alone; `self` is the measure of `before`.
+    pub fn moved<'i>(
+        &self,
+        before: Measured<'_>,
+        after: Measured<'_>,
+        touched: impl Iterator<Item = &'i AtomId>,
+    ) -> Self {
+        let (mut gone, mut come) = (BigUint::ZERO, BigUint::ZERO);
+        for x in touched.filter_map(|id| after.graph.ix(id)) {
+            gone += attempts_left(before, x);
+            come += attempts_left(after, x);
+        }
+        Self { attempts: &self.attempts + come - gone, verdicts: verdicts_left(after) }
     }
 
     pub fn record(&self) -> run::Measure {
@@ -47,7 +71,13 @@ pub fn attempts_max(state: &State, task: &Task) -> u32 {
     state.objective.constraints.max_attempts(task.spec.action.is_some())
 }
 
-fn attempts_left(graph: &Graph, x: Ix, state: &State, fits: &Fits) -> BigUint {
+fn verdicts_left(seen: Measured<'_>) -> BigUint {
+    let (refuted, selections) = (BigUint::from(seen.refuted), seen.graph.selections());
+    if refuted < *selections { selections - refuted } else { BigUint::ZERO }
+}
+
+fn attempts_left(seen: Measured<'_>, x: Ix) -> BigUint {
+    let Measured { graph, state, fits, .. } = seen;
     let id = graph.id(x);
     let Some(task) = state.atom(id).and_then(|atom| atom.task()) else { return BigUint::ZERO };
     let binding = state.bindings.get(id);
@@ -61,7 +91,7 @@ fn attempts_left(graph: &Graph, x: Ix, state: &State, fits: &Fits) -> BigUint {
         .iter()
         .filter(|tried| fits.contains(&(x, tried.context.clone())))
         .map(|tried| {
-            let is_closed = tried.ended.is_some() || tried.repairs > 0 || bound_in == Some(&tried.context);
+            let is_closed = tried.ended.is_some() || bound_in == Some(&tried.context);
             u64::from(if is_closed { most } else { tried.attempts.min(most) })
         })
         .sum();

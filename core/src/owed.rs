@@ -4,8 +4,8 @@
 use alloc::{sync::Arc, vec::Vec};
 
 use crate::{
-    event::{Merge, Outcome, Scope},
-    id::{AttemptId, CommitId, Epoch, UnixMillis},
+    event::{Merge, Scope},
+    id::{AtomId, AttemptId, CommitId, Epoch, UnixMillis},
     state::{Check, Intent, Placed, RunStatus},
     step::{Progress, Session, World},
     verdict::{Basis, Court, Progress as Verdicts},
@@ -15,7 +15,7 @@ use crate::{
 pub enum Key {
     Attempt(AttemptId, Epoch),
     Merge(AttemptId, Option<CommitId>),
-    Rebuild(Vec<(crate::id::AtomId, CommitId)>),
+    Rebuild(Vec<(AtomId, CommitId)>),
     Judge(Scope, Basis),
     Learn(CommitId),
 }
@@ -49,8 +49,8 @@ pub fn owed(world: &World, session: &Session, now: UnixMillis) -> Owed {
         return owed;
     }
     learn(world, session, &mut owed);
-    attempts(world, session, now, &mut owed);
     rebuild(world, &mut owed);
+    attempts(world, session, now, &mut owed);
     base_case(world, session, &mut owed);
     wake(world, session, now, &mut owed);
     owed
@@ -66,23 +66,36 @@ fn learn(world: &World, session: &Session, owed: &mut Owed) {
 }
 
 fn attempts(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) {
-    let head = &world.state.run.head;
-    // What finished first lands first, one at a time: the next one's candidate is made on the head after it.
-    let mut lands = true;
-    for intent in &world.state.run.in_flight {
-        match session.progress.get(&intent.id) {
-            None => {
-                let key = Key::Attempt(intent.id.clone(), intent.epoch);
-                owed.effects.push((key, Effect::Attempt(intent.clone())));
+    let run = &world.state.run;
+    // What finished first lands first, one at a time: the next one's candidate is made on the head after it. A tree
+    // that is to be made anew takes nothing in, and nothing lands before what is being made again.
+    let mut lands = world.is_line_settled();
+    let first = run.in_flight.iter().find(|intent| is_repair(world, intent)).map(|intent| &intent.id);
+    for intent in &run.in_flight {
+        let Some(progress) = session.progress.get(&intent.id) else {
+            let key = Key::Attempt(intent.id.clone(), intent.epoch);
+            owed.effects.push((key, Effect::Attempt(intent.clone())));
+            continue;
+        };
+        let seen = crate::step::of_candidate(&world.state, session, intent, world.state.serial.0);
+        if matches!(seen, Some((_, Verdicts::Confirm(_)))) || !lands || first.is_some_and(|id| *id != intent.id) {
+            continue;
+        }
+        lands = false;
+        match (progress, seen) {
+            (Progress::Merged { merge, .. }, Some((basis, _))) => {
+                judge_attempt(world, session, now, (intent, merge, basis), owed);
             }
-            Some(_) if !core::mem::replace(&mut lands, false) => {}
-            Some(Progress::Finished(_)) => merge(intent, head, owed),
-            Some(Progress::Merged { onto, .. }) if onto != head => merge(intent, head, owed),
-            Some(Progress::Merged { merge, outcome, .. }) => {
-                judge_attempt(world, session, now, (intent, merge, outcome), owed);
-            }
+            (Progress::Merged { onto, .. }, None) if *onto == run.head => {}
+            (Progress::Finished(_) | Progress::Merged { .. }, _) => merge(intent, &run.head, owed),
         }
     }
+}
+
+fn is_repair(world: &World, intent: &Intent) -> bool {
+    let task = world.state.atoms.get(&intent.atom).and_then(|atom| atom.task());
+    let tried = task.and_then(|task| task.tried(&intent.context));
+    tried.is_some_and(|tried| tried.repairs > 0)
 }
 
 fn merge(intent: &Intent, head: &Option<CommitId>, owed: &mut Owed) {
@@ -94,7 +107,7 @@ fn judge_attempt(
     world: &World,
     session: &Session,
     now: UnixMillis,
-    (intent, merge, _): (&Intent, &Arc<Merge>, &Arc<Outcome>),
+    (intent, merge, basis): (&Intent, &Arc<Merge>, Basis),
     owed: &mut Owed,
 ) {
     if session.check_waits.get(&intent.id).is_some_and(|until| *until > now) {
@@ -102,7 +115,6 @@ fn judge_attempt(
     }
     let task = world.state.atoms.get(&intent.atom).and_then(|atom| atom.task());
     let Some(check) = task.and_then(|task| task.spec.checks.clone()) else { return };
-    let basis = crate::step::basis_of_candidate(merge, world.state.serial.0);
     let commit = match &**merge {
         Merge::Clean { commit, .. } => Some(commit.clone()),
         Merge::Unchanged { .. } | Merge::Conflict(_) => world.state.run.head.clone(),
@@ -114,10 +126,10 @@ fn judge_attempt(
 fn rebuild(world: &World, owed: &mut Owed) {
     let run = &world.state.run;
     let Some(start) = &run.started_from else { return };
-    let wanted = world.line_wanted();
-    if wanted == run.line {
+    if world.is_line_settled() {
         return;
     }
+    let wanted = world.line_wanted();
     let same = wanted.iter().zip(&run.line).take_while(|(wanted, is)| wanted == is).count();
     let (stays, keep) = wanted.split_at(same);
     let from = stays.last().map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
@@ -149,10 +161,14 @@ fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId
 fn wake(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) {
     let waits = session.waits.values().chain(session.check_waits.values()).chain(session.base_again_at.iter());
     let mut wake = waits.filter(|at| **at > now).min().copied();
-    if let Some(budget) = &world.state.objective.constraints.time_budget {
-        let spent_ms = world.state.run.spent.active_ms + session.unwritten_ms;
-        let over = UnixMillis(now.0.saturating_add(budget.ms.saturating_sub(spent_ms)));
+    let spent_ms = world.state.run.spent.active_ms + session.unwritten_ms;
+    let budget = world.state.objective.constraints.time_budget.as_ref();
+    if let Some(left_ms) = budget.map(|budget| budget.ms.saturating_sub(spent_ms)).filter(|left_ms| *left_ms > 0) {
+        let over = UnixMillis(now.0.saturating_add(left_ms));
         wake = Some(wake.map_or(over, |wake| wake.min(over)));
+    }
+    if session.has_more {
+        wake = Some(now);
     }
     owed.wake = wake;
 }

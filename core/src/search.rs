@@ -53,28 +53,33 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
 
 /// Every recorded conflict whose choices still exist: tasks that failed for good in a context, and whole
 /// selections that the base case refuted.
-pub fn conflicts(graph: &Graph, state: &State, fits: &Fits) -> Vec<Choices> {
+pub fn conflicts(graph: &Graph, state: &State, fits: &Fits, refuted: &[Choices]) -> Vec<Choices> {
     let mut conflicts = Vec::new();
     for x in graph.tasks() {
         let failed = tries(state, graph.id(x)).iter().filter(|tried| tried.has_failed());
         let failed = failed.filter(|tried| fits.contains(&(x, tried.context.clone())));
         conflicts.extend(failed.map(|tried| conflict(graph, x, &tried.choices)));
     }
-    conflicts.extend(refuted(graph, state).cloned());
+    conflicts.extend_from_slice(refuted);
     conflicts
 }
 
 /// The selections that the base case refuted, as far as what was judged then is what would be judged now.
-pub fn refuted<'s>(graph: &'s Graph, state: &'s State) -> impl Iterator<Item = &'s Choices> {
-    state.trail.iter().filter_map(|entry| match &entry.kind {
-        EntryKind::Refuted { conflict, context } => {
-            (context.as_ref() == Some(&whole_context(graph, state, conflict)?)).then_some(conflict)
+pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
+    let mut refuted: BTreeSet<&Choices> = BTreeSet::new();
+    for entry in &state.trail {
+        if let EntryKind::Refuted { conflict, context } = &entry.kind
+            && context.is_some()
+            && *context == whole_context(graph, state, conflict)
+        {
+            refuted.insert(conflict);
         }
-        EntryKind::Failure { .. } | EntryKind::Choice { .. } | EntryKind::Backtrack | EntryKind::Other => None,
-    })
+    }
+    refuted.into_iter().cloned().collect()
 }
 
-/// What a verdict on a whole selection depends on: the base case, and every live specification.
+/// What a verdict on a whole selection depends on: the base case, every live specification, and the results that
+/// a person gave.
 pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<Digest> {
     let pairs = choices.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
     let selection: Selection = pairs.collect::<Option<_>>()?;
@@ -88,6 +93,9 @@ pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<
         text.push_str(graph.id(x).as_str());
         text.push(' ');
         text.push_str(graph.vertex(x).spec.as_str());
+        if let Some(binding) = state.bindings.get(graph.id(x)).filter(|b| b.is_by_person()) {
+            text.push_str(binding.result_digest().as_str());
+        }
     }
     Some(Digest::of(text.as_bytes()))
 }
@@ -107,11 +115,19 @@ pub fn choose(
     loop {
         match walk.open.pop_first() {
             None => return Some(walk.selection),
-            Some((_, group)) => frames.push(Frame { group, options: walk.options(group), opened: Vec::new() }),
+            Some((_, group)) => frames.push(walk.frame(group)),
         }
         while !walk.take_next(frames.last_mut()?) {
             let spent = frames.pop()?;
-            walk.open.insert((walk.rank_of(spent.group), spent.group));
+            walk.open_again(spent.group);
+            // Straight back to the newest decision that has to do with it: no other could help.
+            while frames.last().is_some_and(|frame| !spent.blame.contains(&frame.group)) {
+                let mut innocent = frames.pop()?;
+                walk.undo(&mut innocent);
+                walk.open_again(innocent.group);
+            }
+            let to_blame = frames.last_mut()?;
+            to_blame.blame.extend(spent.blame.into_iter().filter(|group| *group != to_blame.group));
         }
     }
 }
@@ -121,6 +137,8 @@ struct Frame {
     group: Ix,
     options: Vec<Ix>,
     opened: Vec<Ix>,
+    /// Decided groups without whose choices it would have more to choose from, or need not choose.
+    blame: BTreeSet<Ix>,
 }
 
 struct Walk<'a> {
@@ -134,6 +152,8 @@ struct Walk<'a> {
     holding: BTreeMap<(Ix, Ix), Vec<usize>>,
     /// For each conflict, how many of its pairs are not selected.
     missing: Vec<usize>,
+    /// For each conflict, its groups.
+    groups: Vec<Vec<Ix>>,
 }
 
 impl<'a> Walk<'a> {
@@ -144,7 +164,7 @@ impl<'a> Walk<'a> {
         rank: &'a BTreeMap<Ix, usize>,
     ) -> Option<Self> {
         let mut holding: BTreeMap<(Ix, Ix), Vec<usize>> = BTreeMap::new();
-        let mut missing = Vec::new();
+        let (mut missing, mut groups) = (Vec::new(), Vec::new());
         for conflict in conflicts {
             let pairs = conflict.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
             let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else { continue };
@@ -153,9 +173,10 @@ impl<'a> Walk<'a> {
             }
             pairs.iter().for_each(|pair| holding.entry(*pair).or_default().push(missing.len()));
             missing.push(pairs.len());
+            groups.push(pairs.into_iter().map(|(group, _)| group).collect());
         }
-        let mut walk =
-            Self { graph, prefer, rank, open: BTreeSet::new(), selection: Selection::new(), holding, missing };
+        let (open, selection) = (BTreeSet::new(), Selection::new());
+        let mut walk = Self { graph, prefer, rank, open, selection, holding, missing, groups };
         for root in graph.roots() {
             walk.open_below(*root);
         }
@@ -164,6 +185,15 @@ impl<'a> Walk<'a> {
 
     fn rank_of(&self, group: Ix) -> usize {
         self.rank.get(&group).map_or(0, |rank| rank + 1)
+    }
+
+    fn open_again(&mut self, group: Ix) {
+        self.open.insert((self.rank_of(group), group));
+    }
+
+    fn frame(&self, group: Ix) -> Frame {
+        let above = self.graph.above(group).filter(|y| self.graph.vertex(*y).kind == Kind::Any);
+        Frame { group, options: self.options(group), opened: Vec::new(), blame: above.collect() }
     }
 
     fn options(&self, group: Ix) -> Vec<Ix> {
@@ -195,13 +225,17 @@ impl<'a> Walk<'a> {
         while let Some(choice) = frame.options.pop() {
             self.selection.insert(frame.group, choice);
             let pair = (frame.group, choice);
-            let mut is_conflict = false;
+            let mut completed: Option<usize> = None;
             for conflict in self.holding.get(&pair).into_iter().flatten() {
                 self.missing[*conflict] -= 1;
-                is_conflict |= self.missing[*conflict] == 0;
+                if self.missing[*conflict] == 0 {
+                    completed = completed.or(Some(*conflict));
+                }
             }
-            if is_conflict {
+            if let Some(conflict) = completed {
                 self.undo(frame);
+                let others = self.groups[conflict].iter().filter(|group| **group != frame.group);
+                frame.blame.extend(others);
                 continue;
             }
             frame.opened = self.open_below(choice);
@@ -216,7 +250,7 @@ impl<'a> Walk<'a> {
             self.missing[*conflict] += 1;
         }
         for group in frame.opened.drain(..) {
-            self.open.remove(&(self.rank.get(&group).map_or(0, |rank| rank + 1), group));
+            self.open.remove(&(self.rank_of(group), group));
         }
     }
 }

@@ -9,6 +9,7 @@ mod backtrack;
 pub mod correct;
 mod draft;
 mod ended;
+mod dispatch;
 mod finish;
 pub mod judgement;
 mod landed;
@@ -28,9 +29,10 @@ use crate::{
         Graph, Ix,
         standing::{self, Standing},
     },
-    id::{AtomId, AttemptId, CommitId, Digest, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
+    measure::{Measure, Measured},
     search::{self, Fits},
-    state::{Placed, State, Workspace, encode::Touched},
+    state::{Placed, State, Workspace, encode::Touched, record::Choices},
     verdict::{Basis, Ledger},
 };
 
@@ -41,6 +43,12 @@ pub struct World {
     pub graph: Arc<Graph>,
     pub standing: Arc<Standing>,
     pub fits: Arc<Fits>,
+    /// Whole selections that the base case refuted.
+    refuted: Arc<Vec<Choices>>,
+    solved: Arc<Vec<bool>>,
+    measure: Measure,
+    /// Results were brought into line with this selection, and inputs looked at; a state from a file is looked at anew.
+    is_settled: bool,
 }
 
 impl World {
@@ -48,12 +56,41 @@ impl World {
         let graph = Graph::of(&state);
         let standing = Standing::of(&graph, standing::selection_of(&graph, &state));
         let fits = search::fits(&graph, &standing, &state);
-        Self { state, graph: Arc::new(graph), standing: Arc::new(standing), fits: Arc::new(fits) }
+        let refuted = search::refuted(&graph, &state);
+        let seen = Measured { graph: &graph, state: &state, fits: &fits, refuted: refuted.len() };
+        let measure = Measure::of(seen);
+        let solved = settle::solved(&graph, &standing, &state);
+        Self {
+            state,
+            graph: Arc::new(graph),
+            standing: Arc::new(standing),
+            fits: Arc::new(fits),
+            refuted: Arc::new(refuted),
+            solved: Arc::new(solved),
+            measure,
+            is_settled: false,
+        }
     }
 
     /// What is resolved: a bound task whose dependencies are, an `all` of such, an `any` whose choice is.
-    pub fn solved(&self) -> Vec<bool> {
-        settle::solved(&self.graph, &self.standing, &self.state)
+    pub fn solved(&self) -> &[bool] {
+        &self.solved
+    }
+
+    /// What can still be tried.
+    pub fn measure(&self) -> &Measure {
+        &self.measure
+    }
+
+    fn measured(&self) -> Measured<'_> {
+        let refuted = self.refuted.len();
+        Measured { graph: &self.graph, state: &self.state, fits: &self.fits, refuted }
+    }
+
+    /// Whether the tree is made of exactly what stays.
+    pub(crate) fn is_line_settled(&self) -> bool {
+        self.state.objective.constraints.workspace() == Workspace::Shared
+            || settle::is_line_settled(&self.graph, &self.solved, &self.state)
     }
 
     /// The commits that the result should be made of.
@@ -61,7 +98,7 @@ impl World {
         if self.state.objective.constraints.workspace() == Workspace::Shared {
             return self.state.run.line.clone();
         }
-        settle::line_wanted(&self.graph, &self.standing, &self.state)
+        settle::line_wanted(&self.graph, &self.solved, &self.state)
     }
 
     /// What is resolved and what is not, among the live atoms.
@@ -82,7 +119,7 @@ pub struct Session {
     pub ledger: Ledger,
     pub(crate) progress: BTreeMap<AttemptId, Progress>,
     /// Trees by commit, as far as the host has told.
-    pub(crate) trees: BTreeMap<CommitId, crate::id::TreeId>,
+    pub(crate) trees: BTreeMap<CommitId, TreeId>,
     /// The base case was evaluated since the start.
     pub(crate) base_was_seen: bool,
     /// What the base case is being evaluated on.
@@ -96,6 +133,15 @@ pub struct Session {
     pub(crate) verify_ms: u64,
     /// Active time not yet written into the state.
     pub(crate) unwritten_ms: u64,
+    /// A step came to its limit before everything that follows was looked at.
+    pub(crate) has_more: bool,
+}
+
+impl Session {
+    /// A loop that can make `slots` attempts side by side, and knows nothing yet.
+    pub fn new(slots: u32) -> Self {
+        Self { slots, ..Self::default() }
+    }
 }
 
 /// How far an attempt is that has ended well.
@@ -146,10 +192,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
     draft.close(world)
 }
 
-/// What the evidence of a candidate's own checks is taken on.
-pub(crate) fn basis_of_candidate(merge: &Merge, serial: u64) -> Basis {
-    landed::basis_of(merge, serial)
-}
+pub(crate) use landed::of_candidate;
 
 /// The assertions that a person confirmed.
 pub fn confirmed(state: &State) -> BTreeSet<String> {

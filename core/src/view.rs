@@ -4,7 +4,7 @@
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     string::{String, ToString},
     vec::Vec,
 };
@@ -15,7 +15,7 @@ use crate::{
     graph::{Ix, Kind},
     id::{AtomId, AttemptId, CommitId, Digest},
     measure::Measure,
-    state::{Ended, EntryKind, Free, Status as AtomStatus},
+    state::{Ended, EntryKind, Free, State, Status as AtomStatus},
     step::World,
     verdict::Verdict,
 };
@@ -89,7 +89,7 @@ pub fn status(world: &World, live: bool) -> Status {
     let state = &world.state;
     let run = &state.run;
     let (resolved, unresolved) = world.split();
-    let measure = Measure::of(&world.graph, state, &world.fits);
+    let measure = world.measure();
     let flight = |intent: &crate::state::Intent| FlightView {
         id: intent.id.clone(),
         atom: intent.atom.clone(),
@@ -328,6 +328,22 @@ fn trail_of(world: &World, id: &AtomId) -> Vec<Free> {
 fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {
     let inner = world.graph.ix(inner);
     inner.is_some_and(|x| world.graph.above(x).any(|y| world.graph.id(y) == outer))
+}
+
+/// Every commit that a state names: what must not be pruned.
+pub fn commits(state: &State) -> BTreeSet<CommitId> {
+    let atoms = state.all_atoms().into_values();
+    let tries = atoms.filter_map(|atom| atom.task()).flat_map(|task| &task.tries);
+    let parked = tries.filter_map(|tried| match &tried.ended {
+        Some(Ended::Parked(binding)) => binding.commit.clone(),
+        Some(Ended::Failed(_)) | None => None,
+    });
+    let bound = state.bindings.values().filter_map(|binding| binding.commit.clone());
+    let run = &state.run;
+    let line = run.line.iter().map(|placed| placed.commit.clone());
+    let flying = run.in_flight.iter().filter_map(|intent| intent.base.clone());
+    let ends = run.head.clone().into_iter().chain(run.started_from.as_ref().map(|start| start.commit.clone()));
+    parked.chain(bound).chain(line).chain(flying).chain(ends).collect()
 }
 
 /// A verdict and its check, for `align` and `verify`.

@@ -5,7 +5,7 @@
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     string::String,
     vec::Vec,
 };
@@ -54,9 +54,17 @@ impl Standing {
         self.contexts[x].as_ref()
     }
 
-    /// The choices in force upstream of a live atom.
+    /// The choices in force in what a live task waits for, and in what that was made from: exactly those that its
+    /// context is made of. A group inside an alternative that is not selected is not among them.
     pub fn choices(&self, graph: &Graph, x: Ix) -> Choices {
-        self.pairs(graph, graph.vertex(x).groups_upstream.iter().copied())
+        let mut seen: BTreeSet<Ix> = BTreeSet::new();
+        let mut todo: Vec<Ix> = graph.waits_for(x).collect();
+        while let Some(y) = todo.pop() {
+            if graph.vertex(y).is_branching && seen.insert(y) {
+                todo.extend(made_of(graph, y, &self.selection));
+            }
+        }
+        self.pairs(graph, seen.into_iter().filter(|y| graph.vertex(*y).kind == Kind::Any))
     }
 
     /// The choices in force of these groups, where they are live.

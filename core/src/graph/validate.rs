@@ -17,7 +17,10 @@ use crate::{
 
 /// Looks at everything that types cannot say. `names` holds every id that stands in the file, readable or not.
 pub fn check(state: &State, root: &Node) -> Vec<Fault> {
-    let mut look = Look { state, root, names: names(root), faults: Vec::new() };
+    // What was added to a plan by flags stands in no file.
+    let mut known = names(root);
+    known.extend(state.atoms.keys().map(ToString::to_string));
+    let mut look = Look { state, root, names: known, faults: Vec::new() };
     look.references();
     look.members();
     look.groups();

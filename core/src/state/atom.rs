@@ -364,6 +364,9 @@ fn read_try(node: &Node, pointer: &str, found: &mut Findings) -> Option<Try> {
     let transient = fields.small("transient").unwrap_or(0);
     let repairs = fields.small("repairs").unwrap_or(0);
     let is_parked = fields.word("ended", &[("failed", false), ("parked", true)]);
+    if is_parked == Some(true) {
+        let _ = fields.need("result");
+    }
     let class = fields.word("class", &FailureClass::WORDS).unwrap_or(FailureClass::Logical);
     let parked = fields.take("result").and_then(|node| {
         let at = fields.at("result");

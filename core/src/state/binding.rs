@@ -139,14 +139,16 @@ pub fn nothing() -> Atom {
 }
 
 fn check_sizes(fields: &mut Fields<'_, '_>, summary: &str, value: Option<&Node>) {
-    let at = (fields.pointer.clone(), fields.node.span);
+    let place = |key| (fields.at(key), fields.node.get(key).map_or(fields.node.span, |node| node.span));
+    let (at, value_at) = (place("summary"), place("value"));
     if summary.chars().count() > SUMMARY_CHARS_MAX {
         let message = alloc::format!("the summary is longer than {SUMMARY_CHARS_MAX} characters");
         fields.found.fault("limit", (&at.0, at.1), message, Some("shorten it".to_owned()));
     }
     if value.is_some_and(|value| doc::write_compact(value).len() > VALUE_BYTES_MAX) {
         let message = "the value is larger than 64 KiB".to_owned();
-        fields.found.fault("limit", (&at.0, at.1), message, Some("put it into a file of the tree".to_owned()));
+        let hint = Some("put it into a file of the tree".to_owned());
+        fields.found.fault("limit", (&value_at.0, value_at.1), message, hint);
     }
 }
 

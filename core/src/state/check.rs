@@ -272,6 +272,7 @@ fn read_number(fields: &mut Fields<'_, '_>) -> Option<NumberRule> {
         }
         Some(_) if at_least.is_none() && at_most.is_none() => {
             let at = fields.at("number");
+            let span = fields.node.get("number").map_or(span, |node| node.span);
             let message = "`number` needs `at_least` or `at_most`".to_owned();
             fields.found.fault("bad-number-rule", (&at, span), message, None);
             None

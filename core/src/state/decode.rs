@@ -30,6 +30,8 @@ pub struct Decoded {
 /// Reads the types; the graph is looked at by `graph::validate::check`.
 pub fn decode(bytes: &[u8]) -> Decoded {
     let parsed = doc::parse_bytes(bytes, &Limits::default());
+    // What is missing then may only have been cut off, and the rest may stand in the wrong object.
+    let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings { faults: parsed.faults, warnings: Vec::new() };
     let Some(root) = parsed.node else {
         return Decoded {
@@ -47,6 +49,7 @@ pub fn decode(bytes: &[u8]) -> Decoded {
             found.faults.push(foreign_version(&root, version));
             None
         }
+        _ if is_cut => None,
         _ => read_state(&root, &mut found),
     };
     let mut patterns = Vec::new();
@@ -174,11 +177,14 @@ fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
             into.push(Pattern { pointer, span: node.span, text: text.to_owned(), kind });
         }
     }
-    let atoms = root.get("work_graph").and_then(|node| node.get("atoms")).and_then(Node::as_object);
-    for member in atoms.unwrap_or_default() {
-        if let Some(node) = member.node.get("checks") {
-            let pointer = doc::pointer_push("/work_graph/atoms", &member.key);
-            check::patterns(node, &doc::pointer_push(&pointer, "checks"), into);
+    let atoms = root.get("work_graph").and_then(|node| node.get("atoms"));
+    for (map, at, inside) in [(atoms, "/work_graph/atoms", ""), (root.get("bindings"), "/bindings", "/of")] {
+        for member in map.and_then(Node::as_object).unwrap_or_default() {
+            let atom = if inside.is_empty() { Some(&member.node) } else { member.node.get("of") };
+            if let Some(node) = atom.and_then(|atom| atom.get("checks")) {
+                let pointer = doc::pointer_push(at, &member.key) + inside + "/checks";
+                check::patterns(node, &pointer, into);
+            }
         }
     }
 }

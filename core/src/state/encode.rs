@@ -149,7 +149,7 @@ impl Rendered {
         let mut pieces = Vec::from([
             ("version".to_owned(), quoted(&format!("{}.{}", VERSION.major, state.version.minor))),
             ("lineage".to_owned(), quoted(state.lineage.as_str())),
-            ("serial".to_owned(), state.serial.0.to_string()),
+            ("serial".to_owned(), doc::write_compact(&Node::uint(state.serial.0))),
             ("seal".to_owned(), quoted(seal.as_str())),
             ("objective".to_owned(), self.objective.text.clone()),
             ("control".to_owned(), self.control.text.clone()),

@@ -31,11 +31,16 @@ impl Extra {
 
     /// Puts the unknown keys back where they stood among `pieces`.
     pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
+        let mut at_end = 0;
         for unknown in self.0.iter().rev() {
-            let place = match &unknown.after {
+            let after = unknown.after.as_ref().map(|after| pieces.iter().position(|(key, _)| key == after));
+            let place = match after {
                 None => 0,
-                Some(after) => {
-                    pieces.iter().position(|(key, _)| key == after).map_or(pieces.len(), |index| index + 1)
+                Some(Some(index)) => index + 1,
+                // The key before it is not written any more: to the end, in order.
+                Some(None) => {
+                    at_end += 1;
+                    pieces.len() + 1 - at_end
                 }
             };
             pieces.insert(place, (unknown.key.clone(), make(&unknown.node)));

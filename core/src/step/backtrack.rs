@@ -12,7 +12,7 @@ use crate::{
     event::{Change, Notice},
     graph::{Graph, Ix, Kind},
     search,
-    state::{Effect, EntryKind, State, record::choices_node},
+    state::{Effect, EntryKind, State, Task, record::choices_node},
 };
 
 /// Files at most that a failure names.
@@ -31,24 +31,26 @@ pub(super) enum Blocked {
 /// Whether something live has failed for good, or has to be chosen.
 pub(super) fn blocked(draft: &Draft) -> Option<Blocked> {
     let (graph, standing) = (&draft.graph, &draft.standing);
-    let is_failed = |x: &Ix| {
-        let tried = standing.context(*x).and_then(|context| draft.task_of(graph.id(*x))?.tried(context));
-        standing.is_live(*x) && tried.is_some_and(|tried| tried.has_failed())
+    let has_failed = |x: Ix, task: &Task| {
+        let tried = standing.context(x).and_then(|context| task.tried(context));
+        tried.is_some_and(|tried| tried.has_failed())
     };
-    if let Some(x) = graph.tasks().find(is_failed) {
+    let mut open = graph.paired(&draft.state.atoms);
+    if let Some((x, _)) = open.find(|(x, atom)| atom.task().is_some_and(|task| has_failed(*x, task))) {
         return Some(Blocked::Failed(x));
     }
     if graph.groups().any(|group| standing.is_live(group) && !standing.selection.contains_key(&group)) {
         return Some(Blocked::Undecided);
     }
-    let in_force = standing.pairs(graph, graph.groups());
-    search::refuted(graph, &draft.state).any(|refuted| *refuted == in_force).then_some(Blocked::Refuted)
+    // What was refuted and is opened again, by a person or for a repair, is resolved and judged once more.
+    let is_refuted = || draft.refuted.contains(&standing.pairs(graph, graph.groups()));
+    (draft.all_resolved() && is_refuted()).then_some(Blocked::Refuted)
 }
 
 /// Selects anew; false when nothing is left to try.
 pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
     let graph = Arc::clone(&draft.graph);
-    let conflicts = search::conflicts(&graph, &draft.state, &draft.fits);
+    let conflicts = search::conflicts(&graph, &draft.state, &draft.fits, &draft.refuted);
     let rank = rank(draft, blocked);
     let Some(selection) = search::choose(&graph, &conflicts, &draft.selection(), &rank) else { return false };
     let mut changes = Vec::new();
@@ -114,7 +116,10 @@ fn rank(draft: &Draft, blocked: &Blocked) -> BTreeMap<Ix, usize> {
     let (graph, standing) = (&draft.graph, &draft.standing);
     let (groups, from): (Vec<Ix>, Option<Ix>) = match blocked {
         Blocked::Undecided => return BTreeMap::new(),
-        Blocked::Failed(x) => (graph.groups_of_conflict(*x).into_iter().collect(), Some(*x)),
+        Blocked::Failed(x) => {
+            let conflict = search::conflict(graph, *x, &standing.choices(graph, *x));
+            (conflict.keys().filter_map(|group| graph.ix(group)).collect(), Some(*x))
+        }
         Blocked::Refuted => (graph.groups().collect(), None),
     };
     let named = last_files(&draft.state);
@@ -181,6 +186,7 @@ pub(super) fn refute(draft: &mut Draft, failed: Vec<String>, evidence: Vec<crate
     let context = search::whole_context(&graph, &draft.state, &choices);
     let files = files_named(draft, text);
     draft.say(Notice::Refuted { choices: choices.clone(), failed });
+    Arc::make_mut(&mut draft.refuted).push(choices.clone());
     draft.record("refuted", |to| {
         to.put("conflict", choices_node(&choices));
         to.some("context", context.as_ref().map(|context| crate::doc::Node::string(context.as_str())));

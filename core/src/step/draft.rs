@@ -1,21 +1,17 @@
 //! A state under change: every edit goes through here, so that what was touched is known.
 
-use alloc::{
-    format,
-    string::String,
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
+use core::cell::OnceCell;
 
-use super::{Refusal, Session, Transition, World};
+use super::{Refusal, Session, Transition, World, settle};
 use crate::{
     event::Notice,
     graph::{
         Graph, Ix,
         standing::{self, Selection, Standing},
     },
-    id::{AtomId, AttemptId, CommitId, Digest, Serial, UnixMillis},
-    measure::Measure,
+    id::{AtomId, AttemptId, CommitId, Digest, Serial, TreeId, UnixMillis},
+    measure::{Measure, Measured},
     search::Fits,
     state::{
         Atom, Binding, Body, Control, Intent, Run, State, Task, Try, encode::Touched, fields::Writer,
@@ -29,6 +25,7 @@ pub(super) struct Draft {
     pub(super) graph: Arc<Graph>,
     pub(super) standing: Arc<Standing>,
     pub(super) fits: Arc<Fits>,
+    pub(super) refuted: Arc<Vec<Choices>>,
     pub(super) session: Session,
     pub(super) touched: Touched,
     pub(super) notices: Vec<Notice>,
@@ -37,6 +34,12 @@ pub(super) struct Draft {
     pub(super) is_loop: bool,
     /// The measure counts anew from here: a correction, or a new run.
     pub(super) counts_anew: bool,
+    /// Results may stand that another selection made.
+    pub(super) is_settled: bool,
+    /// Tasks that were bound in this step: what was made from them may be made from another result now.
+    pub(super) rebound: BTreeSet<Ix>,
+    solved: OnceCell<Arc<Vec<bool>>>,
+    is_line_settled: OnceCell<bool>,
     at: String,
 }
 
@@ -52,12 +55,17 @@ impl Draft {
             graph: Arc::clone(&world.graph),
             standing: Arc::clone(&world.standing),
             fits: Arc::clone(&world.fits),
+            refuted: Arc::clone(&world.refuted),
             session,
             touched: Touched::default(),
             notices: Vec::new(),
             now,
             is_loop: true,
             counts_anew: false,
+            is_settled: world.is_settled,
+            rebound: BTreeSet::new(),
+            solved: OnceCell::from(Arc::clone(&world.solved)),
+            is_line_settled: OnceCell::new(),
             at: now.rfc3339(),
         }
     }
@@ -71,6 +79,7 @@ impl Draft {
     }
 
     pub(super) fn run(&mut self) -> &mut Run {
+        self.is_line_settled.take();
         self.touched.run = true;
         Arc::make_mut(&mut self.state.run)
     }
@@ -105,6 +114,8 @@ impl Draft {
     /// Replaces an open atom by its result.
     pub(super) fn bind(&mut self, id: &AtomId, make: impl FnOnce(Arc<Atom>) -> Binding) {
         let Some(atom) = self.state.atoms.remove(id) else { return };
+        self.rebound.extend(self.graph.ix(id));
+        self.forget_solved();
         self.state.bindings.insert(id.clone(), Arc::new(make(atom)));
         self.touched.atoms.insert(id.clone());
         self.touched.bindings.insert(id.clone());
@@ -113,6 +124,7 @@ impl Draft {
     /// Opens a resolved atom again, and gives what it was bound to.
     pub(super) fn unbind(&mut self, id: &AtomId) -> Option<Arc<Binding>> {
         let binding = self.state.bindings.remove(id)?;
+        self.forget_solved();
         self.state.atoms.insert(id.clone(), Arc::clone(&binding.of));
         self.touched.atoms.insert(id.clone());
         self.touched.bindings.insert(id.clone());
@@ -120,6 +132,7 @@ impl Draft {
     }
 
     pub(super) fn change_binding(&mut self, id: &AtomId, change: impl FnOnce(&mut Binding)) {
+        self.is_line_settled.take();
         let Some(binding) = self.state.bindings.get_mut(id) else { return };
         change(Arc::make_mut(binding));
         self.touched.bindings.insert(id.clone());
@@ -135,6 +148,28 @@ impl Draft {
 
     pub(super) fn set_selection(&mut self, selection: Selection) {
         self.standing = Arc::new(Standing::of(&self.graph, selection));
+        self.is_settled = false;
+        self.forget_solved();
+    }
+
+    fn forget_solved(&mut self) {
+        self.solved.take();
+        self.is_line_settled.take();
+    }
+
+    /// What is resolved under the selection in force.
+    pub(super) fn solved(&self) -> &[bool] {
+        self.solved.get_or_init(|| Arc::new(settle::solved(&self.graph, &self.standing, &self.state)))
+    }
+
+    pub(super) fn all_resolved(&self) -> bool {
+        self.graph.roots().iter().all(|root| self.solved()[*root])
+    }
+
+    /// Whether the tree is made of exactly what stays.
+    pub(super) fn is_line_settled(&self) -> bool {
+        let is_settled = || settle::is_line_settled(&self.graph, self.solved(), &self.state);
+        self.is_shared() || *self.is_line_settled.get_or_init(is_settled)
     }
 
     /// What the groups have selected, those that are not live included.
@@ -171,8 +206,13 @@ impl Draft {
 
     /// What evidence must be taken on to count now; `None` while the head's tree is not known.
     pub(super) fn basis(&self) -> Option<Basis> {
-        // A commit of this very draft would move the serial: evidence is taken on what is in the file.
-        basis(&self.state, &self.session, self.is_dirty())
+        if self.is_shared() {
+            // What this step commits stands under the next serial; where it commits nothing, under the last one.
+            let serial = self.state.serial.0;
+            return Some(Basis::Serial(if self.is_dirty() { serial } else { serial.saturating_sub(1) }));
+        }
+        let head = self.state.run.head.as_ref()?;
+        tree_of(&self.state, &self.session, head).map(Basis::Tree)
     }
 
     /// Whether there is anything to commit.
@@ -186,22 +226,43 @@ impl Draft {
             || !touched.bindings.is_empty()
     }
 
+    /// What can be tried from here on; counted from what was touched, for all else is as it was.
+    fn measure(&self, before: &World) -> Result<Measure, Refusal> {
+        let refuted = self.refuted.len();
+        let after = Measured { graph: &self.graph, state: &self.state, fits: &self.fits, refuted };
+        if self.counts_anew {
+            return Ok(Measure::of(after));
+        }
+        let touched: BTreeSet<&AtomId> = self.touched.atoms.union(&self.touched.bindings).collect();
+        let measure = before.measure.moved(before.measured(), after, touched.into_iter());
+        hold(&before.measure, &measure)?;
+        Ok(measure)
+    }
+
     /// Writes the time spent and the measure, and holds that the measure did not rise.
     pub(super) fn close(mut self, before: &World) -> Result<Transition, Refusal> {
         let is_quiet = !self.is_dirty();
+        let mut measure = before.measure.clone();
         if is_quiet {
             self.state.serial = before.state.serial;
         } else {
             let unwritten_ms = core::mem::take(&mut self.session.unwritten_ms);
-            let measure = Measure::of(&self.graph, &self.state, &self.fits);
-            if !self.counts_anew {
-                hold(before, &measure)?;
-            }
+            measure = self.measure(before)?;
             let run = self.run();
             run.spent.active_ms += unwritten_ms;
             run.measure = Some(measure.record());
         }
-        let world = World { state: self.state, graph: self.graph, standing: self.standing, fits: self.fits };
+        self.solved();
+        let world = World {
+            state: self.state,
+            graph: self.graph,
+            standing: self.standing,
+            fits: self.fits,
+            refuted: self.refuted,
+            solved: self.solved.into_inner().unwrap_or_default(),
+            measure,
+            is_settled: self.is_settled,
+        };
         Ok(Transition {
             world,
             touched: self.touched,
@@ -212,24 +273,15 @@ impl Draft {
     }
 }
 
-fn hold(before: &World, after: &Measure) -> Result<(), Refusal> {
-    let before = Measure::of(&before.graph, &before.state, &before.fits);
-    if *after <= before {
+fn hold(before: &Measure, after: &Measure) -> Result<(), Refusal> {
+    if after <= before {
         return Ok(());
     }
     let text = |measure: &Measure| format!("{}, {}", measure.attempts, measure.verdicts);
-    Err(Refusal::MeasureRose { before: text(&before), after: text(after) })
+    Err(Refusal::MeasureRose { before: text(before), after: text(after) })
 }
 
-pub(super) fn basis(state: &State, session: &Session, is_dirty: bool) -> Option<Basis> {
-    if state.objective.constraints.workspace() == crate::state::Workspace::Shared {
-        return (!is_dirty).then(|| Basis::Serial(state.serial.0.saturating_sub(1)));
-    }
-    let head = state.run.head.as_ref()?;
-    tree_of(state, session, head).map(Basis::Tree)
-}
-
-fn tree_of(state: &State, session: &Session, commit: &CommitId) -> Option<crate::id::TreeId> {
+fn tree_of(state: &State, session: &Session, commit: &CommitId) -> Option<TreeId> {
     let start = state.run.started_from.as_ref().filter(|start| start.commit == *commit);
     start.map(|start| start.tree.clone()).or_else(|| session.trees.get(commit).cloned())
 }

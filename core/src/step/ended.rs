@@ -121,7 +121,8 @@ fn fail(draft: &mut Draft, id: &AttemptId, failure: Failure, for_good: bool) {
     let Some(most) = draft.task_of(&intent.atom).map(|task| measure::attempts_max(&draft.state, task)) else { return };
     let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else { return };
     tried.transient = 0;
-    let is_repair = tried.repairs > 0;
+    // With all attempts used it can only be a repair that failed; that has a limit of its own.
+    let is_repair = tried.attempts >= most;
     tried.attempts += u32::from(!is_repair);
     let left = if for_good { 0 } else { most.saturating_sub(tried.attempts) };
     if for_good || left == 0 && !is_repair {

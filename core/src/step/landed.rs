@@ -1,6 +1,7 @@
 //! What an attempt made is merged, judged and integrated; and the tree after a backtrack.
 
 use alloc::{
+    collections::BTreeSet,
     format,
     string::{String, ToString},
     sync::Arc,
@@ -8,7 +9,7 @@ use alloc::{
 };
 
 use super::{
-    Progress,
+    Progress, Session,
     draft::Draft,
     ended::{self, Failure},
     settle,
@@ -16,8 +17,9 @@ use super::{
 use crate::{
     event::{Merge, Notice, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
+    measure,
     state::{
-        Binding, Check, Extra, FailureClass, Placed,
+        Binding, Check, Extra, FailureClass, Intent, Placed, State,
         binding::SUMMARY_CHARS_MAX,
     },
     verdict::{self, Basis, Court, Measurement, Verdict},
@@ -52,7 +54,6 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
         Merge::Unchanged { tree: None } => {}
     }
     draft.session.progress.insert(id.clone(), Progress::Merged { outcome, onto, merge: Arc::new(merge) });
-    decide(draft, id);
 }
 
 /// A result that does not merge is made again on the new head.
@@ -61,6 +62,36 @@ fn remake(draft: &mut Draft, id: &AttemptId, paths: &[String]) {
     let _ = draft.tried(&intent.atom, &intent.context, &intent.choices);
     let why = format!("its change does not merge: {}", paths.join(", "));
     settle::count_repair(draft, &intent.atom, &intent.context, &why);
+}
+
+/// How far the checks of a candidate are, on the head as it stands; `None` where it has none to be judged.
+pub(crate) fn of_candidate<'c>(
+    state: &'c State,
+    session: &Session,
+    intent: &Intent,
+    serial: u64,
+) -> Option<(Basis, verdict::Progress<'c>)> {
+    let Some(Progress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else { return None };
+    let check = state.atoms.get(&intent.atom)?.task()?.spec.checks.as_ref().filter(|_| *onto == state.run.head)?;
+    let basis = basis_of(merge, serial);
+    let confirmed = super::confirmed(state);
+    let again_max = state.objective.constraints.max_transient();
+    let court = Court { ledger: &session.ledger, basis: &basis, confirmed: &confirmed, again_max };
+    let progress = court.judge(check);
+    Some((basis, progress))
+}
+
+/// Whether all that a machine can check of a candidate holds, and a person must say the rest.
+pub(super) fn awaits_person(draft: &Draft, intent: &Intent) -> bool {
+    let serial = draft.state.serial.0.saturating_sub(1);
+    let seen = of_candidate(&draft.state, &draft.session, intent, serial);
+    matches!(seen, Some((_, verdict::Progress::Confirm(_))))
+}
+
+/// Takes in every candidate that its checks have decided.
+pub(super) fn decide_all(draft: &mut Draft) {
+    let flying: Vec<AttemptId> = draft.state.run.in_flight.iter().map(|intent| intent.id.clone()).collect();
+    flying.iter().for_each(|id| decide(draft, id));
 }
 
 /// Where the evidence of an attempt's own checks is taken.
@@ -80,7 +111,7 @@ pub(super) fn judged(draft: &mut Draft, scope: &Scope, basis: &Basis, seen: Vec<
         }
     }
     match scope {
-        Scope::Atom(id) => decide(draft, id),
+        Scope::Atom(id) => ask_again_later(draft, id, &check, basis),
         Scope::BaseCase => base_case_seen(draft, &check, basis),
     }
 }
@@ -106,10 +137,9 @@ fn base_case_seen(draft: &mut Draft, check: &Check, basis: &Basis) {
     });
     let Some(verdict) = progress else { return };
     draft.session.base_was_seen = true;
-    if verdict == Verdict::Unknown {
-        let wait_ms = ended::backoff_ms(1, "base case");
-        draft.session.base_again_at = Some(UnixMillis(draft.now.0.saturating_add(wait_ms)));
-    }
+    let wait_ms = ended::backoff_ms(1, "base case");
+    let later = UnixMillis(draft.now.0.saturating_add(wait_ms));
+    draft.session.base_again_at = (verdict == Verdict::Unknown).then_some(later);
     draft.say(Notice::BaseCase { verdict });
 }
 
@@ -126,29 +156,34 @@ impl Draft {
 fn decide(draft: &mut Draft, id: &AttemptId) {
     let Some(Progress::Merged { outcome, onto, merge }) = draft.session.progress.get(id).cloned() else { return };
     let Some(intent) = draft.in_flight(id).cloned() else { return };
-    if onto != draft.state.run.head {
+    if onto != draft.state.run.head || !draft.is_line_settled() {
         return;
     }
     let check = draft.task_of(&intent.atom).and_then(|task| task.spec.checks.clone());
     let Some(check) = check else { return integrate(draft, id, &outcome, &merge, Vec::new()) };
     let basis = basis_of(&merge, draft.state.serial.0.saturating_sub(1));
-    let progress = draft.court(&basis, |court| match court.judge(&check) {
+    let decided = draft.court(&basis, |court| match court.judge(&check) {
         verdict::Progress::Decided(verdict) => Some(verdict),
-        verdict::Progress::Measure(_) | verdict::Progress::Confirm(_) => None,
-        verdict::Progress::Again(_) => Some(Verdict::Unknown),
+        verdict::Progress::Measure(_) | verdict::Progress::Confirm(_) | verdict::Progress::Again(_) => None,
     });
-    match progress {
+    match decided {
         None => {}
         Some(Verdict::Pass) => {
             let evidence = verdict::evidence_of(&check, &basis, &draft.session.ledger);
             integrate(draft, id, &outcome, &merge, evidence);
         }
-        Some(Verdict::Fail) => ended::failed(draft, id, check_failure(draft, &check, &basis, &outcome)),
-        Some(Verdict::Unknown) => {
-            let wait_ms = ended::backoff_ms(1, id.as_str());
-            let until = UnixMillis(draft.now.0.saturating_add(wait_ms));
-            draft.session.check_waits.insert(id.clone(), until);
+        Some(Verdict::Fail | Verdict::Unknown) => {
+            ended::failed(draft, id, check_failure(draft, &check, &basis, &outcome));
         }
+    }
+}
+
+/// What could not be run is asked again after a while.
+fn ask_again_later(draft: &mut Draft, id: &AttemptId, check: &Check, basis: &Basis) {
+    if draft.court(basis, |court| matches!(court.judge(check), verdict::Progress::Again(_))) {
+        let wait_ms = ended::backoff_ms(1, id.as_str());
+        let until = UnixMillis(draft.now.0.saturating_add(wait_ms));
+        draft.session.check_waits.insert(id.clone(), until);
     }
 }
 
@@ -227,13 +262,14 @@ fn integrate(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, merge: &Merge
     draft.say(Notice::Solved { attempt: id.clone(), atom: intent.atom, ms, files, commit, summary });
 }
 
-fn count_success(draft: &mut Draft, intent: &crate::state::Intent) -> u32 {
+fn count_success(draft: &mut Draft, intent: &Intent) -> u32 {
     let run = draft.run();
     run.spent.attempts += 1;
     run.iteration += 1;
+    let most = draft.task_of(&intent.atom).map_or(1, |task| measure::attempts_max(&draft.state, task));
     let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else { return 1 };
     tried.transient = 0;
-    if tried.repairs == 0 {
+    if tried.attempts < most {
         tried.attempts += 1;
     }
     tried.attempts
@@ -259,7 +295,7 @@ fn summary(outcome: &Outcome, files: &[String]) -> String {
 /// The tree stands as the selection wants it; what no longer applies is made again.
 pub(super) fn built(draft: &mut Draft, head: CommitId, line: Vec<Placed>, dropped: &[AtomId]) {
     let kept = line.len();
-    let stays: alloc::collections::BTreeSet<&AtomId> = line.iter().map(|placed| &placed.atom).collect();
+    let stays: BTreeSet<&AtomId> = line.iter().map(|placed| &placed.atom).collect();
     let before = draft.state.run.line.iter().map(|placed| placed.atom.clone());
     let taken_back: Vec<AtomId> = before.filter(|atom| !stays.contains(atom)).collect();
     for placed in &line {
@@ -269,7 +305,12 @@ pub(super) fn built(draft: &mut Draft, head: CommitId, line: Vec<Placed>, droppe
         }
     }
     for atom in dropped {
-        settle::repair(draft, atom, "its commit no longer applies");
+        // What a person said stands, though its change to the tree is gone.
+        if draft.state.bindings.get(atom).is_some_and(|binding| binding.is_by_person()) {
+            draft.change_binding(atom, |binding| binding.commit = None);
+        } else {
+            settle::repair(draft, atom, "its commit no longer applies");
+        }
     }
     let run = draft.run();
     run.line = line;
@@ -280,4 +321,21 @@ pub(super) fn built(draft: &mut Draft, head: CommitId, line: Vec<Placed>, droppe
 /// The host told the tree of a commit.
 pub(super) fn learn(draft: &mut Draft, commit: CommitId, tree: TreeId) {
     draft.session.trees.insert(commit, tree);
+}
+
+/// Forgets the trees of commits that nothing asks for any more.
+pub(super) fn forget_trees(draft: &mut Draft) {
+    let session = &mut draft.session;
+    let candidates = session.progress.values().filter_map(|progress| match progress {
+        Progress::Merged { merge, .. } => match &**merge {
+            Merge::Clean { commit, .. } => Some(commit),
+            Merge::Unchanged { .. } | Merge::Conflict(_) => None,
+        },
+        Progress::Finished(_) => None,
+    });
+    let needed: BTreeSet<&CommitId> = candidates.chain(&draft.state.run.head).collect();
+    let target = session.base_target.as_ref();
+    session.trees.retain(|commit, tree| {
+        needed.contains(commit) || matches!(target, Some(Basis::Tree(wanted)) if wanted == tree)
+    });
 }

@@ -1,19 +1,30 @@
 //! Brings bindings, attempts in flight and statuses into line with the selection in force: results of another
 //! context are parked, those of this one come back, and what was made from other inputs is made again.
 
-use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
 
 use super::draft::Draft;
 use crate::{
     event::Notice,
     graph::{Graph, Ix, Kind, standing::Standing},
     id::{AtomId, Digest},
+    measure,
     state::{Binding, Ended, FailureClass, Placed, State, Status},
 };
 
 pub(super) fn settle(draft: &mut Draft) {
-    park_and_revive(draft);
-    reopen_changed_inputs(draft);
+    let is_all_new = !draft.is_settled;
+    if is_all_new {
+        park_and_revive(draft);
+    }
+    reopen_changed_inputs(draft, is_all_new);
+    draft.is_settled = true;
     end_abandoned(draft);
     statuses(draft);
 }
@@ -21,12 +32,14 @@ pub(super) fn settle(draft: &mut Draft) {
 /// What is resolved under the selection in force.
 pub(super) fn solved(graph: &Graph, standing: &Standing, state: &State) -> Vec<bool> {
     let mut solved = alloc::vec![false; graph.len()];
+    let mut bound = alloc::vec![false; graph.len()];
+    graph.paired(&state.bindings).for_each(|(x, _)| bound[x] = true);
     for x in graph.order().iter().copied().filter(|x| standing.is_live(*x)) {
         if !graph.waits_for(x).all(|dep| solved[dep]) {
             continue;
         }
         solved[x] = match graph.vertex(x).kind {
-            Kind::Task => state.bindings.contains_key(graph.id(x)),
+            Kind::Task => bound[x],
             Kind::All => graph.vertex(x).kids.iter().all(|kid| solved[*kid]),
             Kind::Any => standing.selection.get(&x).is_some_and(|choice| solved[*choice]),
         };
@@ -97,16 +110,17 @@ pub(super) fn inputs(graph: &Graph, standing: &Standing, state: &State, x: Ix) -
 }
 
 /// In topological order, so that what is opened here is not solved for those after it.
-fn reopen_changed_inputs(draft: &mut Draft) {
+fn reopen_changed_inputs(draft: &mut Draft, is_all_new: bool) {
     let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
-    if !draft.session_saw_changed_results() {
+    let rebound = core::mem::take(&mut draft.rebound);
+    let downstream = if is_all_new { BTreeSet::new() } else { bound_downstream(draft, &rebound) };
+    if !is_all_new && downstream.is_empty() {
         return;
     }
-    for x in graph.order().iter().copied().filter(|x| graph.vertex(*x).kind == Kind::Task) {
+    for x in graph.order().iter().copied().filter(|x| is_all_new || downstream.contains(x)) {
         let id = graph.id(x);
         let Some(binding) = draft.state.bindings.get(id).filter(|binding| !binding.is_by_person()) else { continue };
-        let solved = solved(&graph, &standing, &draft.state);
-        if !graph.waits_for(x).all(|dep| solved[dep]) {
+        if !graph.waits_for(x).all(|dep| draft.solved()[dep]) {
             continue;
         }
         let now = inputs(&graph, &standing, &draft.state, x);
@@ -116,10 +130,32 @@ fn reopen_changed_inputs(draft: &mut Draft) {
     }
 }
 
-/// Opens a solved atom again in its context: it is made again, so often and no more.
+/// The bound tasks that were made from these results, or from what was made from them.
+fn bound_downstream(draft: &Draft, results: &BTreeSet<Ix>) -> BTreeSet<Ix> {
+    let graph = &draft.graph;
+    let mut found = BTreeSet::new();
+    let mut todo: Vec<Ix> = results.iter().copied().collect();
+    while let Some(x) = todo.pop() {
+        let holders = core::iter::once(x).chain(graph.above(x));
+        let users = holders.flat_map(|y| graph.needed_by(y)).flat_map(|user| graph.subtree(*user));
+        for user in users {
+            if draft.state.bindings.contains_key(graph.id(user)) && found.insert(user) {
+                todo.push(user);
+            }
+        }
+    }
+    found
+}
+
+/// Opens a solved atom again in its context: it is made again, so often and no more. Its attempts are used up by that:
+/// what is a repair counts as one.
 pub(super) fn repair(draft: &mut Draft, id: &AtomId, why: &str) {
     let Some(binding) = draft.unbind(id) else { return };
     let Some(context) = binding.context.clone() else { return };
+    let most = draft.task_of(id).map_or(1, |task| measure::attempts_max(&draft.state, task));
+    if let Some(tried) = draft.task(id).and_then(|task| task.tries.iter_mut().find(|t| t.context == context)) {
+        tried.attempts = tried.attempts.max(most);
+    }
     count_repair(draft, id, &context, why);
 }
 
@@ -160,25 +196,26 @@ fn end_abandoned(draft: &mut Draft) {
 /// `failed` tells of the context in force; the tries tell of each.
 fn statuses(draft: &mut Draft) {
     let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
-    for x in graph.tasks() {
-        let id = graph.id(x);
-        let Some(task) = draft.task_of(id) else { continue };
+    let mut wanted = Vec::new();
+    for (x, atom) in graph.paired(&draft.state.atoms) {
+        let Some(task) = atom.task() else { continue };
         let tried = standing.context(x).and_then(|context| task.tried(context));
-        let wanted = match (&task.status, tried.is_some_and(|tried| tried.has_failed())) {
-            (Status::Pending, true) => Status::Failed,
-            (Status::Failed | Status::Invalid(_), false) => Status::Pending,
-            _ => continue,
-        };
-        if let Some(task) = draft.task(id) {
-            task.status = wanted;
+        match (&task.status, tried.is_some_and(|tried| tried.has_failed())) {
+            (Status::Pending, true) => wanted.push((x, Status::Failed)),
+            (Status::Failed | Status::Invalid(_), false) => wanted.push((x, Status::Pending)),
+            _ => {}
+        }
+    }
+    for (x, status) in wanted {
+        if let Some(task) = draft.task(graph.id(x)) {
+            task.status = status;
         }
     }
 }
 
 /// The commits that the result should be made of: of what is live and solved, in the order in which they stand, new
 /// ones after what they depend on.
-pub(super) fn line_wanted(graph: &Graph, standing: &Standing, state: &State) -> Vec<Placed> {
-    let solved = solved(graph, standing, state);
+pub(super) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<Placed> {
     let place: BTreeMap<&AtomId, usize> = state.run.line.iter().map(|placed| &placed.atom).zip(0..).collect();
     let mut wanted: Vec<(usize, Placed)> = Vec::new();
     for x in graph.order().iter().copied().filter(|x| solved[*x]) {
@@ -191,9 +228,13 @@ pub(super) fn line_wanted(graph: &Graph, standing: &Standing, state: &State) -> 
     wanted.into_iter().map(|(_, placed)| placed).collect()
 }
 
-impl Draft {
-    /// Whether a result that others may have built on can be another than before.
-    fn session_saw_changed_results(&self) -> bool {
-        self.counts_anew || !self.touched.bindings.is_empty()
-    }
+/// Whether the line is the wanted one: it holds what is wanted and as much, and its own order is kept.
+pub(super) fn is_line_settled(graph: &Graph, solved: &[bool], state: &State) -> bool {
+    let with_commit = graph.paired(&state.bindings).filter(|(x, b)| solved[*x] && b.commit.is_some());
+    let is_wanted = |placed: &Placed| {
+        let binding = state.bindings.get(&placed.atom);
+        let is_same = binding.is_some_and(|binding| binding.commit.as_ref() == Some(&placed.commit));
+        is_same && graph.ix(&placed.atom).is_some_and(|x| solved[x])
+    };
+    with_commit.count() == state.run.line.len() && state.run.line.iter().all(is_wanted)
 }

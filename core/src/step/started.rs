@@ -6,7 +6,7 @@ use super::{Refusal, draft::Draft, ended};
 use crate::{
     event::Notice,
     id::{AtomId, AttemptId, Epoch, RunId},
-    measure::Measure,
+    measure::{Measure, Measured},
     state::{Ended, FailureClass, Request, RunStatus, StartedFrom, objective::RequestKind},
 };
 
@@ -28,7 +28,9 @@ pub(super) fn started(draft: &mut Draft, run: RunId, from: Option<StartedFrom>) 
         notebook.started_from = Some(from);
     }
     draft.session.started_with = draft.state.run.attempts_started;
-    let left = Measure::of(&draft.graph, &draft.state, &draft.fits).record();
+    let refuted = draft.refuted.len();
+    let seen = Measured { graph: &draft.graph, state: &draft.state, fits: &draft.fits, refuted };
+    let left = Measure::of(seen).record();
     draft.say(Notice::RunStarted { run, attempts_left: left.attempts, verdicts_left: left.verdicts });
 }
 

@@ -1,0 +1,167 @@
+//! What starts: attempts of what is ready, and evaluations of the base case beside them.
+//!
+//! Not here: whether anything may start at all (`advance`).
+
+use alloc::{collections::BTreeSet, format, sync::Arc, vec::Vec};
+
+use super::{draft::Draft, ended, slots};
+use crate::{
+    event::Notice,
+    graph::Ix,
+    id::{AtomId, AttemptId, Digest},
+    measure,
+    state::{Effect, Intent, Status},
+    verdict::{self, Basis},
+};
+
+/// Interruptions from which on an atom runs alone: it may be what ends the loop.
+const FRAGILE: u32 = 2;
+
+pub(super) fn go_on(draft: &mut Draft) {
+    if draft.session.base_was_seen && draft.is_line_settled() {
+        dispatch(draft);
+    }
+    aim_base_case(draft);
+}
+
+/// Decides on what the base case is evaluated next: one evaluation at a time.
+fn aim_base_case(draft: &mut Draft) {
+    let Some(basis) = draft.basis() else { return };
+    let all_resolved = draft.all_resolved();
+    if draft.session.base_target.is_some() && !all_resolved {
+        return;
+    }
+    let is_affordable = draft.session.verify_ms.saturating_mul(4) <= draft.session.active_ms;
+    let is_asked = all_resolved || !draft.session.base_was_seen || is_affordable;
+    let is_wanted = is_asked && draft.base_is_open(&basis) && draft.is_line_settled();
+    draft.session.base_target = (is_wanted && draft.base_is_due()).then_some(basis);
+}
+
+/// Before a run ends, its last tree is judged; true while that goes on.
+pub(super) fn awaits_last_verdict(draft: &mut Draft) -> bool {
+    if !draft.is_line_settled() {
+        return true;
+    }
+    // A head whose tree is not known yet is being looked up.
+    let Some(basis) = draft.basis() else { return draft.state.run.head.is_some() };
+    if !draft.base_is_open(&basis) {
+        return false;
+    }
+    draft.session.base_target = draft.base_is_due().then_some(basis);
+    true
+}
+
+fn dispatch(draft: &mut Draft) {
+    let mut free = free_slots(draft);
+    let flying = &draft.state.run.in_flight;
+    if free == 0 || flying.iter().any(|intent| draft.interruptions(&intent.atom) >= FRAGILE) {
+        return;
+    }
+    let mut is_repairing = flying.iter().any(|intent| draft.is_repair(&intent.atom, &intent.context));
+    for x in ready(draft) {
+        if free == 0 {
+            return;
+        }
+        let id = draft.graph.id(x);
+        let is_fragile = draft.interruptions(id) >= FRAGILE;
+        let is_repair = draft.standing.context(x).is_some_and(|context| draft.is_repair(id, context));
+        let must_wait = is_fragile && !draft.state.run.in_flight.is_empty() || is_repair && is_repairing;
+        if must_wait {
+            continue;
+        }
+        start(draft, x);
+        is_repairing |= is_repair;
+        free = if is_fragile { 0 } else { free - 1 };
+    }
+}
+
+fn free_slots(draft: &Draft) -> usize {
+    slots(&draft.state, &draft.session).saturating_sub(draft.state.run.in_flight.len())
+}
+
+fn start(draft: &mut Draft, x: Ix) {
+    let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
+    let atom = graph.id(x).clone();
+    let Some(context) = standing.context(x).cloned() else { return };
+    let choices = standing.choices(&graph, x);
+    let Some(tried) = draft.tried(&atom, &context, &choices) else { return };
+    let n = tried.attempts + 1;
+    let (effect, of) = match draft.task_of(&atom) {
+        Some(task) => (task.spec.effect, measure::attempts_max(&draft.state, task)),
+        None => (Effect::Tree, n),
+    };
+    let at = draft.at().into();
+    draft.session.waits.remove(&(atom.clone(), context.clone()));
+    let description = ended::title(draft, &atom);
+    let run = draft.run();
+    run.attempts_started += 1;
+    let id = AttemptId::new(format!("{atom}.{}", run.attempts_started));
+    let (epoch, base) = (run.epoch, run.head.clone());
+    run.in_flight.push(Intent {
+        id: id.clone(),
+        atom: atom.clone(),
+        context,
+        choices,
+        epoch,
+        n,
+        effect,
+        base,
+        at,
+        extra: Default::default(),
+    });
+    draft.say(Notice::AttemptStarted { attempt: id, atom, n, of: of.max(n), description });
+}
+
+/// What could start, and is not waiting for its backoff.
+fn ready(draft: &Draft) -> Vec<Ix> {
+    let is_due = |x: &Ix| {
+        let Some(context) = draft.standing.context(*x) else { return false };
+        let waits = &draft.session.waits;
+        if waits.is_empty() {
+            return true;
+        }
+        let until = waits.get(&(draft.graph.id(*x).clone(), context.clone()));
+        until.is_none_or(|until| *until <= draft.now)
+    };
+    startable(draft).filter(is_due).collect()
+}
+
+/// Live, pending, not in flight, and everything that it waits for resolved.
+fn startable(draft: &Draft) -> impl Iterator<Item = Ix> {
+    let flying: BTreeSet<&AtomId> = draft.state.run.in_flight.iter().map(|intent| &intent.atom).collect();
+    let graph = &draft.graph;
+    let open = graph.paired(&draft.state.atoms).filter(|(x, atom)| {
+        let is_pending = atom.task().is_some_and(|task| task.status == Status::Pending);
+        is_pending && draft.standing.is_live(*x)
+    });
+    open.map(|(x, _)| x).filter(move |x| {
+        !flying.contains(graph.id(*x)) && graph.waits_for(*x).all(|dep| draft.solved()[dep])
+    })
+}
+
+impl Draft {
+    /// Whether something may start now or after its backoff, with a slot to start it in.
+    pub(super) fn can_start(&self) -> bool {
+        free_slots(self) > 0 && startable(self).next().is_some()
+    }
+
+    fn interruptions(&self, atom: &AtomId) -> u32 {
+        self.task_of(atom).map_or(0, |task| task.interruptions)
+    }
+
+    fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
+        let tried = self.task_of(atom).and_then(|task| task.tried(context));
+        tried.is_some_and(|tried| tried.repairs > 0)
+    }
+
+    fn base_is_due(&self) -> bool {
+        self.session.base_again_at.is_none_or(|at| at <= self.now)
+    }
+
+    fn base_is_open(&self, basis: &verdict::Basis) -> bool {
+        let Some(check) = self.state.objective.base_case.as_ref() else { return false };
+        self.court(basis, |court| {
+            matches!(court.judge(check), verdict::Progress::Measure(_) | verdict::Progress::Again(_))
+        })
+    }
+}

@@ -1,0 +1,6 @@
+//! The search, as the loop does it, against brute force: `step` and `owed` with outcomes instead of processes.
+
+mod model;
+mod random;
+mod rng;
+mod sim;

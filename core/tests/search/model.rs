@@ -1,0 +1,305 @@
+//! Graphs with outcomes instead of processes, and what brute force says of them.
+//!
+//! An atom succeeds from its k-th attempt in a context on, where the alternatives upstream that it needs are in
+//! force. A base case holds when every root is resolved and the wanted atoms are live.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::rng::Rng;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Task,
+    All,
+    Any,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) id: String,
+    pub(crate) kind: Kind,
+    pub(crate) kids: Vec<usize>,
+    pub(crate) deps: Vec<usize>,
+    pub(crate) parent: Option<usize>,
+    /// The attempt in a context from which on it succeeds.
+    pub(crate) outcome: u32,
+    pub(crate) needs: Vec<usize>,
+    /// A failure shows in its own check, not in its exit code.
+    pub(crate) has_check: bool,
+    /// It succeeds without a change to the tree.
+    pub(crate) is_silent: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Model {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) wanted: Vec<usize>,
+    pub(crate) max_attempts: u32,
+    /// Further constraints, as JSON members.
+    pub(crate) constraints: String,
+}
+
+pub(crate) type Selection = BTreeMap<usize, usize>;
+
+impl Model {
+    pub(crate) fn add(&mut self, id: &str, kind: Kind, kids: &[usize], deps: &[usize]) -> usize {
+        let x = self.nodes.len();
+        for kid in kids {
+            self.nodes[*kid].parent = Some(x);
+        }
+        self.nodes.push(Node {
+            id: id.to_owned(),
+            kind,
+            kids: kids.to_vec(),
+            deps: deps.to_vec(),
+            parent: None,
+            outcome: 1,
+            needs: Vec::new(),
+            has_check: false,
+            is_silent: false,
+        });
+        x
+    }
+
+    pub(crate) fn task(&mut self, id: &str, deps: &[usize]) -> usize {
+        self.add(id, Kind::Task, &[], deps)
+    }
+
+    pub(crate) fn never(&mut self, x: usize) {
+        self.nodes[x].outcome = u32::MAX;
+    }
+
+    pub(crate) fn ix(&self, id: &str) -> usize {
+        self.nodes.iter().position(|node| node.id == id).expect("an atom of the model")
+    }
+
+    pub(crate) fn roots(&self) -> impl Iterator<Item = usize> {
+        (0..self.nodes.len()).filter(|x| self.nodes[*x].parent.is_none())
+    }
+
+    fn above(&self, x: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(self.nodes[x].parent, |x| self.nodes[*x].parent)
+    }
+
+    fn subtree(&self, x: usize) -> Vec<usize> {
+        let kids = self.nodes[x].kids.iter().flat_map(|kid| self.subtree(*kid));
+        std::iter::once(x).chain(kids).collect()
+    }
+
+    /// All that the result of `x` may depend on, insides included.
+    pub(crate) fn upstream(&self, x: usize) -> BTreeSet<usize> {
+        let direct = |x: usize| self.nodes[x].deps.clone();
+        let mut todo: Vec<usize> = std::iter::once(x).chain(self.above(x)).flat_map(direct).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(d) = todo.pop() {
+            for y in self.subtree(d) {
+                if seen.insert(y) {
+                    todo.extend(direct(y));
+                }
+            }
+        }
+        seen
+    }
+
+    pub(crate) fn live(&self, selection: &Selection) -> BTreeSet<usize> {
+        let mut live = BTreeSet::new();
+        let mut todo: Vec<usize> = self.roots().collect();
+        while let Some(x) = todo.pop() {
+            live.insert(x);
+            match self.nodes[x].kind {
+                Kind::Any => todo.extend(selection.get(&x)),
+                Kind::Task | Kind::All => todo.extend(&self.nodes[x].kids),
+            }
+        }
+        live
+    }
+
+    /// Every whole selection: of live groups alone.
+    pub(crate) fn selections(&self) -> Vec<Selection> {
+        let (mut whole, mut todo) = (Vec::new(), vec![Selection::new()]);
+        while let Some(selection) = todo.pop() {
+            let live = self.live(&selection);
+            let open = live.iter().find(|x| self.nodes[**x].kind == Kind::Any && !selection.contains_key(x));
+            match open {
+                None => whole.push(selection),
+                Some(group) => todo.extend(self.nodes[*group].kids.iter().map(|kid| {
+                    let mut next = selection.clone();
+                    next.insert(*group, *kid);
+                    next
+                })),
+            }
+        }
+        whole
+    }
+
+    pub(crate) fn holds_under(&self, selection: &Selection) -> bool {
+        let live = self.live(selection);
+        self.wanted.iter().all(|x| live.contains(x))
+    }
+
+    /// Whether every root can be resolved and the base case holds under some selection.
+    pub(crate) fn is_solvable(&self) -> bool {
+        self.selections().iter().any(|selection| {
+            let live = self.live(selection);
+            let can = |x: &usize| {
+                self.nodes[*x].kind != Kind::Task
+                    || self.succeeds(*x, self.max_attempts, |group| selection.get(&group).copied())
+            };
+            live.iter().all(can) && self.holds_under(selection)
+        })
+    }
+
+    /// The trees on which the base case holds, as sets of the tasks that changed them.
+    pub(crate) fn good_trees(&self) -> BTreeSet<BTreeSet<String>> {
+        let good = self.selections().into_iter().filter(|selection| self.holds_under(selection));
+        let visible = |x: &usize| self.nodes[*x].kind == Kind::Task && !self.nodes[*x].is_silent;
+        let names = |live: BTreeSet<usize>| live.into_iter().filter(visible).map(|x| self.nodes[x].id.clone()).collect();
+        good.map(|selection| names(self.live(&selection))).collect()
+    }
+
+    /// Whether the attempt `n` of `x` succeeds where these choices are in force: it sees what it waited for, and
+    /// what that was made from.
+    pub(crate) fn succeeds(&self, x: usize, n: u32, choice: impl Fn(usize) -> Option<usize>) -> bool {
+        let waits = |x: usize| std::iter::once(x).chain(self.above(x)).flat_map(|y| self.nodes[y].deps.clone());
+        let mut seen = BTreeSet::new();
+        let mut todo: Vec<usize> = waits(x).collect();
+        while let Some(y) = todo.pop() {
+            if seen.insert(y) {
+                match self.nodes[y].kind {
+                    Kind::Task => todo.extend(waits(y)),
+                    Kind::All => todo.extend(&self.nodes[y].kids),
+                    Kind::Any => todo.extend(choice(y)),
+                }
+            }
+        }
+        let node = &self.nodes[x];
+        n >= node.outcome && node.needs.iter().all(|z| seen.contains(z))
+    }
+
+    /// As a plan.
+    pub(crate) fn plan(&self) -> String {
+        let atoms: Vec<String> = self.nodes.iter().map(|node| format!("\"{}\": {}", node.id, self.atom(node))).collect();
+        let constraints = format!("\"max_attempts\": {}{}", self.max_attempts, self.constraints);
+        format!(
+            r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {{"command": "base"}},
+            "constraints": {{{constraints}}}}}, "work_graph": {{"atoms": {{{}}}}}}}"#,
+            atoms.join(", ")
+        )
+    }
+
+    fn atom(&self, node: &Node) -> String {
+        let ids = |list: &[usize]| {
+            let ids: Vec<String> = list.iter().map(|x| format!("\"{}\"", self.nodes[*x].id)).collect();
+            format!("[{}]", ids.join(", "))
+        };
+        let (deps, kids) = (ids(&node.deps), ids(&node.kids));
+        match node.kind {
+            Kind::All => format!(r#"{{"kind": "all", "parts": {kids}, "depends_on": {deps}}}"#),
+            Kind::Any => format!(r#"{{"kind": "any", "choices": {kids}, "depends_on": {deps}}}"#),
+            Kind::Task if node.has_check => {
+                let id = &node.id;
+                format!(r#"{{"kind": "task", "depends_on": {deps}, "checks": {{"all": [{{"command": "check {id}"}}]}}}}"#)
+            }
+            Kind::Task => format!(r#"{{"kind": "task", "depends_on": {deps}}}"#),
+        }
+    }
+
+    /// A small graph by chance.
+    pub(crate) fn random(rng: &mut Rng) -> Self {
+        loop {
+            let model = Grow::model(rng);
+            if model.selections().len() <= 64 && model.nodes.len() <= 16 {
+                return model;
+            }
+        }
+    }
+}
+
+struct Grow<'r> {
+    rng: &'r mut Rng,
+    model: Model,
+}
+
+impl Grow<'_> {
+    fn model(rng: &mut Rng) -> Model {
+        let max_attempts = 1 + u32::from(rng.percent(50));
+        let mut grow = Grow { rng, model: Model { max_attempts, ..Model::default() } };
+        let mut roots: Vec<usize> = Vec::new();
+        for _ in 0..1 + grow.rng.below(4) {
+            let root = grow.node(0, &[roots.clone()], true);
+            roots.push(root);
+        }
+        grow.outcomes();
+        grow.names();
+        grow.model
+    }
+
+    /// `before`: what stood before it and before each of its ancestors, as far as it may be waited for.
+    fn node(&mut self, depth: usize, before: &[Vec<usize>], may_wait: bool) -> usize {
+        let is_leaf = depth == 3 || self.model.nodes.len() > 12 || self.rng.percent(35);
+        let kind = if is_leaf { Kind::Task } else if self.rng.percent(60) { Kind::Any } else { Kind::All };
+        let reach: Vec<usize> = before.concat();
+        let deps: Vec<usize> = reach.into_iter().filter(|_| self.rng.percent(if may_wait { 35 } else { 12 })).collect();
+        let mut kids: Vec<usize> = Vec::new();
+        if kind != Kind::Task {
+            for _ in 0..1 + self.rng.below(3) {
+                let mut inner = before.to_vec();
+                if kind == Kind::All {
+                    inner.push(kids.clone());
+                }
+                let kid = self.node(depth + 1, &inner, kind == Kind::All);
+                kids.push(kid);
+            }
+        }
+        self.model.add("", kind, &kids, &deps)
+    }
+
+    fn outcomes(&mut self) {
+        for x in 0..self.model.nodes.len() {
+            if self.model.nodes[x].kind != Kind::Task {
+                continue;
+            }
+            let is_in_group = self.model.above(x).any(|y| self.model.nodes[y].kind == Kind::Any);
+            let upstream: Vec<usize> = self.model.upstream(x).into_iter().collect();
+            let alternatives: Vec<usize> = upstream
+                .into_iter()
+                .filter(|y| self.model.nodes[*y].parent.is_some_and(|p| self.model.nodes[p].kind == Kind::Any))
+                .collect();
+            if !is_in_group && self.rng.percent(15) {
+                self.model.nodes[x].is_silent = true;
+                continue;
+            }
+            self.model.nodes[x].has_check = self.rng.percent(20);
+            self.model.nodes[x].outcome = match self.rng.below(10) {
+                0 | 1 => u32::MAX,
+                2 | 3 => 2,
+                _ => 1,
+            };
+            if !alternatives.is_empty() && self.rng.percent(60) {
+                let z = alternatives[self.rng.below(alternatives.len())];
+                self.model.nodes[x].needs.push(z);
+            }
+        }
+        let choices: Vec<usize> = (0..self.model.nodes.len())
+            .filter(|x| self.model.nodes[*x].parent.is_some_and(|p| self.model.nodes[p].kind == Kind::Any))
+            .collect();
+        for x in choices {
+            if self.rng.percent(12) {
+                self.model.wanted.push(x);
+            }
+        }
+    }
+
+    fn names(&mut self) {
+        let mut numbers: Vec<usize> = (0..self.model.nodes.len()).collect();
+        self.rng.shuffle(&mut numbers);
+        for (node, number) in self.model.nodes.iter_mut().zip(numbers) {
+            let letter = match node.kind {
+                Kind::Task => 't',
+                Kind::All => 'p',
+                Kind::Any => 'g',
+            };
+            node.id = format!("A{number:02}{letter}");
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! A driver in memory: answers what is owed from a model, in an order by chance, with faults by chance.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use descent_core::{
+    event::{Event, Merge, Notice, Observation, Outcome, Scope},
+    graph::validate,
+    id::{AttemptId, CommitId, Digest, Lineage, RequestId, RunId, TreeId, UnixMillis},
+    owed::{self, Effect, Key},
+    plan,
+    state::{
+        Intent, Placed, Request, RunStatus, StartedFrom, decode, encode::Rendered, fields::Extra,
+        objective::RequestKind,
+    },
+    step::{self, Session, Transition, World},
+    verdict::{How, Measured, Measurement},
+};
+
+use crate::{model::Model, rng::Rng};
+
+/// Chances in a hundred, at each event.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Faults {
+    pub(crate) transient: usize,
+    pub(crate) crash: usize,
+    pub(crate) stop: usize,
+    pub(crate) dropped: usize,
+    pub(crate) conflict: usize,
+    pub(crate) unknown: usize,
+    /// Every commit is read back.
+    pub(crate) reads_back: bool,
+}
+
+/// One change to the tree.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Piece {
+    pub(crate) atom: String,
+    content: String,
+    is_good: bool,
+}
+
+pub(crate) struct Sim<'m> {
+    pub(crate) model: &'m Model,
+    pub(crate) rng: Rng,
+    pub(crate) faults: Faults,
+    pub(crate) world: World,
+    pub(crate) session: Session,
+    pub(crate) slots: u32,
+    pub(crate) now: u64,
+    pub(crate) story: String,
+    pub(crate) notices: Vec<Notice>,
+    rendered: Rendered,
+    commits: BTreeMap<String, Vec<Piece>>,
+    good_trees: BTreeSet<BTreeSet<String>>,
+    /// Attempts that ended, by atom and context.
+    pub(crate) ended: BTreeMap<(String, String), u32>,
+    pub(crate) started: u64,
+    pub(crate) repairs: u32,
+    crashes: u32,
+    bound: Option<u64>,
+    asked: BTreeSet<(String, String)>,
+    last_measure: Option<(u64, u64)>,
+}
+
+const EVENTS_MAX: usize = 5_000;
+
+impl<'m> Sim<'m> {
+    pub(crate) fn new(model: &'m Model, seed: u64, slots: u32, faults: Faults) -> Self {
+        let plan = plan::read(model.plan().as_bytes());
+        assert!(plan.faults.is_empty(), "{:?}\n{}", plan.faults, model.plan());
+        let state = plan.into_state(Lineage::new("lineage"));
+        let rendered = Rendered::of(&state);
+        Self {
+            model,
+            rng: Rng::new(seed),
+            faults,
+            world: World::new(state),
+            session: Session::new(slots),
+            slots,
+            now: 1_700_000_000_000,
+            story: String::new(),
+            notices: Vec::new(),
+            rendered,
+            commits: BTreeMap::from([("start".to_owned(), Vec::new())]),
+            good_trees: model.good_trees(),
+            ended: BTreeMap::new(),
+            started: 0,
+            repairs: 0,
+            crashes: 0,
+            bound: None,
+            asked: BTreeSet::new(),
+            last_measure: None,
+        }
+    }
+
+    /// From the start to the end of a run; the word of how it ended.
+    pub(crate) fn run(&mut self) -> &'static str {
+        self.begin();
+        for _ in 0..EVENTS_MAX {
+            if self.faults.crash > 0 && self.crashes < 6 && self.rng.percent(self.faults.crash) {
+                self.crash();
+            }
+            if !self.turn() {
+                if self.world.state.run.status == RunStatus::Stopped {
+                    self.session = Session::new(self.slots);
+                    self.begin();
+                    continue;
+                }
+                return self.world.state.run.status.word();
+            }
+        }
+        panic!("it does not end");
+    }
+
+    pub(crate) fn begin(&mut self) {
+        let is_first = self.world.state.run.started_from.is_none();
+        let from = is_first.then(|| StartedFrom {
+            commit: CommitId::new("start"),
+            tree: self.tree_of("start"),
+            head: CommitId::new("start"),
+            branch: None,
+            dirty: false,
+            extra: Extra::default(),
+        });
+        self.started += 1;
+        let run = RunId::new(format!("run{}", self.started));
+        self.last_measure = None;
+        self.observe(Event::Started { run, from });
+        if self.bound.is_none() {
+            self.bound = self.world.state.run.measure.as_ref().map(|m| m.attempts.parse().expect("a number"));
+        }
+    }
+
+    /// The loop dies: only the file is left.
+    pub(crate) fn crash(&mut self) {
+        self.crashes += 1;
+        let _ = writeln!(self.story, "  crash");
+        self.read_back();
+        let state = decode::decode(self.text().as_bytes()).state.expect("a state");
+        self.world = World::new(state);
+        self.session = Session::new(self.slots);
+        self.begin();
+    }
+
+    fn text(&self) -> String {
+        self.rendered.text(&self.world.state)
+    }
+
+    /// What was written reads back as what is known.
+    pub(crate) fn read_back(&self) {
+        let text = self.text();
+        let whole = Rendered::of(&self.world.state);
+        assert_eq!(whole.text(&self.world.state), text, "only what was touched was written");
+        let decoded = decode::decode(text.as_bytes());
+        let state = decoded.state.expect("a state");
+        let faults = [decoded.faults, validate::check(&state, decoded.root.as_ref().expect("a tree"))].concat();
+        assert!(faults.is_empty(), "{faults:?}\n{text}");
+        assert_eq!(Rendered::of(&state).text(&state), text, "what is read is what was written");
+        let fresh = World::new(state);
+        assert_eq!(fresh.fits, self.world.fits, "the counts of contexts come back");
+        let measure = fresh.measure().record();
+        assert!(self.world.state.run.measure.is_none_or_eq(&measure), "the measure comes back");
+    }
+
+    pub(crate) fn observe(&mut self, event: Event) {
+        let seen = Observation { now: UnixMillis(self.now), active_ms: 1, event };
+        let is_start = matches!(seen.event, Event::Started { .. });
+        let falls = matches!(&seen.event, Event::Ended { outcome, .. } if outcome.how == How::Exit(1));
+        let next = step::step(&self.world, &self.session, seen.clone()).expect("it is taken");
+        if self.faults.reads_back {
+            let twin = step::step(&self.world, &self.session, seen).expect("it is taken");
+            assert_eq!(whole_text(&next), whole_text(&twin), "the same comes of the same");
+        }
+        for notice in &next.notices {
+            let _ = writeln!(self.story, "  {}", serde_json::to_string(notice).expect("JSON"));
+            self.repairs += u32::from(matches!(notice, Notice::Repair { .. }));
+            if let Notice::Solved { attempt, .. } | Notice::AttemptFailed { attempt, .. } = notice {
+                let intent = self.world.state.run.in_flight.iter().find(|intent| intent.id == *attempt);
+                let intent = intent.expect("it was in flight");
+                *self.ended.entry((intent.atom.to_string(), intent.context.to_string())).or_default() += 1;
+            }
+        }
+        let refutes = next.notices.iter().any(|notice| matches!(notice, Notice::Refuted { .. }));
+        self.notices.extend(next.notices.iter().cloned());
+        if !next.is_quiet {
+            self.rendered.update(&next.world.state, &next.touched);
+        }
+        let is_quiet = next.is_quiet;
+        self.world = next.world;
+        self.session = next.session;
+        if !is_quiet {
+            if self.faults.reads_back {
+                self.read_back();
+            }
+            self.measure(is_start, falls || refutes);
+        }
+    }
+
+    fn measure(&mut self, counts_anew: bool, falls: bool) {
+        let record = self.world.state.run.measure.clone().expect("a measure");
+        let now = (record.attempts.parse().expect("small"), record.verdicts.parse().expect("small"));
+        if let Some(before) = self.last_measure.filter(|_| !counts_anew) {
+            assert!(now <= before, "the measure rose from {before:?} to {now:?}");
+            // A repair stands outside of the measure: it has a cap of its own.
+            if falls && self.repairs == 0 {
+                assert!(now < before, "the measure did not fall from {before:?}");
+            }
+        }
+        self.last_measure = Some(now);
+    }
+
+    /// One event; false when the run is over.
+    pub(crate) fn turn(&mut self) -> bool {
+        let owed = owed::owed(&self.world, &self.session, UnixMillis(self.now));
+        if owed.is_over {
+            assert!(self.world.state.run.in_flight.is_empty());
+            return false;
+        }
+        if self.faults.stop > 0 && self.crashes < 6 && self.rng.percent(self.faults.stop) {
+            self.crashes += 1;
+            self.stop(RequestKind::Stop);
+            return true;
+        }
+        if owed.effects.is_empty() || self.rng.percent(3) {
+            match owed.wake {
+                Some(UnixMillis(wake)) => self.now = self.now.max(wake),
+                None => assert!(!owed.effects.is_empty(), "nothing is owed and nothing is waited for"),
+            }
+            self.observe(Event::Tick);
+            return true;
+        }
+        self.now += 1;
+        let index = self.rng.below(owed.effects.len());
+        let (key, effect) = owed.effects.into_iter().nth(index).expect("below the length");
+        let event = self.answer(&key, effect);
+        self.observe(event);
+        true
+    }
+
+    pub(crate) fn stop(&mut self, kind: RequestKind) {
+        let request = Request {
+            id: RequestId::new("q"),
+            run: self.world.state.run.id.clone(),
+            by: "person".to_owned(),
+            at: String::new(),
+            kind,
+            extra: Extra::default(),
+        };
+        self.observe(Event::Asked { request, reason: None });
+        self.observe(Event::Tick);
+    }
+
+    pub(crate) fn answer(&mut self, key: &Key, effect: Effect) -> Event {
+        match effect {
+            Effect::Attempt(intent) => self.attempt(&intent),
+            Effect::Merge { intent, onto } => self.merge(&intent, onto),
+            Effect::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
+            Effect::Learn(commit) => Event::Learned { tree: self.tree_of(commit.as_str()), commit },
+            Effect::Judge { scope, basis, commit, check } => {
+                let commit = commit.unwrap_or_else(|| panic!("a commit to check out for {key:?}"));
+                let (mut session, mut seen) = (self.session.clone(), Vec::new());
+                while let Some(leaf) = owed::next_leaf(&session, &self.world, &check, &basis) {
+                    let leaf_key = leaf.key();
+                    if seen.iter().any(|(known, _)| *known == leaf_key) {
+                        break;
+                    }
+                    let measurement = self.measure_leaf(&scope, commit.as_str(), &leaf_key);
+                    session.ledger.record(leaf, &basis, measurement.clone());
+                    seen.push((leaf_key, measurement));
+                }
+                Event::Judged { scope, basis, seen }
+            }
+        }
+    }
+
+    fn measure_leaf(&mut self, scope: &Scope, commit: &str, leaf: &Digest) -> Measurement {
+        let pieces = &self.commits[commit];
+        let holds = match scope {
+            Scope::BaseCase => {
+                let atoms: BTreeSet<String> = pieces.iter().map(|piece| piece.atom.clone()).collect();
+                pieces.iter().all(|piece| piece.is_good) && self.good_trees.contains(&atoms)
+            }
+            Scope::Atom(id) => {
+                let atom = atom_of(&self.world, id);
+                pieces.iter().any(|piece| piece.atom == atom && piece.is_good)
+            }
+        };
+        let is_new = self.asked.insert((leaf.to_string(), commit.to_owned()));
+        let code = if is_new && self.rng.percent(self.faults.unknown) { 127 } else { i32::from(!holds) };
+        let what = Measured::Command { how: How::Exit(code), matched: None, number: None };
+        Measurement { what, duration_ms: 0, excerpt: String::new() }
+    }
+
+    fn attempt(&mut self, intent: &Intent) -> Event {
+        let x = self.model.ix(intent.atom.as_str());
+        let node = &self.model.nodes[x];
+        let code = if self.rng.percent(self.faults.transient) {
+            75
+        } else {
+            i32::from(!node.has_check && !self.succeeds(intent))
+        };
+        Event::Ended { attempt: intent.id.clone(), epoch: intent.epoch, outcome: outcome(code) }
+    }
+
+    fn succeeds(&self, intent: &Intent) -> bool {
+        let x = self.model.ix(intent.atom.as_str());
+        let choice = |group: usize| {
+            let id = intent.choices.get(self.model.nodes[group].id.as_str())?;
+            Some(self.model.ix(id.as_str()))
+        };
+        self.model.succeeds(x, intent.n, choice)
+    }
+
+    fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Event {
+        let x = self.model.ix(intent.atom.as_str());
+        let base = onto.clone().expect("a head");
+        let merge = if self.model.nodes[x].is_silent {
+            Merge::Unchanged { tree: Some(self.tree_of(base.as_str())) }
+        } else if self.rng.percent(self.faults.conflict) {
+            Merge::Conflict(vec!["file".to_owned()])
+        } else {
+            let is_good = self.succeeds(intent);
+            let content = format!("{} {}", intent.context, if is_good { 0 } else { intent.n });
+            let piece = Piece { atom: intent.atom.to_string(), content, is_good };
+            let commit = self.put(base.as_str(), piece.clone());
+            Merge::Clean {
+                tree: self.tree_of(commit.as_str()),
+                commit,
+                change: Digest::of(format!("{piece:?}").as_bytes()),
+                files: vec![intent.atom.to_string()],
+                protected: Vec::new(),
+            }
+        };
+        Event::Tried { attempt: intent.id.clone(), onto, merge }
+    }
+
+    fn put(&mut self, onto: &str, piece: Piece) -> CommitId {
+        let mut pieces = self.commits[onto].clone();
+        assert!(pieces.iter().all(|known| known.atom != piece.atom), "{} stands in the tree twice", piece.atom);
+        let name = Digest::of(format!("{onto} {piece:?}").as_bytes()).to_string();
+        pieces.push(piece);
+        self.commits.insert(name.clone(), pieces);
+        CommitId::new(name)
+    }
+
+    fn rebuild(&mut self, from: &CommitId, stays: Vec<Placed>, keep: Vec<Placed>) -> Event {
+        assert_eq!(self.commits[from.as_str()].len(), stays.len(), "what stays is what stands there");
+        let (mut line, mut dropped, mut head) = (stays, Vec::new(), from.clone());
+        for placed in keep {
+            if self.rng.percent(self.faults.dropped) {
+                dropped.push(placed.atom);
+                continue;
+            }
+            let piece = self.commits[placed.commit.as_str()].last().cloned().expect("a change");
+            assert_eq!(piece.atom, placed.atom.as_str());
+            head = self.put(head.as_str(), piece);
+            line.push(Placed { atom: placed.atom, commit: head.clone() });
+        }
+        Event::Built { head, line, dropped }
+    }
+
+    fn tree_of(&self, commit: &str) -> TreeId {
+        let pieces: BTreeSet<&Piece> = self.commits[commit].iter().collect();
+        TreeId::new(Digest::of(format!("{pieces:?}").as_bytes()).to_string())
+    }
+
+    /// No context saw more attempts than it may, and all of them no more than was said at the start.
+    pub(crate) fn check_counts(&self) {
+        if self.repairs > 0 {
+            return;
+        }
+        for (context, count) in &self.ended {
+            assert!(*count <= self.model.max_attempts, "{count} attempts of {context:?}");
+        }
+        let total: u64 = self.ended.values().map(|count| u64::from(*count)).sum();
+        assert!(total <= self.bound.expect("a bound"), "{total} attempts, the bound was {:?}", self.bound);
+    }
+}
+
+pub(crate) fn outcome(code: i32) -> Outcome {
+    Outcome {
+        how: How::Exit(code),
+        duration_ms: 1,
+        excerpt: String::new(),
+        last_line: None,
+        report: None,
+        report_fault: None,
+    }
+}
+
+fn atom_of(world: &World, attempt: &AttemptId) -> String {
+    let intent = world.state.run.in_flight.iter().find(|intent| intent.id == *attempt);
+    intent.expect("it is in flight").atom.to_string()
+}
+
+fn whole_text(next: &Transition) -> String {
+    Rendered::of(&next.world.state).text(&next.world.state)
+}
+
+trait NoneOrEq<T> {
+    fn is_none_or_eq(&self, other: &T) -> bool;
+}
+
+impl<T: PartialEq> NoneOrEq<T> for Option<T> {
+    fn is_none_or_eq(&self, other: &T) -> bool {
+        self.as_ref().is_none_or(|this| this == other)
+    }
+}

@@ -1,0 +1,174 @@
+//! How an attempt is made: a shell action or a worker's command, run in a workspace, and what it
+//! says of itself.
+//!
+//! Invariant: what comes back is untrusted (`report` caps it); a cancelled attempt has no outcome.
+//! Not here: what an outcome means (the core), where the workspace comes from (`workspace`).
+
+mod inputs;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::{ffi::OsString, io, path::PathBuf, time::Duration};
+
+use descent_core::{event::Outcome, id::AtomId, state::Intent, verdict::How};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    failure::Failure,
+    process::{self, Ended, Job, Started, environment::Environment},
+};
+
+use inputs::Inputs;
+
+/// Bytes at most of an output's head and tail in an outcome.
+const EXCERPT_BYTES_MAX: usize = 2048;
+
+/// One try of one atom.
+#[derive(Debug)]
+pub struct Attempt<'a> {
+    pub intent: &'a Intent,
+    /// The prompt, a text.
+    pub prompt: String,
+    /// The bindings that the atom depends on, JSON.
+    pub bindings: String,
+    /// The atom's action, or the worker's command.
+    pub command: String,
+    /// The workspace.
+    pub cwd: PathBuf,
+    /// Where the attempt's own files are: inputs, result, logs. Made if it is not there.
+    pub dir: PathBuf,
+    /// Of the command; `setup` has as much for itself.
+    pub timeout: Duration,
+    pub env: Environment,
+    /// Unique to the attempt.
+    pub mark: String,
+    /// Run before the command, in the same place.
+    pub setup: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("the attempt's directory {} cannot be written", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+}
+
+impl AgentError {
+    pub fn code(&self) -> &'static str {
+        "E-ATTEMPT-DIR"
+    }
+
+    pub fn exit(&self) -> u8 {
+        74
+    }
+
+    pub fn hint(&self) -> &'static str {
+        "check its permissions and the space on its disk"
+    }
+}
+
+impl From<AgentError> for Failure {
+    fn from(error: AgentError) -> Self {
+        Failure::new(error.code(), error.exit(), &error, error.hint())
+    }
+}
+
+/// Runs an attempt to its end; `None` when it was cancelled.
+pub async fn make(
+    attempt: Attempt<'_>,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, AgentError> {
+    let inputs = Inputs::write(&attempt)?;
+    if let Some(setup) = &attempt.setup {
+        match run(&attempt, &inputs, setup, "setup.log", cancel).await {
+            Ran::Cancelled => return Ok(None),
+            Ran::Ended(How::Exit(0), _) => {}
+            Ran::Ended(how, ended) => return Ok(Some(setup_failed(&how, ended.as_ref()))),
+        }
+    }
+    Ok(
+        match run(&attempt, &inputs, &attempt.command, "output.log", cancel).await {
+            Ran::Cancelled => None,
+            Ran::Ended(how, ended) => {
+                let (report, report_fault) = match report::read(&inputs.result()) {
+                    Ok(report) => (report, None),
+                    Err(fault) => (None, Some(fault)),
+                };
+                Some(Outcome {
+                    report,
+                    report_fault,
+                    ..outcome(how, ended.as_ref())
+                })
+            }
+        },
+    )
+}
+
+/// The variables that tell an attempt what it is.
+fn variables(atom: &AtomId, n: u32, inputs: &Inputs) -> [(&'static str, OsString); 5] {
+    [
+        ("DESCENT_ATOM", atom.as_str().into()),
+        ("DESCENT_ATTEMPT", n.to_string().into()),
+        ("DESCENT_BINDINGS", inputs.bindings().into()),
+        ("DESCENT_RESULT", inputs.result().into()),
+        ("DESCENT_PROMPT", inputs.prompt().into()),
+    ]
+}
+
+/// Nothing ended where nothing could be started.
+enum Ran {
+    Cancelled,
+    Ended(How, Option<Ended>),
+}
+
+async fn run(
+    attempt: &Attempt<'_>,
+    inputs: &Inputs,
+    command: &str,
+    log: &str,
+    cancel: &CancellationToken,
+) -> Ran {
+    let mut env = attempt.env.vars.clone();
+    let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
+    env.extend(ours.map(|(name, value)| (name.into(), value)));
+    let job = Job {
+        command: command.to_owned(),
+        cwd: attempt.cwd.clone(),
+        env,
+        timeout: attempt.timeout,
+        mark: attempt.mark.clone(),
+        whole_stdout_bytes_max: 0,
+        log: Some(attempt.dir.join(log)),
+    };
+    // Without that file a sweep still finds the job by its mark.
+    let note = |started: &Started| drop(inputs.note_started(started));
+    match process::run(&job, cancel, note).await {
+        Err(error) => Ran::Ended(How::NotRun(error.to_string()), None),
+        Ok(ended) => match ended.how {
+            process::How::Cancelled => Ran::Cancelled,
+            process::How::Exit(code) => Ran::Ended(How::Exit(code), Some(ended)),
+            process::How::Signal(signal) => Ran::Ended(How::Signal(signal), Some(ended)),
+            process::How::TimedOut => Ran::Ended(How::TimedOut, Some(ended)),
+        },
+    }
+}
+
+fn outcome(how: How, ended: Option<&Ended>) -> Outcome {
+    let duration = ended.map_or(Duration::ZERO, |ended| ended.duration);
+    Outcome {
+        how,
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        excerpt: ended.map_or_else(String::new, |ended| ended.output.excerpt(EXCERPT_BYTES_MAX)),
+        last_line: ended.and_then(|ended| ended.output.last_line()),
+        report: None,
+        report_fault: None,
+    }
+}
+
+fn setup_failed(how: &How, ended: Option<&Ended>) -> Outcome {
+    let mut why = format!("setup failed: {}", how.text());
+    if let Some(line) = ended.and_then(|ended| ended.output.last_line()) {
+        why = format!("{why}: {line}");
+    }
+    outcome(How::NotRun(why), ended)
+}

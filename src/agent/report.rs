@@ -1,0 +1,280 @@
+//! The result file that an agent may write: untrusted input.
+//!
+//! Invariant: whatever lies at that path, reading it ends, and what comes out is within the caps
+//! below. A file that cannot be used as a whole is not used at all.
+#![allow(clippy::disallowed_methods)] // door: opens without waiting or following links
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
+    path::{Component, Path},
+};
+
+use descent_core::{
+    doc::{self, Limits, Node, Places},
+    event::Report,
+    state::binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
+};
+use rustix::{fs::OFlags, io::Errno};
+
+const FILE_BYTES_MAX: usize = 1 << 20;
+/// The state file that a value goes into has a limit too, and holds the value some levels down.
+const DEPTH_MAX: usize = 64;
+const NODES_MAX: usize = 100_000;
+const HANDOFF_CHARS_MAX: usize = 4_000;
+const ARTIFACTS_MAX: usize = 200;
+const ARTIFACT_BYTES_MAX: usize = 4_096;
+
+type Reading<T> = Result<T, String>;
+
+/// `None`: there is no such file. An error says in one sentence why the file is of no use.
+pub(super) fn read(path: &Path) -> Reading<Option<Report>> {
+    match open(path)? {
+        Some(file) => parse(&bytes(file)?).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn open(path: &Path) -> Reading<Option<File>> {
+    const NO_FILE: &str = "the result file is not a regular file";
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let errno = Errno::from_io_error(&error);
+            let is_odd = matches!(errno, Some(Errno::LOOP | Errno::NXIO | Errno::MLINK));
+            return Err(if is_odd {
+                NO_FILE.to_owned()
+            } else {
+                unreadable(&error)
+            });
+        }
+    };
+    let meta = file.metadata().map_err(|error| unreadable(&error))?;
+    if meta.is_file() {
+        Ok(Some(file))
+    } else {
+        Err(NO_FILE.to_owned())
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("the result file cannot be read: {error}")
+}
+
+fn bytes(file: File) -> Reading<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let taken = file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
+    taken.map_err(|error| unreadable(&error))?;
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err("the result file is larger than 1 MiB".to_owned());
+    }
+    Ok(bytes)
+}
+
+fn parse(bytes: &[u8]) -> Reading<Report> {
+    let limits = Limits {
+        bytes: FILE_BYTES_MAX,
+        depth: DEPTH_MAX,
+        nodes: NODES_MAX,
+    };
+    let parsed = doc::parse_bytes(bytes, &limits);
+    if let Some(fault) = parsed.faults.first() {
+        let text = String::from_utf8_lossy(bytes);
+        let (line, column) = Places::new(&text).line_col(fault.span.start);
+        let message = &fault.message;
+        return Err(format!(
+            "the result file is no JSON to use: {line}:{column}: {message}"
+        ));
+    }
+    let node = parsed.node.ok_or("the result file is empty")?;
+    if node.as_object().is_none() {
+        let kind = node.kind_name();
+        return Err(format!(
+            "the result file holds {kind} where an object is needed"
+        ));
+    }
+    Ok(Report {
+        summary: text(&node, "summary", SUMMARY_CHARS_MAX)?.unwrap_or_default(),
+        value: value(&node)?,
+        artifacts: artifacts(&node)?,
+        is_blocked: is_blocked(&node)?,
+        handoff: text(&node, "handoff", HANDOFF_CHARS_MAX)?.filter(|text| !text.is_empty()),
+    })
+}
+
+fn given<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    node.get(key).filter(|node| !node.is_null())
+}
+
+fn wrong(key: &str, found: &Node, wanted: &str) -> String {
+    format!(
+        "`{key}` of the result file is {}, not {wanted}",
+        found.kind_name()
+    )
+}
+
+fn text(node: &Node, key: &str, chars_max: usize) -> Reading<Option<String>> {
+    let Some(found) = given(node, key) else {
+        return Ok(None);
+    };
+    let text = found
+        .as_str()
+        .ok_or_else(|| wrong(key, found, "a string"))?;
+    let clean: String = text.chars().filter(|c| is_shown(*c)).collect();
+    Ok(Some(clean.trim().chars().take(chars_max).collect()))
+}
+
+/// Lines may break; nothing may steer a terminal or turn the direction of the text around.
+fn is_shown(c: char) -> bool {
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    matches!(c, '\n' | '\t') || !(c.is_control() || turns)
+}
+
+fn value(node: &Node) -> Reading<Option<Node>> {
+    let value = given(node, "value");
+    let bytes = value.map_or(0, |value| doc::write_compact(value).len());
+    if bytes > VALUE_BYTES_MAX {
+        let most = VALUE_BYTES_MAX >> 10;
+        return Err(format!(
+            "`value` of the result file has {bytes} bytes, more than {most} KiB: \
+             what is larger belongs into a file of the tree"
+        ));
+    }
+    Ok(value.cloned())
+}
+
+fn artifacts(node: &Node) -> Reading<Vec<String>> {
+    let Some(found) = given(node, "artifacts") else {
+        return Ok(Vec::new());
+    };
+    let items = found
+        .as_array()
+        .ok_or_else(|| wrong("artifacts", found, "a list"))?;
+    if items.len() > ARTIFACTS_MAX {
+        let count = items.len();
+        return Err(format!(
+            "`artifacts` of the result file names {count} paths, more than {ARTIFACTS_MAX}"
+        ));
+    }
+    items.iter().map(artifact).collect()
+}
+
+fn artifact(node: &Node) -> Reading<String> {
+    let path = node
+        .as_str()
+        .ok_or_else(|| wrong("artifacts", node, "a path"))?;
+    let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    let is_fit = !path.trim().is_empty()
+        && path.len() <= ARTIFACT_BYTES_MAX
+        && path.chars().all(|c| !c.is_control() && is_shown(c))
+        && Path::new(path).components().all(is_inside);
+    if is_fit {
+        return Ok(path.to_owned());
+    }
+    let shown: String = path.chars().take(100).collect();
+    Err(format!(
+        "`artifacts` of the result file names {shown:?}, no relative path in the workspace"
+    ))
+}
+
+fn is_blocked(node: &Node) -> Reading<bool> {
+    let Some(found) = given(node, "clarity") else {
+        return Ok(false);
+    };
+    match found.as_str() {
+        Some("CLEAR" | "PARTIALLY_CLEAR") => Ok(false),
+        Some("BLOCKED") => Ok(true),
+        Some(_) => {
+            Err("`clarity` of the result file is none of CLEAR, PARTIALLY_CLEAR, BLOCKED".into())
+        }
+        None => Err(wrong("clarity", found, "a string")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(text: &str) -> Report {
+        parse(text.as_bytes()).unwrap()
+    }
+
+    fn refused(text: &str, part: &str) {
+        let fault = parse(text.as_bytes()).unwrap_err();
+        assert!(fault.contains(part), "{fault}");
+    }
+
+    #[test]
+    fn a_whole_report_is_read_and_unknown_keys_are_passed_over() {
+        let report = report(
+            r#"{"summary": "did it", "value": {"n": 1.0}, "artifacts": ["a/b.txt", "./c"],
+                "clarity": "PARTIALLY_CLEAR", "handoff": "mind c", "mood": "good"}"#,
+        );
+        assert_eq!(report.summary, "did it");
+        assert_eq!(doc::write_compact(&report.value.unwrap()), r#"{"n":1.0}"#);
+        assert_eq!(report.artifacts, ["a/b.txt", "./c"]);
+        assert!(!report.is_blocked);
+        assert_eq!(report.handoff.as_deref(), Some("mind c"));
+    }
+
+    #[test]
+    fn an_empty_object_is_a_report_that_says_nothing() {
+        let report = report(r#"{"summary": null, "value": null, "handoff": ""}"#);
+        assert!(report.summary.is_empty() && report.value.is_none() && report.handoff.is_none());
+    }
+
+    #[test]
+    fn blocked_is_understood() {
+        assert!(report(r#"{"clarity": "BLOCKED", "summary": "no key"}"#).is_blocked);
+    }
+
+    #[test]
+    fn texts_lose_what_steers_a_terminal_and_are_cut() {
+        let report = report(r#"{"summary": "a\u001b[2Jb\r\nc\u0000\u202ed"}"#);
+        assert_eq!(report.summary, "a[2Jb\ncd");
+        let long = format!(
+            r#"{{"summary": "{0}", "handoff": "{0}"}}"#,
+            "é".repeat(9_000)
+        );
+        let report = self::report(&long);
+        assert_eq!(report.summary.chars().count(), 2_000);
+        assert_eq!(report.handoff.unwrap().chars().count(), 4_000);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_its_reason() {
+        refused("", "the result file");
+        refused("[1]", "a list where an object");
+        refused("{\"summary\": \"a\",\n \"summary\": \"b\"}", "2:");
+        refused(
+            r#"{"summary": 1}"#,
+            "`summary` of the result file is a number, not a string",
+        );
+        refused(r#"{"clarity": "blocked"}"#, "none of CLEAR");
+        refused(r#"{"artifacts": "a"}"#, "not a list");
+        refused(
+            &format!("{{\"value\": {}1{}}}", "[".repeat(90), "]".repeat(90)),
+            "no JSON to use",
+        );
+        refused(
+            &format!(r#"{{"value": "{}"}}"#, "x".repeat(VALUE_BYTES_MAX)),
+            "64 KiB",
+        );
+        let many = vec!["\"a\""; 201].join(",");
+        refused(&format!("{{\"artifacts\": [{many}]}}"), "more than 200");
+    }
+
+    #[test]
+    fn an_artifact_lies_in_the_workspace() {
+        for path in ["../x", "/etc/passwd", "a/../../b", "", " ", "a\\u0000b"] {
+            refused(
+                &format!(r#"{{"artifacts": ["{path}"]}}"#),
+                "no relative path",
+            );
+        }
+    }
+}

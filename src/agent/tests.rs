@@ -1,0 +1,208 @@
+//! Attempts as they run: real shells.
+#![allow(clippy::disallowed_methods)] // door: tests
+
+use super::*;
+use descent_core::{
+    id::{AttemptId, Digest, Epoch},
+    state::{Effect, Extra},
+};
+use std::{fs, os::unix::fs::PermissionsExt};
+
+struct World {
+    dir: tempfile::TempDir,
+    intent: Intent,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        let intent = Intent {
+            id: AttemptId::new("A1.7"),
+            atom: AtomId::new("A1"),
+            context: Digest::of(b"c"),
+            choices: Default::default(),
+            epoch: Epoch(0),
+            n: 2,
+            effect: Effect::Tree,
+            base: None,
+            at: String::new(),
+            extra: Extra::default(),
+        };
+        Self { dir, intent }
+    }
+
+    fn attempt(&self, command: &str) -> Attempt<'_> {
+        Attempt {
+            intent: &self.intent,
+            prompt: "do it\n".into(),
+            bindings: "{}\n".into(),
+            command: command.into(),
+            cwd: self.dir.path().join("work"),
+            dir: self.own(),
+            timeout: Duration::from_secs(60),
+            env: Environment {
+                vars: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
+                withheld: Vec::new(),
+            },
+            mark: format!("test-agent-{}", self.dir.path().display()),
+            setup: None,
+        }
+    }
+
+    fn own(&self) -> PathBuf {
+        self.dir.path().join("attempts/A1.7")
+    }
+
+    async fn outcome(&self, command: &str) -> Outcome {
+        let never = CancellationToken::new();
+        make(self.attempt(command), &never).await.unwrap().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_finds_its_inputs_and_its_report_comes_back() {
+    let world = World::new();
+    let outcome = world
+        .outcome(
+            r#"cat "$DESCENT_PROMPT" "$DESCENT_BINDINGS"; echo "$DESCENT_ATOM $DESCENT_ATTEMPT";
+               printf '{"summary": "did", "clarity": "BLOCKED"}' > "$DESCENT_RESULT"; exit 3"#,
+        )
+        .await;
+    assert_eq!(outcome.how, How::Exit(3));
+    assert_eq!(outcome.excerpt, "do it\n{}\nA1 2\n");
+    assert_eq!(outcome.last_line.as_deref(), Some("A1 2"));
+    let report = outcome.report.unwrap();
+    assert!(report.summary == "did" && report.is_blocked && outcome.report_fault.is_none());
+    let mode = |name: &str| {
+        fs::metadata(world.own().join(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!((mode("prompt.md"), mode("bindings.json")), (0o600, 0o600));
+    let started = fs::read(world.own().join("started.json")).unwrap();
+    let started: Started = serde_json::from_slice(&started).unwrap();
+    assert_eq!(started.mark, world.attempt("").mark);
+}
+
+#[tokio::test]
+async fn the_report_of_an_earlier_attempt_is_nobodys() {
+    let world = World::new();
+    world
+        .outcome(r#"echo '{"summary": "old"}' > "$DESCENT_RESULT""#)
+        .await;
+    let outcome = world.outcome("exit 0").await;
+    assert!(outcome.report.is_none() && outcome.report_fault.is_none());
+}
+
+#[tokio::test]
+async fn inputs_are_not_written_through_links_of_an_earlier_attempt() {
+    let world = World::new();
+    let victim = world.dir.path().join("victim");
+    fs::write(&victim, "mine\n").unwrap();
+    let link = format!(
+        r#"for f in "$DESCENT_PROMPT" "$DESCENT_BINDINGS" "$DESCENT_RESULT"; do
+             ln -sf '{}' "$f"; done"#,
+        victim.display()
+    );
+    world.outcome(&link).await;
+    world.outcome("cat \"$DESCENT_PROMPT\"").await;
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine\n");
+}
+
+#[tokio::test]
+async fn a_result_that_is_no_plain_small_file_is_a_fault_and_never_waited_for() {
+    let world = World::new();
+    for (command, part) in [
+        (r#"mkfifo "$DESCENT_RESULT""#, "not a regular file"),
+        (r#"mkdir "$DESCENT_RESULT""#, "not a regular file"),
+        (
+            r#"ln -s /etc/passwd "$DESCENT_RESULT""#,
+            "not a regular file",
+        ),
+        (
+            r#"head -c 1048577 /dev/zero > "$DESCENT_RESULT""#,
+            "larger than 1 MiB",
+        ),
+        (r#"echo nonsense > "$DESCENT_RESULT""#, "no JSON to use: 1:"),
+    ] {
+        let outcome = world.outcome(command).await;
+        assert_eq!(outcome.how, How::Exit(0), "{command}");
+        assert!(outcome.report.is_none());
+        let fault = outcome.report_fault.unwrap();
+        assert!(fault.contains(part), "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn setup_runs_first_and_its_failure_is_the_attempts() {
+    let world = World::new();
+    let never = CancellationToken::new();
+    let with = |setup: &str, command: &str| Attempt {
+        setup: Some(setup.into()),
+        ..world.attempt(command)
+    };
+    let fine = make(with("echo dep > dep", "cat dep"), &never)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((fine.how, fine.excerpt.as_str()), (How::Exit(0), "dep\n"));
+    let bad = make(with("echo no net; exit 4", "touch ran"), &never)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(bad.how, How::NotRun("setup failed: exit 4: no net".into()));
+    assert!(!world.dir.path().join("work/ran").exists());
+}
+
+#[tokio::test]
+async fn ends_that_are_no_exit_are_told_apart() {
+    let world = World::new();
+    assert_eq!(world.outcome("kill -9 $$").await.how, How::Signal(9));
+    let never = CancellationToken::new();
+    let short = Attempt {
+        timeout: Duration::from_millis(50),
+        ..world.attempt("sleep 60")
+    };
+    assert_eq!(
+        make(short, &never).await.unwrap().unwrap().how,
+        How::TimedOut
+    );
+    let gone = Attempt {
+        cwd: world.dir.path().join("gone"),
+        ..world.attempt("true")
+    };
+    let how = make(gone, &never).await.unwrap().unwrap().how;
+    assert!(
+        matches!(&how, How::NotRun(why) if why.contains("is not there")),
+        "{how:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_attempt_has_no_outcome() {
+    let world = World::new();
+    let cancel = CancellationToken::new();
+    let attempt = world.attempt("touch \"$DESCENT_RESULT\"; sleep 60");
+    let result = world.own().join("result.json");
+    let stop = async {
+        while !result.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(make(attempt, &cancel), stop);
+    assert!(outcome.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_made_is_an_error() {
+    let world = World::new();
+    fs::write(world.dir.path().join("attempts"), "a file").unwrap();
+    let error = make(world.attempt("true"), &CancellationToken::new())
+        .await
+        .unwrap_err();
+    assert_eq!((error.code(), error.exit()), ("E-ATTEMPT-DIR", 74));
+}

@@ -1,0 +1,128 @@
+//! What can be typed: the commands and their flags, and which file answers each.
+
+mod align;
+mod apply;
+mod context;
+mod judging;
+mod run;
+mod status;
+mod stop;
+mod validate;
+mod verify;
+mod why;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{
+    failure::Failure,
+    render::Out,
+    signal::{self, Signal},
+};
+
+/// Hand a goal to agents and walk away: a loop that ends when a machine says that the goal holds.
+#[derive(Debug, Parser)]
+#[command(name = "descent", version, max_term_width = 100, disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+struct Global {
+    /// Run as if started in DIR
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    dir: Option<PathBuf>,
+    /// The state file, instead of .descent/state.json in this directory or above
+    #[arg(long, value_name = "FILE", global = true)]
+    state: Option<PathBuf>,
+    /// One JSON value on standard output (`run`: one a line)
+    #[arg(long, global = true)]
+    json: bool,
+    /// Never ask
+    #[arg(long, global = true)]
+    no_input: bool,
+    /// Say more (twice: still more)
+    #[arg(short, action = clap::ArgAction::Count, global = true)]
+    verbose: u8,
+    /// Say only what was asked for
+    #[arg(short, long, global = true)]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Agree on a goal, on when it is reached, and on the first work graph
+    Align(align::Flags),
+    /// Start the loop, or resume it
+    Run(run::Flags),
+    /// Ask the running loop to end
+    Stop(stop::Flags),
+    /// Show how things stand
+    Status(status::Flags),
+    /// Look for faults in the state file, or in a plan
+    Validate(validate::Flags),
+    /// Evaluate the base case now: 0 it holds, 1 it does not
+    Verify,
+    /// Bring the result into the working tree
+    Apply,
+    /// Explain how an atom stands: its choices, attempts and evidence
+    Why(why::Flags),
+}
+
+/// How a command ended well.
+#[derive(Debug, Clone, Copy)]
+pub enum End {
+    Code(u8),
+    /// In order, and then by the signal that asked for it.
+    Signal(Signal),
+}
+
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    tell_more(cli.global.verbose);
+    let out = Out { json: cli.global.json, quiet: cli.global.quiet };
+    match answer(cli, out) {
+        Ok(End::Code(code)) => ExitCode::from(code),
+        Ok(End::Signal(signal)) => signal::die_by(signal),
+        Err(failure) => {
+            out.failure(&failure);
+            ExitCode::from(failure.exit)
+        }
+    }
+}
+
+fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
+    let context = context::Context::new(&cli.global, out)?;
+    match cli.command {
+        None => status::bare(&context),
+        Some(Command::Align(flags)) => align::align(&context, flags),
+        Some(Command::Run(flags)) => run::run(&context, &flags),
+        Some(Command::Stop(flags)) => stop::stop(&context, flags),
+        Some(Command::Status(flags)) => status::status(&context, &flags),
+        Some(Command::Validate(flags)) => validate::validate(&context, &flags),
+        Some(Command::Verify) => verify::verify(&context),
+        Some(Command::Apply) => apply::apply(&context),
+        Some(Command::Why(flags)) => why::why(&context, &flags),
+    }
+}
+
+fn tell_more(verbose: u8) {
+    let level = match verbose {
+        0 => tracing::Level::ERROR,
+        1 => tracing::Level::INFO,
+        _ => tracing::Level::TRACE,
+    };
+    let subscriber = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).without_time();
+    // A second subscriber cannot be set; there is none.
+    let _ = subscriber.try_init();
+}

@@ -1,0 +1,331 @@
+//! `descent align`: the agreement and the first work graph, from a plan or from flags.
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::Args;
+use descent_core::{
+    doc::{self, Fault, Node},
+    graph::validate,
+    id::Lineage,
+    plan::{self, Plan},
+    state::{Constraints, Objective, RunStatus, State, Workspace, fields::Findings},
+    step::World,
+    verdict::Verdict,
+    view::{self, Judged},
+};
+
+use super::{
+    End,
+    context::{Context, runtime},
+    judging,
+};
+use crate::{
+    clock,
+    failure::{Failure, exit},
+    render,
+    store::{self, Place, Store, StoreError},
+    workspace::{Checkout, Workspaces},
+};
+
+/// Bytes at most of a plan.
+const PLAN_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// The goal, in your own words
+    goal: Option<String>,
+    /// A plan in JSON, `-` for standard input
+    #[arg(short = 'f', long = "plan", value_name = "PLAN")]
+    plan: Option<PathBuf>,
+    /// A command that passes when the goal is reached (may be given again)
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
+    /// What to do, in order; with =COMMAND a shell action, else the worker does it
+    #[arg(long, value_name = "TEXT[=COMMAND]")]
+    step: Vec<String>,
+    /// Why it is wanted
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// What shall exist
+    #[arg(long, value_name = "TEXT")]
+    deliver: Option<String>,
+    /// When it is done, for people
+    #[arg(long, value_name = "TEXT")]
+    done: Option<String>,
+    /// A constraint, such as max_attempts=2 or workspace=shared
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Replace an unfinished run; what stood there is archived
+    #[arg(long)]
+    force: bool,
+    /// Agree without being asked
+    #[arg(short, long)]
+    yes: bool,
+    /// Show what would be agreed, and write nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
+    let state = read(&flags)?;
+    let top = top(context)?;
+    let existing = existing(context)?;
+    if let Some(found) = &existing
+        && is_same(&found.state, &state)
+    {
+        context.out.say("unchanged: this is what is agreed already\nnext: descent run");
+        return Ok(End::Code(0));
+    }
+    refuse_unfinished(existing.as_deref(), flags.force)?;
+    let workspaces = Workspaces::open(&top, &state.lineage, &state.objective.constraints)?;
+    // Nothing is made where nothing is agreed yet: the sidecars come with the state.
+    let place = context.place().unwrap_or_else(|| Place::at(&top, context.state.as_deref()));
+    context.out.say("evaluating the checks as things stand…");
+    let agreed = agree(context, &flags, &place, state, &workspaces);
+    let written = agreed.and_then(|state| match state {
+        None => Ok(false),
+        Some(state) => write(&top, context, state, existing.is_some()).map(|()| true),
+    });
+    if !matches!(written, Ok(true)) {
+        // Nothing came of it: nothing of it stays.
+        workspaces.discard()?;
+    }
+    if written? {
+        context.out.say("agreed\nnext: descent run");
+    }
+    Ok(End::Code(0))
+}
+
+/// Shows what would be agreed, with today's verdicts; the state when it is to be written.
+fn agree(
+    context: &Context,
+    flags: &Flags,
+    place: &Place,
+    state: State,
+    workspaces: &Workspaces,
+) -> Result<Option<State>, Failure> {
+    let start = workspaces.snapshot(clock::now())?.map(|start| start.commit);
+    let judging = judging::all_leaves(context, place, &state, workspaces, start, Checkout::Verify);
+    let judged = runtime()?.block_on(judging)?;
+    let world = World::new(state);
+    show(context, &world, &judged, workspaces);
+    if flags.dry_run {
+        return Ok(None);
+    }
+    if !flags.yes && context.may_ask && !context.consents("agree?") {
+        let hint = "align again when it is right";
+        return Err(Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, "nothing was agreed", hint));
+    }
+    Ok(Some(world.state))
+}
+
+fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<(), Failure> {
+    let mut store = Store::open(Place::create(top, context.state.as_deref())?);
+    if replaces {
+        let _lease = store.lease("align")?;
+        store.replace(state, true)?;
+    } else {
+        store.create(state)?;
+    }
+    store.remember();
+    Ok(())
+}
+
+/// The state that plan and flags make, or every fault in them.
+fn read(flags: &Flags) -> Result<State, Failure> {
+    let (mut plan, bytes, name) = match &flags.plan {
+        None => (Plan::default(), Vec::new(), "plan".to_owned()),
+        Some(path) => {
+            let bytes = read_plan(path)?;
+            let plan = plan::read(&bytes);
+            (plan, bytes, path.display().to_string())
+        }
+    };
+    let mut faults = std::mem::take(&mut plan.faults);
+    faults.extend(store::pattern_faults(&plan.patterns));
+    let root = plan.root.clone().unwrap_or_else(Node::null);
+    apply_flags(&mut plan, flags)?;
+    let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
+    let state = plan.into_state(lineage);
+    if faults.iter().all(|fault| fault.rule != "missing-value") {
+        faults.extend(validate::check(&state, &root));
+    }
+    if !faults.is_empty() {
+        let path = Path::new(&name);
+        let lines = store::show_faults(path, &bytes, &faults);
+        let failure = Failure::new("E-PLAN-INVALID", exit::INVALID, format!("{name} has {} faults", lines.len()), "mend them, then align again");
+        return Err(failure.with(lines));
+    }
+    gate(&state, &root)?;
+    Ok(state)
+}
+
+fn gate(state: &State, root: &Node) -> Result<(), Failure> {
+    let missing = validate::gate(state, root);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(not_aligned(&missing))
+}
+
+/// The start gate refuses, naming each missing part and how to give it.
+pub(super) fn not_aligned(missing: &[Fault]) -> Failure {
+    let line = |fault: &Fault| format!("{}: {} ({})", fault.pointer, fault.message, fault.hint.as_deref().unwrap_or_default());
+    let lines = missing.iter().map(line).collect();
+    let hint = "give what is missing: descent align GOAL --why TEXT --check COMMAND --step TEXT[=COMMAND]";
+    Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, "the agreement is not complete", hint).with(lines)
+}
+
+fn read_plan(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| {
+        let message = format!("the plan {} cannot be read: {error}", path.display());
+        Failure::new("E-PLAN-UNREADABLE", exit::INVALID, message, "give an existing file to --plan, or `-`")
+    })?;
+    Ok(bytes)
+}
+
+fn apply_flags(plan: &mut Plan, flags: &Flags) -> Result<(), Failure> {
+    let objective: &mut Objective = &mut plan.objective;
+    let mut put = |field: fn(&mut Objective) -> &mut String, text: &Option<String>| {
+        if let Some(text) = text {
+            field(objective).clone_from(text);
+        }
+    };
+    put(|objective| &mut objective.goal, &flags.goal);
+    put(|objective| &mut objective.raw_input, &flags.goal);
+    put(|objective| &mut objective.background_intent, &flags.why);
+    put(|objective| &mut objective.deliverables, &flags.deliver);
+    put(|objective| &mut objective.definition_of_done, &flags.done);
+    flags.check.iter().for_each(|check| plan.add_check(check));
+    flags.step.iter().for_each(|step| plan.add_step(step));
+    if !flags.set.is_empty() {
+        plan.objective.constraints = set(&plan.objective.constraints, &flags.set)?;
+    }
+    Ok(())
+}
+
+/// Constraints with `KEY=VALUE` laid over them; a value is JSON, or else a string.
+fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constraints, Failure> {
+    let node = constraints.node();
+    let mut members: Vec<(String, Node)> = node.as_object().unwrap_or_default().iter().map(|m| (m.key.clone(), m.node.clone())).collect();
+    for pair in pairs {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(Failure::usage(format!("`--set {pair}` has no value"), "--set KEY=VALUE, such as max_attempts=2"));
+        };
+        let parsed = doc::parse(value, &doc::Limits::default());
+        let value = match (parsed.node, parsed.faults.as_slice()) {
+            (Some(node), []) => node,
+            _ => Node::string(value),
+        };
+        members.retain(|(known, _)| known != key);
+        members.push((key.to_owned(), value));
+    }
+    let mut found = Findings::default();
+    let set = Constraints::read(&Node::object(members), "", &mut found);
+    let wrong = found.faults.iter().chain(&found.warnings).next();
+    match (set, wrong) {
+        (Some(set), None) => Ok(set),
+        (_, wrong) => {
+            let message = wrong.map(|fault| format!("--set: {}: {}", fault.pointer, fault.message)).unwrap_or_default();
+            let hint = wrong.and_then(|fault| fault.hint.clone()).unwrap_or_else(|| "see the list of constraints in docs/contract.md".to_owned());
+            Err(Failure::usage(message, hint))
+        }
+    }
+}
+
+/// Where the agreement is made: the top of the work tree, else here.
+fn top(context: &Context) -> Result<PathBuf, Failure> {
+    if let Some(place) = context.place() {
+        return Ok(place.project);
+    }
+    if context.state.is_some() {
+        return Ok(context.dir.clone());
+    }
+    match crate::git::Git::open(&context.dir) {
+        Ok(Some(git)) => Ok(git.top().to_owned()),
+        // Whether git is needed is told by the workspace.
+        Ok(None) | Err(_) => Ok(context.dir.clone()),
+    }
+}
+
+fn existing(context: &Context) -> Result<Option<Arc<store::Loaded>>, Failure> {
+    let Some(place) = context.place() else { return Ok(None) };
+    match Store::open(place).read() {
+        Ok(loaded) => Ok(Some(loaded)),
+        Err(StoreError::NoState { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The same agreement, whatever has been done of it since.
+fn is_same(old: &State, new: &State) -> bool {
+    let objective = |state: &State| doc::canonical(&state.objective.node());
+    let shape = |state: &State| -> Vec<_> {
+        let atoms = state.all_atoms().into_iter();
+        atoms.map(|(id, atom)| (id.clone(), atom.spec_digest(), atom.depends_on.clone(), atom.kids().to_vec())).collect()
+    };
+    objective(old) == objective(new) && shape(old) == shape(new)
+}
+
+fn refuse_unfinished(existing: Option<&store::Loaded>, force: bool) -> Result<(), Failure> {
+    let Some(loaded) = existing else { return Ok(()) };
+    let is_finished = matches!(loaded.state.run.status, RunStatus::Completed);
+    if force || is_finished {
+        return Ok(());
+    }
+    let message = format!("a run stands here, {}", loaded.state.run.status.word());
+    let hint = "descent run goes on with it; align --force archives it and begins anew";
+    Err(Failure::new("E-UNFINISHED", exit::USAGE, message, hint))
+}
+
+fn show(context: &Context, world: &World, judged: &[Judged], workspaces: &Workspaces) {
+    let measure = world.measure();
+    if context.out.json {
+        context.out.json(&serde_json::json!({
+            "schema": "descent/align/1",
+            "goal": world.state.objective.goal,
+            "base_case": judged,
+            "bound": view::bound(measure),
+            "atoms": world.graph.len(),
+            "workspace": world.state.objective.constraints.workspace().word(),
+        }));
+        return;
+    }
+    let constraints = &world.state.objective.constraints;
+    let mut text = vec![format!("goal: {}", world.state.objective.goal), "it is reached when this holds:".to_owned()];
+    text.push(render::judged(judged));
+    if !judged.is_empty() && judged.iter().all(|check| check.verdict == Verdict::Pass) {
+        text.push("  it holds already: a run would end at once, without an agent".to_owned());
+    }
+    text.push("the work:".to_owned());
+    text.push(render::graph(world));
+    text.push(format!("at most {} attempts, then it ends", measure.attempts));
+    text.push(format!(
+        "  (beside at most {} transient retries an attempt, {} repairs and {} interruptions an atom)",
+        constraints.max_transient(),
+        constraints.max_repairs(),
+        constraints.max_interruptions()
+    ));
+    if constraints.workspace() == Workspace::Shared {
+        text.push("workspace: shared: agents work in place, and nothing is undone when a choice is abandoned".to_owned());
+        if world.graph.groups().next().is_some() {
+            text.push("warning: there are groups: what an abandoned choice did stays in the files".to_owned());
+        }
+    } else if workspaces.identity_is_default() {
+        text.push("commits will be by descent <descent@localhost>: git has no user.name and user.email".to_owned());
+    }
+    for path in workspaces.left_out() {
+        text.push(format!("left out: {path} (a repository of its own)"));
+    }
+    context.out.data(&render::clean(&text.join("\n")));
+}

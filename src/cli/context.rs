@@ -1,0 +1,137 @@
+//! What every command starts from: where it runs, where the state is, whether it may ask.
+
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use descent_core::{
+    event::Notice,
+    state::State,
+    step::correct,
+};
+
+use super::Global;
+use crate::{
+    clock,
+    failure::{Failure, exit},
+    process::environment::{self, Environment},
+    render::{self, Out},
+    store::{CommitError, Loaded, Next, Place, Store},
+};
+
+pub(super) struct Context {
+    pub(super) out: Out,
+    pub(super) dir: PathBuf,
+    pub(super) state: Option<PathBuf>,
+    pub(super) may_ask: bool,
+}
+
+impl Context {
+    pub(super) fn new(global: &Global, out: Out) -> Result<Self, Failure> {
+        let here = std::env::current_dir().map_err(|error| Failure::io("the current directory cannot be read", &error))?;
+        let dir = global.dir.as_ref().map_or(here.clone(), |dir| here.join(dir));
+        if !dir.is_dir() {
+            return Err(Failure::usage(format!("{} is no directory", dir.display()), "give an existing directory to -C"));
+        }
+        let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty());
+        let may_ask = !global.no_input && !is_ci && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        Ok(Self { out, state: global.state.as_ref().map(|state| here.join(state)), dir, may_ask })
+    }
+
+    pub(super) fn place(&self) -> Option<Place> {
+        Place::find(&self.dir, self.state.as_deref())
+    }
+
+    /// The state's store, or what to type where there is none.
+    pub(super) fn store(&self) -> Result<Store, Failure> {
+        let Some(place) = self.place() else { return Err(self.no_state()) };
+        Ok(Store::open(place))
+    }
+
+    pub(super) fn no_state(&self) -> Failure {
+        let where_from = self.state.as_ref().unwrap_or(&self.dir).display().to_string();
+        let hint = "descent align \"the goal\" --why \"…\" --check \"a command that passes when it is reached\" --step \"what to do=command\"";
+        Failure::new("E-NO-STATE", exit::NOT_ALIGNED, format!("nothing is agreed here: no state at {where_from} or above"), hint)
+    }
+
+    /// The variables that attempts and checks get.
+    pub(super) fn environment(&self, state: &State) -> Environment {
+        environment::for_attempts(std::env::vars_os(), &state.objective.constraints.env)
+    }
+
+    /// Who changes the file: the name of the account.
+    pub(super) fn by() -> String {
+        std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "person".to_owned())
+    }
+
+    pub(super) fn warn(&self, store: &Store, loaded: &Loaded) {
+        for line in crate::store::show_faults(&store.place().state, &loaded.bytes, &loaded.warnings) {
+            self.out.say(&format!("warning: {line}"));
+        }
+    }
+
+    /// Takes in what a person edited while no loop lived: a commit with a correction. The caller holds the lease.
+    pub(super) fn adopt_edit(&self, store: &mut Store, loaded: Arc<Loaded>) -> Result<Arc<Loaded>, Failure> {
+        if !loaded.is_foreign {
+            return Ok(loaded);
+        }
+        let before = store.base(loaded.state.serial);
+        let mut notices: Vec<Notice> = Vec::new();
+        let adopted = store.commit(|fresh| {
+            if !fresh.is_foreign {
+                return Ok::<_, Vec<correct::Clash>>(None);
+            }
+            let merged = correct::merge(before.as_deref(), before.as_deref(), &fresh.state)?;
+            let adopted = correct::adopt(before.as_deref(), merged, &Self::by(), clock::now());
+            notices = adopted.notices;
+            Ok(Some(Next { state: adopted.state, touched: adopted.touched }))
+        });
+        let loaded = match adopted {
+            Ok(loaded) => loaded,
+            Err(CommitError::Store(error)) => return Err(error.into()),
+            Err(CommitError::Decide(clashes)) => {
+                let lines = clashes.into_iter().map(|clash| format!("{}: {}", clash.pointer, clash.message)).collect();
+                let failure = Failure::new("E-EDIT-CLASH", exit::INVALID, "the edit cannot be taken in", "edit the newest state");
+                return Err(failure.with(lines));
+            }
+        };
+        for notice in &notices {
+            self.tell(notice);
+        }
+        Ok(loaded)
+    }
+
+    pub(super) fn tell(&self, notice: &Notice) {
+        if self.out.json {
+            let mut value = serde_json::to_value(notice).unwrap_or_default();
+            if let Some(map) = value.as_object_mut() {
+                map.insert("schema".to_owned(), "descent/event/1".into());
+            }
+            self.out.json(&value);
+        } else if let Some(line) = render::notice(notice)
+            && !self.out.quiet
+        {
+            self.out.data(&render::clean(&line));
+        }
+    }
+
+    /// Asks for a yes; what cannot be asked is not consented to by silence.
+    pub(super) fn consents(&self, question: &str) -> bool {
+        self.out.say(&format!("{question} [y/N]"));
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    }
+}
+
+/// A current-thread runtime for the commands that wait for children.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    built.map_err(|error| Failure::io("the runtime cannot start", &error))
+}
+
+/// What a person reads instead of a long path.
+pub(super) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

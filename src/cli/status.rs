@@ -1,0 +1,65 @@
+//! `descent status`, and `descent` alone: how things stand, and one command to type next.
+
+use clap::Args;
+use descent_core::{step::World, view};
+
+use super::{End, context::Context, run};
+use crate::{failure::Failure, render, store::Store, workspace};
+
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// End with the exit code of the last ending
+    #[arg(long)]
+    exit_code: bool,
+}
+
+const HOW_TO_START: &str = "descent: hand a goal to agents and walk away.
+Nothing is agreed here yet. Say what you want, and how a machine can tell that it is there:
+
+  descent align \"the goal\" --why \"why you want it\" \\
+      --check \"a command that passes when it is reached\" \\
+      --step \"what to do=a command that does it\"
+  descent run
+
+next: descent align --help";
+
+pub(super) fn bare(context: &Context) -> Result<End, Failure> {
+    if context.place().is_some() {
+        return status(context, &Flags { exit_code: false });
+    }
+    context.out.data(HOW_TO_START);
+    Ok(End::Code(0))
+}
+
+pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let loaded = store.read()?;
+    context.warn(&store, &loaded);
+    let world = World::new(loaded.state.clone());
+    let mut status = view::status(&world, store.is_live());
+    fill_workspace(&store, &world, &mut status);
+    if context.out.json {
+        context.out.json(&status);
+    } else {
+        let mut notes = Vec::new();
+        if loaded.is_foreign {
+            notes.push("edited by hand since the last commit; it is taken in by the next run".to_owned());
+        }
+        context.out.data(&render::status(&status, &notes));
+    }
+    let code = if flags.exit_code { run::code_of(world.state.run.status) } else { 0 };
+    Ok(End::Code(code))
+}
+
+fn fill_workspace(store: &Store, world: &World, status: &mut view::Status) {
+    let state = &world.state;
+    let place = store.place();
+    if state.run.head.is_some() {
+        if let Some((path, branch)) = workspace::result_of(&place.project, &state.lineage) {
+            status.workspace.path = Some(super::context::shown(&path));
+            status.workspace.branch = Some(branch);
+        }
+    } else if status.workspace.kind == "shared" {
+        status.workspace.path = Some(super::context::shown(&place.project));
+    }
+}

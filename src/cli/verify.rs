@@ -1,0 +1,49 @@
+//! `descent verify`: the base case, evaluated now, in a clean checkout of the result (or of what a run would start from).
+
+use descent_core::verdict::Verdict;
+
+use super::{
+    End, align,
+    context::{Context, runtime},
+    judging,
+};
+use crate::{
+    clock,
+    failure::{Failure, exit},
+    render,
+    workspace::{Checkout, Workspaces},
+};
+
+pub(super) fn verify(context: &Context) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let loaded = store.read()?;
+    if !loaded.gate.is_empty() {
+        return Err(align::not_aligned(&loaded.gate));
+    }
+    let state = &loaded.state;
+    let workspaces = Workspaces::open(&store.place().project, &state.lineage, &state.objective.constraints)?;
+    let commit = match &state.run.head {
+        Some(head) => Some(head.clone()),
+        None => workspaces.snapshot(clock::now())?.map(|start| start.commit),
+    };
+    let judged = runtime()?.block_on(judging::all_leaves(context, store.place(), state, &workspaces, commit.clone(), Checkout::Judging))?;
+    let verdict = judging::whole(state, &judged);
+    if context.out.json {
+        context.out.json(&serde_json::json!({
+            "schema": "descent/verify/1",
+            "holds": verdict == Verdict::Pass,
+            "verdict": verdict,
+            "on": commit.as_ref().map(ToString::to_string),
+            "checks": judged,
+        }));
+    } else {
+        let on = commit.map(|commit| format!(" on {}", commit.as_str().get(..12).unwrap_or_default())).unwrap_or_default();
+        let word = match verdict {
+            Verdict::Pass => "the base case holds",
+            Verdict::Fail => "the base case does not hold",
+            Verdict::Unknown => "the base case cannot be decided",
+        };
+        context.out.data(&render::clean(&format!("{word}{on}\n{}\nnext: descent status", render::judged(&judged))));
+    }
+    Ok(End::Code(if verdict == Verdict::Pass { 0 } else { exit::NOT_SO }))
+}

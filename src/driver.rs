@@ -1,0 +1,425 @@
+//! The loop: observe, step, commit, start what is owed, end what is not. No decisions here.
+//!
+//! Invariant: no effect outside the cache happens before the state that records its intent is durable: effects are
+//! started from `owed`, which is read off what was committed.
+
+mod effects;
+mod follow;
+mod watch;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use descent_core::{
+    event::{Event, Notice, Observation},
+    id::{AttemptId, RunId, UnixMillis},
+    owed::{self, Effect, Key, Owed},
+    state::{
+        Request, RunStatus,
+        fields::Extra,
+        objective::RequestKind,
+    },
+    step::{self, Refusal, Session, Transition, World},
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{self, Stopwatch},
+    config::Config,
+    failure::{Failure, exit},
+    process::{self, environment::Environment},
+    signal::{Signal, Signals},
+    store::{CommitError, Loaded, Next, Store},
+    workspace::Workspaces,
+};
+
+/// How many attempts are made side by side. One for now; nothing else depends on it.
+const SLOTS: u32 = 1;
+/// Events that may wait while the state file cannot be written.
+const PENDING_MAX: usize = 10_000;
+/// The slow poll beside the file events.
+const POLL_MS: u64 = 1_000;
+
+pub use effects::{no_worker, prepare_checkout};
+
+/// What a run needs of its surroundings.
+pub struct Host {
+    pub store: Store,
+    pub workspaces: Workspaces,
+    pub config: Config,
+    pub environment: Environment,
+    pub run: RunId,
+    pub by: String,
+}
+
+/// Where notices go.
+pub type Tell<'t> = &'t mut dyn FnMut(&Notice);
+
+/// How a run ended: the state as it is, and the signal to die by, if one ended it.
+#[derive(Debug)]
+pub struct Ending {
+    pub world: World,
+    pub signal: Option<Signal>,
+}
+
+/// Something that runs.
+struct Running {
+    cancel: CancellationToken,
+    slot: Option<usize>,
+}
+
+/// What a finished effect sends.
+struct Done {
+    key: Key,
+    result: Result<Option<Event>, Failure>,
+}
+
+struct Loop<'t> {
+    host: Host,
+    world: World,
+    session: Session,
+    /// The file as this loop knows it.
+    loaded: Arc<Loaded>,
+    running: BTreeMap<Key, Running>,
+    /// Cancelled effects that have not come to their end yet.
+    leaving: usize,
+    slots: BTreeMap<AttemptId, usize>,
+    done: mpsc::UnboundedSender<Done>,
+    inbox: mpsc::UnboundedReceiver<Done>,
+    pending: VecDeque<Event>,
+    /// What is wrong with the file, while the loop waits for it to be mended.
+    waits_for_file: Option<Vec<String>>,
+    watch_stamp: watch::Stamp,
+    stopwatch: Stopwatch,
+    tell: Tell<'t>,
+    say: &'t mut dyn FnMut(&str),
+    signal: Option<Signal>,
+    followed: follow::Followed,
+}
+
+/// Runs until the run has ended. The caller holds the lease.
+pub async fn run(
+    host: Host,
+    loaded: Arc<Loaded>,
+    tell: Tell<'_>,
+    say: &mut dyn FnMut(&str),
+) -> Result<Ending, Failure> {
+    let signals = Signals::install().map_err(|error| Failure::io("the signals cannot be taken", &error))?;
+    if let Err(error) = process::become_subreaper() {
+        tracing::warn!(%error, "orphans of attempts go to init instead of here");
+    }
+    sweep(&host);
+    let world = World::new(loaded.state.clone());
+    let (done, inbox) = mpsc::unbounded_channel();
+    let mut this = Loop {
+        watch_stamp: watch::stamp(&host.store.place().state),
+        host,
+        world,
+        session: Session::new(SLOTS),
+        loaded,
+        running: BTreeMap::new(),
+        leaving: 0,
+        slots: BTreeMap::new(),
+        done,
+        inbox,
+        pending: VecDeque::new(),
+        waits_for_file: None,
+        stopwatch: Stopwatch::start(),
+        tell,
+        say,
+        signal: None,
+        followed: follow::Followed::default(),
+    };
+    let result = this.go(signals).await;
+    this.end_all().await;
+    if let Err(failure) = result {
+        this.stop_for(&failure).await;
+        return Err(failure);
+    }
+    this.host.store.remember();
+    follow::deliver(&mut this).await?;
+    Ok(Ending { world: this.world, signal: this.signal })
+}
+
+/// What a killed loop left running is ended before anything else; then nobody writes any more.
+fn sweep(host: &Host) {
+    for pid in process::sweep(&mark_prefix(host)) {
+        tracing::info!(pid, "ended a process that an earlier run left");
+    }
+    let attempts = host.store.place().attempts();
+    for entry in std::fs::read_dir(attempts).into_iter().flatten().flatten() {
+        let text = std::fs::read_to_string(entry.path().join("started.json")).unwrap_or_default();
+        if let Ok(started) = serde_json::from_str::<process::Started>(&text) {
+            for pid in process::end_recorded(&started) {
+                tracing::info!(pid, "ended a process that an earlier run left");
+            }
+        }
+    }
+}
+
+/// Marks the processes of this state file, and of no copy of it: an inode is not copied.
+fn mark_prefix(host: &Host) -> String {
+    format!("{}/", host.store.place().mark())
+}
+
+impl Loop<'_> {
+    async fn go(&mut self, mut signals: Signals) -> Result<(), Failure> {
+        let mut watch = watch::Watch::of(&self.host.store.place().state);
+        self.start().await?;
+        loop {
+            self.work_off().await?;
+            let owed = owed::owed(&self.world, &self.session, clock::now());
+            if owed.is_over && self.waits_for_file.is_none() {
+                return Ok(());
+            }
+            self.reconcile(&owed)?;
+            let sleep = Duration::from_millis(self.sleep_ms(&owed));
+            tokio::select! {
+                done = self.inbox.recv() => self.take(done)?,
+                () = watch.changed() => self.look_at_file().await?,
+                signal = signals.next() => self.on_signal(signal).await?,
+                () = tokio::time::sleep(sleep) => {
+                    self.look_at_file().await?;
+                    self.pending.push_back(Event::Tick);
+                }
+            }
+            // What arrived together is worked off together.
+            while let Ok(done) = self.inbox.try_recv() {
+                self.take(Some(done))?;
+            }
+        }
+    }
+
+    /// The first commit of a run: from here on nothing of an earlier one is in flight.
+    async fn start(&mut self) -> Result<(), Failure> {
+        let from = match self.world.state.run.head {
+            Some(_) => None,
+            None => {
+                let (workspaces, at) = (self.host.workspaces.clone(), clock::now());
+                blocking(move || workspaces.snapshot(at)).await??
+            }
+        };
+        let run = self.host.run.clone();
+        self.observe(Event::Started { run, from }).await?;
+        Ok(())
+    }
+
+    fn sleep_ms(&self, owed: &Owed) -> u64 {
+        let until = owed.wake.map_or(POLL_MS, |UnixMillis(at)| at.saturating_sub(clock::now().0));
+        until.clamp(1, POLL_MS)
+    }
+
+    fn take(&mut self, done: Option<Done>) -> Result<(), Failure> {
+        let Some(done) = done else { return Ok(()) };
+        if self.running.remove(&done.key).is_none() {
+            self.leaving = self.leaving.saturating_sub(1);
+            return Ok(());
+        }
+        if let Some(event) = done.result? {
+            self.pending.push_back(event);
+        }
+        Ok(())
+    }
+
+    /// Takes in all that happened, unless the file cannot be written now.
+    async fn work_off(&mut self) -> Result<(), Failure> {
+        while self.waits_for_file.is_none() {
+            let Some(event) = self.pending.pop_front() else { return Ok(()) };
+            if !self.observe(event.clone()).await? {
+                self.pending.push_front(event);
+            }
+        }
+        if self.pending.len() > PENDING_MAX {
+            return Err(Failure::bug("too many events wait for the state file"));
+        }
+        Ok(())
+    }
+
+    /// Steps and commits; false when the file must be mended first.
+    async fn observe(&mut self, event: Event) -> Result<bool, Failure> {
+        let active_ms = self.stopwatch.lap_ms();
+        let seen = Observation { now: clock::now(), active_ms, event };
+        loop {
+            let next = match step::step(&self.world, &self.session, seen.clone()) {
+                Ok(next) => next,
+                Err(Refusal::MeasureRose { before, after }) => {
+                    return Err(Failure::bug(Refusal::MeasureRose { before, after }));
+                }
+                Err(refusal @ (Refusal::NothingRuns | Refusal::AlreadyAsked)) => {
+                    tracing::debug!(%refusal, "a request was not taken");
+                    return Ok(true);
+                }
+            };
+            if next.is_quiet {
+                self.arrive(next);
+                return Ok(true);
+            }
+            match self.commit(&next)? {
+                Committed::Done(loaded) => {
+                    self.loaded = loaded;
+                    self.watch_stamp = watch::stamp(&self.host.store.place().state);
+                    self.arrive(next);
+                    return Ok(true);
+                }
+                Committed::Changed => {
+                    if !self.sync().await? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    fn arrive(&mut self, next: Transition) {
+        self.world = next.world;
+        self.session = next.session;
+        for notice in &next.notices {
+            (self.tell)(notice);
+        }
+    }
+
+    /// Writes the next state, if the file is the one that it was made from.
+    fn commit(&mut self, next: &Transition) -> Result<Committed, Failure> {
+        let known = Arc::clone(&self.loaded);
+        let decide = |fresh: &Loaded| -> Result<Option<Next>, Stale> {
+            if fresh.bytes != known.bytes {
+                return Err(Stale);
+            }
+            Ok(Some(Next { state: next.world.state.clone(), touched: next.touched.clone() }))
+        };
+        match self.host.store.commit(decide) {
+            Ok(loaded) => Ok(Committed::Done(loaded)),
+            Err(CommitError::Decide(Stale)) => Ok(Committed::Changed),
+            Err(CommitError::Store(error)) if error.is_about_content() => Ok(Committed::Changed),
+            Err(CommitError::Store(error)) => Err(error.into()),
+        }
+    }
+
+    async fn on_signal(&mut self, signal: Signal) -> Result<(), Failure> {
+        let is_second = self.signal.replace(signal).is_some();
+        if self.waits_for_file.is_some() {
+            let hint = "mend the state file, then `descent run` goes on from it";
+            return Err(Failure::new("E-STATE-INVALID", exit::INVALID, "ended while the state file cannot be read", hint));
+        }
+        let kind = if is_second { RequestKind::StopNow } else { RequestKind::Stop };
+        let request = self.stop_request(kind);
+        let reason = Some(signal.name().to_owned());
+        self.pending.push_back(Event::Asked { request, reason });
+        self.pending.push_back(Event::Tick);
+        Ok(())
+    }
+
+    /// Starts what is owed and does not run, ends what runs and is not owed.
+    fn reconcile(&mut self, owed: &Owed) -> Result<(), Failure> {
+        // With the file broken nothing is started; what is in flight finishes.
+        let is_waiting = self.waits_for_file.is_some();
+        let keys: std::collections::BTreeSet<&Key> = owed.effects.iter().map(|(key, _)| key).collect();
+        let gone: Vec<Key> = self.running.keys().filter(|key| !keys.contains(key)).cloned().collect();
+        for key in gone.into_iter().filter(|_| !is_waiting) {
+            if let Some(running) = self.running.remove(&key) {
+                running.cancel.cancel();
+                self.leaving += 1;
+            }
+        }
+        self.free_slots();
+        for (key, effect) in &owed.effects {
+            if !is_waiting && !self.running.contains_key(key) {
+                self.begin(key.clone(), effect.clone());
+            }
+        }
+        self.follow_head();
+        Ok(())
+    }
+
+    /// A slot is free when its attempt has landed and its processes are gone.
+    fn free_slots(&mut self) {
+        let flying: Vec<&AttemptId> = self.world.state.run.in_flight.iter().map(|intent| &intent.id).collect();
+        if self.leaving == 0 {
+            self.slots.retain(|attempt, _| flying.contains(&attempt));
+        }
+    }
+
+    fn slot(&mut self, attempt: &AttemptId) -> usize {
+        if let Some(slot) = self.slots.get(attempt) {
+            return *slot;
+        }
+        let taken: Vec<usize> = self.slots.values().copied().collect();
+        let slot = (0..).find(|slot| !taken.contains(slot)).unwrap_or(taken.len());
+        self.slots.insert(attempt.clone(), slot);
+        slot
+    }
+
+    fn begin(&mut self, key: Key, effect: Effect) {
+        let slot = match &effect {
+            Effect::Attempt(intent) | Effect::Merge { intent, .. } => Some(self.slot(&intent.id)),
+            Effect::Rebuild { .. } | Effect::Judge { .. } | Effect::Learn(_) => None,
+        };
+        let cancel = CancellationToken::new();
+        let work = effects::perform(self, effect, slot.unwrap_or(0), cancel.clone());
+        let (done, name) = (self.done.clone(), key.clone());
+        tokio::spawn(async move {
+            let result = work.await;
+            let _ = done.send(Done { key: name, result });
+        });
+        self.running.insert(key, Running { cancel, slot });
+    }
+
+    /// Something that the loop needs is gone: what was in flight is taken back at no cost, where that can still be
+    /// written; where not, the next run does it.
+    async fn stop_for(&mut self, failure: &Failure) {
+        if failure.exit == exit::BUG || self.waits_for_file.is_some() || self.world.state.run.status != RunStatus::Running {
+            return;
+        }
+        let request = self.stop_request(RequestKind::Stop);
+        let reason = Some(failure.message.clone());
+        for event in [Event::Asked { request, reason }, Event::Tick] {
+            if let Err(error) = self.observe(event).await {
+                tracing::warn!(%error, "the stop could not be written");
+                return;
+            }
+        }
+    }
+
+    fn stop_request(&self, kind: RequestKind) -> Request {
+        Request {
+            id: descent_core::id::RequestId::new(uuid::Uuid::now_v7().to_string()),
+            run: Some(self.host.run.clone()),
+            by: self.host.by.clone(),
+            at: clock::now().rfc3339(),
+            kind,
+            extra: Extra::default(),
+        }
+    }
+
+    /// Ends everything that runs and waits until it is gone.
+    async fn end_all(&mut self) {
+        for (_, running) in std::mem::take(&mut self.running) {
+            tracing::debug!(slot = running.slot, "ending");
+            running.cancel.cancel();
+            self.leaving += 1;
+        }
+        while self.leaving > 0 && self.inbox.recv().await.is_some() {
+            self.leaving -= 1;
+        }
+    }
+}
+
+enum Committed {
+    Done(Arc<Loaded>),
+    /// Somebody else wrote meanwhile, or the file cannot be read.
+    Changed,
+}
+
+/// The file is not the one that the step was made from.
+#[derive(Debug)]
+struct Stale;
+
+/// Runs blocking work beside the loop.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Failure::bug(format!("a worker thread broke: {error}")))
+}
+

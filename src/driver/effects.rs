@@ -1,0 +1,232 @@
+//! How each owed effect is carried out: attempts, merges, rebuilds, judgements. Each ends in an event.
+
+use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
+
+use descent_core::{
+    event::{Event, Scope},
+    id::CommitId,
+    owed::{self, Effect},
+    prompt,
+    state::{Check, Intent, Leaf, Placed},
+    step::{Session, World},
+    verdict::Basis,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Loop, blocking};
+use crate::{
+    agent, clock,
+    failure::{Failure, exit},
+    process::environment::Environment,
+    verify,
+    workspace::{self, Checkout, Workspaces},
+};
+
+pub(super) type Work = Pin<Box<dyn Future<Output = Result<Option<Event>, Failure>> + Send>>;
+
+pub(super) fn perform(this: &Loop<'_>, effect: Effect, slot: usize, cancel: CancellationToken) -> Work {
+    let workspaces = this.host.workspaces.clone();
+    match effect {
+        Effect::Attempt(intent) => Box::pin(attempt(Attempting::of(this, intent, slot), cancel)),
+        Effect::Merge { intent, onto } => {
+            let message = workspace::message(&intent.atom, &prompt::subject(&this.world, &intent.atom));
+            Box::pin(merge(workspaces, intent, onto, message, slot))
+        }
+        Effect::Rebuild { from, stays, keep } => Box::pin(rebuild(workspaces, from, stays, keep)),
+        Effect::Learn(commit) => Box::pin(learn(workspaces, commit)),
+        Effect::Judge { scope, basis, commit, check } => {
+            let judging = Judging {
+                workspaces,
+                environment: this.host.environment.clone(),
+                mark: format!("{}/{}/check", this.host.store.place().mark(), this.host.run),
+                timeout_ms: this.world.state.objective.constraints.attempt_timeout_ms(),
+                session: this.session.clone(),
+                world: this.world.clone(),
+                scope,
+                basis,
+                commit,
+                check,
+            };
+            Box::pin(judge(judging, cancel))
+        }
+    }
+}
+
+/// All that an attempt needs, taken from the state that recorded its intent.
+struct Attempting {
+    intent: Intent,
+    slot: usize,
+    world: World,
+    command: Option<String>,
+    workspaces: Workspaces,
+    environment: Environment,
+    dir: PathBuf,
+    mark: String,
+    timeout_ms: u64,
+}
+
+impl Attempting {
+    fn of(this: &Loop<'_>, intent: Intent, slot: usize) -> Self {
+        let place = this.host.store.place();
+        let state = &this.world.state;
+        let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
+        let action = task.and_then(|task| task.spec.action.as_ref()).map(|action| action.run.clone());
+        let own_ms = task.and_then(|task| task.spec.timeout.as_ref()).map(|length| length.ms);
+        Self {
+            slot,
+            command: action.or_else(|| this.host.config.worker.as_ref().map(|worker| worker.run.clone())),
+            workspaces: this.host.workspaces.clone(),
+            environment: this.host.environment.clone(),
+            dir: place.attempts().join(intent.id.as_str()),
+            mark: format!("{}/{}/{}", place.mark(), this.host.run, intent.id),
+            timeout_ms: own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms()),
+            world: this.world.clone(),
+            intent,
+        }
+    }
+}
+
+async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Event>, Failure> {
+    let command = a.command.ok_or_else(no_worker)?;
+    let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
+    let made = blocking(move || workspaces.for_attempt(slot, base.as_ref())).await??;
+    let setup = a.workspaces.setup().filter(|_| made.is_new).map(str::to_owned);
+    let attempt = agent::Attempt {
+        intent: &a.intent,
+        prompt: prompt::attempt(&a.world, &a.intent, clock::now()),
+        bindings: prompt::bindings(&a.world, &a.intent.atom),
+        command,
+        cwd: made.path,
+        dir: a.dir,
+        timeout: Duration::from_millis(a.timeout_ms),
+        env: a.environment,
+        mark: a.mark,
+        setup,
+    };
+    let outcome = agent::make(attempt, &cancel).await?;
+    Ok(outcome.map(|outcome| Event::Ended { attempt: a.intent.id, epoch: a.intent.epoch, outcome }))
+}
+
+pub fn no_worker() -> Failure {
+    let hint = "give the task an `action`, or name a worker in descent.toml: worker = {run = \"…\"}";
+    Failure::new("E-NO-WORKER", exit::CONFIG, "a task has no action and no worker is configured", hint)
+}
+
+async fn merge(
+    workspaces: Workspaces,
+    intent: Intent,
+    onto: Option<CommitId>,
+    message: String,
+    slot: usize,
+) -> Result<Option<Event>, Failure> {
+    let attempt = intent.id.clone();
+    let target = onto.clone();
+    let merge = blocking(move || {
+        let (Some(base), Some(onto)) = (&intent.base, &target) else { return Ok(workspace::nothing_to_merge()) };
+        let at = workspace::time_of(&intent.at);
+        let merge = workspaces.candidate(slot, base, onto, &message, at)?;
+        if let descent_core::event::Merge::Clean { commit, .. } = &merge {
+            // The objects are safe from gc before the state names them.
+            workspaces.keep(intent.id.as_str(), commit)?;
+        }
+        Ok::<_, workspace::WorkspaceError>(merge)
+    })
+    .await??;
+    Ok(Some(Event::Tried { attempt, onto, merge }))
+}
+
+async fn rebuild(
+    workspaces: Workspaces,
+    from: CommitId,
+    stays: Vec<Placed>,
+    keep: Vec<Placed>,
+) -> Result<Option<Event>, Failure> {
+    let (head, rebuilt, dropped) = blocking(move || {
+        let built = workspaces.rebuild(&from, &keep)?;
+        workspaces.keep("head", &built.0)?;
+        Ok::<_, workspace::WorkspaceError>(built)
+    })
+    .await??;
+    let line = stays.into_iter().chain(rebuilt).collect();
+    Ok(Some(Event::Built { head, line, dropped }))
+}
+
+async fn learn(workspaces: Workspaces, commit: CommitId) -> Result<Option<Event>, Failure> {
+    let wanted = commit.clone();
+    let tree = blocking(move || workspaces.tree_of(&wanted)).await??;
+    Ok(tree.map(|tree| Event::Learned { commit, tree }))
+}
+
+struct Judging {
+    workspaces: Workspaces,
+    environment: Environment,
+    mark: String,
+    timeout_ms: u64,
+    session: Session,
+    world: World,
+    scope: Scope,
+    basis: Basis,
+    commit: Option<CommitId>,
+    check: Check,
+}
+
+/// Measures leaf after leaf until the check is decided; each leaf once.
+async fn judge(mut j: Judging, cancel: CancellationToken) -> Result<Option<Event>, Failure> {
+    let kind = match &j.scope {
+        Scope::BaseCase => Checkout::Verify,
+        Scope::Atom(_) => Checkout::Candidate,
+    };
+    let at = prepare_checkout(&j.workspaces, kind, j.commit.clone(), &j.environment, &j.mark, &cancel).await?;
+    let Some(at) = at else { return Ok(None) };
+    let mut seen = Vec::new();
+    while let Some(leaf) = owed::next_leaf(&j.session, &j.world, &j.check, &j.basis) {
+        let key = leaf.key();
+        if seen.iter().any(|(measured, _)| *measured == key) {
+            break;
+        }
+        let Some(rule) = leaf.leaf() else { break };
+        let Some(measurement) = measure(rule, &at, &j.environment, j.timeout_ms, &j.mark, &cancel).await else {
+            return Ok(None);
+        };
+        j.session.ledger.record(leaf, &j.basis, measurement.clone());
+        seen.push((key, measurement));
+    }
+    Ok(Some(Event::Judged { scope: j.scope, basis: j.basis, seen }))
+}
+
+async fn measure(
+    rule: &Leaf,
+    at: &std::path::Path,
+    environment: &Environment,
+    timeout_ms: u64,
+    mark: &str,
+    cancel: &CancellationToken,
+) -> Option<descent_core::verdict::Measurement> {
+    verify::measure(rule, at, environment, Duration::from_millis(timeout_ms), mark, cancel).await
+}
+
+/// A clean checkout with `setup` done; `None` when cancelled.
+pub async fn prepare_checkout(
+    workspaces: &Workspaces,
+    kind: Checkout,
+    commit: Option<CommitId>,
+    environment: &Environment,
+    mark: &str,
+    cancel: &CancellationToken,
+) -> Result<Option<PathBuf>, Failure> {
+    let inner = workspaces.clone();
+    let made = blocking(move || inner.for_checks(kind, commit.as_ref())).await??;
+    if let (true, Some(setup)) = (made.is_new, workspaces.setup()) {
+        let check = Check::command(setup);
+        let Some(rule) = check.leaf() else { return Ok(Some(made.path)) };
+        let Some(seen) = measure(rule, &made.path, environment, 1_800_000, mark, cancel).await else { return Ok(None) };
+        if descent_core::verdict::of_leaf(rule, &seen) != descent_core::verdict::Verdict::Pass {
+            let hint = "run the `setup` command in a fresh clone and mend what it says";
+            let failure = Failure::new("E-SETUP", exit::UNAVAILABLE, format!("`setup` failed: {setup}"), hint);
+            return Err(failure.with(vec![seen.excerpt]));
+        }
+        workspaces.checks_are_set_up(kind)?;
+    }
+    Ok(Some(made.path))
+}
+

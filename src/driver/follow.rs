@@ -1,0 +1,172 @@
+//! What follows the state: the file as others changed it, and the refs and worktrees behind the head.
+
+use std::time::Duration;
+
+use descent_core::{
+    event::Event,
+    id::CommitId,
+    state::RunStatus,
+    step::{World, correct},
+    view,
+};
+
+use super::{Loop, blocking, watch};
+use crate::{
+    clock,
+    failure::{Failure, exit},
+    store::{CommitError, Next},
+};
+
+/// How long a name may be absent while an editor replaces the file.
+const ABSENT_MS: u64 = 250;
+
+#[derive(Default)]
+pub(super) struct Followed {
+    head: Option<CommitId>,
+}
+
+impl Loop<'_> {
+    pub(super) async fn look_at_file(&mut self) -> Result<(), Failure> {
+        let stamp = watch::stamp(&self.host.store.place().state);
+        if stamp == self.watch_stamp && stamp.is_some() && self.waits_for_file.is_none() {
+            return Ok(());
+        }
+        if self.sync().await? {
+            self.pending.push_back(Event::Tick);
+        }
+        Ok(())
+    }
+
+    /// Takes in what others wrote; false when the file has to be mended first.
+    pub(super) async fn sync(&mut self) -> Result<bool, Failure> {
+        let mut absent_ms = 0;
+        let read = loop {
+            match self.host.store.read() {
+                Err(error) if error.is_missing() && absent_ms < ABSENT_MS => {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    absent_ms += 10;
+                }
+                Err(error) if error.is_missing() => return Err(self.vanished()),
+                read => break read,
+            }
+        };
+        let stamp = watch::stamp(&self.host.store.place().state);
+        let loaded = match read {
+            Ok(loaded) => loaded,
+            Err(error) if error.is_about_content() => {
+                self.wait_for_file(error.details(), &error);
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.watch_stamp = stamp;
+        if loaded.bytes == self.loaded.bytes {
+            self.file_is_whole();
+            return Ok(true);
+        }
+        if loaded.is_foreign {
+            return self.adopt();
+        }
+        self.file_is_whole();
+        self.world = World::new(loaded.state.clone());
+        self.loaded = loaded;
+        Ok(true)
+    }
+
+    /// Makes a person's edit a commit with a correction.
+    fn adopt(&mut self) -> Result<bool, Failure> {
+        let ours = self.world.state.clone();
+        let (now, by) = (clock::now(), self.host.by.clone());
+        let base = self.host.store.read().ok().and_then(|edited| self.host.store.base(edited.state.serial));
+        let mut notices = Vec::new();
+        let adopted = self.host.store.commit(|fresh| {
+            if !fresh.is_foreign {
+                return Ok::<_, Vec<correct::Clash>>(None);
+            }
+            let merged = correct::merge(base.as_deref(), Some(&ours), &fresh.state)?;
+            let adopted = correct::adopt(Some(&ours), merged, &by, now);
+            notices = adopted.notices;
+            Ok(Some(Next { state: adopted.state, touched: adopted.touched }))
+        });
+        match adopted {
+            Ok(loaded) => {
+                self.file_is_whole();
+                self.world = World::new(loaded.state.clone());
+                self.loaded = loaded;
+                self.watch_stamp = watch::stamp(&self.host.store.place().state);
+                notices.iter().for_each(|notice| (self.tell)(notice));
+                        Ok(true)
+            }
+            Err(CommitError::Decide(clashes)) => {
+                let path = self.host.store.place().state.display().to_string();
+                let lines = clashes.iter().map(|clash| format!("{path}: {}: {}", clash.pointer, clash.message));
+                self.wait_for_file(lines.collect(), &"the edit and the loop changed the same place");
+                Ok(false)
+            }
+            Err(CommitError::Store(error)) if error.is_about_content() => {
+                self.wait_for_file(error.details(), &error);
+                Ok(false)
+            }
+            Err(CommitError::Store(error)) => Err(error.into()),
+        }
+    }
+
+    fn wait_for_file(&mut self, lines: Vec<String>, why: &dyn std::fmt::Display) {
+        if self.waits_for_file.as_ref() == Some(&lines) {
+            return;
+        }
+        (self.say)(&format!("waiting: {why}; nothing is written and nothing new starts until the file is mended"));
+        lines.iter().for_each(|line| (self.say)(line));
+        self.waits_for_file = Some(lines);
+    }
+
+    fn file_is_whole(&mut self) {
+        if self.waits_for_file.take().is_some() {
+            (self.say)("the state file is whole again; going on");
+        }
+    }
+
+    /// The file is gone: its last bytes are saved, and a person is told how to put them back.
+    fn vanished(&mut self) -> Failure {
+        let place = self.host.store.place();
+        let saved = self.host.workspaces.save_state(&self.loaded.bytes);
+        let message = format!("{} is gone", place.state.display());
+        let hint = match saved {
+            Ok(saved) => format!("put it back: mkdir -p {} && cp {} {}", place.dir.display(), saved.display(), place.state.display()),
+            Err(error) => format!("its last bytes could not be saved either: {error}"),
+        };
+        Failure::new("E-STATE-VANISHED", exit::IO, message, hint)
+    }
+
+    /// Lets the result's ref follow the head; it is a convenience, the state is the truth.
+    pub(super) fn follow_head(&mut self) {
+        let head = self.world.state.run.head.clone();
+        if head == self.followed.head {
+            return;
+        }
+        self.followed.head.clone_from(&head);
+        if let Some(head) = head {
+            let workspaces = self.host.workspaces.clone();
+            tokio::task::spawn_blocking(move || {
+                if let Err(error) = workspaces.follow(&head) {
+                    tracing::warn!(%error, "the result's ref could not follow the head");
+                }
+            });
+        }
+    }
+}
+
+/// Puts the result where a person can look at it.
+pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
+    let run = &this.world.state.run;
+    let (Some(head), true) = (run.head.clone(), run.status != RunStatus::Running) else { return Ok(()) };
+    let workspaces = this.host.workspaces.clone();
+    let needed = view::commits(&this.world.state);
+    blocking(move || {
+        workspaces.follow(&head)?;
+        workspaces.release(&needed)?;
+        workspaces.deliver(&head)
+    })
+    .await??;
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! Notices that the state file changed: events on its directory as hints, and a stamp to tell own writes apart.
+
+use std::{
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+
+/// What tells one content of a file from another without reading it: only a hint.
+pub(super) type Stamp = Option<(u64, u64, i64, i64)>;
+
+pub(super) fn stamp(path: &Path) -> Stamp {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
+}
+
+/// Events of the directory: a replaced file would make a watch on itself deaf.
+pub(super) struct Watch {
+    events: mpsc::Receiver<()>,
+    /// Where no events can be had, the loop's slow poll remains.
+    _watcher: Option<RecommendedWatcher>,
+    is_deaf: bool,
+}
+
+impl Watch {
+    pub(super) fn of(state: &Path) -> Self {
+        let (tell, events) = mpsc::channel(1);
+        let name: PathBuf = state.to_owned();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let concerns = event.map_or(true, |event| {
+                !event.kind.is_access() && (event.paths.is_empty() || event.paths.iter().any(|path| path.file_name() == name.file_name()))
+            });
+            if concerns {
+                // A full channel says it already.
+                let _ = tell.try_send(());
+            }
+        });
+        let watcher = watcher.and_then(|mut watcher| {
+            let dir = state.parent().unwrap_or(Path::new("."));
+            watcher.watch(dir, RecursiveMode::NonRecursive)?;
+            Ok(watcher)
+        });
+        if let Err(error) = &watcher {
+            tracing::warn!(%error, "no file events here: the state file is polled");
+        }
+        Self { events, is_deaf: watcher.is_err(), _watcher: watcher.ok() }
+    }
+
+    pub(super) async fn changed(&mut self) {
+        if self.is_deaf || self.events.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

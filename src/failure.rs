@@ -1,0 +1,72 @@
+//! The one shape in which an error reaches a person or a program: a stable code, what happened, what to do next,
+//! and the exit code that goes with it. Contract §12.
+//!
+//! Not here: the typed errors of the rooms; each turns into this at its own border.
+
+use std::fmt::Display;
+
+/// Exit codes, by the contract.
+pub mod exit {
+    pub const NOT_SO: u8 = 1;
+    pub const USAGE: u8 = 2;
+    pub const STOPPED: u8 = 3;
+    pub const NOT_ALIGNED: u8 = 4;
+    pub const EXHAUSTED: u8 = 5;
+    pub const PERSON_NEEDED: u8 = 6;
+    pub const INVALID: u8 = 65;
+    pub const UNAVAILABLE: u8 = 69;
+    pub const BUG: u8 = 70;
+    pub const IO: u8 = 74;
+    pub const LEASE_HELD: u8 = 75;
+    pub const CONFIG: u8 = 78;
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    pub code: &'static str,
+    pub exit: u8,
+    pub message: String,
+    /// One line a fault, or whatever else belongs to it.
+    pub details: Vec<String>,
+    pub hint: String,
+}
+
+impl Failure {
+    pub fn new(code: &'static str, exit: u8, message: impl Display, hint: impl Into<String>) -> Self {
+        Self { code, exit, message: message.to_string(), details: Vec::new(), hint: hint.into() }
+    }
+
+    #[must_use]
+    pub fn with(mut self, details: Vec<String>) -> Self {
+        self.details = details;
+        self
+    }
+
+    pub fn bug(message: impl Display) -> Self {
+        let hint = "this is a bug of descent: please report it with the state file; `descent run` may go on";
+        Self::new("E-BUG", exit::BUG, message, hint)
+    }
+
+    pub fn usage(message: impl Display, hint: impl Into<String>) -> Self {
+        Self::new("E-USAGE", exit::USAGE, message, hint)
+    }
+
+    pub fn io(what: &str, error: &std::io::Error) -> Self {
+        Self::new("E-IO", exit::IO, format!("{what}: {error}"), "look at the disk and its permissions, then try again")
+    }
+
+    /// As `--json` has it.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "schema": "descent/error/1",
+            "error": {
+                "code": self.code,
+                "exit": self.exit,
+                "message": self.message,
+                "details": self.details,
+                "hint": self.hint,
+            },
+        })
+    }
+}

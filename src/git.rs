@@ -1,0 +1,141 @@
+//! The one door to git: a dozen verbs, each from id to id, each a few runs of the git program.
+//!
+//! Not here: where worktrees lie and when they are made (`workspace`), what a candidate is worth
+//! (`verify`). All functions block; nothing here knows an async runtime.
+//!
+//! Invariants: git's environment is built from nothing, no hook and no prompt runs; the person's
+//! files, index, branches and stash change in `apply` alone; what is handed out as an id exists in
+//! the object store; the same inputs give the same ids.
+
+mod apply;
+mod call;
+mod candidate;
+mod checkout;
+mod diff;
+mod disk;
+mod error;
+mod host;
+mod index;
+mod linked;
+mod place;
+mod query;
+mod rebuild;
+mod refs;
+mod snapshot;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use apply::Applied;
+pub use candidate::{Candidate, Merge};
+pub use checkout::Leftovers;
+pub use error::GitError;
+
+
+
+
+use descent_core::id::{CommitId, TreeId};
+use host::{Env, Host};
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+/// A repository with a working tree, and the git that works on it.
+#[derive(Debug, Clone)]
+pub struct Git(Arc<Opened>);
+
+#[derive(Debug)]
+struct Opened {
+    host: Host,
+    top: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    /// Trees of commits, which never change; forgotten when there are too many.
+    trees: Mutex<HashMap<CommitId, TreeId>>,
+}
+
+impl Git {
+    /// The repository around `dir`; `None` outside of any working tree.
+    pub fn open(dir: &Path) -> Result<Option<Self>, GitError> {
+        Self::open_with(dir, &std::env::vars_os().collect())
+    }
+
+    /// `theirs` is the person's whole environment.
+    fn open_with(dir: &Path, theirs: &Env) -> Result<Option<Self>, GitError> {
+        let dir = dir.canonicalize().map_err(GitError::io(dir))?;
+        let host = Host::read(&dir, theirs)?;
+        let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else {
+            return Ok(None);
+        };
+        let common_dir = common_dir
+            .canonicalize()
+            .map_err(GitError::io(common_dir))?;
+        Ok(Some(Self(Arc::new(Opened {
+            host,
+            top,
+            git_dir,
+            common_dir,
+            trees: Mutex::default(),
+        }))))
+    }
+
+    /// The top of the person's working tree.
+    pub fn top(&self) -> &Path {
+        &self.0.top
+    }
+
+    /// The directory that all worktrees of the repository share.
+    pub fn common_dir(&self) -> &Path {
+        &self.0.common_dir
+    }
+
+    /// Whether commits bear a made-up name, because the person configured none.
+    pub fn identity_is_default(&self) -> bool {
+        self.0.host.identity_is_default
+    }
+
+    fn host(&self) -> &Host {
+        &self.0.host
+    }
+
+    /// Of this working tree: differs from `common_dir` where this is a linked worktree itself.
+    fn git_dir(&self) -> &Path {
+        &self.0.git_dir
+    }
+}
+
+fn locate(host: &Host, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {
+    let args = [
+        "rev-parse",
+        "--path-format=absolute",
+        "--is-inside-work-tree",
+        "--git-dir",
+        "--git-common-dir",
+        "--show-toplevel",
+    ];
+    let ran = host.run(dir, args.map(Into::into).to_vec(), Vec::new(), None)?;
+    if ran.stdout.starts_with(b"false\n") {
+        return Ok(None);
+    }
+    if !ran.status.success() {
+        let error = call::failed("rev-parse", &ran);
+        let outside = matches!(&error, GitError::Failed { stderr_tail, .. }
+            if stderr_tail.contains("not a git repository (or any"));
+        return if outside { Ok(None) } else { Err(error) };
+    }
+    let lines: Vec<&[u8]> = ran
+        .stdout
+        .trim_ascii_end()
+        .split(|byte| *byte == b'\n')
+        .collect();
+    match lines[..] {
+        [_, git_dir, common_dir, top] => Ok(Some(
+            [git_dir, common_dir, top].map(|path| PathBuf::from(OsStr::from_bytes(path))),
+        )),
+        _ => Err(GitError::Odd { verb: "rev-parse" }),
+    }
+}

@@ -1,0 +1,220 @@
+//! The result, brought into the person's working tree: the only verb that changes their files.
+//!
+//! Invariants: nothing of theirs is overwritten that is not the base's (or the result's already);
+//! either all paths are found fit or nothing changes; killed at any point and called again, it
+//! completes.
+
+use super::{
+    Git, GitError,
+    call::{fields, shown},
+    diff::{self, Change, Side},
+    index::PrivateIndex,
+    place,
+    status::{Kind, Status},
+};
+use descent_core::id::CommitId;
+use std::{collections::BTreeSet, os::unix::ffi::OsStrExt, path::Path};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Applied {
+    /// There is no difference, or the files have it already.
+    Nothing,
+    /// Files, index, and the branch (`None`: the detached HEAD) stand at the result.
+    FastForward {
+        branch: Option<String>,
+        files: Vec<String>,
+    },
+    /// The files alone were written.
+    Files(Vec<String>),
+    /// These differ from the base; nothing was changed.
+    Refused(Vec<String>),
+}
+
+impl Git {
+    /// Brings `base`→`head` into the working tree. `scratch` is an existing directory.
+    pub fn apply(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        scratch: &Path,
+    ) -> Result<Applied, GitError> {
+        let call = diff::raw(self.call("diff-tree"));
+        let call = call
+            .id("", base.as_str(), "^{tree}")
+            .id("", head.as_str(), "^{tree}");
+        let changes = diff::parse("diff-tree", &call.arg("--").ok()?)?;
+        if changes.is_empty() {
+            return Ok(Applied::Nothing);
+        }
+        let seen = self.look(base, head, &changes, scratch)?;
+        if !seen.refused.is_empty() {
+            return Ok(Applied::Refused(seen.refused.into_iter().collect()));
+        }
+        let status = self.status(self.call("status"), false)?;
+        let forward = self.may_fast_forward(base, head, &changes, &status)?;
+        if seen.pending.is_empty() && !forward {
+            return Ok(Applied::Nothing);
+        }
+        self.write(&seen, head, scratch)?;
+        let files = diff::names(&changes);
+        if !forward {
+            return Ok(Applied::Files(files));
+        }
+        self.move_head(base, head)?;
+        let branch = status.branch;
+        Ok(Applied::FastForward { branch, files })
+    }
+
+    fn look<'a>(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        changes: &'a [Change],
+        scratch: &Path,
+    ) -> Result<Seen<'a>, GitError> {
+        let (at_base, at_head) = std::thread::scope(|scope| {
+            let old = || self.unlike(base, changes, |change| &change.old, scratch);
+            let at_base = scope.spawn(old);
+            let at_head = self.unlike(head, changes, |change| &change.new, scratch);
+            (at_base.join().expect("BUG: no panic in a look"), at_head)
+        });
+        let (not_base, (not_head, head_index)) = (at_base?.0, at_head?);
+        let mut refused: BTreeSet<String> = place::in_the_way(self.top(), changes)
+            .iter()
+            .map(|path| shown(path.as_os_str().as_bytes()))
+            .collect();
+        for change in changes {
+            let fits = !not_base.contains(&change.path) || !not_head.contains(&change.path);
+            if !fits || change.has_gitlink() {
+                refused.insert(shown(&change.path));
+            }
+        }
+        let pending = changes
+            .iter()
+            .filter(|change| not_head.contains(&change.path));
+        Ok(Seen {
+            pending: pending.collect(),
+            refused,
+            head_index,
+        })
+    }
+
+    /// The paths whose file is not what one side of the change has, with that side's index.
+    fn unlike(
+        &self,
+        commit: &CommitId,
+        changes: &[Change],
+        side: impl Fn(&Change) -> &Side,
+        scratch: &Path,
+    ) -> Result<(BTreeSet<Vec<u8>>, PrivateIndex), GitError> {
+        let index = PrivateIndex::new(scratch)?;
+        let mut entries = Vec::new();
+        let mut unlike = BTreeSet::new();
+        for change in changes.iter().filter(|change| !change.has_gitlink()) {
+            let side = side(change);
+            if !side.is_absent() {
+                let parts = [&side.mode, &b" "[..], &side.id, b"\t", &change.path, b"\0"];
+                entries.extend(parts.concat());
+            } else if place::is_there(self.top(), &change.path) {
+                unlike.insert(change.path.clone());
+            }
+        }
+        let call = |verb| {
+            let call = self.call(verb).index(index.path());
+            call.attributes_of(commit.as_str())
+                .setting("core.sparseCheckout=false")
+        };
+        let fill = call("update-index").args(["-z", "--index-info"]);
+        fill.stdin(entries).ok()?;
+        let said = call("diff")
+            .args([
+                "--name-only",
+                "-z",
+                "--no-renames",
+                "--no-ext-diff",
+                "--no-textconv",
+            ])
+            .args(["--no-relative", "--ignore-submodules=all", "--"])
+            .ok()?;
+        unlike.extend(fields(&said).map(<[u8]>::to_vec));
+        Ok((unlike, index))
+    }
+
+    /// HEAD is the base, and the index and the tree differ from it by nothing but the change.
+    fn may_fast_forward(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        changes: &[Change],
+        status: &Status,
+    ) -> Result<bool, GitError> {
+        if status.head.as_ref() != Some(base) {
+            return Ok(false);
+        }
+        let is_ours = |path: &[u8]| {
+            let found = changes.binary_search_by(|change| change.path[..].cmp(path));
+            found.ok().map(|at| &changes[at])
+        };
+        let clean = status.entries.iter().all(|entry| {
+            entry.kind == Kind::Tracked
+                && is_ours(&entry.path).is_some_and(|change| {
+                    let new = &change.new;
+                    entry.staged == b'.'
+                        || (entry.index_mode == new.mode
+                            && (new.is_absent() || entry.index_id == new.id))
+                })
+        });
+        if !clean {
+            return Ok(false);
+        }
+        let call = self.call("merge-base").arg("--is-ancestor");
+        let ran = call
+            .id("", base.as_str(), "")
+            .id("", head.as_str(), "")
+            .output()?;
+        Ok(ran.status.success())
+    }
+
+    /// Git writes the files elsewhere, with filters and modes as the person has them; from there
+    /// each is moved to its place whole.
+    fn write(&self, seen: &Seen<'_>, head: &CommitId, scratch: &Path) -> Result<(), GitError> {
+        let ready = tempfile::tempdir_in(scratch).map_err(GitError::io(scratch))?;
+        let files = ready.path().canonicalize().map_err(GitError::io(scratch))?;
+        let mut prefix = std::ffi::OsString::from("--prefix=");
+        prefix.push(&files);
+        prefix.push("/");
+        let new = seen.pending.iter().filter(|change| !change.new.is_absent());
+        self.call("checkout-index")
+            .index(seen.head_index.path())
+            .attributes_of(head.as_str())
+            .arg(prefix)
+            .args(["-f", "-q", "-z", "--stdin"])
+            .stdin_paths(new.map(|change| &change.path))
+            .ok()?;
+        place::put(self.top(), &files, &seen.pending)
+    }
+
+    /// The index before the branch: between the two, the next call finds its own work and ends it.
+    fn move_head(&self, base: &CommitId, head: &CommitId) -> Result<(), GitError> {
+        let reset = self.call("read-tree").arg("--reset");
+        reset.id("", head.as_str(), "").ok()?;
+        // Only tells the index what the files look like: a status of 1 names files that differ.
+        let refresh = self.call("update-index").args(["-q", "--refresh"]);
+        refresh.output()?;
+        self.call("update-ref")
+            .args(["-m", "descent: fast-forward", "HEAD"])
+            .id("", head.as_str(), "")
+            .id("", base.as_str(), "")
+            .ok()
+            .map(drop)
+    }
+}
+
+#[derive(Debug)]
+struct Seen<'a> {
+    /// What the working tree does not have yet.
+    pending: Vec<&'a Change>,
+    refused: BTreeSet<String>,
+    /// Holds the result's side of every changed path.
+    head_index: PrivateIndex,
+}

@@ -1,0 +1,171 @@
+//! One run of git: its arguments, where it works, what it reads, and how its answer is judged.
+
+use super::{Git, GitError, host::Env};
+use crate::process::tool::ToolOutput;
+use descent_core::id::UnixMillis;
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+/// Does nothing until one of `output`, `ok`, `line` runs it.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    git: &'a Git,
+    verb: &'static str,
+    before: Vec<OsString>,
+    args: Vec<OsString>,
+    env: Env,
+    cwd: PathBuf,
+    stdin: Option<Vec<u8>>,
+    bad_id: Option<String>,
+}
+
+impl Git {
+    /// A run in the person's own working tree.
+    pub(super) fn call(&self, verb: &'static str) -> Call<'_> {
+        self.call_in(verb, self.git_dir(), self.top())
+    }
+
+    pub(super) fn call_in(&self, verb: &'static str, git_dir: &Path, tree: &Path) -> Call<'_> {
+        Call {
+            git: self,
+            verb,
+            before: vec!["--no-pager".into()],
+            args: Vec::new(),
+            env: vec![
+                ("GIT_DIR".into(), git_dir.into()),
+                ("GIT_WORK_TREE".into(), tree.into()),
+            ],
+            cwd: tree.to_owned(),
+            stdin: None,
+            bad_id: None,
+        }
+    }
+}
+
+impl Call<'_> {
+    pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    pub(super) fn args<const N: usize>(mut self, args: [&str; N]) -> Self {
+        self.args.extend(args.iter().map(OsString::from));
+        self
+    }
+
+    /// An id, with something around it; what is no id never reaches git.
+    pub(super) fn id(mut self, before: &str, id: &str, after: &str) -> Self {
+        self = self.check_id(id);
+        self.args.push(format!("{before}{id}{after}").into());
+        self
+    }
+
+    pub(super) fn check_id(mut self, id: &str) -> Self {
+        if !is_id(id.as_bytes()) {
+            self.bad_id = Some(id.to_owned());
+        }
+        self
+    }
+
+    pub(super) fn setting(mut self, setting: &str) -> Self {
+        self.before.extend(["-c".into(), setting.into()]);
+        self
+    }
+
+    pub(super) fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((key.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    pub(super) fn index(self, path: &Path) -> Self {
+        self.env("GIT_INDEX_FILE", path)
+    }
+
+    /// Attributes as that commit has them, not as they lie about (git 2.41 and later).
+    pub(super) fn attributes_of(self, id: &str) -> Self {
+        self.check_id(id).env("GIT_ATTR_SOURCE", id)
+    }
+
+    pub(super) fn dated(self, at: UnixMillis) -> Self {
+        let date = format!("@{} +0000", at.0 / 1000);
+        self.env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_DATE", &date)
+    }
+
+    pub(super) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    /// Paths for a git that reads them NUL-terminated.
+    pub(super) fn stdin_paths<'p>(self, paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Self {
+        let mut bytes = Vec::new();
+        for path in paths {
+            bytes.extend_from_slice(path);
+            bytes.push(0);
+        }
+        self.stdin(bytes)
+    }
+
+    pub(super) fn output(self) -> Result<ToolOutput, GitError> {
+        if let Some(text) = self.bad_id {
+            return Err(GitError::BadId { text });
+        }
+        let mut args = self.before;
+        args.push(self.verb.into());
+        args.extend(self.args);
+        self.git.host().run(&self.cwd, args, self.env, self.stdin)
+    }
+
+    /// Standard output of a run that must end with 0.
+    pub(super) fn ok(self) -> Result<Vec<u8>, GitError> {
+        let verb = self.verb;
+        let ran = self.output()?;
+        if ran.status.success() {
+            return Ok(ran.stdout);
+        }
+        Err(failed(verb, &ran))
+    }
+
+    /// The id that a run prints.
+    pub(super) fn ok_id(self) -> Result<String, GitError> {
+        let verb = self.verb;
+        let said = self.ok()?;
+        as_id(said.trim_ascii_end()).ok_or(GitError::Odd { verb })
+    }
+}
+
+pub(super) fn failed(verb: &'static str, ran: &ToolOutput) -> GitError {
+    GitError::failed(verb, ran.status.to_string(), &ran.stderr)
+}
+
+/// SHA-1 or SHA-256, in full.
+fn is_id(text: &[u8]) -> bool {
+    matches!(text.len(), 40 | 64)
+        && text
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte))
+}
+
+pub(super) fn as_id(text: &[u8]) -> Option<String> {
+    is_id(text).then(|| String::from_utf8_lossy(text).into_owned())
+}
+
+/// For showing only: what is not UTF-8 is replaced.
+pub(super) fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
+pub(super) fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// The fields of a NUL-terminated listing.
+pub(super) fn fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    let count = if bytes.is_empty() { 0 } else { usize::MAX };
+    bytes.split(|byte| *byte == 0).take(count)
+}

@@ -1,0 +1,91 @@
+//! The difference of two trees, as data: modes, ids and paths, byte for byte.
+
+use super::{
+    GitError,
+    call::{Call, fields, shown},
+    status::GITLINK,
+};
+use descent_core::id::Digest;
+
+/// One path that differs. A mode of zeros: the path is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) old: Side,
+    pub(super) new: Side,
+    pub(super) path: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Side {
+    pub(super) mode: Vec<u8>,
+    pub(super) id: Vec<u8>,
+}
+
+impl Side {
+    pub(super) fn is_absent(&self) -> bool {
+        self.mode == b"000000"
+    }
+}
+
+impl Change {
+    pub(super) fn has_gitlink(&self) -> bool {
+        self.old.mode == GITLINK || self.new.mode == GITLINK
+    }
+}
+
+/// `call` is a `diff-tree` or `diff-index` with its trees still to come.
+pub(super) fn raw(call: Call<'_>) -> Call<'_> {
+    call.args([
+        "-r",
+        "-z",
+        "--raw",
+        "--no-abbrev",
+        "--no-renames",
+        "--no-ext-diff",
+    ])
+    .args(["--no-textconv", "--ignore-submodules=none"])
+}
+
+pub(super) fn parse(verb: &'static str, said: &[u8]) -> Result<Vec<Change>, GitError> {
+    let odd = || GitError::Odd { verb };
+    let mut said = fields(said);
+    let mut changes = Vec::new();
+    while let Some(columns) = said.next() {
+        let columns = columns.strip_prefix(b":").ok_or_else(odd)?;
+        let columns: Vec<&[u8]> = columns.split(|byte| *byte == b' ').collect();
+        let [old_mode, new_mode, old_id, new_id, _] = columns[..] else {
+            return Err(odd());
+        };
+        let side = |mode: &[u8], id: &[u8]| Side {
+            mode: mode.to_vec(),
+            id: id.to_vec(),
+        };
+        changes.push(Change {
+            old: side(old_mode, old_id),
+            new: side(new_mode, new_id),
+            path: said.next().ok_or_else(odd)?.to_vec(),
+        });
+    }
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(changes)
+}
+
+/// What a change comes to, wherever it starts from: mode, path and new id of each path.
+pub(super) fn digest(changes: &[Change]) -> Digest {
+    let mut bytes = Vec::new();
+    for change in changes {
+        for (part, end) in [
+            (&change.new.mode, b' '),
+            (&change.new.id, b' '),
+            (&change.path, 0),
+        ] {
+            bytes.extend_from_slice(part);
+            bytes.push(end);
+        }
+    }
+    Digest::of(&bytes)
+}
+
+pub(super) fn names(changes: &[Change]) -> Vec<String> {
+    changes.iter().map(|change| shown(&change.path)).collect()
+}

@@ -1,0 +1,74 @@
+//! The few things that are done to files beside git: copies of an index, whole directories removed.
+#![allow(clippy::disallowed_methods)] // door: files beside git's own work
+
+use super::GitError;
+use std::{
+    fs::{self, File, FileTimes, Permissions},
+    io,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    time::Duration,
+};
+
+/// Copies an index. Its time of change comes along: git takes an entry for clean only if the file
+/// is older than the index, so a younger copy would hide a change made in the same instant.
+pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
+    fs::copy(from, to).map_err(GitError::io(from))?;
+    let keep_time = || {
+        let changed = fs::metadata(from)?.modified()?;
+        let file = File::options().write(true).open(to)?;
+        file.set_times(FileTimes::new().set_modified(changed))
+    };
+    keep_time().map_err(GitError::io(to))
+}
+
+/// Removes whatever is at `path`; follows no symlink; read-only directories are no obstacle.
+pub(super) fn remove_tree(path: &Path) -> Result<(), GitError> {
+    let Ok(meta) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    let removed = if meta.is_dir() {
+        fs::remove_dir_all(path).or_else(|_| {
+            unlock_dirs(path);
+            fs::remove_dir_all(path)
+        })
+    } else {
+        fs::remove_file(path)
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::io(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// As far as it goes: what cannot be changed is named by the removal that follows.
+fn unlock_dirs(top: &Path) {
+    let mut dirs = vec![top.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        let _ = fs::set_permissions(&dir, Permissions::from_mode(0o700));
+        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+        let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        dirs.extend(below.map(|entry| entry.path()));
+    }
+}
+
+pub(super) fn make_dirs(path: &Path) -> Result<(), GitError> {
+    fs::create_dir_all(path).map_err(GitError::io(path))
+}
+
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), GitError> {
+    fs::rename(from, to).map_err(GitError::io(to))
+}
+
+pub(super) fn is_older_than(path: &Path, age: Duration) -> bool {
+    let changed = path.symlink_metadata().and_then(|meta| meta.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|since| since > age))
+}
+
+/// Whether a directory above `path`, below `top`, is a symlink: `path` then names another's file.
+pub(super) fn is_beyond_symlink(top: &Path, path: &Path) -> bool {
+    let above = path.ancestors().skip(1);
+    above
+        .take_while(|dir| !dir.as_os_str().is_empty())
+        .any(|dir| top.join(dir).is_symlink())
+}

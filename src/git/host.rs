@@ -1,0 +1,315 @@
+//! The machine's git: where it is, how old, and the environment that each of its runs gets.
+//!
+//! Invariant: a child's environment is built here from nothing. The person's own configuration is
+//! read once, under their own environment, and only the settings listed here pass on.
+
+use super::{GitError, error::OLDEST};
+use crate::process::tool::{Tool, ToolOutput, WAIT_MAX, run_tool};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+};
+
+pub(super) type Env = Vec<(OsString, OsString)>;
+
+/// Variables that pass from the person's environment as they are.
+const PASSED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "DEVELOPER_DIR",
+];
+
+const FIXED: &[(&str, &str)] = &[
+    ("LANG", "C.UTF-8"),
+    ("LC_ALL", "C.UTF-8"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_ASKPASS", "false"),
+    ("SSH_ASKPASS", "false"),
+    ("GIT_SSH_COMMAND", "false"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_PAGER", "cat"),
+];
+
+/// What every run is told, above the repository's own configuration. `core.safecrlf` only warns or
+/// refuses, it never changes what is stored: a snapshot must not fail on it.
+const SETTINGS: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.splitIndex", "false"),
+    ("core.trustctime", "true"),
+    ("core.checkStat", "default"),
+    ("core.safecrlf", "false"),
+    ("core.fsync", "objects,reference"),
+    ("core.fsyncMethod", "batch"),
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+    ("log.showSignature", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("protocol.allow", "never"),
+    ("advice.detachedHead", "false"),
+    ("submodule.recurse", "false"),
+    ("rerere.enabled", "false"),
+    ("credential.helper", ""),
+    ("i18n.commitEncoding", "UTF-8"),
+    ("i18n.logOutputEncoding", "UTF-8"),
+    ("worktree.useRelativePaths", "false"),
+];
+
+/// The person's settings that decide what a file means; lower case, as git lists them.
+const PERSONAL: &[&str] = &[
+    "core.autocrlf",
+    "core.eol",
+    "core.attributesfile",
+    "core.excludesfile",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+    "core.filemode",
+];
+
+const NOBODY: (&str, &str) = ("descent", "descent@localhost");
+
+#[derive(Debug)]
+pub(super) struct Host {
+    program: PathBuf,
+    env: Env,
+    /// Whether `merge-tree` takes trees as well as commits (2.45).
+    pub(super) merges_trees: bool,
+    pub(super) identity_is_default: bool,
+}
+
+/// One setting of the person's, as `git config --list --show-scope` tells it.
+struct Setting {
+    scope: Vec<u8>,
+    key: String,
+    raw_key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Host {
+    /// Finds git in `theirs`, the person's environment, and reads their settings for `dir`.
+    pub(super) fn read(dir: &Path, theirs: &Env) -> Result<Self, GitError> {
+        let program = find(theirs).ok_or(GitError::Missing)?;
+        let version = version_of(&program, dir, theirs)?;
+        let settings = list_settings(&program, dir, theirs)?;
+        let (name, email, identity_is_default) = identity(&settings, theirs);
+        let mut env: Env = PASSED
+            .iter()
+            .filter_map(|key| Some((OsString::from(key), value_of(theirs, key)?.to_owned())))
+            .collect();
+        env.extend(FIXED.iter().map(|(key, value)| (key.into(), value.into())));
+        for role in ["AUTHOR", "COMMITTER"] {
+            env.push((format!("GIT_{role}_NAME").into(), name.clone()));
+            env.push((format!("GIT_{role}_EMAIL").into(), email.clone()));
+        }
+        env.extend(as_config_env(&settings));
+        Ok(Self {
+            program,
+            env,
+            merges_trees: version >= (2, 45),
+            identity_is_default,
+        })
+    }
+
+    pub(super) fn run(
+        &self,
+        cwd: &Path,
+        args: Vec<OsString>,
+        more: Env,
+        stdin: Option<Vec<u8>>,
+    ) -> Result<ToolOutput, GitError> {
+        let mut env = self.env.clone();
+        env.extend(more);
+        Ok(run_tool(&Tool {
+            program: self.program.clone(),
+            args,
+            env,
+            cwd: cwd.to_owned(),
+            stdin,
+            wait_max: WAIT_MAX,
+        })?)
+    }
+}
+
+fn value_of<'a>(env: &'a Env, key: &str) -> Option<&'a OsStr> {
+    let found = env.iter().rev().find(|(name, _)| name == key)?;
+    Some(&found.1)
+}
+
+fn find(theirs: &Env) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    std::env::split_paths(value_of(theirs, "PATH")?)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join("git"))
+        .find(|path| {
+            path.metadata()
+                .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        })
+}
+
+/// The person's environment without what binds git to some other repository (as in a hook).
+fn unbound(theirs: &Env) -> Env {
+    const BINDING: &[&str] = &[
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_PREFIX",
+        "GIT_INTERNAL_SUPER_PREFIX",
+        "GIT_QUARANTINE_PATH",
+        "GIT_TRACE",
+        "GIT_TRACE2",
+        "GIT_TRACE_SETUP",
+        "LC_ALL",
+    ];
+    let mut env: Env = theirs
+        .iter()
+        .filter(|(key, _)| !BINDING.iter().any(|binding| key == binding))
+        .cloned()
+        .collect();
+    env.push(("LC_ALL".into(), "C.UTF-8".into()));
+    env
+}
+
+fn ask(
+    program: &Path,
+    dir: &Path,
+    theirs: &Env,
+    verb: &'static str,
+    args: &[&str],
+) -> Result<Vec<u8>, GitError> {
+    let ran = run_tool(&Tool {
+        program: program.to_owned(),
+        args: args.iter().map(OsString::from).collect(),
+        env: unbound(theirs),
+        cwd: dir.to_owned(),
+        stdin: None,
+        wait_max: WAIT_MAX,
+    })?;
+    if ran.status.success() {
+        return Ok(ran.stdout);
+    }
+    Err(GitError::failed(verb, ran.status.to_string(), &ran.stderr))
+}
+
+fn version_of(program: &Path, dir: &Path, theirs: &Env) -> Result<(u32, u32), GitError> {
+    let said = ask(program, dir, theirs, "version", &["--version"])?;
+    let said = String::from_utf8_lossy(&said);
+    let found = said.split_whitespace().nth(2).unwrap_or_default();
+    let mut parts = found.split('.').map_while(|part| part.parse::<u32>().ok());
+    let version = parts
+        .next()
+        .zip(parts.next())
+        .ok_or(GitError::Odd { verb: "version" })?;
+    if version < OLDEST {
+        let found = found.to_owned();
+        return Err(GitError::TooOld { found });
+    }
+    Ok(version)
+}
+
+fn list_settings(program: &Path, dir: &Path, theirs: &Env) -> Result<Vec<Setting>, GitError> {
+    let args = ["config", "--list", "-z", "--show-scope"];
+    let said = ask(program, dir, theirs, "config", &args)?;
+    let mut fields = said.split(|byte| *byte == 0);
+    let mut settings = Vec::new();
+    while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
+        let mut halves = setting.splitn(2, |byte| *byte == b'\n');
+        let raw_key = halves.next().unwrap_or_default().to_vec();
+        settings.push(Setting {
+            scope: scope.to_vec(),
+            key: String::from_utf8_lossy(&raw_key).into_owned(),
+            raw_key,
+            // A key without a value is a boolean that is true.
+            value: halves.next().unwrap_or(b"true").to_vec(),
+        });
+    }
+    Ok(settings)
+}
+
+/// A name of only such characters is refused by git as empty.
+fn says_something(text: &OsStr) -> bool {
+    !text
+        .as_bytes()
+        .iter()
+        .all(|byte| *byte <= b' ' || b".,:;<>\"\\'".contains(byte))
+}
+
+fn identity(settings: &[Setting], theirs: &Env) -> (OsString, OsString, bool) {
+    let last = |key: &str| {
+        let found = settings.iter().rev().find(|setting| setting.key == key)?;
+        Some(OsString::from_vec(found.value.clone()))
+    };
+    let env = |key: &str| value_of(theirs, key).map(OsStr::to_owned);
+    let first = |candidates: [Option<OsString>; 4]| {
+        let mut said = candidates.into_iter().flatten();
+        said.find(|text| says_something(text))
+    };
+    let name = first([
+        env("GIT_AUTHOR_NAME"),
+        last("author.name"),
+        last("user.name"),
+        None,
+    ]);
+    let email = first([
+        env("GIT_AUTHOR_EMAIL"),
+        last("author.email"),
+        last("user.email"),
+        env("EMAIL"),
+    ]);
+    let is_default = name.is_none() || email.is_none();
+    (
+        name.unwrap_or_else(|| NOBODY.0.into()),
+        email.unwrap_or_else(|| NOBODY.1.into()),
+        is_default,
+    )
+}
+
+/// The person's settings, then ours above them. A setting whose last word stands in the
+/// repository's own file is left to git, which reads that file anyway.
+fn as_config_env(settings: &[Setting]) -> Env {
+    let passes = |key: &str| PERSONAL.contains(&key) || key.starts_with("filter.");
+    let rules = |at: usize| {
+        let later = settings.iter().skip(at + 1);
+        !later.clone().any(|later| later.key == settings[at].key)
+    };
+    let mut pairs: Vec<(OsString, OsString)> = Vec::new();
+    for (at, setting) in settings.iter().enumerate() {
+        let theirs = setting.scope != b"local" && passes(&setting.key) && rules(at);
+        let trusted = setting.key == "safe.directory"
+            && matches!(&setting.scope[..], b"system" | b"global" | b"command");
+        if theirs || trusted {
+            pairs.push((
+                OsString::from_vec(setting.raw_key.clone()),
+                OsString::from_vec(setting.value.clone()),
+            ));
+        }
+    }
+    pairs.extend(
+        SETTINGS
+            .iter()
+            .map(|(key, value)| (key.into(), value.into())),
+    );
+    let mut env = vec![("GIT_CONFIG_COUNT".into(), pairs.len().to_string().into())];
+    for (n, (key, value)) in pairs.into_iter().enumerate() {
+        env.push((format!("GIT_CONFIG_KEY_{n}").into(), key));
+        env.push((format!("GIT_CONFIG_VALUE_{n}").into(), value));
+    }
+    env
+}

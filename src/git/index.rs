@@ -1,0 +1,117 @@
+//! An index of our own: trees are made in it, nobody else's index changes.
+
+use super::{
+    Git, GitError,
+    call::{Call, as_id},
+    disk,
+    status::Taking,
+};
+use descent_core::id::{CommitId, TreeId, UnixMillis};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Lives in a directory of its own, and goes with it.
+#[derive(Debug)]
+pub(super) struct PrivateIndex {
+    _dir: TempDir,
+    path: PathBuf,
+}
+
+pub(super) const PREFIX: &str = "descent-";
+
+impl PrivateIndex {
+    pub(super) fn new(scratch: &Path) -> Result<Self, GitError> {
+        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(scratch);
+        let dir = dir.map_err(GitError::io(scratch))?;
+        Ok(Self {
+            path: dir.path().join("index"),
+            _dir: dir,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes over what git knows about files from another index, if that is there.
+    pub(super) fn fill_from(&self, other: &Path) -> Result<bool, GitError> {
+        if !other.is_file() {
+            return Ok(false);
+        }
+        disk::copy_index(other, &self.path).map(|()| true)
+    }
+}
+
+impl Git {
+    /// Brings what was seen in a working tree into the index that `call` works with.
+    pub(super) fn take<'a>(
+        &self,
+        taking: &Taking,
+        call: impl Fn(&'static str) -> Call<'a>,
+    ) -> Result<(), GitError> {
+        if !taking.remove.is_empty() {
+            call("update-index")
+                .args(["--force-remove", "-z", "--stdin"])
+                .stdin_paths(&taking.remove)
+                .ok()?;
+        }
+        if !taking.take.is_empty() {
+            call("update-index")
+                .args(["--add", "--remove", "--replace", "-z", "--stdin"])
+                .stdin_paths(&taking.take)
+                .ok()?;
+        }
+        Ok(())
+    }
+
+    /// The same inputs give the same id: nothing of the clock or the tree around goes in.
+    pub(super) fn commit_tree(
+        &self,
+        tree: &TreeId,
+        parent: &CommitId,
+        message: &str,
+        at: UnixMillis,
+    ) -> Result<CommitId, GitError> {
+        let id = self
+            .call("commit-tree")
+            .args(["--no-gpg-sign", "-F", "-"])
+            .id("-p", parent.as_str(), "")
+            .id("", tree.as_str(), "")
+            .dated(at)
+            .stdin(message.replace('\0', ""))
+            .ok_id()?;
+        let commit = CommitId::new(id);
+        self.remember(&commit, tree);
+        Ok(commit)
+    }
+
+    /// `base` to `made`, brought to `onto`: a tree, or the paths that conflict. `made` is a
+    /// tree only where `merges_trees` says that git takes one.
+    pub(super) fn merge_trees(
+        &self,
+        base: &str,
+        onto: &CommitId,
+        made: &str,
+    ) -> Result<Result<TreeId, Vec<String>>, GitError> {
+        const VERB: &str = "merge-tree";
+        let ran = self
+            .call(VERB)
+            .args(["--write-tree", "-z", "--name-only", "--no-messages"])
+            .id("--merge-base=", base, "")
+            .id("", onto.as_str(), "")
+            .id("", made, "")
+            .attributes_of(onto.as_str())
+            .output()?;
+        let mut said = super::call::fields(&ran.stdout);
+        let tree = said.next().and_then(as_id);
+        match (ran.status.code(), tree) {
+            (Some(0), Some(tree)) => Ok(Ok(TreeId::new(tree))),
+            (Some(1), Some(_)) => {
+                let mut paths: Vec<String> = said.map(super::call::shown).collect();
+                paths.dedup();
+                Ok(Err(paths))
+            }
+            _ => Err(super::call::failed(VERB, &ran)),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The administrative directory of a worktree of ours, found by the worktree's path.
+//!
+//! Beside what git keeps there, ours holds `descent-index.<commit>`: the index as it was when the
+//! worktree was last checked out, which an attempt's own git does not touch.
+
+use super::{Git, GitError, call::Call, disk, index::PREFIX};
+use descent_core::id::CommitId;
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+const SAVED: &str = "descent-index.";
+
+/// What stays there between two attempts; all else (merges begun, locks, settings) is theirs.
+const KEPT: &[&str] = &["gitdir", "commondir", "HEAD", "logs", "refs", "reftable"];
+
+#[derive(Debug)]
+pub(super) struct Linked {
+    admin: PathBuf,
+}
+
+impl Git {
+    /// A run on the files of a worktree of ours, with the repository's own settings: what stands
+    /// in the worktree's `.git` has no say.
+    pub(super) fn call_on(&self, verb: &'static str, tree: &Path) -> Call<'_> {
+        self.call_in(verb, self.common_dir(), tree)
+            .setting("core.sparseCheckout=false")
+    }
+}
+
+impl Linked {
+    pub(super) fn admin(&self) -> &Path {
+        &self.admin
+    }
+
+    /// By the repository's own records, whatever became of the worktree.
+    pub(super) fn find(git: &Git, at: &Path) -> Option<Self> {
+        Self::all(git, at).into_iter().next()
+    }
+
+    pub(super) fn all(git: &Git, at: &Path) -> Vec<Self> {
+        let at = settled(at);
+        let records = fs::read_dir(git.common_dir().join("worktrees"));
+        let admins = records
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
+        let ours = admins.filter(|admin| {
+            let named = pointed(&admin.join("gitdir"), b"");
+            let tree = named.and_then(|file| admin.join(file).parent().map(settled));
+            tree.as_deref() == Some(&at)
+        });
+        ours.map(|admin| Self { admin }).collect()
+    }
+
+    /// Whether the worktree's `.git` and the repository's records still name one another.
+    pub(super) fn is_whole(&self, git: &Git, at: &Path) -> bool {
+        let back = pointed(&at.join(".git"), b"gitdir: ");
+        let is_back = back.is_some_and(|admin| settled(&at.join(admin)) == settled(&self.admin));
+        let common = pointed(&self.admin.join("commondir"), b"");
+        let is_ours = common.is_some_and(|dir| settled(&self.admin.join(dir)) == git.common_dir());
+        is_back && is_ours && self.admin.join("HEAD").is_file() && !at.is_symlink()
+    }
+
+    pub(super) fn saved_index(&self, commit: &CommitId) -> Option<PathBuf> {
+        let path = self.admin.join(format!("{SAVED}{commit}"));
+        path.is_file().then_some(path)
+    }
+
+    /// The index becomes the one last saved, or none; what an attempt left here goes.
+    pub(super) fn tidy(&self) -> Result<(), GitError> {
+        let mut saved = None;
+        for entry in fs::read_dir(&self.admin).map_err(GitError::io(&self.admin))? {
+            let entry = entry.map_err(GitError::io(&self.admin))?;
+            let name = entry.file_name();
+            if name.as_bytes().starts_with(SAVED.as_bytes()) && entry.path().is_file() {
+                saved = Some(entry.path());
+            } else if !KEPT.iter().any(|kept| name == *kept) {
+                disk::remove_tree(&entry.path())?;
+            }
+        }
+        match saved {
+            Some(saved) => disk::copy_index(&saved, &self.admin.join("index")),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on the worktree is known to be `commit`.
+    pub(super) fn save_index(&self, commit: &CommitId) -> Result<(), GitError> {
+        let half_made = self.admin.join(format!("{PREFIX}new"));
+        disk::copy_index(&self.admin.join("index"), &half_made)?;
+        for entry in fs::read_dir(&self.admin).into_iter().flatten().flatten() {
+            if entry.file_name().as_bytes().starts_with(SAVED.as_bytes()) {
+                disk::remove_tree(&entry.path())?;
+            }
+        }
+        let path = self.admin.join(format!("{SAVED}{commit}"));
+        disk::rename(&half_made, &path)
+    }
+
+    pub(super) fn is_detached_at(&self, commit: &CommitId) -> bool {
+        let head = fs::read(self.admin.join("HEAD")).unwrap_or_default();
+        head.trim_ascii_end() == commit.as_str().as_bytes()
+    }
+
+    pub(super) fn remove(&self) -> Result<(), GitError> {
+        disk::remove_tree(&self.admin)
+    }
+}
+
+/// The path that a one-line file names.
+fn pointed(file: &Path, before: &[u8]) -> Option<PathBuf> {
+    let text = fs::read(file).ok()?;
+    let path = text.strip_prefix(before)?.trim_ascii_end();
+    Some(PathBuf::from(OsStr::from_bytes(path)))
+}
+
+/// With symlinks resolved as far as the path exists.
+fn settled(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => settled(parent).join(name),
+        _ => path.to_owned(),
+    }
+}

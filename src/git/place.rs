@@ -1,0 +1,136 @@
+//! Files put into the person's tree, one at a time, each as a whole or not at all.
+//!
+//! Invariant: nothing is overwritten here that `in_the_way` and the caller did not look at first.
+#![allow(clippy::disallowed_methods)] // door: the person's files
+
+use super::{GitError, call::as_path, diff::Change};
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+/// Where the person's tree has something that the change knows nothing of: a file or symlink
+/// where a directory must be, or files in a directory that becomes a file.
+pub(super) fn in_the_way(top: &Path, changes: &[Change]) -> Vec<PathBuf> {
+    let known: BTreeSet<&Path> = changes.iter().map(|change| as_path(&change.path)).collect();
+    let mut found = BTreeSet::new();
+    for change in changes {
+        let path = as_path(&change.path);
+        let above = path.ancestors().skip(1);
+        for dir in above.take_while(|dir| !dir.as_os_str().is_empty()) {
+            let meta = top.join(dir).symlink_metadata();
+            if meta.is_ok_and(|meta| !meta.is_dir()) && !known.contains(dir) {
+                found.insert(dir.to_owned());
+            }
+        }
+        if !change.new.is_absent() {
+            found.extend(unknown_below(top, path, &known));
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Files in the directory `path` that are not among the known ones.
+fn unknown_below(top: &Path, path: &Path, known: &BTreeSet<&Path>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut dirs = vec![path.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        let is_dir = top
+            .join(&dir)
+            .symlink_metadata()
+            .is_ok_and(|meta| meta.is_dir());
+        if !is_dir {
+            continue;
+        }
+        let entries = fs::read_dir(top.join(&dir)).into_iter().flatten().flatten();
+        for entry in entries {
+            let below = dir.join(entry.file_name());
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                dirs.push(below);
+            } else if !known.contains(below.as_path()) {
+                found.push(below);
+            }
+        }
+    }
+    found
+}
+
+/// Whether `path` is a file or a symlink; a directory counts by what is in it.
+pub(super) fn is_there(top: &Path, path: &[u8]) -> bool {
+    let meta = top.join(as_path(path)).symlink_metadata();
+    meta.is_ok_and(|meta| !meta.is_dir())
+}
+
+/// Brings the files of `changes` from `ready`, where they lie under the same paths, to `top`.
+pub(super) fn put(top: &Path, ready: &Path, changes: &[&Change]) -> Result<(), GitError> {
+    // Deletions first: they make room where a directory becomes a file, or a file a directory.
+    let (gone, new): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| change.new.is_absent());
+    for change in gone {
+        delete(top, as_path(&change.path))?;
+    }
+    for change in new {
+        let path = as_path(&change.path);
+        place(&ready.join(path), &top.join(path)).map_err(GitError::io(top.join(path)))?;
+    }
+    Ok(())
+}
+
+fn delete(top: &Path, path: &Path) -> Result<(), GitError> {
+    match fs::remove_file(top.join(path)) {
+        Err(error) if !is_absent(&error) => return Err(GitError::io(top.join(path))(error)),
+        _ => {}
+    }
+    let above = path.ancestors().skip(1);
+    for dir in above.take_while(|dir| !dir.as_os_str().is_empty()) {
+        // Fails where something is left in it, as it should.
+        if fs::remove_dir(top.join(dir)).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn place(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    if to.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        remove_empty_dirs(to)?;
+    }
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy_over(from, to),
+        done => done,
+    }
+}
+
+/// Of a directory whose files are all gone; it may hold empty directories still.
+fn remove_empty_dirs(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        remove_empty_dirs(&entry?.path())?;
+    }
+    fs::remove_dir(dir)
+}
+
+fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
+    let parent = to.parent().unwrap_or(Path::new("/"));
+    let beside = tempfile::Builder::new()
+        .prefix(".descent-")
+        .tempdir_in(parent)?;
+    let copy = beside.path().join("new");
+    if from.is_symlink() {
+        symlink(fs::read_link(from)?, &copy)?;
+    } else {
+        fs::copy(from, &copy)?;
+    }
+    fs::rename(&copy, to)
+}

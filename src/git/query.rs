@@ -1,0 +1,139 @@
+//! What the repository says, without changing anything.
+
+use super::{
+    Git, GitError,
+    call::{as_id, fields, shown},
+};
+use descent_core::id::{CommitId, TreeId};
+
+/// Trees remembered at most.
+const TREES_MAX: usize = 1024;
+
+/// Where the person stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// `None`: no commit yet.
+    pub commit: Option<CommitId>,
+    /// `None`: detached.
+    pub branch: Option<String>,
+}
+
+impl Git {
+    pub fn head(&self) -> Result<Head, GitError> {
+        let named = self.call("symbolic-ref").args(["-q", "HEAD"]).output()?;
+        let full = String::from_utf8_lossy(named.stdout.trim_ascii_end()).into_owned();
+        let branch = named.status.success().then(|| {
+            let short = full.strip_prefix("refs/heads/").unwrap_or(&full);
+            short.to_owned()
+        });
+        Ok(Head {
+            commit: self.resolve("HEAD")?,
+            branch,
+        })
+    }
+
+    /// The commit that `rev` names, in any of git's ways.
+    pub fn resolve(&self, rev: &str) -> Result<Option<CommitId>, GitError> {
+        if rev.contains('\0') {
+            return Ok(None);
+        }
+        let ran = self
+            .call("rev-parse")
+            .args(["--verify", "-q", "--end-of-options"])
+            .arg(format!("{rev}^{{commit}}"))
+            .output()?;
+        let found = as_id(ran.stdout.trim_ascii_end()).filter(|_| ran.status.success());
+        Ok(found.map(CommitId::new))
+    }
+
+    pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId, GitError> {
+        if let Ok(trees) = self.0.trees.lock()
+            && let Some(tree) = trees.get(commit)
+        {
+            return Ok(tree.clone());
+        }
+        let said = self
+            .call("cat-file")
+            .check_id(commit.as_str())
+            .arg("--batch-check=%(objectname)")
+            .stdin(format!("{commit}^{{tree}}\n"))
+            .ok()?;
+        let tree = as_id(said.trim_ascii_end()).ok_or_else(|| GitError::NoSuchCommit {
+            id: commit.to_string(),
+        })?;
+        let tree = TreeId::new(tree);
+        self.remember(commit, &tree);
+        Ok(tree)
+    }
+
+    pub(super) fn remember(&self, commit: &CommitId, tree: &TreeId) {
+        if let Ok(mut trees) = self.0.trees.lock() {
+            if trees.len() >= TREES_MAX {
+                trees.clear();
+            }
+            trees.insert(commit.clone(), tree.clone());
+        }
+    }
+
+    /// Whether the commit and its top tree can be read.
+    pub fn exists(&self, commit: &CommitId) -> Result<bool, GitError> {
+        let ran = self
+            .call("cat-file")
+            .check_id(commit.as_str())
+            .arg("--batch")
+            .stdin(format!("{commit}^{{commit}}\n{commit}^{{tree}}\n"))
+            .output()?;
+        let head = ran.stdout.split(|byte| *byte == b'\n').next();
+        let is_there = head.is_some_and(|line| line.starts_with(commit.as_str().as_bytes()))
+            && !ran.stdout.ends_with(b" missing\n");
+        Ok(ran.status.success() && is_there)
+    }
+
+    pub fn changed_files(&self, from: &CommitId, to: &CommitId) -> Result<Vec<String>, GitError> {
+        let said = self
+            .call("diff-tree")
+            .args([
+                "-r",
+                "-z",
+                "--name-only",
+                "--no-renames",
+                "--no-ext-diff",
+                "--no-textconv",
+            ])
+            .id("", from.as_str(), "^{tree}")
+            .id("", to.as_str(), "^{tree}")
+            .arg("--")
+            .ok()?;
+        Ok(fields(&said).map(shown).collect())
+    }
+
+    /// The commits of `to` that `from` lacks, the oldest first, with their subjects.
+    pub fn log(&self, from: &CommitId, to: &CommitId) -> Result<Vec<(CommitId, String)>, GitError> {
+        let said = self
+            .call("log")
+            .args([
+                "-z",
+                "--reverse",
+                "--topo-order",
+                "--no-show-signature",
+                "--no-color",
+            ])
+            .args([
+                "--no-decorate",
+                "--no-notes",
+                "--no-mailmap",
+                "--format=%H%x00%s",
+            ])
+            .id("^", from.as_str(), "")
+            .id("", to.as_str(), "")
+            .arg("--")
+            .ok()?;
+        let mut said = fields(&said);
+        let mut commits = Vec::new();
+        while let (Some(id), Some(subject)) = (said.next(), said.next()) {
+            let id = as_id(id).ok_or(GitError::Odd { verb: "log" })?;
+            commits.push((CommitId::new(id), shown(subject)));
+        }
+        Ok(commits)
+    }
+}

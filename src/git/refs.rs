@@ -1,0 +1,98 @@
+//! References of this program's own, all under `refs/descent/`: they keep objects from being pruned.
+
+use super::{Git, GitError, call::as_id, disk};
+use descent_core::id::CommitId;
+use std::time::Duration;
+
+const OURS: &str = "refs/descent/";
+
+/// Writing one reference takes milliseconds: a lock of ours that is older was left by a crash.
+const LOCK_AGE_MAX: Duration = Duration::from_secs(10);
+
+impl Git {
+    pub fn set_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
+        let name = ours(name)?;
+        match self.write_ref(name, commit) {
+            Err(GitError::Locked { .. }) if self.drop_stale_lock(name) => {
+                self.write_ref(name, commit)
+            }
+            written => written,
+        }
+    }
+
+    fn write_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
+        self.call("update-ref")
+            .args(["--no-deref", "--end-of-options", name])
+            .id("", commit.as_str(), "")
+            .ok()
+            .map(drop)
+    }
+
+    /// Nobody else writes under `refs/descent/`, and a live write does not grow this old.
+    fn drop_stale_lock(&self, name: &str) -> bool {
+        let lock = self.common_dir().join(format!("{name}.lock"));
+        disk::is_older_than(&lock, LOCK_AGE_MAX) && disk::remove_tree(&lock).is_ok()
+    }
+
+    /// All references below `prefix`; none there is no error.
+    pub fn delete_refs(&self, prefix: &str) -> Result<(), GitError> {
+        self.retain_refs(prefix, |_| false)
+    }
+
+    /// Deletes the references at or below `prefix` whose commit nobody `needs`.
+    pub fn retain_refs(
+        &self,
+        prefix: &str,
+        needs: impl Fn(&CommitId) -> bool,
+    ) -> Result<(), GitError> {
+        let mut orders = Vec::new();
+        let all = self.refs(prefix)?;
+        for (name, commit) in all.into_iter().filter(|(_, commit)| !needs(commit)) {
+            orders.extend_from_slice(format!("delete {name}\0{commit}\0").as_bytes());
+        }
+        if orders.is_empty() {
+            return Ok(());
+        }
+        let call = self
+            .call("update-ref")
+            .args(["--no-deref", "--stdin", "-z"]);
+        call.stdin(orders).ok().map(drop)
+    }
+
+    /// The references that are `prefix` or lie below it, sorted by name.
+    pub fn refs(&self, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
+        let prefix = ours(prefix)?.trim_end_matches('/');
+        let said = self
+            .call("for-each-ref")
+            .args(["--format=%(objectname) %(refname)", prefix])
+            .ok()?;
+        let lines = said
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
+        lines.map(as_ref).collect()
+    }
+}
+
+fn as_ref(line: &[u8]) -> Result<(String, CommitId), GitError> {
+    const ODD: GitError = GitError::Odd {
+        verb: "for-each-ref",
+    };
+    let mut parts = line.splitn(2, |byte| *byte == b' ');
+    let id = parts.next().and_then(as_id).ok_or(ODD)?;
+    let name = parts.next().ok_or(ODD)?;
+    Ok((
+        String::from_utf8_lossy(name).into_owned(),
+        CommitId::new(id),
+    ))
+}
+
+fn ours(name: &str) -> Result<&str, GitError> {
+    let plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.'));
+    if plain && name.starts_with(OURS) && !name.contains("..") {
+        return Ok(name);
+    }
+    let name = name.to_owned();
+    Err(GitError::BadRef { name })
+}

@@ -1,0 +1,190 @@
+//! What git finds in a working tree, against an index: the porcelain v2 listing, read.
+
+use super::{
+    Git, GitError,
+    call::{Call, as_id, as_path, fields, shown},
+    disk,
+};
+use descent_core::id::CommitId;
+use std::path::Path;
+
+pub(super) const GITLINK: &[u8] = b"160000";
+
+/// The directory of the program's own files: never part of a commit.
+pub(super) const OWN_DIR: &[u8] = b".descent";
+
+#[derive(Debug, Default)]
+pub(super) struct Status {
+    pub(super) head: Option<CommitId>,
+    pub(super) branch: Option<String>,
+    pub(super) entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Tracked,
+    Unmerged,
+    Untracked,
+}
+
+/// One path that differs; the columns as git prints them, `.` for "the same".
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    /// The index against HEAD.
+    pub(super) staged: u8,
+    /// The working tree against the index.
+    pub(super) worked: u8,
+    pub(super) index_mode: Vec<u8>,
+    pub(super) tree_mode: Vec<u8>,
+    pub(super) index_id: Vec<u8>,
+    pub(super) path: Vec<u8>,
+}
+
+/// What a private index has to be told so that it is the working tree.
+#[derive(Debug, Default)]
+pub(super) struct Taking {
+    pub(super) take: Vec<Vec<u8>>,
+    pub(super) remove: Vec<Vec<u8>>,
+    pub(super) left_out: Vec<String>,
+}
+
+impl Git {
+    /// `call` says which tree and which index.
+    pub(super) fn status(&self, call: Call<'_>, untracked: bool) -> Result<Status, GitError> {
+        let said = call
+            .args([
+                "--porcelain=v2",
+                "-z",
+                "--branch",
+                "--no-ahead-behind",
+                "--no-renames",
+            ])
+            .args(["--ignored=no", "--ignore-submodules=all"])
+            .arg(if untracked { "-uall" } else { "-uno" })
+            .ok()?;
+        parse(&said).ok_or(GitError::Odd { verb: "status" })
+    }
+}
+
+fn parse(said: &[u8]) -> Option<Status> {
+    let mut status = Status::default();
+    let mut records = fields(said);
+    while let Some(record) = records.next() {
+        match record.get(..2)? {
+            b"# " => status.read_header(&record[2..]),
+            b"1 " => status.entries.push(tracked(record, 9)?),
+            b"2 " => {
+                status.entries.push(tracked(record, 10)?);
+                records.next();
+            }
+            b"u " => status.entries.push(unmerged(record)?),
+            b"? " => status.entries.push(untracked(&record[2..])),
+            _ => {}
+        }
+    }
+    Some(status)
+}
+
+impl Status {
+    fn read_header(&mut self, header: &[u8]) {
+        if let Some(oid) = header.strip_prefix(b"branch.oid ") {
+            self.head = as_id(oid).map(CommitId::new);
+        } else if let Some(name) = header.strip_prefix(b"branch.head ") {
+            self.branch = (name != b"(detached)").then(|| shown(name));
+        }
+    }
+}
+
+/// `columns`: fields up to and with the path, which alone may hold spaces.
+fn split(record: &[u8], columns: usize) -> Option<Vec<&[u8]>> {
+    let parts: Vec<&[u8]> = record.splitn(columns, |byte| *byte == b' ').collect();
+    (parts.len() == columns && parts[1].len() == 2).then_some(parts)
+}
+
+fn tracked(record: &[u8], columns: usize) -> Option<Entry> {
+    let parts = split(record, columns)?;
+    Some(Entry {
+        kind: Kind::Tracked,
+        staged: parts[1][0],
+        worked: parts[1][1],
+        index_mode: parts[4].to_vec(),
+        tree_mode: parts[5].to_vec(),
+        index_id: parts[7].to_vec(),
+        path: parts[columns - 1].to_vec(),
+    })
+}
+
+fn unmerged(record: &[u8]) -> Option<Entry> {
+    let parts = split(record, 11)?;
+    Some(Entry {
+        kind: Kind::Unmerged,
+        staged: parts[1][0],
+        worked: parts[1][1],
+        index_mode: Vec::new(),
+        tree_mode: parts[6].to_vec(),
+        index_id: Vec::new(),
+        path: parts[10].to_vec(),
+    })
+}
+
+fn untracked(path: &[u8]) -> Entry {
+    Entry {
+        kind: Kind::Untracked,
+        staged: b'?',
+        worked: b'?',
+        index_mode: Vec::new(),
+        tree_mode: Vec::new(),
+        index_id: Vec::new(),
+        path: path.to_vec(),
+    }
+}
+
+impl Taking {
+    /// `spared`: paths, relative to `tree`, that stay as the index has them.
+    pub(super) fn of(entries: &[Entry], tree: &Path, spared: &[Vec<u8>]) -> Self {
+        let mut taking = Self::default();
+        for entry in entries {
+            if !spared.iter().any(|spared| is_within(&entry.path, spared)) {
+                taking.add(entry, tree);
+            }
+        }
+        taking
+    }
+
+    fn add(&mut self, entry: &Entry, tree: &Path) {
+        let path = entry.path.clone();
+        match entry.kind {
+            // Only a repository of its own is listed as a directory.
+            Kind::Untracked if path.ends_with(b"/") => {
+                self.left_out.push(shown(&path[..path.len() - 1]));
+            }
+            Kind::Untracked => self.take.push(path),
+            Kind::Tracked | Kind::Unmerged => self.add_tracked(entry, tree, path),
+        }
+    }
+
+    fn add_tracked(&mut self, entry: &Entry, tree: &Path, path: Vec<u8>) {
+        if entry.worked == b'.' || entry.index_mode == GITLINK {
+            return;
+        }
+        if entry.tree_mode == GITLINK {
+            self.left_out.push(shown(&path));
+            self.remove.push(path);
+        } else if disk::is_beyond_symlink(tree, as_path(&path)) {
+            self.remove.push(path);
+        } else {
+            self.take.push(path);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.take.is_empty() && self.remove.is_empty()
+    }
+}
+
+/// Whether `path` is `dir` or lies in it.
+pub(super) fn is_within(path: &[u8], dir: &[u8]) -> bool {
+    path.strip_prefix(dir)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}

@@ -1,0 +1,317 @@
+//! What is kept of a program's output: its beginning, its end, how much there was; the rest goes
+//! by, however long it is.
+//!
+//! Invariant: memory is bounded by constants and `whole_stdout_bytes_max`, never by the program.
+//! Not here: reading the pipes (`process`), what the output means (`agent`, `verify`).
+
+use std::fs::File;
+use std::io::Write;
+
+/// Bytes kept of the beginning, and as many of the end.
+pub const KEPT_BYTES: usize = 4096;
+/// Bytes written to a log file; what follows is left out.
+pub const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Characters of [`Captured::last_line`].
+pub const LAST_LINE_CHARS_MAX: usize = 300;
+
+/// Beginning and end of an output of any length.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    head: Vec<u8>,
+    /// Ends with the last bytes of the whole output; trimmed lazily, so up to twice as long.
+    tail: Vec<u8>,
+    total_bytes: u64,
+}
+
+impl Captured {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.total_bytes += bytes.len() as u64;
+        let room = KEPT_BYTES - self.head.len();
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let newest = &bytes[bytes.len().saturating_sub(KEPT_BYTES)..];
+        if self.tail.len() + newest.len() > 2 * KEPT_BYTES {
+            let surplus = (self.tail.len() + newest.len()).saturating_sub(KEPT_BYTES);
+            self.tail.drain(..surplus.min(self.tail.len()));
+        }
+        self.tail.extend_from_slice(newest);
+    }
+
+    /// The first 4 KiB; what is not UTF-8 is replaced.
+    #[must_use]
+    pub fn head(&self) -> String {
+        lossy(without_cut_end(&self.head, self.head_is_cut()))
+    }
+
+    /// The last 4 KiB; what is not UTF-8 is replaced. A short output is both head and tail.
+    #[must_use]
+    pub fn tail(&self) -> String {
+        let bytes = self.tail_bytes();
+        lossy(without_cut_start(
+            bytes,
+            (bytes.len() as u64) < self.total_bytes,
+        ))
+    }
+
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        self.total_bytes
+    }
+
+    /// The last line that is not blank, without the blanks around it. A carriage return ends a
+    /// line too: a progress bar's last state is its line.
+    #[must_use]
+    pub fn last_line(&self) -> Option<String> {
+        let tail = self.tail();
+        let line = tail
+            .rsplit(['\n', '\r'])
+            .map(str::trim)
+            .find(|line| !line.is_empty())?;
+        Some(line.chars().take(LAST_LINE_CHARS_MAX).collect())
+    }
+
+    /// At most `bytes_max` bytes: all of it, or the beginning and the end and how much is missing
+    /// between them.
+    #[must_use]
+    pub fn excerpt(&self, bytes_max: usize) -> String {
+        if let Some(whole) = self.whole().filter(|whole| whole.len() <= bytes_max) {
+            return whole;
+        }
+        // The longest the line between them can get.
+        let room = bytes_max.saturating_sub(left_out(self.total_bytes).len());
+        if room < 2 {
+            return prefix(&self.head(), bytes_max).to_owned();
+        }
+        let head = prefix(&self.head(), room / 2).to_owned();
+        let tail = suffix(&self.tail(), room - room / 2).to_owned();
+        // Lossy text may be longer than its bytes, so the count is of what the text shows.
+        let shown = (head.len() + tail.len()) as u64;
+        let missing = self.total_bytes.saturating_sub(shown);
+        format!("{head}{}{tail}", left_out(missing))
+    }
+
+    fn whole(&self) -> Option<String> {
+        let after_head = self.total_bytes - self.head.len() as u64;
+        let tail = self.tail_bytes();
+        let after_head = usize::try_from(after_head)
+            .ok()
+            .filter(|n| *n <= tail.len())?;
+        let mut bytes = self.head.clone();
+        bytes.extend_from_slice(&tail[tail.len() - after_head..]);
+        Some(lossy(&bytes))
+    }
+
+    fn head_is_cut(&self) -> bool {
+        (self.head.len() as u64) < self.total_bytes
+    }
+
+    fn tail_bytes(&self) -> &[u8] {
+        &self.tail[self.tail.len().saturating_sub(KEPT_BYTES)..]
+    }
+}
+
+fn left_out(bytes: u64) -> String {
+    format!("\n… {bytes} bytes left out …\n")
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Drops a character that the cut went through, so that it doesn't look like damaged output.
+fn without_cut_end(bytes: &[u8], is_cut: bool) -> &[u8] {
+    let start = bytes.len().saturating_sub(3);
+    let first = (start..bytes.len())
+        .rev()
+        .find(|i| bytes[*i] & 0xC0 != 0x80);
+    match first {
+        Some(i) if is_cut && incomplete(&bytes[i..]) => &bytes[..i],
+        _ => bytes,
+    }
+}
+
+fn incomplete(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+fn without_cut_start(bytes: &[u8], is_cut: bool) -> &[u8] {
+    if !is_cut {
+        return bytes;
+    }
+    let rest = bytes
+        .iter()
+        .take(3)
+        .take_while(|byte| **byte & 0xC0 == 0x80);
+    &bytes[rest.count()..]
+}
+
+fn prefix(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
+}
+
+fn suffix(text: &str, bytes_max: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes_max))..]
+}
+
+/// Standard output alone, for checks that compare it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Whole {
+    pub bytes: Vec<u8>,
+    /// There was more than the cap.
+    pub truncated: bool,
+}
+
+/// Where everything read from one job goes.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    pub(crate) output: Captured,
+    pub(crate) stdout: Option<Whole>,
+    stdout_bytes_max: usize,
+    log: Option<File>,
+    log_bytes_left: u64,
+}
+
+impl Sink {
+    pub(crate) fn new(stdout_bytes_max: usize, log: Option<File>) -> Sink {
+        Sink {
+            output: Captured::default(),
+            stdout: (stdout_bytes_max > 0).then(Whole::default),
+            stdout_bytes_max,
+            log,
+            log_bytes_left: LOG_BYTES_MAX,
+        }
+    }
+
+    pub(crate) fn take(&mut self, bytes: &[u8], is_stdout: bool) {
+        self.output.push(bytes);
+        if let Some(whole) = self.stdout.as_mut().filter(|_| is_stdout) {
+            let room = self.stdout_bytes_max - whole.bytes.len();
+            whole
+                .bytes
+                .extend_from_slice(&bytes[..bytes.len().min(room)]);
+            whole.truncated |= bytes.len() > room;
+        }
+        self.log(bytes);
+    }
+
+    /// The log is a convenience for people: a full disk ends it, not the job.
+    fn log(&mut self, bytes: &[u8]) {
+        let Some(file) = self.log.as_mut() else {
+            return;
+        };
+        let fits = bytes
+            .len()
+            .min(usize::try_from(self.log_bytes_left).unwrap_or(usize::MAX));
+        self.log_bytes_left -= fits as u64;
+        let mut written = file.write_all(&bytes[..fits]);
+        if fits < bytes.len() {
+            written = written.and(file.write_all(b"\n[the log ends here: 64 MiB]\n"));
+        }
+        if written.is_err() || fits < bytes.len() {
+            self.log = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(chunks: &[&[u8]]) -> Captured {
+        let mut captured = Captured::default();
+        chunks.iter().for_each(|chunk| captured.push(chunk));
+        captured
+    }
+
+    #[test]
+    fn a_short_output_is_kept_whole() {
+        let short = captured(&[b"one\n", b"two\n"]);
+        assert_eq!(short.head(), "one\ntwo\n");
+        assert_eq!(short.tail(), "one\ntwo\n");
+        assert_eq!(short.excerpt(100), "one\ntwo\n");
+        assert_eq!(short.total_bytes(), 8);
+    }
+
+    #[test]
+    fn an_output_of_up_to_twice_the_kept_size_has_no_gap() {
+        let text: String = (0..1500).map(|n| format!("{n:04}\n")).collect();
+        let chunks: Vec<&[u8]> = text.as_bytes().chunks(7).collect();
+        assert_eq!(captured(&chunks).excerpt(10_000), text);
+    }
+
+    #[test]
+    fn a_long_output_keeps_its_ends_however_it_was_cut_into_chunks() {
+        let text: String = (0..100_000).map(|n| format!("{n:06}\n")).collect();
+        for size in [1, 13, 4095, 4096, 4097, 65_536] {
+            let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+            let long = captured(&chunks);
+            assert_eq!(long.head().as_bytes(), &text.as_bytes()[..KEPT_BYTES]);
+            assert_eq!(
+                long.tail().as_bytes(),
+                &text.as_bytes()[text.len() - KEPT_BYTES..]
+            );
+            assert!(long.tail.len() <= 2 * KEPT_BYTES);
+            assert_eq!(long.last_line().unwrap(), "099999");
+        }
+    }
+
+    #[test]
+    fn an_excerpt_never_exceeds_its_size_and_says_how_much_is_missing() {
+        let long = captured(&[&b"\xffx\xc3\xa4".repeat(5000)]);
+        for bytes_max in 0..600 {
+            assert!(long.excerpt(bytes_max).len() <= bytes_max, "{bytes_max}");
+        }
+        let plain = captured(&[&b"a".repeat(10_000), b"z"]);
+        let excerpt = plain.excerpt(100);
+        assert!(
+            excerpt.starts_with("aaa") && excerpt.ends_with("az"),
+            "{excerpt}"
+        );
+        let shown = excerpt.matches(['a', 'z']).count();
+        assert!(
+            excerpt.contains(&format!("… {} bytes left out …", 10_001 - shown)),
+            "{excerpt}"
+        );
+    }
+
+    #[test]
+    fn a_character_on_the_cut_is_left_out_rather_than_shown_as_damage() {
+        let long = captured(&[b"x", "ä".repeat(6000).as_bytes(), b"y"]);
+        assert!(!long.head().contains('\u{fffd}'));
+        assert!(!long.tail().contains('\u{fffd}'));
+        assert!(captured(&[b"bad \xc3"]).head().contains('\u{fffd}'));
+    }
+
+    #[test]
+    fn the_last_line_is_not_blank_and_not_endless() {
+        assert_eq!(captured(&[b"a\n b \n\n \t\n"]).last_line().unwrap(), "b");
+        assert_eq!(captured(&[b" 10%\r 20%\r"]).last_line().unwrap(), "20%");
+        assert_eq!(captured(&[b"\n\n"]).last_line(), None);
+        assert_eq!(captured(&[]).last_line(), None);
+        let endless = captured(&[&b"q".repeat(3000)]);
+        assert_eq!(endless.last_line().unwrap().len(), LAST_LINE_CHARS_MAX);
+    }
+
+    #[test]
+    fn whole_standard_output_stops_at_its_cap_and_says_so() {
+        let mut sink = Sink::new(5, None);
+        sink.take(b"abc", true);
+        sink.take(b"ERR", false);
+        sink.take(b"de", true);
+        assert_eq!(
+            sink.stdout,
+            Some(Whole {
+                bytes: b"abcde".to_vec(),
+                truncated: false
+            })
+        );
+        sink.take(b"f", true);
+        assert_eq!(
+            sink.stdout,
+            Some(Whole {
+                bytes: b"abcde".to_vec(),
+                truncated: true
+            })
+        );
+        assert_eq!(sink.output.head(), "abcERRdef");
+    }
+}

@@ -1,0 +1,353 @@
+//! Which of the person's environment variables a program that we start gets to see.
+//!
+//! Invariant: a value that looks like a secret passes only if its name was asked for. Pure: the
+//! environment is an argument.
+//! Not here: what an attempt gets on top (`agent`).
+
+use std::ffi::{OsStr, OsString};
+
+/// What passes, and the names of the secrets that don't, sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    pub vars: Vec<(OsString, OsString)>,
+    pub withheld: Vec<String>,
+}
+
+const NAMES: &[&str] = &[
+    // The person and the place.
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "HOSTNAME",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "TZ",
+    "CI",
+    // Locale and terminal.
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "TERMINFO",
+    "COLORTERM",
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    // Toolchains.
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "RUSTFLAGS",
+    "RUST_BACKTRACE",
+    "GOPATH",
+    "GOROOT",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOBIN",
+    "GOFLAGS",
+    "GOPROXY",
+    "GOTOOLCHAIN",
+    "JAVA_HOME",
+    "JDK_HOME",
+    "MAVEN_HOME",
+    "M2_HOME",
+    "GRADLE_HOME",
+    "GRADLE_USER_HOME",
+    "ANDROID_HOME",
+    "ANDROID_SDK_ROOT",
+    "NVM_DIR",
+    "NVM_BIN",
+    "NODE_PATH",
+    "NODE_OPTIONS",
+    "NPM_CONFIG_PREFIX",
+    "PNPM_HOME",
+    "VOLTA_HOME",
+    "FNM_DIR",
+    "BUN_INSTALL",
+    "DENO_DIR",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "CONDA_DEFAULT_ENV",
+    "UV_CACHE_DIR",
+    "PIPX_HOME",
+    "POETRY_HOME",
+    "GEM_HOME",
+    "GEM_PATH",
+    "RBENV_ROOT",
+    "BUNDLE_PATH",
+    "ASDF_DIR",
+    "ASDF_DATA_DIR",
+    "MISE_DATA_DIR",
+    "SDKMAN_DIR",
+    "DOTNET_ROOT",
+    "OPAMROOT",
+    "GHCUP_INSTALL_BASE_PREFIX",
+    "NIX_PATH",
+    "NIX_PROFILES",
+    "HOMEBREW_PREFIX",
+    "CC",
+    "CXX",
+    "AR",
+    "LD",
+    "CFLAGS",
+    "CXXFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "MAKEFLAGS",
+    "PKG_CONFIG_PATH",
+    "CMAKE_PREFIX_PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "CPATH",
+    "SDKROOT",
+    "DEVELOPER_DIR",
+    "DOCKER_HOST",
+    // The network.
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NIX_SSL_CERT_FILE",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "http_proxy",
+    "https_proxy",
+    "ftp_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "FTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+];
+
+const PREFIXES: &[&str] = &["LC_", "XDG_"];
+
+/// These would tell the program that it is somebody else's attempt, or in another repository.
+const NEVER: &[&str] = &["DESCENT_", "GIT_"];
+
+const SECRET_PARTS: &[&str] = &[
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "API_KEY",
+    "APIKEY",
+    "ACCESS_KEY",
+    "ACCESSKEY",
+    "PRIVATE_KEY",
+    "PRIVATEKEY",
+    "CREDENTIAL",
+    "SIGNING_KEY",
+    "ENCRYPTION_KEY",
+];
+
+/// Only as words of their own: AUTHOR and COMPASS are not secrets.
+const SECRET_WORDS: &[&str] = &["AUTH", "PASS", "PWD", "PAT", "COOKIE"];
+
+/// `extra` are names that the person asked for: they pass whatever they look like, except
+/// `DESCENT_*` and `GIT_*`, which never pass. A name that is not text is dropped.
+#[must_use]
+pub fn for_attempts(
+    from: impl Iterator<Item = (OsString, OsString)>,
+    extra: &[String],
+) -> Environment {
+    let mut environment = Environment::default();
+    for (name, value) in from {
+        match name.to_str().map(|text| judge(text, &value, extra)) {
+            Some(Verdict::Passes) => environment.vars.push((name, value)),
+            Some(Verdict::Withheld) => {
+                environment
+                    .withheld
+                    .push(name.to_string_lossy().into_owned());
+            }
+            Some(Verdict::Unknown) | None => {}
+        }
+    }
+    environment.withheld.sort();
+    environment
+}
+
+enum Verdict {
+    Passes,
+    /// Named to the person, who may want to ask for it.
+    Withheld,
+    Unknown,
+}
+
+fn judge(name: &str, value: &OsStr, extra: &[String]) -> Verdict {
+    let asked = extra.iter().any(|other| other == name);
+    if NEVER.iter().any(|prefix| name.starts_with(prefix)) {
+        return if asked {
+            Verdict::Withheld
+        } else {
+            Verdict::Unknown
+        };
+    }
+    if asked {
+        return Verdict::Passes;
+    }
+    if looks_secret(name) {
+        return Verdict::Withheld;
+    }
+    if !NAMES.contains(&name) && !PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+        return Verdict::Unknown;
+    }
+    if carries_login(name, value) {
+        Verdict::Withheld
+    } else {
+        Verdict::Passes
+    }
+}
+
+fn looks_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    // The shell's present and previous directory.
+    if matches!(name.as_str(), "PWD" | "OLDPWD") {
+        return false;
+    }
+    SECRET_PARTS.iter().any(|part| name.contains(part))
+        || name.split('_').any(|word| SECRET_WORDS.contains(&word))
+}
+
+/// Is there a `user:password@` (for a proxy also without a scheme before it)?
+fn carries_login(name: &str, value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
+    value.split([',', '|', ' ']).any(|url| {
+        let rest = url
+            .split_once("://")
+            .map(|(_, rest)| rest)
+            .or(is_proxy.then_some(url));
+        let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+        authority.is_some_and(|authority| authority.contains('@'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(from: &[(&str, &str)], extra: &[&str], passes: &[&str], withheld: &[&str]) {
+        let from = from.iter().map(|(name, value)| (name.into(), value.into()));
+        let extra: Vec<String> = extra.iter().map(ToString::to_string).collect();
+        let environment = for_attempts(from, &extra);
+        let names: Vec<_> = environment
+            .vars
+            .iter()
+            .map(|(name, _)| name.to_str().unwrap())
+            .collect();
+        assert_eq!(names, passes);
+        assert_eq!(environment.withheld, withheld);
+    }
+
+    #[test]
+    fn the_default_list_passes_and_the_unknown_is_dropped_in_silence() {
+        check(
+            &[
+                ("PATH", "/bin"),
+                ("LC_ALL", "C"),
+                ("XDG_CACHE_HOME", "/c"),
+                ("FROBNICATE", "1"),
+            ],
+            &[],
+            &["PATH", "LC_ALL", "XDG_CACHE_HOME"],
+            &[],
+        );
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_withheld_and_named_in_order() {
+        check(
+            &[
+                ("OPENAI_API_KEY", "k"),
+                ("GITHUB_TOKEN", "t"),
+                ("db_password", "p"),
+                ("SSH_AUTH_SOCK", "s"),
+                ("XDG_SECRET_THING", "x"),
+                ("AUTHOR", "me"),
+            ],
+            &[],
+            &[],
+            &[
+                "GITHUB_TOKEN",
+                "OPENAI_API_KEY",
+                "SSH_AUTH_SOCK",
+                "XDG_SECRET_THING",
+                "db_password",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_name_that_was_asked_for_passes_although_it_looks_like_a_secret() {
+        check(
+            &[
+                ("OPENAI_API_KEY", "k"),
+                ("FROBNICATE", "1"),
+                ("HTTP_PROXY", "http://u:p@h"),
+            ],
+            &["OPENAI_API_KEY", "FROBNICATE", "HTTP_PROXY"],
+            &["OPENAI_API_KEY", "FROBNICATE", "HTTP_PROXY"],
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_proxy_with_a_login_is_withheld_and_one_without_passes() {
+        check(
+            &[
+                ("http_proxy", "http://proxy:3128/a@b"),
+                ("HTTPS_PROXY", "http://user:pw@proxy:3128"),
+                ("all_proxy", "user:pw@proxy:1080"),
+                ("no_proxy", "localhost,127.0.0.1"),
+                ("GOPROXY", "https://u:p@go.example,direct"),
+            ],
+            &[],
+            &["http_proxy", "no_proxy"],
+            &["GOPROXY", "HTTPS_PROXY", "all_proxy"],
+        );
+    }
+
+    #[test]
+    fn our_own_and_git_variables_never_pass() {
+        check(
+            &[
+                ("DESCENT_MARK", "m"),
+                ("GIT_DIR", "/x"),
+                ("GIT_INDEX_FILE", "/i"),
+            ],
+            &["GIT_DIR"],
+            &[],
+            &["GIT_DIR"],
+        );
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn bytes_that_are_no_text_pass_as_a_value_and_not_as_a_name() {
+        use std::os::unix::ffi::OsStringExt;
+        let bad = || OsString::from_vec(vec![0xff, b'A']);
+        let environment = for_attempts(
+            [("HOME".into(), bad()), (bad(), "x".into())].into_iter(),
+            &[],
+        );
+        assert_eq!(environment.vars, [("HOME".into(), bad())]);
+        assert!(environment.withheld.is_empty());
+    }
+}

@@ -1,0 +1,73 @@
+//! The processes that this process started itself and has not reaped yet.
+//!
+//! Invariant: a child that was started through [`spawn`] is on the list before anybody else can
+//! take the lock, and stays on it until it is reaped. So whoever lists our children first and
+//! asks here afterwards never takes one of them for an orphan.
+
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::table;
+
+#[derive(Debug, Clone)]
+struct Live {
+    pid: u32,
+    start_ticks: u64,
+    /// Of a job; a tool has none.
+    mark: Option<String>,
+}
+
+static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
+
+fn live() -> MutexGuard<'static, Vec<Live>> {
+    // Every change is one push or one retain: a panic leaves nothing half done.
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// On the list while this lives; to be dropped when the child has been reaped, not before.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    pub(crate) pid: u32,
+    /// 0 where the system doesn't tell.
+    pub(crate) start_ticks: u64,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        live().retain(|one| (one.pid, one.start_ticks) != (self.pid, self.start_ticks));
+    }
+}
+
+/// Runs `start`, which spawns one child and returns its process id, and puts it on the list.
+pub(crate) fn spawn<C>(
+    mark: Option<&str>,
+    start: impl FnOnce() -> io::Result<(u32, C)>,
+) -> io::Result<(C, Registered)> {
+    let mut live = live();
+    let (pid, child) = start()?;
+    // A child that has ended already is a zombie, and still has its line.
+    let start_ticks = table::entry(pid).map_or(0, |entry| entry.start_ticks);
+    live.push(Live {
+        pid,
+        start_ticks,
+        mark: mark.map(str::to_owned),
+    });
+    Ok((child, Registered { pid, start_ticks }))
+}
+
+pub(crate) fn is_ours(pid: u32, start_ticks: u64) -> bool {
+    live()
+        .iter()
+        .any(|one| (one.pid, one.start_ticks) == (pid, start_ticks))
+}
+
+/// Is there a job still running that is old enough to have started a process of this age?
+pub(crate) fn some_job_may_have_started(start_ticks: u64) -> bool {
+    live()
+        .iter()
+        .any(|one| one.mark.is_some() && one.start_ticks <= start_ticks)
+}
+
+pub(crate) fn is_mark_of_live_job(mark: &str) -> bool {
+    live().iter().any(|one| one.mark.as_deref() == Some(mark))
+}

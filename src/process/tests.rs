@@ -1,0 +1,483 @@
+//! Jobs as they run: real shells, real escapes.
+//!
+//! Every program here tells its process id in a file, so that a test asks the kernel about exactly
+//! that one, and waits for what it needs to have happened.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command as StdCommand;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+
+const LONG: Duration = Duration::from_secs(60);
+
+struct World {
+    directory: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        become_subreaper().unwrap();
+        World {
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn job(&self, command: &str) -> Job {
+        Job {
+            command: command.to_owned(),
+            cwd: self.directory.path().to_owned(),
+            env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
+            timeout: LONG,
+            mark: unique("job"),
+            whole_stdout_bytes_max: 0,
+            log: None,
+        }
+    }
+
+    fn pid(&self, name: &str) -> u32 {
+        let path = self.directory.path().join(name);
+        eventually(|| {
+            std::fs::read_to_string(&path)
+                .ok()?
+                .strip_suffix('\n')?
+                .parse()
+                .ok()
+        })
+    }
+}
+
+fn unique(what: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!(
+        "test-{}-{}-{what}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
+}
+
+fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < until, "did not happen within 20 s");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    table::entry(pid).is_some_and(|one| !one.is_zombie)
+}
+
+fn is_zombie(pid: u32) -> bool {
+    table::entry(pid).is_some_and(|one| one.is_zombie)
+}
+
+/// Starts `program` in a session of its own, waits until its id stands in the file `name`.
+fn daemon(name: &str, program: &str) -> String {
+    format!(
+        "{program} sh -c 'echo $$ >{name}; exec sleep 60' &\n\
+         while [ ! -s {name} ]; do sleep 0.01; done\n"
+    )
+}
+
+async fn run_it(job: &Job) -> Ended {
+    run(job, &CancellationToken::new(), |_| {}).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_exit_code_or_a_signal_is_told_as_it_was() {
+    let world = World::new();
+    for (command, expected) in [
+        ("exit 0", How::Exit(0)),
+        ("exit 75", How::Exit(75)),
+        ("no-such-program-at-all", How::Exit(127)),
+        ("kill -9 $$", How::Signal(9)),
+        ("kill -TERM $$", How::Signal(15)),
+    ] {
+        assert_eq!(run_it(&world.job(command)).await.how, expected, "{command}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_sees_its_directory_its_environment_its_mark_and_no_input() {
+    let world = World::new();
+    let job = world.job("cat; pwd -P; echo \"$DESCENT_MARK\"; env | wc -l");
+    let ended = run_it(&job).await;
+    let cwd = world.directory.path().canonicalize().unwrap();
+    let expected = format!("{}\n{}\n", cwd.display(), job.mark);
+    // PATH, the mark, and what the shell adds (PWD, perhaps SHLVL and _).
+    let count: u32 = ended.output.last_line().unwrap().parse().unwrap();
+    assert!(
+        ended.output.head().starts_with(&expected),
+        "{}",
+        ended.output.head()
+    );
+    assert!((2..=5).contains(&count), "{count}");
+}
+
+#[tokio::test]
+async fn both_streams_are_kept_in_order_and_logged() {
+    let world = World::new();
+    let log = world.directory.path().join("log");
+    let job = Job {
+        log: Some(log.clone()),
+        ..world.job("echo a; echo b >&2; echo c")
+    };
+    let ended = run_it(&job).await;
+    assert_eq!(ended.output.head(), "a\nb\nc\n");
+    assert!(ended.stdout.is_none());
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "a\nb\nc\n");
+}
+
+#[tokio::test]
+async fn standard_output_comes_apart_when_it_was_asked_for() {
+    let world = World::new();
+    let job = Job {
+        whole_stdout_bytes_max: 3,
+        ..world.job("echo a; echo b >&2; echo c")
+    };
+    let ended = run_it(&job).await;
+    assert_eq!(
+        ended.stdout,
+        Some(Whole {
+            bytes: b"a\nc".to_vec(),
+            truncated: true
+        })
+    );
+    assert_eq!(ended.output.total_bytes(), 6);
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_said_with_its_cause() {
+    let world = World::new();
+    let refused = async |job: Job| {
+        run(&job, &CancellationToken::new(), |_| panic!("started"))
+            .await
+            .unwrap_err()
+    };
+    let nowhere = Job {
+        cwd: world.directory.path().join("gone"),
+        ..world.job("true")
+    };
+    assert!(matches!(refused(nowhere).await, SpawnError::NoDirectory(_)));
+    let endless = world.job(&"x".repeat(4 * 1024 * 1024));
+    assert!(matches!(refused(endless).await, SpawnError::TooLong(_)));
+    assert!(matches!(
+        refused(world.job("echo \0")).await,
+        SpawnError::Nul(_)
+    ));
+    let log = Some(world.directory.path().join("gone/log"));
+    let unlogged = Job {
+        log,
+        ..world.job("true")
+    };
+    assert!(matches!(refused(unlogged).await, SpawnError::Log { .. }));
+}
+
+#[tokio::test]
+async fn a_flood_is_read_to_its_end_in_bounded_memory() {
+    let world = World::new();
+    let before = resident_kib();
+    let command = "yes 0123456 | head -c 200000000";
+    let ended = run_it(&Job {
+        whole_stdout_bytes_max: 1000,
+        ..world.job(command)
+    })
+    .await;
+    assert_eq!(ended.output.total_bytes(), 200_000_000);
+    assert_eq!(ended.stdout.unwrap().bytes.len(), 1000);
+    assert!(
+        resident_kib() < before + 60_000,
+        "{} -> {}",
+        before,
+        resident_kib()
+    );
+}
+
+/// The highest it ever was, so that nothing in between is missed.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_timeout_leaves_no_survivor_in_other_sessions() {
+    let world = World::new();
+    let command = daemon("one", "setsid") + &daemon("two", "setsid setsid") + "sleep 60";
+    let job = world.job(&command);
+    let cancel = CancellationToken::new();
+    // The clock of a loaded machine: the timeout must come after both have told their ids.
+    let ended = run(
+        &Job {
+            timeout: Duration::from_secs(2),
+            ..job
+        },
+        &cancel,
+        |_| {},
+    )
+    .await;
+    assert_eq!(ended.unwrap().how, How::TimedOut);
+    assert!(!is_alive(world.pid("one")) && !is_alive(world.pid("two")));
+}
+
+#[tokio::test]
+async fn a_daemon_that_holds_the_pipe_neither_delays_nor_survives() {
+    let world = World::new();
+    for program in [
+        "",
+        "setsid",
+        "nohup",
+        "env -i setsid",
+        "env -i sh -mc '\"$@\" & ' x",
+    ] {
+        let job = world.job(&(daemon("pid", program) + "echo done; exit 3"));
+        let ended = run_it(&job).await;
+        assert_eq!(ended.how, How::Exit(3), "{program}");
+        assert_eq!(ended.output.last_line().unwrap(), "done");
+        assert!(!is_alive(world.pid("pid")), "{program}");
+        assert!(ended.duration < Duration::from_secs(30));
+        std::fs::remove_file(world.directory.path().join("pid")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_orphan_without_any_sign_ends_with_the_last_job_that_may_have_started_it() {
+    let world = World::new();
+    let silent = "env -i setsid sh -c 'echo $$ >pid; exec sleep 60 >/dev/null 2>&1' \
+                  >/dev/null 2>&1 & while [ ! -s pid ]; do sleep 0.01; done";
+    let elder = world.job("while [ ! -e over ]; do sleep 0.01; done");
+    let no_cancel = CancellationToken::new();
+    let (started, is_started) = tokio::sync::oneshot::channel();
+    let elder = run(&elder, &no_cancel, |_| started.send(()).unwrap());
+    let younger = async {
+        is_started.await.unwrap();
+        run_it(&world.job(silent)).await;
+        let survived = is_alive(world.pid("pid"));
+        std::fs::write(world.directory.path().join("over"), "").unwrap();
+        survived
+    };
+    let (elder, survived) = tokio::join!(elder, younger);
+    assert!(survived, "it may be the elder job's");
+    assert_eq!(elder.unwrap().how, How::Exit(0));
+    // Jobs of other tests may be running beside this one, and may have started it, too.
+    eventually(|| (!is_alive(world.pid("pid"))).then_some(()));
+}
+
+#[tokio::test]
+async fn the_end_of_one_job_leaves_another_and_its_daemons_alone() {
+    let world = World::new();
+    let other = world.job(&(daemon("pid", "setsid") + "while [ ! -e over ]; do sleep 0.01; done"));
+    let no_cancel = CancellationToken::new();
+    let other = run(&other, &no_cancel, |_| {});
+    let one = async {
+        let pid = tokio::task::spawn_blocking({
+            let path = world.directory.path().join("pid");
+            move || eventually(|| std::fs::read_to_string(&path).ok()?.trim().parse().ok())
+        });
+        let pid: u32 = pid.await.unwrap();
+        run_it(&world.job(&daemon("mine", "setsid"))).await;
+        assert!(!is_alive(world.pid("mine")));
+        let survived = is_alive(pid);
+        std::fs::write(world.directory.path().join("over"), "").unwrap();
+        survived
+    };
+    let (other, survived) = tokio::join!(other, one);
+    assert!(survived);
+    assert_eq!(other.unwrap().how, How::Exit(0));
+    assert!(!is_alive(world.pid("pid")));
+}
+
+#[tokio::test]
+async fn a_process_that_starts_itself_again_and_again_comes_to_its_end() {
+    let world = World::new();
+    std::fs::write(
+        world.directory.path().join("again"),
+        "echo $$ >pid.new; mv pid.new pid; setsid sh ./again & exit 0",
+    )
+    .unwrap();
+    run_it(&world.job("sh ./again; sleep 0.2")).await;
+    let last = world.pid("pid");
+    assert!(!is_alive(last));
+    // Nobody writes the file any more.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(world.pid("pid"), last);
+}
+
+#[tokio::test]
+async fn adopted_processes_leave_no_zombies() {
+    let world = World::new();
+    run_it(&world.job(&daemon("pid", "setsid"))).await;
+    assert!(!is_zombie(world.pid("pid")));
+}
+
+#[tokio::test]
+async fn a_cancelled_job_is_gone_within_100_ms() {
+    let world = World::new();
+    let mut fastest = LONG;
+    for _ in 0..5 {
+        let cancel = CancellationToken::new();
+        let job = world.job(&(daemon("pid", "setsid") + "sleep 60"));
+        let cancelling = async {
+            let pid = tokio::task::spawn_blocking({
+                let path = world.directory.path().join("pid");
+                move || eventually(|| std::fs::read_to_string(&path).ok()?.trim().parse().ok())
+            });
+            let pid: u32 = pid.await.unwrap();
+            cancel.cancel();
+            (pid, Instant::now())
+        };
+        let (ended, (pid, since)) = tokio::join!(run(&job, &cancel, |_| {}), cancelling);
+        fastest = fastest.min(since.elapsed());
+        assert_eq!(ended.unwrap().how, How::Cancelled);
+        assert!(!is_alive(pid));
+        std::fs::remove_file(world.directory.path().join("pid")).unwrap();
+    }
+    // One of five: other tests load the machine.
+    assert!(fastest < Duration::from_millis(100), "{fastest:?}");
+}
+
+#[tokio::test]
+async fn a_job_that_was_cancelled_before_it_began_is_not_started() {
+    let world = World::new();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let ended = run(&world.job("touch was-here"), &cancel, |_| panic!("started"))
+        .await
+        .unwrap();
+    assert_eq!(ended.how, How::Cancelled);
+    assert!(!world.directory.path().join("was-here").exists());
+}
+
+#[tokio::test]
+async fn a_dropped_future_ends_its_job() {
+    let world = World::new();
+    let job = world.job(&(daemon("pid", "setsid") + "echo $$ >leader; sleep 60"));
+    let no_cancel = CancellationToken::new();
+    let running = run(&job, &no_cancel, |_| {});
+    let path = world.directory.path().join("leader");
+    let is_up = tokio::task::spawn_blocking(move || {
+        eventually(|| {
+            std::fs::read_to_string(&path)
+                .ok()?
+                .strip_suffix('\n')
+                .map(|_| ())
+        });
+    });
+    tokio::select! {
+        _ = running => panic!("it sleeps"),
+        up = is_up => up.unwrap(),
+    }
+    let since = Instant::now();
+    let (leader, daemon) = (world.pid("leader"), world.pid("pid"));
+    let gone = move || eventually(|| (!is_alive(leader) && !is_alive(daemon)).then_some(()));
+    tokio::task::spawn_blocking(gone).await.unwrap();
+    // By the drop itself, not by the thread that looks after it.
+    assert!(since.elapsed() < REAP_MAX);
+}
+
+#[tokio::test]
+async fn what_was_started_is_told_as_the_kernel_knows_it() {
+    let world = World::new();
+    let mut told = None;
+    let job = world.job("echo $$");
+    let cancel = CancellationToken::new();
+    let ended = run(&job, &cancel, |started| told = Some(started.clone()))
+        .await
+        .unwrap();
+    let told = told.unwrap();
+    assert_eq!(ended.output.head().trim(), told.pid.to_string());
+    assert_eq!(told.mark, job.mark);
+    assert_eq!(told.boot_id.len(), 36);
+    assert!(told.start_ticks >= table::entry(std::process::id()).unwrap().start_ticks);
+}
+
+/// A process of our own, as another loop's would be; not a job.
+fn sleeper(mark: Option<&str>) -> (std::process::Child, Registered) {
+    let mut command = StdCommand::new("sleep");
+    command.arg("60").process_group(0).env_remove(table::MARK);
+    command.envs(mark.map(|mark| (table::MARK, mark)));
+    registry::spawn(mark, || command.spawn().map(|child| (child.id(), child))).unwrap()
+}
+
+#[test]
+fn a_sweep_ends_what_bears_the_mark_and_nothing_else() {
+    let prefix = unique("sweep");
+    let (mut first, _a) = sleeper(Some(&format!("{prefix}/1")));
+    let (mut second, _b) = sleeper(Some(&format!("{prefix}/2")));
+    let (mut other, _c) = sleeper(Some(&format!("another-{prefix}/1")));
+    let (mut unmarked, _d) = sleeper(None);
+    let mut expected = [first.id(), second.id()];
+    expected.sort_unstable();
+    let mut ended = sweep(&format!("{prefix}/"));
+    ended.sort_unstable();
+    assert_eq!(ended, expected);
+    assert!(is_alive(other.id()) && is_alive(unmarked.id()));
+    for child in [&mut other, &mut unmarked] {
+        child.kill().unwrap();
+    }
+    for child in [&mut first, &mut second, &mut other, &mut unmarked] {
+        assert_eq!(
+            child.wait().unwrap().signal(),
+            Some(9),
+            "its status was not stolen"
+        );
+    }
+    assert_eq!(sweep(&format!("{prefix}/")), Vec::<u32>::new());
+}
+
+fn record(pid: u32, start_ticks: u64) -> Started {
+    Started {
+        pid,
+        start_ticks,
+        boot_id: table::boot_id(),
+        mark: "unmarked".to_owned(),
+    }
+}
+
+#[test]
+fn a_recorded_group_is_ended_although_it_bears_no_mark() {
+    let world = World::new();
+    let script = "env -i sh -c 'echo $$ >pid; exec sleep 60' & while [ ! -s pid ]; do :; done";
+    let mut command = StdCommand::new("sh");
+    command
+        .args(["-c", script])
+        .current_dir(&world.directory)
+        .process_group(0);
+    let start = || command.spawn().map(|child| (child.id(), child));
+    let (mut leader, registered) = registry::spawn(None, start).unwrap();
+    leader.wait().unwrap();
+    let member = world.pid("pid");
+    let started = record(leader.id(), registered.start_ticks);
+    assert_eq!(
+        end_recorded(&Started {
+            boot_id: "another".to_owned(),
+            ..started.clone()
+        }),
+        []
+    );
+    assert!(end_recorded(&record(leader.id(), u64::MAX)).is_empty());
+    assert!(is_alive(member));
+    assert_eq!(end_recorded(&started), [member]);
+    assert!(!is_alive(member));
+}
+
+#[test]
+fn a_recorded_id_that_belongs_to_another_process_now_is_not_touched() {
+    let (mut child, registered) = sleeper(None);
+    for start_ticks in [registered.start_ticks - 1, registered.start_ticks + 1] {
+        assert!(end_recorded(&record(child.id(), start_ticks)).is_empty());
+        assert!(is_alive(child.id()));
+    }
+    assert_eq!(
+        end_recorded(&record(child.id(), registered.start_ticks)),
+        [child.id()]
+    );
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+}

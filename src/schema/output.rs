@@ -1,0 +1,291 @@
+//! Shadow types of what `--json` prints, a type a `schema` word.
+//!
+//! Keys may be added within a schema's number; none is taken away or changes its meaning.
+#![allow(dead_code)] // The types are never made: only their schemas are.
+
+use schemars::JsonSchema;
+use serde_json::Value;
+
+/// How things stand: `descent status --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/status/1")]
+pub(super) struct Status {
+    schema: String,
+    status: RunStatus,
+    /// Whether a loop holds the lease
+    live: bool,
+    goal: String,
+    lineage: String,
+    iteration: u64,
+    serial: u64,
+    resolved: Vec<String>,
+    unresolved: Vec<String>,
+    bound: Bound,
+    base_case: Vec<CheckState>,
+    choices: Vec<Choice>,
+    spent: Spent,
+    /// Where the first run started from; null before it
+    started_from: Option<Value>,
+    workspace: Workspace,
+    in_flight: Vec<Flight>,
+    last_result: Option<RunResult>,
+    /// One command to type next
+    next: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum RunStatus {
+    Aligned,
+    Running,
+    Redirecting,
+    Completed,
+    Stopped,
+    Exhausted,
+    NeedsGuidance,
+}
+
+/// What can still be tried; decimal strings above 2^53
+#[derive(JsonSchema)]
+struct Bound {
+    attempts: Value,
+    verdicts: Value,
+}
+
+#[derive(JsonSchema)]
+struct CheckState {
+    check: String,
+    verdict: Option<Verdict>,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Pass,
+    Fail,
+    Unknown,
+}
+
+#[derive(JsonSchema)]
+struct Choice {
+    group: String,
+    selected: Option<String>,
+    failed: Vec<String>,
+    untried: Vec<String>,
+}
+
+#[derive(JsonSchema)]
+struct Spent {
+    attempts: u64,
+    transient: u64,
+    repairs: u64,
+    active_ms: u64,
+}
+
+/// The delivered tree
+#[derive(JsonSchema)]
+struct Workspace {
+    kind: String,
+    path: Option<String>,
+    branch: Option<String>,
+    commit: Option<String>,
+}
+
+#[derive(JsonSchema)]
+struct Flight {
+    id: String,
+    atom: String,
+    n: u32,
+    since: String,
+}
+
+/// The final result, the same on every ending: the last line of `descent run --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/result/1")]
+pub(super) struct RunResult {
+    result: RunStatus,
+    reason: Reason,
+    lineage: String,
+    summary: String,
+    iterations: u64,
+    /// Each leaf of the base case, as it was measured last
+    evidence: Vec<Value>,
+    done: Vec<Value>,
+    failed: Vec<Value>,
+    next_moves: Vec<String>,
+    workspace: Value,
+    spent: Spent,
+}
+
+/// Why a run ended
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Reason {
+    AlreadyHeld,
+    BaseCase,
+    Stopped,
+    NoChoice,
+    Iterations,
+    Time,
+    Calls,
+    Tokens,
+    Cost,
+    Guidance,
+    InDoubt,
+    Confirmation,
+    Bug,
+}
+
+/// What happened, one a line of `descent run --json`; other keys by kind of event
+#[derive(JsonSchema)]
+#[schemars(title = "descent/event/1")]
+pub(super) struct Event {
+    schema: String,
+    event: EventKind,
+    attempt: Option<String>,
+    atom: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum EventKind {
+    RunStarted,
+    AttemptStarted,
+    Solved,
+    AttemptFailed,
+    Transient,
+    Interrupted,
+    Repair,
+    InDoubt,
+    Discarded,
+    Chosen,
+    Refuted,
+    Backtracked,
+    Parked,
+    Revived,
+    Rebuilt,
+    BaseCase,
+    Corrected,
+    Retired,
+    Ended,
+}
+
+/// An error of any command with `--json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/error/1")]
+pub(super) struct Error {
+    schema: String,
+    error: ErrorBody,
+}
+
+#[derive(JsonSchema)]
+struct ErrorBody {
+    /// Stable, such as E-LEASE-HELD
+    code: String,
+    exit: u8,
+    message: String,
+    details: Vec<String>,
+    /// What to do next
+    hint: String,
+}
+
+/// What is agreed: `descent align --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/align/1")]
+pub(super) struct Align {
+    schema: String,
+    goal: String,
+    base_case: Vec<Judged>,
+    bound: Bound,
+    atoms: u64,
+    workspace: String,
+}
+
+#[derive(JsonSchema)]
+struct Judged {
+    check: String,
+    verdict: Verdict,
+    ended: Option<String>,
+    duration_ms: u64,
+    output: Option<String>,
+}
+
+/// `descent verify --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/verify/1")]
+pub(super) struct Verify {
+    schema: String,
+    holds: bool,
+    verdict: Verdict,
+    /// The commit that was looked at; null in the workspace `shared`
+    on: Option<String>,
+    checks: Vec<Judged>,
+}
+
+/// `descent validate --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/validate/1")]
+pub(super) struct Validate {
+    schema: String,
+    valid: bool,
+    faults: Vec<Fault>,
+    warnings: Vec<Fault>,
+}
+
+#[derive(JsonSchema)]
+struct Fault {
+    /// From 1
+    line: u64,
+    /// From 1, in characters
+    column: u64,
+    /// A JSON pointer
+    pointer: String,
+    rule: String,
+    message: String,
+    hint: Option<String>,
+}
+
+/// `descent apply --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/apply/1")]
+pub(super) struct Apply {
+    schema: String,
+    applied: Applied,
+    files: Vec<String>,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Applied {
+    Nothing,
+    FastForward,
+    Files,
+}
+
+/// `descent stop --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/stop/1")]
+pub(super) struct Stop {
+    schema: String,
+    result: String,
+}
+
+/// How one atom stands: `descent why ATOM --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/why/1")]
+pub(super) struct Why {
+    schema: String,
+    atom: String,
+    kind: String,
+    description: String,
+    status: String,
+    live: bool,
+    waits_for: Vec<String>,
+    in_branch: Option<Value>,
+    binding: Option<Value>,
+    choice: Option<Choice>,
+    tries: Vec<Value>,
+    /// The entries of the trail that speak of it, in order
+    trail: Vec<Value>,
+    next: String,
+}

@@ -1,0 +1,372 @@
+//! The only writer of the state file: load it whole, replace it whole.
+//!
+//! Invariant: a reader sees serial n or n+1, never a mixture; a commit is decided on a value that was
+//! read afresh under the commit lock; what cannot be read and validated is never written over.
+//! Not here: what the state means (`descent_core`), when to write (`driver`).
+
+mod disk;
+mod error;
+mod journal;
+mod load;
+mod locks;
+mod names;
+mod place;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use descent_core::graph::validate;
+use descent_core::id::{Serial, UnixMillis};
+use descent_core::state::State;
+use descent_core::state::decode::decode;
+use descent_core::state::encode::{Rendered, Touched};
+
+use disk::{Disk, Found, RealDisk, Swap};
+use names::Names;
+
+pub use error::{CommitError, StoreError};
+pub use load::{Loaded, pattern_faults, placed, read_bytes, show_faults};
+pub use locks::Lease;
+pub use place::Place;
+
+/// As much as the reader takes (`doc::Limits`).
+const BYTES_MAX: usize = 16 << 20;
+/// Commits of this process that an edit can be merged against.
+const REMEMBERED_MAX: usize = 64;
+/// Saves of a person that one commit gives way to.
+const OVERTAKEN_MAX: u32 = 16;
+/// An editor that renames or truncates leaves the name absent or empty for an instant.
+const SETTLE_MS: u64 = 10;
+const SETTLE_TIMES: u32 = 10;
+
+/// One state file, and what this process knows of it.
+#[derive(Debug)]
+pub struct Store {
+    place: Place,
+    names: Names,
+    disk: Box<dyn Disk>,
+    /// The file as it was read or written last.
+    cached: Option<Arc<Loaded>>,
+    /// The records of `cached` as text; lost when a commit fails.
+    rendered: Option<Rendered>,
+    /// Sealed states, the newest last.
+    recent: VecDeque<Arc<State>>,
+    /// The newest sealed one, with its bytes.
+    committed: Option<Arc<Loaded>>,
+}
+
+/// What a commit is to write: the state with its next serial, and what differs from the present one.
+#[derive(Debug)]
+pub struct Next {
+    pub state: State,
+    pub touched: Touched,
+}
+
+impl Store {
+    #[must_use]
+    pub fn open(place: Place) -> Self {
+        Self::on(place, Box::new(RealDisk))
+    }
+
+    fn on(place: Place, disk: Box<dyn Disk>) -> Self {
+        Self {
+            names: Names::of(&place, BYTES_MAX as u64),
+            place,
+            disk,
+            cached: None,
+            rendered: None,
+            recent: VecDeque::new(),
+            committed: None,
+        }
+    }
+
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The state as it is now; the same value as long as the bytes are the same.
+    pub fn read(&mut self) -> Result<Arc<Loaded>, StoreError> {
+        let found = self.look()?;
+        self.take_in(found.bytes)
+    }
+
+    /// Writes what `decide` makes of the present state; nothing where it makes nothing.
+    ///
+    /// `decide` runs again, on the newer value, when somebody saved meanwhile.
+    pub fn commit<E>(
+        &mut self,
+        mut decide: impl FnMut(&Loaded) -> Result<Option<Next>, E>,
+    ) -> Result<Arc<Loaded>, CommitError<E>> {
+        let _held = self.lock()?;
+        for _ in 0..OVERTAKEN_MAX {
+            let found = self.look()?;
+            let now = self.take_in(found.bytes.clone())?;
+            let Some(next) = decide(&now).map_err(CommitError::Decide)? else {
+                return Ok(now);
+            };
+            if let Some(done) = self.publish(&now, &found, next)? {
+                return Ok(done);
+            }
+        }
+        let path = self.place.state.clone();
+        Err(StoreError::Restless { path }.into())
+    }
+
+    /// The first state, where no file is.
+    pub fn create(&mut self, state: State) -> Result<Arc<Loaded>, StoreError> {
+        let _held = self.lock()?;
+        let (loaded, rendered) = self.checked(state)?;
+        disk::first(&*self.disk, &self.names, &loaded.bytes)?;
+        Ok(self.adopt(loaded, rendered))
+    }
+
+    /// Another state in the place of a readable one, which is kept in the journal if `archive`.
+    pub fn replace(&mut self, state: State, archive: bool) -> Result<Arc<Loaded>, StoreError> {
+        let _held = self.lock()?;
+        for _ in 0..OVERTAKEN_MAX {
+            let found = self.look()?;
+            let now = self.take_in(found.bytes.clone())?;
+            if archive {
+                self.archive(&now)?;
+            }
+            let (loaded, rendered) = self.checked(state.clone())?;
+            let swap = disk::replace(&*self.disk, &self.names, &found, &loaded.bytes)?;
+            if swap == Swap::Done {
+                self.recent.clear();
+                return Ok(self.adopt(loaded, rendered));
+            }
+        }
+        let path = self.place.state.clone();
+        Err(StoreError::Restless { path })
+    }
+
+    /// The right to run the loop. `info` is one line for others: since when, which command.
+    pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
+        self.place.make_dir()?;
+        locks::lease(&self.place.run_lock(), info)
+    }
+
+    /// Whether a loop lives.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        locks::is_held(&self.place.run_lock())
+    }
+
+    /// What the loop that holds the lease said of itself.
+    #[must_use]
+    pub fn holder(&self) -> Option<String> {
+        let held = self.is_live();
+        held.then(|| locks::holder(&self.place.run_lock()))
+            .flatten()
+    }
+
+    /// An earlier committed state of this lineage, for an edit that started from it.
+    #[must_use]
+    pub fn base(&self, serial: Serial) -> Option<Arc<State>> {
+        let recent = self
+            .recent
+            .iter()
+            .rev()
+            .find(|state| state.serial == serial);
+        recent.cloned().or_else(|| self.base_on_disk(serial))
+    }
+
+    /// Keeps the last commit where another process finds it as a base: when idle, and at the end.
+    pub fn remember(&mut self) {
+        if let Some(committed) = &self.committed {
+            let serial = committed.state.serial.0;
+            // Without it an edit is merged against the present state: poorer, not wrong.
+            let _ = journal::keep(&self.place.journal(), serial, &committed.bytes);
+        }
+    }
+
+    /// Looks at what earlier commits swapped out, and takes up a save that came late; when idle.
+    pub fn tend(&mut self, now: UnixMillis) -> Result<(), StoreError> {
+        let _held = self.lock()?;
+        sweep::sweep(&*self.disk, &self.names, &self.place.journal(), now.0);
+        Ok(())
+    }
+
+    /// The bytes of the file as they were seen last, to put back when it vanished.
+    #[must_use]
+    pub fn last_bytes(&self) -> Option<&[u8]> {
+        self.cached.as_ref().map(|loaded| loaded.bytes.as_slice())
+    }
+
+    /// Saves of a person that could not be taken up, kept beside the state file.
+    #[must_use]
+    pub fn rescued(&self) -> Vec<PathBuf> {
+        let prefix = format!("{}.rescued-", self.place.file_name());
+        self.disk
+            .list(self.names.dir(), &prefix)
+            .unwrap_or_default()
+    }
+
+    fn lock(&self) -> Result<locks::Guard, StoreError> {
+        if !self.place.dir.is_dir() {
+            // Only beside a file that is there: nothing is made where nothing was asked for.
+            self.look()?;
+            self.place.make_dir()?;
+        }
+        locks::commit(&self.place.commit_lock(), locks::COMMIT_WAIT_MS)
+    }
+
+    fn look(&self) -> Result<Found, StoreError> {
+        let mut found = self.disk.read(&self.place.state, self.names.bytes_max);
+        for _ in 0..SETTLE_TIMES {
+            match &found {
+                Ok(found) if !found.bytes.is_empty() => break,
+                Err(error) if error.kind() != io::ErrorKind::NotFound => break,
+                _ => std::thread::sleep(Duration::from_millis(SETTLE_MS)),
+            }
+            found = self.disk.read(&self.place.state, self.names.bytes_max);
+        }
+        found.map_err(|error| self.cannot_read(error))
+    }
+
+    fn cannot_read(&self, source: io::Error) -> StoreError {
+        let path = self.place.state.clone();
+        match source.kind() {
+            io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
+            io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
+            io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
+            _ => StoreError::Unreadable { path, source },
+        }
+    }
+
+    fn take_in(&mut self, bytes: Vec<u8>) -> Result<Arc<Loaded>, StoreError> {
+        if let Some(cached) = &self.cached
+            && cached.bytes == bytes
+        {
+            return Ok(Arc::clone(cached));
+        }
+        let (loaded, rendered) = load::read(&self.place.state, bytes)?;
+        Ok(self.adopt(loaded, rendered))
+    }
+
+    fn adopt(&mut self, loaded: Loaded, rendered: Rendered) -> Arc<Loaded> {
+        let loaded = Arc::new(loaded);
+        if !loaded.is_foreign {
+            self.recent
+                .retain(|state| state.lineage == loaded.state.lineage);
+            self.recent.push_back(Arc::new(loaded.state.clone()));
+            if self.recent.len() > REMEMBERED_MAX {
+                self.recent.pop_front();
+            }
+            self.committed = Some(Arc::clone(&loaded));
+        }
+        self.cached = Some(Arc::clone(&loaded));
+        self.rendered = Some(rendered);
+        loaded
+    }
+
+    /// `None` when a person's save came first.
+    fn publish(
+        &mut self,
+        now: &Loaded,
+        found: &Found,
+        next: Next,
+    ) -> Result<Option<Arc<Loaded>>, StoreError> {
+        let (from, to) = (now.state.serial.0, next.state.serial.0);
+        if to <= from {
+            return Err(StoreError::NotNext { from, to });
+        }
+        let rendered = self.render(now, &next);
+        let loaded = written(next.state, &rendered, &now.warnings)?;
+        if disk::replace(&*self.disk, &self.names, found, &loaded.bytes)? == Swap::Overtaken {
+            return Ok(None);
+        }
+        self.clear_up();
+        Ok(Some(self.adopt(loaded, rendered)))
+    }
+
+    /// `rendered` belongs to `now`; when the commit fails it is lost and made anew.
+    fn render(&mut self, now: &Loaded, next: &Next) -> Rendered {
+        let kept = self.rendered.take();
+        let mut rendered = kept.unwrap_or_else(|| Rendered::of(&now.state));
+        rendered.update(&next.state, &next.touched);
+        debug_assert_eq!(
+            rendered.seal(&next.state),
+            Rendered::of(&next.state).seal(&next.state),
+            "BUG: `touched` leaves out a record that changed"
+        );
+        rendered
+    }
+
+    /// A whole state that did not come from a step: held to all that is asked of a file.
+    fn checked(&self, state: State) -> Result<(Loaded, Rendered), StoreError> {
+        let rendered = Rendered::of(&state);
+        let loaded = written(state, &rendered, &[])?;
+        load::read(&self.place.state, loaded.bytes)
+    }
+
+    /// The new file's own time tells how long the others have rested: no clock is asked.
+    fn clear_up(&self) {
+        if let Ok(now_ms) = self.disk.changed_ms(&self.place.state) {
+            sweep::sweep(&*self.disk, &self.names, &self.place.journal(), now_ms);
+        }
+    }
+
+    fn archive(&self, now: &Loaded) -> Result<PathBuf, StoreError> {
+        let lineage: String = now.state.lineage.as_str().chars().take(8).collect();
+        let is_plain = lineage.chars().all(|c| c.is_ascii_alphanumeric());
+        let lineage = if is_plain { lineage.as_str() } else { "other" };
+        let name = format!("{}-{lineage}", now.state.serial.0);
+        let journal = self.place.journal();
+        let kept = journal::archive(&*self.disk, &journal, &name, &now.bytes);
+        kept.map_err(|error| StoreError::io("archive into", &journal, error))
+    }
+
+    fn base_on_disk(&self, serial: Serial) -> Option<Arc<State>> {
+        let bytes = journal::kept(&self.place.journal(), serial.0)?;
+        let (loaded, _) = load::read(&self.place.journal(), bytes).ok()?;
+        let lineage = &self.cached.as_ref()?.state.lineage;
+        let is_it = !loaded.is_foreign && loaded.state.serial == serial;
+        (is_it && loaded.state.lineage == *lineage).then(|| Arc::new(loaded.state))
+    }
+}
+
+/// What a reader will make of the state once it is written.
+fn written(
+    mut state: State,
+    rendered: &Rendered,
+    warned: &[descent_core::doc::Fault],
+) -> Result<Loaded, StoreError> {
+    state.seal = Some(rendered.seal(&state));
+    let bytes = rendered.text(&state).into_bytes();
+    if bytes.len() > BYTES_MAX {
+        let bytes = bytes.len();
+        return Err(StoreError::TooLarge {
+            bytes,
+            bytes_max: BYTES_MAX,
+        });
+    }
+    // Places come of reading alone: the new text is read only where something is to be placed.
+    let unplaced = validate::gate(&state, &descent_core::doc::Node::null());
+    let is_quiet = warned.is_empty() && unplaced.is_empty();
+    let read_back = (!is_quiet).then(|| decode(&bytes));
+    let gate = read_back
+        .as_ref()
+        .and_then(|read| Some(validate::gate(&state, read.root.as_ref()?)));
+    Ok(Loaded {
+        gate: gate.unwrap_or(unplaced),
+        warnings: read_back.map(|read| read.warnings).unwrap_or_default(),
+        is_foreign: false,
+        state,
+        bytes,
+    })
+}
+
+/// Whether a state file is at the place, whatever is in it.
+#[must_use]
+pub fn is_there(place: &Place) -> bool {
+    let at: &Path = &place.state;
+    at.symlink_metadata().is_ok()
+}

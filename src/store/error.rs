@@ -1,0 +1,189 @@
+//! What can go wrong with the state file, each with its stable code, exit code and what to do next.
+//!
+//! Not here: printing it, or what a caller does about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::load::Placed;
+use crate::failure::Failure;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no state at `{}` or above", looked_from.display())]
+    NoState { looked_from: PathBuf },
+    #[error("the state file `{}` was there and is gone", path.display())]
+    Vanished { path: PathBuf },
+    #[error("`{}` is a directory, not a state file", path.display())]
+    IsDirectory { path: PathBuf },
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the state file `{}` is empty", path.display())]
+    Empty { path: PathBuf },
+    #[error("`{}` has version {found}, which this program does not know", path.display())]
+    Newer { path: PathBuf, found: String },
+    #[error("the state file `{}` is not valid ({})", path.display(), count(faults.len()))]
+    Invalid { path: PathBuf, faults: Vec<Placed> },
+    #[error("there is a file at `{}` already", path.display())]
+    Exists { path: PathBuf },
+    #[error("the new state has {bytes} bytes, the limit is {bytes_max}")]
+    TooLarge { bytes: usize, bytes_max: usize },
+    #[error("another loop works on this state ({holder})")]
+    LeaseHeld { holder: String },
+    #[error("another process did not release `{}` in time", path.display())]
+    LockTimeout { path: PathBuf },
+    #[error("`{}` was changed by somebody else again and again", path.display())]
+    Restless { path: PathBuf },
+    #[error("`{}` may not be written: {source}", path.display())]
+    ReadOnly { path: PathBuf, source: io::Error },
+    #[error("no space is left for `{}`: {source}", path.display())]
+    DiskFull { path: PathBuf, source: io::Error },
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("a commit went from serial {from} to {to}")]
+    NotNext { from: u64, to: u64 },
+}
+
+/// Why a commit did not happen: the file, or what was to be decided.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError<E> {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Decide(E),
+}
+
+impl StoreError {
+    /// An error of writing, by what the system says of it.
+    pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::ReadOnly { path, source }
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::DiskFull { path, source }
+            }
+            _ => Self::Io {
+                doing,
+                path,
+                source,
+            },
+        }
+    }
+
+    /// Whether a person mends it by mending the file's content.
+    #[must_use]
+    pub fn is_about_content(&self) -> bool {
+        matches!(
+            self,
+            Self::Empty { .. } | Self::Invalid { .. } | Self::Newer { .. } | Self::IsDirectory { .. }
+        )
+    }
+
+    /// Whether there is no file under the state's name.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::NoState { .. } | Self::Vanished { .. })
+    }
+
+    /// One line a fault, with its place.
+    #[must_use]
+    pub fn details(&self) -> Vec<String> {
+        match self {
+            Self::Invalid { path, faults } => {
+                faults.iter().map(|at| format!("{}:{at}", path.display())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Stable, for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoState { .. } => "E-NO-STATE",
+            Self::Vanished { .. } => "E-STATE-VANISHED",
+            Self::IsDirectory { .. } => "E-STATE-DIRECTORY",
+            Self::Unreadable { .. } => "E-STATE-UNREADABLE",
+            Self::Empty { .. } => "E-STATE-EMPTY",
+            Self::Newer { .. } => "E-STATE-NEWER",
+            Self::Invalid { .. } => "E-STATE-INVALID",
+            Self::Exists { .. } => "E-STATE-EXISTS",
+            Self::TooLarge { .. } => "E-STATE-TOO-LARGE",
+            Self::LeaseHeld { .. } => "E-LEASE-HELD",
+            Self::LockTimeout { .. } => "E-LOCK-TIMEOUT",
+            Self::Restless { .. } => "E-STATE-RESTLESS",
+            Self::ReadOnly { .. } => "E-READ-ONLY",
+            Self::DiskFull { .. } => "E-DISK-FULL",
+            Self::Io { .. } => "E-IO",
+            Self::NotNext { .. } => "E-BUG",
+        }
+    }
+
+    /// The contract's exit code (§12).
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoState { .. } => 4,
+            Self::IsDirectory { .. }
+            | Self::Empty { .. }
+            | Self::Newer { .. }
+            | Self::Invalid { .. }
+            | Self::Exists { .. }
+            | Self::TooLarge { .. } => 65,
+            Self::NotNext { .. } => 70,
+            Self::Vanished { .. }
+            | Self::Unreadable { .. }
+            | Self::ReadOnly { .. }
+            | Self::DiskFull { .. }
+            | Self::Io { .. } => 74,
+            Self::LeaseHeld { .. } | Self::LockTimeout { .. } | Self::Restless { .. } => 75,
+        }
+    }
+
+    /// What a person does next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NoState { .. } => "make one with `descent align`",
+            Self::Vanished { .. } => "put the file back, or start anew with `descent align`",
+            Self::IsDirectory { .. } => "name a file with `--state`",
+            Self::Unreadable { .. } => "look at the file's owner, its mode and the disk",
+            Self::Empty { .. } => {
+                "put its content back (the newest commits are in `journal/`), or remove the file"
+            }
+            Self::Newer { .. } => "use a newer descent",
+            Self::Invalid { .. } => "mend the places named; nothing is written until then",
+            Self::Exists { .. } => "remove the file, or name another with `--state`",
+            Self::TooLarge { .. } => "make the summaries and values of the bindings smaller",
+            Self::LeaseHeld { .. } => {
+                "look with `descent watch`, steer with `descent redirect`, end it with `descent stop`"
+            }
+            Self::LockTimeout { .. } => "try again; a process that holds it may be suspended",
+            Self::Restless { .. } => "let the other program that writes the file come to rest",
+            Self::ReadOnly { .. } => "make the directory of the state file writable",
+            Self::DiskFull { .. } => "free some space; the state is as it was",
+            Self::Io { .. } => "look at the disk; the state is whole, old or new",
+            Self::NotNext { .. } => "this is a bug of descent: please report it",
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let details = error.details();
+        Failure::new(error.code(), error.exit_code(), &error, error.hint()).with(details)
+    }
+}
+
+fn count(faults: usize) -> String {
+    match faults {
+        1 => "1 fault".to_owned(),
+        more => format!("{more} faults"),
+    }
+}

@@ -1,0 +1,199 @@
+//! The bytes of a state file into a state that may be used, or all that is wrong with them.
+//!
+//! Invariant: what comes out has no fault of syntax, type, pattern or graph. Not here: the disk.
+
+use std::fmt;
+use std::path::Path;
+
+use descent_core::doc::{Fault, Places, readable};
+use descent_core::graph::validate;
+use descent_core::state::State;
+use descent_core::state::check::{Pattern, PatternKind};
+use descent_core::state::decode::{Decoded, decode};
+use descent_core::state::encode::Rendered;
+
+use super::StoreError;
+
+/// A state as it lies in its file.
+#[derive(Debug)]
+pub struct Loaded {
+    pub state: State,
+    pub bytes: Vec<u8>,
+    /// Unknown keys and the like: nothing that keeps the state from being used.
+    pub warnings: Vec<Fault>,
+    /// What the start gate still asks for.
+    pub gate: Vec<Fault>,
+    /// The seal does not match: a person edited the file.
+    pub is_foreign: bool,
+}
+
+/// A fault and where a person finds it; line and column count from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    pub line: usize,
+    pub column: usize,
+    pub fault: Fault,
+}
+
+impl fmt::Display for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column, fault) = (self.line, self.column, &self.fault);
+        let pointer = if fault.pointer.is_empty() {
+            "/"
+        } else {
+            &fault.pointer
+        };
+        write!(f, "{line}:{column}: {pointer}: {}", fault.message)?;
+        match &fault.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads bytes that came from anywhere, as `validate FILE` does.
+pub fn load(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
+    read(path, bytes).map(|(loaded, _)| loaded)
+}
+
+/// The same with the records as text, which the seal was taken over.
+pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(Loaded, Rendered), StoreError> {
+    if bytes.is_empty() {
+        let path = path.to_owned();
+        return Err(StoreError::Empty { path });
+    }
+    let mut decoded = decode(&bytes);
+    look_closer(&mut decoded);
+    let refused = refusal(path, &bytes, &decoded);
+    let (Some(state), Some(root), None) = (decoded.state, decoded.root, &refused) else {
+        return Err(refused.unwrap_or_else(|| unreadable(path)));
+    };
+    let rendered = Rendered::of(&state);
+    let loaded = Loaded {
+        is_foreign: state.seal.as_ref() != Some(&rendered.seal(&state)),
+        gate: validate::gate(&state, &root),
+        warnings: decoded.warnings,
+        state,
+        bytes,
+    };
+    Ok((loaded, rendered))
+}
+
+/// What types cannot say: the graph's rules, and whether patterns compile.
+fn look_closer(decoded: &mut Decoded) {
+    if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
+        decoded.faults.extend(validate::check(state, root));
+    }
+    let bad = decoded.patterns.iter().filter_map(bad_pattern);
+    decoded.faults.extend(bad);
+}
+
+fn refusal(path: &Path, bytes: &[u8], decoded: &Decoded) -> Option<StoreError> {
+    let path = path.to_owned();
+    let is_newer = decoded
+        .faults
+        .iter()
+        .any(|fault| fault.rule == "newer-version");
+    match decoded.version {
+        Some(found) if is_newer => {
+            let found = format!("{}.{}", found.major, found.minor);
+            Some(StoreError::Newer { path, found })
+        }
+        _ if decoded.faults.is_empty() => None,
+        _ => {
+            let faults = placed(bytes, &decoded.faults);
+            Some(StoreError::Invalid { path, faults })
+        }
+    }
+}
+
+/// The patterns that do not compile, for those who read a plan.
+#[must_use]
+pub fn pattern_faults(patterns: &[Pattern]) -> Vec<Fault> {
+    patterns.iter().filter_map(bad_pattern).collect()
+}
+
+fn unreadable(path: &Path) -> StoreError {
+    let path = path.to_owned();
+    let faults = Vec::new();
+    StoreError::Invalid { path, faults }
+}
+
+fn bad_pattern(pattern: &Pattern) -> Option<Fault> {
+    let (rule, message) = match pattern.kind {
+        PatternKind::Glob => ("bad-glob", bad_glob(&pattern.text)?),
+        PatternKind::Regex => ("bad-regex", bad_regex(&pattern.text, None)?),
+        PatternKind::RegexWithGroup => ("bad-regex", bad_regex(&pattern.text, Some(1))?),
+    };
+    Some(Fault {
+        span: pattern.span,
+        pointer: pattern.pointer.clone(),
+        rule,
+        message,
+        hint: None,
+    })
+}
+
+fn bad_glob(text: &str) -> Option<String> {
+    let error = globset::Glob::new(text).err()?;
+    Some(format!("not a glob: {}", error.kind()))
+}
+
+fn bad_regex(text: &str, groups: Option<usize>) -> Option<String> {
+    match regex::Regex::new(text) {
+        Err(error) => Some(format!("not a regular expression: {}", last_line(&error))),
+        Ok(regex) => {
+            let found = regex.captures_len() - 1;
+            let wanted = groups.filter(|wanted| *wanted != found)?;
+            Some(format!("needs exactly {wanted} group, has {found}"))
+        }
+    }
+}
+
+/// The words of an error that draws the pattern above them.
+fn last_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().last().unwrap_or_default();
+    line.trim_start_matches("error: ").to_owned()
+}
+
+/// The bytes of a file that may be a state or a plan.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
+    let path = path.to_owned();
+    if path.is_dir() {
+        return Err(StoreError::IsDirectory { path });
+    }
+    match std::fs::read(&path) {
+        Ok(bytes) if bytes.is_empty() => Err(StoreError::Empty { path }),
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(StoreError::NoState { looked_from: path })
+        }
+        Err(source) => Err(StoreError::Unreadable { path, source }),
+    }
+}
+
+/// Faults with their places, sorted by them.
+#[must_use]
+pub fn placed(bytes: &[u8], faults: &[Fault]) -> Vec<Placed> {
+    let places = Places::new(&readable(bytes));
+    let place = |fault: &Fault| {
+        let (line, column) = places.line_col(fault.span.start);
+        let fault = fault.clone();
+        Placed {
+            line,
+            column,
+            fault,
+        }
+    };
+    let mut placed: Vec<Placed> = faults.iter().map(place).collect();
+    placed.sort_by_key(|at| (at.line, at.column));
+    placed
+}
+
+/// One line each: `path:line:col: /json/pointer: what is wrong (hint)`, sorted by place.
+#[must_use]
+pub fn show_faults(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<String> {
+    let line = |at: &Placed| format!("{}:{at}", path.display());
+    placed(bytes, faults).iter().map(line).collect()
+}

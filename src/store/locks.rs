@@ -1,0 +1,119 @@
+//! The two kernel locks on sidecars: `commit.lock` for milliseconds, `run.lock` for a loop's life.
+//!
+//! Invariant: a lock is held by an open file, so it dies with its holder; the files are never
+//! unlinked, and what they contain is for messages alone. Not here: what is done under a lock.
+#![allow(clippy::disallowed_methods)] // door: makes the lock files
+
+use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use super::StoreError;
+
+/// How long a commit waits for others.
+pub(super) const COMMIT_WAIT_MS: u64 = 10_000;
+/// A look at whether the lease is held takes it for an instant, which must not fail a loop's start.
+const LEASE_WAIT_MS: u64 = 50;
+const WAIT_STEP_MS_MAX: u64 = 32;
+const HOLDER_BYTES_MAX: u64 = 4096;
+
+/// The commit lock while it lives.
+#[derive(Debug)]
+pub(super) struct Guard {
+    _file: File,
+}
+
+/// The right to run the one loop of a state, until it is dropped.
+#[derive(Debug)]
+pub struct Lease {
+    _file: File,
+}
+
+pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<Guard, StoreError> {
+    let held = wait(path, wait_ms).map_err(|error| StoreError::io("lock", path, error))?;
+    let timeout = || StoreError::LockTimeout {
+        path: path.to_owned(),
+    };
+    held.map(|file| Guard { _file: file }).ok_or_else(timeout)
+}
+
+/// `info` is one line for whoever meets the lease: since when, which command.
+pub(super) fn lease(path: &Path, info: &str) -> Result<Lease, StoreError> {
+    let failed = |error| StoreError::io("lock", path, error);
+    let Some(mut file) = wait(path, LEASE_WAIT_MS).map_err(failed)? else {
+        let holder = holder(path).unwrap_or_else(|| "unknown".to_owned());
+        return Err(StoreError::LeaseHeld { holder });
+    };
+    let line = format!("pid {}, {}\n", std::process::id(), info.trim());
+    // For messages alone: a full disk must not keep a loop from starting.
+    let _ = file
+        .set_len(0)
+        .and_then(|()| file.write_all(line.as_bytes()));
+    Ok(Lease { _file: file })
+}
+
+/// Whether somebody holds the lease; nothing is made for the question.
+pub(super) fn is_held(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error))
+}
+
+/// What the holder said of itself; of a dead one too.
+pub(super) fn holder(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = File::open(path).ok()?;
+    file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let line = text.lines().next()?.trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// `None` after `wait_ms`. Waits are jittered, so that many waiters do not march in step.
+fn wait(path: &Path, wait_ms: u64) -> io::Result<Option<File>> {
+    let chance = RandomState::new();
+    let mut waited_ms = 0;
+    let mut step_ms = 1;
+    loop {
+        if let Some(file) = take(path)? {
+            return Ok(Some(file));
+        }
+        if waited_ms >= wait_ms {
+            return Ok(None);
+        }
+        let jittered_ms = 1 + chance.hash_one(waited_ms) % step_ms;
+        std::thread::sleep(Duration::from_millis(jittered_ms));
+        waited_ms += jittered_ms;
+        step_ms = (step_ms * 2).min(WAIT_STEP_MS_MAX);
+    }
+}
+
+fn take(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    match fs2::FileExt::try_lock_exclusive(&file) {
+        // Somebody who cleared the sidecars away would leave us with a lock that nobody else sees.
+        Ok(()) => Ok(is_at(&file, path)?.then_some(file)),
+        Err(error) if is_contended(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    let there = std::fs::metadata(path);
+    Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
+}
+
+fn is_contended(error: &io::Error) -> bool {
+    error.raw_os_error() == fs2::lock_contended_error().raw_os_error()
+        || error.kind() == io::ErrorKind::WouldBlock
+}

@@ -1,0 +1,147 @@
+//! Where a state lives: its file, its sidecars, and the project it is about.
+//!
+//! Invariant: two state files share no sidecar, and one file reached by two names has one set. A
+//! symbolic link in the path is resolved once, here. Not here: reading or writing the state.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{StoreError, disk};
+
+const DIR: &str = ".descent";
+const FILE: &str = "state.json";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Holds the sidecars: locks, journal.
+    pub dir: PathBuf,
+    pub state: PathBuf,
+    pub project: PathBuf,
+}
+
+impl Place {
+    /// The file that is named, there or not; else that of the nearest directory upwards.
+    #[must_use]
+    pub fn find(start: &Path, explicit: Option<&Path>) -> Option<Self> {
+        let start = start.canonicalize().unwrap_or_else(|_| start.to_owned());
+        if let Some(file) = explicit {
+            return Some(Self::named(&start.join(file)));
+        }
+        let project = start.ancestors().find(|dir| dir.join(DIR).is_dir())?;
+        Some(Self::of_project(project))
+    }
+
+    /// The place of a new state, with the directory of its sidecars made; the file is not.
+    pub fn create(project: &Path, explicit: Option<&Path>) -> Result<Self, StoreError> {
+        let project = project
+            .canonicalize()
+            .map_err(|error| StoreError::io("find", project, error))?;
+        let place = match explicit {
+            Some(file) => Self::named(&project.join(file)),
+            None => Self::of_project(&project),
+        };
+        place.make_dir()?;
+        // A project folder that was linked here: the same file has one place whoever looks.
+        Ok(Self::of_file(&place.state, place.project))
+    }
+
+    /// Where the state of a project would be; nothing is made.
+    #[must_use]
+    pub fn at(project: &Path, explicit: Option<&Path>) -> Self {
+        match explicit {
+            Some(file) => Self::named(&project.join(file)),
+            None => Self::of_project(project),
+        }
+    }
+
+    /// Where attempts have their own files, a directory each.
+    #[must_use]
+    pub fn attempts(&self) -> PathBuf {
+        self.dir.join("attempts")
+    }
+
+    /// Marks the processes that belong to this state file and to no copy of it: an inode is not copied.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        use std::os::unix::fs::MetadataExt;
+        let meta = std::fs::metadata(&self.dir);
+        meta.map_or_else(
+            |_| format!("new-{}", std::process::id()),
+            |meta| format!("{:x}-{:x}", meta.dev(), meta.ino()),
+        )
+    }
+
+    /// Makes the directory of the sidecars, out of git's sight.
+    pub(super) fn make_dir(&self) -> Result<(), StoreError> {
+        disk::private_dir(&self.dir)
+            .and_then(|()| disk::ignore_all(&self.dir))
+            .map_err(|error| StoreError::io("make", &self.dir, error))
+    }
+
+    fn of_project(project: &Path) -> Self {
+        Self::of_file(&project.join(DIR).join(FILE), project.to_owned())
+    }
+
+    fn named(file: &Path) -> Self {
+        let parent = file.parent().unwrap_or(Path::new("/"));
+        let is_usual = parent.file_name().is_some_and(|name| name == DIR);
+        let project = if is_usual { parent.parent() } else { None };
+        Self::of_file(file, project.unwrap_or(parent).to_owned())
+    }
+
+    fn of_file(file: &Path, project: PathBuf) -> Self {
+        let state = resolved(file);
+        let parent = state.parent().unwrap_or(Path::new("/"));
+        let is_usual = parent.file_name().is_some_and(|name| name == DIR)
+            && state.file_name().is_some_and(|name| name == FILE);
+        let dir = if is_usual {
+            parent.to_owned()
+        } else {
+            with_suffix(&state, ".d")
+        };
+        let project = project.canonicalize().unwrap_or(project);
+        Self {
+            dir,
+            state,
+            project,
+        }
+    }
+
+    /// The directory that holds the state file itself.
+    pub(super) fn parent(&self) -> &Path {
+        self.state.parent().unwrap_or(Path::new("/"))
+    }
+
+    pub(super) fn file_name(&self) -> String {
+        let name = self.state.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    pub(super) fn commit_lock(&self) -> PathBuf {
+        self.dir.join("commit.lock")
+    }
+
+    pub(super) fn run_lock(&self) -> PathBuf {
+        self.dir.join("run.lock")
+    }
+
+    pub(super) fn journal(&self) -> PathBuf {
+        self.dir.join("journal")
+    }
+}
+
+fn resolved(file: &Path) -> PathBuf {
+    if let Ok(whole) = file.canonicalize() {
+        return whole;
+    }
+    match (file.parent().map(Path::canonicalize), file.file_name()) {
+        (Some(Ok(parent)), Some(name)) => parent.join(name),
+        _ => file.to_owned(),
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}

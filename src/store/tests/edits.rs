@@ -1,0 +1,223 @@
+//! A person saves, by any editor's way, at any moment of a commit.
+
+use std::io::{Seek, Write};
+
+use super::faulty::Faulty;
+use super::*;
+
+fn edited(text: &str) -> String {
+    let edited = text.replace("It works", "It works well");
+    assert_ne!(edited, text);
+    edited
+}
+
+/// Saves as an editor does that writes a new file and renames it.
+fn save_by_rename(file: &Path, text: &str) {
+    let beside = file.with_file_name("4913");
+    fs::write(&beside, text).unwrap();
+    fs::rename(beside, file).unwrap();
+}
+
+/// The edit and the commit both stand, the edit having come first.
+fn both_stand(world: &World) {
+    let now = world.store().read().unwrap();
+    assert_eq!(now.state.objective.goal, "It works well");
+    assert_eq!((now.state.serial, now.state.run.iteration), (Serial(8), 1));
+    assert!(!now.is_foreign);
+    assert!(world.store().rescued().is_empty());
+    world.store().tend(later()).unwrap();
+    assert_eq!(world.store().read().unwrap().bytes, now.bytes);
+    assert!(world.leftovers().is_empty(), "{:?}", world.leftovers());
+}
+
+#[test]
+fn an_edit_is_noticed_by_the_seal_and_adopted_by_the_next_commit() {
+    let world = World::new();
+    world.write(edited(&world.text()));
+    let mut store = world.store();
+    assert!(store.read().unwrap().is_foreign);
+    let mut seen = Vec::new();
+    let adopt = |now: &Loaded| {
+        seen.push(now.is_foreign);
+        Ok::<_, Infallible>(Some(count_one(now)))
+    };
+    store.commit(adopt).unwrap();
+    assert_eq!(seen, [true]);
+    both_stand(&world);
+}
+
+#[test]
+fn a_save_in_place_between_read_and_exchange_is_not_lost() {
+    let world = World::new();
+    let (file, text) = (world.file(), edited(&world.text()));
+    let save = move |call: &str, n: usize| {
+        if (call, n) == ("exchange", 0) {
+            fs::write(&file, &text).unwrap();
+        }
+    };
+    bump(&mut world.store_on(Faulty::with(save))).unwrap();
+    both_stand(&world);
+}
+
+#[test]
+fn a_save_by_rename_between_read_and_exchange_is_not_lost() {
+    let world = World::new();
+    let (file, text) = (world.file(), edited(&world.text()));
+    let save = move |call: &str, n: usize| {
+        if (call, n) == ("exchange", 0) {
+            save_by_rename(&file, &text);
+        }
+    };
+    bump(&mut world.store_on(Faulty::with(save))).unwrap();
+    both_stand(&world);
+}
+
+#[test]
+fn an_editor_that_moves_the_file_away_and_makes_it_anew_is_waited_for() {
+    let world = World::new();
+    let (file, text) = (world.file(), edited(&world.text()));
+    // Absent at the exchange, empty two looks later, whole at the fourth.
+    let save = move |call: &str, n: usize| match (call, n) {
+        ("exchange", 0) => fs::rename(&file, file.with_file_name("state.json~")).unwrap(),
+        ("read", 2) => fs::write(&file, "").unwrap(),
+        ("read", 4) => fs::write(&file, &text).unwrap(),
+        _ => {}
+    };
+    bump(&mut world.store_on(Faulty::with(save))).unwrap();
+    fs::remove_file(world.path().join(".descent/state.json~")).unwrap();
+    both_stand(&world);
+}
+
+#[test]
+fn of_two_saves_within_one_commit_the_newer_stands_and_the_older_is_kept() {
+    let world = World::new();
+    let (file, text) = (world.file(), world.text());
+    let older = text.replace("It works", "An older thought");
+    let (kept, newer) = (older.clone(), edited(&text));
+    let save = move |call: &str, n: usize| match (call, n) {
+        ("exchange", 0) => save_by_rename(&file, &older),
+        ("exchange", 1) => save_by_rename(&file, &newer),
+        _ => {}
+    };
+    bump(&mut world.store_on(Faulty::with(save))).unwrap();
+    assert_eq!(
+        world.store().read().unwrap().state.objective.goal,
+        "It works well"
+    );
+    let rescued = world.store().rescued();
+    assert_eq!(rescued.len(), 1);
+    assert_eq!(fs::read_to_string(&rescued[0]).unwrap(), kept);
+}
+
+#[test]
+fn a_person_who_saves_without_end_is_told_so_and_loses_nothing() {
+    let world = World::new();
+    let (file, text) = (world.file(), world.text());
+    let save = move |call: &str, n: usize| {
+        if call == "exchange" && n.is_multiple_of(2) {
+            let goal = format!("Goal {n}");
+            save_by_rename(&file, &text.replace("It works", &goal));
+        }
+    };
+    let Err(CommitError::Store(error)) = bump(&mut world.store_on(Faulty::with(save))) else {
+        panic!("committed")
+    };
+    assert_eq!((error.code(), error.exit_code()), ("E-STATE-RESTLESS", 75));
+    let goal = format!("Goal {}", 2 * (OVERTAKEN_MAX - 1));
+    assert_eq!(world.store().read().unwrap().state.objective.goal, goal);
+    assert!(world.leftovers().is_empty());
+}
+
+#[test]
+fn a_half_written_save_is_left_alone_until_it_is_whole() {
+    let world = World::new();
+    let (file, text) = (world.file(), edited(&world.text()));
+    let half = text[..text.len() / 2].to_owned();
+    let saved = half.clone();
+    let save = move |call: &str, n: usize| {
+        if (call, n) == ("exchange", 0) {
+            fs::write(&file, &saved).unwrap();
+        }
+    };
+    let mut store = world.store_on(Faulty::with(save));
+    let Err(CommitError::Store(error)) = bump(&mut store) else {
+        panic!("committed")
+    };
+    assert_eq!(error.code(), "E-STATE-INVALID");
+    assert_eq!(world.text(), half);
+    world.write(text);
+    bump(&mut store).unwrap();
+    both_stand(&world);
+}
+
+/// An editor that has the file open from before a commit, and writes after it.
+fn late_save(world: &World, store: &mut Store, text: &str) {
+    let mut open = fs::OpenOptions::new()
+        .write(true)
+        .open(world.file())
+        .unwrap();
+    bump(store).unwrap();
+    open.set_len(0).unwrap();
+    open.rewind().unwrap();
+    open.write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_save_into_the_file_that_lost_its_name_is_taken_up_with_a_base_to_merge_it_on() {
+    let world = World::new();
+    let text = edited(&world.text());
+    let mut store = world.store();
+    late_save(&world, &mut store, &text);
+    store.tend(UnixMillis(0)).unwrap();
+    assert_eq!(
+        store.read().unwrap().state.serial,
+        Serial(8),
+        "it may not be finished yet"
+    );
+    store.tend(later()).unwrap();
+    assert_eq!(world.text(), text);
+    let edit = store.read().unwrap();
+    assert!(edit.is_foreign);
+    assert_eq!(edit.state.serial, Serial(7));
+    let mut other = world.store();
+    other.read().unwrap();
+    assert_eq!(other.base(Serial(8)).unwrap().run.iteration, 1);
+    store.tend(later()).unwrap();
+    assert_eq!((world.text(), world.leftovers().len()), (text, 0));
+}
+
+#[test]
+fn a_late_save_that_is_no_state_is_kept_beside_it() {
+    let world = World::new();
+    let mut store = world.store();
+    late_save(&world, &mut store, "{ half");
+    let committed = world.bytes();
+    store.tend(later()).unwrap();
+    let rescued = store.rescued();
+    assert_eq!(fs::read_to_string(&rescued[0]).unwrap(), "{ half");
+    assert_eq!(world.bytes(), committed);
+}
+
+#[test]
+fn what_a_killed_commit_left_is_cleared_away_and_a_persons_file_is_not() {
+    let world = World::new();
+    let dir = world.path().join(".descent");
+    let sealed = world.bytes();
+    fs::write(dir.join(".state.json.new-1-1"), &sealed[..90]).unwrap();
+    fs::write(dir.join(".state.json.old-0123456789abcdef-1-1"), &sealed).unwrap();
+    fs::write(dir.join("state.json.bak"), "mine").unwrap();
+    world.store().tend(later()).unwrap();
+    assert_eq!(world.leftovers(), ["state.json.bak"]);
+}
+
+#[test]
+fn sidecars_cleared_away_are_made_again() {
+    let world = World::new();
+    let mut store = world.store();
+    bump(&mut store).unwrap();
+    for name in ["commit.lock", ".gitignore"] {
+        fs::remove_file(world.path().join(".descent").join(name)).unwrap();
+    }
+    bump(&mut store).unwrap();
+    assert!(world.path().join(".descent/commit.lock").exists());
+}

@@ -1,0 +1,218 @@
+//! Measures the leaves of checks: exit code, match, number, digest (contract §3).
+//!
+//! Invariant: what cannot be measured gives a measurement whose verdict is `unknown`, never one
+//! that passes or fails. Not here: what a measurement means, and which leaf comes next (the core).
+
+mod files;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::{path::Path, time::Duration};
+
+use descent_core::{
+    state::{Leaf, check::CommandLeaf, fields::Length},
+    verdict::{How, Measured, Measurement},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::Stopwatch,
+    process::{self, Job, Whole, environment::Environment},
+};
+
+use files::Wanted;
+use text::Pattern;
+
+/// Bytes kept of standard output where it is searched; longer ones match nothing.
+const STDOUT_BYTES_MAX: usize = 16 << 20;
+
+/// One command to measure.
+struct Asked<'a> {
+    command: &'a str,
+    timeout: Option<&'a Length>,
+    pattern: Option<&'a str>,
+    number: Option<&'a str>,
+}
+
+/// Where and how leaves are measured.
+struct Bench<'a> {
+    at: &'a Path,
+    env: &'a Environment,
+    timeout_default: Duration,
+    mark: &'a str,
+    cancel: &'a CancellationToken,
+}
+
+/// Measures one leaf in the directory `at`; `None` when it was cancelled. Leaves that no machine
+/// decides give what the core reads as `unknown`.
+pub async fn measure(
+    leaf: &Leaf,
+    at: &Path,
+    env: &Environment,
+    timeout_default: Duration,
+    mark: &str,
+    cancel: &CancellationToken,
+) -> Option<Measurement> {
+    let bench = Bench {
+        at,
+        env,
+        timeout_default,
+        mark,
+        cancel,
+    };
+    match leaf {
+        Leaf::Command(CommandLeaf {
+            command,
+            timeout,
+            stdout_matches,
+            number,
+            ..
+        }) => {
+            let number = number.as_ref().map(|rule| rule.pattern.as_str());
+            let pattern = stdout_matches.as_deref();
+            bench
+                .command(Asked {
+                    command,
+                    timeout: timeout.as_ref(),
+                    pattern,
+                    number,
+                })
+                .await
+        }
+        Leaf::NotCommand {
+            command, timeout, ..
+        } => {
+            let timeout = timeout.as_ref();
+            bench
+                .command(Asked {
+                    command,
+                    timeout,
+                    pattern: None,
+                    number: None,
+                })
+                .await
+        }
+        Leaf::File {
+            path,
+            contains,
+            sha256,
+        } => {
+            let (contains, sha256) = (contains.clone(), sha256.clone());
+            bench
+                .files(Wanted::File {
+                    path: path.clone(),
+                    contains,
+                    sha256,
+                })
+                .await
+        }
+        Leaf::NotFile { path } => bench.files(Wanted::Nothing { path: path.clone() }).await,
+        Leaf::Quality { .. } | Leaf::Assertion { .. } => {
+            Some(unmeasured("no machine decides this", ""))
+        }
+    }
+}
+
+/// For a command that did not run, and for files that cannot be judged.
+fn unmeasured(why: impl Into<String>, excerpt: &str) -> Measurement {
+    let how = How::NotRun(why.into());
+    let what = Measured::Command {
+        how,
+        matched: None,
+        number: None,
+    };
+    Measurement {
+        what,
+        duration_ms: 0,
+        excerpt: excerpt.to_owned(),
+    }
+}
+
+impl Bench<'_> {
+    async fn command(&self, asked: Asked<'_>) -> Option<Measurement> {
+        let compiled = (asked.pattern.map(Pattern::new).transpose())
+            .and_then(|pattern| Ok((pattern, asked.number.map(Pattern::new).transpose()?)));
+        let (pattern, number) = match compiled {
+            Ok(compiled) => compiled,
+            Err(why) => return Some(unmeasured(why, "")),
+        };
+        let is_searched = pattern.is_some() || number.is_some();
+        let job = Job {
+            command: asked.command.to_owned(),
+            cwd: self.at.to_owned(),
+            env: self.env.vars.clone(),
+            timeout: asked
+                .timeout
+                .map_or(self.timeout_default, |d| Duration::from_millis(d.ms)),
+            mark: self.mark.to_owned(),
+            whole_stdout_bytes_max: if is_searched { STDOUT_BYTES_MAX } else { 0 },
+            log: None,
+        };
+        let ended = match process::run(&job, self.cancel, |_| ()).await {
+            Ok(ended) => ended,
+            Err(error) => return Some(unmeasured(error.to_string(), "")),
+        };
+        let how = match ended.how {
+            process::How::Cancelled => return None,
+            process::How::Exit(code) => How::Exit(code),
+            process::How::Signal(signal) => How::Signal(signal),
+            process::How::TimedOut => How::TimedOut,
+        };
+        let excerpt = text::excerpt(&ended.output);
+        let (matched, number) = search(ended.stdout, pattern, number).await;
+        Some(Measurement {
+            what: Measured::Command {
+                how,
+                matched,
+                number,
+            },
+            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+            excerpt,
+        })
+    }
+
+    async fn files(&self, wanted: Wanted) -> Option<Measurement> {
+        let mut watch = Stopwatch::start();
+        let (at, stop) = (self.at.to_owned(), self.cancel.child_token());
+        let ends = stop.clone();
+        let mut looking = tokio::task::spawn_blocking(move || files::look(&at, &wanted, &ends));
+        let looked = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return None,
+            looked = &mut looking => looked.unwrap_or_else(|_| Err("the look broke off".to_owned())),
+            () = tokio::time::sleep(self.timeout_default) => Err("the look took too long".to_owned()),
+        };
+        // Ends a look that nobody waits for any more.
+        stop.cancel();
+        Some(match looked {
+            Err(why) => unmeasured(why, ""),
+            Ok(seen) => Measurement {
+                what: Measured::Files {
+                    found: seen.found,
+                    fits: seen.fits,
+                },
+                duration_ms: watch.lap_ms(),
+                excerpt: seen.excerpt,
+            },
+        })
+    }
+}
+
+async fn search(
+    stdout: Option<Whole>,
+    pattern: Option<Pattern>,
+    number: Option<Pattern>,
+) -> (Option<bool>, Option<f64>) {
+    let Some(stdout) = stdout.filter(|whole| !whole.truncated) else {
+        return (None, None);
+    };
+    let look = move || {
+        let matched = pattern.map(|pattern| pattern.is_match(&stdout.bytes));
+        (
+            matched,
+            number.and_then(|pattern| pattern.sum(&stdout.bytes)),
+        )
+    };
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
+}

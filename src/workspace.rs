@@ -1,0 +1,325 @@
+//! The door between the driver and trees of files: where an attempt works, where checks run, and
+//! what comes of the work. In a repository that is `git`; in place it is `shared`.
+//!
+//! Invariant: everything that is made here lies in the cache or under `refs/descent/`; the person's
+//! own files change in `apply` alone. All functions block.
+//! Not here: when a tree is made (`driver`), how git is asked (`git`).
+
+mod error;
+mod git;
+mod links;
+mod ready;
+mod saved;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use descent_core::{
+    event::Merge,
+    id::{AtomId, CommitId, Lineage, TreeId, UnixMillis},
+    state::{Constraints, Placed, StartedFrom, Workspace},
+};
+
+pub use error::WorkspaceError;
+
+use crate::git::Applied;
+
+type Result<T> = std::result::Result<T, WorkspaceError>;
+
+/// Characters at most in the first line of a commit message.
+const SUBJECT_CHARS_MAX: usize = 72;
+
+/// The workspaces of one state file; a copy is another handle to the same.
+#[derive(Debug, Clone)]
+pub struct Workspaces(Arc<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    Git(Box<git::Rooms>),
+    Shared(shared::Place),
+}
+
+/// The trees that checks run in: each is used by one evaluation at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checkout {
+    /// Of the integrated commit, for the base case.
+    Verify,
+    /// Of what an attempt made, for an atom's own checks.
+    Candidate,
+    /// Of whatever a person asks about, also while a loop uses the others.
+    Judging,
+}
+
+/// A directory to work in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// Where the project is in it.
+    pub path: PathBuf,
+    /// Whether `setup` has yet to be run here.
+    pub is_new: bool,
+}
+
+/// Line by line what the result would be without some of its commits.
+pub type Rebuilt = (CommitId, Vec<Placed>, Vec<AtomId>);
+
+impl Workspaces {
+    /// Looks at the project and makes the place in the cache; nothing else is created yet.
+    pub fn open(project: &Path, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
+        let cache = cache_root(|name| std::env::var_os(name));
+        Self::open_in(cache, project, lineage, constraints)
+    }
+
+    fn open_in(
+        cache: Option<PathBuf>,
+        project: &Path,
+        lineage: &Lineage,
+        constraints: &Constraints,
+    ) -> Result<Self> {
+        let project = project
+            .canonicalize()
+            .map_err(WorkspaceError::io(project))?;
+        let kind = match constraints.workspace() {
+            Workspace::Shared => {
+                let cache = cache.map(|cache| git::place_in(&cache, &project, lineage));
+                Kind::Shared(shared::Place::new(project, cache, constraints))
+            }
+            Workspace::Git => {
+                let cache = cache.ok_or(WorkspaceError::NoHome)?;
+                Kind::Git(Box::new(git::Rooms::open(
+                    &cache,
+                    project,
+                    lineage,
+                    constraints,
+                )?))
+            }
+        };
+        Ok(Self(Arc::new(kind)))
+    }
+
+    pub fn is_git(&self) -> bool {
+        matches!(*self.0, Kind::Git(_))
+    }
+
+    /// The person's working tree as it is now, kept by a reference; nothing in `shared`.
+    pub fn snapshot(&self, at: UnixMillis) -> Result<Option<StartedFrom>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.snapshot(at).map(Some),
+            Kind::Shared(_) => Ok(None),
+        }
+    }
+
+    /// Repositories inside the project that the last snapshot left out.
+    pub fn left_out(&self) -> Vec<String> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.left_out(),
+            Kind::Shared(_) => Vec::new(),
+        }
+    }
+
+    /// Whether commits bear a made-up name, because the person configured none.
+    pub fn identity_is_default(&self) -> bool {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.identity_is_default(),
+            Kind::Shared(_) => false,
+        }
+    }
+
+    /// Whether the commit, and so the result that ends in it, can still be read.
+    pub fn head_is_there(&self, head: &CommitId) -> Result<bool> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.is_there(head),
+            Kind::Shared(_) => Ok(true),
+        }
+    }
+
+    /// What evidence on that commit is taken on; nothing in `shared`.
+    pub fn tree_of(&self, commit: &CommitId) -> Result<Option<TreeId>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.tree_of(commit).map(Some),
+            Kind::Shared(_) => Ok(None),
+        }
+    }
+
+    /// A tree that holds `base` and nothing of any attempt before; so it is always new.
+    pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<Made> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.for_attempt(slot, base),
+            Kind::Shared(place) => Ok(place.made()),
+        }
+    }
+
+    /// The tree that checks run in, brought to `commit`; ignored files (build caches) stay.
+    pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<Made> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.for_checks(which, commit),
+            Kind::Shared(place) => Ok(place.made()),
+        }
+    }
+
+    /// `setup` has succeeded in the tree for checks: it is new no more.
+    pub fn checks_are_set_up(&self, which: Checkout) -> Result<()> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.checks_are_set_up(which),
+            Kind::Shared(_) => Ok(()),
+        }
+    }
+
+    /// What the attempt in that slot changed since `base`, as a commit on `onto`.
+    pub fn candidate(
+        &self,
+        slot: usize,
+        base: &CommitId,
+        onto: &CommitId,
+        message: &str,
+        at: UnixMillis,
+    ) -> Result<Merge> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.candidate(slot, base, onto, message, at),
+            Kind::Shared(_) => Ok(nothing_to_merge()),
+        }
+    }
+
+    /// The result made again of what stays; atoms whose change no longer applies are named.
+    pub fn rebuild(&self, from: &CommitId, keep: &[Placed]) -> Result<Rebuilt> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.rebuild(from, keep),
+            Kind::Shared(_) => Ok((from.clone(), keep.to_vec(), Vec::new())),
+        }
+    }
+
+    /// Saves a commit from being pruned, before the state names it.
+    pub fn keep(&self, name: &str, commit: &CommitId) -> Result<()> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.keep(name, commit),
+            Kind::Shared(_) => Ok(()),
+        }
+    }
+
+    /// Lets go of what `keep` saved and nobody needs any more.
+    pub fn release(&self, needed: &BTreeSet<CommitId>) -> Result<()> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.release(needed),
+            Kind::Shared(_) => Ok(()),
+        }
+    }
+
+    /// Lets the reference of the result follow the state's head.
+    pub fn follow(&self, head: &CommitId) -> Result<()> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.follow(head),
+            Kind::Shared(_) => Ok(()),
+        }
+    }
+
+    /// The result as files, for a person to look at.
+    pub fn deliver(&self, head: &CommitId) -> Result<PathBuf> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.deliver(head),
+            Kind::Shared(place) => Ok(place.project().to_owned()),
+        }
+    }
+
+    pub fn result_ref(&self) -> Option<String> {
+        match &*self.0 {
+            Kind::Git(rooms) => Some(rooms.result_ref()),
+            Kind::Shared(_) => None,
+        }
+    }
+
+    /// Where `deliver` puts the result.
+    pub fn path_of_result(&self) -> PathBuf {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.path_of_result(),
+            Kind::Shared(place) => place.project().to_owned(),
+        }
+    }
+
+    /// The command to run in each directory that `is_new`.
+    pub fn setup(&self) -> Option<&str> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.setup(),
+            Kind::Shared(place) => place.setup(),
+        }
+    }
+
+    /// Saves the last bytes of a state file that vanished; gives where.
+    pub fn save_state(&self, bytes: &[u8]) -> Result<PathBuf> {
+        match &*self.0 {
+            Kind::Git(rooms) => saved::save(rooms.cache(), bytes),
+            Kind::Shared(place) => saved::save(place.cache()?, bytes),
+        }
+    }
+
+    /// Takes back all that was made for an agreement that did not come about.
+    pub fn discard(&self) -> Result<()> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.discard(),
+            Kind::Shared(_) => Ok(()),
+        }
+    }
+
+    /// Brings `base`→`head` into the person's working tree.
+    pub fn apply(&self, base: &CommitId, head: &CommitId) -> Result<Applied> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.apply(base, head),
+            Kind::Shared(_) => Ok(Applied::Nothing),
+        }
+    }
+}
+
+/// Where `deliver` puts the result of a project at the top of its repository, and the reference that follows it:
+/// known without asking git.
+pub fn result_of(project: &Path, lineage: &Lineage) -> Option<(PathBuf, String)> {
+    let cache = cache_root(|name| std::env::var_os(name))?;
+    let path = git::place_in(&cache, project, lineage).join("result");
+    Some((path, git::result_ref(lineage)))
+}
+
+/// What an attempt without a tree of its own comes to.
+pub fn nothing_to_merge() -> Merge {
+    Merge::Unchanged { tree: None }
+}
+
+/// A time of the state file, to date commits by; what cannot be read is the beginning of 1970, so
+/// that the same file always gives the same commit.
+pub fn time_of(text: &str) -> UnixMillis {
+    let time = text.parse::<jiff::Timestamp>().ok();
+    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
+    UnixMillis(time_ms.unwrap_or_default())
+}
+
+/// The message of an atom's commit: its description (else its id), and a trailer that names it.
+pub fn message(atom: &AtomId, description: &str) -> String {
+    let one_line = description.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<&str> = one_line.filter(|word| !word.is_empty()).collect();
+    let subject = if words.is_empty() {
+        atom.to_string()
+    } else {
+        words.join(" ")
+    };
+    let subject = if subject.chars().count() <= SUBJECT_CHARS_MAX {
+        subject
+    } else {
+        let cut: String = subject.chars().take(SUBJECT_CHARS_MAX - 1).collect();
+        format!("{}…", cut.trim_end())
+    };
+    format!("{subject}\n\nDescent-Atom: {atom}\n")
+}
+
+/// By the XDG rules: a relative path in the variable counts as none.
+fn cache_root(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| {
+        var(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    Some(cache?.join("descent"))
+}

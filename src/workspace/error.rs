@@ -1,0 +1,113 @@
+//! Why there is no workspace: one sentence each, a stable code, and what to do next.
+
+use std::{io, path::PathBuf};
+
+use crate::{failure::Failure, git::GitError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error("{} is not in a git repository with a working tree", project.display())]
+    NotARepository { project: PathBuf },
+    #[error("the repository {} has no commits", top.display())]
+    NoCommits { top: PathBuf },
+    #[error("git is not installed")]
+    GitMissing,
+    #[error("git {found} is too old")]
+    GitTooOld { found: String },
+    #[error("the cache {} cannot be written", path.display())]
+    CacheUnwritable { path: PathBuf, source: io::Error },
+    #[error("there is no place for workspaces, since neither XDG_CACHE_HOME nor HOME is set")]
+    NoHome,
+    #[error("the state names no commit to work on")]
+    NoBase,
+    #[error("`link` names '{path}', which is no path inside the project")]
+    BadLink { path: String },
+    #[error("`protected` names '{glob}', which is no pattern: {fault}")]
+    BadGlob { glob: String, fault: String },
+    #[error(transparent)]
+    Git(GitError),
+    #[error("{} cannot be read or written", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+impl WorkspaceError {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotARepository { .. } => "E-NO-REPOSITORY",
+            Self::NoCommits { .. } => "E-NO-COMMITS",
+            Self::GitMissing => "E-GIT-MISSING",
+            Self::GitTooOld { .. } => "E-GIT-OLD",
+            Self::CacheUnwritable { .. } | Self::NoHome => "E-CACHE",
+            Self::NoBase => "E-NO-BASE",
+            Self::BadLink { .. } => "E-LINK",
+            Self::BadGlob { .. } => "E-GLOB",
+            Self::Git(_) => "E-GIT",
+            Self::Io { .. } => "E-IO",
+        }
+    }
+
+    /// By the contract's table: unavailable, invalid, a bug, I/O.
+    pub fn exit(&self) -> u8 {
+        match self {
+            Self::NotARepository { .. }
+            | Self::NoCommits { .. }
+            | Self::GitMissing
+            | Self::GitTooOld { .. }
+            | Self::CacheUnwritable { .. }
+            | Self::NoHome
+            | Self::Git(_) => 69,
+            Self::BadLink { .. } | Self::BadGlob { .. } => 65,
+            Self::NoBase => 70,
+            Self::Io { .. } => 74,
+        }
+    }
+
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotARepository { .. } => {
+                "make one: git init && git add -A && git commit -m start; \
+                 or work in place, with nothing undone: `--set workspace=shared`"
+                    .into()
+            }
+            Self::NoCommits { top } => format!(
+                "make the first one: git -C '{}' add -A && git -C '{0}' commit -m start",
+                top.display()
+            ),
+            Self::GitMissing => {
+                "install git and see that it is on PATH, or `--set workspace=shared`".into()
+            }
+            Self::GitTooOld { .. } => "update git, or `--set workspace=shared`".into(),
+            Self::CacheUnwritable { .. } => {
+                "mend its permissions or free space, or name another place in XDG_CACHE_HOME".into()
+            }
+            Self::NoHome => "set HOME, or an absolute path in XDG_CACHE_HOME".into(),
+            Self::NoBase => "please report this".into(),
+            Self::BadLink { .. } => "a relative path without `..`, such as \"node_modules\"".into(),
+            Self::BadGlob { .. } => "a pattern like \"tests/**\"".into(),
+            Self::Git(error) => error.hint(),
+            Self::Io { .. } => "check its permissions and the space on its disk".into(),
+        }
+    }
+
+    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}
+
+impl From<GitError> for WorkspaceError {
+    fn from(error: GitError) -> Self {
+        match error {
+            GitError::Missing => Self::GitMissing,
+            GitError::TooOld { found } => Self::GitTooOld { found },
+            GitError::NoCommits { top } => Self::NoCommits { top },
+            other => Self::Git(other),
+        }
+    }
+}
+
+impl From<WorkspaceError> for Failure {
+    fn from(error: WorkspaceError) -> Self {
+        Failure::new(error.code(), error.exit(), &error, error.hint())
+    }
+}

@@ -1,0 +1,366 @@
+//! Workspaces of a repository: linked worktrees in the cache, references under `refs/descent/`.
+//!
+//! `<cache>/<lineage>/<project>/` holds `attempt-<slot>`, `verify`, `candidate`, `result`, and our own indexes
+//! while one is needed. Invariant: two projects, and two state files of one project, share no
+//! directory and no reference.
+#![allow(clippy::disallowed_methods)] // door: directories of the cache
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, DirBuilder},
+    os::unix::{ffi::OsStrExt, fs::DirBuilderExt},
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+use descent_core::{
+    event::Merge,
+    id::{AtomId, CommitId, Digest, Lineage, TreeId, UnixMillis},
+    state::{Constraints, Placed, StartedFrom},
+};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::{Checkout, Made, Rebuilt, Result, WorkspaceError, links, ready};
+use crate::git::{self, Applied, Candidate, Git, Leftovers};
+
+const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
+/// Characters of a name that is used as it is; a longer one becomes its digest.
+const NAME_BYTES_MAX: usize = 100;
+
+#[derive(Debug)]
+pub(super) struct Rooms {
+    git: Git,
+    project: PathBuf,
+    /// The project in the repository; empty at its top.
+    prefix: PathBuf,
+    /// Of this lineage and this project.
+    cache: PathBuf,
+    refs: String,
+    links: Vec<PathBuf>,
+    protected: GlobSet,
+    setup: Option<String>,
+    left_out: Mutex<Vec<String>>,
+}
+
+impl Rooms {
+    pub(super) fn open(
+        cache: &Path,
+        project: PathBuf,
+        lineage: &Lineage,
+        constraints: &Constraints,
+    ) -> Result<Self> {
+        let not_in_one = || WorkspaceError::NotARepository {
+            project: project.clone(),
+        };
+        let git = Git::open(&project)?.ok_or_else(not_in_one)?;
+        let top = git.top().to_owned();
+        if git.head()?.commit.is_none() {
+            return Err(WorkspaceError::NoCommits { top });
+        }
+        let prefix = project
+            .strip_prefix(&top)
+            .map(Path::to_owned)
+            .unwrap_or_default();
+        let cache = place_in(cache, &project, lineage);
+        let lineage = name(lineage.as_str());
+        make_private(&cache)?;
+        Ok(Self {
+            git,
+            prefix,
+            cache,
+            refs: format!("refs/descent/{lineage}"),
+            links: links::read(&constraints.link)?,
+            protected: globs(&constraints.protected)?,
+            setup: constraints.setup.clone(),
+            left_out: Mutex::default(),
+            project,
+        })
+    }
+
+    pub(super) fn setup(&self) -> Option<&str> {
+        self.setup.as_deref()
+    }
+
+    pub(super) fn identity_is_default(&self) -> bool {
+        self.git.identity_is_default()
+    }
+
+    pub(super) fn left_out(&self) -> Vec<String> {
+        self.left_out
+            .lock()
+            .map(|named| named.clone())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn snapshot(&self, at: UnixMillis) -> Result<StartedFrom> {
+        let seen = self.git.snapshot(self.scratch()?, at, SNAPSHOT_MESSAGE)?;
+        self.git
+            .set_ref(&format!("{}/start", self.refs), &seen.commit)?;
+        if let Ok(mut named) = self.left_out.lock() {
+            *named = seen.left_out;
+        }
+        Ok(StartedFrom {
+            commit: seen.commit,
+            tree: seen.tree,
+            head: seen.head,
+            branch: seen.branch,
+            dirty: seen.dirty,
+            extra: descent_core::state::Extra::default(),
+        })
+    }
+
+    pub(super) fn is_there(&self, commit: &CommitId) -> Result<bool> {
+        Ok(self.git.exists(commit)?)
+    }
+
+    pub(super) fn tree_of(&self, commit: &CommitId) -> Result<TreeId> {
+        Ok(self.git.tree_of(commit)?)
+    }
+
+    pub(super) fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<Made> {
+        let base = base.ok_or(WorkspaceError::NoBase)?;
+        let path = self.bring(&self.slot(slot), base, Leftovers::RemoveAll)?;
+        Ok(Made { path, is_new: true })
+    }
+
+    pub(super) fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<Made> {
+        let commit = commit.ok_or(WorkspaceError::NoBase)?;
+        let (root, mark) = self.checks(which);
+        let held = ready::hold(&root);
+        let brought = self.bring(&root, commit, Leftovers::KeepIgnored);
+        // Also when that failed halfway: the tree may have been made anew first.
+        ready::forget_if_remade(&held, &root, &mark).map_err(WorkspaceError::io(&mark))?;
+        let path = brought?;
+        let is_new = match &self.setup {
+            Some(setup) => !ready::is_set_up(&root, &mark, setup),
+            None => false,
+        };
+        Ok(Made { path, is_new })
+    }
+
+    pub(super) fn checks_are_set_up(&self, which: Checkout) -> Result<()> {
+        let Some(setup) = &self.setup else {
+            return Ok(());
+        };
+        let (root, mark) = self.checks(which);
+        ready::note(&root, &mark, setup).map_err(WorkspaceError::io(mark))
+    }
+
+    pub(super) fn candidate(
+        &self,
+        slot: usize,
+        base: &CommitId,
+        onto: &CommitId,
+        message: &str,
+        at: UnixMillis,
+    ) -> Result<Merge> {
+        let workspace = &self.slot(slot);
+        let exclude = &self.linked_in(workspace);
+        let asked = Candidate {
+            workspace,
+            base,
+            onto,
+            message,
+            at,
+            exclude,
+        };
+        Ok(match self.git.candidate(&asked)? {
+            git::Merge::Unchanged => Merge::Unchanged {
+                tree: Some(self.git.tree_of(onto)?),
+            },
+            git::Merge::Conflict(paths) => Merge::Conflict(paths),
+            git::Merge::Clean {
+                commit,
+                tree,
+                change,
+                files,
+            } => {
+                let protected = files.iter().filter(|file| self.is_protected(file));
+                let protected = protected.cloned().collect();
+                Merge::Clean {
+                    commit,
+                    tree,
+                    change,
+                    files,
+                    protected,
+                }
+            }
+        })
+    }
+
+    pub(super) fn rebuild(&self, from: &CommitId, keep: &[Placed]) -> Result<Rebuilt> {
+        let commits: Vec<CommitId> = keep.iter().map(|placed| placed.commit.clone()).collect();
+        let rebuilt = self.git.rebuild(from, &commits)?;
+        let mut line = Vec::new();
+        let mut dropped: Vec<AtomId> = Vec::new();
+        for (placed, now) in keep.iter().zip(rebuilt.line) {
+            let atom = placed.atom.clone();
+            match now {
+                Some(commit) => line.push(Placed { atom, commit }),
+                None => dropped.push(atom),
+            }
+        }
+        Ok((rebuilt.head, line, dropped))
+    }
+
+    pub(super) fn keep(&self, under: &str, commit: &CommitId) -> Result<()> {
+        let reference = format!("{}/keep/{}", self.refs, name(under));
+        Ok(self.git.set_ref(&reference, commit)?)
+    }
+
+    pub(super) fn follow(&self, head: &CommitId) -> Result<()> {
+        Ok(self.git.set_ref(&self.result_ref(), head)?)
+    }
+
+    pub(super) fn deliver(&self, head: &CommitId) -> Result<PathBuf> {
+        self.bring(&self.cache.join("result"), head, Leftovers::KeepIgnored)
+    }
+
+    pub(super) fn result_ref(&self) -> String {
+        format!("{}/result", self.refs)
+    }
+
+    pub(super) fn path_of_result(&self) -> PathBuf {
+        self.cache.join("result").join(&self.prefix)
+    }
+
+    pub(super) fn apply(&self, base: &CommitId, head: &CommitId) -> Result<Applied> {
+        Ok(self.git.apply(base, head, self.scratch()?)?)
+    }
+
+    /// Brings a worktree to a commit; gives where the project is in it.
+    fn bring(&self, root: &Path, commit: &CommitId, leftovers: Leftovers) -> Result<PathBuf> {
+        make_private(&self.cache)?;
+        self.git.checkout(root, commit, leftovers, &[])?;
+        let project = root.join(&self.prefix);
+        // The commit need not hold the project's directory: all in it may be ignored.
+        fs::create_dir_all(&project).map_err(WorkspaceError::io(&project))?;
+        links::place(&self.project, &project, &self.links)?;
+        Ok(project)
+    }
+
+    fn slot(&self, slot: usize) -> PathBuf {
+        self.cache.join(format!("attempt-{slot}"))
+    }
+
+    /// A tree for checks, and the mark that it is set up.
+    fn checks(&self, which: Checkout) -> (PathBuf, PathBuf) {
+        let name = match which {
+            Checkout::Verify => "verify",
+            Checkout::Candidate => "candidate",
+            Checkout::Judging => "judging",
+        };
+        (
+            self.cache.join(name),
+            self.cache.join(format!("{name}.set-up")),
+        )
+    }
+
+    pub(super) fn release(&self, needed: &BTreeSet<CommitId>) -> Result<()> {
+        let kept = format!("{}/keep", self.refs);
+        Ok(self.git.retain_refs(&kept, |commit| needed.contains(commit))?)
+    }
+
+    pub(super) fn discard(&self) -> Result<()> {
+        for which in [Checkout::Verify, Checkout::Judging] {
+            let (root, mark) = self.checks(which);
+            if root.exists() {
+                self.git.remove_worktree(&root)?;
+            }
+            // It need not be there.
+            let _ = fs::remove_file(mark);
+        }
+        self.git.delete_refs(&self.refs)?;
+        fs::remove_dir_all(&self.cache).map_err(WorkspaceError::io(&self.cache))
+    }
+
+    pub(super) fn cache(&self) -> &Path {
+        &self.cache
+    }
+
+    fn scratch(&self) -> Result<&Path> {
+        make_private(&self.cache)?;
+        Ok(&self.cache)
+    }
+
+    fn linked_in(&self, root: &Path) -> Vec<PathBuf> {
+        let project = root.join(&self.prefix);
+        self.links.iter().map(|link| project.join(link)).collect()
+    }
+
+    /// `file` is relative to the repository's top; a pattern is to the project or to that top.
+    fn is_protected(&self, file: &str) -> bool {
+        let in_project = Path::new(file).strip_prefix(&self.prefix);
+        self.protected.is_match(file) || in_project.is_ok_and(|file| self.protected.is_match(file))
+    }
+}
+
+/// The directory of one lineage and one project; not made yet.
+pub(super) fn place_in(cache: &Path, project: &Path, lineage: &Lineage) -> PathBuf {
+    cache.join(name(lineage.as_str())).join(short(project))
+}
+
+pub(super) fn result_ref(lineage: &Lineage) -> String {
+    format!("refs/descent/{}/result", name(lineage.as_str()))
+}
+
+/// What may stand in a path and in a reference; anything else goes by its digest.
+fn name(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let fits = !text.is_empty() && text.len() <= NAME_BYTES_MAX && text.chars().all(is_plain);
+    let is_odd = text.starts_with(['.', '-'])
+        || text.ends_with('.')
+        || text.ends_with(".lock")
+        || text.contains("..");
+    if fits && !is_odd {
+        return text.to_owned();
+    }
+    hex(text.as_bytes()).chars().take(32).collect()
+}
+
+fn short(project: &Path) -> String {
+    hex(project.as_os_str().as_bytes())
+        .chars()
+        .take(8)
+        .collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digest = Digest::of(bytes);
+    digest.as_str().trim_start_matches("sha256:").to_owned()
+}
+
+/// For this person alone: a workspace holds what the project holds.
+pub(super) fn make_private(dir: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    let unwritable = |source| WorkspaceError::CacheUnwritable {
+        path: dir.to_owned(),
+        source,
+    };
+    made.map_err(unwritable)?;
+    rustix::fs::access(
+        dir,
+        rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
+    )
+    .map_err(|errno| unwritable(errno.into()))
+}
+
+/// As a person writes them: `*` stops at a slash, `**` does not, `tests/` means all in it.
+fn globs(patterns: &[String]) -> Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let bad = |error: globset::Error| WorkspaceError::BadGlob {
+            glob: pattern.clone(),
+            fault: error.kind().to_string(),
+        };
+        let trimmed = pattern.trim_start_matches("./").trim_end_matches('/');
+        for text in [trimmed.to_owned(), format!("{trimmed}/**")] {
+            let glob = GlobBuilder::new(&text).literal_separator(true).build();
+            set.add(glob.map_err(bad)?);
+        }
+    }
+    set.build().map_err(|error| WorkspaceError::BadGlob {
+        glob: patterns.join(" "),
+        fault: error.kind().to_string(),
+    })
+}

@@ -1,0 +1,73 @@
+//! Whether `setup` was run in the tree for checks, which is kept from one commit to the next.
+//!
+//! Invariant: the mark speaks of one directory and one command. A tree that was made anew, or a
+//! command that was changed, is not set up, whatever became of the process in between.
+#![allow(clippy::disallowed_methods)] // door: one small file in the cache
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
+
+use descent_core::id::Digest;
+
+/// Keeps a directory's number from being given to another one.
+#[derive(Debug)]
+pub(super) struct Held(Option<File>);
+
+pub(super) fn hold(dir: &Path) -> Held {
+    Held(File::open(dir).ok())
+}
+
+/// Forgets the mark where the directory was made anew since it was held.
+pub(super) fn forget_if_remade(held: &Held, dir: &Path, mark: &Path) -> io::Result<()> {
+    let before = held.0.as_ref().and_then(|file| file.metadata().ok());
+    let is_same = before.is_some_and(|before| {
+        let now = dir.symlink_metadata();
+        now.is_ok_and(|now| now.ino() == before.ino() && now.dev() == before.dev())
+    });
+    if is_same {
+        return Ok(());
+    }
+    match fs::remove_file(mark) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn is_set_up(dir: &Path, mark: &Path, setup: &str) -> bool {
+    let wanted = text(dir, setup);
+    wanted.is_ok_and(|wanted| fs::read_to_string(mark).is_ok_and(|found| found == wanted))
+}
+
+pub(super) fn note(dir: &Path, mark: &Path, setup: &str) -> io::Result<()> {
+    fs::write(mark, text(dir, setup)?)
+}
+
+fn text(dir: &Path, setup: &str) -> io::Result<String> {
+    let meta = dir.symlink_metadata()?;
+    let command = Digest::of(setup.as_bytes());
+    Ok(format!("{command} {}:{}\n", meta.dev(), meta.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_goes_with_the_directory_and_not_without() {
+        let world = tempfile::tempdir().unwrap();
+        let (dir, mark) = (world.path().join("dir"), world.path().join("mark"));
+        let none = hold(&dir);
+        fs::create_dir(&dir).unwrap();
+        note(&dir, &mark, "make").unwrap();
+        assert!(is_set_up(&dir, &mark, "make") && !is_set_up(&dir, &mark, "other"));
+        forget_if_remade(&hold(&dir), &dir, &mark).unwrap();
+        assert!(mark.exists());
+        forget_if_remade(&none, &dir, &mark).unwrap();
+        assert!(!mark.exists() && !is_set_up(&dir, &mark, "make"));
+        forget_if_remade(&none, &dir, &mark).unwrap();
+    }
+}

@@ -1,0 +1,16 @@
+//! The program as a person meets it: the binary, real git, real processes, in a world of its own for each test.
+//!
+//! Not here: what a room of the program guarantees by itself; that is tested where it lives.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, missing_debug_implementations)] // door: tests
+
+mod apply;
+mod bad_input;
+mod crash;
+mod edit;
+mod gate;
+mod plan;
+mod run;
+mod stop;
+mod work;
+mod workers;
+mod world;

@@ -1,0 +1,166 @@
+//! The rules of the house, held over the text of the source: floors, doors, heads, sizes.
+//!
+//! Each rule is a function from a tree of files to its faults, so that it can be tried on a small
+//! planted tree. The tables below are the place to edit; every list of exceptions may only shrink.
+//! Not here: what the compiler and clippy hold already, and what the program does.
+#![allow(clippy::disallowed_methods)] // door: plants small trees to try the rules on
+
+mod planted;
+mod rules;
+mod text;
+mod tree;
+
+use std::path::Path;
+
+/// Rooms from the ground up. A room names rooms of lower floors only: not its siblings.
+const CORE_FLOORS: &[&[&str]] = &[
+    &["id"],
+    &["doc"],
+    &["state"],
+    &["graph", "verdict", "plan"],
+    &["search", "event"],
+    &["measure"],
+    &["step"],
+    &["owed", "prompt", "view"],
+    &["lib"],
+];
+const SHELL_FLOORS: &[&[&str]] = &[
+    &["failure"],
+    &[
+        "clock", "config", "signal", "process", "store", "render", "schema",
+    ],
+    &["git"],
+    &["workspace", "agent", "verify"],
+    &["driver"],
+    &["cli"],
+    &["main"],
+];
+
+/// What a door opens, the words that open it, and who may: a file, or a folder with a `/` at its end.
+struct Door {
+    opens: &'static str,
+    words: &'static [&'static str],
+    files: &'static [&'static str],
+}
+const DOORS: &[Door] = &[
+    Door {
+        opens: "writes to the disk",
+        words: &[
+            "fs::write",
+            "fs::create_dir",
+            "fs::remove_",
+            "fs::rename",
+            "fs::copy",
+            "fs::hard_link",
+            "fs::set_permissions",
+            "fs::symlink",
+            "File::create",
+            "File::options",
+            "OpenOptions",
+            "DirBuilder",
+        ],
+        files: &[
+            "src/agent.rs",
+            "src/agent/",
+            "src/git/disk.rs",
+            "src/git/place.rs",
+            "src/process/",
+            "src/store/disk.rs",
+            "src/store/journal.rs",
+            "src/store/locks.rs",
+            "src/workspace.rs",
+            "src/workspace/",
+        ],
+    },
+    Door {
+        opens: "starts a process",
+        words: &["Command::new"],
+        files: &["src/process.rs", "src/process/"],
+    },
+    Door {
+        opens: "reads a clock",
+        words: &[
+            "SystemTime::now",
+            "Instant::now",
+            "Timestamp::now",
+            "Zoned::now",
+        ],
+        files: &["src/clock.rs"],
+    },
+    Door {
+        opens: "prints",
+        words: &["println!", "eprintln!", "print!", "eprint!"],
+        files: &["src/main.rs", "src/render.rs", "src/render/"],
+    },
+];
+
+/// Files that may say `unsafe`.
+const UNSAFE_FILES: &[&str] = &[];
+const LINES_MAX: usize = 500;
+/// Longer files, with the lines that they may have at most.
+const LONG_FILES: &[(&str, usize)] = &[];
+const CORE_DEPENDENCIES: &[&str] = &[
+    "jiff",
+    "num-bigint",
+    "serde",
+    "serde_json",
+    "sha2",
+    "thiserror",
+];
+const SHELL_MUST_USE: &[&str] = &[
+    "serde",
+    "serde_json",
+    "fs2",
+    "notify",
+    "tokio",
+    "clap",
+    "sha2",
+    "tempfile",
+    "tracing",
+    "reqwest",
+];
+/// Roots of somebody's machine, which no text of the project names.
+const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/", "/work/"];
+
+#[test]
+fn imports_go_down_the_floors() {
+    hold(rules::floors);
+}
+#[test]
+fn the_core_cannot_do_io() {
+    hold(rules::pure_core);
+}
+#[test]
+fn only_doors_touch_the_world() {
+    hold(rules::doors);
+}
+#[test]
+fn unsafe_stands_in_named_files_alone() {
+    hold(rules::no_unsafe);
+}
+#[test]
+fn nothing_unwraps_outside_tests() {
+    hold(rules::no_unwrap);
+}
+#[test]
+fn every_file_says_at_its_head_what_it_is() {
+    hold(rules::heads);
+}
+#[test]
+fn no_file_is_too_long() {
+    hold(|root| rules::sizes(root, LONG_FILES));
+}
+#[test]
+fn the_shell_stands_on_its_ten_packages() {
+    hold(rules::ten_packages);
+}
+#[test]
+fn texts_name_no_place_on_a_machine() {
+    hold(rules::no_machine_paths);
+}
+
+#[track_caller]
+fn hold(rule: impl Fn(&Path) -> Vec<String>) {
+    let faults = rule(Path::new(env!("CARGO_MANIFEST_DIR")));
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}

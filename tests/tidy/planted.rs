@@ -1,0 +1,308 @@
+//! The rules tried on small planted trees: each must see what it is there to see, and no more.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::rules;
+use crate::text::{dependencies, without_tests, without_words};
+
+/// A tree under the build directory, gone when the test ends.
+struct Planted(PathBuf);
+
+impl Planted {
+    fn new(files: &[(&str, &str)]) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tidy-{}-{n}", std::process::id());
+        let tree = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+        for (path, text) in files {
+            let path = tree.0.join(path);
+            fs::create_dir_all(path.parent().expect("a file has a folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        }
+        tree
+    }
+}
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+type Rule = fn(&Path) -> Vec<String>;
+
+/// Each of `faults` must start a fault that `rule` finds, in this order, and there is no other.
+#[track_caller]
+fn check(rule: impl Fn(&Path) -> Vec<String>, files: &[(&str, &str)], faults: &[&str]) {
+    let tree = Planted::new(files);
+    let found = rule(&tree.0);
+    let agrees = found.len() == faults.len()
+        && found
+            .iter()
+            .zip(faults)
+            .all(|(found, fault)| found.starts_with(fault));
+    assert!(agrees, "expected {faults:#?}, found {found:#?}");
+}
+
+#[test]
+fn a_name_from_above_is_seen_however_it_is_written() {
+    let above = "src/store/disk.rs:2: `store` names `driver`, which lives above it";
+    for code in [
+        "use crate::driver::Loop;",
+        "use crate::{error::Fault, driver};",
+        "use crate::{\n    error::{A, B}, driver::Loop};",
+        "fn f() { crate::driver::go() }",
+        "use super::super::driver::Loop;",
+        "pub(crate) use crate::driver as d;",
+    ] {
+        check(
+            rules::floors,
+            &[("src/store/disk.rs", &format!("//! Head.\n{code}\n"))],
+            &[above],
+        );
+    }
+}
+
+#[test]
+fn a_sibling_is_a_stranger() {
+    check(
+        rules::floors,
+        &[("core/src/search.rs", "use crate::measure::Bound;")],
+        &["core/src/search.rs:1: `search` names its sibling `measure`"],
+    );
+}
+
+#[test]
+fn names_from_below_and_of_the_same_room_are_free() {
+    let text = "use crate::doc::Node;\nuse crate::state::Task;\nuse super::check;\nuse super::super::id::AtomId;";
+    check(rules::floors, &[("core/src/state/decode.rs", text)], &[]);
+    check(
+        rules::floors,
+        &[("src/main.rs", "use crate::cli;"), ("core/src/lib.rs", "")],
+        &[],
+    );
+}
+
+#[test]
+fn comments_strings_and_tests_name_what_they_like() {
+    let text = r###"//! See [`crate::step`].
+/* crate::step /* crate::owed */ crate::step */
+const A: (&str, char, &str) = ("\"crate::step", '"', r#"crate::"step"#);
+fn lifetime<'a>(x: &'a str) -> &'a str { x }
+#[cfg(test)]
+mod tests { use crate::step::Step; fn f(x: [u8; 3]) { "}"; x; } }
+#[cfg(test)]
+use crate::owed::Owed;
+"###;
+    check(rules::floors, &[("core/src/doc.rs", text)], &[]);
+    check(
+        rules::floors,
+        &[("core/src/doc/tests.rs", "use crate::step::Step;")],
+        &[],
+    );
+}
+
+#[test]
+fn code_after_a_test_item_counts_again() {
+    let text = "#[cfg(test)]\nmod tests;\nuse crate::step::Step;";
+    let fault = "core/src/doc.rs:3: `doc` names `step`, which lives above it";
+    check(rules::floors, &[("core/src/doc.rs", text)], &[fault]);
+}
+
+#[test]
+fn a_room_that_is_not_in_the_table_is_asked_about() {
+    check(
+        rules::floors,
+        &[
+            ("src/attic.rs", ""),
+            ("src/git.rs", "use crate::attic::Box;"),
+        ],
+        &[
+            "src/attic.rs: room `attic` is on no floor",
+            "src/git.rs:1: `crate::attic` is on no",
+        ],
+    );
+}
+
+#[test]
+fn a_core_that_could_do_io_is_seen() {
+    let manifest = "[dependencies]\nserde = \"1\"\ntokio.workspace = true\n[dev-dependencies]\nproptest = \"1\"";
+    let lib = "#![no_std]\n//! Head.\n";
+    check(
+        rules::pure_core,
+        &[
+            ("core/Cargo.toml", manifest),
+            ("core/src/lib.rs", "//! #![no_std]\nextern crate std;"),
+        ],
+        &[
+            "core/src/lib.rs: `#![no_std]`",
+            "core/Cargo.toml: `tokio`",
+            "core/src/lib.rs:2: the core",
+        ],
+    );
+    let sound = "[dependencies]\nserde = \"1\"\n[dev-dependencies]\nproptest = \"1\"";
+    let tested = format!("{lib}#[cfg(test)]\nextern crate std;\n");
+    check(
+        rules::pure_core,
+        &[("core/Cargo.toml", sound), ("core/src/lib.rs", &tested)],
+        &[],
+    );
+}
+
+#[test]
+fn only_a_door_may_open_its_door() {
+    for (code, fault) in [
+        ("fs::write(a, b);", "src/view.rs:1: `fs::write` writes"),
+        (
+            "std::fs::remove_file(a);",
+            "src/view.rs:1: `fs::remove_` writes",
+        ),
+        (
+            "tokio::fs::File::create(a);",
+            "src/view.rs:1: `File::create` writes",
+        ),
+        (
+            "std::process::Command::new(a);",
+            "src/view.rs:1: `Command::new` starts",
+        ),
+        (
+            "SystemTime::now();",
+            "src/view.rs:1: `SystemTime::now` reads",
+        ),
+        (
+            "std::time::Instant::now();",
+            "src/view.rs:1: `Instant::now` reads",
+        ),
+        ("println!();", "src/view.rs:1: `println!` prints"),
+        ("std::eprintln!();", "src/view.rs:1: `eprintln!` prints"),
+    ] {
+        check(rules::doors, &[("src/view.rs", code)], &[fault]);
+    }
+    check(
+        rules::doors,
+        &[
+            ("src/store/disk.rs", "fs::write(a, b);"),
+            ("src/workspace/shadow.rs", "fs::create_dir_all(a);"),
+            ("src/process.rs", "Command::new(a);"),
+            ("src/clock.rs", "Instant::now();"),
+            ("src/render.rs", "println!();"),
+            (
+                "src/git.rs",
+                "fs::read(a); GitCommand::new(a); my_println!();",
+            ),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn unsafe_and_unwrap_are_seen_in_code_alone() {
+    let text = "fn f() { unsafe { g().unwrap() } }\n#![deny(unsafe_code)] // unsafe\n#[cfg(test)]\nfn t() { g().unwrap() }";
+    let files = [("core/src/doc.rs", text)];
+    check(rules::no_unsafe, &files, &["core/src/doc.rs:1:"]);
+    check(rules::no_unwrap, &files, &["core/src/doc.rs:1:"]);
+}
+
+#[test]
+fn a_file_without_a_head_is_seen() {
+    let files = [
+        ("src/a.rs", "#![allow(x)] // reason\n\n//! Head.\n"),
+        ("src/b.rs", "//! Head.\n"),
+        ("src/c.rs", "// Remark.\nfn c() {}\n"),
+        ("tests/d.rs", ""),
+    ];
+    check(rules::heads, &files, &["src/c.rs:", "tests/d.rs:"]);
+}
+
+#[test]
+fn a_long_file_is_seen_and_the_list_of_exceptions_only_shrinks() {
+    let long = "\n".repeat(crate::LINES_MAX + 1);
+    let edge = "\n".repeat(crate::LINES_MAX);
+    let files = [("src/a.rs", long.as_str()), ("src/b.rs", &edge)];
+    let with = |list| move |root: &Path| rules::sizes(root, list);
+    check(with(&[]), &files, &["src/a.rs: 501 lines"]);
+    check(with(&[("src/a.rs", 501)]), &files, &[]);
+    let stale: &[_] = &[("src/a.rs", 500), ("src/b.rs", 600), ("src/c.rs", 600)];
+    check(
+        with(stale),
+        &files,
+        &["src/a.rs: grew", "src/b.rs: short", "src/c.rs: is gone"],
+    );
+}
+
+#[test]
+fn a_missing_package_is_seen() {
+    let rest = "serde_json = \"1\"\nfs2 = \"0\"\nnotify = \"8\"\ntokio = \"1\"\nclap = \"4\"\nsha2 = \"0\"\ntempfile = \"3\"\ntracing = \"0\"\n";
+    let text = format!(
+        "[dependencies]\n{rest}[dependencies.serde]\nversion = \"1\"\n[dev-dependencies]\nreqwest = \"0\"\n"
+    );
+    check(
+        rules::ten_packages,
+        &[("Cargo.toml", &text)],
+        &["Cargo.toml: `reqwest`"],
+    );
+}
+
+#[test]
+fn a_place_on_a_machine_is_seen_in_texts() {
+    let files = [
+        ("README.md", "Run it in src/root/x.\nSee `/home/me/x`."),
+        (
+            "docs/deep/a.md",
+            "At /root/x and https://example.org/home/x.",
+        ),
+        ("src/a.rs", "// /home/me"),
+    ];
+    check(
+        rules::no_machine_paths,
+        &files,
+        &["docs/deep/a.md:1:", "README.md:2:"],
+    );
+}
+
+#[test]
+fn an_empty_tree_has_no_floors_to_break() {
+    let rules: &[Rule] = &[rules::floors, rules::doors, rules::no_unsafe, rules::heads];
+    for rule in rules {
+        check(rule, &[], &[]);
+    }
+}
+
+#[test]
+fn reading_keeps_every_line_in_its_place() {
+    let text = "a /* x\ny */ b\nr#\"\n\"#; br\"\\\"; 'x'; b'\\''; '\\u{1F600}'; &'a b;\n#[cfg(test)]\nmod t {\n}\nc // d";
+    let code = without_tests(&without_words(text));
+    let lines: Vec<_> = code
+        .lines()
+        .map(|line| line.split_whitespace().collect::<String>())
+        .collect();
+    assert_eq!(lines, ["a", "b", "", ";;;;;&'ab;", "", "", "", "c"]);
+}
+
+#[test]
+fn reading_survives_what_is_not_rust() {
+    for text in [
+        "/* /*",
+        "\"",
+        "r#\"",
+        "'",
+        "'\\",
+        "b",
+        "}}}",
+        "#[cfg(test)]",
+        "é'é\"é",
+        "crate::{",
+        "*/",
+    ] {
+        let code = without_tests(&without_words(text));
+        crate::text::paths_named(&code, 1, |_| true);
+    }
+}
+
+#[test]
+fn dependencies_of_every_kind_are_read() {
+    let text = "[dependencies]\na = \"1\"\n# b = \"1\"\n[target.'cfg(unix)'.dependencies]\nc.workspace = true\n[build-dependencies]\nd = { path = \"d\" }\n[dependencies.e]\nfeatures = []\n[workspace.dependencies]\nf = \"1\"\n[dev-dependencies]\ng = \"1\"\n[lints]\nworkspace = true\n";
+    assert_eq!(dependencies(text).into_iter().collect::<String>(), "acde");
+}
