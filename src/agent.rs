@@ -143,7 +143,7 @@ async fn run(
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &Started| drop(inputs.note_started(started));
     match process::run(&job, cancel, note).await {
-        Err(error) => Ran::Ended(How::NotRun(error.to_string()), None),
+        Err(error) => Ran::Ended(How::NotRun(format!("{error} ({})", error.hint())), None),
         Ok(ended) => match ended.how {
             process::How::Cancelled => Ran::Cancelled,
             process::How::Exit(code) => Ran::Ended(How::Exit(code), Some(ended)),

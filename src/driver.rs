@@ -15,7 +15,7 @@ use std::{
 
 use descent_core::{
     event::{Event, Notice, Observation},
-    id::{AttemptId, RunId, UnixMillis},
+    id::{AttemptId, RunId, Serial, UnixMillis},
     owed::{self, Effect, Key, Owed},
     state::{
         Request, RunStatus,
@@ -99,6 +99,8 @@ struct Loop<'t> {
     say: &'t mut dyn FnMut(&str),
     signal: Option<Signal>,
     followed: follow::Followed,
+    /// The serial that the journal holds.
+    remembered: Serial,
 }
 
 /// Runs until the run has ended. The caller holds the lease.
@@ -133,6 +135,7 @@ pub async fn run(
         say,
         signal: None,
         followed: follow::Followed::default(),
+        remembered: Serial(0),
     };
     let result = this.go(signals).await;
     this.end_all().await;
@@ -184,6 +187,7 @@ impl Loop<'_> {
                 signal = signals.next() => self.on_signal(signal).await?,
                 () = tokio::time::sleep(sleep) => {
                     self.look_at_file().await?;
+                    self.tend()?;
                     self.pending.push_back(Event::Tick);
                 }
             }
@@ -205,6 +209,23 @@ impl Loop<'_> {
         };
         let run = self.host.run.clone();
         self.observe(Event::Started { run, from }).await?;
+        Ok(())
+    }
+
+    /// Small chores of the store while nothing happens.
+    fn tend(&mut self) -> Result<(), Failure> {
+        if self.waits_for_file.is_some() {
+            return Ok(());
+        }
+        let rescued = self.host.store.rescued().len();
+        self.host.store.tend(clock::now())?;
+        if self.remembered != self.world.state.serial {
+            self.remembered = self.world.state.serial;
+            self.host.store.remember();
+        }
+        for path in self.host.store.rescued().iter().skip(rescued) {
+            (self.say)(&format!("an edit that came too late to be read was kept as {}", path.display()));
+        }
         Ok(())
     }
 

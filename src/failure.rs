@@ -17,7 +17,6 @@ pub mod exit {
     pub const UNAVAILABLE: u8 = 69;
     pub const BUG: u8 = 70;
     pub const IO: u8 = 74;
-    pub const LEASE_HELD: u8 = 75;
     pub const CONFIG: u8 = 78;
 }
 

@@ -126,12 +126,6 @@ impl SpawnError {
         }
     }
 
-    /// May it succeed later, with nothing changed?
-    #[must_use]
-    pub fn is_transient(&self) -> bool {
-        matches!(self, SpawnError::NoRoom(_))
-    }
-
     fn from_spawn(error: io::Error, cwd: &Path) -> SpawnError {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::TOOBIG) => SpawnError::TooLong(error),

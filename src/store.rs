@@ -17,7 +17,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -194,12 +194,6 @@ impl Store {
         Ok(())
     }
 
-    /// The bytes of the file as they were seen last, to put back when it vanished.
-    #[must_use]
-    pub fn last_bytes(&self) -> Option<&[u8]> {
-        self.cached.as_ref().map(|loaded| loaded.bytes.as_slice())
-    }
-
     /// Saves of a person that could not be taken up, kept beside the state file.
     #[must_use]
     pub fn rescued(&self) -> Vec<PathBuf> {
@@ -362,11 +356,4 @@ fn written(
         state,
         bytes,
     })
-}
-
-/// Whether a state file is at the place, whatever is in it.
-#[must_use]
-pub fn is_there(place: &Place) -> bool {
-    let at: &Path = &place.state;
-    at.symlink_metadata().is_ok()
 }

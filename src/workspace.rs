@@ -103,10 +103,6 @@ impl Workspaces {
         Ok(Self(Arc::new(kind)))
     }
 
-    pub fn is_git(&self) -> bool {
-        matches!(*self.0, Kind::Git(_))
-    }
-
     /// The person's working tree as it is now, kept by a reference; nothing in `shared`.
     pub fn snapshot(&self, at: UnixMillis) -> Result<Option<StartedFrom>> {
         match &*self.0 {

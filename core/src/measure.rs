@@ -99,3 +99,6 @@ fn attempts_left(seen: Measured<'_>, x: Ix) -> BigUint {
     let used = BigUint::from(used);
     if used < all { all - used } else { BigUint::ZERO }
 }
+
+#[cfg(test)]
+mod tests;

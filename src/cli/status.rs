@@ -41,7 +41,7 @@ pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
     if context.out.json {
         context.out.json(&status);
     } else {
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = store.holder().map(|holder| format!("at work: {holder}")).into_iter().collect();
         if loaded.is_foreign {
             notes.push("edited by hand since the last commit; it is taken in by the next run".to_owned());
         }

@@ -2,8 +2,10 @@
 
 use super::{
     Git, GitError,
-    call::{as_id, fields, shown},
+    call::as_id,
 };
+#[cfg(test)]
+use super::call::{fields, shown};
 use descent_core::id::{CommitId, TreeId};
 
 /// Trees remembered at most.
@@ -89,6 +91,7 @@ impl Git {
         Ok(ran.status.success() && is_there)
     }
 
+    #[cfg(test)] // a look for tests: the program is told by `candidate`
     pub fn changed_files(&self, from: &CommitId, to: &CommitId) -> Result<Vec<String>, GitError> {
         let said = self
             .call("diff-tree")
@@ -108,6 +111,7 @@ impl Git {
     }
 
     /// The commits of `to` that `from` lacks, the oldest first, with their subjects.
+    #[cfg(test)] // a look for tests: people type `git log`
     pub fn log(&self, from: &CommitId, to: &CommitId) -> Result<Vec<(CommitId, String)>, GitError> {
         let said = self
             .call("log")

@@ -8,6 +8,7 @@ mod open;
 mod rebuild;
 mod snapshot;
 
+use crate::git::snapshot::Snapshot;
 use super::*;
 use descent_core::id::UnixMillis;
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};

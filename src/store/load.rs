@@ -51,7 +51,8 @@ impl fmt::Display for Placed {
     }
 }
 
-/// Reads bytes that came from anywhere, as `validate FILE` does.
+/// Reads bytes that came from anywhere.
+#[cfg(test)]
 pub fn load(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
     read(path, bytes).map(|(loaded, _)| loaded)
 }

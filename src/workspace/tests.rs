@@ -428,7 +428,7 @@ fn two_projects_and_an_odd_lineage_share_no_place() {
 fn shared_is_the_project_itself_and_undoes_nothing() {
     let world = World::empty();
     let w = world.open(&shared());
-    assert!(!w.is_git() && w.snapshot(AT).unwrap().is_none() && w.result_ref().is_none());
+    assert!(w.snapshot(AT).unwrap().is_none() && w.result_ref().is_none());
     let made = w.for_attempt(0, None).unwrap();
     assert_eq!(
         made,

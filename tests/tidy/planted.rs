@@ -51,8 +51,8 @@ fn a_name_from_above_is_seen_however_it_is_written() {
     let above = "src/store/disk.rs:2: `store` names `driver`, which lives above it";
     for code in [
         "use crate::driver::Loop;",
-        "use crate::{error::Fault, driver};",
-        "use crate::{\n    error::{A, B}, driver::Loop};",
+        "use crate::{failure::Failure, driver};",
+        "use crate::{\n    failure::{A, B}, driver::Loop};",
         "fn f() { crate::driver::go() }",
         "use super::super::driver::Loop;",
         "pub(crate) use crate::driver as d;",
@@ -69,8 +69,8 @@ fn a_name_from_above_is_seen_however_it_is_written() {
 fn a_sibling_is_a_stranger() {
     check(
         rules::floors,
-        &[("core/src/search.rs", "use crate::measure::Bound;")],
-        &["core/src/search.rs:1: `search` names its sibling `measure`"],
+        &[("core/src/search.rs", "use crate::event::Notice;")],
+        &["core/src/search.rs:1: `search` names its sibling `event`"],
     );
 }
 

@@ -196,7 +196,7 @@ impl Look<'_> {
             vertex.kids.retain(|y| *y != x);
         }
         super::adopt_kids(&mut vertices);
-        let roots = (0..vertices.len()).filter(|x| vertices[*x].parent.is_none()).collect();
+        let roots: Vec<Ix> = (0..vertices.len()).filter(|x| vertices[*x].parent.is_none()).collect();
         let Err(cycle) = order::topological(&vertices, &roots) else { return false };
         let path: Vec<&str> = cycle.iter().map(|x| ids[*x].as_str()).collect();
         let at = self.pointer(ids[cycle[0]]);

@@ -11,7 +11,7 @@ use crate::{
     id::{AtomId, AttemptId, Digest},
     measure,
     state::{Effect, Intent, Status},
-    verdict::{self, Basis},
+    verdict,
 };
 
 /// Interruptions from which on an atom runs alone: it may be what ends the loop.

@@ -14,11 +14,11 @@ use crate::{
 pub(super) fn started(draft: &mut Draft, run: RunId, from: Option<StartedFrom>) {
     draft.counts_anew = true;
     retire_old_request(draft, &run);
+    forget_environmental_failures(draft);
     let lost: Vec<AttemptId> = draft.state.run.in_flight.iter().map(|intent| intent.id.clone()).collect();
     for attempt in lost {
         ended::lost(draft, &attempt);
     }
-    forget_environmental_failures(draft);
     let notebook = draft.run();
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     notebook.id = Some(run.clone());
@@ -56,12 +56,14 @@ pub(super) fn clear_requests(draft: &mut Draft) {
     control.request = None;
 }
 
+/// What the surroundings made fail is tried again; what was cut off too often is not: only a person forgets that.
 fn forget_environmental_failures(draft: &mut Draft) {
+    let most = draft.state.objective.constraints.max_interruptions();
     let forgotten: Vec<AtomId> = draft
         .state
         .atoms
         .iter()
-        .filter(|(_, atom)| atom.task().is_some_and(|task| task.tries.iter().any(is_environmental)))
+        .filter(|(_, atom)| atom.task().is_some_and(|task| task.interruptions < most && task.tries.iter().any(is_environmental)))
         .map(|(id, _)| id.clone())
         .collect();
     for id in forgotten {

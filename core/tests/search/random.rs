@@ -11,12 +11,12 @@ use crate::{
 const ROOMY: &str = r#", "max_transient": 1000, "max_repairs": 1000, "max_interruptions": 1000"#;
 
 /// Runs the graph of each seed; a failure tells its seed and its story.
-fn agree(seeds: std::ops::Range<u64>, faults: Faults) {
+fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
     let (mut solved, mut backtracked) = (0, 0);
     for seed in seeds.clone() {
         let mut rng = Rng::new(seed);
         let mut model = Model::random(&mut rng);
-        ROOMY.clone_into(&mut model.constraints);
+        model.constraints = ROOMY.to_owned() + constraints;
         let slots = 1 + u32::try_from(rng.below(3)).expect("small");
         let mut sim = Sim::new(&model, seed, slots, faults);
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -40,22 +40,28 @@ fn agree(seeds: std::ops::Range<u64>, faults: Faults) {
 
 #[test]
 fn a_run_completes_exactly_where_some_selection_works() {
-    agree(0..2_000, Faults::default());
+    agree(0..2_000, "", Faults::default());
 }
 
 #[test]
 fn transient_errors_crashes_and_stops_change_no_outcome() {
-    agree(10_000..10_500, Faults { transient: 10, crash: 3, stop: 3, unknown: 10, ..Faults::default() });
+    agree(10_000..10_400, "", Faults { transient: 10, crash: 3, stop: 3, unknown: 10, ..Faults::default() });
 }
 
 #[test]
 fn commits_that_no_longer_apply_and_merges_that_conflict_change_no_outcome() {
-    agree(20_000..20_500, Faults { dropped: 20, conflict: 10, ..Faults::default() });
+    agree(20_000..20_400, "", Faults { dropped: 20, conflict: 10, ..Faults::default() });
 }
 
 #[test]
 fn all_that_a_run_knows_is_in_the_file_at_every_commit() {
     let faults =
         Faults { transient: 5, crash: 3, stop: 2, dropped: 10, conflict: 5, unknown: 5, reads_back: true };
-    agree(30_000..30_060, faults);
+    agree(30_000..30_060, "", faults);
+}
+
+#[test]
+fn without_isolation_the_search_is_the_same() {
+    let faults = Faults { transient: 5, crash: 2, stop: 2, ..Faults::default() };
+    agree(40_000..40_300, r#", "workspace": "shared""#, faults);
 }

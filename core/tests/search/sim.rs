@@ -8,18 +8,21 @@ use std::{
 use descent_core::{
     event::{Event, Merge, Notice, Observation, Outcome, Scope},
     graph::validate,
-    id::{AttemptId, CommitId, Digest, Lineage, RequestId, RunId, TreeId, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Digest, Lineage, RequestId, RunId, TreeId, UnixMillis},
     owed::{self, Effect, Key},
     plan,
     state::{
-        Intent, Placed, Request, RunStatus, StartedFrom, decode, encode::Rendered, fields::Extra,
+        Intent, Placed, Request, RunStatus, StartedFrom, Workspace, decode, encode::Rendered, fields::Extra,
         objective::RequestKind,
     },
     step::{self, Session, Transition, World},
     verdict::{How, Measured, Measurement},
 };
 
-use crate::{model::Model, rng::Rng};
+use crate::{
+    model::{Kind, Model},
+    rng::Rng,
+};
 
 /// Chances in a hundred, at each event.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,7 +57,7 @@ pub(crate) struct Sim<'m> {
     pub(crate) notices: Vec<Notice>,
     rendered: Rendered,
     commits: BTreeMap<String, Vec<Piece>>,
-    good_trees: BTreeSet<BTreeSet<String>>,
+    pub(crate) good_trees: BTreeSet<BTreeSet<String>>,
     /// Attempts that ended, by atom and context.
     pub(crate) ended: BTreeMap<(String, String), u32>,
     pub(crate) started: u64,
@@ -115,9 +118,13 @@ impl<'m> Sim<'m> {
         panic!("it does not end");
     }
 
+    fn is_shared(&self) -> bool {
+        self.world.state.objective.constraints.workspace() == Workspace::Shared
+    }
+
     pub(crate) fn begin(&mut self) {
         let is_first = self.world.state.run.started_from.is_none();
-        let from = is_first.then(|| StartedFrom {
+        let from = (is_first && !self.is_shared()).then(|| StartedFrom {
             commit: CommitId::new("start"),
             tree: self.tree_of("start"),
             head: CommitId::new("start"),
@@ -221,7 +228,8 @@ impl<'m> Sim<'m> {
         }
         if self.faults.stop > 0 && self.crashes < 6 && self.rng.percent(self.faults.stop) {
             self.crashes += 1;
-            self.stop(RequestKind::Stop);
+            self.ask(RequestKind::Stop);
+            self.observe(Event::Tick);
             return true;
         }
         if owed.effects.is_empty() || self.rng.percent(3) {
@@ -240,7 +248,7 @@ impl<'m> Sim<'m> {
         true
     }
 
-    pub(crate) fn stop(&mut self, kind: RequestKind) {
+    pub(crate) fn ask(&mut self, kind: RequestKind) {
         let request = Request {
             id: RequestId::new("q"),
             run: self.world.state.run.id.clone(),
@@ -250,7 +258,6 @@ impl<'m> Sim<'m> {
             extra: Extra::default(),
         };
         self.observe(Event::Asked { request, reason: None });
-        self.observe(Event::Tick);
     }
 
     pub(crate) fn answer(&mut self, key: &Key, effect: Effect) -> Event {
@@ -260,14 +267,18 @@ impl<'m> Sim<'m> {
             Effect::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
             Effect::Learn(commit) => Event::Learned { tree: self.tree_of(commit.as_str()), commit },
             Effect::Judge { scope, basis, commit, check } => {
-                let commit = commit.unwrap_or_else(|| panic!("a commit to check out for {key:?}"));
+                let pieces = match &commit {
+                    Some(commit) => self.commits[commit.as_str()].clone(),
+                    None if self.is_shared() => self.in_place(&scope),
+                    None => panic!("a commit to check out for {key:?}"),
+                };
                 let (mut session, mut seen) = (self.session.clone(), Vec::new());
                 while let Some(leaf) = owed::next_leaf(&session, &self.world, &check, &basis) {
                     let leaf_key = leaf.key();
                     if seen.iter().any(|(known, _)| *known == leaf_key) {
                         break;
                     }
-                    let measurement = self.measure_leaf(&scope, commit.as_str(), &leaf_key);
+                    let measurement = self.measure_leaf(&scope, &pieces, &leaf_key);
                     session.ledger.record(leaf, &basis, measurement.clone());
                     seen.push((leaf_key, measurement));
                 }
@@ -276,8 +287,24 @@ impl<'m> Sim<'m> {
         }
     }
 
-    fn measure_leaf(&mut self, scope: &Scope, commit: &str, leaf: &Digest) -> Measurement {
-        let pieces = &self.commits[commit];
+    /// What stands in the one working directory, where nothing is isolated.
+    fn in_place(&self, scope: &Scope) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for (x, node) in self.model.nodes.iter().enumerate() {
+            let is_solved = self.world.graph.ix(&AtomId::new(node.id.as_str())).is_some_and(|x| self.world.solved()[x]);
+            if is_solved && self.model.nodes[x].kind == Kind::Task && !node.is_silent {
+                pieces.push(Piece { atom: node.id.clone(), content: String::new(), is_good: true });
+            }
+        }
+        if let Scope::Atom(id) = scope {
+            let intent = self.world.state.run.in_flight.iter().find(|intent| intent.id == *id).expect("in flight");
+            let is_good = self.succeeds(intent);
+            pieces.push(Piece { atom: intent.atom.to_string(), content: String::new(), is_good });
+        }
+        pieces
+    }
+
+    fn measure_leaf(&mut self, scope: &Scope, pieces: &[Piece], leaf: &Digest) -> Measurement {
         let holds = match scope {
             Scope::BaseCase => {
                 let atoms: BTreeSet<String> = pieces.iter().map(|piece| piece.atom.clone()).collect();
@@ -288,7 +315,7 @@ impl<'m> Sim<'m> {
                 pieces.iter().any(|piece| piece.atom == atom && piece.is_good)
             }
         };
-        let is_new = self.asked.insert((leaf.to_string(), commit.to_owned()));
+        let is_new = self.asked.insert((leaf.to_string(), format!("{pieces:?}")));
         let code = if is_new && self.rng.percent(self.faults.unknown) { 127 } else { i32::from(!holds) };
         let what = Measured::Command { how: How::Exit(code), matched: None, number: None };
         Measurement { what, duration_ms: 0, excerpt: String::new() }
@@ -316,7 +343,10 @@ impl<'m> Sim<'m> {
 
     fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Event {
         let x = self.model.ix(intent.atom.as_str());
-        let base = onto.clone().expect("a head");
+        let Some(base) = onto.clone() else {
+            assert!(self.is_shared());
+            return Event::Tried { attempt: intent.id.clone(), onto, merge: Merge::Unchanged { tree: None } };
+        };
         let merge = if self.model.nodes[x].is_silent {
             Merge::Unchanged { tree: Some(self.tree_of(base.as_str())) }
         } else if self.rng.percent(self.faults.conflict) {

@@ -1,3 +1,5 @@
+//! What comes into the person's working tree, and what is refused.
+
 use super::*;
 use std::os::unix::fs::symlink;
 

@@ -1,3 +1,5 @@
+//! What an attempt made, as one commit.
+
 use super::*;
 use std::os::unix::fs::symlink;
 

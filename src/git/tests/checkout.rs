@@ -1,3 +1,5 @@
+//! Worktrees that hold exactly a commit, whatever was done to them.
+
 use super::*;
 use std::os::unix::fs::symlink;
 

@@ -1,3 +1,5 @@
+//! Finding the repository, its settings, and what it says.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! The line of commits made again of what stays.
+
 use super::*;
 
 fn change(world: &World, path: &str, text: &str) -> CommitId {

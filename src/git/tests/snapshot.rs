@@ -1,3 +1,5 @@
+//! The working tree as it is, with nothing of the person's touched.
+
 use super::*;
 use std::os::unix::fs::symlink;
 

@@ -1,0 +1,114 @@
+//! What an attempt gets: its workspace, its environment, what it is told, and what stays out of its reach.
+
+use serde_json::json;
+
+use crate::world::{Running, World, after, plan, task, with};
+
+/// Runs one shell action to its success and gives what it left in `out/seen`.
+fn seen(world: &World, command: &str, constraints: serde_json::Value) -> String {
+    let to = world.out("seen").display().to_string();
+    let run = format!("{{ {command}; }} > {to}; touch done");
+    world.align(&plan(&["test -f done"], constraints, json!({"A1": task(&run)})));
+    let mut command = world.command(&["run"]);
+    command.env("MY_API_TOKEN", "hunter2").env("ODD_VARIABLE", "odd").env("LC_TIME", "C").env("GIT_DIR", "/nowhere");
+    let ran = Running::of(command).wait().expect(0);
+    assert!(!ran.stderr.contains("hunter2") && !ran.stdout.contains("hunter2"));
+    world.left("seen") + &ran.stderr
+}
+
+#[test]
+fn a_secret_is_withheld_and_named_once() {
+    let world = World::new();
+    let text = seen(&world, "env", json!({}));
+    assert!(!text.contains("hunter2") && !text.contains("ODD_VARIABLE=") && !text.contains("GIT_DIR="), "{text}");
+    assert_eq!(text.matches("MY_API_TOKEN").count(), 1, "{text}");
+    assert!(text.contains("LC_TIME=C") && text.contains("HOME="), "{text}");
+}
+
+#[test]
+fn what_env_names_is_passed_on_secret_or_not() {
+    let world = World::new();
+    let text = seen(&world, "env", json!({"env": ["MY_API_TOKEN", "ODD_VARIABLE"]}));
+    assert!(text.contains("MY_API_TOKEN=hunter2") && text.contains("ODD_VARIABLE=odd"), "{text}");
+}
+
+#[test]
+fn an_attempt_is_told_who_it_is() {
+    let world = World::new();
+    let text = seen(&world, "echo $DESCENT_ATOM $DESCENT_ATTEMPT; ls $DESCENT_PROMPT $DESCENT_BINDINGS; pwd", json!({}));
+    assert!(text.starts_with("A1 1\n"), "{text}");
+    assert!(text.contains(&world.cache().display().to_string()), "it works in the cache: {text}");
+}
+
+#[test]
+fn an_attempt_works_on_the_persons_tree_as_it_was_and_not_in_it() {
+    let world = World::new();
+    world.write("a.txt", "changed\n");
+    world.write("new.txt", "new\n");
+    world.write(".gitignore", "ignored\n");
+    world.write("ignored", "x");
+    let text = seen(&world, "cat a.txt new.txt; ls", json!({}));
+    assert!(text.starts_with("changed\nnew\n") && !text.contains("ignored"), "{text}");
+    assert!(!world.repo().join("done").exists());
+}
+
+#[test]
+fn what_is_linked_is_there_and_never_committed() {
+    let world = World::new();
+    world.write(".gitignore", "deps\n");
+    std::fs::create_dir(world.repo().join("deps")).unwrap();
+    world.write("deps/lib", "linked\n");
+    let text = seen(&world, "cat deps/lib", json!({"link": ["deps"]}));
+    assert!(text.starts_with("linked\n"), "{text}");
+    let head = world.state()["run"]["head"].as_str().unwrap().to_owned();
+    assert!(!world.git(&["ls-tree", "-r", "--name-only", &head]).contains("deps"));
+}
+
+#[test]
+fn setup_runs_once_in_each_new_workspace_and_before_the_checks() {
+    let world = World::new();
+    world.write(".gitignore", "made\n");
+    let count = world.out("setups").display().to_string();
+    let setup = format!("echo made >> made; echo x >> {count}");
+    let atoms = json!({"A1": task("cat made && touch one"), "A2": after(&["A1"], "touch done")});
+    world.align(&plan(&["test -f made && test -f done"], json!({"setup": setup}), atoms));
+    world.run().expect(0);
+    let times = world.left("setups").lines().count();
+    assert!((2..=3).contains(&times), "{times} times");
+}
+
+#[test]
+fn a_protected_file_that_an_attempt_changes_makes_it_fail_with_the_path() {
+    let world = World::new();
+    let plan = plan(&["test -f done"], json!({"protected": ["*.txt"]}), json!({"A1": task("echo easy > a.txt; touch done")}));
+    world.align(&plan);
+    let failed = world.run().expect(5).result()["failed"][0].clone();
+    assert_eq!(failed["class"], "logical");
+    assert!(failed["reason"].as_str().unwrap().contains("a.txt"), "{failed}");
+}
+
+#[test]
+fn the_persons_hooks_do_not_run() {
+    let world = World::new();
+    let hook = world.repo().join(".git/hooks/post-commit");
+    let marker = world.out("hook");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    for name in ["post-commit", "pre-commit", "post-checkout", "reference-transaction", "post-index-change"] {
+        let path = world.program("hook", &format!("#!/bin/sh\ntouch {}\nexit 0\n", marker.display()));
+        std::fs::copy(path, hook.with_file_name(name)).unwrap();
+    }
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
+    world.run().expect(0);
+    world.descent(&["apply"]).expect(0);
+    assert!(!marker.exists());
+}
+
+#[test]
+fn an_atom_for_a_machine_and_a_file_check_are_judged_on_a_clean_checkout() {
+    let world = World::new();
+    world.write(".gitignore", "cache\n");
+    // The attempt makes an ignored file that its own check would find where it worked.
+    let atom = with(task("touch cache done"), json!({"checks": {"all": [{"not_file": "cache"}]}}));
+    world.align(&plan(&["test -f done"], json!({}), json!({"A1": atom})));
+    world.run().expect(0);
+}
