@@ -9,7 +9,12 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use std::{ffi::OsString, io, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
 
 use descent_core::{event::Outcome, id::AtomId, state::Intent, verdict::How};
 use tokio_util::sync::CancellationToken;
@@ -70,6 +75,24 @@ impl AgentError {
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
         Failure::new(error.code(), error.exit(), &error, error.hint())
+    }
+}
+
+/// Attempts whose own files are kept.
+const KEPT_MAX: usize = 200;
+
+/// Removes the files of all but the newest attempts: they are for people to look at, nothing needs them.
+#[allow(clippy::disallowed_methods)] // door: the attempts' own files
+pub fn tidy(attempts: &Path) {
+    let entries = fs::read_dir(attempts).into_iter().flatten().flatten();
+    let mut by_age: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    by_age.sort_unstable();
+    let old = by_age.len().saturating_sub(KEPT_MAX);
+    for (_, path) in by_age.into_iter().take(old) {
+        // What cannot be removed now is tried again by the next run.
+        let _ = fs::remove_dir_all(path);
     }
 }
 

@@ -16,14 +16,19 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, exit},
     render::Out,
     signal::{self, Signal},
 };
 
 /// Hand a goal to agents and walk away: a loop that ends when a machine says that the goal holds.
 #[derive(Debug, Parser)]
-#[command(name = "descent", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "descent",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -84,13 +89,13 @@ pub enum End {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
+        Err(error) => return not_understood(&error),
     };
     tell_more(cli.global.verbose);
-    let out = Out { json: cli.global.json, quiet: cli.global.quiet };
+    let out = Out {
+        json: cli.global.json,
+        quiet: cli.global.quiet,
+    };
     match answer(cli, out) {
         Ok(End::Code(code)) => ExitCode::from(code),
         Ok(End::Signal(signal)) => signal::die_by(signal),
@@ -99,6 +104,18 @@ pub fn main() -> ExitCode {
             ExitCode::from(failure.exit)
         }
     }
+}
+
+/// Help and version were asked for; all else is a usage error, for a program too where it asked for JSON.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    let code = u8::try_from(error.exit_code()).unwrap_or(exit::USAGE);
+    let _ = error.print();
+    if code != 0 && std::env::args_os().any(|arg| arg == "--json") {
+        let text = error.to_string();
+        let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Out { json: true, quiet: true }.json(&Failure::usage(what, "descent --help").json());
+    }
+    ExitCode::from(code)
 }
 
 fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
@@ -122,7 +139,10 @@ fn tell_more(verbose: u8) {
         1 => tracing::Level::INFO,
         _ => tracing::Level::TRACE,
     };
-    let subscriber = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).without_time();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .without_time();
     // A second subscriber cannot be set; there is none.
     let _ = subscriber.try_init();
 }

@@ -17,17 +17,14 @@ use descent_core::{
     event::{Event, Notice, Observation},
     id::{AttemptId, RunId, Serial, UnixMillis},
     owed::{self, Effect, Key, Owed},
-    state::{
-        Request, RunStatus,
-        fields::Extra,
-        objective::RequestKind,
-    },
+    state::{Request, RunStatus, fields::Extra, objective::RequestKind},
     step::{self, Refusal, Session, Transition, World},
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    agent,
     clock::{self, Stopwatch},
     config::Config,
     failure::{Failure, exit},
@@ -110,7 +107,8 @@ pub async fn run(
     tell: Tell<'_>,
     say: &mut dyn FnMut(&str),
 ) -> Result<Ending, Failure> {
-    let signals = Signals::install().map_err(|error| Failure::io("the signals cannot be taken", &error))?;
+    let signals =
+        Signals::install().map_err(|error| Failure::io("the signals cannot be taken", &error))?;
     if let Err(error) = process::become_subreaper() {
         tracing::warn!(%error, "orphans of attempts go to init instead of here");
     }
@@ -145,7 +143,10 @@ pub async fn run(
     }
     this.host.store.remember();
     follow::deliver(&mut this).await?;
-    Ok(Ending { world: this.world, signal: this.signal })
+    Ok(Ending {
+        world: this.world,
+        signal: this.signal,
+    })
 }
 
 /// What a killed loop left running is ended before anything else; then nobody writes any more.
@@ -154,7 +155,7 @@ fn sweep(host: &Host) {
         tracing::info!(pid, "ended a process that an earlier run left");
     }
     let attempts = host.store.place().attempts();
-    for entry in std::fs::read_dir(attempts).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(&attempts).into_iter().flatten().flatten() {
         let text = std::fs::read_to_string(entry.path().join("started.json")).unwrap_or_default();
         if let Ok(started) = serde_json::from_str::<process::Started>(&text) {
             for pid in process::end_recorded(&started) {
@@ -162,6 +163,7 @@ fn sweep(host: &Host) {
             }
         }
     }
+    agent::tidy(&attempts);
 }
 
 /// Marks the processes of this state file, and of no copy of it: an inode is not copied.
@@ -224,13 +226,18 @@ impl Loop<'_> {
             self.host.store.remember();
         }
         for path in self.host.store.rescued().iter().skip(rescued) {
-            (self.say)(&format!("an edit that came too late to be read was kept as {}", path.display()));
+            (self.say)(&format!(
+                "an edit that came too late to be read was kept as {}",
+                path.display()
+            ));
         }
         Ok(())
     }
 
     fn sleep_ms(&self, owed: &Owed) -> u64 {
-        let until = owed.wake.map_or(POLL_MS, |UnixMillis(at)| at.saturating_sub(clock::now().0));
+        let until = owed
+            .wake
+            .map_or(POLL_MS, |UnixMillis(at)| at.saturating_sub(clock::now().0));
         until.clamp(1, POLL_MS)
     }
 
@@ -249,7 +256,9 @@ impl Loop<'_> {
     /// Takes in all that happened, unless the file cannot be written now.
     async fn work_off(&mut self) -> Result<(), Failure> {
         while self.waits_for_file.is_none() {
-            let Some(event) = self.pending.pop_front() else { return Ok(()) };
+            let Some(event) = self.pending.pop_front() else {
+                return Ok(());
+            };
             if !self.observe(event.clone()).await? {
                 self.pending.push_front(event);
             }
@@ -263,7 +272,11 @@ impl Loop<'_> {
     /// Steps and commits; false when the file must be mended first.
     async fn observe(&mut self, event: Event) -> Result<bool, Failure> {
         let active_ms = self.stopwatch.lap_ms();
-        let seen = Observation { now: clock::now(), active_ms, event };
+        let seen = Observation {
+            now: clock::now(),
+            active_ms,
+            event,
+        };
         loop {
             let next = match step::step(&self.world, &self.session, seen.clone()) {
                 Ok(next) => next,
@@ -282,7 +295,8 @@ impl Loop<'_> {
             match self.commit(&next)? {
                 Committed::Done(loaded) => {
                     self.loaded = loaded;
-                    self.watch_stamp = watch::stamp(&self.host.store.place().state);
+                    // Whose file a stamp taken now would be is not known: the next look reads it.
+                    self.watch_stamp = None;
                     self.arrive(next);
                     return Ok(true);
                 }
@@ -310,7 +324,10 @@ impl Loop<'_> {
             if fresh.bytes != known.bytes {
                 return Err(Stale);
             }
-            Ok(Some(Next { state: next.world.state.clone(), touched: next.touched.clone() }))
+            Ok(Some(Next {
+                state: next.world.state.clone(),
+                touched: next.touched.clone(),
+            }))
         };
         match self.host.store.commit(decide) {
             Ok(loaded) => Ok(Committed::Done(loaded)),
@@ -324,9 +341,18 @@ impl Loop<'_> {
         let is_second = self.signal.replace(signal).is_some();
         if self.waits_for_file.is_some() {
             let hint = "mend the state file, then `descent run` goes on from it";
-            return Err(Failure::new("E-STATE-INVALID", exit::INVALID, "ended while the state file cannot be read", hint));
+            return Err(Failure::new(
+                "E-STATE-INVALID",
+                exit::INVALID,
+                "ended while the state file cannot be read",
+                hint,
+            ));
         }
-        let kind = if is_second { RequestKind::StopNow } else { RequestKind::Stop };
+        let kind = if is_second {
+            RequestKind::StopNow
+        } else {
+            RequestKind::Stop
+        };
         let request = self.stop_request(kind);
         let reason = Some(signal.name().to_owned());
         self.pending.push_back(Event::Asked { request, reason });
@@ -338,8 +364,14 @@ impl Loop<'_> {
     fn reconcile(&mut self, owed: &Owed) -> Result<(), Failure> {
         // With the file broken nothing is started; what is in flight finishes.
         let is_waiting = self.waits_for_file.is_some();
-        let keys: std::collections::BTreeSet<&Key> = owed.effects.iter().map(|(key, _)| key).collect();
-        let gone: Vec<Key> = self.running.keys().filter(|key| !keys.contains(key)).cloned().collect();
+        let keys: std::collections::BTreeSet<&Key> =
+            owed.effects.iter().map(|(key, _)| key).collect();
+        let gone: Vec<Key> = self
+            .running
+            .keys()
+            .filter(|key| !keys.contains(key))
+            .cloned()
+            .collect();
         for key in gone.into_iter().filter(|_| !is_waiting) {
             if let Some(running) = self.running.remove(&key) {
                 running.cancel.cancel();
@@ -358,7 +390,14 @@ impl Loop<'_> {
 
     /// A slot is free when its attempt has landed and its processes are gone.
     fn free_slots(&mut self) {
-        let flying: Vec<&AttemptId> = self.world.state.run.in_flight.iter().map(|intent| &intent.id).collect();
+        let flying: Vec<&AttemptId> = self
+            .world
+            .state
+            .run
+            .in_flight
+            .iter()
+            .map(|intent| &intent.id)
+            .collect();
         if self.leaving == 0 {
             self.slots.retain(|attempt, _| flying.contains(&attempt));
         }
@@ -369,7 +408,9 @@ impl Loop<'_> {
             return *slot;
         }
         let taken: Vec<usize> = self.slots.values().copied().collect();
-        let slot = (0..).find(|slot| !taken.contains(slot)).unwrap_or(taken.len());
+        let slot = (0..)
+            .find(|slot| !taken.contains(slot))
+            .unwrap_or(taken.len());
         self.slots.insert(attempt.clone(), slot);
         slot
     }
@@ -392,7 +433,10 @@ impl Loop<'_> {
     /// Something that the loop needs is gone: what was in flight is taken back at no cost, where that can still be
     /// written; where not, the next run does it.
     async fn stop_for(&mut self, failure: &Failure) {
-        if failure.exit == exit::BUG || self.waits_for_file.is_some() || self.world.state.run.status != RunStatus::Running {
+        if failure.exit == exit::BUG
+            || self.waits_for_file.is_some()
+            || self.world.state.run.status != RunStatus::Running
+        {
             return;
         }
         let request = self.stop_request(RequestKind::Stop);
@@ -440,7 +484,10 @@ enum Committed {
 struct Stale;
 
 /// Runs blocking work beside the loop.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Failure::bug(format!("a worker thread broke: {error}")))
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Failure::bug(format!("a worker thread broke: {error}")))
 }
-

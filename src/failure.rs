@@ -32,8 +32,19 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub fn new(code: &'static str, exit: u8, message: impl Display, hint: impl Into<String>) -> Self {
-        Self { code, exit, message: message.to_string(), details: Vec::new(), hint: hint.into() }
+    pub fn new(
+        code: &'static str,
+        exit: u8,
+        message: impl Display,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            code,
+            exit,
+            message: message.to_string(),
+            details: Vec::new(),
+            hint: hint.into(),
+        }
     }
 
     #[must_use]
@@ -52,7 +63,12 @@ impl Failure {
     }
 
     pub fn io(what: &str, error: &std::io::Error) -> Self {
-        Self::new("E-IO", exit::IO, format!("{what}: {error}"), "look at the disk and its permissions, then try again")
+        Self::new(
+            "E-IO",
+            exit::IO,
+            format!("{what}: {error}"),
+            "look at the disk and its permissions, then try again",
+        )
     }
 
     /// As `--json` has it.

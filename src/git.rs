@@ -31,9 +31,6 @@ pub use candidate::{Candidate, Merge};
 pub use checkout::Leftovers;
 pub use error::GitError;
 
-
-
-
 use descent_core::id::{CommitId, TreeId};
 use host::{Env, Host};
 use std::{

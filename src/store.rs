@@ -284,6 +284,10 @@ impl Store {
     /// `rendered` belongs to `now`; when the commit fails it is lost and made anew.
     fn render(&mut self, now: &Loaded, next: &Next) -> Rendered {
         let kept = self.rendered.take();
+        if now.is_foreign {
+            // What a person's save holds that the next state does not is in no list of what was touched.
+            return Rendered::of(&next.state);
+        }
         let mut rendered = kept.unwrap_or_else(|| Rendered::of(&now.state));
         rendered.update(&next.state, &next.touched);
         debug_assert_eq!(

@@ -8,10 +8,10 @@
 
 mod parse;
 mod places;
+mod serial;
 mod suggest;
 #[cfg(test)]
 mod tests;
-mod serial;
 mod write;
 
 pub use parse::{parse, parse_bytes, readable};

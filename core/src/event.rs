@@ -20,21 +20,43 @@ pub struct Observation {
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A loop took the lease. What was in flight before is lost.
-    Started { run: RunId, from: Option<StartedFrom> },
+    Started {
+        run: RunId,
+        from: Option<StartedFrom>,
+    },
     /// A deadline passed, or the file changed.
     Tick,
     /// A person asks, by command or by signal.
-    Asked { request: Request, reason: Option<String> },
+    Asked {
+        request: Request,
+        reason: Option<String>,
+    },
     /// An attempt came to its end.
-    Ended { attempt: AttemptId, epoch: Epoch, outcome: Outcome },
+    Ended {
+        attempt: AttemptId,
+        epoch: Epoch,
+        outcome: Outcome,
+    },
     /// Its change was merged onto `onto`, no ref moved.
-    Tried { attempt: AttemptId, onto: Option<CommitId>, merge: Merge },
+    Tried {
+        attempt: AttemptId,
+        onto: Option<CommitId>,
+        merge: Merge,
+    },
     /// The tree was rebuilt from what stays.
-    Built { head: CommitId, line: Vec<Placed>, dropped: Vec<AtomId> },
+    Built {
+        head: CommitId,
+        line: Vec<Placed>,
+        dropped: Vec<AtomId>,
+    },
     /// The host looked up the tree of a commit.
     Learned { commit: CommitId, tree: TreeId },
     /// Leaves were measured.
-    Judged { scope: Scope, basis: Basis, seen: Vec<(Digest, Measurement)> },
+    Judged {
+        scope: Scope,
+        basis: Basis,
+        seen: Vec<(Digest, Measurement)>,
+    },
 }
 
 /// How an attempt ended, as the shell saw it.
@@ -63,8 +85,16 @@ pub struct Report {
 #[derive(Debug, Clone)]
 pub enum Merge {
     /// The tree is as it was.
-    Unchanged { tree: Option<TreeId> },
-    Clean { commit: CommitId, tree: TreeId, change: Digest, files: Vec<String>, protected: Vec<String> },
+    Unchanged {
+        tree: Option<TreeId>,
+    },
+    Clean {
+        commit: CommitId,
+        tree: TreeId,
+        change: Digest,
+        files: Vec<String>,
+        protected: Vec<String>,
+    },
     Conflict(Vec<String>),
 }
 
@@ -110,25 +140,98 @@ impl Reason {
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Notice {
-    RunStarted { run: RunId, attempts_left: String, verdicts_left: String },
-    AttemptStarted { attempt: AttemptId, atom: AtomId, n: u32, of: u32, description: String },
-    Solved { attempt: AttemptId, atom: AtomId, ms: u64, files: Vec<String>, commit: Option<CommitId>, summary: String },
-    AttemptFailed { attempt: AttemptId, atom: AtomId, ms: u64, class: &'static str, reason: String, attempts_left: u32 },
-    Transient { attempt: AttemptId, atom: AtomId, ms: u64, retry: u32, of: u32, wait_ms: u64 },
-    Interrupted { attempt: AttemptId, atom: AtomId, why: &'static str },
-    Repair { atom: AtomId, repair: u32, of: u32, why: String },
-    InDoubt { attempt: AttemptId, atom: AtomId },
-    Discarded { attempt: AttemptId },
-    Chosen { group: AtomId, choice: AtomId, untried: usize },
-    Refuted { choices: Choices, failed: Vec<String> },
-    Backtracked { changes: Vec<Change>, because: String },
-    Parked { atom: AtomId },
-    Revived { atom: AtomId },
-    Rebuilt { kept: usize, taken_back: Vec<AtomId>, head: CommitId },
-    BaseCase { verdict: Verdict },
-    Corrected { what: String, effects: Vec<String> },
-    Retired { request: String },
-    Ended { result: &'static str, reason: &'static str },
+    RunStarted {
+        run: RunId,
+        attempts_left: String,
+        verdicts_left: String,
+    },
+    AttemptStarted {
+        attempt: AttemptId,
+        atom: AtomId,
+        n: u32,
+        of: u32,
+        description: String,
+    },
+    Solved {
+        attempt: AttemptId,
+        atom: AtomId,
+        ms: u64,
+        files: Vec<String>,
+        commit: Option<CommitId>,
+        summary: String,
+    },
+    AttemptFailed {
+        attempt: AttemptId,
+        atom: AtomId,
+        ms: u64,
+        class: &'static str,
+        reason: String,
+        attempts_left: u32,
+    },
+    Transient {
+        attempt: AttemptId,
+        atom: AtomId,
+        ms: u64,
+        retry: u32,
+        of: u32,
+        wait_ms: u64,
+    },
+    Interrupted {
+        attempt: AttemptId,
+        atom: AtomId,
+        why: &'static str,
+    },
+    Repair {
+        atom: AtomId,
+        repair: u32,
+        of: u32,
+        why: String,
+    },
+    InDoubt {
+        attempt: AttemptId,
+        atom: AtomId,
+    },
+    Discarded {
+        attempt: AttemptId,
+    },
+    Chosen {
+        group: AtomId,
+        choice: AtomId,
+        untried: usize,
+    },
+    Refuted {
+        choices: Choices,
+        failed: Vec<String>,
+    },
+    Backtracked {
+        changes: Vec<Change>,
+        because: String,
+    },
+    Parked {
+        atom: AtomId,
+    },
+    Revived {
+        atom: AtomId,
+    },
+    Rebuilt {
+        kept: usize,
+        taken_back: Vec<AtomId>,
+        head: CommitId,
+    },
+    BaseCase {
+        verdict: Verdict,
+    },
+    Corrected {
+        what: String,
+        effects: Vec<String>,
+    },
+    Retired {
+        request: String,
+    },
+    Ended {
+        result: &'static str,
+        reason: &'static str,
+    },
 }
 
 /// A group that changed its choice.

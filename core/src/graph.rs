@@ -69,17 +69,36 @@ impl Graph {
         let index: BTreeMap<AtomId, Ix> = ids.iter().cloned().zip(0..).collect();
         let mut vertices: Vec<Vertex> = atoms.values().map(|atom| vertex(atom, &index)).collect();
         adopt_kids(&mut vertices);
-        let roots: Vec<Ix> = (0..vertices.len()).filter(|x| vertices[*x].parent.is_none()).collect();
-        let of_kind = |kind: Kind| (0..vertices.len()).filter(|x| vertices[*x].kind == kind).collect();
+        let roots: Vec<Ix> = (0..vertices.len())
+            .filter(|x| vertices[*x].parent.is_none())
+            .collect();
+        let of_kind = |kind: Kind| {
+            (0..vertices.len())
+                .filter(|x| vertices[*x].kind == kind)
+                .collect()
+        };
         let (tasks, groups) = (of_kind(Kind::Task), of_kind(Kind::Any));
         let order = order::topological(&vertices, &roots).unwrap_or_default();
         let mut needed_by: Vec<Vec<Ix>> = alloc::vec![Vec::new(); vertices.len()];
         for (x, vertex) in vertices.iter().enumerate() {
             vertex.deps.iter().for_each(|dep| needed_by[*dep].push(x));
         }
-        let mut graph = Self { ids, index, vertices, roots, tasks, groups, needed_by, selections: BigUint::ZERO, order };
+        let mut graph = Self {
+            ids,
+            index,
+            vertices,
+            roots,
+            tasks,
+            groups,
+            needed_by,
+            selections: BigUint::ZERO,
+            order,
+        };
         graph.count();
-        let configurations = graph.roots.iter().map(|root| graph.vertices[*root].configurations.clone());
+        let configurations = graph
+            .roots
+            .iter()
+            .map(|root| graph.vertices[*root].configurations.clone());
         graph.selections = configurations.product();
         graph
     }
@@ -146,7 +165,9 @@ impl Graph {
 
     /// What it waits for: its own dependencies and those of every ancestor.
     pub fn waits_for(&self, x: Ix) -> impl Iterator<Item = Ix> {
-        core::iter::once(x).chain(self.above(x)).flat_map(|y| self.vertices[y].deps.iter().copied())
+        core::iter::once(x)
+            .chain(self.above(x))
+            .flat_map(|y| self.vertices[y].deps.iter().copied())
     }
 
     /// Itself and all that is inside it.
@@ -170,7 +191,10 @@ impl Graph {
     fn count(&mut self) {
         let one = BigUint::from(1u8);
         for x in self.order.clone() {
-            let parts = self.vertices[x].kids.iter().map(|kid| self.vertices[*kid].configurations.clone());
+            let parts = self.vertices[x]
+                .kids
+                .iter()
+                .map(|kid| self.vertices[*kid].configurations.clone());
             self.vertices[x].configurations = match self.vertices[x].kind {
                 Kind::Task => one.clone(),
                 Kind::All => parts.product(),
@@ -181,8 +205,12 @@ impl Graph {
         for x in 0..self.len() {
             let targets = union(self.waits_for(x).map(|d| &reach[d].as_target));
             let targets: BTreeSet<Ix> = targets.iter().copied().collect();
-            let maximal = targets.iter().filter(|d| !self.above(**d).any(|above| targets.contains(&above)));
-            self.vertices[x].contexts = maximal.map(|d| self.vertices[*d].configurations.clone()).product();
+            let maximal = targets
+                .iter()
+                .filter(|d| !self.above(**d).any(|above| targets.contains(&above)));
+            self.vertices[x].contexts = maximal
+                .map(|d| self.vertices[*d].configurations.clone())
+                .product();
             self.vertices[x].is_branching = reach[x].is_branching;
         }
     }
@@ -204,7 +232,11 @@ impl Graph {
             if vertex.configurations > BigUint::from(1u8) {
                 insert(&mut as_target, x);
             }
-            reach[x] = Reach { is_branching, inside, as_target };
+            reach[x] = Reach {
+                is_branching,
+                inside,
+                as_target,
+            };
         }
         reach
     }
@@ -252,7 +284,11 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
         kids: known(atom.kids()),
         deps: known(&atom.depends_on),
         parent: None,
-        spec: if kind == Kind::Task { atom.spec_digest() } else { Digest::new("") },
+        spec: if kind == Kind::Task {
+            atom.spec_digest()
+        } else {
+            Digest::new("")
+        },
         is_branching: false,
         configurations: BigUint::from(1u8),
         contexts: BigUint::from(1u8),

@@ -88,7 +88,9 @@ impl AtomId {
     pub fn is_valid(text: &str) -> bool {
         text.len() <= Self::MAX_BYTES
             && text.starts_with(|c: char| c.is_ascii_alphabetic())
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
     }
 }
 
@@ -96,10 +98,12 @@ impl Digest {
     /// The digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
+        const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = String::with_capacity(71);
         text.push_str("sha256:");
         for byte in sha2::Sha256::digest(bytes) {
-            text.push_str(&format!("{byte:02x}"));
+            text.push(char::from(HEX[usize::from(byte >> 4)]));
+            text.push(char::from(HEX[usize::from(byte & 15)]));
         }
         Self(text)
     }
@@ -125,7 +129,10 @@ impl UnixMillis {
     pub fn rfc3339(self) -> String {
         let ms = i64::try_from(self.0).unwrap_or(i64::MAX);
         let time = jiff::Timestamp::from_millisecond(ms);
-        time.map_or_else(|_| "9999-12-31T23:59:59.000Z".to_owned(), |time| format!("{time:.3}"))
+        time.map_or_else(
+            |_| "9999-12-31T23:59:59.000Z".to_owned(),
+            |time| format!("{time:.3}"),
+        )
     }
 
     /// The day of that time, in UTC.

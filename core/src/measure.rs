@@ -43,7 +43,10 @@ pub struct Measure {
 impl Measure {
     pub fn of(seen: Measured<'_>) -> Self {
         let attempts = seen.graph.tasks().map(|x| attempts_left(seen, x)).sum();
-        Self { attempts, verdicts: verdicts_left(seen) }
+        Self {
+            attempts,
+            verdicts: verdicts_left(seen),
+        }
     }
 
     /// The measure of `after`, which differs from `before` in these atoms alone; `self` is the measure of `before`.
@@ -58,28 +61,45 @@ impl Measure {
             gone += attempts_left(before, x);
             come += attempts_left(after, x);
         }
-        Self { attempts: &self.attempts + come - gone, verdicts: verdicts_left(after) }
+        Self {
+            attempts: &self.attempts + come - gone,
+            verdicts: verdicts_left(after),
+        }
     }
 
     pub fn record(&self) -> run::Measure {
-        run::Measure { attempts: alloc::format!("{}", self.attempts), verdicts: alloc::format!("{}", self.verdicts) }
+        run::Measure {
+            attempts: alloc::format!("{}", self.attempts),
+            verdicts: alloc::format!("{}", self.verdicts),
+        }
     }
 }
 
 /// Attempts at most of one task in one context.
 pub fn attempts_max(state: &State, task: &Task) -> u32 {
-    state.objective.constraints.max_attempts(task.spec.action.is_some())
+    state
+        .objective
+        .constraints
+        .max_attempts(task.spec.action.is_some())
 }
 
 fn verdicts_left(seen: Measured<'_>) -> BigUint {
     let (refuted, selections) = (BigUint::from(seen.refuted), seen.graph.selections());
-    if refuted < *selections { selections - refuted } else { BigUint::ZERO }
+    if refuted < *selections {
+        selections - refuted
+    } else {
+        BigUint::ZERO
+    }
 }
 
 fn attempts_left(seen: Measured<'_>, x: Ix) -> BigUint {
-    let Measured { graph, state, fits, .. } = seen;
+    let Measured {
+        graph, state, fits, ..
+    } = seen;
     let id = graph.id(x);
-    let Some(task) = state.atom(id).and_then(|atom| atom.task()) else { return BigUint::ZERO };
+    let Some(task) = state.atom(id).and_then(|atom| atom.task()) else {
+        return BigUint::ZERO;
+    };
     let binding = state.bindings.get(id);
     if binding.is_some_and(|binding| binding.is_by_person()) {
         return BigUint::ZERO;
@@ -92,12 +112,20 @@ fn attempts_left(seen: Measured<'_>, x: Ix) -> BigUint {
         .filter(|tried| fits.contains(&(x, tried.context.clone())))
         .map(|tried| {
             let is_closed = tried.ended.is_some() || bound_in == Some(&tried.context);
-            u64::from(if is_closed { most } else { tried.attempts.min(most) })
+            u64::from(if is_closed {
+                most
+            } else {
+                tried.attempts.min(most)
+            })
         })
         .sum();
     let all = &graph.vertex(x).contexts * BigUint::from(most);
     let used = BigUint::from(used);
-    if used < all { all - used } else { BigUint::ZERO }
+    if used < all {
+        all - used
+    } else {
+        BigUint::ZERO
+    }
 }
 
 #[cfg(test)]

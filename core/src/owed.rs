@@ -25,11 +25,23 @@ pub enum Effect {
     /// Make this attempt.
     Attempt(Intent),
     /// Merge what it made onto the head; move nothing.
-    Merge { intent: Intent, onto: Option<CommitId> },
+    Merge {
+        intent: Intent,
+        onto: Option<CommitId>,
+    },
     /// Make the tree of what stays: `keep` in order on `from`.
-    Rebuild { from: CommitId, stays: Vec<Placed>, keep: Vec<Placed> },
+    Rebuild {
+        from: CommitId,
+        stays: Vec<Placed>,
+        keep: Vec<Placed>,
+    },
     /// Measure the leaves of this check until it is decided, on this commit.
-    Judge { scope: Scope, basis: Basis, commit: Option<CommitId>, check: Check },
+    Judge {
+        scope: Scope,
+        basis: Basis,
+        commit: Option<CommitId>,
+        check: Check,
+    },
     /// Tell the tree of this commit.
     Learn(CommitId),
 }
@@ -44,7 +56,10 @@ pub struct Owed {
 }
 
 pub fn owed(world: &World, session: &Session, now: UnixMillis) -> Owed {
-    let mut owed = Owed { is_over: world.state.run.status != RunStatus::Running, ..Owed::default() };
+    let mut owed = Owed {
+        is_over: world.state.run.status != RunStatus::Running,
+        ..Owed::default()
+    };
     if owed.is_over {
         return owed;
     }
@@ -59,9 +74,13 @@ pub fn owed(world: &World, session: &Session, now: UnixMillis) -> Owed {
 fn learn(world: &World, session: &Session, owed: &mut Owed) {
     let run = &world.state.run;
     let Some(head) = &run.head else { return };
-    let is_start = run.started_from.as_ref().is_some_and(|start| start.commit == *head);
+    let is_start = run
+        .started_from
+        .as_ref()
+        .is_some_and(|start| start.commit == *head);
     if !is_start && !session.trees.contains_key(head) {
-        owed.effects.push((Key::Learn(head.clone()), Effect::Learn(head.clone())));
+        owed.effects
+            .push((Key::Learn(head.clone()), Effect::Learn(head.clone())));
     }
 }
 
@@ -70,7 +89,11 @@ fn attempts(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) 
     // What finished first lands first, one at a time: the next one's candidate is made on the head after it. A tree
     // that is to be made anew takes nothing in, and nothing lands before what is being made again.
     let mut lands = world.is_line_settled();
-    let first = run.in_flight.iter().find(|intent| is_repair(world, intent)).map(|intent| &intent.id);
+    let first = run
+        .in_flight
+        .iter()
+        .find(|intent| is_repair(world, intent))
+        .map(|intent| &intent.id);
     for intent in &run.in_flight {
         let Some(progress) = session.progress.get(&intent.id) else {
             let key = Key::Attempt(intent.id.clone(), intent.epoch);
@@ -78,7 +101,10 @@ fn attempts(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) 
             continue;
         };
         let seen = crate::step::of_candidate(&world.state, session, intent, world.state.serial.0);
-        if matches!(seen, Some((_, Verdicts::Confirm(_)))) || !lands || first.is_some_and(|id| *id != intent.id) {
+        if matches!(seen, Some((_, Verdicts::Confirm(_))))
+            || !lands
+            || first.is_some_and(|id| *id != intent.id)
+        {
             continue;
         }
         lands = false;
@@ -93,14 +119,24 @@ fn attempts(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) 
 }
 
 fn is_repair(world: &World, intent: &Intent) -> bool {
-    let task = world.state.atoms.get(&intent.atom).and_then(|atom| atom.task());
+    let task = world
+        .state
+        .atoms
+        .get(&intent.atom)
+        .and_then(|atom| atom.task());
     let tried = task.and_then(|task| task.tried(&intent.context));
     tried.is_some_and(|tried| tried.repairs > 0)
 }
 
 fn merge(intent: &Intent, head: &Option<CommitId>, owed: &mut Owed) {
     let key = Key::Merge(intent.id.clone(), head.clone());
-    owed.effects.push((key, Effect::Merge { intent: intent.clone(), onto: head.clone() }));
+    owed.effects.push((
+        key,
+        Effect::Merge {
+            intent: intent.clone(),
+            onto: head.clone(),
+        },
+    ));
 }
 
 fn judge_attempt(
@@ -110,60 +146,120 @@ fn judge_attempt(
     (intent, merge, basis): (&Intent, &Arc<Merge>, Basis),
     owed: &mut Owed,
 ) {
-    if session.check_waits.get(&intent.id).is_some_and(|until| *until > now) {
+    if session
+        .check_waits
+        .get(&intent.id)
+        .is_some_and(|until| *until > now)
+    {
         return;
     }
-    let task = world.state.atoms.get(&intent.atom).and_then(|atom| atom.task());
-    let Some(check) = task.and_then(|task| task.spec.checks.clone()) else { return };
+    let task = world
+        .state
+        .atoms
+        .get(&intent.atom)
+        .and_then(|atom| atom.task());
+    let Some(check) = task.and_then(|task| task.spec.checks.clone()) else {
+        return;
+    };
     let commit = match &**merge {
         Merge::Clean { commit, .. } => Some(commit.clone()),
         Merge::Unchanged { .. } | Merge::Conflict(_) => world.state.run.head.clone(),
     };
     let scope = Scope::Atom(intent.id.clone());
-    owed.effects.push((Key::Judge(scope.clone(), basis.clone()), Effect::Judge { scope, basis, commit, check }));
+    owed.effects.push((
+        Key::Judge(scope.clone(), basis.clone()),
+        Effect::Judge {
+            scope,
+            basis,
+            commit,
+            check,
+        },
+    ));
 }
 
 fn rebuild(world: &World, owed: &mut Owed) {
     let run = &world.state.run;
-    let Some(start) = &run.started_from else { return };
+    let Some(start) = &run.started_from else {
+        return;
+    };
     if world.is_line_settled() {
         return;
     }
     let wanted = world.line_wanted();
-    let same = wanted.iter().zip(&run.line).take_while(|(wanted, is)| wanted == is).count();
+    let same = wanted
+        .iter()
+        .zip(&run.line)
+        .take_while(|(wanted, is)| wanted == is)
+        .count();
     let (stays, keep) = wanted.split_at(same);
-    let from = stays.last().map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
-    let key = wanted.iter().map(|placed| (placed.atom.clone(), placed.commit.clone())).collect();
-    owed.effects.push((Key::Rebuild(key), Effect::Rebuild { from, stays: stays.to_vec(), keep: keep.to_vec() }));
+    let from = stays
+        .last()
+        .map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
+    let key = wanted
+        .iter()
+        .map(|placed| (placed.atom.clone(), placed.commit.clone()))
+        .collect();
+    owed.effects.push((
+        Key::Rebuild(key),
+        Effect::Rebuild {
+            from,
+            stays: stays.to_vec(),
+            keep: keep.to_vec(),
+        },
+    ));
 }
 
 fn base_case(world: &World, session: &Session, owed: &mut Owed) {
-    let (Some(basis), Some(check)) = (&session.base_target, &world.state.objective.base_case) else { return };
+    let (Some(basis), Some(check)) = (&session.base_target, &world.state.objective.base_case)
+    else {
+        return;
+    };
     let effect = Effect::Judge {
         scope: Scope::BaseCase,
         basis: basis.clone(),
         commit: commit_of(world, session, basis),
         check: check.clone(),
     };
-    owed.effects.push((Key::Judge(Scope::BaseCase, basis.clone()), effect));
+    owed.effects
+        .push((Key::Judge(Scope::BaseCase, basis.clone()), effect));
 }
 
 /// The commit to check out for a basis: the head where it has that tree, else any known one.
 fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId> {
-    let Basis::Tree(tree) = basis else { return None };
+    let Basis::Tree(tree) = basis else {
+        return None;
+    };
     let run = &world.state.run;
-    let start = run.started_from.as_ref().filter(|start| start.tree == *tree).map(|start| &start.commit);
-    let head = run.head.as_ref().filter(|head| session.trees.get(*head) == Some(tree));
-    let any = session.trees.iter().find(|(_, known)| *known == tree).map(|(commit, _)| commit);
+    let start = run
+        .started_from
+        .as_ref()
+        .filter(|start| start.tree == *tree)
+        .map(|start| &start.commit);
+    let head = run
+        .head
+        .as_ref()
+        .filter(|head| session.trees.get(*head) == Some(tree));
+    let any = session
+        .trees
+        .iter()
+        .find(|(_, known)| *known == tree)
+        .map(|(commit, _)| commit);
     head.or(start).or(any).cloned()
 }
 
 fn wake(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) {
-    let waits = session.waits.values().chain(session.check_waits.values()).chain(session.base_again_at.iter());
+    let waits = session
+        .waits
+        .values()
+        .chain(session.check_waits.values())
+        .chain(session.base_again_at.iter());
     let mut wake = waits.filter(|at| **at > now).min().copied();
     let spent_ms = world.state.run.spent.active_ms + session.unwritten_ms;
     let budget = world.state.objective.constraints.time_budget.as_ref();
-    if let Some(left_ms) = budget.map(|budget| budget.ms.saturating_sub(spent_ms)).filter(|left_ms| *left_ms > 0) {
+    if let Some(left_ms) = budget
+        .map(|budget| budget.ms.saturating_sub(spent_ms))
+        .filter(|left_ms| *left_ms > 0)
+    {
         let over = UnixMillis(now.0.saturating_add(left_ms));
         wake = Some(wake.map_or(over, |wake| wake.min(over)));
     }
@@ -174,10 +270,20 @@ fn wake(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) {
 }
 
 /// The leaf to measure next of a check under evaluation, by what is known and what was measured just now.
-pub fn next_leaf<'c>(session: &Session, world: &World, check: &'c Check, basis: &Basis) -> Option<&'c Check> {
+pub fn next_leaf<'c>(
+    session: &Session,
+    world: &World,
+    check: &'c Check,
+    basis: &Basis,
+) -> Option<&'c Check> {
     let confirmed = crate::step::confirmed(&world.state);
     let again_max = world.state.objective.constraints.max_transient();
-    let court = Court { ledger: &session.ledger, basis, confirmed: &confirmed, again_max };
+    let court = Court {
+        ledger: &session.ledger,
+        basis,
+        confirmed: &confirmed,
+        again_max,
+    };
     match court.judge(check) {
         Verdicts::Measure(leaf) | Verdicts::Again(leaf) => Some(leaf),
         Verdicts::Decided(_) | Verdicts::Confirm(_) => None,

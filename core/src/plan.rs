@@ -2,20 +2,14 @@
 //!
 //! Not here: asking for what is missing (`cli`), the gate (`graph::validate`).
 
-use alloc::{
-    borrow::ToOwned,
-    collections::BTreeMap,
-    format,
-    string::String,
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
 use crate::{
     doc::{self, Fault, Limits, Node},
     id::{AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Run, Spec, State, Task, VERSION,
+        Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Run, Spec,
+        State, Task, VERSION,
         check::{self, Pattern},
         fields::{Fields, Findings},
     },
@@ -35,8 +29,14 @@ pub struct Plan {
 /// Reads a plan in JSON.
 pub fn read(bytes: &[u8]) -> Plan {
     let parsed = doc::parse_bytes(bytes, &Limits::default());
-    let mut found = Findings { faults: parsed.faults, warnings: Vec::new() };
-    let mut plan = Plan { root: parsed.node, ..Plan::default() };
+    let mut found = Findings {
+        faults: parsed.faults,
+        warnings: Vec::new(),
+    };
+    let mut plan = Plan {
+        root: parsed.node,
+        ..Plan::default()
+    };
     if let Some(root) = plan.root.clone() {
         read_into(&mut plan, &root, &mut found);
     }
@@ -46,7 +46,9 @@ pub fn read(bytes: &[u8]) -> Plan {
 }
 
 fn read_into(plan: &mut Plan, root: &Node, found: &mut Findings) {
-    let Some(mut fields) = Fields::open(root, "", found) else { return };
+    let Some(mut fields) = Fields::open(root, "", found) else {
+        return;
+    };
     for key in ["version", "$schema"] {
         let _ = fields.node.get(key).is_some() && fields.take(key).is_some();
     }
@@ -67,16 +69,21 @@ fn read_into(plan: &mut Plan, root: &Node, found: &mut Findings) {
 
 fn read_atoms(graph: &mut Fields<'_, '_>, patterns: &mut Vec<Pattern>) -> BTreeMap<AtomId, Atom> {
     let mut atoms = BTreeMap::new();
-    let Some(node) = graph.take("atoms") else { return atoms };
+    let Some(node) = graph.take("atoms") else {
+        return atoms;
+    };
     if Fields::open(node, "/work_graph/atoms", graph.found).is_none() {
         return atoms;
     }
     for member in node.as_object().unwrap_or_default() {
         let at = doc::pointer_push("/work_graph/atoms", &member.key);
         if !AtomId::is_valid(&member.key) {
-            let hint = Some("a letter, then letters, digits, `_` or `-`, at most 64 in all".to_owned());
+            let hint =
+                Some("a letter, then letters, digits, `_` or `-`, at most 64 in all".to_owned());
             let message = format!("`{}` cannot name an atom", member.key);
-            graph.found.fault("bad-id", (&at, member.key_span), message, hint);
+            graph
+                .found
+                .fault("bad-id", (&at, member.key_span), message, hint);
         }
         if let Some(checks) = member.node.get("checks") {
             check::patterns(checks, &doc::pointer_push(&at, "checks"), patterns);
@@ -95,9 +102,19 @@ impl Plan {
             Some((description, run)) => (description.trim(), Some(run.trim())),
             None => (text.trim(), None),
         };
-        let before = (!self.atoms.is_empty()).then(|| AtomId::new(format!("S{}", self.atoms.len())));
-        let action = run.filter(|run| !run.is_empty()).map(|run| Action { run: run.to_owned(), extra: Extra::default() });
-        let spec = Spec { action, effect: Effect::Tree, checks: None, output_schema: None, timeout: None };
+        let before =
+            (!self.atoms.is_empty()).then(|| AtomId::new(format!("S{}", self.atoms.len())));
+        let action = run.filter(|run| !run.is_empty()).map(|run| Action {
+            run: run.to_owned(),
+            extra: Extra::default(),
+        });
+        let spec = Spec {
+            action,
+            effect: Effect::Tree,
+            checks: None,
+            output_schema: None,
+            timeout: None,
+        };
         let atom = Atom {
             description: description.to_owned(),
             depends_on: before.into_iter().collect(),
@@ -105,7 +122,8 @@ impl Plan {
             origin: None,
             extra: Extra::default(),
         };
-        self.atoms.insert(AtomId::new(format!("S{}", self.atoms.len() + 1)), atom);
+        self.atoms
+            .insert(AtomId::new(format!("S{}", self.atoms.len() + 1)), atom);
     }
 
     /// Adds a command to what must hold.
@@ -114,7 +132,11 @@ impl Plan {
         let base_case = self.objective.base_case.take();
         let mut parts = match base_case {
             None => Vec::new(),
-            Some(Check { kind: CheckKind::All(parts), name: None, .. }) => parts,
+            Some(Check {
+                kind: CheckKind::All(parts),
+                name: None,
+                ..
+            }) => parts,
             Some(other) => Vec::from([other]),
         };
         parts.push(check);
@@ -131,7 +153,10 @@ impl Plan {
                     *text = format!("{lead}{rendered}");
                 }
             };
-            fill(&mut objective.deliverables, "The project, changed so that: ");
+            fill(
+                &mut objective.deliverables,
+                "The project, changed so that: ",
+            );
             fill(&mut objective.definition_of_done, "All of this holds: ");
         }
         if objective.raw_input.is_empty() {
@@ -144,7 +169,11 @@ impl Plan {
             seal: None,
             objective: Arc::new(self.objective),
             control: Arc::new(Control::default()),
-            atoms: self.atoms.into_iter().map(|(id, atom)| (id, Arc::new(atom))).collect(),
+            atoms: self
+                .atoms
+                .into_iter()
+                .map(|(id, atom)| (id, Arc::new(atom)))
+                .collect(),
             bindings: BTreeMap::new(),
             trail: Vec::new(),
             corrections: Vec::new(),
@@ -157,7 +186,8 @@ impl Plan {
 
 /// A tree of checks as half a sentence.
 fn render(check: &Check) -> String {
-    let join = |parts: &[Check], word: &str| parts.iter().map(render).collect::<Vec<_>>().join(word);
+    let join =
+        |parts: &[Check], word: &str| parts.iter().map(render).collect::<Vec<_>>().join(word);
     match &check.kind {
         CheckKind::All(parts) => join(parts, "; "),
         CheckKind::Any(parts) => format!("({})", join(parts, " or ")),
@@ -168,7 +198,9 @@ fn render(check: &Check) -> String {
                 Leaf::NotCommand { command, .. } => format!("`{command}` fails"),
                 Leaf::File { path, .. } => format!("{path} is there"),
                 Leaf::NotFile { path } => format!("{path} is gone"),
-                Leaf::Quality { statement, .. } | Leaf::Assertion { statement } => statement.clone(),
+                Leaf::Quality { statement, .. } | Leaf::Assertion { statement } => {
+                    statement.clone()
+                }
             },
         },
     }

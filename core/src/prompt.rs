@@ -29,7 +29,11 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis) -> String {
     let objective = &state.objective;
     let atom = state.atom(&intent.atom);
     let description = atom.map_or("", |atom| atom.description.as_str());
-    let description = if description.is_empty() { intent.atom.as_str() } else { description };
+    let description = if description.is_empty() {
+        intent.atom.as_str()
+    } else {
+        description
+    };
     let pieces = [
         ("{day}", now.day()),
         ("{raw_input}", objective.raw_input.clone()),
@@ -49,8 +53,10 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis) -> String {
 fn fill(words: &str, pieces: &[(&str, String)]) -> String {
     let mut text = String::new();
     let mut rest = words;
-    while let Some((place, mark, piece)) =
-        pieces.iter().filter_map(|(mark, piece)| Some((rest.find(mark)?, mark, piece))).min_by_key(|(place, ..)| *place)
+    while let Some((place, mark, piece)) = pieces
+        .iter()
+        .filter_map(|(mark, piece)| Some((rest.find(mark)?, mark, piece)))
+        .min_by_key(|(place, ..)| *place)
     {
         text.push_str(rest.get(..place).unwrap_or_default());
         text.push_str(piece);
@@ -61,7 +67,9 @@ fn fill(words: &str, pieces: &[(&str, String)]) -> String {
 
 fn checks(world: &World, id: &AtomId) -> String {
     let task = world.state.atom(id).and_then(|atom| atom.task());
-    let Some(check) = task.and_then(|task| task.spec.checks.as_ref()) else { return String::new() };
+    let Some(check) = task.and_then(|task| task.spec.checks.as_ref()) else {
+        return String::new();
+    };
     let mut text = "\n# It is done when this holds\n\n".to_owned();
     for leaf in check.leaves() {
         text.push_str(&format!("- {}\n", leaf.title()));
@@ -74,14 +82,23 @@ fn known(world: &World, id: &AtomId) -> String {
     for (name, binding) in upstream(world, id) {
         text.push_str(&format!("- {name}: {}\n", binding.summary));
     }
-    if text.is_empty() { text } else { format!("\n# What is there already\n\n{text}") }
+    if text.is_empty() {
+        text
+    } else {
+        format!("\n# What is there already\n\n{text}")
+    }
 }
 
 fn failures(world: &World, id: &AtomId) -> String {
-    let of_atom = world.state.trail.iter().rev().filter_map(|entry| match &entry.kind {
-        EntryKind::Failure { atom, reason, .. } if atom == id => Some((entry, reason)),
-        _ => None,
-    });
+    let of_atom = world
+        .state
+        .trail
+        .iter()
+        .rev()
+        .filter_map(|entry| match &entry.kind {
+            EntryKind::Failure { atom, reason, .. } if atom == id => Some((entry, reason)),
+            _ => None,
+        });
     let newest: Vec<_> = of_atom.take(FAILURES_MAX).collect();
     if newest.is_empty() {
         return String::new();
@@ -89,8 +106,17 @@ fn failures(world: &World, id: &AtomId) -> String {
     let mut text = "\n# What was tried before and failed: go another way\n\n".to_owned();
     for (entry, reason) in newest.into_iter().rev() {
         text.push_str(&format!("- {reason}\n"));
-        let output = entry.node.get("output").and_then(Node::as_str).unwrap_or_default();
-        for line in output.chars().take(OUTPUT_CHARS_MAX).collect::<String>().lines() {
+        let output = entry
+            .node
+            .get("output")
+            .and_then(Node::as_str)
+            .unwrap_or_default();
+        for line in output
+            .chars()
+            .take(OUTPUT_CHARS_MAX)
+            .collect::<String>()
+            .lines()
+        {
             text.push_str(&format!("    {line}\n"));
         }
     }
@@ -99,7 +125,9 @@ fn failures(world: &World, id: &AtomId) -> String {
 
 /// The bindings of what an atom depends on, by the name of the dependency.
 fn upstream<'w>(world: &'w World, id: &AtomId) -> Vec<(String, &'w Binding)> {
-    let Some(x) = world.graph.ix(id) else { return Vec::new() };
+    let Some(x) = world.graph.ix(id) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     for dep in world.graph.waits_for(x) {
         leaves(world, dep, &mut |y| {
@@ -126,16 +154,27 @@ fn leaves(world: &World, x: Ix, each: &mut impl FnMut(Ix)) {
 pub fn bindings(world: &World, id: &AtomId) -> String {
     let one = |(name, binding): (String, &Binding)| {
         let mut to = Writer::default();
-        to.text("summary", &binding.summary).some("value", binding.value.clone());
+        to.text("summary", &binding.summary)
+            .some("value", binding.value.clone());
         to.texts_unless_empty("artifacts", &binding.artifacts);
         to.some("handoff", binding.handoff.as_deref().map(Node::string));
         (name, to.finish(&Extra::default()))
     };
-    doc::write(&Node::object(upstream(world, id).into_iter().map(one).collect())) + "\n"
+    doc::write(&Node::object(
+        upstream(world, id).into_iter().map(one).collect(),
+    )) + "\n"
 }
 
 /// One step as a commit's message: what the atom is for, in a line.
 pub fn subject(world: &World, id: &AtomId) -> String {
-    let description = world.state.atom(id).map(|atom| atom.description.clone()).unwrap_or_default();
-    if description.is_empty() { id.to_string() } else { description }
+    let description = world
+        .state
+        .atom(id)
+        .map(|atom| atom.description.clone())
+        .unwrap_or_default();
+    if description.is_empty() {
+        id.to_string()
+    } else {
+        description
+    }
 }

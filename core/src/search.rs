@@ -26,7 +26,10 @@ pub fn fits(graph: &Graph, standing: &Standing, state: &State) -> Fits {
     for x in graph.tasks() {
         for tried in tries(state, graph.id(x)) {
             let is_now = standing.context(x) == Some(&tried.context);
-            if is_now || standing::context_under(graph, x, &tried.choices).as_ref() == Some(&tried.context) {
+            if is_now
+                || standing::context_under(graph, x, &tried.choices).as_ref()
+                    == Some(&tried.context)
+            {
                 fits.insert((x, tried.context.clone()));
             }
         }
@@ -35,7 +38,10 @@ pub fn fits(graph: &Graph, standing: &Standing, state: &State) -> Fits {
 }
 
 pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
-    state.atom(id).and_then(|atom| atom.task()).map_or(&[], |task| task.tries.as_slice())
+    state
+        .atom(id)
+        .and_then(|atom| atom.task())
+        .map_or(&[], |task| task.tries.as_slice())
 }
 
 /// The choices that a failure of `x` in a context is due to: those of the context and of the groups above.
@@ -56,7 +62,9 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
 pub fn conflicts(graph: &Graph, state: &State, fits: &Fits, refuted: &[Choices]) -> Vec<Choices> {
     let mut conflicts = Vec::new();
     for x in graph.tasks() {
-        let failed = tries(state, graph.id(x)).iter().filter(|tried| tried.has_failed());
+        let failed = tries(state, graph.id(x))
+            .iter()
+            .filter(|tried| tried.has_failed());
         let failed = failed.filter(|tried| fits.contains(&(x, tried.context.clone())));
         conflicts.extend(failed.map(|tried| conflict(graph, x, &tried.choices)));
     }
@@ -81,7 +89,9 @@ pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
 /// What a verdict on a whole selection depends on: the base case, every live specification, and the results that
 /// a person gave.
 pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<Digest> {
-    let pairs = choices.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
+    let pairs = choices
+        .iter()
+        .map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
     let selection: Selection = pairs.collect::<Option<_>>()?;
     let live = standing::live(graph, &selection);
     let mut text = alloc::string::String::new();
@@ -121,13 +131,21 @@ pub fn choose(
             let spent = frames.pop()?;
             walk.open_again(spent.group);
             // Straight back to the newest decision that has to do with it: no other could help.
-            while frames.last().is_some_and(|frame| !spent.blame.contains(&frame.group)) {
+            while frames
+                .last()
+                .is_some_and(|frame| !spent.blame.contains(&frame.group))
+            {
                 let mut innocent = frames.pop()?;
                 walk.undo(&mut innocent);
                 walk.open_again(innocent.group);
             }
             let to_blame = frames.last_mut()?;
-            to_blame.blame.extend(spent.blame.into_iter().filter(|group| *group != to_blame.group));
+            to_blame.blame.extend(
+                spent
+                    .blame
+                    .into_iter()
+                    .filter(|group| *group != to_blame.group),
+            );
         }
     }
 }
@@ -166,17 +184,32 @@ impl<'a> Walk<'a> {
         let mut holding: BTreeMap<(Ix, Ix), Vec<usize>> = BTreeMap::new();
         let (mut missing, mut groups) = (Vec::new(), Vec::new());
         for conflict in conflicts {
-            let pairs = conflict.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
-            let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else { continue };
+            let pairs = conflict
+                .iter()
+                .map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
+            let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else {
+                continue;
+            };
             if pairs.is_empty() {
                 return None;
             }
-            pairs.iter().for_each(|pair| holding.entry(*pair).or_default().push(missing.len()));
+            pairs
+                .iter()
+                .for_each(|pair| holding.entry(*pair).or_default().push(missing.len()));
             missing.push(pairs.len());
             groups.push(pairs.into_iter().map(|(group, _)| group).collect());
         }
         let (open, selection) = (BTreeSet::new(), Selection::new());
-        let mut walk = Self { graph, prefer, rank, open, selection, holding, missing, groups };
+        let mut walk = Self {
+            graph,
+            prefer,
+            rank,
+            open,
+            selection,
+            holding,
+            missing,
+            groups,
+        };
         for root in graph.roots() {
             walk.open_below(*root);
         }
@@ -192,13 +225,24 @@ impl<'a> Walk<'a> {
     }
 
     fn frame(&self, group: Ix) -> Frame {
-        let above = self.graph.above(group).filter(|y| self.graph.vertex(*y).kind == Kind::Any);
-        Frame { group, options: self.options(group), opened: Vec::new(), blame: above.collect() }
+        let above = self
+            .graph
+            .above(group)
+            .filter(|y| self.graph.vertex(*y).kind == Kind::Any);
+        Frame {
+            group,
+            options: self.options(group),
+            opened: Vec::new(),
+            blame: above.collect(),
+        }
     }
 
     fn options(&self, group: Ix) -> Vec<Ix> {
         let kids = &self.graph.vertex(group).kids;
-        let preferred = self.prefer.get(&group).filter(|choice| kids.contains(choice));
+        let preferred = self
+            .prefer
+            .get(&group)
+            .filter(|choice| kids.contains(choice));
         let others = kids.iter().rev().filter(|kid| Some(*kid) != preferred);
         others.chain(preferred).copied().collect()
     }
@@ -234,7 +278,9 @@ impl<'a> Walk<'a> {
             }
             if let Some(conflict) = completed {
                 self.undo(frame);
-                let others = self.groups[conflict].iter().filter(|group| **group != frame.group);
+                let others = self.groups[conflict]
+                    .iter()
+                    .filter(|group| **group != frame.group);
                 frame.blame.extend(others);
                 continue;
             }
@@ -245,8 +291,15 @@ impl<'a> Walk<'a> {
     }
 
     fn undo(&mut self, frame: &mut Frame) {
-        let Some(choice) = self.selection.remove(&frame.group) else { return };
-        for conflict in self.holding.get(&(frame.group, choice)).into_iter().flatten() {
+        let Some(choice) = self.selection.remove(&frame.group) else {
+            return;
+        };
+        for conflict in self
+            .holding
+            .get(&(frame.group, choice))
+            .into_iter()
+            .flatten()
+        {
             self.missing[*conflict] += 1;
         }
         for group in frame.opened.drain(..) {

@@ -6,10 +6,11 @@
 
 mod advance;
 mod backtrack;
+mod candidate;
 pub mod correct;
+mod dispatch;
 mod draft;
 mod ended;
-mod dispatch;
 mod finish;
 pub mod judgement;
 mod landed;
@@ -47,6 +48,7 @@ pub struct World {
     refuted: Arc<Vec<Choices>>,
     solved: Arc<Vec<bool>>,
     measure: Measure,
+    is_line_settled: bool,
     /// Results were brought into line with this selection, and inputs looked at; a state from a file is looked at anew.
     is_settled: bool,
 }
@@ -57,9 +59,15 @@ impl World {
         let standing = Standing::of(&graph, standing::selection_of(&graph, &state));
         let fits = search::fits(&graph, &standing, &state);
         let refuted = search::refuted(&graph, &state);
-        let seen = Measured { graph: &graph, state: &state, fits: &fits, refuted: refuted.len() };
+        let seen = Measured {
+            graph: &graph,
+            state: &state,
+            fits: &fits,
+            refuted: refuted.len(),
+        };
         let measure = Measure::of(seen);
         let solved = settle::solved(&graph, &standing, &state);
+        let is_line_settled = settle::is_line_settled(&graph, &solved, &state);
         Self {
             state,
             graph: Arc::new(graph),
@@ -68,6 +76,7 @@ impl World {
             refuted: Arc::new(refuted),
             solved: Arc::new(solved),
             measure,
+            is_line_settled,
             is_settled: false,
         }
     }
@@ -84,13 +93,17 @@ impl World {
 
     fn measured(&self) -> Measured<'_> {
         let refuted = self.refuted.len();
-        Measured { graph: &self.graph, state: &self.state, fits: &self.fits, refuted }
+        Measured {
+            graph: &self.graph,
+            state: &self.state,
+            fits: &self.fits,
+            refuted,
+        }
     }
 
     /// Whether the tree is made of exactly what stays.
     pub(crate) fn is_line_settled(&self) -> bool {
-        self.state.objective.constraints.workspace() == Workspace::Shared
-            || settle::is_line_settled(&self.graph, &self.solved, &self.state)
+        self.is_line_settled
     }
 
     /// The commits that the result should be made of.
@@ -140,7 +153,10 @@ pub struct Session {
 impl Session {
     /// A loop that can make `slots` attempts side by side, and knows nothing yet.
     pub fn new(slots: u32) -> Self {
-        Self { slots, ..Self::default() }
+        Self {
+            slots,
+            ..Self::default()
+        }
     }
 }
 
@@ -148,7 +164,11 @@ impl Session {
 #[derive(Debug, Clone)]
 pub(crate) enum Progress {
     Finished(Arc<Outcome>),
-    Merged { outcome: Arc<Outcome>, onto: Option<CommitId>, merge: Arc<Merge> },
+    Merged {
+        outcome: Arc<Outcome>,
+        onto: Option<CommitId>,
+        merge: Arc<Merge>,
+    },
 }
 
 /// What an observation leads to.
@@ -180,9 +200,21 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
         Event::Started { run, from } => started::started(&mut draft, run, from),
         Event::Tick => {}
         Event::Asked { request, reason } => started::asked(&mut draft, request, reason)?,
-        Event::Ended { attempt, epoch, outcome } => ended::ended(&mut draft, &attempt, epoch, outcome),
-        Event::Tried { attempt, onto, merge } => landed::tried(&mut draft, &attempt, onto, merge),
-        Event::Built { head, line, dropped } => landed::built(&mut draft, head, line, &dropped),
+        Event::Ended {
+            attempt,
+            epoch,
+            outcome,
+        } => ended::ended(&mut draft, &attempt, epoch, outcome),
+        Event::Tried {
+            attempt,
+            onto,
+            merge,
+        } => candidate::tried(&mut draft, &attempt, onto, merge),
+        Event::Built {
+            head,
+            line,
+            dropped,
+        } => landed::built(&mut draft, head, line, &dropped),
         Event::Judged { scope, basis, seen } => landed::judged(&mut draft, &scope, &basis, seen),
         Event::Learned { commit, tree } => landed::learn(&mut draft, commit, tree),
     }
@@ -192,14 +224,21 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
     draft.close(world)
 }
 
-pub(crate) use landed::of_candidate;
+pub(crate) use candidate::of_candidate;
 
 /// The assertions that a person confirmed.
 pub fn confirmed(state: &State) -> BTreeSet<String> {
-    state.corrections.iter().filter_map(|correction| correction.confirms.clone()).collect()
+    state
+        .corrections
+        .iter()
+        .filter_map(|correction| correction.confirms.clone())
+        .collect()
 }
 
 /// The effective number of side-by-side attempts.
 pub fn slots(state: &State, session: &Session) -> usize {
-    session.slots.min(state.objective.constraints.max_parallel_agents()).max(1) as usize
+    session
+        .slots
+        .min(state.objective.constraints.max_parallel_agents())
+        .max(1) as usize
 }

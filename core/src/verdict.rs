@@ -7,6 +7,7 @@ use alloc::{
     collections::{BTreeMap, BTreeSet},
     format,
     string::String,
+    sync::Arc,
 };
 
 use crate::{
@@ -69,7 +70,9 @@ impl How {
     /// are what a shell answers for a child that died by a signal.
     pub fn has_run(&self) -> Option<i32> {
         match self {
-            How::Exit(126 | 127 | 129..=159) | How::Signal(_) | How::TimedOut | How::NotRun(_) => None,
+            How::Exit(126 | 127 | 129..=159) | How::Signal(_) | How::TimedOut | How::NotRun(_) => {
+                None
+            }
             How::Exit(code) => Some(*code),
         }
     }
@@ -116,17 +119,24 @@ pub enum Measured {
 /// The verdict of a leaf that a machine decides.
 pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
     match (leaf, &seen.what) {
-        (Leaf::Command(leaf), Measured::Command { how, matched, number }) => {
-            of_command(leaf, how, *matched, *number)
-        }
-        (Leaf::NotCommand { expect_exit, .. }, Measured::Command { how, .. }) => match (how, expect_exit) {
-            (How::Exit(code), Some(expected)) if code == expected => Verdict::Pass,
-            _ => match (how.has_run(), expect_exit) {
-                (None, _) => Verdict::Unknown,
-                (Some(_), Some(_)) => Verdict::Fail,
-                (Some(code), None) => decided(code != 0),
+        (
+            Leaf::Command(leaf),
+            Measured::Command {
+                how,
+                matched,
+                number,
             },
-        },
+        ) => of_command(leaf, how, *matched, *number),
+        (Leaf::NotCommand { expect_exit, .. }, Measured::Command { how, .. }) => {
+            match (how, expect_exit) {
+                (How::Exit(code), Some(expected)) if code == expected => Verdict::Pass,
+                _ => match (how.has_run(), expect_exit) {
+                    (None, _) => Verdict::Unknown,
+                    (Some(_), Some(_)) => Verdict::Fail,
+                    (Some(code), None) => decided(code != 0),
+                },
+            }
+        }
         (Leaf::File { .. }, Measured::Files { found, fits }) => decided(*found > 0 && *fits),
         (Leaf::NotFile { .. }, Measured::Files { found, .. }) => decided(*found == 0),
         _ => Verdict::Unknown,
@@ -137,7 +147,12 @@ fn decided(holds: bool) -> Verdict {
     if holds { Verdict::Pass } else { Verdict::Fail }
 }
 
-fn of_command(leaf: &CommandLeaf, how: &How, matched: Option<bool>, number: Option<f64>) -> Verdict {
+fn of_command(
+    leaf: &CommandLeaf,
+    how: &How,
+    matched: Option<bool>,
+    number: Option<f64>,
+) -> Verdict {
     let Some(code) = how.has_run().or(match how {
         How::Exit(code) if *code == leaf.expect_exit => Some(*code),
         _ => None,
@@ -154,10 +169,22 @@ fn of_command(leaf: &CommandLeaf, how: &How, matched: Option<bool>, number: Opti
             Some(true) => {}
         }
     }
-    let Some(rule) = &leaf.number else { return Verdict::Pass };
-    let Some(number) = number else { return Verdict::Unknown };
-    let at_least = rule.at_least.as_ref().and_then(as_number).is_none_or(|least| number >= least);
-    let at_most = rule.at_most.as_ref().and_then(as_number).is_none_or(|most| number <= most);
+    let Some(rule) = &leaf.number else {
+        return Verdict::Pass;
+    };
+    let Some(number) = number else {
+        return Verdict::Unknown;
+    };
+    let at_least = rule
+        .at_least
+        .as_ref()
+        .and_then(as_number)
+        .is_none_or(|least| number >= least);
+    let at_most = rule
+        .at_most
+        .as_ref()
+        .and_then(as_number)
+        .is_none_or(|most| number <= most);
     decided(at_least && at_most && code == leaf.expect_exit)
 }
 
@@ -170,13 +197,15 @@ pub struct Seen {
     pub asked: u32,
 }
 
-/// Evidence by leaf and basis.
+/// Evidence by leaf and basis. Shared, for a copy of it goes with every step.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger(BTreeMap<(Digest, Basis), Seen>);
+pub struct Ledger(Arc<BTreeMap<(Digest, Basis), Arc<Seen>>>);
 
 impl Ledger {
     pub fn get(&self, leaf: &Digest, basis: &Basis) -> Option<&Seen> {
-        self.0.get(&(leaf.clone(), basis.clone()))
+        self.0
+            .get(&(leaf.clone(), basis.clone()))
+            .map(|seen| &**seen)
     }
 
     pub fn record(&mut self, check: &Check, basis: &Basis, measurement: Measurement) {
@@ -184,12 +213,14 @@ impl Ledger {
         let key = (check.key(), basis.clone());
         let asked = self.0.get(&key).map_or(0, |seen| seen.asked) + 1;
         let verdict = of_leaf(leaf, &measurement);
-        self.0.insert(key, Seen { measurement, verdict, asked });
-    }
-
-    /// Forgets what was seen on anything but these.
-    pub fn keep(&mut self, bases: &BTreeSet<Basis>) {
-        self.0.retain(|(_, basis), _| bases.contains(basis));
+        Arc::make_mut(&mut self.0).insert(
+            key,
+            Arc::new(Seen {
+                measurement,
+                verdict,
+                asked,
+            }),
+        );
     }
 }
 
@@ -220,8 +251,12 @@ impl<'a> Court<'a> {
     pub fn judge<'c>(&self, check: &'c Check) -> Progress<'c> {
         match &check.kind {
             CheckKind::Leaf(leaf) => self.leaf(check, leaf),
-            CheckKind::All(parts) => combine(parts.iter().map(|part| self.judge(part)), Verdict::Fail),
-            CheckKind::Any(parts) => combine(parts.iter().map(|part| self.judge(part)), Verdict::Pass),
+            CheckKind::All(parts) => {
+                combine(parts.iter().map(|part| self.judge(part)), Verdict::Fail)
+            }
+            CheckKind::Any(parts) => {
+                combine(parts.iter().map(|part| self.judge(part)), Verdict::Pass)
+            }
         }
     }
 
@@ -229,18 +264,24 @@ impl<'a> Court<'a> {
         match leaf {
             Leaf::Assertion { statement } => {
                 let name = check.name.as_deref().unwrap_or(statement);
-                let is_confirmed = self.confirmed.contains(name) || self.confirmed.contains(statement);
-                if is_confirmed { Progress::Decided(Verdict::Pass) } else { Progress::Confirm(check) }
-            }
-            Leaf::Quality { .. } => Progress::Decided(Verdict::Unknown),
-            Leaf::Command(_) | Leaf::NotCommand { .. } | Leaf::File { .. } | Leaf::NotFile { .. } => {
-                match self.ledger.get(&check.key(), self.basis) {
-                    None => Progress::Measure(check),
-                    Some(seen) if seen.verdict != Verdict::Unknown => Progress::Decided(seen.verdict),
-                    Some(seen) if seen.asked > self.again_max => Progress::Decided(Verdict::Fail),
-                    Some(_) => Progress::Again(check),
+                let is_confirmed =
+                    self.confirmed.contains(name) || self.confirmed.contains(statement);
+                if is_confirmed {
+                    Progress::Decided(Verdict::Pass)
+                } else {
+                    Progress::Confirm(check)
                 }
             }
+            Leaf::Quality { .. } => Progress::Decided(Verdict::Unknown),
+            Leaf::Command(_)
+            | Leaf::NotCommand { .. }
+            | Leaf::File { .. }
+            | Leaf::NotFile { .. } => match self.ledger.get(&check.key(), self.basis) {
+                None => Progress::Measure(check),
+                Some(seen) if seen.verdict != Verdict::Unknown => Progress::Decided(seen.verdict),
+                Some(seen) if seen.asked > self.again_max => Progress::Decided(Verdict::Fail),
+                Some(_) => Progress::Again(check),
+            },
         }
     }
 }
@@ -253,7 +294,12 @@ fn combine<'c>(parts: impl Iterator<Item = Progress<'c>>, decisive: Verdict) -> 
         match part {
             Progress::Decided(verdict) if verdict == decisive => return part,
             Progress::Decided(verdict) => is_unknown |= verdict == Verdict::Unknown,
-            _ if open.as_ref().is_none_or(|open| urgency(&part) < urgency(open)) => open = Some(part),
+            _ if open
+                .as_ref()
+                .is_none_or(|open| urgency(&part) < urgency(open)) =>
+            {
+                open = Some(part)
+            }
             _ => {}
         }
     }
@@ -277,13 +323,17 @@ fn urgency(progress: &Progress<'_>) -> u8 {
 /// One leaf's evidence as it stands in bindings and results.
 pub fn evidence(check: &Check, basis: &Basis, seen: &Seen) -> Free {
     let mut to = Writer::default();
-    to.text("check", &check.title()).text("verdict", seen.verdict.word()).text("on", &basis.text());
+    to.text("check", &check.title())
+        .text("verdict", seen.verdict.word())
+        .text("on", &basis.text());
     match &seen.measurement.what {
         Measured::Command { how, number, .. } => {
             to.text("ended", &how.text());
             to.some("number", number.map(number_node));
         }
-        Measured::Files { found, .. } => drop(to.put("found", Node::uint(*found as u64))),
+        Measured::Files { found, .. } => {
+            to.put("found", Node::uint(*found as u64));
+        }
     }
     to.put("duration_ms", Node::uint(seen.measurement.duration_ms));
     to.text_unless_empty("output", &seen.measurement.excerpt);
@@ -291,11 +341,16 @@ pub fn evidence(check: &Check, basis: &Basis, seen: &Seen) -> Free {
 }
 
 fn number_node(number: f64) -> Node {
-    Node { value: Value::Number(format!("{number}")), span: crate::doc::Span::default() }
+    Node {
+        value: Value::Number(format!("{number}")),
+        span: crate::doc::Span::default(),
+    }
 }
 
 /// The evidence of every leaf that was measured on `basis`.
 pub fn evidence_of(check: &Check, basis: &Basis, ledger: &Ledger) -> alloc::vec::Vec<Free> {
     let leaves = check.leaves().into_iter();
-    leaves.filter_map(|leaf| Some(evidence(leaf, basis, ledger.get(&leaf.key(), basis)?))).collect()
+    leaves
+        .filter_map(|leaf| Some(evidence(leaf, basis, ledger.get(&leaf.key(), basis)?)))
+        .collect()
 }

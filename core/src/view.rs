@@ -107,7 +107,7 @@ pub fn status(world: &World, live: bool) -> Status {
         serial: state.serial.0,
         resolved,
         unresolved,
-        bound: bound(&measure),
+        bound: bound(measure),
         base_case: base_case(world),
         choices: choices(world),
         spent: run.spent.node(),
@@ -127,38 +127,74 @@ pub fn status(world: &World, live: bool) -> Status {
 pub fn bound(measure: &Measure) -> Bound {
     let record = measure.record().node();
     let part = |key: &str| record.get(key).cloned().unwrap_or_else(Node::null);
-    Bound { attempts: part("attempts"), verdicts: part("verdicts") }
+    Bound {
+        attempts: part("attempts"),
+        verdicts: part("verdicts"),
+    }
 }
 
 fn base_case(world: &World) -> Vec<CheckView> {
-    let evidence = world.state.run.last_result.as_ref().and_then(|result| result.get("evidence")?.as_array());
+    let evidence = world
+        .state
+        .run
+        .last_result
+        .as_ref()
+        .and_then(|result| result.get("evidence")?.as_array());
     let verdict = |title: &str| {
         let of_check = |node: &&Node| node.get("check").and_then(Node::as_str) == Some(title);
         let found = evidence.unwrap_or_default().iter().find(of_check)?;
         Some(found.get("verdict")?.as_str()?.to_owned())
     };
-    let leaves = world.state.objective.base_case.iter().flat_map(|check| check.leaves());
-    leaves.map(|leaf| CheckView { check: leaf.title(), verdict: verdict(&leaf.title()) }).collect()
+    let leaves = world
+        .state
+        .objective
+        .base_case
+        .iter()
+        .flat_map(|check| check.leaves());
+    leaves
+        .map(|leaf| CheckView {
+            check: leaf.title(),
+            verdict: verdict(&leaf.title()),
+        })
+        .collect()
 }
 
 fn choices(world: &World) -> Vec<ChoiceView> {
-    world.graph.groups().map(|group| choice_view(world, group)).collect()
+    world
+        .graph
+        .groups()
+        .map(|group| choice_view(world, group))
+        .collect()
 }
 
 fn choice_view(world: &World, group: Ix) -> ChoiceView {
     let graph = &world.graph;
     let mut view = ChoiceView {
         group: graph.id(group).clone(),
-        selected: world.standing.selection.get(&group).map(|choice| graph.id(*choice).clone()),
+        selected: world
+            .standing
+            .selection
+            .get(&group)
+            .map(|choice| graph.id(*choice).clone()),
         failed: Vec::new(),
         untried: Vec::new(),
     };
     for kid in &graph.vertex(group).kids {
-        let tasks: Vec<Ix> = graph.subtree(*kid).into_iter().filter(|x| graph.vertex(*x).kind == Kind::Task).collect();
+        let tasks: Vec<Ix> = graph
+            .subtree(*kid)
+            .into_iter()
+            .filter(|x| graph.vertex(*x).kind == Kind::Task)
+            .collect();
         let tries = |x: &Ix| crate::search::tries(&world.state, graph.id(*x));
-        if tasks.iter().any(|x| tries(x).iter().any(|tried| tried.has_failed())) {
+        if tasks
+            .iter()
+            .any(|x| tries(x).iter().any(|tried| tried.has_failed()))
+        {
             view.failed.push(graph.id(*kid).clone());
-        } else if tasks.iter().all(|x| tries(x).is_empty() && !world.state.bindings.contains_key(graph.id(*x))) {
+        } else if tasks
+            .iter()
+            .all(|x| tries(x).is_empty() && !world.state.bindings.contains_key(graph.id(*x)))
+        {
             view.untried.push(graph.id(*kid).clone());
         }
     }
@@ -176,11 +212,17 @@ pub fn next(world: &World, live: bool) -> String {
         RunStatus::Completed => "descent apply".to_owned(),
         RunStatus::Exhausted | RunStatus::NeedsGuidance => {
             let failed = world.state.atoms.iter().find(|(_, atom)| {
-                atom.task().is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
+                atom.task()
+                    .is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
             });
-            failed.map_or_else(|| "descent run".to_owned(), |(id, _)| "descent why ".to_owned() + id.as_str())
+            failed.map_or_else(
+                || "descent run".to_owned(),
+                |(id, _)| "descent why ".to_owned() + id.as_str(),
+            )
         }
-        RunStatus::Aligned | RunStatus::Running | RunStatus::Redirecting | RunStatus::Stopped => "descent run".to_owned(),
+        RunStatus::Aligned | RunStatus::Running | RunStatus::Redirecting | RunStatus::Stopped => {
+            "descent run".to_owned()
+        }
     }
 }
 
@@ -230,7 +272,11 @@ pub fn why(world: &World, id: &AtomId) -> Option<Why> {
     let live = world.standing.is_live(x);
     let kind = world.graph.vertex(x).kind;
     let waits = world.graph.waits_for(x).filter(|dep| live && !solved[*dep]);
-    let binding = world.state.bindings.get(id).map(|binding| strip_atom(&binding.node()));
+    let binding = world
+        .state
+        .bindings
+        .get(id)
+        .map(|binding| strip_atom(&binding.node()));
     Some(Why {
         schema: "descent/why/1",
         atom: id.clone(),
@@ -246,21 +292,36 @@ pub fn why(world: &World, id: &AtomId) -> Option<Why> {
         in_branch: branch(world, x),
         binding,
         choice: (kind == Kind::Any).then(|| choice_view(world, x)),
-        tries: crate::search::tries(&world.state, id).iter().map(try_view).collect(),
+        tries: crate::search::tries(&world.state, id)
+            .iter()
+            .map(try_view)
+            .collect(),
         trail: trail_of(world, id),
         next: next(world, false),
     })
 }
 
 fn strip_atom(binding: &Node) -> Node {
-    let members = binding.as_object().unwrap_or_default().iter().filter(|member| member.key != "of");
-    Node::object(members.map(|member| (member.key.clone(), member.node.clone())).collect())
+    let members = binding
+        .as_object()
+        .unwrap_or_default()
+        .iter()
+        .filter(|member| member.key != "of");
+    Node::object(
+        members
+            .map(|member| (member.key.clone(), member.node.clone()))
+            .collect(),
+    )
 }
 
 fn try_view(tried: &crate::state::Try) -> TryView {
     TryView {
         context: tried.context.clone(),
-        choices: tried.choices.iter().map(|(group, choice)| (group.to_string(), choice.to_string())).collect(),
+        choices: tried
+            .choices
+            .iter()
+            .map(|(group, choice)| (group.to_string(), choice.to_string()))
+            .collect(),
         attempts: tried.attempts,
         repairs: tried.repairs,
         ended: tried.ended.as_ref().map(|ended| match ended {
@@ -279,10 +340,18 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
     if !world.standing.is_live(x) {
         return "not chosen".to_owned();
     }
-    if world.state.run.in_flight.iter().any(|intent| intent.atom == *id) {
+    if world
+        .state
+        .run
+        .in_flight
+        .iter()
+        .any(|intent| intent.atom == *id)
+    {
         return "running".to_owned();
     }
-    let Some(task) = world.state.atoms.get(id).and_then(|atom| atom.task()) else { return "open".to_owned() };
+    let Some(task) = world.state.atoms.get(id).and_then(|atom| atom.task()) else {
+        return "open".to_owned();
+    };
     match &task.status {
         AtomStatus::Pending => "pending".to_owned(),
         AtomStatus::Failed => "failed".to_owned(),
@@ -300,7 +369,11 @@ fn branch(world: &World, x: Ix) -> Option<BranchView> {
             return Some(BranchView {
                 group: graph.id(above).clone(),
                 choice: graph.id(below).clone(),
-                selected: world.standing.selection.get(&above).map(|choice| graph.id(*choice).clone()),
+                selected: world
+                    .standing
+                    .selection
+                    .get(&above)
+                    .map(|choice| graph.id(*choice).clone()),
             });
         }
         below = above;
@@ -310,19 +383,37 @@ fn branch(world: &World, x: Ix) -> Option<BranchView> {
 
 /// Entries that name the atom, or a group above it.
 fn trail_of(world: &World, id: &AtomId) -> Vec<Free> {
-    let above = world.graph.ix(id).map(|x| world.graph.above(x).map(|y| world.graph.id(y).clone()).collect::<Vec<_>>());
+    let above = world.graph.ix(id).map(|x| {
+        world
+            .graph
+            .above(x)
+            .map(|y| world.graph.id(y).clone())
+            .collect::<Vec<_>>()
+    });
     let above = above.unwrap_or_default();
     let speaks = |entry: &crate::state::Entry| match &entry.kind {
         EntryKind::Failure { atom, .. } => atom == id || is_inside(world, atom, id),
-        EntryKind::Refuted { conflict, .. } => above.iter().chain([id]).any(|group| conflict.contains_key(group)),
+        EntryKind::Refuted { conflict, .. } => above
+            .iter()
+            .chain([id])
+            .any(|group| conflict.contains_key(group)),
         EntryKind::Choice { group, .. } => group == id || above.contains(group),
         EntryKind::Backtrack => {
             let changes = entry.node.get("changes");
-            above.iter().chain([id]).any(|group| changes.is_some_and(|changes| changes.get(group.as_str()).is_some()))
+            above
+                .iter()
+                .chain([id])
+                .any(|group| changes.is_some_and(|changes| changes.get(group.as_str()).is_some()))
         }
         EntryKind::Other => false,
     };
-    world.state.trail.iter().filter(|entry| speaks(entry)).map(|entry| entry.node.clone()).collect()
+    world
+        .state
+        .trail
+        .iter()
+        .filter(|entry| speaks(entry))
+        .map(|entry| entry.node.clone())
+        .collect()
 }
 
 fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {
@@ -333,17 +424,34 @@ fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {
 /// Every commit that a state names: what must not be pruned.
 pub fn commits(state: &State) -> BTreeSet<CommitId> {
     let atoms = state.all_atoms().into_values();
-    let tries = atoms.filter_map(|atom| atom.task()).flat_map(|task| &task.tries);
+    let tries = atoms
+        .filter_map(|atom| atom.task())
+        .flat_map(|task| &task.tries);
     let parked = tries.filter_map(|tried| match &tried.ended {
         Some(Ended::Parked(binding)) => binding.commit.clone(),
         Some(Ended::Failed(_)) | None => None,
     });
-    let bound = state.bindings.values().filter_map(|binding| binding.commit.clone());
+    let bound = state
+        .bindings
+        .values()
+        .filter_map(|binding| binding.commit.clone());
     let run = &state.run;
     let line = run.line.iter().map(|placed| placed.commit.clone());
-    let flying = run.in_flight.iter().filter_map(|intent| intent.base.clone());
-    let ends = run.head.clone().into_iter().chain(run.started_from.as_ref().map(|start| start.commit.clone()));
-    parked.chain(bound).chain(line).chain(flying).chain(ends).collect()
+    let flying = run
+        .in_flight
+        .iter()
+        .filter_map(|intent| intent.base.clone());
+    let ends = run
+        .head
+        .clone()
+        .into_iter()
+        .chain(run.started_from.as_ref().map(|start| start.commit.clone()));
+    parked
+        .chain(bound)
+        .chain(line)
+        .chain(flying)
+        .chain(ends)
+        .collect()
 }
 
 /// A verdict and its check, for `align` and `verify`.

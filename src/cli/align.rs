@@ -77,13 +77,17 @@ pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
     if let Some(found) = &existing
         && is_same(&found.state, &state)
     {
-        context.out.say("unchanged: this is what is agreed already\nnext: descent run");
+        context
+            .out
+            .say("unchanged: this is what is agreed already\nnext: descent run");
         return Ok(End::Code(0));
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
     let workspaces = Workspaces::open(&top, &state.lineage, &state.objective.constraints)?;
     // Nothing is made where nothing is agreed yet: the sidecars come with the state.
-    let place = context.place().unwrap_or_else(|| Place::at(&top, context.state.as_deref()));
+    let place = context
+        .place()
+        .unwrap_or_else(|| Place::at(&top, context.state.as_deref()));
     context.out.say("evaluating the checks as things stand…");
     let agreed = agree(context, &flags, &place, state, &workspaces);
     let written = agreed.and_then(|state| match state {
@@ -118,7 +122,12 @@ fn agree(
     }
     if !flags.yes && context.may_ask && !context.consents("agree?") {
         let hint = "align again when it is right";
-        return Err(Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, "nothing was agreed", hint));
+        return Err(Failure::new(
+            "E-NOT-ALIGNED",
+            exit::NOT_ALIGNED,
+            "nothing was agreed",
+            hint,
+        ));
     }
     Ok(Some(world.state))
 }
@@ -157,7 +166,12 @@ fn read(flags: &Flags) -> Result<State, Failure> {
     if !faults.is_empty() {
         let path = Path::new(&name);
         let lines = store::show_faults(path, &bytes, &faults);
-        let failure = Failure::new("E-PLAN-INVALID", exit::INVALID, format!("{name} has {} faults", lines.len()), "mend them, then align again");
+        let failure = Failure::new(
+            "E-PLAN-INVALID",
+            exit::INVALID,
+            format!("{name} has {} faults", lines.len()),
+            "mend them, then align again",
+        );
         return Err(failure.with(lines));
     }
     gate(&state, &root)?;
@@ -174,22 +188,44 @@ fn gate(state: &State, root: &Node) -> Result<(), Failure> {
 
 /// The start gate refuses, naming each missing part and how to give it.
 pub(super) fn not_aligned(missing: &[Fault]) -> Failure {
-    let line = |fault: &Fault| format!("{}: {} ({})", fault.pointer, fault.message, fault.hint.as_deref().unwrap_or_default());
+    let line = |fault: &Fault| {
+        format!(
+            "{}: {} ({})",
+            fault.pointer,
+            fault.message,
+            fault.hint.as_deref().unwrap_or_default()
+        )
+    };
     let lines = missing.iter().map(line).collect();
-    let hint = "give what is missing: descent align GOAL --why TEXT --check COMMAND --step TEXT[=COMMAND]";
-    Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, "the agreement is not complete", hint).with(lines)
+    let hint =
+        "give what is missing: descent align GOAL --why TEXT --check COMMAND --step TEXT[=COMMAND]";
+    Failure::new(
+        "E-NOT-ALIGNED",
+        exit::NOT_ALIGNED,
+        "the agreement is not complete",
+        hint,
+    )
+    .with(lines)
 }
 
 fn read_plan(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = if path.as_os_str() == "-" {
-        std::io::stdin().take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes)
+        std::io::stdin()
+            .take(PLAN_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes))
+        std::fs::File::open(path)
+            .and_then(|file| file.take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes))
     };
     read.map_err(|error| {
         let message = format!("the plan {} cannot be read: {error}", path.display());
-        Failure::new("E-PLAN-UNREADABLE", exit::INVALID, message, "give an existing file to --plan, or `-`")
+        Failure::new(
+            "E-PLAN-UNREADABLE",
+            exit::INVALID,
+            message,
+            "give an existing file to --plan, or `-`",
+        )
     })?;
     Ok(bytes)
 }
@@ -217,10 +253,18 @@ fn apply_flags(plan: &mut Plan, flags: &Flags) -> Result<(), Failure> {
 /// Constraints with `KEY=VALUE` laid over them; a value is JSON, or else a string.
 fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constraints, Failure> {
     let node = constraints.node();
-    let mut members: Vec<(String, Node)> = node.as_object().unwrap_or_default().iter().map(|m| (m.key.clone(), m.node.clone())).collect();
+    let mut members: Vec<(String, Node)> = node
+        .as_object()
+        .unwrap_or_default()
+        .iter()
+        .map(|m| (m.key.clone(), m.node.clone()))
+        .collect();
     for pair in pairs {
         let Some((key, value)) = pair.split_once('=') else {
-            return Err(Failure::usage(format!("`--set {pair}` has no value"), "--set KEY=VALUE, such as max_attempts=2"));
+            return Err(Failure::usage(
+                format!("`--set {pair}` has no value"),
+                "--set KEY=VALUE, such as max_attempts=2",
+            ));
         };
         let parsed = doc::parse(value, &doc::Limits::default());
         let value = match (parsed.node, parsed.faults.as_slice()) {
@@ -236,8 +280,12 @@ fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constraints, Failu
     match (set, wrong) {
         (Some(set), None) => Ok(set),
         (_, wrong) => {
-            let message = wrong.map(|fault| format!("--set: {}: {}", fault.pointer, fault.message)).unwrap_or_default();
-            let hint = wrong.and_then(|fault| fault.hint.clone()).unwrap_or_else(|| "see the list of constraints in docs/contract.md".to_owned());
+            let message = wrong
+                .map(|fault| format!("--set: {}: {}", fault.pointer, fault.message))
+                .unwrap_or_default();
+            let hint = wrong
+                .and_then(|fault| fault.hint.clone())
+                .unwrap_or_else(|| "see the list of constraints in docs/contract.md".to_owned());
             Err(Failure::usage(message, hint))
         }
     }
@@ -259,7 +307,9 @@ fn top(context: &Context) -> Result<PathBuf, Failure> {
 }
 
 fn existing(context: &Context) -> Result<Option<Arc<store::Loaded>>, Failure> {
-    let Some(place) = context.place() else { return Ok(None) };
+    let Some(place) = context.place() else {
+        return Ok(None);
+    };
     match Store::open(place).read() {
         Ok(loaded) => Ok(Some(loaded)),
         Err(StoreError::NoState { .. }) => Ok(None),
@@ -272,13 +322,24 @@ fn is_same(old: &State, new: &State) -> bool {
     let objective = |state: &State| doc::canonical(&state.objective.node());
     let shape = |state: &State| -> Vec<_> {
         let atoms = state.all_atoms().into_iter();
-        atoms.map(|(id, atom)| (id.clone(), atom.spec_digest(), atom.depends_on.clone(), atom.kids().to_vec())).collect()
+        atoms
+            .map(|(id, atom)| {
+                (
+                    id.clone(),
+                    atom.spec_digest(),
+                    atom.depends_on.clone(),
+                    atom.kids().to_vec(),
+                )
+            })
+            .collect()
     };
     objective(old) == objective(new) && shape(old) == shape(new)
 }
 
 fn refuse_unfinished(existing: Option<&store::Loaded>, force: bool) -> Result<(), Failure> {
-    let Some(loaded) = existing else { return Ok(()) };
+    let Some(loaded) = existing else {
+        return Ok(());
+    };
     let is_finished = matches!(loaded.state.run.status, RunStatus::Completed);
     if force || is_finished {
         return Ok(());
@@ -302,16 +363,22 @@ fn show(context: &Context, world: &World, judged: &[Judged], workspaces: &Worksp
         return;
     }
     let constraints = &world.state.objective.constraints;
-    let mut text = vec![format!("goal: {}", world.state.objective.goal), "it is reached when this holds:".to_owned()];
+    let mut text = vec![
+        format!("goal: {}", world.state.objective.goal),
+        "it is reached when this holds:".to_owned(),
+    ];
     text.push(render::judged(judged));
     if !judged.is_empty() && judged.iter().all(|check| check.verdict == Verdict::Pass) {
         text.push("  it holds already: a run would end at once, without an agent".to_owned());
     }
     text.push("the work:".to_owned());
     text.push(render::graph(world));
-    text.push(format!("at most {} attempts, then it ends", measure.attempts));
     text.push(format!(
-        "  (beside at most {} transient retries an attempt, {} repairs and {} interruptions an atom)",
+        "at most {} attempts, then it ends",
+        measure.attempts
+    ));
+    text.push(format!(
+        "  (and at most {} transient retries an attempt, {} repairs and {} interruptions an atom)",
         constraints.max_transient(),
         constraints.max_repairs(),
         constraints.max_interruptions()
@@ -319,10 +386,16 @@ fn show(context: &Context, world: &World, judged: &[Judged], workspaces: &Worksp
     if constraints.workspace() == Workspace::Shared {
         text.push("workspace: shared: agents work in place, and nothing is undone when a choice is abandoned".to_owned());
         if world.graph.groups().next().is_some() {
-            text.push("warning: there are groups: what an abandoned choice did stays in the files".to_owned());
+            text.push(
+                "warning: there are groups: what an abandoned choice did stays in the files"
+                    .to_owned(),
+            );
         }
     } else if workspaces.identity_is_default() {
-        text.push("commits will be by descent <descent@localhost>: git has no user.name and user.email".to_owned());
+        text.push(
+            "commits will be by descent <descent@localhost>: git has no user.name and user.email"
+                .to_owned(),
+        );
     }
     for path in workspaces.left_out() {
         text.push(format!("left out: {path} (a repository of its own)"));

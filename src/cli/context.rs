@@ -6,11 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use descent_core::{
-    event::Notice,
-    state::State,
-    step::correct,
-};
+use descent_core::{event::Notice, state::State, step::correct};
 
 use super::Global;
 use crate::{
@@ -30,14 +26,29 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(global: &Global, out: Out) -> Result<Self, Failure> {
-        let here = std::env::current_dir().map_err(|error| Failure::io("the current directory cannot be read", &error))?;
-        let dir = global.dir.as_ref().map_or(here.clone(), |dir| here.join(dir));
+        let here = std::env::current_dir()
+            .map_err(|error| Failure::io("the current directory cannot be read", &error))?;
+        let dir = global
+            .dir
+            .as_ref()
+            .map_or(here.clone(), |dir| here.join(dir));
         if !dir.is_dir() {
-            return Err(Failure::usage(format!("{} is no directory", dir.display()), "give an existing directory to -C"));
+            return Err(Failure::usage(
+                format!("{} is no directory", dir.display()),
+                "give an existing directory to -C",
+            ));
         }
         let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty());
-        let may_ask = !global.no_input && !is_ci && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        Ok(Self { out, state: global.state.as_ref().map(|state| here.join(state)), dir, may_ask })
+        let may_ask = !global.no_input
+            && !is_ci
+            && std::io::stdin().is_terminal()
+            && std::io::stderr().is_terminal();
+        Ok(Self {
+            out,
+            state: global.state.as_ref().map(|state| here.join(state)),
+            dir,
+            may_ask,
+        })
     }
 
     pub(super) fn place(&self) -> Option<Place> {
@@ -46,14 +57,26 @@ impl Context {
 
     /// The state's store, or what to type where there is none.
     pub(super) fn store(&self) -> Result<Store, Failure> {
-        let Some(place) = self.place() else { return Err(self.no_state()) };
+        let Some(place) = self.place() else {
+            return Err(self.no_state());
+        };
         Ok(Store::open(place))
     }
 
     pub(super) fn no_state(&self) -> Failure {
-        let where_from = self.state.as_ref().unwrap_or(&self.dir).display().to_string();
+        let where_from = self
+            .state
+            .as_ref()
+            .unwrap_or(&self.dir)
+            .display()
+            .to_string();
         let hint = "descent align \"the goal\" --why \"…\" --check \"a command that passes when it is reached\" --step \"what to do=command\"";
-        Failure::new("E-NO-STATE", exit::NOT_ALIGNED, format!("nothing is agreed here: no state at {where_from} or above"), hint)
+        Failure::new(
+            "E-NO-STATE",
+            exit::NOT_ALIGNED,
+            format!("nothing is agreed here: no state at {where_from} or above"),
+            hint,
+        )
     }
 
     /// The variables that attempts and checks get.
@@ -63,17 +86,24 @@ impl Context {
 
     /// Who changes the file: the name of the account.
     pub(super) fn by() -> String {
-        std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "person".to_owned())
+        std::env::var("USER")
+            .or_else(|_| std::env::var("LOGNAME"))
+            .unwrap_or_else(|_| "person".to_owned())
     }
 
     pub(super) fn warn(&self, store: &Store, loaded: &Loaded) {
-        for line in crate::store::show_faults(&store.place().state, &loaded.bytes, &loaded.warnings) {
+        for line in crate::store::show_faults(&store.place().state, &loaded.bytes, &loaded.warnings)
+        {
             self.out.say(&format!("warning: {line}"));
         }
     }
 
     /// Takes in what a person edited while no loop lived: a commit with a correction. The caller holds the lease.
-    pub(super) fn adopt_edit(&self, store: &mut Store, loaded: Arc<Loaded>) -> Result<Arc<Loaded>, Failure> {
+    pub(super) fn adopt_edit(
+        &self,
+        store: &mut Store,
+        loaded: Arc<Loaded>,
+    ) -> Result<Arc<Loaded>, Failure> {
         if !loaded.is_foreign {
             return Ok(loaded);
         }
@@ -86,14 +116,25 @@ impl Context {
             let merged = correct::merge(before.as_deref(), before.as_deref(), &fresh.state)?;
             let adopted = correct::adopt(before.as_deref(), merged, &Self::by(), clock::now());
             notices = adopted.notices;
-            Ok(Some(Next { state: adopted.state, touched: adopted.touched }))
+            Ok(Some(Next {
+                state: adopted.state,
+                touched: adopted.touched,
+            }))
         });
         let loaded = match adopted {
             Ok(loaded) => loaded,
             Err(CommitError::Store(error)) => return Err(error.into()),
             Err(CommitError::Decide(clashes)) => {
-                let lines = clashes.into_iter().map(|clash| format!("{}: {}", clash.pointer, clash.message)).collect();
-                let failure = Failure::new("E-EDIT-CLASH", exit::INVALID, "the edit cannot be taken in", "edit the newest state");
+                let lines = clashes
+                    .into_iter()
+                    .map(|clash| format!("{}: {}", clash.pointer, clash.message))
+                    .collect();
+                let failure = Failure::new(
+                    "E-EDIT-CLASH",
+                    exit::INVALID,
+                    "the edit cannot be taken in",
+                    "edit the newest state",
+                );
                 return Err(failure.with(lines));
             }
         };
@@ -121,13 +162,17 @@ impl Context {
     pub(super) fn consents(&self, question: &str) -> bool {
         self.out.say(&format!("{question} [y/N]"));
         let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+        std::io::stdin().read_line(&mut answer).is_ok()
+            && matches!(answer.trim(), "y" | "Y" | "yes")
     }
 }
 
 /// A current-thread runtime for the commands that wait for children.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let built = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
     built.map_err(|error| Failure::io("the runtime cannot start", &error))
 }
 

@@ -35,7 +35,8 @@ pub(super) async fn all_leaves(
     if let Err(error) = process::become_subreaper() {
         tracing::warn!(%error, "orphans of checks go to init instead of here");
     }
-    let at = driver::prepare_checkout(workspaces, checkout, commit, &environment, &mark, &cancel).await?;
+    let at = driver::prepare_checkout(workspaces, checkout, commit, &environment, &mark, &cancel)
+        .await?;
     let Some(at) = at else { return Ok(Vec::new()) };
     let timeout = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
     let mut judged = Vec::new();
@@ -45,9 +46,16 @@ pub(super) async fn all_leaves(
             judged.push(open(leaf));
             continue;
         }
-        let Some(seen) = verify::measure(rule, &at, &environment, timeout, &mark, &cancel).await else { break };
+        let Some(seen) = verify::measure(rule, &at, &environment, timeout, &mark, &cancel).await
+        else {
+            break;
+        };
         let ended = match &seen.what {
-            Measured::Command { how, number: Some(number), .. } => format!("{}, number {number}", how.text()),
+            Measured::Command {
+                how,
+                number: Some(number),
+                ..
+            } => format!("{}, number {number}", how.text()),
             Measured::Command { how, .. } => how.text(),
             Measured::Files { found, .. } => format!("{found} found"),
         };
@@ -65,7 +73,11 @@ pub(super) async fn all_leaves(
 /// The verdict of the whole tree, from those of its leaves.
 pub(super) fn whole(state: &State, judged: &[Judged]) -> Verdict {
     let mut verdicts = judged.iter().map(|judged| judged.verdict);
-    state.objective.base_case.as_ref().map_or(Verdict::Unknown, |check| combine(check, &mut verdicts))
+    state
+        .objective
+        .base_case
+        .as_ref()
+        .map_or(Verdict::Unknown, |check| combine(check, &mut verdicts))
 }
 
 fn combine(check: &Check, verdicts: &mut impl Iterator<Item = Verdict>) -> Verdict {

@@ -44,7 +44,10 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let environment = context.environment(&loaded.state);
     look_before(&loaded.state, &config, &environment)?;
     if !environment.withheld.is_empty() {
-        context.out.say(&format!("withheld from attempts: {} (name them in `env` to pass them on)", environment.withheld.join(", ")));
+        context.out.say(&format!(
+            "withheld from attempts: {} (name them in `env` to pass them on)",
+            environment.withheld.join(", ")
+        ));
     }
     let workspaces = open(&store, &loaded)?;
     let path = store.place().clone();
@@ -67,12 +70,27 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
 /// The workspaces, with everything there that the state names.
 fn open(store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
     let state = &loaded.state;
-    let workspaces = Workspaces::open(&store.place().project, &state.lineage, &state.objective.constraints)?;
-    for commit in state.run.head.iter().chain(state.run.started_from.as_ref().map(|start| &start.commit)) {
+    let workspaces = Workspaces::open(
+        &store.place().project,
+        &state.lineage,
+        &state.objective.constraints,
+    )?;
+    for commit in state
+        .run
+        .head
+        .iter()
+        .chain(state.run.started_from.as_ref().map(|start| &start.commit))
+    {
         if !workspaces.head_is_there(commit)? {
             let hint = "fetch or restore it; or align --force to begin anew from the working tree";
-            let message = format!("the repository no longer holds the commit {commit} that the state names");
-            return Err(Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint));
+            let message =
+                format!("the repository no longer holds the commit {commit} that the state names");
+            return Err(Failure::new(
+                "E-COMMIT-MISSING",
+                exit::UNAVAILABLE,
+                message,
+                hint,
+            ));
         }
     }
     Ok(workspaces)
@@ -84,28 +102,56 @@ fn look_before(
     config: &Config,
     environment: &crate::process::environment::Environment,
 ) -> Result<(), Failure> {
-    let needs_worker = state.atoms.values().any(|atom| atom.task().is_some_and(|task| task.spec.action.is_none()));
+    let needs_worker = state
+        .atoms
+        .values()
+        .any(|atom| atom.task().is_some_and(|task| task.spec.action.is_none()));
     if !needs_worker {
         return Ok(());
     }
-    let Some(worker) = &config.worker else { return Err(driver::no_worker()) };
-    let path = environment.vars.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()).unwrap_or_default();
+    let Some(worker) = &config.worker else {
+        return Err(driver::no_worker());
+    };
+    let path = environment
+        .vars
+        .iter()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, path)| path.clone())
+        .unwrap_or_default();
     match config::missing_program(&worker.run, &path) {
         None => Ok(()),
         Some(program) => {
             let hint = format!("install {program}, or name another worker in descent.toml");
             let message = format!("the worker `{program}` of descent.toml is not installed");
-            Err(Failure::new("E-WORKER-MISSING", exit::UNAVAILABLE, message, hint))
+            Err(Failure::new(
+                "E-WORKER-MISSING",
+                exit::UNAVAILABLE,
+                message,
+                hint,
+            ))
         }
     }
 }
 
-fn finish(context: &Context, flags: &Flags, ending: &Ending, workspaces: &Workspaces) -> Result<End, Failure> {
+fn finish(
+    context: &Context,
+    flags: &Flags,
+    ending: &Ending,
+    workspaces: &Workspaces,
+) -> Result<End, Failure> {
     let run = &ending.world.state.run;
     let result = run.last_result.clone().unwrap_or_else(Node::null);
-    let path = run.head.as_ref().map(|_| workspaces.path_of_result().display().to_string());
+    let path = run
+        .head
+        .as_ref()
+        .map(|_| workspaces.path_of_result().display().to_string());
     if context.out.json {
-        context.out.json(&result_json(&ending.world, &result, path.as_deref(), workspaces));
+        context.out.json(&result_json(
+            &ending.world,
+            &result,
+            path.as_deref(),
+            workspaces,
+        ));
     } else {
         context.out.data(&render::result(&result, path.as_deref()));
     }
@@ -130,12 +176,20 @@ pub(super) fn code_of(status: RunStatus) -> u8 {
     }
 }
 
-fn result_json(world: &World, result: &Node, path: Option<&str>, workspaces: &Workspaces) -> serde_json::Value {
+fn result_json(
+    world: &World,
+    result: &Node,
+    path: Option<&str>,
+    workspaces: &Workspaces,
+) -> serde_json::Value {
     let mut value = serde_json::to_value(result).unwrap_or_default();
     if let Some(map) = value.as_object_mut() {
         map.insert("schema".to_owned(), "descent/result/1".into());
         map.insert("serial".to_owned(), world.state.serial.0.into());
-        if let Some(workspace) = map.get_mut("workspace").and_then(|workspace| workspace.as_object_mut()) {
+        if let Some(workspace) = map
+            .get_mut("workspace")
+            .and_then(|workspace| workspace.as_object_mut())
+        {
             workspace.insert("path".to_owned(), path.into());
             workspace.insert("branch".to_owned(), workspaces.result_ref().into());
         }

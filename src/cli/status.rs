@@ -41,13 +41,23 @@ pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
     if context.out.json {
         context.out.json(&status);
     } else {
-        let mut notes: Vec<String> = store.holder().map(|holder| format!("at work: {holder}")).into_iter().collect();
+        let mut notes: Vec<String> = store
+            .holder()
+            .map(|holder| format!("at work: {holder}"))
+            .into_iter()
+            .collect();
         if loaded.is_foreign {
-            notes.push("edited by hand since the last commit; it is taken in by the next run".to_owned());
+            notes.push(
+                "edited by hand since the last commit; it is taken in by the next run".to_owned(),
+            );
         }
         context.out.data(&render::status(&status, &notes));
     }
-    let code = if flags.exit_code { run::code_of(world.state.run.status) } else { 0 };
+    let code = if flags.exit_code {
+        run::code_of(world.state.run.status)
+    } else {
+        0
+    };
     Ok(End::Code(code))
 }
 

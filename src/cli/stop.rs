@@ -36,7 +36,9 @@ pub struct Flags {
 }
 
 pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
-    let Some(place) = context.place() else { return Ok(nothing_runs(context)) };
+    let Some(place) = context.place() else {
+        return Ok(nothing_runs(context));
+    };
     let mut store = Store::open(place);
     if !store.is_live() {
         return Ok(nothing_runs(context));
@@ -61,7 +63,9 @@ fn nothing_runs(context: &Context) -> End {
 
 fn report(context: &Context, what: &str) {
     if context.out.json {
-        context.out.json(&serde_json::json!({"schema": "descent/stop/1", "result": what}));
+        context
+            .out
+            .json(&serde_json::json!({"schema": "descent/stop/1", "result": what}));
     } else {
         context.out.data(&format!("{what}\nnext: descent status"));
     }
@@ -70,7 +74,11 @@ fn report(context: &Context, what: &str) {
 /// False when the same was asked already.
 fn ask(store: &mut Store, flags: &Flags) -> Result<bool, Failure> {
     let now = clock::now();
-    let kind = if flags.now { RequestKind::StopNow } else { RequestKind::Stop };
+    let kind = if flags.now {
+        RequestKind::StopNow
+    } else {
+        RequestKind::Stop
+    };
     let id = RequestId::new(uuid::Uuid::now_v7().to_string());
     let asked = store.commit(|loaded| {
         let world = World::new(loaded.state.clone());
@@ -82,9 +90,23 @@ fn ask(store: &mut Store, flags: &Flags) -> Result<bool, Failure> {
             kind,
             extra: Extra::default(),
         };
-        let event = Event::Asked { request, reason: flags.reason.clone() };
-        let next = step::step(&world, &Session::default(), Observation { now, active_ms: 0, event })?;
-        Ok(Some(Next { state: next.world.state, touched: next.touched }))
+        let event = Event::Asked {
+            request,
+            reason: flags.reason.clone(),
+        };
+        let next = step::step(
+            &world,
+            &Session::default(),
+            Observation {
+                now,
+                active_ms: 0,
+                event,
+            },
+        )?;
+        Ok(Some(Next {
+            state: next.world.state,
+            touched: next.touched,
+        }))
     });
     match asked {
         Ok(_) => Ok(true),
@@ -100,7 +122,9 @@ fn wait(context: &Context, store: &Store) {
         std::thread::sleep(Duration::from_millis(LOOK_MS));
         waited_ms += LOOK_MS;
         if waited_ms % WORD_MS == 0 {
-            context.out.say("waiting for what may not be interrupted (--now ends it)");
+            context
+                .out
+                .say("waiting for what may not be interrupted (--now ends it)");
         }
     }
 }

@@ -23,7 +23,11 @@ pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure>
         None => context.place().ok_or_else(|| context.no_state())?.state,
     };
     let bytes = store::read_bytes(&path)?;
-    let (faults, warnings) = if is_plan(&bytes) { look_at_plan(&bytes) } else { look_at_state(&bytes) };
+    let (faults, warnings) = if is_plan(&bytes) {
+        look_at_plan(&bytes)
+    } else {
+        look_at_state(&bytes)
+    };
     report(context, &path, &bytes, &faults, &warnings)
 }
 
@@ -31,7 +35,10 @@ pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure>
 fn is_plan(bytes: &[u8]) -> bool {
     let root = descent_core::doc::parse_bytes(bytes, &descent_core::doc::Limits::default()).node;
     root.is_some_and(|root| {
-        root.get("objective").is_some() && ["lineage", "serial", "run", "seal"].iter().all(|key| root.get(key).is_none())
+        root.get("objective").is_some()
+            && ["lineage", "serial", "run", "seal"]
+                .iter()
+                .all(|key| root.get(key).is_none())
     })
 }
 
@@ -66,8 +73,12 @@ fn report(
     faults: &[Fault],
     warnings: &[Fault],
 ) -> Result<End, Failure> {
-    let (lines, odd) = (store::show_faults(path, bytes, faults), store::show_faults(path, bytes, warnings));
-    odd.iter().for_each(|line| context.out.say(&format!("warning: {line}")));
+    let (lines, odd) = (
+        store::show_faults(path, bytes, faults),
+        store::show_faults(path, bytes, warnings),
+    );
+    odd.iter()
+        .for_each(|line| context.out.say(&format!("warning: {line}")));
     if context.out.json {
         context.out.json(&json(bytes, faults, warnings));
     }

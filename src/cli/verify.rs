@@ -21,12 +21,23 @@ pub(super) fn verify(context: &Context) -> Result<End, Failure> {
         return Err(align::not_aligned(&loaded.gate));
     }
     let state = &loaded.state;
-    let workspaces = Workspaces::open(&store.place().project, &state.lineage, &state.objective.constraints)?;
+    let workspaces = Workspaces::open(
+        &store.place().project,
+        &state.lineage,
+        &state.objective.constraints,
+    )?;
     let commit = match &state.run.head {
         Some(head) => Some(head.clone()),
         None => workspaces.snapshot(clock::now())?.map(|start| start.commit),
     };
-    let judged = runtime()?.block_on(judging::all_leaves(context, store.place(), state, &workspaces, commit.clone(), Checkout::Judging))?;
+    let judged = runtime()?.block_on(judging::all_leaves(
+        context,
+        store.place(),
+        state,
+        &workspaces,
+        commit.clone(),
+        Checkout::Judging,
+    ))?;
     let verdict = judging::whole(state, &judged);
     if context.out.json {
         context.out.json(&serde_json::json!({
@@ -37,13 +48,22 @@ pub(super) fn verify(context: &Context) -> Result<End, Failure> {
             "checks": judged,
         }));
     } else {
-        let on = commit.map(|commit| format!(" on {}", commit.as_str().get(..12).unwrap_or_default())).unwrap_or_default();
+        let on = commit
+            .map(|commit| format!(" on {}", commit.as_str().get(..12).unwrap_or_default()))
+            .unwrap_or_default();
         let word = match verdict {
             Verdict::Pass => "the base case holds",
             Verdict::Fail => "the base case does not hold",
             Verdict::Unknown => "the base case cannot be decided",
         };
-        context.out.data(&render::clean(&format!("{word}{on}\n{}\nnext: descent status", render::judged(&judged))));
+        context.out.data(&render::clean(&format!(
+            "{word}{on}\n{}\nnext: descent status",
+            render::judged(&judged)
+        )));
     }
-    Ok(End::Code(if verdict == Verdict::Pass { 0 } else { exit::NOT_SO }))
+    Ok(End::Code(if verdict == Verdict::Pass {
+        0
+    } else {
+        exit::NOT_SO
+    }))
 }

@@ -21,8 +21,14 @@ pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
         let ids = world.state.all_atoms();
         let near = doc::suggest(&flags.atom, ids.keys().map(|id| id.as_str()));
         let known: Vec<&str> = ids.keys().take(20).map(|id| id.as_str()).collect();
-        let hint = near.map_or_else(|| format!("one of {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
-        return Err(Failure::usage(format!("there is no atom `{}`", flags.atom), hint));
+        let hint = near.map_or_else(
+            || format!("one of {}", known.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(Failure::usage(
+            format!("there is no atom `{}`", flags.atom),
+            hint,
+        ));
     };
     if context.out.json {
         context.out.json(&why);

@@ -24,17 +24,28 @@ use crate::{
 
 pub(super) type Work = Pin<Box<dyn Future<Output = Result<Option<Event>, Failure>> + Send>>;
 
-pub(super) fn perform(this: &Loop<'_>, effect: Effect, slot: usize, cancel: CancellationToken) -> Work {
+pub(super) fn perform(
+    this: &Loop<'_>,
+    effect: Effect,
+    slot: usize,
+    cancel: CancellationToken,
+) -> Work {
     let workspaces = this.host.workspaces.clone();
     match effect {
         Effect::Attempt(intent) => Box::pin(attempt(Attempting::of(this, intent, slot), cancel)),
         Effect::Merge { intent, onto } => {
-            let message = workspace::message(&intent.atom, &prompt::subject(&this.world, &intent.atom));
+            let message =
+                workspace::message(&intent.atom, &prompt::subject(&this.world, &intent.atom));
             Box::pin(merge(workspaces, intent, onto, message, slot))
         }
         Effect::Rebuild { from, stays, keep } => Box::pin(rebuild(workspaces, from, stays, keep)),
         Effect::Learn(commit) => Box::pin(learn(workspaces, commit)),
-        Effect::Judge { scope, basis, commit, check } => {
+        Effect::Judge {
+            scope,
+            basis,
+            commit,
+            check,
+        } => {
             let judging = Judging {
                 workspaces,
                 environment: this.host.environment.clone(),
@@ -70,11 +81,21 @@ impl Attempting {
         let place = this.host.store.place();
         let state = &this.world.state;
         let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
-        let action = task.and_then(|task| task.spec.action.as_ref()).map(|action| action.run.clone());
-        let own_ms = task.and_then(|task| task.spec.timeout.as_ref()).map(|length| length.ms);
+        let action = task
+            .and_then(|task| task.spec.action.as_ref())
+            .map(|action| action.run.clone());
+        let own_ms = task
+            .and_then(|task| task.spec.timeout.as_ref())
+            .map(|length| length.ms);
         Self {
             slot,
-            command: action.or_else(|| this.host.config.worker.as_ref().map(|worker| worker.run.clone())),
+            command: action.or_else(|| {
+                this.host
+                    .config
+                    .worker
+                    .as_ref()
+                    .map(|worker| worker.run.clone())
+            }),
             workspaces: this.host.workspaces.clone(),
             environment: this.host.environment.clone(),
             dir: place.attempts().join(intent.id.as_str()),
@@ -90,7 +111,11 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
     let command = a.command.ok_or_else(no_worker)?;
     let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
     let made = blocking(move || workspaces.for_attempt(slot, base.as_ref())).await??;
-    let setup = a.workspaces.setup().filter(|_| made.is_new).map(str::to_owned);
+    let setup = a
+        .workspaces
+        .setup()
+        .filter(|_| made.is_new)
+        .map(str::to_owned);
     let attempt = agent::Attempt {
         intent: &a.intent,
         prompt: prompt::attempt(&a.world, &a.intent, clock::now()),
@@ -104,12 +129,22 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
         setup,
     };
     let outcome = agent::make(attempt, &cancel).await?;
-    Ok(outcome.map(|outcome| Event::Ended { attempt: a.intent.id, epoch: a.intent.epoch, outcome }))
+    Ok(outcome.map(|outcome| Event::Ended {
+        attempt: a.intent.id,
+        epoch: a.intent.epoch,
+        outcome,
+    }))
 }
 
 pub fn no_worker() -> Failure {
-    let hint = "give the task an `action`, or name a worker in descent.toml: worker = {run = \"…\"}";
-    Failure::new("E-NO-WORKER", exit::CONFIG, "a task has no action and no worker is configured", hint)
+    let hint =
+        "give the task an `action`, or name a worker in descent.toml: worker = {run = \"…\"}";
+    Failure::new(
+        "E-NO-WORKER",
+        exit::CONFIG,
+        "a task has no action and no worker is configured",
+        hint,
+    )
 }
 
 async fn merge(
@@ -122,7 +157,9 @@ async fn merge(
     let attempt = intent.id.clone();
     let target = onto.clone();
     let merge = blocking(move || {
-        let (Some(base), Some(onto)) = (&intent.base, &target) else { return Ok(workspace::nothing_to_merge()) };
+        let (Some(base), Some(onto)) = (&intent.base, &target) else {
+            return Ok(workspace::nothing_to_merge());
+        };
         let at = workspace::time_of(&intent.at);
         let merge = workspaces.candidate(slot, base, onto, &message, at)?;
         if let descent_core::event::Merge::Clean { commit, .. } = &merge {
@@ -132,7 +169,11 @@ async fn merge(
         Ok::<_, workspace::WorkspaceError>(merge)
     })
     .await??;
-    Ok(Some(Event::Tried { attempt, onto, merge }))
+    Ok(Some(Event::Tried {
+        attempt,
+        onto,
+        merge,
+    }))
 }
 
 async fn rebuild(
@@ -148,7 +189,11 @@ async fn rebuild(
     })
     .await??;
     let line = stays.into_iter().chain(rebuilt).collect();
-    Ok(Some(Event::Built { head, line, dropped }))
+    Ok(Some(Event::Built {
+        head,
+        line,
+        dropped,
+    }))
 }
 
 async fn learn(workspaces: Workspaces, commit: CommitId) -> Result<Option<Event>, Failure> {
@@ -176,7 +221,15 @@ async fn judge(mut j: Judging, cancel: CancellationToken) -> Result<Option<Event
         Scope::BaseCase => Checkout::Verify,
         Scope::Atom(_) => Checkout::Candidate,
     };
-    let at = prepare_checkout(&j.workspaces, kind, j.commit.clone(), &j.environment, &j.mark, &cancel).await?;
+    let at = prepare_checkout(
+        &j.workspaces,
+        kind,
+        j.commit.clone(),
+        &j.environment,
+        &j.mark,
+        &cancel,
+    )
+    .await?;
     let Some(at) = at else { return Ok(None) };
     let mut seen = Vec::new();
     while let Some(leaf) = owed::next_leaf(&j.session, &j.world, &j.check, &j.basis) {
@@ -185,13 +238,19 @@ async fn judge(mut j: Judging, cancel: CancellationToken) -> Result<Option<Event
             break;
         }
         let Some(rule) = leaf.leaf() else { break };
-        let Some(measurement) = measure(rule, &at, &j.environment, j.timeout_ms, &j.mark, &cancel).await else {
+        let Some(measurement) =
+            measure(rule, &at, &j.environment, j.timeout_ms, &j.mark, &cancel).await
+        else {
             return Ok(None);
         };
         j.session.ledger.record(leaf, &j.basis, measurement.clone());
         seen.push((key, measurement));
     }
-    Ok(Some(Event::Judged { scope: j.scope, basis: j.basis, seen }))
+    Ok(Some(Event::Judged {
+        scope: j.scope,
+        basis: j.basis,
+        seen,
+    }))
 }
 
 async fn measure(
@@ -202,7 +261,15 @@ async fn measure(
     mark: &str,
     cancel: &CancellationToken,
 ) -> Option<descent_core::verdict::Measurement> {
-    verify::measure(rule, at, environment, Duration::from_millis(timeout_ms), mark, cancel).await
+    verify::measure(
+        rule,
+        at,
+        environment,
+        Duration::from_millis(timeout_ms),
+        mark,
+        cancel,
+    )
+    .await
 }
 
 /// A clean checkout with `setup` done; `None` when cancelled.
@@ -218,15 +285,24 @@ pub async fn prepare_checkout(
     let made = blocking(move || inner.for_checks(kind, commit.as_ref())).await??;
     if let (true, Some(setup)) = (made.is_new, workspaces.setup()) {
         let check = Check::command(setup);
-        let Some(rule) = check.leaf() else { return Ok(Some(made.path)) };
-        let Some(seen) = measure(rule, &made.path, environment, 1_800_000, mark, cancel).await else { return Ok(None) };
+        let Some(rule) = check.leaf() else {
+            return Ok(Some(made.path));
+        };
+        let Some(seen) = measure(rule, &made.path, environment, 1_800_000, mark, cancel).await
+        else {
+            return Ok(None);
+        };
         if descent_core::verdict::of_leaf(rule, &seen) != descent_core::verdict::Verdict::Pass {
             let hint = "run the `setup` command in a fresh clone and mend what it says";
-            let failure = Failure::new("E-SETUP", exit::UNAVAILABLE, format!("`setup` failed: {setup}"), hint);
+            let failure = Failure::new(
+                "E-SETUP",
+                exit::UNAVAILABLE,
+                format!("`setup` failed: {setup}"),
+                hint,
+            );
             return Err(failure.with(vec![seen.excerpt]));
         }
         workspaces.checks_are_set_up(kind)?;
     }
     Ok(Some(made.path))
 }
-

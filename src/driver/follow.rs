@@ -1,6 +1,6 @@
 //! What follows the state: the file as others changed it, and the refs and worktrees behind the head.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use descent_core::{
     event::Event,
@@ -9,6 +9,8 @@ use descent_core::{
     step::{World, correct},
     view,
 };
+
+use tokio::task::JoinHandle;
 
 use super::{Loop, blocking, watch};
 use crate::{
@@ -23,6 +25,16 @@ const ABSENT_MS: u64 = 250;
 #[derive(Default)]
 pub(super) struct Followed {
     head: Option<CommitId>,
+    /// At most one at a time: two would fight for the ref.
+    under_way: Option<JoinHandle<()>>,
+}
+
+impl Followed {
+    fn is_busy(&self) -> bool {
+        self.under_way
+            .as_ref()
+            .is_some_and(|task| !task.is_finished())
+    }
 }
 
 impl Loop<'_> {
@@ -31,7 +43,9 @@ impl Loop<'_> {
         if stamp == self.watch_stamp && stamp.is_some() && self.waits_for_file.is_none() {
             return Ok(());
         }
-        if self.sync().await? {
+        let (known, was_waiting) = (Arc::clone(&self.loaded), self.waits_for_file.is_some());
+        let is_news = self.sync().await? && (was_waiting || !Arc::ptr_eq(&known, &self.loaded));
+        if is_news {
             self.pending.push_back(Event::Tick);
         }
         Ok(())
@@ -40,17 +54,18 @@ impl Loop<'_> {
     /// Takes in what others wrote; false when the file has to be mended first.
     pub(super) async fn sync(&mut self) -> Result<bool, Failure> {
         let mut absent_ms = 0;
-        let read = loop {
+        let (stamp, read) = loop {
+            // Before the bytes: a save between the two is seen at the next look, not taken for what was read.
+            let stamp = watch::stamp(&self.host.store.place().state);
             match self.host.store.read() {
                 Err(error) if error.is_missing() && absent_ms < ABSENT_MS => {
                     tokio::time::sleep(Duration::from_millis(10)).await;
                     absent_ms += 10;
                 }
                 Err(error) if error.is_missing() => return Err(self.vanished()),
-                read => break read,
+                read => break (stamp, read),
             }
         };
-        let stamp = watch::stamp(&self.host.store.place().state);
         let loaded = match read {
             Ok(loaded) => loaded,
             Err(error) if error.is_about_content() => {
@@ -77,7 +92,12 @@ impl Loop<'_> {
     fn adopt(&mut self) -> Result<bool, Failure> {
         let ours = self.world.state.clone();
         let (now, by) = (clock::now(), self.host.by.clone());
-        let base = self.host.store.read().ok().and_then(|edited| self.host.store.base(edited.state.serial));
+        let base = self
+            .host
+            .store
+            .read()
+            .ok()
+            .and_then(|edited| self.host.store.base(edited.state.serial));
         let mut notices = Vec::new();
         let adopted = self.host.store.commit(|fresh| {
             if !fresh.is_foreign {
@@ -86,21 +106,29 @@ impl Loop<'_> {
             let merged = correct::merge(base.as_deref(), Some(&ours), &fresh.state)?;
             let adopted = correct::adopt(Some(&ours), merged, &by, now);
             notices = adopted.notices;
-            Ok(Some(Next { state: adopted.state, touched: adopted.touched }))
+            Ok(Some(Next {
+                state: adopted.state,
+                touched: adopted.touched,
+            }))
         });
         match adopted {
             Ok(loaded) => {
                 self.file_is_whole();
                 self.world = World::new(loaded.state.clone());
                 self.loaded = loaded;
-                self.watch_stamp = watch::stamp(&self.host.store.place().state);
+                self.watch_stamp = None;
                 notices.iter().for_each(|notice| (self.tell)(notice));
-                        Ok(true)
+                Ok(true)
             }
             Err(CommitError::Decide(clashes)) => {
                 let path = self.host.store.place().state.display().to_string();
-                let lines = clashes.iter().map(|clash| format!("{path}: {}: {}", clash.pointer, clash.message));
-                self.wait_for_file(lines.collect(), &"the edit and the loop changed the same place");
+                let lines = clashes
+                    .iter()
+                    .map(|clash| format!("{path}: {}: {}", clash.pointer, clash.message));
+                self.wait_for_file(
+                    lines.collect(),
+                    &"the edit and the loop changed the same place",
+                );
                 Ok(false)
             }
             Err(CommitError::Store(error)) if error.is_about_content() => {
@@ -115,7 +143,9 @@ impl Loop<'_> {
         if self.waits_for_file.as_ref() == Some(&lines) {
             return;
         }
-        (self.say)(&format!("waiting: {why}; nothing is written and nothing new starts until the file is mended"));
+        (self.say)(&format!(
+            "waiting: {why}; nothing is written and nothing new starts until the file is mended"
+        ));
         lines.iter().for_each(|line| (self.say)(line));
         self.waits_for_file = Some(lines);
     }
@@ -132,7 +162,12 @@ impl Loop<'_> {
         let saved = self.host.workspaces.save_state(&self.loaded.bytes);
         let message = format!("{} is gone", place.state.display());
         let hint = match saved {
-            Ok(saved) => format!("put it back: mkdir -p {} && cp {} {}", place.dir.display(), saved.display(), place.state.display()),
+            Ok(saved) => format!(
+                "put it back: mkdir -p {} && cp {} {}",
+                place.dir.display(),
+                saved.display(),
+                place.state.display()
+            ),
             Err(error) => format!("its last bytes could not be saved either: {error}"),
         };
         Failure::new("E-STATE-VANISHED", exit::IO, message, hint)
@@ -141,17 +176,17 @@ impl Loop<'_> {
     /// Lets the result's ref follow the head; it is a convenience, the state is the truth.
     pub(super) fn follow_head(&mut self) {
         let head = self.world.state.run.head.clone();
-        if head == self.followed.head {
+        if head == self.followed.head || self.followed.is_busy() {
             return;
         }
         self.followed.head.clone_from(&head);
         if let Some(head) = head {
             let workspaces = self.host.workspaces.clone();
-            tokio::task::spawn_blocking(move || {
+            self.followed.under_way = Some(tokio::task::spawn_blocking(move || {
                 if let Err(error) = workspaces.follow(&head) {
                     tracing::warn!(%error, "the result's ref could not follow the head");
                 }
-            });
+            }));
         }
     }
 }
@@ -159,7 +194,13 @@ impl Loop<'_> {
 /// Puts the result where a person can look at it.
 pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
     let run = &this.world.state.run;
-    let (Some(head), true) = (run.head.clone(), run.status != RunStatus::Running) else { return Ok(()) };
+    let (Some(head), true) = (run.head.clone(), run.status != RunStatus::Running) else {
+        return Ok(());
+    };
+    if let Some(task) = this.followed.under_way.take() {
+        // Its own warning was said already.
+        let _ = task.await;
+    }
     let workspaces = this.host.workspaces.clone();
     let needed = view::commits(&this.world.state);
     blocking(move || {

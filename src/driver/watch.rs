@@ -30,7 +30,12 @@ impl Watch {
         let name: PathBuf = state.to_owned();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let concerns = event.map_or(true, |event| {
-                !event.kind.is_access() && (event.paths.is_empty() || event.paths.iter().any(|path| path.file_name() == name.file_name()))
+                !event.kind.is_access()
+                    && (event.paths.is_empty()
+                        || event
+                            .paths
+                            .iter()
+                            .any(|path| path.file_name() == name.file_name()))
             });
             if concerns {
                 // A full channel says it already.
@@ -45,7 +50,11 @@ impl Watch {
         if let Err(error) = &watcher {
             tracing::warn!(%error, "no file events here: the state file is polled");
         }
-        Self { events, is_deaf: watcher.is_err(), _watcher: watcher.ok() }
+        Self {
+            events,
+            is_deaf: watcher.is_err(),
+            _watcher: watcher.ok(),
+        }
     }
 
     pub(super) async fn changed(&mut self) {

@@ -1,11 +1,8 @@
 //! What the repository says, without changing anything.
 
-use super::{
-    Git, GitError,
-    call::as_id,
-};
 #[cfg(test)]
 use super::call::{fields, shown};
+use super::{Git, GitError, call::as_id};
 use descent_core::id::{CommitId, TreeId};
 
 /// Trees remembered at most.

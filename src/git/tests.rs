@@ -8,8 +8,8 @@ mod open;
 mod rebuild;
 mod snapshot;
 
-use crate::git::snapshot::Snapshot;
 use super::*;
+use crate::git::snapshot::Snapshot;
 use descent_core::id::UnixMillis;
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 use tempfile::TempDir;

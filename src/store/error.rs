@@ -81,7 +81,10 @@ impl StoreError {
     pub fn is_about_content(&self) -> bool {
         matches!(
             self,
-            Self::Empty { .. } | Self::Invalid { .. } | Self::Newer { .. } | Self::IsDirectory { .. }
+            Self::Empty { .. }
+                | Self::Invalid { .. }
+                | Self::Newer { .. }
+                | Self::IsDirectory { .. }
         )
     }
 
@@ -95,9 +98,10 @@ impl StoreError {
     #[must_use]
     pub fn details(&self) -> Vec<String> {
         match self {
-            Self::Invalid { path, faults } => {
-                faults.iter().map(|at| format!("{}:{at}", path.display())).collect()
-            }
+            Self::Invalid { path, faults } => faults
+                .iter()
+                .map(|at| format!("{}:{at}", path.display()))
+                .collect(),
             _ => Vec::new(),
         }
     }
@@ -161,9 +165,7 @@ impl StoreError {
             Self::Invalid { .. } => "mend the places named; nothing is written until then",
             Self::Exists { .. } => "remove the file, or name another with `--state`",
             Self::TooLarge { .. } => "make the summaries and values of the bindings smaller",
-            Self::LeaseHeld { .. } => {
-                "look with `descent watch`, steer with `descent redirect`, end it with `descent stop`"
-            }
+            Self::LeaseHeld { .. } => "look with `descent status`, end it with `descent stop`",
             Self::LockTimeout { .. } => "try again; a process that holds it may be suspended",
             Self::Restless { .. } => "let the other program that writes the file come to rest",
             Self::ReadOnly { .. } => "make the directory of the state file writable",

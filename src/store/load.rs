@@ -165,7 +165,6 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
         return Err(StoreError::IsDirectory { path });
     }
     match std::fs::read(&path) {
-        Ok(bytes) if bytes.is_empty() => Err(StoreError::Empty { path }),
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(StoreError::NoState { looked_from: path })

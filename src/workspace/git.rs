@@ -258,7 +258,9 @@ impl Rooms {
 
     pub(super) fn release(&self, needed: &BTreeSet<CommitId>) -> Result<()> {
         let kept = format!("{}/keep", self.refs);
-        Ok(self.git.retain_refs(&kept, |commit| needed.contains(commit))?)
+        Ok(self
+            .git
+            .retain_refs(&kept, |commit| needed.contains(commit))?)
     }
 
     pub(super) fn discard(&self) -> Result<()> {
@@ -271,7 +273,10 @@ impl Rooms {
             let _ = fs::remove_file(mark);
         }
         self.git.delete_refs(&self.refs)?;
-        fs::remove_dir_all(&self.cache).map_err(WorkspaceError::io(&self.cache))
+        fs::remove_dir_all(&self.cache).map_err(WorkspaceError::io(&self.cache))?;
+        // The lineage's own; not empty where another project of the lineage has its place there.
+        let _ = self.cache.parent().map(fs::remove_dir);
+        Ok(())
     }
 
     pub(super) fn cache(&self) -> &Path {

@@ -23,7 +23,11 @@ pub type Selection = BTreeMap<Ix, Ix>;
 pub fn selection_of(graph: &Graph, state: &State) -> Selection {
     let chosen = graph.groups().filter_map(|group| {
         let choice = graph.ix(state.atom(graph.id(group))?.selected()?)?;
-        graph.vertex(group).kids.contains(&choice).then_some((group, choice))
+        graph
+            .vertex(group)
+            .kids
+            .contains(&choice)
+            .then_some((group, choice))
     });
     chosen.collect()
 }
@@ -42,7 +46,11 @@ impl Standing {
         for x in graph.order().iter().copied().filter(|x| live[*x]) {
             contexts[x] = Some(context(graph, x, &selection, |y| contexts[y].as_ref()));
         }
-        Self { selection, live, contexts }
+        Self {
+            selection,
+            live,
+            contexts,
+        }
     }
 
     pub fn is_live(&self, x: Ix) -> bool {
@@ -64,14 +72,20 @@ impl Standing {
                 todo.extend(made_of(graph, y, &self.selection));
             }
         }
-        self.pairs(graph, seen.into_iter().filter(|y| graph.vertex(*y).kind == Kind::Any))
+        self.pairs(
+            graph,
+            seen.into_iter()
+                .filter(|y| graph.vertex(*y).kind == Kind::Any),
+        )
     }
 
     /// The choices in force of these groups, where they are live.
     pub fn pairs(&self, graph: &Graph, groups: impl Iterator<Item = Ix>) -> Choices {
         let in_force = groups.filter(|group| self.live[*group]);
         let pairs = in_force.filter_map(|group| Some((group, *self.selection.get(&group)?)));
-        pairs.map(|(group, choice)| (graph.id(group).clone(), graph.id(choice).clone())).collect()
+        pairs
+            .map(|(group, choice)| (graph.id(group).clone(), graph.id(choice).clone()))
+            .collect()
     }
 }
 
@@ -151,7 +165,9 @@ fn context<'c>(
         Kind::Task => "task ".to_owned() + vertex.spec.as_str(),
         Kind::All => "all".to_owned(),
         Kind::Any => {
-            let choice = selection.get(&x).map_or("", |choice| graph.id(*choice).as_str());
+            let choice = selection
+                .get(&x)
+                .map_or("", |choice| graph.id(*choice).as_str());
             "any ".to_owned() + graph.id(x).as_str() + " " + choice
         }
     };
@@ -169,5 +185,10 @@ fn context<'c>(
 
 /// A context in a few letters, for showing.
 pub fn short(context: &Digest) -> String {
-    context.as_str().trim_start_matches("sha256:").chars().take(8).collect()
+    context
+        .as_str()
+        .trim_start_matches("sha256:")
+        .chars()
+        .take(8)
+        .collect()
 }

@@ -20,7 +20,12 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     // What was added to a plan by flags stands in no file.
     let mut known = names(root);
     known.extend(state.atoms.keys().map(ToString::to_string));
-    let mut look = Look { state, root, names: known, faults: Vec::new() };
+    let mut look = Look {
+        state,
+        root,
+        names: known,
+        faults: Vec::new(),
+    };
     look.references();
     look.members();
     look.groups();
@@ -46,18 +51,56 @@ pub fn gate(state: &State, root: &Node) -> Vec<Fault> {
         }
     };
     let said = |text: &str| !text.trim().is_empty();
-    need(said(&objective.goal), "/objective/goal", "the goal is missing", "descent align GOAL");
-    need(said(&objective.background_intent), "/objective/background_intent", "why it is wanted is missing", "--why TEXT");
-    need(said(&objective.deliverables), "/objective/deliverables", "what shall exist is missing", "--deliver TEXT");
-    need(said(&objective.definition_of_done), "/objective/definition_of_done", "when it is done is missing", "--done TEXT");
-    need(objective.base_case.is_some(), "/objective/base_case", "the base case is missing", "--check COMMAND");
+    need(
+        said(&objective.goal),
+        "/objective/goal",
+        "the goal is missing",
+        "descent align GOAL",
+    );
+    need(
+        said(&objective.background_intent),
+        "/objective/background_intent",
+        "why it is wanted is missing",
+        "--why TEXT",
+    );
+    need(
+        said(&objective.deliverables),
+        "/objective/deliverables",
+        "what shall exist is missing",
+        "--deliver TEXT",
+    );
+    need(
+        said(&objective.definition_of_done),
+        "/objective/definition_of_done",
+        "when it is done is missing",
+        "--done TEXT",
+    );
+    need(
+        objective.base_case.is_some(),
+        "/objective/base_case",
+        "the base case is missing",
+        "--check COMMAND",
+    );
     if let Some(base_case) = &objective.base_case {
-        let is_decidable = base_case.leaves().iter().any(|leaf| leaf.leaf().is_some_and(Leaf::is_machine));
+        let is_decidable = base_case
+            .leaves()
+            .iter()
+            .any(|leaf| leaf.leaf().is_some_and(Leaf::is_machine));
         let what = "no leaf of the base case is decided by a machine";
-        need(is_decidable, "/objective/base_case", what, "add a `command` or a `file` check");
+        need(
+            is_decidable,
+            "/objective/base_case",
+            what,
+            "add a `command` or a `file` check",
+        );
     }
     let has_graph = !state.atoms.is_empty() || !state.bindings.is_empty();
-    need(has_graph, "/work_graph/atoms", "the work graph is empty", "--step TEXT[=COMMAND]");
+    need(
+        has_graph,
+        "/work_graph/atoms",
+        "the work graph is empty",
+        "--step TEXT[=COMMAND]",
+    );
     missing
 }
 
@@ -71,14 +114,23 @@ struct Look<'a> {
 fn names(root: &Node) -> BTreeSet<String> {
     let atoms = root.get("work_graph").and_then(|graph| graph.get("atoms"));
     let maps = [atoms, root.get("bindings")];
-    let members = maps.into_iter().flatten().flat_map(|map| map.as_object().unwrap_or_default());
+    let members = maps
+        .into_iter()
+        .flatten()
+        .flat_map(|map| map.as_object().unwrap_or_default());
     members.map(|member| member.key.clone()).collect()
 }
 
 impl Look<'_> {
     fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<String>) {
         let span = decode::place_of(self.root, pointer);
-        self.faults.push(Fault { span, pointer: pointer.to_owned(), rule, message, hint });
+        self.faults.push(Fault {
+            span,
+            pointer: pointer.to_owned(),
+            rule,
+            message,
+            hint,
+        });
     }
 
     /// The pointer of an atom, or of the atom inside its binding.
@@ -92,14 +144,26 @@ impl Look<'_> {
     fn references(&mut self) {
         let state = self.state;
         for (id, atom) in state.all_atoms() {
-            let kids_key = if matches!(atom.body, Body::Any { .. }) { "choices" } else { "parts" };
-            for (key, list) in [("depends_on", atom.depends_on.as_slice()), (kids_key, atom.kids())] {
+            let kids_key = if matches!(atom.body, Body::Any { .. }) {
+                "choices"
+            } else {
+                "parts"
+            };
+            for (key, list) in [
+                ("depends_on", atom.depends_on.as_slice()),
+                (kids_key, atom.kids()),
+            ] {
                 let mut seen = BTreeSet::new();
                 for (index, named) in list.iter().enumerate() {
                     let at = format!("{}/{key}/{index}", self.pointer(id));
                     self.reference(&at, named, id);
                     if !seen.insert(named) {
-                        self.fault("named-twice", &at, format!("`{named}` stands in `{key}` twice"), None);
+                        self.fault(
+                            "named-twice",
+                            &at,
+                            format!("`{named}` stands in `{key}` twice"),
+                            None,
+                        );
                     }
                 }
             }
@@ -112,7 +176,12 @@ impl Look<'_> {
         } else if !self.names.contains(named.as_str()) {
             let near = doc::suggest(named.as_str(), self.names.iter().map(String::as_str));
             let hint = near.map(|near| format!("did you mean `{near}`?"));
-            self.fault("unknown-atom", at, format!("there is no atom `{named}`"), hint);
+            self.fault(
+                "unknown-atom",
+                at,
+                format!("there is no atom `{named}`"),
+                hint,
+            );
         }
     }
 
@@ -120,9 +189,18 @@ impl Look<'_> {
         let mut parents: BTreeMap<AtomId, AtomId> = BTreeMap::new();
         let state = self.state;
         for (id, atom) in state.all_atoms() {
-            let key = if matches!(atom.body, Body::Any { .. }) { "choices" } else { "parts" };
+            let key = if matches!(atom.body, Body::Any { .. }) {
+                "choices"
+            } else {
+                "parts"
+            };
             for (index, kid) in atom.kids().iter().enumerate() {
-                let Some(first) = parents.insert(kid.clone(), id.clone()).filter(|first| first != id) else { continue };
+                let Some(first) = parents
+                    .insert(kid.clone(), id.clone())
+                    .filter(|first| first != id)
+                else {
+                    continue;
+                };
                 let at = format!("{}/{key}/{index}", self.pointer(id));
                 let message = format!("`{kid}` is a member of `{first}` already");
                 let hint = Some("an atom is part or choice of one group at most".to_owned());
@@ -134,8 +212,18 @@ impl Look<'_> {
     fn groups(&mut self) {
         let state = self.state;
         for (id, atom) in state.all_atoms() {
-            let Body::Any { choices, selected, speculative } = &atom.body else { continue };
-            if let Some(selected) = selected.as_ref().filter(|selected| !choices.contains(selected)) {
+            let Body::Any {
+                choices,
+                selected,
+                speculative,
+            } = &atom.body
+            else {
+                continue;
+            };
+            if let Some(selected) = selected
+                .as_ref()
+                .filter(|selected| !choices.contains(selected))
+            {
                 let at = self.pointer(id) + "/selected";
                 let near = doc::suggest(selected.as_str(), choices.iter().map(AtomId::as_str));
                 let hint = near.map(|near| format!("did you mean `{near}`?"));
@@ -144,9 +232,12 @@ impl Look<'_> {
                 let hint = hint.or_else(|| Some(format!("one of {}, or null", known.join(", "))));
                 self.fault("selected-not-a-choice", &at, message, hint);
             }
-            if *speculative && state.objective.constraints.workspace == Some(crate::state::Workspace::Shared) {
+            if *speculative
+                && state.objective.constraints.workspace == Some(crate::state::Workspace::Shared)
+            {
                 let at = self.pointer(id) + "/speculative";
-                let message = "choices cannot be tried side by side in the workspace `shared`".to_owned();
+                let message =
+                    "choices cannot be tried side by side in the workspace `shared`".to_owned();
                 self.fault("speculative-shared", &at, message, None);
             }
         }
@@ -156,7 +247,11 @@ impl Look<'_> {
         let state = self.state;
         for id in state.bindings.keys() {
             let at = doc::pointer_push("/bindings", id.as_str());
-            let has_atom = self.root.get("bindings").and_then(|map| map.get(id.as_str())?.get("of")).is_some();
+            let has_atom = self
+                .root
+                .get("bindings")
+                .and_then(|map| map.get(id.as_str())?.get("of"))
+                .is_some();
             if state.atoms.contains_key(id) {
                 let message = format!("`{id}` is bound and stands in the work graph too");
                 let hint = Some("remove one of the two".to_owned());
@@ -190,18 +285,30 @@ impl Look<'_> {
         let atoms = self.state.all_atoms();
         let ids: Vec<&AtomId> = atoms.keys().copied().collect();
         let index: BTreeMap<AtomId, Ix> = ids.iter().map(|id| (*id).clone()).zip(0..).collect();
-        let mut vertices: Vec<Vertex> = atoms.values().map(|atom| super::vertex(atom, &index)).collect();
+        let mut vertices: Vec<Vertex> = atoms
+            .values()
+            .map(|atom| super::vertex(atom, &index))
+            .collect();
         for (x, vertex) in vertices.iter_mut().enumerate() {
             vertex.deps.retain(|y| *y != x);
             vertex.kids.retain(|y| *y != x);
         }
         super::adopt_kids(&mut vertices);
-        let roots: Vec<Ix> = (0..vertices.len()).filter(|x| vertices[*x].parent.is_none()).collect();
-        let Err(cycle) = order::topological(&vertices, &roots) else { return false };
+        let roots: Vec<Ix> = (0..vertices.len())
+            .filter(|x| vertices[*x].parent.is_none())
+            .collect();
+        let Err(cycle) = order::topological(&vertices, &roots) else {
+            return false;
+        };
         let path: Vec<&str> = cycle.iter().map(|x| ids[*x].as_str()).collect();
         let at = self.pointer(ids[cycle[0]]);
         let message = format!("a cycle: {}", path.join(" → "));
-        self.fault("cycle", &at, message, Some("each waits for the next; remove one of the arrows".to_owned()));
+        self.fault(
+            "cycle",
+            &at,
+            message,
+            Some("each waits for the next; remove one of the arrows".to_owned()),
+        );
         true
     }
 
@@ -218,12 +325,23 @@ impl Look<'_> {
             let (id, dep) = (graph.id(x), graph.id(dep));
             let at = format!("{}/depends_on/{index}", self.pointer(id));
             let (message, hint) = if is_ancestor {
-                (format!("`{id}` is inside `{dep}` and cannot wait for it"), None)
+                (
+                    format!("`{id}` is inside `{dep}` and cannot wait for it"),
+                    None,
+                )
             } else if in_any && is_sibling {
-                (format!("`{dep}` is a choice beside `{id}`: they are never live together"), None)
+                (
+                    format!("`{dep}` is a choice beside `{id}`: they are never live together"),
+                    None,
+                )
             } else {
-                let group = parent.map(|parent| graph.id(parent).to_string()).unwrap_or_default();
-                (format!("`{dep}` is inside `{group}`"), Some(format!("depend on `{group}`")))
+                let group = parent
+                    .map(|parent| graph.id(parent).to_string())
+                    .unwrap_or_default();
+                (
+                    format!("`{dep}` is inside `{group}`"),
+                    Some(format!("depend on `{group}`")),
+                )
             };
             self.fault("dependency-out-of-reach", &at, message, hint);
         }
@@ -234,7 +352,10 @@ impl Look<'_> {
         let depth = graph.above(x).count();
         if depth == depth_max + 1 || (depth > depth_max && graph.vertex(x).kids.is_empty()) {
             let at = self.pointer(graph.id(x));
-            let message = format!("`{}` stands {depth} deep, the limit is {depth_max}", graph.id(x));
+            let message = format!(
+                "`{}` stands {depth} deep, the limit is {depth_max}",
+                graph.id(x)
+            );
             let hint = Some("nest less, or raise /objective/constraints/max_depth".to_owned());
             self.fault("too-deep", &at, message, hint);
         }
@@ -245,12 +366,25 @@ impl Look<'_> {
         for (index, intent) in state.run.in_flight.iter().enumerate() {
             if !self.names.contains(intent.atom.as_str()) {
                 let at = format!("/run/in_flight/{index}/atom");
-                self.fault("unknown-atom", &at, format!("there is no atom `{}`", intent.atom), None);
+                self.fault(
+                    "unknown-atom",
+                    &at,
+                    format!("there is no atom `{}`", intent.atom),
+                    None,
+                );
             }
         }
-        for (index, leaf) in state.objective.base_case.iter().flat_map(Check::leaves).enumerate() {
+        for (index, leaf) in state
+            .objective
+            .base_case
+            .iter()
+            .flat_map(Check::leaves)
+            .enumerate()
+        {
             if let Some(Leaf::Quality { .. }) = leaf.leaf() {
-                let message = format!("leaf {index} of the base case is a `quality` check, which needs a judging model");
+                let message = format!(
+                    "leaf {index} of the base case is a `quality` check, which needs a judging model"
+                );
                 let hint = Some("not supported yet: use a `command` or an `assertion`".to_owned());
                 self.fault("unsupported", "/objective/base_case", message, hint);
             }

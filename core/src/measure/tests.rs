@@ -9,7 +9,9 @@ use crate::{
 };
 
 fn state(atoms: &str) -> State {
-    let text = format!(r#"{{"objective": {{"constraints": {{"max_attempts": 2}}}}, "work_graph": {{"atoms": {{{atoms}}}}}}}"#);
+    let text = format!(
+        r#"{{"objective": {{"constraints": {{"max_attempts": 2}}}}, "work_graph": {{"atoms": {{{atoms}}}}}}}"#
+    );
     let plan = plan::read(text.as_bytes());
     assert!(plan.faults.is_empty(), "{:?}", plan.faults);
     plan.into_state(Lineage::new("l"))
@@ -17,7 +19,10 @@ fn state(atoms: &str) -> State {
 
 fn check(state: State, attempts: &str, verdicts: &str) {
     let record = World::new(state).measure().record();
-    assert_eq!((record.attempts.as_str(), record.verdicts.as_str()), (attempts, verdicts));
+    assert_eq!(
+        (record.attempts.as_str(), record.verdicts.as_str()),
+        (attempts, verdicts)
+    );
 }
 
 #[test]
@@ -27,12 +32,22 @@ fn a_task_has_as_many_attempts_as_it_may() {
 
 #[test]
 fn independent_groups_add_up_in_attempts_and_multiply_in_verdicts() {
-    check(state(r#""G": {"choices": ["a", "b"]}, "H": {"choices": ["c", "d"]}, "a": {}, "b": {}, "c": {}, "d": {}"#), "8", "4");
+    check(
+        state(
+            r#""G": {"choices": ["a", "b"]}, "H": {"choices": ["c", "d"]}, "a": {}, "b": {}, "c": {}, "d": {}"#,
+        ),
+        "8",
+        "4",
+    );
 }
 
 #[test]
 fn what_waits_for_a_group_has_its_attempts_under_each_choice() {
-    check(state(r#""G": {"choices": ["a", "b"]}, "a": {}, "b": {}, "f": {"depends_on": ["G"]}"#), "8", "2");
+    check(
+        state(r#""G": {"choices": ["a", "b"]}, "a": {}, "b": {}, "f": {"depends_on": ["G"]}"#),
+        "8",
+        "2",
+    );
 }
 
 #[test]
@@ -47,25 +62,39 @@ fn what_has_failed_for_good_has_nothing_left_whatever_it_had_used() {
     let mut state = state(r#""a": {}, "b": {}"#);
     let world = World::new(state.clone());
     let context = world.standing.context(0).expect("it is live").clone();
-    let task = alloc::sync::Arc::make_mut(state.atoms.get_mut("a").expect("an atom")).task_mut().expect("a task");
+    let task = alloc::sync::Arc::make_mut(state.atoms.get_mut("a").expect("an atom"))
+        .task_mut()
+        .expect("a task");
     task.tried_mut(&context, &Default::default()).attempts = 1;
     check(state.clone(), "3", "1");
-    let task = alloc::sync::Arc::make_mut(state.atoms.get_mut("a").expect("an atom")).task_mut().expect("a task");
-    task.tried_mut(&context, &Default::default()).ended = Some(Ended::Failed(FailureClass::Logical));
+    let task = alloc::sync::Arc::make_mut(state.atoms.get_mut("a").expect("an atom"))
+        .task_mut()
+        .expect("a task");
+    task.tried_mut(&context, &Default::default()).ended =
+        Some(Ended::Failed(FailureClass::Logical));
     check(state, "2", "1");
 }
 
 #[test]
 fn what_was_tried_of_another_specification_counts_for_nothing() {
     let mut state = state(r#""a": {}"#);
-    let task = alloc::sync::Arc::make_mut(state.atoms.get_mut("a").expect("an atom")).task_mut().expect("a task");
-    task.tried_mut(&"sha256:other".into(), &Default::default()).attempts = 2;
+    let task = alloc::sync::Arc::make_mut(state.atoms.get_mut("a").expect("an atom"))
+        .task_mut()
+        .expect("a task");
+    task.tried_mut(&"sha256:other".into(), &Default::default())
+        .attempts = 2;
     check(state, "2", "1");
 }
 
 #[test]
 fn counts_larger_than_any_machine_word_are_told_whole() {
-    let group = |n: usize| format!(r#""G{n}": {{"choices": ["a{n}", "b{n}"]}}, "a{n}": {{}}, "b{n}": {{}}"#);
+    let group = |n: usize| {
+        format!(r#""G{n}": {{"choices": ["a{n}", "b{n}"]}}, "a{n}": {{}}, "b{n}": {{}}"#)
+    };
     let groups: Vec<String> = (0..100).map(group).collect();
-    check(state(&groups.join(", ")), "400", "1267650600228229401496703205376");
+    check(
+        state(&groups.join(", ")),
+        "400",
+        "1267650600228229401496703205376",
+    );
 }

@@ -12,7 +12,9 @@ fn graph(atoms: &str) -> Graph {
 
 /// Groups `G0`, `G1`, … of two tasks each: `a0` and `b0`, `a1` and `b1`, …
 fn pairs_of_choices(count: usize) -> Graph {
-    let group = |n: usize| format!(r#""G{n}": {{"choices": ["a{n}", "b{n}"]}}, "a{n}": {{}}, "b{n}": {{}}"#);
+    let group = |n: usize| {
+        format!(r#""G{n}": {{"choices": ["a{n}", "b{n}"]}}, "a{n}": {{}}, "b{n}": {{}}"#)
+    };
     let groups: Vec<String> = (0..count).map(group).collect();
     graph(&groups.join(", "))
 }
@@ -27,13 +29,26 @@ fn choices(text: &str) -> Choices {
 
 fn selection(graph: &Graph, text: &str) -> Selection {
     let ix = |id: &AtomId| graph.ix(id).expect("an atom");
-    choices(text).iter().map(|(group, choice)| (ix(group), ix(choice))).collect()
+    choices(text)
+        .iter()
+        .map(|(group, choice)| (ix(group), ix(choice)))
+        .collect()
 }
 
 /// `relevance`: groups of the conflict, the most relevant last.
-fn check(graph: &Graph, conflicts: &[&str], prefer: &str, relevance: &[&str], expected: Option<&str>) {
+fn check(
+    graph: &Graph,
+    conflicts: &[&str],
+    prefer: &str,
+    relevance: &[&str],
+    expected: Option<&str>,
+) {
     let conflicts: Vec<Choices> = conflicts.iter().map(|text| choices(text)).collect();
-    let rank = relevance.iter().map(|id| graph.ix(&AtomId::from(*id)).expect("an atom")).zip(0..).collect();
+    let rank = relevance
+        .iter()
+        .map(|id| graph.ix(&AtomId::from(*id)).expect("an atom"))
+        .zip(0..)
+        .collect();
     let found = choose(graph, &conflicts, &selection(graph, prefer), &rank);
     assert_eq!(found, expected.map(|text| selection(graph, text)));
 }
@@ -45,28 +60,60 @@ fn the_first_choice_is_the_order_of_the_plan() {
 
 #[test]
 fn what_is_selected_stays_where_no_conflict_says_otherwise() {
-    check(&pairs_of_choices(2), &[], "G0=b0 G1=a1", &[], Some("G0=b0 G1=a1"));
+    check(
+        &pairs_of_choices(2),
+        &[],
+        "G0=b0 G1=a1",
+        &[],
+        Some("G0=b0 G1=a1"),
+    );
 }
 
 #[test]
 fn the_most_relevant_group_changes() {
     let graph = pairs_of_choices(3);
     let now = "G0=a0 G1=a1 G2=a2";
-    check(&graph, &["G0=a0 G1=a1"], now, &["G1", "G0"], Some("G0=b0 G1=a1 G2=a2"));
-    check(&graph, &["G0=a0 G1=a1"], now, &["G0", "G1"], Some("G0=a0 G1=b1 G2=a2"));
+    check(
+        &graph,
+        &["G0=a0 G1=a1"],
+        now,
+        &["G1", "G0"],
+        Some("G0=b0 G1=a1 G2=a2"),
+    );
+    check(
+        &graph,
+        &["G0=a0 G1=a1"],
+        now,
+        &["G0", "G1"],
+        Some("G0=a0 G1=b1 G2=a2"),
+    );
 }
 
 #[test]
 fn a_group_that_cannot_change_leaves_it_to_the_next() {
     let graph = pairs_of_choices(2);
-    check(&graph, &["G0=a0 G1=a1", "G0=b0"], "G0=a0 G1=a1", &["G1", "G0"], Some("G0=a0 G1=b1"));
+    check(
+        &graph,
+        &["G0=a0 G1=a1", "G0=b0"],
+        "G0=a0 G1=a1",
+        &["G1", "G0"],
+        Some("G0=a0 G1=b1"),
+    );
 }
 
 #[test]
 fn only_groups_that_are_live_are_decided() {
-    let graph = graph(r#""G": {"choices": ["p", "q"]}, "p": {"choices": ["x", "y"]}, "q": {}, "x": {}, "y": {}"#);
+    let graph = graph(
+        r#""G": {"choices": ["p", "q"]}, "p": {"choices": ["x", "y"]}, "q": {}, "x": {}, "y": {}"#,
+    );
     check(&graph, &[], "", &[], Some("G=p p=x"));
-    check(&graph, &["G=p p=x", "G=p p=y"], "G=p p=x", &["p", "G"], Some("G=q"));
+    check(
+        &graph,
+        &["G=p p=x", "G=p p=y"],
+        "G=p p=x",
+        &["p", "G"],
+        Some("G=q"),
+    );
 }
 
 #[test]
@@ -76,7 +123,13 @@ fn a_conflict_of_no_choice_at_all_leaves_nothing() {
 
 #[test]
 fn a_conflict_about_what_is_gone_is_none() {
-    check(&pairs_of_choices(1), &["G9=a9"], "G0=a0", &[], Some("G0=a0"));
+    check(
+        &pairs_of_choices(1),
+        &["G9=a9"],
+        "G0=a0",
+        &[],
+        Some("G0=a0"),
+    );
 }
 
 #[test]
@@ -90,11 +143,22 @@ fn every_choice_refuted_leaves_nothing() {
 fn groups_that_have_nothing_to_do_with_a_conflict_are_not_tried_through() {
     let graph = pairs_of_choices(40);
     let conflicts = ["G0=a0 G9=a9", "G0=a0 G9=b9"];
-    let found = choose(&graph, &conflicts.map(choices), &Selection::new(), &BTreeMap::new());
+    let found = choose(
+        &graph,
+        &conflicts.map(choices),
+        &Selection::new(),
+        &BTreeMap::new(),
+    );
     let first = graph.ix(&AtomId::from("G0")).expect("a group");
     let found = found.expect("there is one");
     assert_eq!(graph.id(found[&first]).as_str(), "b0");
-    check(&graph, &["G0=a0 G9=a9", "G0=a0 G9=b9", "G0=b0 G9=a9", "G0=b0 G9=b9"], "", &[], None);
+    check(
+        &graph,
+        &["G0=a0 G9=a9", "G0=a0 G9=b9", "G0=b0 G9=a9", "G0=b0 G9=b9"],
+        "",
+        &[],
+        None,
+    );
 }
 
 /// Against every whole selection: nested groups, conflicts by chance.
@@ -115,7 +179,9 @@ fn there_is_a_selection_without_conflict_exactly_where_one_is_found() {
     let whole: Vec<Choices> = whole.iter().map(|text| choices(text)).collect();
     let mut chance = 12_345u64;
     let mut below = |most: usize| {
-        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        chance = chance
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((chance >> 33) % most as u64).expect("small")
     };
     for round in 0..2_000 {
@@ -125,15 +191,24 @@ fn there_is_a_selection_without_conflict_exactly_where_one_is_found() {
             let kept: Choices = of.clone().into_iter().filter(|_| below(3) > 0).collect();
             conflicts.push(kept);
         }
-        let contains = |of: &Choices, part: &Choices| part.iter().all(|(group, choice)| of.get(group) == Some(choice));
+        let contains = |of: &Choices, part: &Choices| {
+            part.iter()
+                .all(|(group, choice)| of.get(group) == Some(choice))
+        };
         let is_free = |of: &Choices| !conflicts.iter().any(|conflict| contains(of, conflict));
         let found = choose(&graph, &conflicts, &Selection::new(), &BTreeMap::new());
         let named = found.map(|found| {
             let name = |x: &Ix| graph.id(*x).clone();
-            found.iter().map(|(group, choice)| (name(group), name(choice))).collect::<Choices>()
+            found
+                .iter()
+                .map(|(group, choice)| (name(group), name(choice)))
+                .collect::<Choices>()
         });
         match named {
-            Some(named) => assert!(whole.contains(&named) && is_free(&named), "round {round}: {named:?}"),
+            Some(named) => assert!(
+                whole.contains(&named) && is_free(&named),
+                "round {round}: {named:?}"
+            ),
             None => assert!(!whole.iter().any(is_free), "round {round}: {conflicts:?}"),
         }
     }

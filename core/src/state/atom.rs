@@ -1,6 +1,8 @@
 //! Atoms: the nodes of the work graph (contract §5), and what was tried of each.
 
-use alloc::{borrow::ToOwned, boxed::Box, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    borrow::ToOwned, boxed::Box, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec,
+};
 
 use super::{
     Binding, Check, Free,
@@ -24,8 +26,14 @@ pub struct Atom {
 #[derive(Debug, Clone)]
 pub enum Body {
     Task(Box<Task>),
-    All { parts: Vec<AtomId> },
-    Any { choices: Vec<AtomId>, selected: Option<AtomId>, speculative: bool },
+    All {
+        parts: Vec<AtomId>,
+    },
+    Any {
+        choices: Vec<AtomId>,
+        selected: Option<AtomId>,
+        speculative: bool,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -105,8 +113,10 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
-    pub const WORDS: [(&'static str, FailureClass); 2] =
-        [("logical", FailureClass::Logical), ("environmental", FailureClass::Environmental)];
+    pub const WORDS: [(&'static str, FailureClass); 2] = [
+        ("logical", FailureClass::Logical),
+        ("environmental", FailureClass::Environmental),
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -124,7 +134,15 @@ impl Effect {
 
 impl Try {
     pub fn new(context: Digest, choices: BTreeMap<AtomId, AtomId>) -> Self {
-        Self { context, choices, attempts: 0, transient: 0, repairs: 0, ended: None, extra: Extra::default() }
+        Self {
+            context,
+            choices,
+            attempts: 0,
+            transient: 0,
+            repairs: 0,
+            ended: None,
+            extra: Extra::default(),
+        }
     }
 
     pub fn has_failed(&self) -> bool {
@@ -151,7 +169,11 @@ impl Task {
 
     /// The entry of that context, made where there is none.
     pub fn tried_mut(&mut self, context: &Digest, choices: &BTreeMap<AtomId, AtomId>) -> &mut Try {
-        let index = match self.tries.iter().position(|tried| tried.context == *context) {
+        let index = match self
+            .tries
+            .iter()
+            .position(|tried| tried.context == *context)
+        {
             Some(index) => index,
             None => {
                 self.tries.push(Try::new(context.clone(), choices.clone()));
@@ -208,7 +230,9 @@ impl Atom {
         let description = fields.text_or_empty("description");
         let depends_on = ids(&mut fields, "depends_on");
         let body = match kind? {
-            "all" => Body::All { parts: kids(&mut fields, "parts") },
+            "all" => Body::All {
+                parts: kids(&mut fields, "parts"),
+            },
             "any" => Body::Any {
                 choices: kids(&mut fields, "choices"),
                 selected: fields.text("selected").map(AtomId::new),
@@ -217,7 +241,13 @@ impl Atom {
             _ => Body::Task(Box::new(read_task(&mut fields)?)),
         };
         let origin = fields.take("origin").cloned();
-        Some(Self { description, depends_on, body, origin, extra: fields.finish() })
+        Some(Self {
+            description,
+            depends_on,
+            body,
+            origin,
+            extra: fields.finish(),
+        })
     }
 
     pub fn node(&self) -> Node {
@@ -227,19 +257,29 @@ impl Atom {
             Body::All { .. } => "all",
             Body::Any { .. } => "any",
         };
-        to.text("kind", kind).text_unless_empty("description", &self.description);
+        to.text("kind", kind)
+            .text_unless_empty("description", &self.description);
         match &self.body {
             Body::Task(task) => {
                 to.put("depends_on", ids_node(&self.depends_on));
                 write_task(task, &mut to);
             }
             Body::All { parts } => {
-                to.put("parts", ids_node(parts)).put("depends_on", ids_node(&self.depends_on));
+                to.put("parts", ids_node(parts))
+                    .put("depends_on", ids_node(&self.depends_on));
             }
-            Body::Any { choices, selected, speculative } => {
-                let selected = selected.as_ref().map_or_else(Node::null, |id| Node::string(id.as_str()));
-                to.put("choices", ids_node(choices)).put("selected", selected);
-                to.flag_if("speculative", *speculative).put("depends_on", ids_node(&self.depends_on));
+            Body::Any {
+                choices,
+                selected,
+                speculative,
+            } => {
+                let selected = selected
+                    .as_ref()
+                    .map_or_else(Node::null, |id| Node::string(id.as_str()));
+                to.put("choices", ids_node(choices))
+                    .put("selected", selected);
+                to.flag_if("speculative", *speculative)
+                    .put("depends_on", ids_node(&self.depends_on));
             }
         }
         to.some("origin", self.origin.clone());
@@ -248,19 +288,31 @@ impl Atom {
 }
 
 fn read_kind(fields: &mut Fields<'_, '_>) -> Option<&'static str> {
-    if let Some(node) = fields.node.get("kind").filter(|node| node.as_str() == Some("plan")) {
+    if let Some(node) = fields
+        .node
+        .get("kind")
+        .filter(|node| node.as_str() == Some("plan"))
+    {
         let _ = fields.take("kind");
         let at = fields.at("kind");
         let hint = Some("write the atoms of the plan out".to_owned());
         let message = "planning steps (`plan`) are not supported yet".to_owned();
-        fields.found.fault("unsupported", (&at, node.span), message, hint);
+        fields
+            .found
+            .fault("unsupported", (&at, node.span), message, hint);
         return None;
     }
     if fields.take("kind").is_some() {
         return fields.word("kind", &[("task", "task"), ("all", "all"), ("any", "any")]);
     }
     let has = |key: &str| fields.node.get(key).is_some();
-    Some(if has("choices") { "any" } else if has("parts") { "all" } else { "task" })
+    Some(if has("choices") {
+        "any"
+    } else if has("parts") {
+        "all"
+    } else {
+        "task"
+    })
 }
 
 fn ids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
@@ -269,10 +321,25 @@ fn ids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
 
 fn kids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
     let kids = ids(fields, key);
-    if kids.is_empty() && fields.node.get(key).is_none_or(|node| node.as_array().is_some_and(<[_]>::is_empty)) {
-        let at = fields.node.get(key).map_or((fields.pointer.clone(), fields.node.span), |n| (fields.at(key), n.span));
+    if kids.is_empty()
+        && fields
+            .node
+            .get(key)
+            .is_none_or(|node| node.as_array().is_some_and(<[_]>::is_empty))
+    {
+        let at = fields
+            .node
+            .get(key)
+            .map_or((fields.pointer.clone(), fields.node.span), |n| {
+                (fields.at(key), n.span)
+            });
         let hint = Some("name at least one atom, or remove the group".to_owned());
-        fields.found.fault("empty-group", (&at.0, at.1), format!("a group without {key}"), hint);
+        fields.found.fault(
+            "empty-group",
+            (&at.0, at.1),
+            format!("a group without {key}"),
+            hint,
+        );
     }
     kids
 }
@@ -309,12 +376,20 @@ fn read_spec(fields: &mut Fields<'_, '_>) -> Spec {
         let extra = action.finish();
         Some(Action { run: run?, extra })
     });
-    let external = fields.word("effect", &[("tree", false), ("external", true)]).unwrap_or(false);
+    let external = fields
+        .word("effect", &[("tree", false), ("external", true)])
+        .unwrap_or(false);
     let idempotent = fields.flag("idempotent");
-    let checks = fields.take("checks").and_then(|node| read_own_checks(fields, node));
+    let checks = fields
+        .take("checks")
+        .and_then(|node| read_own_checks(fields, node));
     Spec {
         action,
-        effect: if external { Effect::External { idempotent } } else { Effect::Tree },
+        effect: if external {
+            Effect::External { idempotent }
+        } else {
+            Effect::Tree
+        },
         checks,
         output_schema: fields.take("output_schema").cloned(),
         timeout: fields.length("timeout"),
@@ -323,9 +398,16 @@ fn read_spec(fields: &mut Fields<'_, '_>) -> Spec {
 
 /// An atom may write `{"all": []}` for: no checks.
 fn read_own_checks(fields: &mut Fields<'_, '_>, node: &Node) -> Option<Check> {
-    let is_empty = node.get("all").and_then(Node::as_array).is_some_and(<[_]>::is_empty);
+    let is_empty = node
+        .get("all")
+        .and_then(Node::as_array)
+        .is_some_and(<[_]>::is_empty);
     let at = fields.at("checks");
-    if is_empty { None } else { Check::read(node, &at, fields.found) }
+    if is_empty {
+        None
+    } else {
+        Check::read(node, &at, fields.found)
+    }
 }
 
 fn read_status(fields: &mut Fields<'_, '_>) -> Status {
@@ -367,7 +449,9 @@ fn read_try(node: &Node, pointer: &str, found: &mut Findings) -> Option<Try> {
     if is_parked == Some(true) {
         let _ = fields.need("result");
     }
-    let class = fields.word("class", &FailureClass::WORDS).unwrap_or(FailureClass::Logical);
+    let class = fields
+        .word("class", &FailureClass::WORDS)
+        .unwrap_or(FailureClass::Logical);
     let parked = fields.take("result").and_then(|node| {
         let at = fields.at("result");
         Binding::read(node, &at, fields.found)
@@ -378,20 +462,42 @@ fn read_try(node: &Node, pointer: &str, found: &mut Findings) -> Option<Try> {
         Some(true) => parked.map(|binding| Ended::Parked(Arc::new(binding))),
     };
     let extra = fields.finish();
-    let choices = choices.into_iter().map(|(group, choice)| (AtomId::new(group), AtomId::new(choice))).collect();
-    Some(Try { context: context?, choices, attempts, transient, repairs, ended, extra })
+    let choices = choices
+        .into_iter()
+        .map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)))
+        .collect();
+    Some(Try {
+        context: context?,
+        choices,
+        attempts,
+        transient,
+        repairs,
+        ended,
+        extra,
+    })
 }
 
 fn write_spec(spec: &Spec, to: &mut Writer) {
     if let Some(action) = &spec.action {
-        to.put("action", Writer::default().text("run", &action.run).finish(&action.extra));
+        to.put(
+            "action",
+            Writer::default()
+                .text("run", &action.run)
+                .finish(&action.extra),
+        );
     }
     if let Effect::External { idempotent } = spec.effect {
-        to.text("effect", "external").put("idempotent", Node::bool(idempotent));
+        to.text("effect", "external")
+            .put("idempotent", Node::bool(idempotent));
     }
     to.some("checks", spec.checks.as_ref().map(Check::node));
     to.some("output_schema", spec.output_schema.clone());
-    to.some("timeout", spec.timeout.as_ref().map(|length| Node::string(length.as_str())));
+    to.some(
+        "timeout",
+        spec.timeout
+            .as_ref()
+            .map(|length| Node::string(length.as_str())),
+    );
 }
 
 fn write_task(task: &Task, to: &mut Writer) {
@@ -402,9 +508,13 @@ fn write_task(task: &Task, to: &mut Writer) {
         Status::NeedsGuidance => ("needs_guidance", None),
         Status::InDoubt(attempt) => ("in_doubt", Some(attempt.as_str())),
     };
-    to.text("status", word).some("because", because.map(Node::string));
+    to.text("status", word)
+        .some("because", because.map(Node::string));
     if !task.tries.is_empty() {
-        to.put("tries", Node::array(task.tries.iter().map(try_node).collect()));
+        to.put(
+            "tries",
+            Node::array(task.tries.iter().map(try_node).collect()),
+        );
     }
     to.count_unless_zero("interruptions", u64::from(task.interruptions));
     write_spec(&task.spec, to);
@@ -428,8 +538,13 @@ fn try_node(tried: &Try) -> Node {
     to.count_unless_zero("repairs", u64::from(tried.repairs));
     match &tried.ended {
         None => {}
-        Some(Ended::Failed(class)) => drop(to.text("ended", "failed").text("class", class.word())),
-        Some(Ended::Parked(binding)) => drop(to.text("ended", "parked").put("result", binding.parked_node())),
+        Some(Ended::Failed(class)) => {
+            to.text("ended", "failed").text("class", class.word());
+        }
+        Some(Ended::Parked(binding)) => drop(
+            to.text("ended", "parked")
+                .put("result", binding.parked_node()),
+        ),
     }
     to.finish(&tried.extra)
 }

@@ -49,8 +49,14 @@ impl Binding {
     /// person wrote it.
     pub fn result_digest(&self) -> Digest {
         let mut to = Writer::default();
-        to.some("value", self.value.clone()).texts_unless_empty("artifacts", &self.artifacts);
-        to.some("change", self.change.as_ref().map(|change| Node::string(change.as_str())));
+        to.some("value", self.value.clone())
+            .texts_unless_empty("artifacts", &self.artifacts);
+        to.some(
+            "change",
+            self.change
+                .as_ref()
+                .map(|change| Node::string(change.as_str())),
+        );
         if self.by != "action" {
             to.text("summary", &self.summary);
         }
@@ -64,7 +70,11 @@ impl Binding {
         let artifacts = fields.texts("artifacts");
         let commit = fields.text("commit").map(CommitId::new);
         let change = fields.text("change").map(Digest::new);
-        let evidence = fields.list("evidence").into_iter().map(|(_, node)| node.clone()).collect();
+        let evidence = fields
+            .list("evidence")
+            .into_iter()
+            .map(|(_, node)| node.clone())
+            .collect();
         let context = fields.text("context").map(Digest::new);
         let inputs = fields.text("inputs").map(Digest::new);
         let attempts = fields.small("attempts").unwrap_or(0);
@@ -106,29 +116,44 @@ impl Binding {
     }
 
     fn write(&self, with_atom: bool) -> Node {
-        let digest = |digest: &Option<Digest>| digest.as_ref().map(|digest| Node::string(digest.as_str()));
+        let digest =
+            |digest: &Option<Digest>| digest.as_ref().map(|digest| Node::string(digest.as_str()));
         let mut to = Writer::default();
-        to.text("summary", &self.summary).some("value", self.value.clone());
+        to.text("summary", &self.summary)
+            .some("value", self.value.clone());
         to.texts_unless_empty("artifacts", &self.artifacts);
-        to.some("commit", self.commit.as_ref().map(|commit| Node::string(commit.as_str())));
+        to.some(
+            "commit",
+            self.commit
+                .as_ref()
+                .map(|commit| Node::string(commit.as_str())),
+        );
         to.some("change", digest(&self.change));
         if !self.evidence.is_empty() {
             to.put("evidence", Node::array(self.evidence.clone()));
         }
-        to.some("context", digest(&self.context)).some("inputs", digest(&self.inputs));
+        to.some("context", digest(&self.context))
+            .some("inputs", digest(&self.inputs));
         to.put("attempts", Node::uint(u64::from(self.attempts)));
         to.text("by", &self.by).text_unless_empty("at", &self.at);
         if with_atom {
             to.put("of", self.of.node());
         }
-        to.some("handoff", self.handoff.as_deref().map(Node::string)).flag_if("partial", self.partial);
+        to.some("handoff", self.handoff.as_deref().map(Node::string))
+            .flag_if("partial", self.partial);
         to.finish(&self.extra)
     }
 }
 
 /// Stands in `of` where a binding has none: a task that asks for nothing.
 pub fn nothing() -> Atom {
-    let spec = Spec { action: None, effect: Effect::Tree, checks: None, output_schema: None, timeout: None };
+    let spec = Spec {
+        action: None,
+        effect: Effect::Tree,
+        checks: None,
+        output_schema: None,
+        timeout: None,
+    };
     Atom {
         description: String::new(),
         depends_on: Vec::new(),
@@ -139,16 +164,30 @@ pub fn nothing() -> Atom {
 }
 
 fn check_sizes(fields: &mut Fields<'_, '_>, summary: &str, value: Option<&Node>) {
-    let place = |key| (fields.at(key), fields.node.get(key).map_or(fields.node.span, |node| node.span));
+    let place = |key| {
+        (
+            fields.at(key),
+            fields
+                .node
+                .get(key)
+                .map_or(fields.node.span, |node| node.span),
+        )
+    };
     let (at, value_at) = (place("summary"), place("value"));
     if summary.chars().count() > SUMMARY_CHARS_MAX {
         let message = alloc::format!("the summary is longer than {SUMMARY_CHARS_MAX} characters");
-        fields.found.fault("limit", (&at.0, at.1), message, Some("shorten it".to_owned()));
+        fields.found.fault(
+            "limit",
+            (&at.0, at.1),
+            message,
+            Some("shorten it".to_owned()),
+        );
     }
     if value.is_some_and(|value| doc::write_compact(value).len() > VALUE_BYTES_MAX) {
         let message = "the value is larger than 64 KiB".to_owned();
         let hint = Some("put it into a file of the tree".to_owned());
-        fields.found.fault("limit", (&value_at.0, value_at.1), message, hint);
+        fields
+            .found
+            .fault("limit", (&value_at.0, value_at.1), message, hint);
     }
 }
-

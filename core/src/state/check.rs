@@ -31,11 +31,27 @@ pub enum CheckKind {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     Command(CommandLeaf),
-    NotCommand { command: String, timeout: Option<Length>, expect_exit: Option<i32> },
-    File { path: String, contains: Option<String>, sha256: Option<String> },
-    NotFile { path: String },
-    Quality { statement: String, pass_threshold: Option<Free>, rubric: Option<Free> },
-    Assertion { statement: String },
+    NotCommand {
+        command: String,
+        timeout: Option<Length>,
+        expect_exit: Option<i32>,
+    },
+    File {
+        path: String,
+        contains: Option<String>,
+        sha256: Option<String>,
+    },
+    NotFile {
+        path: String,
+    },
+    Quality {
+        statement: String,
+        pass_threshold: Option<Free>,
+        rubric: Option<Free>,
+    },
+    Assertion {
+        statement: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -75,12 +91,25 @@ pub enum PatternKind {
 /// Depth at most of a tree of checks.
 pub const DEPTH_MAX: usize = 16;
 
-const LEAF_KEYS: [&str; 8] = ["all", "any", "command", "not_command", "file", "not_file", "quality", "assertion"];
+const LEAF_KEYS: [&str; 8] = [
+    "all",
+    "any",
+    "command",
+    "not_command",
+    "file",
+    "not_file",
+    "quality",
+    "assertion",
+];
 
 impl Check {
     /// A check made by the program itself, without a name.
     pub fn of(kind: CheckKind) -> Self {
-        Self { name: None, kind, extra: Extra::default() }
+        Self {
+            name: None,
+            kind,
+            extra: Extra::default(),
+        }
     }
 
     /// The shell command that must end with 0.
@@ -106,7 +135,11 @@ impl Check {
         }
         let mut fields = Fields::open(node, pointer, found)?;
         let name = fields.text("name");
-        let present: Vec<&str> = LEAF_KEYS.iter().copied().filter(|key| node.get(key).is_some()).collect();
+        let present: Vec<&str> = LEAF_KEYS
+            .iter()
+            .copied()
+            .filter(|key| node.get(key).is_some())
+            .collect();
         let kind = match present.as_slice() {
             ["all"] => CheckKind::All(read_parts(&mut fields, "all", depth)),
             ["any"] => CheckKind::Any(read_parts(&mut fields, "any", depth)),
@@ -116,7 +149,11 @@ impl Check {
                 return None;
             }
         };
-        Some(Self { name, kind, extra: fields.finish() })
+        Some(Self {
+            name,
+            kind,
+            extra: fields.finish(),
+        })
     }
 
     pub fn node(&self) -> Node {
@@ -125,8 +162,12 @@ impl Check {
             to.text("name", name);
         }
         match &self.kind {
-            CheckKind::All(parts) => drop(to.put("all", Node::array(parts.iter().map(Check::node).collect()))),
-            CheckKind::Any(parts) => drop(to.put("any", Node::array(parts.iter().map(Check::node).collect()))),
+            CheckKind::All(parts) => {
+                to.put("all", Node::array(parts.iter().map(Check::node).collect()));
+            }
+            CheckKind::Any(parts) => {
+                to.put("any", Node::array(parts.iter().map(Check::node).collect()));
+            }
             CheckKind::Leaf(leaf) => write_leaf(leaf, &mut to),
         }
         to.finish(&self.extra)
@@ -135,7 +176,9 @@ impl Check {
     /// Every leaf, as written.
     pub fn leaves(&self) -> Vec<&Check> {
         match &self.kind {
-            CheckKind::All(parts) | CheckKind::Any(parts) => parts.iter().flat_map(Check::leaves).collect(),
+            CheckKind::All(parts) | CheckKind::Any(parts) => {
+                parts.iter().flat_map(Check::leaves).collect()
+            }
             CheckKind::Leaf(_) => Vec::from([self]),
         }
     }
@@ -173,7 +216,10 @@ impl Leaf {
     /// Whether a machine decides it without a model or a person.
     pub fn is_machine(&self) -> bool {
         match self {
-            Leaf::Command(_) | Leaf::NotCommand { .. } | Leaf::File { .. } | Leaf::NotFile { .. } => true,
+            Leaf::Command(_)
+            | Leaf::NotCommand { .. }
+            | Leaf::File { .. }
+            | Leaf::NotFile { .. } => true,
             Leaf::Quality { .. } | Leaf::Assertion { .. } => false,
         }
     }
@@ -192,29 +238,60 @@ impl Leaf {
 
 fn read_parts(fields: &mut Fields<'_, '_>, key: &'static str, depth: usize) -> Vec<Check> {
     let parts = fields.list(key);
-    if parts.is_empty() && fields.node.get(key).is_some_and(|node| node.as_array().is_some()) {
+    if parts.is_empty()
+        && fields
+            .node
+            .get(key)
+            .is_some_and(|node| node.as_array().is_some())
+    {
         let at = fields.at(key);
-        let span = fields.node.get(key).map_or(fields.node.span, |node| node.span);
+        let span = fields
+            .node
+            .get(key)
+            .map_or(fields.node.span, |node| node.span);
         let message = format!("`{key}` holds no check");
-        fields.found.fault("empty-checks", (&at, span), message, Some("add a check, or remove it".to_owned()));
+        fields.found.fault(
+            "empty-checks",
+            (&at, span),
+            message,
+            Some("add a check, or remove it".to_owned()),
+        );
     }
-    parts.into_iter().filter_map(|(at, node)| Check::read_at(node, &at, fields.found, depth + 1)).collect()
+    parts
+        .into_iter()
+        .filter_map(|(at, node)| Check::read_at(node, &at, fields.found, depth + 1))
+        .collect()
 }
 
 fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) {
     let at = (fields.pointer.clone(), fields.node.span);
     let (message, hint) = if present.is_empty() {
-        let keys = fields.node.as_object().unwrap_or_default().iter().map(|member| member.key.as_str());
-        let near = keys.filter_map(|key| doc::suggest(key, LEAF_KEYS).map(|near| (key, near))).next();
+        let keys = fields
+            .node
+            .as_object()
+            .unwrap_or_default()
+            .iter()
+            .map(|member| member.key.as_str());
+        let near = keys
+            .filter_map(|key| doc::suggest(key, LEAF_KEYS).map(|near| (key, near)))
+            .next();
         let hint = match near {
             Some((key, near)) => format!("`{key}`: did you mean `{near}`?"),
             None => format!("one of {}", LEAF_KEYS.join(", ")),
         };
-        ("a check needs one key that tells what is checked".to_owned(), hint)
+        (
+            "a check needs one key that tells what is checked".to_owned(),
+            hint,
+        )
     } else {
-        (format!("a check holds only one of `{}`", present.join("`, `")), "split it into two checks".to_owned())
+        (
+            format!("a check holds only one of `{}`", present.join("`, `")),
+            "split it into two checks".to_owned(),
+        )
     };
-    fields.found.fault("bad-check", (&at.0, at.1), message, Some(hint));
+    fields
+        .found
+        .fault("bad-check", (&at.0, at.1), message, Some(hint));
 }
 
 fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
@@ -236,13 +313,17 @@ fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
             contains: fields.text("contains"),
             sha256: fields.text("sha256"),
         },
-        "not_file" => Leaf::NotFile { path: not_blank(fields, "not_file")? },
+        "not_file" => Leaf::NotFile {
+            path: not_blank(fields, "not_file")?,
+        },
         "quality" => Leaf::Quality {
             statement: not_blank(fields, "quality")?,
             pass_threshold: fields.take("pass_threshold").cloned(),
             rubric: fields.take("rubric").cloned(),
         },
-        _ => Leaf::Assertion { statement: not_blank(fields, "assertion")? },
+        _ => Leaf::Assertion {
+            statement: not_blank(fields, "assertion")?,
+        },
     })
 }
 
@@ -250,8 +331,13 @@ fn not_blank(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
     let text = fields.text(key)?;
     if text.trim().is_empty() {
         let at = fields.at(key);
-        let span = fields.node.get(key).map_or(fields.node.span, |node| node.span);
-        fields.found.fault("empty-text", (&at, span), format!("`{key}` is empty"), None);
+        let span = fields
+            .node
+            .get(key)
+            .map_or(fields.node.span, |node| node.span);
+        fields
+            .found
+            .fault("empty-text", (&at, span), format!("`{key}` is empty"), None);
         return None;
     }
     Some(text)
@@ -267,17 +353,28 @@ fn read_number(fields: &mut Fields<'_, '_>) -> Option<NumberRule> {
         None => {
             let hint = Some("`number` is a regular expression with one group".to_owned());
             let at = fields.pointer.clone();
-            fields.found.fault("bad-number-rule", (&at, span), "a limit without `number`".to_owned(), hint);
+            fields.found.fault(
+                "bad-number-rule",
+                (&at, span),
+                "a limit without `number`".to_owned(),
+                hint,
+            );
             None
         }
         Some(_) if at_least.is_none() && at_most.is_none() => {
             let at = fields.at("number");
             let span = fields.node.get("number").map_or(span, |node| node.span);
             let message = "`number` needs `at_least` or `at_most`".to_owned();
-            fields.found.fault("bad-number-rule", (&at, span), message, None);
+            fields
+                .found
+                .fault("bad-number-rule", (&at, span), message, None);
             None
         }
-        Some(pattern) => Some(NumberRule { pattern, at_least, at_most }),
+        Some(pattern) => Some(NumberRule {
+            pattern,
+            at_least,
+            at_most,
+        }),
     }
 }
 
@@ -287,53 +384,95 @@ fn bound(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Free> {
         return Some(node.clone());
     }
     let at = fields.at(key);
-    let hint = (node.as_str() == Some("baseline")).then(|| "`baseline` is not supported yet: write the number".into());
-    fields.found.fault("wrong-type", (&at, node.span), format!("expected a number, found {}", node.kind_name()), hint);
+    let hint = (node.as_str() == Some("baseline"))
+        .then(|| "`baseline` is not supported yet: write the number".into());
+    fields.found.fault(
+        "wrong-type",
+        (&at, node.span),
+        format!("expected a number, found {}", node.kind_name()),
+        hint,
+    );
     None
 }
 
 /// A number of the file, or a decimal string (as numbers above 2^53 are written).
 pub fn as_number(node: &Node) -> Option<f64> {
     match &node.value {
-        doc::Value::Number(text) | doc::Value::String(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+        doc::Value::Number(text) | doc::Value::String(text) => {
+            text.trim().parse().ok().filter(|n: &f64| n.is_finite())
+        }
         _ => None,
     }
 }
 
 fn write_leaf(leaf: &Leaf, to: &mut Writer) {
-    let length = |length: &Option<Length>| length.as_ref().map(|length| Node::string(length.as_str()));
+    let length =
+        |length: &Option<Length>| length.as_ref().map(|length| Node::string(length.as_str()));
     let text = |text: &Option<String>| text.as_ref().map(|text| Node::string(text.as_str()));
-    let exit = |code: i32| Node { value: doc::Value::Number(format!("{code}")), span: doc::Span::default() };
+    let exit = |code: i32| Node {
+        value: doc::Value::Number(format!("{code}")),
+        span: doc::Span::default(),
+    };
     match leaf {
         Leaf::Command(leaf) => {
-            to.text("command", &leaf.command).some("timeout", length(&leaf.timeout));
-            to.some("expect_exit", (leaf.expect_exit != 0).then(|| exit(leaf.expect_exit)));
+            to.text("command", &leaf.command)
+                .some("timeout", length(&leaf.timeout));
+            to.some(
+                "expect_exit",
+                (leaf.expect_exit != 0).then(|| exit(leaf.expect_exit)),
+            );
             to.some("stdout_matches", text(&leaf.stdout_matches));
             if let Some(number) = &leaf.number {
                 to.text("number", &number.pattern);
-                to.some("at_least", number.at_least.clone()).some("at_most", number.at_most.clone());
+                to.some("at_least", number.at_least.clone())
+                    .some("at_most", number.at_most.clone());
             }
         }
-        Leaf::NotCommand { command, timeout, expect_exit } => {
-            to.text("not_command", command).some("timeout", length(timeout));
+        Leaf::NotCommand {
+            command,
+            timeout,
+            expect_exit,
+        } => {
+            to.text("not_command", command)
+                .some("timeout", length(timeout));
             to.some("expect_exit", expect_exit.map(exit));
         }
-        Leaf::File { path, contains, sha256 } => {
-            to.text("file", path).some("contains", text(contains)).some("sha256", text(sha256));
+        Leaf::File {
+            path,
+            contains,
+            sha256,
+        } => {
+            to.text("file", path)
+                .some("contains", text(contains))
+                .some("sha256", text(sha256));
         }
-        Leaf::NotFile { path } => drop(to.text("not_file", path)),
-        Leaf::Quality { statement, pass_threshold, rubric } => {
+        Leaf::NotFile { path } => {
+            to.text("not_file", path);
+        }
+        Leaf::Quality {
+            statement,
+            pass_threshold,
+            rubric,
+        } => {
             to.text("quality", statement).some("rubric", rubric.clone());
             to.some("pass_threshold", pass_threshold.clone());
         }
-        Leaf::Assertion { statement } => drop(to.text("assertion", statement)),
+        Leaf::Assertion { statement } => {
+            to.text("assertion", statement);
+        }
     }
 }
 
 /// The patterns under `node`, read as a check that stands at `pointer`.
 pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
     for key in ["all", "any"] {
-        for (index, part) in node.get(key).and_then(Node::as_array).unwrap_or_default().iter().enumerate() {
+        for (index, part) in node
+            .get(key)
+            .and_then(Node::as_array)
+            .unwrap_or_default()
+            .iter()
+            .enumerate()
+        {
             let at = doc::pointer_push(&doc::pointer_push(pointer, key), &format!("{index}"));
             patterns(part, &at, into);
         }
@@ -348,7 +487,12 @@ pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
     for (key, kind) in keys {
         if let Some((node, text)) = node.get(key).and_then(|node| Some((node, node.as_str()?))) {
             let pointer = doc::pointer_push(pointer, key);
-            into.push(Pattern { pointer, span: node.span, text: text.to_owned(), kind });
+            into.push(Pattern {
+                pointer,
+                span: node.span,
+                text: text.to_owned(),
+                kind,
+            });
         }
     }
 }

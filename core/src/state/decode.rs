@@ -32,7 +32,10 @@ pub fn decode(bytes: &[u8]) -> Decoded {
     let parsed = doc::parse_bytes(bytes, &Limits::default());
     // What is missing then may only have been cut off, and the rest may stand in the wrong object.
     let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
-    let mut found = Findings { faults: parsed.faults, warnings: Vec::new() };
+    let mut found = Findings {
+        faults: parsed.faults,
+        warnings: Vec::new(),
+    };
     let Some(root) = parsed.node else {
         return Decoded {
             state: None,
@@ -43,7 +46,10 @@ pub fn decode(bytes: &[u8]) -> Decoded {
             version: None,
         };
     };
-    let version = root.get("version").and_then(Node::as_str).and_then(Version::parse);
+    let version = root
+        .get("version")
+        .and_then(Node::as_str)
+        .and_then(Version::parse);
     let state = match version {
         Some(version) if version.major != VERSION.major => {
             found.faults.push(foreign_version(&root, version));
@@ -54,25 +60,46 @@ pub fn decode(bytes: &[u8]) -> Decoded {
     };
     let mut patterns = Vec::new();
     collect_patterns(&root, &mut patterns);
-    Decoded { state, root: Some(root), faults: found.faults, warnings: found.warnings, patterns, version }
+    Decoded {
+        state,
+        root: Some(root),
+        faults: found.faults,
+        warnings: found.warnings,
+        patterns,
+        version,
+    }
 }
 
 impl Version {
     pub fn parse(text: &str) -> Option<Self> {
         let (major, minor) = text.split_once('.')?;
-        Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        Some(Self {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        })
     }
 }
 
 fn foreign_version(root: &Node, found: Version) -> Fault {
     let span = root.get("version").map_or(root.span, |node| node.span);
     let is_newer = found.major > VERSION.major;
-    let hint = if is_newer { "use a newer descent" } else { "make a state with `descent align`" };
+    let hint = if is_newer {
+        "use a newer descent"
+    } else {
+        "make a state with `descent align`"
+    };
     Fault {
         span,
         pointer: "/version".to_owned(),
-        rule: if is_newer { "newer-version" } else { "older-version" },
-        message: format!("the file has version {}.{}, this program reads {}.x", found.major, found.minor, VERSION.major),
+        rule: if is_newer {
+            "newer-version"
+        } else {
+            "older-version"
+        },
+        message: format!(
+            "the file has version {}.{}, this program reads {}.x",
+            found.major, found.minor, VERSION.major
+        ),
         hint: Some(hint.to_owned()),
     }
 }
@@ -80,8 +107,17 @@ fn foreign_version(root: &Node, found: Version) -> Fault {
 fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
     let mut fields = Fields::open(root, "", found)?;
     for key in [
-        "version", "lineage", "serial", "seal", "objective", "control", "work_graph", "bindings", "trail",
-        "corrections", "run",
+        "version",
+        "lineage",
+        "serial",
+        "seal",
+        "objective",
+        "control",
+        "work_graph",
+        "bindings",
+        "trail",
+        "corrections",
+        "run",
     ] {
         let _ = fields.need(key);
     }
@@ -104,8 +140,14 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         seal,
         objective: Arc::new(objective),
         control: Arc::new(control),
-        atoms: atoms.into_iter().map(|(id, atom)| (id, Arc::new(atom))).collect(),
-        bindings: bindings.into_iter().map(|(id, binding)| (id, Arc::new(binding))).collect(),
+        atoms: atoms
+            .into_iter()
+            .map(|(id, atom)| (id, Arc::new(atom)))
+            .collect(),
+        bindings: bindings
+            .into_iter()
+            .map(|(id, binding)| (id, Arc::new(binding)))
+            .collect(),
         trail: trail.into_iter().map(Arc::new).collect(),
         corrections: corrections.into_iter().map(Arc::new).collect(),
         run: Arc::new(run),
@@ -127,21 +169,36 @@ fn read_version(fields: &mut Fields<'_, '_>) -> Option<Version> {
     let version = node.as_str().and_then(Version::parse);
     if version.is_none() {
         let hint = Some("\"2.0\"".to_owned());
-        fields.found.fault("bad-version", ("/version", node.span), "not a version `major.minor`".to_owned(), hint);
+        fields.found.fault(
+            "bad-version",
+            ("/version", node.span),
+            "not a version `major.minor`".to_owned(),
+            hint,
+        );
     }
     version
 }
 
 fn read_work_graph(fields: &mut Fields<'_, '_>) -> (BTreeMap<AtomId, Atom>, Extra) {
-    let Some(node) = fields.take("work_graph") else { return Default::default() };
-    let Some(mut graph) = Fields::open(node, "/work_graph", fields.found) else { return Default::default() };
+    let Some(node) = fields.take("work_graph") else {
+        return Default::default();
+    };
+    let Some(mut graph) = Fields::open(node, "/work_graph", fields.found) else {
+        return Default::default();
+    };
     let atoms = read_map(&mut graph, "atoms", Atom::read);
     (atoms, graph.finish())
 }
 
 /// A map by atom id: every id is looked at.
-fn read_map<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> BTreeMap<AtomId, T> {
-    let Some(node) = fields.take(key) else { return BTreeMap::new() };
+fn read_map<T>(
+    fields: &mut Fields<'_, '_>,
+    key: &'static str,
+    read: Read<T>,
+) -> BTreeMap<AtomId, T> {
+    let Some(node) = fields.take(key) else {
+        return BTreeMap::new();
+    };
     let pointer = fields.at(key);
     if Fields::open(node, &pointer, fields.found).is_none() {
         return BTreeMap::new();
@@ -151,8 +208,11 @@ fn read_map<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) ->
         let at = doc::pointer_push(&pointer, &member.key);
         if !AtomId::is_valid(&member.key) {
             let message = format!("`{}` cannot name an atom", member.key);
-            let hint = Some("a letter, then letters, digits, `_` or `-`, at most 64 in all".to_owned());
-            fields.found.fault("bad-id", (&at, member.key_span), message, hint);
+            let hint =
+                Some("a letter, then letters, digits, `_` or `-`, at most 64 in all".to_owned());
+            fields
+                .found
+                .fault("bad-id", (&at, member.key_span), message, hint);
         }
         if let Some(value) = read(&member.node, &at, fields.found) {
             map.entry(AtomId::new(member.key.as_str())).or_insert(value);
@@ -162,25 +222,49 @@ fn read_map<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) ->
 }
 
 fn read_list<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> Vec<T> {
-    fields.list(key).into_iter().filter_map(|(at, node)| read(node, &at, fields.found)).collect()
+    fields
+        .list(key)
+        .into_iter()
+        .filter_map(|(at, node)| read(node, &at, fields.found))
+        .collect()
 }
 
 fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
     if let Some(node) = root.get("objective").and_then(|node| node.get("base_case")) {
         check::patterns(node, "/objective/base_case", into);
     }
-    let protected = root.get("objective").and_then(|node| node.get("constraints")).and_then(|n| n.get("protected"));
-    for (index, node) in protected.and_then(Node::as_array).unwrap_or_default().iter().enumerate() {
+    let protected = root
+        .get("objective")
+        .and_then(|node| node.get("constraints"))
+        .and_then(|n| n.get("protected"));
+    for (index, node) in protected
+        .and_then(Node::as_array)
+        .unwrap_or_default()
+        .iter()
+        .enumerate()
+    {
         if let Some(text) = node.as_str() {
             let pointer = format!("/objective/constraints/protected/{index}");
             let kind = check::PatternKind::Glob;
-            into.push(Pattern { pointer, span: node.span, text: text.to_owned(), kind });
+            into.push(Pattern {
+                pointer,
+                span: node.span,
+                text: text.to_owned(),
+                kind,
+            });
         }
     }
     let atoms = root.get("work_graph").and_then(|node| node.get("atoms"));
-    for (map, at, inside) in [(atoms, "/work_graph/atoms", ""), (root.get("bindings"), "/bindings", "/of")] {
+    for (map, at, inside) in [
+        (atoms, "/work_graph/atoms", ""),
+        (root.get("bindings"), "/bindings", "/of"),
+    ] {
         for member in map.and_then(Node::as_object).unwrap_or_default() {
-            let atom = if inside.is_empty() { Some(&member.node) } else { member.node.get("of") };
+            let atom = if inside.is_empty() {
+                Some(&member.node)
+            } else {
+                member.node.get("of")
+            };
             if let Some(node) = atom.and_then(|atom| atom.get("checks")) {
                 let pointer = doc::pointer_push(at, &member.key) + inside + "/checks";
                 check::patterns(node, &pointer, into);
@@ -195,7 +279,10 @@ pub fn place_of(root: &Node, pointer: &str) -> doc::Span {
     for token in pointer.split('/').skip(1) {
         let token = token.replace("~1", "/").replace("~0", "~");
         let next = match node.as_array() {
-            Some(items) => token.parse::<usize>().ok().and_then(|index| items.get(index)),
+            Some(items) => token
+                .parse::<usize>()
+                .ok()
+                .and_then(|index| items.get(index)),
             None => node.get(&token),
         };
         match next {

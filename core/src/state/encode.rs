@@ -80,10 +80,26 @@ impl Rendered {
             objective: Record::of(&state.objective.node(), IN_TOP),
             control: Record::of(&state.control.node(), IN_TOP),
             run: Record::of(&state.run.node(), IN_TOP),
-            atoms: state.atoms.iter().map(|(id, atom)| (id.clone(), Record::of(&atom.node(), IN_ATOMS))).collect(),
-            bindings: state.bindings.iter().map(|(id, b)| (id.clone(), Record::of(&b.node(), IN_LIST))).collect(),
-            trail: state.trail.iter().map(|entry| Record::of(&entry.node, IN_LIST)).collect(),
-            corrections: state.corrections.iter().map(|entry| Record::of(&entry.node, IN_LIST)).collect(),
+            atoms: state
+                .atoms
+                .iter()
+                .map(|(id, atom)| (id.clone(), Record::of(&atom.node(), IN_ATOMS)))
+                .collect(),
+            bindings: state
+                .bindings
+                .iter()
+                .map(|(id, b)| (id.clone(), Record::of(&b.node(), IN_LIST)))
+                .collect(),
+            trail: state
+                .trail
+                .iter()
+                .map(|entry| Record::of(&entry.node, IN_LIST))
+                .collect(),
+            corrections: state
+                .corrections
+                .iter()
+                .map(|entry| Record::of(&entry.node, IN_LIST))
+                .collect(),
         }
     }
 
@@ -99,11 +115,17 @@ impl Rendered {
             self.run = Record::of(&state.run.node(), IN_TOP);
         }
         for id in &touched.atoms {
-            let record = state.atoms.get(id).map(|atom| Record::of(&atom.node(), IN_ATOMS));
+            let record = state
+                .atoms
+                .get(id)
+                .map(|atom| Record::of(&atom.node(), IN_ATOMS));
             replace(&mut self.atoms, id, record);
         }
         for id in &touched.bindings {
-            let record = state.bindings.get(id).map(|binding| Record::of(&binding.node(), IN_LIST));
+            let record = state
+                .bindings
+                .get(id)
+                .map(|binding| Record::of(&binding.node(), IN_LIST));
             replace(&mut self.bindings, id, record);
         }
         if touched.lists_replaced {
@@ -111,9 +133,21 @@ impl Rendered {
             self.corrections.clear();
         }
         let known = self.trail.len();
-        self.trail.extend(state.trail.iter().skip(known).map(|entry| Record::of(&entry.node, IN_LIST)));
+        self.trail.extend(
+            state
+                .trail
+                .iter()
+                .skip(known)
+                .map(|entry| Record::of(&entry.node, IN_LIST)),
+        );
         let known = self.corrections.len();
-        self.corrections.extend(state.corrections.iter().skip(known).map(|c| Record::of(&c.node, IN_LIST)));
+        self.corrections.extend(
+            state
+                .corrections
+                .iter()
+                .skip(known)
+                .map(|c| Record::of(&c.node, IN_LIST)),
+        );
     }
 
     /// The digest that a person's edit does not keep up.
@@ -128,14 +162,28 @@ impl Rendered {
         line("objective", &self.objective);
         line("control", &self.control);
         line("run", &self.run);
-        self.atoms.iter().for_each(|(id, record)| line(id.as_str(), record));
-        line("bindings", &Record { text: String::new(), digest: Digest::new("") });
-        self.bindings.iter().for_each(|(id, record)| line(id.as_str(), record));
+        self.atoms
+            .iter()
+            .for_each(|(id, record)| line(id.as_str(), record));
+        line(
+            "bindings",
+            &Record {
+                text: String::new(),
+                digest: Digest::new(""),
+            },
+        );
+        self.bindings
+            .iter()
+            .for_each(|(id, record)| line(id.as_str(), record));
         self.trail.iter().for_each(|record| line("trail", record));
-        self.corrections.iter().for_each(|record| line("correction", record));
+        self.corrections
+            .iter()
+            .for_each(|record| line("correction", record));
         let mut unknown = Vec::new();
         state.extra.weave(&mut unknown, doc::write_compact);
-        state.work_graph_extra.weave(&mut unknown, doc::write_compact);
+        state
+            .work_graph_extra
+            .weave(&mut unknown, doc::write_compact);
         for (key, text) in unknown {
             list.push_str(&format!("unknown {key} {text}\n"));
         }
@@ -147,9 +195,15 @@ impl Rendered {
         let seal = self.seal(state);
         let quoted = |text: &str| doc::write_compact(&Node::string(text));
         let mut pieces = Vec::from([
-            ("version".to_owned(), quoted(&format!("{}.{}", VERSION.major, state.version.minor))),
+            (
+                "version".to_owned(),
+                quoted(&format!("{}.{}", VERSION.major, state.version.minor)),
+            ),
             ("lineage".to_owned(), quoted(state.lineage.as_str())),
-            ("serial".to_owned(), doc::write_compact(&Node::uint(state.serial.0))),
+            (
+                "serial".to_owned(),
+                doc::write_compact(&Node::uint(state.serial.0)),
+            ),
             ("seal".to_owned(), quoted(seal.as_str())),
             ("objective".to_owned(), self.objective.text.clone()),
             ("control".to_owned(), self.control.text.clone()),
@@ -159,7 +213,9 @@ impl Rendered {
             ("corrections".to_owned(), list_text(&self.corrections)),
             ("run".to_owned(), self.run.text.clone()),
         ]);
-        state.extra.weave(&mut pieces, |node| indented(node, IN_TOP));
+        state
+            .extra
+            .weave(&mut pieces, |node| indented(node, IN_TOP));
         let mut text = object_text(pieces, 0);
         text.push('\n');
         text
@@ -167,7 +223,9 @@ impl Rendered {
 
     fn work_graph(&self, state: &State) -> String {
         let mut pieces = Vec::from([("atoms".to_owned(), map_text(&self.atoms, IN_LIST))]);
-        state.work_graph_extra.weave(&mut pieces, |node| indented(node, IN_LIST));
+        state
+            .work_graph_extra
+            .weave(&mut pieces, |node| indented(node, IN_LIST));
         object_text(pieces, IN_TOP)
     }
 }
@@ -189,11 +247,20 @@ fn map_text(records: &BTreeMap<AtomId, Record>, level: usize) -> String {
     if records.is_empty() {
         return "{}".to_owned();
     }
-    object_text(records.iter().map(|(id, record)| (id.to_string(), &record.text)).collect(), level)
+    object_text(
+        records
+            .iter()
+            .map(|(id, record)| (id.to_string(), &record.text))
+            .collect(),
+        level,
+    )
 }
 
 fn object_text<T: AsRef<str>>(pieces: Vec<(String, T)>, level: usize) -> String {
-    let size = pieces.iter().map(|(key, text)| key.len() + text.as_ref().len() + 8 + 2 * level).sum::<usize>();
+    let size = pieces
+        .iter()
+        .map(|(key, text)| key.len() + text.as_ref().len() + 8 + 2 * level)
+        .sum::<usize>();
     let mut text = String::with_capacity(size + 8);
     text.push('{');
     for (index, (key, value)) in pieces.iter().enumerate() {

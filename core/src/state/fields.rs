@@ -10,8 +10,8 @@ use alloc::{
     vec::Vec,
 };
 
-use crate::doc::{self, Fault, Member, Node, Value};
 pub use crate::doc::Span;
+use crate::doc::{self, Fault, Member, Node, Value};
 
 /// Unknown keys of one record, each with the key before it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,7 +33,10 @@ impl Extra {
     pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
         let mut at_end = 0;
         for unknown in self.0.iter().rev() {
-            let after = unknown.after.as_ref().map(|after| pieces.iter().position(|(key, _)| key == after));
+            let after = unknown
+                .after
+                .as_ref()
+                .map(|after| pieces.iter().position(|(key, _)| key == after));
             let place = match after {
                 None => 0,
                 Some(Some(index)) => index + 1,
@@ -56,8 +59,20 @@ pub struct Findings {
 }
 
 impl Findings {
-    pub fn fault(&mut self, rule: &'static str, at: (&str, Span), message: String, hint: Option<String>) {
-        self.faults.push(Fault { span: at.1, pointer: at.0.to_owned(), rule, message, hint });
+    pub fn fault(
+        &mut self,
+        rule: &'static str,
+        at: (&str, Span),
+        message: String,
+        hint: Option<String>,
+    ) {
+        self.faults.push(Fault {
+            span: at.1,
+            pointer: at.0.to_owned(),
+            rule,
+            message,
+            hint,
+        });
     }
 
     fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
@@ -82,7 +97,12 @@ impl<'a, 'f> Fields<'a, 'f> {
             found.wrong_type(pointer, node, "an object");
             return None;
         }
-        Some(Self { node, pointer: pointer.to_owned(), found, asked: Vec::new() })
+        Some(Self {
+            node,
+            pointer: pointer.to_owned(),
+            found,
+            asked: Vec::new(),
+        })
     }
 
     pub fn at(&self, key: &str) -> String {
@@ -101,12 +121,18 @@ impl<'a, 'f> Fields<'a, 'f> {
         if found.is_none() {
             let (pointer, span) = (self.pointer.clone(), self.node.span);
             let what = format!("the key `{key}` is missing");
-            self.found.fault("missing-key", (&pointer, span), what, None);
+            self.found
+                .fault("missing-key", (&pointer, span), what, None);
         }
         found
     }
 
-    fn typed<T>(&mut self, key: &'static str, wanted: &str, read: impl Fn(&Node) -> Option<T>) -> Option<T> {
+    fn typed<T>(
+        &mut self,
+        key: &'static str,
+        wanted: &str,
+        read: impl Fn(&Node) -> Option<T>,
+    ) -> Option<T> {
         let node = self.take(key)?;
         let value = read(node);
         if value.is_none() {
@@ -125,11 +151,13 @@ impl<'a, 'f> Fields<'a, 'f> {
     }
 
     pub fn flag(&mut self, key: &'static str) -> bool {
-        self.typed(key, "true or false", Node::as_bool).unwrap_or(false)
+        self.typed(key, "true or false", Node::as_bool)
+            .unwrap_or(false)
     }
 
     pub fn flag_or(&mut self, key: &'static str, absent: bool) -> bool {
-        self.typed(key, "true or false", Node::as_bool).unwrap_or(absent)
+        self.typed(key, "true or false", Node::as_bool)
+            .unwrap_or(absent)
     }
 
     pub fn count(&mut self, key: &'static str) -> Option<u64> {
@@ -150,14 +178,20 @@ impl<'a, 'f> Fields<'a, 'f> {
     }
 
     pub fn list(&mut self, key: &'static str) -> Vec<(String, &'a Node)> {
-        let Some(node) = self.take(key) else { return Vec::new() };
+        let Some(node) = self.take(key) else {
+            return Vec::new();
+        };
         let pointer = self.at(key);
         let Some(items) = node.as_array() else {
             self.found.wrong_type(&pointer, node, "a list");
             return Vec::new();
         };
         let place = |index: usize| doc::pointer_push(&pointer, &index.to_string());
-        items.iter().enumerate().map(|(index, item)| (place(index), item)).collect()
+        items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| (place(index), item))
+            .collect()
     }
 
     pub fn texts(&mut self, key: &'static str) -> Vec<String> {
@@ -173,7 +207,9 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// A map of strings: choices in force, group → choice.
     pub fn pairs(&mut self, key: &'static str) -> BTreeMap<String, String> {
-        let Some(node) = self.take(key) else { return BTreeMap::new() };
+        let Some(node) = self.take(key) else {
+            return BTreeMap::new();
+        };
         let pointer = self.at(key);
         let Some(members) = node.as_object() else {
             self.found.wrong_type(&pointer, node, "an object");
@@ -183,7 +219,11 @@ impl<'a, 'f> Fields<'a, 'f> {
         for member in members {
             match member.node.as_str() {
                 Some(text) => drop(pairs.insert(member.key.clone(), text.to_owned())),
-                None => self.found.wrong_type(&doc::pointer_push(&pointer, &member.key), &member.node, "a string"),
+                None => self.found.wrong_type(
+                    &doc::pointer_push(&pointer, &member.key),
+                    &member.node,
+                    "a string",
+                ),
             }
         }
         pairs
@@ -201,10 +241,13 @@ impl<'a, 'f> Fields<'a, 'f> {
             return Some(*value);
         }
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let hint = doc::suggest(text, known.iter().copied())
-            .map_or_else(|| format!("one of {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
+        let hint = doc::suggest(text, known.iter().copied()).map_or_else(
+            || format!("one of {}", known.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
         let message = format!("`{text}` is no known `{key}`");
-        self.found.fault("unknown-value", (&pointer, node.span), message, Some(hint));
+        self.found
+            .fault("unknown-value", (&pointer, node.span), message, Some(hint));
         None
     }
 
@@ -218,9 +261,15 @@ impl<'a, 'f> Fields<'a, 'f> {
                 continue;
             }
             if member.key != "notes" {
-                self.found.warnings.push(unknown_key(&self.pointer, member, &self.asked));
+                self.found
+                    .warnings
+                    .push(unknown_key(&self.pointer, member, &self.asked));
             }
-            extra.push(Unknown { after: after.clone(), key: member.key.clone(), node: member.node.clone() });
+            extra.push(Unknown {
+                after: after.clone(),
+                key: member.key.clone(),
+                node: member.node.clone(),
+            });
         }
         Extra(extra)
     }
@@ -232,7 +281,8 @@ fn unknown_key(pointer: &str, member: &Member, asked: &[&'static str]) -> Fault 
         pointer: doc::pointer_push(pointer, &member.key),
         rule: "unknown-key",
         message: format!("unknown key `{}`, kept as it is", member.key),
-        hint: doc::suggest(&member.key, asked.iter().copied()).map(|near| format!("did you mean `{near}`?")),
+        hint: doc::suggest(&member.key, asked.iter().copied())
+            .map(|near| format!("did you mean `{near}`?")),
     }
 }
 
@@ -242,7 +292,11 @@ pub struct Writer(Vec<Member>);
 
 impl Writer {
     pub fn put(&mut self, key: &str, node: Node) -> &mut Self {
-        self.0.push(Member { key: key.to_owned(), key_span: Span::default(), node });
+        self.0.push(Member {
+            key: key.to_owned(),
+            key_span: Span::default(),
+            node,
+        });
         self
     }
 
@@ -251,15 +305,27 @@ impl Writer {
     }
 
     pub fn text_unless_empty(&mut self, key: &str, text: &str) -> &mut Self {
-        if text.is_empty() { self } else { self.text(key, text) }
+        if text.is_empty() {
+            self
+        } else {
+            self.text(key, text)
+        }
     }
 
     pub fn count_unless_zero(&mut self, key: &str, count: u64) -> &mut Self {
-        if count == 0 { self } else { self.put(key, Node::uint(count)) }
+        if count == 0 {
+            self
+        } else {
+            self.put(key, Node::uint(count))
+        }
     }
 
     pub fn flag_if(&mut self, key: &str, flag: bool) -> &mut Self {
-        if flag { self.put(key, Node::bool(true)) } else { self }
+        if flag {
+            self.put(key, Node::bool(true))
+        } else {
+            self
+        }
     }
 
     pub fn some(&mut self, key: &str, node: Option<Node>) -> &mut Self {
@@ -270,24 +336,40 @@ impl Writer {
     }
 
     pub fn texts_unless_empty<T: AsRef<str>>(&mut self, key: &str, texts: &[T]) -> &mut Self {
-        if texts.is_empty() { self } else { self.put(key, texts_node(texts)) }
+        if texts.is_empty() {
+            self
+        } else {
+            self.put(key, texts_node(texts))
+        }
     }
 
     /// The object, with the unknown keys back where they stood.
     pub fn finish(&mut self, extra: &Extra) -> Node {
-        let mut pieces: Vec<(String, Node)> =
-            core::mem::take(&mut self.0).into_iter().map(|member| (member.key, member.node)).collect();
+        let mut pieces: Vec<(String, Node)> = core::mem::take(&mut self.0)
+            .into_iter()
+            .map(|member| (member.key, member.node))
+            .collect();
         extra.weave(&mut pieces, Node::clone);
         Node::object(pieces)
     }
 }
 
 pub fn texts_node<T: AsRef<str>>(texts: &[T]) -> Node {
-    Node::array(texts.iter().map(|text| Node::string(text.as_ref())).collect())
+    Node::array(
+        texts
+            .iter()
+            .map(|text| Node::string(text.as_ref()))
+            .collect(),
+    )
 }
 
 pub fn pairs_node<K: ToString, V: ToString>(pairs: &BTreeMap<K, V>) -> Node {
-    Node::object(pairs.iter().map(|(key, value)| (key.to_string(), Node::string(value.to_string()))).collect())
+    Node::object(
+        pairs
+            .iter()
+            .map(|(key, value)| (key.to_string(), Node::string(value.to_string())))
+            .collect(),
+    )
 }
 
 /// A span of time as people write it: `90s`, `1h30m`, `500ms`.
@@ -308,7 +390,9 @@ impl Length {
             let digits = rest.find(|c: char| !c.is_ascii_digit())?;
             let count: u64 = rest.get(..digits)?.parse().ok()?;
             let tail = rest.get(digits..)?;
-            let letters = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+            let letters = tail
+                .find(|c: char| c.is_ascii_digit())
+                .unwrap_or(tail.len());
             let unit_ms = match tail.get(..letters)?.trim() {
                 "ms" => 1,
                 "s" => 1_000,
@@ -320,7 +404,10 @@ impl Length {
             total_ms = total_ms.checked_add(count.checked_mul(unit_ms)?)?;
             rest = tail.get(letters..)?;
         }
-        Some(Self { ms: total_ms, text: text.to_owned() })
+        Some(Self {
+            ms: total_ms,
+            text: text.to_owned(),
+        })
     }
 
     pub fn as_str(&self) -> &str {
@@ -335,7 +422,12 @@ impl Fields<'_, '_> {
         if read.is_none() {
             let pointer = self.at(key);
             let hint = Some("a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned());
-            self.found.fault("bad-duration", (&pointer, node.span), "not a duration".to_owned(), hint);
+            self.found.fault(
+                "bad-duration",
+                (&pointer, node.span),
+                "not a duration".to_owned(),
+                hint,
+            );
         }
         read
     }

@@ -59,7 +59,8 @@ pub enum OnStuck {
 }
 
 impl Workspace {
-    pub const WORDS: [(&'static str, Workspace); 2] = [("git", Workspace::Git), ("shared", Workspace::Shared)];
+    pub const WORDS: [(&'static str, Workspace); 2] =
+        [("git", Workspace::Git), ("shared", Workspace::Shared)];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -70,7 +71,8 @@ impl Workspace {
 }
 
 impl OnStuck {
-    pub const WORDS: [(&'static str, OnStuck); 2] = [("ask", OnStuck::Ask), ("abandon", OnStuck::Abandon)];
+    pub const WORDS: [(&'static str, OnStuck); 2] =
+        [("ask", OnStuck::Ask), ("abandon", OnStuck::Abandon)];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -85,7 +87,9 @@ const ATTEMPT_TIMEOUT_MS: u64 = 30 * 60 * 1_000;
 
 impl Constraints {
     pub fn max_attempts(&self, is_action: bool) -> u32 {
-        self.max_attempts.unwrap_or(if is_action { 1 } else { 3 }).max(1)
+        self.max_attempts
+            .unwrap_or(if is_action { 1 } else { 3 })
+            .max(1)
     }
 
     pub fn max_transient(&self) -> u32 {
@@ -109,7 +113,9 @@ impl Constraints {
     }
 
     pub fn attempt_timeout_ms(&self) -> u64 {
-        self.attempt_timeout.as_ref().map_or(ATTEMPT_TIMEOUT_MS, |length| length.ms)
+        self.attempt_timeout
+            .as_ref()
+            .map_or(ATTEMPT_TIMEOUT_MS, |length| length.ms)
     }
 
     pub fn workspace(&self) -> Workspace {
@@ -146,7 +152,8 @@ impl Constraints {
     pub fn node(&self) -> Node {
         let mut to = Writer::default();
         let small = |count: Option<u32>| count.map(|count| Node::uint(u64::from(count)));
-        let length = |length: &Option<Length>| length.as_ref().map(|length| Node::string(length.as_str()));
+        let length =
+            |length: &Option<Length>| length.as_ref().map(|length| Node::string(length.as_str()));
         to.some("max_parallel_agents", small(self.max_parallel_agents));
         to.some("max_attempts", small(self.max_attempts));
         to.some("max_transient", small(self.max_transient));
@@ -156,30 +163,51 @@ impl Constraints {
         to.some("max_depth", small(self.max_depth));
         to.some("time_budget", length(&self.time_budget));
         to.some("attempt_timeout", length(&self.attempt_timeout));
-        to.some("workspace", self.workspace.map(|workspace| Node::string(workspace.word())));
+        to.some(
+            "workspace",
+            self.workspace
+                .map(|workspace| Node::string(workspace.word())),
+        );
         to.texts_unless_empty("link", &self.link);
         to.some("setup", self.setup.as_deref().map(Node::string));
-        to.texts_unless_empty("env", &self.env).texts_unless_empty("protected", &self.protected);
-        to.some("on_stuck", self.on_stuck.map(|on_stuck| Node::string(on_stuck.word())));
+        to.texts_unless_empty("env", &self.env)
+            .texts_unless_empty("protected", &self.protected);
+        to.some(
+            "on_stuck",
+            self.on_stuck.map(|on_stuck| Node::string(on_stuck.word())),
+        );
         to.finish(&self.extra)
     }
 }
 
 fn refuse_shadow(fields: &mut Fields<'_, '_>) {
-    let Some(node) = fields.node.get("workspace").filter(|node| node.as_str() == Some("shadow")) else { return };
+    let Some(node) = fields
+        .node
+        .get("workspace")
+        .filter(|node| node.as_str() == Some("shadow"))
+    else {
+        return;
+    };
     let at = fields.at("workspace");
     let hint = Some("use `git` in a repository, or `shared`".to_owned());
     let message = "the workspace `shadow` is not supported yet".to_owned();
-    fields.found.fault("unsupported", (&at, node.span), message, hint);
+    fields
+        .found
+        .fault("unsupported", (&at, node.span), message, hint);
 }
 
 fn at_least_one(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
     let count = fields.small(key)?;
     if count == 0 {
         let at = fields.at(key);
-        let span = fields.node.get(key).map_or(fields.node.span, |node| node.span);
+        let span = fields
+            .node
+            .get(key)
+            .map_or(fields.node.span, |node| node.span);
         let message = format!("`{key}` is 0, so nothing could ever be tried");
-        fields.found.fault("limit", (&at, span), message, Some("1 or more".to_owned()));
+        fields
+            .found
+            .fault("limit", (&at, span), message, Some("1 or more".to_owned()));
     }
     Some(count)
 }
@@ -218,10 +246,13 @@ impl Objective {
 
     pub fn node(&self) -> Node {
         let mut to = Writer::default();
-        to.text("raw_input", &self.raw_input).text("goal", &self.goal);
-        to.text("background_intent", &self.background_intent).text("deliverables", &self.deliverables);
+        to.text("raw_input", &self.raw_input)
+            .text("goal", &self.goal);
+        to.text("background_intent", &self.background_intent)
+            .text("deliverables", &self.deliverables);
         to.text("definition_of_done", &self.definition_of_done);
-        to.some("scope", self.scope.clone()).some("clarifications", self.clarifications.clone());
+        to.some("scope", self.scope.clone())
+            .some("clarifications", self.clarifications.clone());
         to.some("base_case", self.base_case.as_ref().map(Check::node));
         to.put("constraints", self.constraints.node());
         to.finish(&self.extra)
@@ -259,8 +290,11 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    const WORDS: [(&'static str, RequestKind); 3] =
-        [("stop", RequestKind::Stop), ("stop_now", RequestKind::StopNow), ("redirect", RequestKind::Redirect)];
+    const WORDS: [(&'static str, RequestKind); 3] = [
+        ("stop", RequestKind::Stop),
+        ("stop_now", RequestKind::StopNow),
+        ("redirect", RequestKind::Redirect),
+    ];
 
     fn word(self) -> &'static str {
         match self {
@@ -282,14 +316,26 @@ impl Request {
         let _ = fields.need("kind");
         let kind = fields.word("kind", &RequestKind::WORDS);
         let extra = fields.finish();
-        Some(Self { id: id?, run, by, at, kind: kind?, extra })
+        Some(Self {
+            id: id?,
+            run,
+            by,
+            at,
+            kind: kind?,
+            extra,
+        })
     }
 
     fn node(&self) -> Node {
         let mut to = Writer::default();
         to.text("id", self.id.as_str());
-        to.some("run", self.run.as_ref().map(|run| Node::string(run.as_str())));
-        to.text("by", &self.by).text("at", &self.at).text("kind", self.kind.word());
+        to.some(
+            "run",
+            self.run.as_ref().map(|run| Node::string(run.as_str())),
+        );
+        to.text("by", &self.by)
+            .text("at", &self.at)
+            .text("kind", self.kind.word());
         to.finish(&self.extra)
     }
 }
@@ -304,7 +350,13 @@ impl Control {
             let at = fields.at("request");
             Request::read(node, &at, fields.found)
         });
-        Some(Self { stop_requested, stop_reason, redirect_requested, request, extra: fields.finish() })
+        Some(Self {
+            stop_requested,
+            stop_reason,
+            redirect_requested,
+            request,
+            extra: fields.finish(),
+        })
     }
 
     pub fn node(&self) -> Node {
@@ -313,7 +365,10 @@ impl Control {
         to.put("stop_requested", Node::bool(self.stop_requested));
         to.put("stop_reason", text(&self.stop_reason));
         to.put("redirect_requested", Node::bool(self.redirect_requested));
-        to.put("request", self.request.as_ref().map_or_else(Node::null, Request::node));
+        to.put(
+            "request",
+            self.request.as_ref().map_or_else(Node::null, Request::node),
+        );
         to.finish(&self.extra)
     }
 }

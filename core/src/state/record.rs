@@ -22,10 +22,21 @@ pub struct Entry {
 /// What the program reads of an entry. Anything else is history.
 #[derive(Debug, Clone)]
 pub enum EntryKind {
-    Failure { atom: AtomId, attempt: AttemptId, class: FailureClass, reason: String },
+    Failure {
+        atom: AtomId,
+        attempt: AttemptId,
+        class: FailureClass,
+        reason: String,
+    },
     /// The base case failed under a whole selection, with all roots resolved.
-    Refuted { conflict: Choices, context: Option<Digest> },
-    Choice { group: AtomId, choice: AtomId },
+    Refuted {
+        conflict: Choices,
+        context: Option<Digest>,
+    },
+    Choice {
+        group: AtomId,
+        choice: AtomId,
+    },
     Backtrack,
     Other,
 }
@@ -38,18 +49,26 @@ impl Entry {
             Some("failure") => read_failure(&mut fields),
             Some("refuted") => {
                 let conflict = choices(fields.pairs("conflict"));
-                EntryKind::Refuted { conflict, context: fields.text("context").map(Digest::new) }
+                EntryKind::Refuted {
+                    conflict,
+                    context: fields.text("context").map(Digest::new),
+                }
             }
             Some("choice") => read_choice(&mut fields),
             Some("backtrack") => EntryKind::Backtrack,
             _ => EntryKind::Other,
         };
-        Some(Self { node: node.clone(), kind })
+        Some(Self {
+            node: node.clone(),
+            kind,
+        })
     }
 }
 
 fn read_failure(fields: &mut Fields<'_, '_>) -> EntryKind {
-    let class = fields.word("class", &FailureClass::WORDS).unwrap_or(FailureClass::Logical);
+    let class = fields
+        .word("class", &FailureClass::WORDS)
+        .unwrap_or(FailureClass::Logical);
     EntryKind::Failure {
         atom: AtomId::new(fields.text_or_empty("atom")),
         attempt: AttemptId::new(fields.text_or_empty("attempt")),
@@ -66,7 +85,10 @@ fn read_choice(fields: &mut Fields<'_, '_>) -> EntryKind {
 }
 
 pub fn choices(pairs: BTreeMap<String, String>) -> Choices {
-    pairs.into_iter().map(|(group, choice)| (AtomId::new(group), AtomId::new(choice))).collect()
+    pairs
+        .into_iter()
+        .map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)))
+        .collect()
 }
 
 pub fn choices_node(choices: &Choices) -> Node {
@@ -122,24 +144,42 @@ impl Correction {
         let _ = fields.need("type");
         let kind = fields.word("type", &CorrectionType::WORDS);
         let name = fields.text("name");
-        let confirms = if kind == Some(CorrectionType::Confirmation) { name } else { None };
-        Some(Self { node: node.clone(), confirms })
+        let confirms = if kind == Some(CorrectionType::Confirmation) {
+            name
+        } else {
+            None
+        };
+        Some(Self {
+            node: node.clone(),
+            confirms,
+        })
     }
 }
 
 /// Starts an entry of the trail: its type, when, at which serial, in which pass.
 pub fn entry(kind: &str, at: &str, serial: u64, pass: u64) -> Writer {
     let mut to = Writer::default();
-    to.text("type", kind).text("at", at).put("serial", Node::uint(serial)).put("pass", Node::uint(pass));
+    to.text("type", kind)
+        .text("at", at)
+        .put("serial", Node::uint(serial))
+        .put("pass", Node::uint(pass));
     to
 }
 
 /// Closes what `entry` started.
 pub fn close(to: &mut Writer, kind: EntryKind) -> Entry {
-    Entry { node: to.finish(&Extra::default()), kind }
+    Entry {
+        node: to.finish(&Extra::default()),
+        kind,
+    }
 }
 
 /// The word of a trail entry's type, for showing.
 pub fn type_of(entry: &Entry) -> String {
-    entry.node.get("type").and_then(Node::as_str).unwrap_or_default().to_owned()
+    entry
+        .node
+        .get("type")
+        .and_then(Node::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }

@@ -150,7 +150,11 @@ fn each<T>(
     key: &'static str,
     read: impl Fn(&Node, &str, &mut Findings) -> Option<T>,
 ) -> Vec<T> {
-    fields.list(key).into_iter().filter_map(|(at, node)| read(node, &at, fields.found)).collect()
+    fields
+        .list(key)
+        .into_iter()
+        .filter_map(|(at, node)| read(node, &at, fields.found))
+        .collect()
 }
 
 fn one<T>(
@@ -168,7 +172,9 @@ impl Run {
         let mut fields = Fields::open(node, pointer, found)?;
         Some(Self {
             id: fields.text("id").map(RunId::new),
-            status: fields.word("status", &RunStatus::WORDS).unwrap_or(RunStatus::Aligned),
+            status: fields
+                .word("status", &RunStatus::WORDS)
+                .unwrap_or(RunStatus::Aligned),
             epoch: Epoch(fields.count("epoch").unwrap_or(0)),
             iteration: fields.count("iteration").unwrap_or(0),
             pass: fields.count("pass").unwrap_or(1),
@@ -188,14 +194,28 @@ impl Run {
         let mut to = Writer::default();
         to.some("id", self.id.as_ref().map(|id| Node::string(id.as_str())));
         to.text("status", self.status.word());
-        to.put("epoch", Node::uint(self.epoch.0)).put("iteration", Node::uint(self.iteration));
-        to.put("pass", Node::uint(self.pass)).put("attempts_started", Node::uint(self.attempts_started));
-        to.put("in_flight", Node::array(self.in_flight.iter().map(Intent::node).collect()));
-        to.some("head", self.head.as_ref().map(|head| Node::string(head.as_str())));
+        to.put("epoch", Node::uint(self.epoch.0))
+            .put("iteration", Node::uint(self.iteration));
+        to.put("pass", Node::uint(self.pass))
+            .put("attempts_started", Node::uint(self.attempts_started));
+        to.put(
+            "in_flight",
+            Node::array(self.in_flight.iter().map(Intent::node).collect()),
+        );
+        to.some(
+            "head",
+            self.head.as_ref().map(|head| Node::string(head.as_str())),
+        );
         if !self.line.is_empty() {
-            to.put("line", Node::array(self.line.iter().map(Placed::node).collect()));
+            to.put(
+                "line",
+                Node::array(self.line.iter().map(Placed::node).collect()),
+            );
         }
-        to.some("started_from", self.started_from.as_ref().map(StartedFrom::node));
+        to.some(
+            "started_from",
+            self.started_from.as_ref().map(StartedFrom::node),
+        );
         to.put("spent", self.spent.node());
         to.some("measure", self.measure.as_ref().map(Measure::node));
         to.some("last_result", self.last_result.clone());
@@ -215,26 +235,51 @@ impl Intent {
         let choices = super::record::choices(fields.pairs("choices"));
         let epoch = Epoch(fields.count("epoch").unwrap_or(0));
         let n = fields.small("n").unwrap_or(1);
-        let external = fields.word("effect", &[("tree", false), ("external", true)]).unwrap_or(false);
+        let external = fields
+            .word("effect", &[("tree", false), ("external", true)])
+            .unwrap_or(false);
         let idempotent = fields.flag("idempotent");
-        let effect = if external { Effect::External { idempotent } } else { Effect::Tree };
+        let effect = if external {
+            Effect::External { idempotent }
+        } else {
+            Effect::Tree
+        };
         let base = fields.text("base").map(CommitId::new);
         let at = fields.text_or_empty("at");
         let extra = fields.finish();
-        Some(Self { id: id?, atom: atom?, context: context?, choices, epoch, n, effect, base, at, extra })
+        Some(Self {
+            id: id?,
+            atom: atom?,
+            context: context?,
+            choices,
+            epoch,
+            n,
+            effect,
+            base,
+            at,
+            extra,
+        })
     }
 
     fn node(&self) -> Node {
         let mut to = Writer::default();
-        to.text("id", self.id.as_str()).text("atom", self.atom.as_str()).text("context", self.context.as_str());
+        to.text("id", self.id.as_str())
+            .text("atom", self.atom.as_str())
+            .text("context", self.context.as_str());
         if !self.choices.is_empty() {
             to.put("choices", pairs_node(&self.choices));
         }
-        to.put("epoch", Node::uint(self.epoch.0)).put("n", Node::uint(u64::from(self.n)));
+        to.put("epoch", Node::uint(self.epoch.0))
+            .put("n", Node::uint(u64::from(self.n)));
         if let Effect::External { idempotent } = self.effect {
-            to.text("effect", "external").put("idempotent", Node::bool(idempotent));
+            to.text("effect", "external")
+                .put("idempotent", Node::bool(idempotent));
         }
-        to.some("base", self.base.as_ref().map(|base| Node::string(base.as_str()))).text("at", &self.at);
+        to.some(
+            "base",
+            self.base.as_ref().map(|base| Node::string(base.as_str())),
+        )
+        .text("at", &self.at);
         to.finish(&self.extra)
     }
 }
@@ -244,12 +289,17 @@ impl Placed {
         let mut fields = Fields::open(node, pointer, found)?;
         let _ = (fields.need("atom"), fields.need("commit"));
         let (atom, commit) = (fields.text("atom"), fields.text("commit"));
-        Some(Self { atom: AtomId::new(atom?), commit: CommitId::new(commit?) })
+        Some(Self {
+            atom: AtomId::new(atom?),
+            commit: CommitId::new(commit?),
+        })
     }
 
     fn node(&self) -> Node {
         let mut to = Writer::default();
-        to.text("atom", self.atom.as_str()).text("commit", self.commit.as_str()).finish(&Extra::default())
+        to.text("atom", self.atom.as_str())
+            .text("commit", self.commit.as_str())
+            .finish(&Extra::default())
     }
 }
 
@@ -259,17 +309,35 @@ impl StartedFrom {
         for key in ["commit", "tree", "head"] {
             let _ = fields.need(key);
         }
-        let (commit, tree, head) = (fields.text("commit"), fields.text("tree"), fields.text("head"));
+        let (commit, tree, head) = (
+            fields.text("commit"),
+            fields.text("tree"),
+            fields.text("head"),
+        );
         let (branch, dirty) = (fields.text("branch"), fields.flag("dirty"));
         let extra = fields.finish();
-        let (commit, tree, head) = (CommitId::new(commit?), TreeId::new(tree?), CommitId::new(head?));
-        Some(Self { commit, tree, head, branch, dirty, extra })
+        let (commit, tree, head) = (
+            CommitId::new(commit?),
+            TreeId::new(tree?),
+            CommitId::new(head?),
+        );
+        Some(Self {
+            commit,
+            tree,
+            head,
+            branch,
+            dirty,
+            extra,
+        })
     }
 
     fn node(&self) -> Node {
         let mut to = Writer::default();
-        to.text("commit", self.commit.as_str()).text("tree", self.tree.as_str()).text("head", self.head.as_str());
-        to.some("branch", self.branch.as_deref().map(Node::string)).put("dirty", Node::bool(self.dirty));
+        to.text("commit", self.commit.as_str())
+            .text("tree", self.tree.as_str())
+            .text("head", self.head.as_str());
+        to.some("branch", self.branch.as_deref().map(Node::string))
+            .put("dirty", Node::bool(self.dirty));
         to.finish(&self.extra)
     }
 }
@@ -288,8 +356,10 @@ impl Spent {
 
     pub fn node(&self) -> Node {
         let mut to = Writer::default();
-        to.put("attempts", Node::uint(self.attempts)).put("transient", Node::uint(self.transient));
-        to.put("repairs", Node::uint(self.repairs)).put("active_ms", Node::uint(self.active_ms));
+        to.put("attempts", Node::uint(self.attempts))
+            .put("transient", Node::uint(self.transient));
+        to.put("repairs", Node::uint(self.repairs))
+            .put("active_ms", Node::uint(self.active_ms));
         to.finish(&self.extra)
     }
 }
@@ -299,16 +369,22 @@ impl Measure {
         let mut fields = Fields::open(node, pointer, found)?;
         let mut decimal = |key: &'static str| {
             let node = fields.take(key)?;
-            node.as_u64().map(|count| format!("{count}")).or_else(|| node.as_str().map(ToOwned::to_owned))
+            node.as_u64()
+                .map(|count| format!("{count}"))
+                .or_else(|| node.as_str().map(ToOwned::to_owned))
         };
         let (attempts, verdicts) = (decimal("attempts"), decimal("verdicts"));
-        Some(Self { attempts: attempts?, verdicts: verdicts? })
+        Some(Self {
+            attempts: attempts?,
+            verdicts: verdicts?,
+        })
     }
 
     pub fn node(&self) -> Node {
         let decimal = |text: &str| text.parse().map_or_else(|_| Node::string(text), Node::uint);
         let mut to = Writer::default();
-        to.put("attempts", decimal(&self.attempts)).put("verdicts", decimal(&self.verdicts));
+        to.put("attempts", decimal(&self.attempts))
+            .put("verdicts", decimal(&self.verdicts));
         to.finish(&Extra::default())
     }
 }

@@ -6,7 +6,7 @@ use alloc::{string::String, vec::Vec};
 
 use super::{
     backtrack::{self, Blocked},
-    dispatch,
+    candidate, dispatch,
     draft::Draft,
     ended, finish,
     judgement::{self, Facts, Judgement},
@@ -23,7 +23,7 @@ use crate::{
 const ROUNDS_MAX: usize = 100;
 
 pub(super) fn advance(draft: &mut Draft) {
-    landed::decide_all(draft);
+    candidate::decide_all(draft);
     draft.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(draft));
     landed::forget_trees(draft);
 }
@@ -65,31 +65,45 @@ fn facts(draft: &Draft, is_blocked: bool) -> Facts {
         stop: control.stop_requested,
         base_case_holds: draft.base_verdict() == Some(Verdict::Pass),
         hard_budget: hard_budget(draft),
-        nothing_left: if is_blocked { None } else { nothing_left(draft) },
+        nothing_left: if is_blocked {
+            None
+        } else {
+            nothing_left(draft)
+        },
     }
 }
 
 fn hard_budget(draft: &Draft) -> Option<Reason> {
     let constraints = &draft.state.objective.constraints;
     let run = &draft.state.run;
-    if constraints.max_iterations.is_some_and(|most| run.iteration >= most) {
+    if constraints
+        .max_iterations
+        .is_some_and(|most| run.iteration >= most)
+    {
         return Some(Reason::Iterations);
     }
     let active_ms = run.spent.active_ms + draft.session.unwritten_ms;
-    let is_over = constraints.time_budget.as_ref().is_some_and(|budget| active_ms >= budget.ms);
+    let is_over = constraints
+        .time_budget
+        .as_ref()
+        .is_some_and(|budget| active_ms >= budget.ms);
     is_over.then_some(Reason::Time)
 }
 
 /// Nothing runs and nothing can: a person is needed, whatever else.
 fn nothing_left(draft: &Draft) -> Option<Reason> {
     let flying = &draft.state.run.in_flight;
-    let all_wait = flying.iter().all(|intent| landed::awaits_person(draft, intent));
+    let all_wait = flying
+        .iter()
+        .all(|intent| candidate::awaits_person(draft, intent));
     if !draft.session.base_was_seen || !all_wait || draft.can_start() {
         return None;
     }
     let live_status = |wanted: fn(&Status) -> bool| {
         let mut open = draft.graph.paired(&draft.state.atoms);
-        open.any(|(x, atom)| draft.standing.is_live(x) && atom.task().is_some_and(|task| wanted(&task.status)))
+        open.any(|(x, atom)| {
+            draft.standing.is_live(x) && atom.task().is_some_and(|task| wanted(&task.status))
+        })
     };
     if live_status(|status| matches!(status, Status::InDoubt(_))) {
         return Some(Reason::InDoubt);
@@ -100,7 +114,8 @@ fn nothing_left(draft: &Draft) -> Option<Reason> {
     if !draft.state.run.in_flight.is_empty() {
         return Some(Reason::Confirmation);
     }
-    let waits_for_person = draft.all_resolved() && draft.is_line_settled() && draft.base_waits_for_person();
+    let waits_for_person =
+        draft.all_resolved() && draft.is_line_settled() && draft.base_waits_for_person();
     waits_for_person.then_some(Reason::Confirmation)
 }
 
@@ -120,10 +135,25 @@ fn guided(draft: &Draft, reason: Reason) -> RunStatus {
 }
 
 fn stop(draft: &mut Draft) {
-    let is_now = draft.state.control.request.as_ref().is_some_and(|request| request.kind == RequestKind::StopNow);
-    interrupt(draft, |intent, must_finish| !must_finish || is_now && !intent.effect.is_once_only(), "stopped");
+    let is_now = draft
+        .state
+        .control
+        .request
+        .as_ref()
+        .is_some_and(|request| request.kind == RequestKind::StopNow);
+    interrupt(
+        draft,
+        |intent, must_finish| !must_finish || is_now && !intent.effect.is_once_only(),
+        "stopped",
+    );
     if is_now {
-        let rest: Vec<AttemptId> = draft.state.run.in_flight.iter().map(|intent| intent.id.clone()).collect();
+        let rest: Vec<AttemptId> = draft
+            .state
+            .run
+            .in_flight
+            .iter()
+            .map(|intent| intent.id.clone())
+            .collect();
         rest.iter().for_each(|id| ended::lost(draft, id));
     }
     if draft.state.run.in_flight.is_empty() {
@@ -135,7 +165,11 @@ fn held(draft: &mut Draft) {
     interrupt(draft, |_, must_finish| !must_finish, "the base case holds");
     if draft.state.run.in_flight.is_empty() {
         let has_worked = draft.session.has_dispatched(&draft.state);
-        let reason = if has_worked { Reason::BaseCase } else { Reason::AlreadyHeld };
+        let reason = if has_worked {
+            Reason::BaseCase
+        } else {
+            Reason::AlreadyHeld
+        };
         finish::finish(draft, RunStatus::Completed, reason);
     }
 }
@@ -154,7 +188,11 @@ fn set_aside(draft: &mut Draft) {
         if intent.effect.is_once_only() {
             ended::lost(draft, &intent.id);
         } else {
-            interrupt(draft, |other, _| other.id == intent.id, "a person must confirm it");
+            interrupt(
+                draft,
+                |other, _| other.id == intent.id,
+                "a person must confirm it",
+            );
         }
     }
 }
@@ -171,24 +209,38 @@ fn interrupt(draft: &mut Draft, which: impl Fn(&Intent, bool) -> bool, why: &'st
         .collect();
     for id in chosen {
         if let Some(intent) = draft.land(&id) {
-            draft.say(Notice::Interrupted { attempt: id, atom: intent.atom, why });
+            draft.say(Notice::Interrupted {
+                attempt: id,
+                atom: intent.atom,
+                why,
+            });
         }
     }
 }
 
 /// With all roots resolved and the base case failed on this very tree, the selection is refuted.
 fn note_refutation(draft: &mut Draft) {
-    if draft.base_verdict() != Some(Verdict::Fail) || !draft.all_resolved() || !draft.is_line_settled() {
+    if draft.base_verdict() != Some(Verdict::Fail)
+        || !draft.all_resolved()
+        || !draft.is_line_settled()
+    {
         return;
     }
-    if !draft.state.run.in_flight.is_empty() || matches!(backtrack::blocked(draft), Some(Blocked::Refuted)) {
+    if !draft.state.run.in_flight.is_empty()
+        || matches!(backtrack::blocked(draft), Some(Blocked::Refuted))
+    {
         return;
     }
-    let (Some(basis), Some(check)) = (draft.basis(), draft.state.objective.base_case.clone()) else { return };
+    let (Some(basis), Some(check)) = (draft.basis(), draft.state.objective.base_case.clone())
+    else {
+        return;
+    };
     let mut failed = Vec::new();
     let mut text = String::new();
     for leaf in check.leaves() {
-        let Some(seen) = draft.session.ledger.get(&leaf.key(), &basis) else { continue };
+        let Some(seen) = draft.session.ledger.get(&leaf.key(), &basis) else {
+            continue;
+        };
         if seen.verdict != Verdict::Pass {
             failed.push(leaf.title());
             text.push_str(&seen.measurement.excerpt);
@@ -201,7 +253,9 @@ fn note_refutation(draft: &mut Draft) {
 impl Draft {
     /// Whether it finishes although the run is about to end.
     fn must_finish(&self, intent: &Intent) -> bool {
-        let interruptible = self.task_of(&intent.atom).is_none_or(|task| task.interruptible);
+        let interruptible = self
+            .task_of(&intent.atom)
+            .is_none_or(|task| task.interruptible);
         intent.effect.is_once_only() || !interruptible
     }
 
@@ -218,9 +272,15 @@ impl Draft {
     }
 
     fn base_waits_for_person(&self) -> bool {
-        let (Some(check), Some(basis)) = (self.state.objective.base_case.as_ref(), self.basis()) else { return false };
+        let (Some(check), Some(basis)) = (self.state.objective.base_case.as_ref(), self.basis())
+        else {
+            return false;
+        };
         self.court(&basis, |court| {
-            matches!(court.judge(check), verdict::Progress::Confirm(_) | verdict::Progress::Decided(Verdict::Unknown))
+            matches!(
+                court.judge(check),
+                verdict::Progress::Confirm(_) | verdict::Progress::Decided(Verdict::Unknown)
+            )
         })
     }
 }

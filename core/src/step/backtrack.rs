@@ -36,14 +36,23 @@ pub(super) fn blocked(draft: &Draft) -> Option<Blocked> {
         tried.is_some_and(|tried| tried.has_failed())
     };
     let mut open = graph.paired(&draft.state.atoms);
-    if let Some((x, _)) = open.find(|(x, atom)| atom.task().is_some_and(|task| has_failed(*x, task))) {
+    if let Some((x, _)) =
+        open.find(|(x, atom)| atom.task().is_some_and(|task| has_failed(*x, task)))
+    {
         return Some(Blocked::Failed(x));
     }
-    if graph.groups().any(|group| standing.is_live(group) && !standing.selection.contains_key(&group)) {
+    if graph
+        .groups()
+        .any(|group| standing.is_live(group) && !standing.selection.contains_key(&group))
+    {
         return Some(Blocked::Undecided);
     }
     // What was refuted and is opened again, by a person or for a repair, is resolved and judged once more.
-    let is_refuted = || draft.refuted.contains(&standing.pairs(graph, graph.groups()));
+    let is_refuted = || {
+        draft
+            .refuted
+            .contains(&standing.pairs(graph, graph.groups()))
+    };
     (draft.all_resolved() && is_refuted()).then_some(Blocked::Refuted)
 }
 
@@ -52,18 +61,27 @@ pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
     let graph = Arc::clone(&draft.graph);
     let conflicts = search::conflicts(&graph, &draft.state, &draft.fits, &draft.refuted);
     let rank = rank(draft, blocked);
-    let Some(selection) = search::choose(&graph, &conflicts, &draft.selection(), &rank) else { return false };
+    let Some(selection) = search::choose(&graph, &conflicts, &draft.selection(), &rank) else {
+        return false;
+    };
     let mut changes = Vec::new();
     let mut chosen = Vec::new();
     for (group, choice) in &selection {
-        let before = draft.state.atom(graph.id(*group)).and_then(|atom| atom.selected().cloned());
+        let before = draft
+            .state
+            .atom(graph.id(*group))
+            .and_then(|atom| atom.selected().cloned());
         if before.as_ref() == Some(graph.id(*choice)) {
             continue;
         }
         draft.select(graph.id(*group), graph.id(*choice));
         match before {
             Some(_) if draft.standing.is_live(*group) => {
-                changes.push(Change { group: graph.id(*group).clone(), from: before, to: graph.id(*choice).clone() });
+                changes.push(Change {
+                    group: graph.id(*group).clone(),
+                    from: before,
+                    to: graph.id(*choice).clone(),
+                });
             }
             _ => chosen.push((*group, *choice)),
         }
@@ -79,25 +97,56 @@ fn tell(draft: &mut Draft, blocked: &Blocked, changes: Vec<Change>, chosen: Vec<
     if !changes.is_empty() {
         draft.record("backtrack", |to| {
             let pair = |change: &Change| {
-                let from = change.from.as_ref().map_or_else(crate::doc::Node::null, |id| crate::doc::Node::string(id.as_str()));
+                let from = change
+                    .from
+                    .as_ref()
+                    .map_or_else(crate::doc::Node::null, |id| {
+                        crate::doc::Node::string(id.as_str())
+                    });
                 let to = crate::doc::Node::string(change.to.as_str());
-                (change.group.to_string(), crate::doc::Node::array(Vec::from([from, to])))
+                (
+                    change.group.to_string(),
+                    crate::doc::Node::array(Vec::from([from, to])),
+                )
             };
-            to.put("changes", crate::doc::Node::object(changes.iter().map(pair).collect()));
+            to.put(
+                "changes",
+                crate::doc::Node::object(changes.iter().map(pair).collect()),
+            );
             to.text("reason", &because);
             EntryKind::Backtrack
         });
-        draft.say(Notice::Backtracked { changes, because: because.clone() });
+        draft.say(Notice::Backtracked {
+            changes,
+            because: because.clone(),
+        });
     }
     for (group, choice) in chosen {
-        let (group_id, choice_id) = (draft.graph.id(group).clone(), draft.graph.id(choice).clone());
-        let untried: Vec<String> = draft.graph.vertex(group).kids.iter().filter(|kid| **kid != choice)
-            .map(|kid| draft.graph.id(*kid).to_string()).collect();
-        draft.say(Notice::Chosen { group: group_id.clone(), choice: choice_id.clone(), untried: untried.len() });
+        let (group_id, choice_id) = (
+            draft.graph.id(group).clone(),
+            draft.graph.id(choice).clone(),
+        );
+        let untried: Vec<String> = draft
+            .graph
+            .vertex(group)
+            .kids
+            .iter()
+            .filter(|kid| **kid != choice)
+            .map(|kid| draft.graph.id(*kid).to_string())
+            .collect();
+        draft.say(Notice::Chosen {
+            group: group_id.clone(),
+            choice: choice_id.clone(),
+            untried: untried.len(),
+        });
         draft.record("choice", |to| {
-            to.text("group", group_id.as_str()).text("choice", choice_id.as_str());
+            to.text("group", group_id.as_str())
+                .text("choice", choice_id.as_str());
             to.put("untried", crate::state::fields::texts_node(&untried));
-            EntryKind::Choice { group: group_id, choice: choice_id }
+            EntryKind::Choice {
+                group: group_id,
+                choice: choice_id,
+            }
         });
     }
 }
@@ -118,7 +167,13 @@ fn rank(draft: &Draft, blocked: &Blocked) -> BTreeMap<Ix, usize> {
         Blocked::Undecided => return BTreeMap::new(),
         Blocked::Failed(x) => {
             let conflict = search::conflict(graph, *x, &standing.choices(graph, *x));
-            (conflict.keys().filter_map(|group| graph.ix(group)).collect(), Some(*x))
+            (
+                conflict
+                    .keys()
+                    .filter_map(|group| graph.ix(group))
+                    .collect(),
+                Some(*x),
+            )
         }
         Blocked::Refuted => (graph.groups().collect(), None),
     };
@@ -127,52 +182,108 @@ fn rank(draft: &Draft, blocked: &Blocked) -> BTreeMap<Ix, usize> {
         .into_iter()
         .filter(|group| standing.is_live(*group))
         .map(|group| {
-            let inside = standing.selection.get(&group).map(|choice| graph.subtree(*choice)).unwrap_or_default();
+            let inside = standing
+                .selection
+                .get(&group)
+                .map(|choice| graph.subtree(*choice))
+                .unwrap_or_default();
             let is_external = inside.iter().any(|x| is_external(draft, *x));
-            let hits = inside.iter().map(|x| hits(draft, *x, &named)).sum::<usize>();
+            let hits = inside
+                .iter()
+                .map(|x| hits(draft, *x, &named))
+                .sum::<usize>();
             let distance = from.map_or(0, |x| distance(graph, x, group));
-            let recent = inside.iter().filter_map(|x| place(draft, *x)).max().unwrap_or(0);
-            (!is_external, hits, core::cmp::Reverse(distance), recent, group)
+            let recent = inside
+                .iter()
+                .filter_map(|x| place(draft, *x))
+                .max()
+                .unwrap_or(0);
+            (
+                !is_external,
+                hits,
+                core::cmp::Reverse(distance),
+                recent,
+                group,
+            )
         })
         .collect();
     scored.sort_unstable();
-    scored.into_iter().map(|(.., group)| group).zip(0..).collect()
+    scored
+        .into_iter()
+        .map(|(.., group)| group)
+        .zip(0..)
+        .collect()
 }
 
 fn is_external(draft: &Draft, x: Ix) -> bool {
     let atom = draft.state.atom(draft.graph.id(x));
-    atom.and_then(|atom| atom.task()).is_some_and(|task| matches!(task.spec.effect, Effect::External { .. }))
+    atom.and_then(|atom| atom.task())
+        .is_some_and(|task| matches!(task.spec.effect, Effect::External { .. }))
 }
 
 /// How many of the named files this atom changed.
 fn hits(draft: &Draft, x: Ix, named: &[String]) -> usize {
     let binding = draft.state.bindings.get(draft.graph.id(x));
-    binding.map_or(0, |binding| binding.artifacts.iter().filter(|file| named.contains(file)).count())
+    binding.map_or(0, |binding| {
+        binding
+            .artifacts
+            .iter()
+            .filter(|file| named.contains(file))
+            .count()
+    })
 }
 
 fn place(draft: &Draft, x: Ix) -> Option<usize> {
-    draft.state.run.line.iter().position(|placed| placed.atom == *draft.graph.id(x)).map(|place| place + 1)
+    draft
+        .state
+        .run
+        .line
+        .iter()
+        .position(|placed| placed.atom == *draft.graph.id(x))
+        .map(|place| place + 1)
 }
 
 /// Steps upwards from `x` to a group above it; groups upstream are farther than all of these.
 fn distance(graph: &Graph, x: Ix, group: Ix) -> usize {
-    let above = graph.above(x).filter(|y| graph.vertex(*y).kind == Kind::Any).position(|y| y == group);
-    above.unwrap_or_else(|| 1_000 + graph.len().saturating_sub(graph.order().iter().position(|y| *y == group).unwrap_or(0)))
+    let above = graph
+        .above(x)
+        .filter(|y| graph.vertex(*y).kind == Kind::Any)
+        .position(|y| y == group);
+    above.unwrap_or_else(|| {
+        1_000
+            + graph
+                .len()
+                .saturating_sub(graph.order().iter().position(|y| *y == group).unwrap_or(0))
+    })
 }
 
 /// Files that the newest evidence of a failure names.
 fn last_files(state: &State) -> Vec<String> {
     let newest = state.trail.iter().rev().find(|entry| {
-        matches!(entry.kind, EntryKind::Failure { .. } | EntryKind::Refuted { .. })
+        matches!(
+            entry.kind,
+            EntryKind::Failure { .. } | EntryKind::Refuted { .. }
+        )
     });
     let files = newest.and_then(|entry| entry.node.get("files")?.as_array());
-    files.unwrap_or_default().iter().filter_map(|file| Some(file.as_str()?.to_string())).collect()
+    files
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|file| Some(file.as_str()?.to_string()))
+        .collect()
 }
 
 /// The files changed by solved atoms that a text names.
 pub(super) fn files_named(draft: &Draft, text: &str) -> Vec<String> {
-    let files = draft.state.bindings.values().flat_map(|binding| binding.artifacts.iter());
-    let mut named: Vec<String> = files.filter(|file| text.contains(file.as_str())).cloned().collect();
+    let files = draft
+        .state
+        .bindings
+        .values()
+        .flat_map(|binding| binding.artifacts.iter());
+    let mut named: Vec<String> = files
+        .filter(|file| text.contains(file.as_str()))
+        .cloned()
+        .collect();
     named.sort();
     named.dedup();
     named.truncate(FILES_MAX);
@@ -180,21 +291,37 @@ pub(super) fn files_named(draft: &Draft, text: &str) -> Vec<String> {
 }
 
 /// Every root is resolved and the base case failed on the tree: the whole selection is refuted, once.
-pub(super) fn refute(draft: &mut Draft, failed: Vec<String>, evidence: Vec<crate::state::Free>, text: &str) {
+pub(super) fn refute(
+    draft: &mut Draft,
+    failed: Vec<String>,
+    evidence: Vec<crate::state::Free>,
+    text: &str,
+) {
     let graph = Arc::clone(&draft.graph);
     let choices = draft.standing.pairs(&graph, graph.groups());
     let context = search::whole_context(&graph, &draft.state, &choices);
     let files = files_named(draft, text);
-    draft.say(Notice::Refuted { choices: choices.clone(), failed });
+    draft.say(Notice::Refuted {
+        choices: choices.clone(),
+        failed,
+    });
     Arc::make_mut(&mut draft.refuted).push(choices.clone());
     draft.record("refuted", |to| {
         to.put("conflict", choices_node(&choices));
-        to.some("context", context.as_ref().map(|context| crate::doc::Node::string(context.as_str())));
+        to.some(
+            "context",
+            context
+                .as_ref()
+                .map(|context| crate::doc::Node::string(context.as_str())),
+        );
         if !files.is_empty() {
             to.put("files", crate::state::fields::texts_node(&files));
         }
         to.put("evidence", crate::doc::Node::array(evidence));
-        EntryKind::Refuted { conflict: choices, context }
+        EntryKind::Refuted {
+            conflict: choices,
+            context,
+        }
     });
     // The trail is a list that only grows, so it needs no mark of its own; the run does change.
     draft.run().iteration += 1;

@@ -1,5 +1,7 @@
 //! A person's edit of the file becomes a correction: what changed between two states, and what follows (contract §8).
 
+mod merge;
+
 use alloc::{
     collections::BTreeSet,
     string::{String, ToString},
@@ -19,6 +21,8 @@ use crate::{
     },
 };
 
+pub use merge::{Clash, merge};
+
 /// An edit that was adopted: the next state, to be committed whole.
 #[derive(Debug)]
 pub struct Adopted {
@@ -27,104 +31,41 @@ pub struct Adopted {
     pub notices: Vec<Notice>,
 }
 
-/// A place where both the person and the loop changed something since the edit began.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clash {
-    pub pointer: String,
-    pub message: String,
-}
-
-/// Merges an edit, record by record, into what was committed last.
-///
-/// `base` is the state that the person started from, `ours` the newest committed one; `None` where it is not kept any
-/// more. A record that only one of the two changed is taken from that one; the run's own records are the program's.
-pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Result<State, Vec<Clash>> {
-    let Some(ours) = ours else { return Ok(theirs.clone()) };
-    let Some(base) = base else {
-        return if theirs.serial == ours.serial { Ok(keep_facts(ours, theirs)) } else { Err(unknown_base(theirs)) };
-    };
-    let mut clashes = Vec::new();
-    let mut merged = keep_facts(ours, theirs);
-    let pick = |name: &str, base: String, ours: String, theirs: String, clashes: &mut Vec<Clash>| {
-        if theirs != base && ours != base && ours != theirs {
-            clashes.push(Clash {
-                pointer: name.to_string(),
-                message: "changed by the edit and by the loop since the edit began".to_string(),
-            });
-        }
-        theirs == base
-    };
-    let text = |node: Node| doc::canonical(&node);
-    if pick("/objective", text(base.objective.node()), text(ours.objective.node()), text(theirs.objective.node()), &mut clashes) {
-        merged.objective = Arc::clone(&ours.objective);
-    }
-    if pick("/control", text(base.control.node()), text(ours.control.node()), text(theirs.control.node()), &mut clashes) {
-        merged.control = Arc::clone(&ours.control);
-    }
-    let ids: BTreeSet<&AtomId> =
-        [base, ours, theirs].into_iter().flat_map(|state| state.atoms.keys().chain(state.bindings.keys())).collect();
-    for id in ids {
-        let place = |state: &State| {
-            let atom = state.atoms.get(id).map(|atom| text(atom.node())).unwrap_or_default();
-            let binding = state.bindings.get(id).map(|binding| text(binding.node())).unwrap_or_default();
-            atom + "\n" + &binding
-        };
-        let pointer = doc::pointer_push("/work_graph/atoms", id.as_str());
-        if pick(&pointer, place(base), place(ours), place(theirs), &mut clashes) {
-            take(&mut merged, ours, id);
-        }
-    }
-    if clashes.is_empty() { Ok(merged) } else { Err(clashes) }
-}
-
-fn unknown_base(theirs: &State) -> Vec<Clash> {
-    Vec::from([Clash {
-        pointer: "/serial".to_string(),
-        message: alloc::format!("the edit began at serial {}, which is not kept any more", theirs.serial.0),
-    }])
-}
-
-/// The person's file with the program's own facts: run, trail, serial, lineage.
-fn keep_facts(ours: &State, theirs: &State) -> State {
-    let mut merged = theirs.clone();
-    merged.run = Arc::clone(&ours.run);
-    merged.trail.clone_from(&ours.trail);
-    merged.serial = ours.serial;
-    merged.lineage = ours.lineage.clone();
-    let known = ours.corrections.len();
-    let added: Vec<Arc<Correction>> = theirs.corrections.iter().skip(known).cloned().collect();
-    merged.corrections.clone_from(&ours.corrections);
-    merged.corrections.extend(added);
-    merged
-}
-
-fn take(merged: &mut State, from: &State, id: &AtomId) {
-    match from.atoms.get(id) {
-        Some(atom) => drop(merged.atoms.insert(id.clone(), Arc::clone(atom))),
-        None => drop(merged.atoms.remove(id)),
-    }
-    match from.bindings.get(id) {
-        Some(binding) => drop(merged.bindings.insert(id.clone(), Arc::clone(binding))),
-        None => drop(merged.bindings.remove(id)),
-    }
-}
-
 /// Records what a person changed and draws the consequences.
 ///
 /// `before` is the last committed state, where it is known; without it nothing can be told but that it was edited.
 pub fn adopt(before: Option<&State>, merged: State, by: &str, now: UnixMillis) -> Adopted {
-    let mut edit = Edit { state: merged, effects: Vec::new(), kinds: Vec::new() };
+    let mut edit = Edit {
+        state: merged,
+        effects: Vec::new(),
+        kinds: Vec::new(),
+    };
     edit.state.serial = Serial(edit.state.serial.0 + 1);
     let mut cleared = false;
     match before {
-        None => edit.kinds.push((CorrectionType::DagAdjustment, "edited; what stood there before is not kept".to_string())),
+        None => edit.kinds.push((
+            CorrectionType::DagAdjustment,
+            "edited; what stood there before is not kept".to_string(),
+        )),
         Some(before) => cleared = edit.compare(before),
     }
     let at = now.rfc3339();
     edit.record(cleared, by, &at);
-    let what = edit.kinds.iter().map(|(_, what)| what.as_str()).collect::<Vec<_>>().join("; ");
-    let notices = Vec::from([Notice::Corrected { what, effects: edit.effects }]);
-    Adopted { touched: Touched::all(&edit.state), state: edit.state, notices }
+    let what = edit
+        .kinds
+        .iter()
+        .map(|(_, what)| what.as_str())
+        .collect::<Vec<_>>()
+        .join("; ");
+    let notices = Vec::from([Notice::Corrected {
+        what,
+        effects: edit.effects,
+    }]);
+    Adopted {
+        touched: Touched::all(&edit.state),
+        state: edit.state,
+        notices,
+    }
 }
 
 struct Edit {
@@ -141,12 +82,22 @@ impl Edit {
         self.graph(before);
         self.bindings(before);
         self.statuses(before);
-        let added = self.state.corrections.len().saturating_sub(before.corrections.len());
+        let added = self
+            .state
+            .corrections
+            .len()
+            .saturating_sub(before.corrections.len());
         if added > 0 {
-            self.kinds.push((CorrectionType::Confirmation, alloc::format!("{added} corrections added by hand")));
+            self.kinds.push((
+                CorrectionType::Confirmation,
+                alloc::format!("{added} corrections added by hand"),
+            ));
         }
         if self.kinds.is_empty() {
-            self.kinds.push((CorrectionType::DagAdjustment, "nothing that the program reads".to_string()));
+            self.kinds.push((
+                CorrectionType::DagAdjustment,
+                "nothing that the program reads".to_string(),
+            ));
         }
         goal_changed
     }
@@ -160,8 +111,12 @@ impl Edit {
         if bare(before) == bare(&self.state) {
             return false;
         }
-        self.kinds.push((CorrectionType::ObjectiveChange, "the objective changed".to_string()));
-        self.effects.push("the trail is cleared, every failed atom is open again".to_string());
+        self.kinds.push((
+            CorrectionType::ObjectiveChange,
+            "the objective changed".to_string(),
+        ));
+        self.effects
+            .push("the trail is cleared, every failed atom is open again".to_string());
         self.state.trail.clear();
         self.reopen_failed(|_| true);
         let run = Arc::make_mut(&mut self.state.run);
@@ -177,10 +132,14 @@ impl Edit {
         if text(before) == text(&self.state) {
             return;
         }
-        self.kinds.push((CorrectionType::ConstraintChange, "the constraints changed".to_string()));
+        self.kinds.push((
+            CorrectionType::ConstraintChange,
+            "the constraints changed".to_string(),
+        ));
         let constraints = self.state.objective.constraints.clone();
         self.reopen_failed(|(tried, is_action)| tried < constraints.max_attempts(is_action));
-        self.effects.push("what a raised limit had ended is open again".to_string());
+        self.effects
+            .push("what a raised limit had ended is open again".to_string());
     }
 
     /// Opens contexts that had failed, where `which` says so by (attempts made, is a shell action).
@@ -188,11 +147,15 @@ impl Edit {
         for atom in self.state.atoms.values_mut() {
             let Some(task) = atom.task() else { continue };
             let is_action = task.spec.action.is_some();
-            let opens = |tried: &crate::state::Try| tried.has_failed() && which((tried.attempts, is_action));
+            let opens = |tried: &crate::state::Try| {
+                tried.has_failed() && which((tried.attempts, is_action))
+            };
             if !task.tries.iter().any(opens) {
                 continue;
             }
-            let Some(task) = Arc::make_mut(atom).task_mut() else { continue };
+            let Some(task) = Arc::make_mut(atom).task_mut() else {
+                continue;
+            };
             for tried in &mut task.tries {
                 if tried.has_failed() && which((tried.attempts, is_action)) {
                     tried.ended = None;
@@ -207,36 +170,70 @@ impl Edit {
     }
 
     fn graph(&mut self, before: &State) {
-        let names = |state: &State| -> BTreeSet<AtomId> { state.all_atoms().into_keys().cloned().collect() };
+        let names = |state: &State| -> BTreeSet<AtomId> {
+            state.all_atoms().into_keys().cloned().collect()
+        };
         let (old, new) = (names(before), names(&self.state));
         let list = |ids: &BTreeSet<AtomId>, other: &BTreeSet<AtomId>| -> Vec<String> {
             ids.difference(other).map(ToString::to_string).collect()
         };
         let (added, removed) = (list(&new, &old), list(&old, &new));
-        let changed: Vec<String> = old.intersection(&new).filter(|id| self.spec_changed(before, id)).map(ToString::to_string).collect();
-        for (what, ids) in [("added", &added), ("removed", &removed), ("changed", &changed)] {
+        let changed: Vec<String> = old
+            .intersection(&new)
+            .filter(|id| self.spec_changed(before, id))
+            .map(ToString::to_string)
+            .collect();
+        for (what, ids) in [
+            ("added", &added),
+            ("removed", &removed),
+            ("changed", &changed),
+        ] {
             if !ids.is_empty() {
-                self.kinds.push((CorrectionType::DagAdjustment, alloc::format!("{what} {}", ids.join(", "))));
+                self.kinds.push((
+                    CorrectionType::DagAdjustment,
+                    alloc::format!("{what} {}", ids.join(", ")),
+                ));
             }
         }
         if !(added.is_empty() && removed.is_empty() && changed.is_empty()) {
-            self.effects.push("results whose context no longer fits are open again".to_string());
+            self.effects
+                .push("results whose context no longer fits are open again".to_string());
         }
     }
 
     fn spec_changed(&self, before: &State, id: &AtomId) -> bool {
         let shape = |state: &State| {
-            state.atom(id).map(|atom| (atom.spec_digest(), atom.depends_on.clone(), atom.kids().to_vec(), atom.selected().cloned()))
+            state.atom(id).map(|atom| {
+                (
+                    atom.spec_digest(),
+                    atom.depends_on.clone(),
+                    atom.kids().to_vec(),
+                    atom.selected().cloned(),
+                )
+            })
         };
         shape(before) != shape(&self.state)
     }
 
     fn bindings(&mut self, before: &State) {
-        let ids: Vec<AtomId> = self.state.bindings.keys().chain(before.bindings.keys()).cloned().collect();
+        let ids: Vec<AtomId> = self
+            .state
+            .bindings
+            .keys()
+            .chain(before.bindings.keys())
+            .cloned()
+            .collect();
         let (mut changed, mut forgotten) = (BTreeSet::new(), BTreeSet::new());
         for id in ids {
-            let old = before.bindings.get(&id).map(|binding| binding.result_digest());
-            let new = self.state.bindings.get(&id).map(|binding| binding.result_digest());
+            let old = before
+                .bindings
+                .get(&id)
+                .map(|binding| binding.result_digest());
+            let new = self
+                .state
+                .bindings
+                .get(&id)
+                .map(|binding| binding.result_digest());
             match (old, new) {
                 (Some(_), None) => {
                     self.forget(before, &id);
@@ -249,26 +246,44 @@ impl Edit {
                 _ => {}
             }
         }
-        for (what, ids) in [("bindings overwritten: ", changed), ("bindings forgotten: ", forgotten)] {
+        for (what, ids) in [
+            ("bindings overwritten: ", changed),
+            ("bindings forgotten: ", forgotten),
+        ] {
             if !ids.is_empty() {
                 let ids: Vec<String> = ids.into_iter().collect();
-                self.kinds.push((CorrectionType::BindingsOverride, what.to_string() + &ids.join(", ")));
-                self.effects.push("what depends on them is open again".to_string());
+                self.kinds.push((
+                    CorrectionType::BindingsOverride,
+                    what.to_string() + &ids.join(", "),
+                ));
+                self.effects
+                    .push("what depends on them is open again".to_string());
             }
         }
     }
 
     fn overwrite(&mut self, id: &AtomId) {
-        let Some(binding) = self.state.bindings.get_mut(id) else { return };
+        let Some(binding) = self.state.bindings.get_mut(id) else {
+            return;
+        };
         let binding: &mut Binding = Arc::make_mut(binding);
         binding.by = "person".to_string();
     }
 
     /// A binding that a person took out opens its atom again.
     fn forget(&mut self, before: &State, id: &AtomId) {
-        let Some(binding) = before.bindings.get(id) else { return };
-        let is_named = self.state.all_atoms().values().any(|atom| atom.depends_on.contains(id) || atom.kids().contains(id));
-        let was_root = !before.all_atoms().values().any(|atom| atom.kids().contains(id));
+        let Some(binding) = before.bindings.get(id) else {
+            return;
+        };
+        let is_named = self
+            .state
+            .all_atoms()
+            .values()
+            .any(|atom| atom.depends_on.contains(id) || atom.kids().contains(id));
+        let was_root = !before
+            .all_atoms()
+            .values()
+            .any(|atom| atom.kids().contains(id));
         if self.state.atoms.contains_key(id) || !(is_named || was_root) {
             return;
         }
@@ -284,38 +299,73 @@ impl Edit {
     fn statuses(&mut self, before: &State) {
         let mut opened = Vec::new();
         for (id, atom) in &mut self.state.atoms {
-            let old = before.atoms.get(id).and_then(|atom| atom.task()).map(|task| task.status.clone());
-            let is_open_now = atom.task().is_some_and(|task| task.status == Status::Pending);
+            let old = before
+                .atoms
+                .get(id)
+                .and_then(|atom| atom.task())
+                .map(|task| task.status.clone());
+            let is_open_now = atom
+                .task()
+                .is_some_and(|task| task.status == Status::Pending);
             if !is_open_now || old.is_none_or(|old| old == Status::Pending) {
                 continue;
             }
-            let Some(task) = Arc::make_mut(atom).task_mut() else { continue };
-            for tried in task.tries.iter_mut().filter(|tried| matches!(tried.ended, Some(Ended::Failed(_)))) {
+            let Some(task) = Arc::make_mut(atom).task_mut() else {
+                continue;
+            };
+            for tried in task
+                .tries
+                .iter_mut()
+                .filter(|tried| matches!(tried.ended, Some(Ended::Failed(_))))
+            {
                 (tried.ended, tried.attempts, tried.repairs) = (None, 0, 0);
             }
             opened.push(id.to_string());
         }
         if !opened.is_empty() {
-            self.kinds.push((CorrectionType::Resolution, alloc::format!("to be tried again: {}", opened.join(", "))));
+            self.kinds.push((
+                CorrectionType::Resolution,
+                alloc::format!("to be tried again: {}", opened.join(", ")),
+            ));
         }
     }
 
     fn record(&mut self, cleared: bool, by: &str, at: &str) {
-        let adjusts = self.kinds.iter().any(|(kind, _)| *kind == CorrectionType::DagAdjustment);
+        let adjusts = self
+            .kinds
+            .iter()
+            .any(|(kind, _)| *kind == CorrectionType::DagAdjustment);
         for (kind, what) in self.kinds.clone() {
             let id = alloc::format!("c{}", self.state.corrections.len() + 1);
             let mut to = Writer::default();
-            to.text("id", &id).text("timestamp", at).text("type", kind.word()).text("description", &what);
-            to.put("trail_cleared", Node::bool(cleared && kind == CorrectionType::ObjectiveChange)).text("by", by);
+            to.text("id", &id)
+                .text("timestamp", at)
+                .text("type", kind.word())
+                .text("description", &what);
+            to.put(
+                "trail_cleared",
+                Node::bool(cleared && kind == CorrectionType::ObjectiveChange),
+            )
+            .text("by", by);
             to.put("changes", texts_node(&self.effects));
             let node = to.finish(&Extra::default());
-            self.state.corrections.push(Arc::new(Correction { node, confirms: None }));
+            self.state.corrections.push(Arc::new(Correction {
+                node,
+                confirms: None,
+            }));
         }
         if adjusts {
-            let mut to = record::entry("user_correction", at, self.state.serial.0, self.state.run.pass);
+            let mut to = record::entry(
+                "user_correction",
+                at,
+                self.state.serial.0,
+                self.state.run.pass,
+            );
             let what: Vec<&str> = self.kinds.iter().map(|(_, what)| what.as_str()).collect();
             to.text("description", &what.join("; "));
-            self.state.trail.push(Arc::new(record::close(&mut to, EntryKind::Other)));
+            self.state
+                .trail
+                .push(Arc::new(record::close(&mut to, EntryKind::Other)));
         }
         let run = Arc::make_mut(&mut self.state.run);
         run.pass += 1;

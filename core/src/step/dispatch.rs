@@ -43,7 +43,9 @@ pub(super) fn awaits_last_verdict(draft: &mut Draft) -> bool {
         return true;
     }
     // A head whose tree is not known yet is being looked up.
-    let Some(basis) = draft.basis() else { return draft.state.run.head.is_some() };
+    let Some(basis) = draft.basis() else {
+        return draft.state.run.head.is_some();
+    };
     if !draft.base_is_open(&basis) {
         return false;
     }
@@ -54,18 +56,28 @@ pub(super) fn awaits_last_verdict(draft: &mut Draft) -> bool {
 fn dispatch(draft: &mut Draft) {
     let mut free = free_slots(draft);
     let flying = &draft.state.run.in_flight;
-    if free == 0 || flying.iter().any(|intent| draft.interruptions(&intent.atom) >= FRAGILE) {
+    if free == 0
+        || flying
+            .iter()
+            .any(|intent| draft.interruptions(&intent.atom) >= FRAGILE)
+    {
         return;
     }
-    let mut is_repairing = flying.iter().any(|intent| draft.is_repair(&intent.atom, &intent.context));
+    let mut is_repairing = flying
+        .iter()
+        .any(|intent| draft.is_repair(&intent.atom, &intent.context));
     for x in ready(draft) {
         if free == 0 {
             return;
         }
         let id = draft.graph.id(x);
         let is_fragile = draft.interruptions(id) >= FRAGILE;
-        let is_repair = draft.standing.context(x).is_some_and(|context| draft.is_repair(id, context));
-        let must_wait = is_fragile && !draft.state.run.in_flight.is_empty() || is_repair && is_repairing;
+        let is_repair = draft
+            .standing
+            .context(x)
+            .is_some_and(|context| draft.is_repair(id, context));
+        let must_wait =
+            is_fragile && !draft.state.run.in_flight.is_empty() || is_repair && is_repairing;
         if must_wait {
             continue;
         }
@@ -82,9 +94,13 @@ fn free_slots(draft: &Draft) -> usize {
 fn start(draft: &mut Draft, x: Ix) {
     let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
     let atom = graph.id(x).clone();
-    let Some(context) = standing.context(x).cloned() else { return };
+    let Some(context) = standing.context(x).cloned() else {
+        return;
+    };
     let choices = standing.choices(&graph, x);
-    let Some(tried) = draft.tried(&atom, &context, &choices) else { return };
+    let Some(tried) = draft.tried(&atom, &context, &choices) else {
+        return;
+    };
     let n = tried.attempts + 1;
     let (effect, of) = match draft.task_of(&atom) {
         Some(task) => (task.spec.effect, measure::attempts_max(&draft.state, task)),
@@ -109,13 +125,21 @@ fn start(draft: &mut Draft, x: Ix) {
         at,
         extra: Default::default(),
     });
-    draft.say(Notice::AttemptStarted { attempt: id, atom, n, of: of.max(n), description });
+    draft.say(Notice::AttemptStarted {
+        attempt: id,
+        atom,
+        n,
+        of: of.max(n),
+        description,
+    });
 }
 
 /// What could start, and is not waiting for its backoff.
 fn ready(draft: &Draft) -> Vec<Ix> {
     let is_due = |x: &Ix| {
-        let Some(context) = draft.standing.context(*x) else { return false };
+        let Some(context) = draft.standing.context(*x) else {
+            return false;
+        };
         let waits = &draft.session.waits;
         if waits.is_empty() {
             return true;
@@ -128,10 +152,18 @@ fn ready(draft: &Draft) -> Vec<Ix> {
 
 /// Live, pending, not in flight, and everything that it waits for resolved.
 fn startable(draft: &Draft) -> impl Iterator<Item = Ix> {
-    let flying: BTreeSet<&AtomId> = draft.state.run.in_flight.iter().map(|intent| &intent.atom).collect();
+    let flying: BTreeSet<&AtomId> = draft
+        .state
+        .run
+        .in_flight
+        .iter()
+        .map(|intent| &intent.atom)
+        .collect();
     let graph = &draft.graph;
     let open = graph.paired(&draft.state.atoms).filter(|(x, atom)| {
-        let is_pending = atom.task().is_some_and(|task| task.status == Status::Pending);
+        let is_pending = atom
+            .task()
+            .is_some_and(|task| task.status == Status::Pending);
         is_pending && draft.standing.is_live(*x)
     });
     open.map(|(x, _)| x).filter(move |x| {
@@ -159,9 +191,14 @@ impl Draft {
     }
 
     fn base_is_open(&self, basis: &verdict::Basis) -> bool {
-        let Some(check) = self.state.objective.base_case.as_ref() else { return false };
+        let Some(check) = self.state.objective.base_case.as_ref() else {
+            return false;
+        };
         self.court(basis, |court| {
-            matches!(court.judge(check), verdict::Progress::Measure(_) | verdict::Progress::Again(_))
+            matches!(
+                court.judge(check),
+                verdict::Progress::Measure(_) | verdict::Progress::Again(_)
+            )
         })
     }
 }

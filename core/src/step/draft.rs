@@ -14,7 +14,9 @@ use crate::{
     measure::{Measure, Measured},
     search::Fits,
     state::{
-        Atom, Binding, Body, Control, Intent, Run, State, Task, Try, encode::Touched, fields::Writer,
+        Atom, Binding, Body, Control, Intent, Run, State, Task, Try,
+        encode::Touched,
+        fields::Writer,
         record::{self, Choices},
     },
     verdict::Basis,
@@ -102,7 +104,12 @@ impl Draft {
     }
 
     /// The entry of a context, made where there is none; it counts from now on.
-    pub(super) fn tried(&mut self, id: &AtomId, context: &Digest, choices: &Choices) -> Option<&mut Try> {
+    pub(super) fn tried(
+        &mut self,
+        id: &AtomId,
+        context: &Digest,
+        choices: &Choices,
+    ) -> Option<&mut Try> {
         if let Some(x) = self.graph.ix(id)
             && self.standing.context(x) == Some(context)
         {
@@ -113,7 +120,9 @@ impl Draft {
 
     /// Replaces an open atom by its result.
     pub(super) fn bind(&mut self, id: &AtomId, make: impl FnOnce(Arc<Atom>) -> Binding) {
-        let Some(atom) = self.state.atoms.remove(id) else { return };
+        let Some(atom) = self.state.atoms.remove(id) else {
+            return;
+        };
         self.rebound.extend(self.graph.ix(id));
         self.forget_solved();
         self.state.bindings.insert(id.clone(), Arc::new(make(atom)));
@@ -133,13 +142,17 @@ impl Draft {
 
     pub(super) fn change_binding(&mut self, id: &AtomId, change: impl FnOnce(&mut Binding)) {
         self.is_line_settled.take();
-        let Some(binding) = self.state.bindings.get_mut(id) else { return };
+        let Some(binding) = self.state.bindings.get_mut(id) else {
+            return;
+        };
         change(Arc::make_mut(binding));
         self.touched.bindings.insert(id.clone());
     }
 
     pub(super) fn select(&mut self, group: &AtomId, choice: &AtomId) {
-        let Some(atom) = self.state.atoms.get_mut(group) else { return };
+        let Some(atom) = self.state.atoms.get_mut(group) else {
+            return;
+        };
         if let Body::Any { selected, .. } = &mut Arc::make_mut(atom).body {
             *selected = Some(choice.clone());
         }
@@ -159,7 +172,8 @@ impl Draft {
 
     /// What is resolved under the selection in force.
     pub(super) fn solved(&self) -> &[bool] {
-        self.solved.get_or_init(|| Arc::new(settle::solved(&self.graph, &self.standing, &self.state)))
+        self.solved
+            .get_or_init(|| Arc::new(settle::solved(&self.graph, &self.standing, &self.state)))
     }
 
     pub(super) fn all_resolved(&self) -> bool {
@@ -169,7 +183,7 @@ impl Draft {
     /// Whether the tree is made of exactly what stays.
     pub(super) fn is_line_settled(&self) -> bool {
         let is_settled = || settle::is_line_settled(&self.graph, self.solved(), &self.state);
-        self.is_shared() || *self.is_line_settled.get_or_init(is_settled)
+        *self.is_line_settled.get_or_init(is_settled)
     }
 
     /// What the groups have selected, those that are not live included.
@@ -178,19 +192,34 @@ impl Draft {
     }
 
     /// Appends to the trail, starting from the common head of an entry.
-    pub(super) fn record(&mut self, kind: &str, make: impl FnOnce(&mut Writer) -> record::EntryKind) {
+    pub(super) fn record(
+        &mut self,
+        kind: &str,
+        make: impl FnOnce(&mut Writer) -> record::EntryKind,
+    ) {
         let mut to = record::entry(kind, &self.at, self.state.serial.0, self.state.run.pass);
         let kind = make(&mut to);
-        self.state.trail.push(Arc::new(record::close(&mut to, kind)));
+        self.state
+            .trail
+            .push(Arc::new(record::close(&mut to, kind)));
     }
 
     pub(super) fn in_flight(&self, id: &AttemptId) -> Option<&Intent> {
-        self.state.run.in_flight.iter().find(|intent| intent.id == *id)
+        self.state
+            .run
+            .in_flight
+            .iter()
+            .find(|intent| intent.id == *id)
     }
 
     /// Takes an attempt out of flight, and all that the session knew of it.
     pub(super) fn land(&mut self, id: &AttemptId) -> Option<Intent> {
-        let index = self.state.run.in_flight.iter().position(|intent| intent.id == *id)?;
+        let index = self
+            .state
+            .run
+            .in_flight
+            .iter()
+            .position(|intent| intent.id == *id)?;
         self.session.progress.remove(id);
         self.session.check_waits.remove(id);
         Some(self.run().in_flight.remove(index))
@@ -209,7 +238,11 @@ impl Draft {
         if self.is_shared() {
             // What this step commits stands under the next serial; where it commits nothing, under the last one.
             let serial = self.state.serial.0;
-            return Some(Basis::Serial(if self.is_dirty() { serial } else { serial.saturating_sub(1) }));
+            return Some(Basis::Serial(if self.is_dirty() {
+                serial
+            } else {
+                serial.saturating_sub(1)
+            }));
         }
         let head = self.state.run.head.as_ref()?;
         tree_of(&self.state, &self.session, head).map(Basis::Tree)
@@ -229,12 +262,19 @@ impl Draft {
     /// What can be tried from here on; counted from what was touched, for all else is as it was.
     fn measure(&self, before: &World) -> Result<Measure, Refusal> {
         let refuted = self.refuted.len();
-        let after = Measured { graph: &self.graph, state: &self.state, fits: &self.fits, refuted };
+        let after = Measured {
+            graph: &self.graph,
+            state: &self.state,
+            fits: &self.fits,
+            refuted,
+        };
         if self.counts_anew {
             return Ok(Measure::of(after));
         }
         let touched: BTreeSet<&AtomId> = self.touched.atoms.union(&self.touched.bindings).collect();
-        let measure = before.measure.moved(before.measured(), after, touched.into_iter());
+        let measure = before
+            .measure
+            .moved(before.measured(), after, touched.into_iter());
         hold(&before.measure, &measure)?;
         Ok(measure)
     }
@@ -242,13 +282,15 @@ impl Draft {
     /// Writes the time spent and the measure, and holds that the measure did not rise.
     pub(super) fn close(mut self, before: &World) -> Result<Transition, Refusal> {
         let is_quiet = !self.is_dirty();
+        let is_line_settled = self.is_line_settled();
         let mut measure = before.measure.clone();
         if is_quiet {
             self.state.serial = before.state.serial;
         } else {
             let unwritten_ms = core::mem::take(&mut self.session.unwritten_ms);
             measure = self.measure(before)?;
-            let run = self.run();
+            self.touched.run = true;
+            let run = Arc::make_mut(&mut self.state.run);
             run.spent.active_ms += unwritten_ms;
             run.measure = Some(measure.record());
         }
@@ -261,6 +303,7 @@ impl Draft {
             refuted: self.refuted,
             solved: self.solved.into_inner().unwrap_or_default(),
             measure,
+            is_line_settled,
             is_settled: self.is_settled,
         };
         Ok(Transition {
@@ -278,10 +321,19 @@ fn hold(before: &Measure, after: &Measure) -> Result<(), Refusal> {
         return Ok(());
     }
     let text = |measure: &Measure| format!("{}, {}", measure.attempts, measure.verdicts);
-    Err(Refusal::MeasureRose { before: text(before), after: text(after) })
+    Err(Refusal::MeasureRose {
+        before: text(before),
+        after: text(after),
+    })
 }
 
 fn tree_of(state: &State, session: &Session, commit: &CommitId) -> Option<TreeId> {
-    let start = state.run.started_from.as_ref().filter(|start| start.commit == *commit);
-    start.map(|start| start.tree.clone()).or_else(|| session.trees.get(commit).cloned())
+    let start = state
+        .run
+        .started_from
+        .as_ref()
+        .filter(|start| start.commit == *commit);
+    start
+        .map(|start| start.tree.clone())
+        .or_else(|| session.trees.get(commit).cloned())
 }

@@ -12,11 +12,9 @@ use super::{Progress, draft::Draft};
 use crate::{
     event::{Notice, Outcome},
     id::{AtomId, AttemptId, Digest, Epoch, UnixMillis},
-    measure,
-    search,
+    measure, search,
     state::{
-        EntryKind, Ended, FailureClass, Intent, Status, record::choices_node,
-        fields::texts_node,
+        Ended, EntryKind, FailureClass, Intent, Status, fields::texts_node, record::choices_node,
     },
     verdict::How,
 };
@@ -31,9 +29,13 @@ pub(super) struct Failure {
 }
 
 pub(super) fn ended(draft: &mut Draft, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
-    let is_known = draft.in_flight(id).is_some_and(|intent| intent.epoch == epoch);
+    let is_known = draft
+        .in_flight(id)
+        .is_some_and(|intent| intent.epoch == epoch);
     if !is_known {
-        draft.say(Notice::Discarded { attempt: id.clone() });
+        draft.say(Notice::Discarded {
+            attempt: id.clone(),
+        });
         return;
     }
     match outcome.how {
@@ -41,14 +43,22 @@ pub(super) fn ended(draft: &mut Draft, id: &AttemptId, epoch: Epoch, outcome: Ou
         How::Exit(75) => transient(draft, id, &outcome),
         _ => {
             let has_run = outcome.how.has_run().is_some();
-            let class = if has_run { FailureClass::Logical } else { FailureClass::Environmental };
+            let class = if has_run {
+                FailureClass::Logical
+            } else {
+                FailureClass::Environmental
+            };
             failed(draft, id, by_outcome(&outcome, class));
         }
     }
 }
 
 fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
-    let last = outcome.last_line.as_ref().map(|line| format!(": {line}")).unwrap_or_default();
+    let last = outcome
+        .last_line
+        .as_ref()
+        .map(|line| format!(": {line}"))
+        .unwrap_or_default();
     Failure {
         class,
         reason: outcome.how.text() + &last,
@@ -61,20 +71,31 @@ fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
 /// It says that it is done: its change is looked at next, nothing is decided yet.
 fn finished(draft: &mut Draft, id: &AttemptId, outcome: Outcome) {
     if let Some(fault) = &outcome.report_fault {
-        let failure = Failure { reason: format!("its result cannot be used: {fault}"), ..by_outcome(&outcome, FailureClass::Logical) };
+        let failure = Failure {
+            reason: format!("its result cannot be used: {fault}"),
+            ..by_outcome(&outcome, FailureClass::Logical)
+        };
         return failed(draft, id, failure);
     }
     if let Some(report) = outcome.report.as_ref().filter(|report| report.is_blocked) {
         let words = report.summary.clone();
         return blocked(draft, id, &outcome, words);
     }
-    draft.session.progress.insert(id.clone(), Progress::Finished(Arc::new(outcome)));
+    draft
+        .session
+        .progress
+        .insert(id.clone(), Progress::Finished(Arc::new(outcome)));
 }
 
 /// The agent says that it cannot be done: no further attempt in this context.
 fn blocked(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, words: String) {
-    let Some(intent) = draft.in_flight(id).cloned() else { return };
-    let failure = Failure { reason: format!("blocked: {words}"), ..by_outcome(outcome, FailureClass::Logical) };
+    let Some(intent) = draft.in_flight(id).cloned() else {
+        return;
+    };
+    let failure = Failure {
+        reason: format!("blocked: {words}"),
+        ..by_outcome(outcome, FailureClass::Logical)
+    };
     fail(draft, id, failure, true);
     if let Some(task) = draft.task(&intent.atom) {
         task.status = Status::Invalid(words);
@@ -83,8 +104,12 @@ fn blocked(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, words: String) 
 
 fn transient(draft: &mut Draft, id: &AttemptId, outcome: &Outcome) {
     let most = draft.state.objective.constraints.max_transient();
-    let Some(intent) = draft.in_flight(id).cloned() else { return };
-    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else { return };
+    let Some(intent) = draft.in_flight(id).cloned() else {
+        return;
+    };
+    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else {
+        return;
+    };
     if tried.transient >= most {
         let mut failure = by_outcome(outcome, FailureClass::Environmental);
         failure.reason = format!("still transient after {most} retries ({})", failure.reason);
@@ -96,15 +121,27 @@ fn transient(draft: &mut Draft, id: &AttemptId, outcome: &Outcome) {
     draft.run().spent.transient += 1;
     draft.land(id);
     let until = UnixMillis(draft.now.0.saturating_add(wait_ms));
-    draft.session.waits.insert((intent.atom.clone(), intent.context), until);
+    draft
+        .session
+        .waits
+        .insert((intent.atom.clone(), intent.context), until);
     let ms = outcome.duration_ms;
-    draft.say(Notice::Transient { attempt: id.clone(), atom: intent.atom, ms, retry, of: most, wait_ms });
+    draft.say(Notice::Transient {
+        attempt: id.clone(),
+        atom: intent.atom,
+        ms,
+        retry,
+        of: most,
+        wait_ms,
+    });
 }
 
 /// Exponential, from half a second to half a minute, with a jitter of a quarter drawn from `seed`: the same state
 /// gives the same wait.
 pub(super) fn backoff_ms(retry: u32, seed: &str) -> u64 {
-    let full = 500u64.saturating_mul(1 << retry.saturating_sub(1).min(6)).min(30_000);
+    let full = 500u64
+        .saturating_mul(1 << retry.saturating_sub(1).min(6))
+        .min(30_000);
     let digest = Digest::of(seed.as_bytes());
     let jitter: u64 = digest.as_str().bytes().map(u64::from).sum::<u64>() % (full / 4).max(1);
     full - jitter
@@ -118,19 +155,38 @@ fn fail(draft: &mut Draft, id: &AttemptId, failure: Failure, for_good: bool) {
     let Some(intent) = draft.land(id) else { return };
     draft.run().spent.attempts += 1;
     draft.run().iteration += 1;
-    let Some(most) = draft.task_of(&intent.atom).map(|task| measure::attempts_max(&draft.state, task)) else { return };
-    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else { return };
+    let Some(most) = draft
+        .task_of(&intent.atom)
+        .map(|task| measure::attempts_max(&draft.state, task))
+    else {
+        return;
+    };
+    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else {
+        return;
+    };
     tried.transient = 0;
     // With all attempts used it can only be a repair that failed; that has a limit of its own.
     let is_repair = tried.attempts >= most;
     tried.attempts += u32::from(!is_repair);
-    let left = if for_good { 0 } else { most.saturating_sub(tried.attempts) };
+    let left = if for_good {
+        0
+    } else {
+        most.saturating_sub(tried.attempts)
+    };
     if for_good || left == 0 && !is_repair {
         tried.ended = Some(Ended::Failed(failure.class));
     } else if is_repair {
-        super::settle::count_repair(draft, &intent.atom, &intent.context, "making it again failed");
+        super::settle::count_repair(
+            draft,
+            &intent.atom,
+            &intent.context,
+            "making it again failed",
+        );
     }
-    let has_ended = draft.task_of(&intent.atom).and_then(|task| task.tried(&intent.context)).is_some_and(|t| t.has_failed());
+    let has_ended = draft
+        .task_of(&intent.atom)
+        .and_then(|task| task.tried(&intent.context))
+        .is_some_and(|t| t.has_failed());
     record(draft, &intent, &failure, has_ended);
     draft.say(Notice::AttemptFailed {
         attempt: intent.id,
@@ -143,12 +199,17 @@ fn fail(draft: &mut Draft, id: &AttemptId, failure: Failure, for_good: bool) {
 }
 
 fn record(draft: &mut Draft, intent: &Intent, failure: &Failure, has_ended: bool) {
-    let conflict = draft.ix(&intent.atom).map(|x| search::conflict(&draft.graph, x, &intent.choices));
+    let conflict = draft
+        .ix(&intent.atom)
+        .map(|x| search::conflict(&draft.graph, x, &intent.choices));
     let files = super::backtrack::files_named(draft, &failure.excerpt);
     draft.record("failure", |to| {
-        to.text("atom", intent.atom.as_str()).text("attempt", intent.id.as_str()).text("started", &intent.at);
+        to.text("atom", intent.atom.as_str())
+            .text("attempt", intent.id.as_str())
+            .text("started", &intent.at);
         to.put("n", crate::doc::Node::uint(u64::from(intent.n)));
-        to.text("class", failure.class.word()).text("reason", &failure.reason);
+        to.text("class", failure.class.word())
+            .text("reason", &failure.reason);
         to.text("context", intent.context.as_str());
         to.text_unless_empty("output", &failure.excerpt);
         if !failure.criteria.is_empty() {
@@ -172,7 +233,10 @@ fn record(draft: &mut Draft, intent: &Intent, failure: &Failure, has_ended: bool
 fn criteria(criteria: &[(String, &'static str)]) -> crate::doc::Node {
     use crate::doc::Node;
     let one = |(check, verdict): &(String, &'static str)| {
-        Node::object(Vec::from([("check", Node::string(check.as_str())), ("verdict", Node::string(*verdict))]))
+        Node::object(Vec::from([
+            ("check", Node::string(check.as_str())),
+            ("verdict", Node::string(*verdict)),
+        ]))
     };
     Node::array(criteria.iter().map(one).collect())
 }
@@ -184,14 +248,23 @@ pub(super) fn lost(draft: &mut Draft, id: &AttemptId) {
         if let Some(task) = draft.task(&intent.atom) {
             task.status = Status::InDoubt(id.clone());
         }
-        draft.say(Notice::InDoubt { attempt: id.clone(), atom: intent.atom });
+        draft.say(Notice::InDoubt {
+            attempt: id.clone(),
+            atom: intent.atom,
+        });
         return;
     }
     let most = draft.state.objective.constraints.max_interruptions();
-    let Some(task) = draft.task(&intent.atom) else { return };
+    let Some(task) = draft.task(&intent.atom) else {
+        return;
+    };
     task.interruptions += 1;
     let is_too_often = task.interruptions >= most;
-    draft.say(Notice::Interrupted { attempt: id.clone(), atom: intent.atom.clone(), why: "the loop was cut off" });
+    draft.say(Notice::Interrupted {
+        attempt: id.clone(),
+        atom: intent.atom.clone(),
+        why: "the loop was cut off",
+    });
     if is_too_often {
         give_up(draft, &intent, most);
     }
@@ -213,6 +286,14 @@ fn give_up(draft: &mut Draft, intent: &Intent, most: u32) {
 
 /// The description of an atom, its id where it has none.
 pub(super) fn title(draft: &Draft, id: &AtomId) -> String {
-    let description = draft.state.atom(id).map(|atom| atom.description.clone()).unwrap_or_default();
-    if description.is_empty() { id.to_string() } else { description.to_owned() }
+    let description = draft
+        .state
+        .atom(id)
+        .map(|atom| atom.description.clone())
+        .unwrap_or_default();
+    if description.is_empty() {
+        id.to_string()
+    } else {
+        description.to_owned()
+    }
 }

@@ -31,19 +31,28 @@ pub(super) fn finish(draft: &mut Draft, status: RunStatus, reason: Reason) {
         super::started::clear_requests(draft);
     }
     draft.session.base_target = None;
-    draft.say(Notice::Ended { result: status.word(), reason: reason.word() });
+    draft.say(Notice::Ended {
+        result: status.word(),
+        reason: reason.word(),
+    });
 }
 
 fn result(draft: &Draft, status: RunStatus, reason: Reason, evidence: Vec<Node>) -> Node {
     let state = &draft.state;
     let run = &state.run;
     let mut to = Writer::default();
-    to.text("result", status.word()).text("reason", reason.word()).text("lineage", state.lineage.as_str());
+    to.text("result", status.word())
+        .text("reason", reason.word())
+        .text("lineage", state.lineage.as_str());
     to.text("summary", &summary(draft, status, reason));
     to.put("iterations", Node::uint(run.iteration));
     to.put("evidence", Node::array(evidence));
-    to.put("done", Node::array(done(draft))).put("failed", Node::array(failed(state)));
-    to.put("next_moves", crate::state::fields::texts_node(&next_moves(draft, status, reason)));
+    to.put("done", Node::array(done(draft)))
+        .put("failed", Node::array(failed(state)));
+    to.put(
+        "next_moves",
+        crate::state::fields::texts_node(&next_moves(draft, status, reason)),
+    );
     to.put("workspace", workspace(state));
     let mut spent = run.spent.clone();
     spent.active_ms += draft.session.unwritten_ms;
@@ -54,8 +63,22 @@ fn result(draft: &Draft, status: RunStatus, reason: Reason, evidence: Vec<Node>)
 fn workspace(state: &State) -> Node {
     let mut to = Writer::default();
     to.text("kind", state.objective.constraints.workspace().word());
-    to.some("base", state.run.started_from.as_ref().map(|from| Node::string(from.commit.as_str())));
-    to.some("commit", state.run.head.as_ref().map(|head| Node::string(head.as_str())));
+    to.some(
+        "base",
+        state
+            .run
+            .started_from
+            .as_ref()
+            .map(|from| Node::string(from.commit.as_str())),
+    );
+    to.some(
+        "commit",
+        state
+            .run
+            .head
+            .as_ref()
+            .map(|head| Node::string(head.as_str())),
+    );
     to.finish(&Extra::default())
 }
 
@@ -64,17 +87,29 @@ fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
     let solved = draft.state.bindings.len();
     let work = format!("{solved} atoms solved, {} attempts", run.spent.attempts);
     match (status, reason) {
-        (RunStatus::Completed, Reason::AlreadyHeld) => "the base case holds already; no agent was started".to_string(),
+        (RunStatus::Completed, Reason::AlreadyHeld) => {
+            "the base case holds already; no agent was started".to_string()
+        }
         (RunStatus::Completed, _) => format!("the base case holds; {work}"),
         (RunStatus::Stopped, _) => {
-            let why = draft.state.control.stop_reason.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let why = draft
+                .state
+                .control
+                .stop_reason
+                .as_ref()
+                .map(|why| format!(" ({why})"))
+                .unwrap_or_default();
             format!("stopped on request{why}; {work}")
         }
-        (_, Reason::NoChoice) => format!("every choice was tried and the base case does not hold; {work}"),
+        (_, Reason::NoChoice) => {
+            format!("every choice was tried and the base case does not hold; {work}")
+        }
         (_, Reason::Iterations) => format!("the limit of iterations is reached; {work}"),
         (_, Reason::Time) => format!("the time budget is spent; {work}"),
         (_, Reason::InDoubt) => format!("an effect outside is in doubt; {work}"),
-        (_, Reason::Confirmation) => format!("all that a machine can check holds; a person must confirm the rest; {work}"),
+        (_, Reason::Confirmation) => {
+            format!("all that a machine can check holds; a person must confirm the rest; {work}")
+        }
         (_, Reason::Guidance) => format!("an atom needs guidance; {work}"),
         (_, Reason::AlreadyHeld | Reason::BaseCase | Reason::Stopped | Reason::Bug) => work,
     }
@@ -83,9 +118,16 @@ fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
 fn done(draft: &Draft) -> Vec<Node> {
     let placed = draft.state.bindings.iter().map(|(id, binding)| {
         let mut to = Writer::default();
-        to.text("atom", id.as_str()).text("summary", &binding.summary);
+        to.text("atom", id.as_str())
+            .text("summary", &binding.summary);
         to.put("attempts", Node::uint(u64::from(binding.attempts)));
-        to.some("commit", binding.commit.as_ref().map(|commit| Node::string(commit.as_str())));
+        to.some(
+            "commit",
+            binding
+                .commit
+                .as_ref()
+                .map(|commit| Node::string(commit.as_str())),
+        );
         to.finish(&Extra::default())
     });
     placed.collect()
@@ -95,23 +137,48 @@ fn done(draft: &Draft) -> Vec<Node> {
 fn failed(state: &State) -> Vec<Node> {
     let mut failed = Vec::new();
     for (id, atom) in &state.atoms {
-        let Some(task) = atom.task().filter(|task| task.tries.iter().any(|tried| tried.has_failed())) else { continue };
-        let newest = state.trail.iter().rev().find_map(|entry| match &entry.kind {
-            EntryKind::Failure { atom, class, reason, .. } if atom == id => Some((class.word(), reason.as_str())),
-            _ => None,
-        });
+        let Some(task) = atom
+            .task()
+            .filter(|task| task.tries.iter().any(|tried| tried.has_failed()))
+        else {
+            continue;
+        };
+        let newest = state
+            .trail
+            .iter()
+            .rev()
+            .find_map(|entry| match &entry.kind {
+                EntryKind::Failure {
+                    atom,
+                    class,
+                    reason,
+                    ..
+                } if atom == id => Some((class.word(), reason.as_str())),
+                _ => None,
+            });
         let (class, reason) = newest.unwrap_or(("logical", ""));
-        let attempts: u64 = task.tries.iter().map(|tried| u64::from(tried.attempts)).sum();
+        let attempts: u64 = task
+            .tries
+            .iter()
+            .map(|tried| u64::from(tried.attempts))
+            .sum();
         let mut to = Writer::default();
-        to.text("atom", id.as_str()).put("attempts", Node::uint(attempts));
+        to.text("atom", id.as_str())
+            .put("attempts", Node::uint(attempts));
         to.text("class", class).text("reason", reason);
         failed.push(to.finish(&Extra::default()));
     }
-    let refuted = state.trail.iter().rev().find(|entry| matches!(entry.kind, EntryKind::Refuted { .. }));
+    let refuted = state
+        .trail
+        .iter()
+        .rev()
+        .find(|entry| matches!(entry.kind, EntryKind::Refuted { .. }));
     if let Some(refuted) = refuted {
         let mut to = Writer::default();
-        to.text("atom", "base case").some("choices", refuted.node.get("conflict").cloned());
-        to.text("class", "logical").text("reason", "it does not hold though everything is resolved");
+        to.text("atom", "base case")
+            .some("choices", refuted.node.get("conflict").cloned());
+        to.text("class", "logical")
+            .text("reason", "it does not hold though everything is resolved");
         to.some("evidence", refuted.node.get("evidence").cloned());
         failed.push(to.finish(&Extra::default()));
     }
@@ -126,25 +193,43 @@ fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Vec<String> {
         (_, Reason::NoChoice) => {
             for x in draft.graph.tasks() {
                 let id = draft.graph.id(x);
-                let tried = |task: &crate::state::Task| task.tries.iter().any(|tried| tried.has_failed());
-                if draft.state.atoms.get(id).and_then(|atom| atom.task()).is_some_and(tried) {
+                let tried =
+                    |task: &crate::state::Task| task.tries.iter().any(|tried| tried.has_failed());
+                if draft
+                    .state
+                    .atoms
+                    .get(id)
+                    .and_then(|atom| atom.task())
+                    .is_some_and(tried)
+                {
                     moves.push(format!("descent why {id}"));
                 }
             }
             moves.truncate(MOVES_MAX - 2);
-            moves.push("add a choice or change an atom in the state file, then descent run".to_string());
+            moves.push(
+                "add a choice or change an atom in the state file, then descent run".to_string(),
+            );
             moves.push("raise max_attempts in the state file, then descent run".to_string());
         }
-        (_, Reason::Iterations) => moves.push("raise max_iterations in the state file, then descent run".to_string()),
-        (_, Reason::Time) => moves.push("raise time_budget in the state file, then descent run".to_string()),
+        (_, Reason::Iterations) => {
+            moves.push("raise max_iterations in the state file, then descent run".to_string())
+        }
+        (_, Reason::Time) => {
+            moves.push("raise time_budget in the state file, then descent run".to_string())
+        }
         (_, Reason::InDoubt) => {
-            moves.push("look whether the effect happened; set the atom's status to pending to try again".to_string());
+            moves.push(
+                "look whether the effect happened; set the atom's status to pending to try again"
+                    .to_string(),
+            );
         }
         (_, Reason::Confirmation) => {
-            moves.push("add a correction of type confirmation with the assertion's name, then descent run".to_string());
+            moves.push(
+                "add a correction of type confirmation with the assertion's name, then descent run"
+                    .to_string(),
+            );
         }
         (_, _) => moves.push("descent status".to_string()),
     }
     moves
 }
-

@@ -27,9 +27,18 @@ pub fn judge(facts: &Facts) -> Judgement {
     match facts {
         Facts { redirect: true, .. } => Judgement::Redirect,
         Facts { stop: true, .. } => Judgement::Stop,
-        Facts { base_case_holds: true, .. } => Judgement::BaseCaseHolds,
-        Facts { hard_budget: Some(reason), .. } => Judgement::HardBudget(*reason),
-        Facts { nothing_left: Some(reason), .. } => Judgement::NothingLeft(*reason),
+        Facts {
+            base_case_holds: true,
+            ..
+        } => Judgement::BaseCaseHolds,
+        Facts {
+            hard_budget: Some(reason),
+            ..
+        } => Judgement::HardBudget(*reason),
+        Facts {
+            nothing_left: Some(reason),
+            ..
+        } => Judgement::NothingLeft(*reason),
         _ => Judgement::GoOn,
     }
 }

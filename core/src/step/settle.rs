@@ -13,9 +13,9 @@ use super::draft::Draft;
 use crate::{
     event::Notice,
     graph::{Graph, Ix, Kind, standing::Standing},
-    id::{AtomId, Digest},
+    id::{AtomId, CommitId, Digest},
     measure,
-    state::{Binding, Ended, FailureClass, Placed, State, Status},
+    state::{Binding, Ended, FailureClass, Placed, State, Status, Workspace},
 };
 
 pub(super) fn settle(draft: &mut Draft) {
@@ -33,15 +33,25 @@ pub(super) fn settle(draft: &mut Draft) {
 pub(super) fn solved(graph: &Graph, standing: &Standing, state: &State) -> Vec<bool> {
     let mut solved = alloc::vec![false; graph.len()];
     let mut bound = alloc::vec![false; graph.len()];
-    graph.paired(&state.bindings).for_each(|(x, _)| bound[x] = true);
-    for x in graph.order().iter().copied().filter(|x| standing.is_live(*x)) {
+    graph
+        .paired(&state.bindings)
+        .for_each(|(x, _)| bound[x] = true);
+    for x in graph
+        .order()
+        .iter()
+        .copied()
+        .filter(|x| standing.is_live(*x))
+    {
         if !graph.waits_for(x).all(|dep| solved[dep]) {
             continue;
         }
         solved[x] = match graph.vertex(x).kind {
             Kind::Task => bound[x],
             Kind::All => graph.vertex(x).kids.iter().all(|kid| solved[*kid]),
-            Kind::Any => standing.selection.get(&x).is_some_and(|choice| solved[*choice]),
+            Kind::Any => standing
+                .selection
+                .get(&x)
+                .is_some_and(|choice| solved[*choice]),
         };
     }
     solved
@@ -53,7 +63,9 @@ fn park_and_revive(draft: &mut Draft) {
         let id = graph.id(x);
         let in_force = standing.context(x).filter(|_| standing.is_live(x));
         let bound = draft.state.bindings.get(id);
-        if bound.is_some_and(|binding| !binding.is_by_person() && binding.context.as_ref() != in_force) {
+        if bound
+            .is_some_and(|binding| !binding.is_by_person() && binding.context.as_ref() != in_force)
+        {
             park(draft, id);
         }
         if let Some(context) = in_force {
@@ -63,26 +75,42 @@ fn park_and_revive(draft: &mut Draft) {
 }
 
 fn park(draft: &mut Draft, id: &AtomId) {
-    let Some(mut binding) = draft.unbind(id) else { return };
+    let Some(mut binding) = draft.unbind(id) else {
+        return;
+    };
     draft.say(Notice::Parked { atom: id.clone() });
-    let Some(context) = binding.context.clone() else { return };
+    let Some(context) = binding.context.clone() else {
+        return;
+    };
     // The atom stands around its parked result: a copy of it inside would only grow the file.
     Arc::make_mut(&mut binding).of = Arc::new(crate::state::binding::nothing());
-    if let Some(tried) = draft.task(id).and_then(|task| task.tries.iter_mut().find(|tried| tried.context == context)) {
+    if let Some(tried) = draft
+        .task(id)
+        .and_then(|task| task.tries.iter_mut().find(|tried| tried.context == context))
+    {
         tried.ended = Some(Ended::Parked(binding));
     }
 }
 
 fn revive(draft: &mut Draft, id: &AtomId, context: &Digest) {
     let tried = draft.task_of(id).and_then(|task| task.tried(context));
-    let Some(Some(Ended::Parked(parked))) = tried.map(|tried| tried.ended.clone()) else { return };
+    let Some(Some(Ended::Parked(parked))) = tried.map(|tried| tried.ended.clone()) else {
+        return;
+    };
     if let Some(task) = draft.task(id) {
-        for tried in task.tries.iter_mut().filter(|tried| tried.context == *context) {
+        for tried in task
+            .tries
+            .iter_mut()
+            .filter(|tried| tried.context == *context)
+        {
             tried.ended = None;
         }
         task.status = Status::Pending;
     }
-    draft.bind(id, |atom| Binding { of: atom, ..(*parked).clone() });
+    draft.bind(id, |atom| Binding {
+        of: atom,
+        ..(*parked).clone()
+    });
     draft.say(Notice::Revived { atom: id.clone() });
 }
 
@@ -102,7 +130,9 @@ pub(super) fn inputs(graph: &Graph, standing: &Standing, state: &State, x: Ix) -
     let mut text = String::new();
     for part in parts {
         let id = graph.id(part);
-        let Some(binding) = state.bindings.get(id) else { continue };
+        let Some(binding) = state.bindings.get(id) else {
+            continue;
+        };
         let before = binding.inputs.as_ref().map_or("", Digest::as_str);
         text.push_str(&format!("{id} {} {before}\n", binding.result_digest()));
     }
@@ -113,13 +143,29 @@ pub(super) fn inputs(graph: &Graph, standing: &Standing, state: &State, x: Ix) -
 fn reopen_changed_inputs(draft: &mut Draft, is_all_new: bool) {
     let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
     let rebound = core::mem::take(&mut draft.rebound);
-    let downstream = if is_all_new { BTreeSet::new() } else { bound_downstream(draft, &rebound) };
+    let downstream = if is_all_new {
+        BTreeSet::new()
+    } else {
+        bound_downstream(draft, &rebound)
+    };
     if !is_all_new && downstream.is_empty() {
         return;
     }
-    for x in graph.order().iter().copied().filter(|x| is_all_new || downstream.contains(x)) {
+    for x in graph
+        .order()
+        .iter()
+        .copied()
+        .filter(|x| is_all_new || downstream.contains(x))
+    {
         let id = graph.id(x);
-        let Some(binding) = draft.state.bindings.get(id).filter(|binding| !binding.is_by_person()) else { continue };
+        let Some(binding) = draft
+            .state
+            .bindings
+            .get(id)
+            .filter(|binding| !binding.is_by_person())
+        else {
+            continue;
+        };
         if !graph.waits_for(x).all(|dep| draft.solved()[dep]) {
             continue;
         }
@@ -137,7 +183,9 @@ fn bound_downstream(draft: &Draft, results: &BTreeSet<Ix>) -> BTreeSet<Ix> {
     let mut todo: Vec<Ix> = results.iter().copied().collect();
     while let Some(x) = todo.pop() {
         let holders = core::iter::once(x).chain(graph.above(x));
-        let users = holders.flat_map(|y| graph.needed_by(y)).flat_map(|user| graph.subtree(*user));
+        let users = holders
+            .flat_map(|y| graph.needed_by(y))
+            .flat_map(|user| graph.subtree(*user));
         for user in users {
             if draft.state.bindings.contains_key(graph.id(user)) && found.insert(user) {
                 todo.push(user);
@@ -150,10 +198,19 @@ fn bound_downstream(draft: &Draft, results: &BTreeSet<Ix>) -> BTreeSet<Ix> {
 /// Opens a solved atom again in its context: it is made again, so often and no more. Its attempts are used up by that:
 /// what is a repair counts as one.
 pub(super) fn repair(draft: &mut Draft, id: &AtomId, why: &str) {
-    let Some(binding) = draft.unbind(id) else { return };
-    let Some(context) = binding.context.clone() else { return };
-    let most = draft.task_of(id).map_or(1, |task| measure::attempts_max(&draft.state, task));
-    if let Some(tried) = draft.task(id).and_then(|task| task.tries.iter_mut().find(|t| t.context == context)) {
+    let Some(binding) = draft.unbind(id) else {
+        return;
+    };
+    let Some(context) = binding.context.clone() else {
+        return;
+    };
+    let most = draft
+        .task_of(id)
+        .map_or(1, |task| measure::attempts_max(&draft.state, task));
+    if let Some(tried) = draft
+        .task(id)
+        .and_then(|task| task.tries.iter_mut().find(|t| t.context == context))
+    {
         tried.attempts = tried.attempts.max(most);
     }
     count_repair(draft, id, &context, why);
@@ -164,13 +221,24 @@ pub(super) fn count_repair(draft: &mut Draft, id: &AtomId, context: &Digest, why
     let most = draft.state.objective.constraints.max_repairs();
     draft.run().spent.repairs += 1;
     let Some(task) = draft.task(id) else { return };
-    let Some(tried) = task.tries.iter_mut().find(|tried| tried.context == *context) else { return };
+    let Some(tried) = task
+        .tries
+        .iter_mut()
+        .find(|tried| tried.context == *context)
+    else {
+        return;
+    };
     tried.repairs += 1;
     let repairs = tried.repairs;
     if repairs > most {
         tried.ended = Some(Ended::Failed(FailureClass::Environmental));
     }
-    draft.say(Notice::Repair { atom: id.clone(), repair: repairs, of: most, why: why.into() });
+    draft.say(Notice::Repair {
+        atom: id.clone(),
+        repair: repairs,
+        of: most,
+        why: why.into(),
+    });
 }
 
 /// Attempts whose context is not in force any more are ended, at no cost.
@@ -181,14 +249,20 @@ fn end_abandoned(draft: &mut Draft) {
         .in_flight
         .iter()
         .filter(|intent| {
-            let context = draft.ix(&intent.atom).and_then(|x| draft.standing.context(x));
+            let context = draft
+                .ix(&intent.atom)
+                .and_then(|x| draft.standing.context(x));
             context != Some(&intent.context) || !draft.state.atoms.contains_key(&intent.atom)
         })
         .map(|intent| intent.id.clone())
         .collect();
     for id in abandoned {
         if let Some(intent) = draft.land(&id) {
-            draft.say(Notice::Interrupted { attempt: id, atom: intent.atom, why: "its context was abandoned" });
+            draft.say(Notice::Interrupted {
+                attempt: id,
+                atom: intent.atom,
+                why: "its context was abandoned",
+            });
         }
     }
 }
@@ -216,13 +290,31 @@ fn statuses(draft: &mut Draft) {
 /// The commits that the result should be made of: of what is live and solved, in the order in which they stand, new
 /// ones after what they depend on.
 pub(super) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<Placed> {
-    let place: BTreeMap<&AtomId, usize> = state.run.line.iter().map(|placed| &placed.atom).zip(0..).collect();
+    let place: BTreeMap<&AtomId, usize> = state
+        .run
+        .line
+        .iter()
+        .map(|placed| &placed.atom)
+        .zip(0..)
+        .collect();
     let mut wanted: Vec<(usize, Placed)> = Vec::new();
     for x in graph.order().iter().copied().filter(|x| solved[*x]) {
         let id = graph.id(x);
-        let Some(commit) = state.bindings.get(id).and_then(|binding| binding.commit.clone()) else { continue };
+        let Some(commit) = state
+            .bindings
+            .get(id)
+            .and_then(|binding| binding.commit.clone())
+        else {
+            continue;
+        };
         let place = place.get(id).copied().unwrap_or(usize::MAX);
-        wanted.push((place, Placed { atom: id.clone(), commit }));
+        wanted.push((
+            place,
+            Placed {
+                atom: id.clone(),
+                commit,
+            },
+        ));
     }
     wanted.sort_by_key(|(place, _)| *place);
     wanted.into_iter().map(|(_, placed)| placed).collect()
@@ -230,11 +322,17 @@ pub(super) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<
 
 /// Whether the line is the wanted one: it holds what is wanted and as much, and its own order is kept.
 pub(super) fn is_line_settled(graph: &Graph, solved: &[bool], state: &State) -> bool {
-    let with_commit = graph.paired(&state.bindings).filter(|(x, b)| solved[*x] && b.commit.is_some());
+    if state.objective.constraints.workspace() == Workspace::Shared {
+        return true;
+    }
+    let mut wanted: Vec<Option<&CommitId>> = alloc::vec![None; graph.len()];
+    for (x, binding) in graph.paired(&state.bindings).filter(|(x, _)| solved[*x]) {
+        wanted[x] = binding.commit.as_ref();
+    }
     let is_wanted = |placed: &Placed| {
-        let binding = state.bindings.get(&placed.atom);
-        let is_same = binding.is_some_and(|binding| binding.commit.as_ref() == Some(&placed.commit));
-        is_same && graph.ix(&placed.atom).is_some_and(|x| solved[x])
+        graph
+            .ix(&placed.atom)
+            .is_some_and(|x| wanted[x] == Some(&placed.commit))
     };
-    with_commit.count() == state.run.line.len() && state.run.line.iter().all(is_wanted)
+    wanted.iter().flatten().count() == state.run.line.len() && state.run.line.iter().all(is_wanted)
 }

@@ -1,6 +1,9 @@
 //! A run begins, and what people ask of it.
 
-use alloc::{string::{String, ToString}, vec::Vec};
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
 
 use super::{Refusal, draft::Draft, ended};
 use crate::{
@@ -15,7 +18,13 @@ pub(super) fn started(draft: &mut Draft, run: RunId, from: Option<StartedFrom>) 
     draft.counts_anew = true;
     retire_old_request(draft, &run);
     forget_environmental_failures(draft);
-    let lost: Vec<AttemptId> = draft.state.run.in_flight.iter().map(|intent| intent.id.clone()).collect();
+    let lost: Vec<AttemptId> = draft
+        .state
+        .run
+        .in_flight
+        .iter()
+        .map(|intent| intent.id.clone())
+        .collect();
     for attempt in lost {
         ended::lost(draft, &attempt);
     }
@@ -29,24 +38,38 @@ pub(super) fn started(draft: &mut Draft, run: RunId, from: Option<StartedFrom>) 
     }
     draft.session.started_with = draft.state.run.attempts_started;
     let refuted = draft.refuted.len();
-    let seen = Measured { graph: &draft.graph, state: &draft.state, fits: &draft.fits, refuted };
+    let seen = Measured {
+        graph: &draft.graph,
+        state: &draft.state,
+        fits: &draft.fits,
+        refuted,
+    };
     let left = Measure::of(seen).record();
-    draft.say(Notice::RunStarted { run, attempts_left: left.attempts, verdicts_left: left.verdicts });
+    draft.say(Notice::RunStarted {
+        run,
+        attempts_left: left.attempts,
+        verdicts_left: left.verdicts,
+    });
 }
 
 /// A request to a run that is dead is retired with a record, never obeyed by the next. A flag set by hand, without a
 /// request, is for this run.
 fn retire_old_request(draft: &mut Draft, run: &RunId) {
-    let Some(request) = draft.state.control.request.clone() else { return };
+    let Some(request) = draft.state.control.request.clone() else {
+        return;
+    };
     if request.run.as_ref() == Some(run) {
         return;
     }
     clear_requests(draft);
     draft.record("request_retired", |to| {
-        to.text("request", request.id.as_str()).text("by", &request.by);
+        to.text("request", request.id.as_str())
+            .text("by", &request.by);
         crate::state::EntryKind::Other
     });
-    draft.say(Notice::Retired { request: request.id.to_string() });
+    draft.say(Notice::Retired {
+        request: request.id.to_string(),
+    });
 }
 
 pub(super) fn clear_requests(draft: &mut Draft) {
@@ -63,12 +86,22 @@ fn forget_environmental_failures(draft: &mut Draft) {
         .state
         .atoms
         .iter()
-        .filter(|(_, atom)| atom.task().is_some_and(|task| task.interruptions < most && task.tries.iter().any(is_environmental)))
+        .filter(|(_, atom)| {
+            atom.task().is_some_and(|task| {
+                task.interruptions < most && task.tries.iter().any(is_environmental)
+            })
+        })
         .map(|(id, _)| id.clone())
         .collect();
     for id in forgotten {
-        let Some(task) = draft.task(&id) else { continue };
-        for tried in task.tries.iter_mut().filter(|tried| is_environmental(tried)) {
+        let Some(task) = draft.task(&id) else {
+            continue;
+        };
+        for tried in task
+            .tries
+            .iter_mut()
+            .filter(|tried| is_environmental(tried))
+        {
             tried.ended = None;
             tried.attempts = 0;
             tried.repairs = 0;
@@ -77,16 +110,28 @@ fn forget_environmental_failures(draft: &mut Draft) {
 }
 
 fn is_environmental(tried: &crate::state::Try) -> bool {
-    matches!(tried.ended, Some(Ended::Failed(FailureClass::Environmental)))
+    matches!(
+        tried.ended,
+        Some(Ended::Failed(FailureClass::Environmental))
+    )
 }
 
 /// A stop or a redirect is a commit by another process (or by the loop itself, on a signal).
-pub(super) fn asked(draft: &mut Draft, request: Request, reason: Option<String>) -> Result<(), Refusal> {
+pub(super) fn asked(
+    draft: &mut Draft,
+    request: Request,
+    reason: Option<String>,
+) -> Result<(), Refusal> {
     if !draft.state.run.status.is_active() {
         return Err(Refusal::NothingRuns);
     }
     let escalates = request.kind == RequestKind::StopNow
-        && draft.state.control.request.as_ref().is_none_or(|before| before.kind != RequestKind::StopNow);
+        && draft
+            .state
+            .control
+            .request
+            .as_ref()
+            .is_none_or(|before| before.kind != RequestKind::StopNow);
     if draft.state.control.stop_requested && request.kind != RequestKind::Redirect && !escalates {
         return Err(Refusal::AlreadyAsked);
     }
@@ -105,17 +150,31 @@ pub(super) fn asked(draft: &mut Draft, request: Request, reason: Option<String>)
 
 /// All attempts are ended and their results thrown away; the loop goes on.
 pub(super) fn redirect(draft: &mut Draft) {
-    let flying: Vec<AttemptId> = draft.state.run.in_flight.iter().map(|intent| intent.id.clone()).collect();
+    let flying: Vec<AttemptId> = draft
+        .state
+        .run
+        .in_flight
+        .iter()
+        .map(|intent| intent.id.clone())
+        .collect();
     for id in flying {
         if let Some(intent) = draft.land(&id) {
-            draft.say(Notice::Interrupted { attempt: id, atom: intent.atom, why: "redirected" });
+            draft.say(Notice::Interrupted {
+                attempt: id,
+                atom: intent.atom,
+                why: "redirected",
+            });
         }
     }
     let run = draft.run();
     run.epoch = Epoch(run.epoch.0 + 1);
     let control = draft.control();
     control.redirect_requested = false;
-    if control.request.as_ref().is_some_and(|request| request.kind == RequestKind::Redirect) {
+    if control
+        .request
+        .as_ref()
+        .is_some_and(|request| request.kind == RequestKind::Redirect)
+    {
         control.request = None;
     }
 }

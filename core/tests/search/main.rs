@@ -1,5 +1,12 @@
 //! The search, as the loop does it, against brute force: `step` and `owed` with outcomes instead of processes.
 
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failure tells its seed and its story"
+)]
+
+mod answers;
 mod model;
 mod named;
 mod order;

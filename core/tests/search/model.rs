@@ -70,7 +70,10 @@ impl Model {
     }
 
     pub(crate) fn ix(&self, id: &str) -> usize {
-        self.nodes.iter().position(|node| node.id == id).expect("an atom of the model")
+        self.nodes
+            .iter()
+            .position(|node| node.id == id)
+            .expect("an atom of the model")
     }
 
     pub(crate) fn roots(&self) -> impl Iterator<Item = usize> {
@@ -89,7 +92,10 @@ impl Model {
     /// All that the result of `x` may depend on, insides included.
     pub(crate) fn upstream(&self, x: usize) -> BTreeSet<usize> {
         let direct = |x: usize| self.nodes[x].deps.clone();
-        let mut todo: Vec<usize> = std::iter::once(x).chain(self.above(x)).flat_map(direct).collect();
+        let mut todo: Vec<usize> = std::iter::once(x)
+            .chain(self.above(x))
+            .flat_map(direct)
+            .collect();
         let mut seen = BTreeSet::new();
         while let Some(d) = todo.pop() {
             for y in self.subtree(d) {
@@ -119,7 +125,9 @@ impl Model {
         let (mut whole, mut todo) = (Vec::new(), vec![Selection::new()]);
         while let Some(selection) = todo.pop() {
             let live = self.live(&selection);
-            let open = live.iter().find(|x| self.nodes[**x].kind == Kind::Any && !selection.contains_key(x));
+            let open = live
+                .iter()
+                .find(|x| self.nodes[**x].kind == Kind::Any && !selection.contains_key(x));
             match open {
                 None => whole.push(selection),
                 Some(group) => todo.extend(self.nodes[*group].kids.iter().map(|kid| {
@@ -143,7 +151,9 @@ impl Model {
             let live = self.live(selection);
             let can = |x: &usize| {
                 self.nodes[*x].kind != Kind::Task
-                    || self.succeeds(*x, self.max_attempts, |group| selection.get(&group).copied())
+                    || self.succeeds(*x, self.max_attempts, |group| {
+                        selection.get(&group).copied()
+                    })
             };
             live.iter().all(can) && self.holds_under(selection)
         })
@@ -151,16 +161,33 @@ impl Model {
 
     /// The trees on which the base case holds, as sets of the tasks that changed them.
     pub(crate) fn good_trees(&self) -> BTreeSet<BTreeSet<String>> {
-        let good = self.selections().into_iter().filter(|selection| self.holds_under(selection));
+        let good = self
+            .selections()
+            .into_iter()
+            .filter(|selection| self.holds_under(selection));
         let visible = |x: &usize| self.nodes[*x].kind == Kind::Task && !self.nodes[*x].is_silent;
-        let names = |live: BTreeSet<usize>| live.into_iter().filter(visible).map(|x| self.nodes[x].id.clone()).collect();
+        let names = |live: BTreeSet<usize>| {
+            live.into_iter()
+                .filter(visible)
+                .map(|x| self.nodes[x].id.clone())
+                .collect()
+        };
         good.map(|selection| names(self.live(&selection))).collect()
     }
 
     /// Whether the attempt `n` of `x` succeeds where these choices are in force: it sees what it waited for, and
     /// what that was made from.
-    pub(crate) fn succeeds(&self, x: usize, n: u32, choice: impl Fn(usize) -> Option<usize>) -> bool {
-        let waits = |x: usize| std::iter::once(x).chain(self.above(x)).flat_map(|y| self.nodes[y].deps.clone());
+    pub(crate) fn succeeds(
+        &self,
+        x: usize,
+        n: u32,
+        choice: impl Fn(usize) -> Option<usize>,
+    ) -> bool {
+        let waits = |x: usize| {
+            std::iter::once(x)
+                .chain(self.above(x))
+                .flat_map(|y| self.nodes[y].deps.clone())
+        };
         let mut seen = BTreeSet::new();
         let mut todo: Vec<usize> = waits(x).collect();
         while let Some(y) = todo.pop() {
@@ -178,8 +205,15 @@ impl Model {
 
     /// As a plan.
     pub(crate) fn plan(&self) -> String {
-        let atoms: Vec<String> = self.nodes.iter().map(|node| format!("\"{}\": {}", node.id, self.atom(node))).collect();
-        let constraints = format!("\"max_attempts\": {}{}", self.max_attempts, self.constraints);
+        let atoms: Vec<String> = self
+            .nodes
+            .iter()
+            .map(|node| format!("\"{}\": {}", node.id, self.atom(node)))
+            .collect();
+        let constraints = format!(
+            "\"max_attempts\": {}{}",
+            self.max_attempts, self.constraints
+        );
         format!(
             r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {{"command": "base"}},
             "constraints": {{{constraints}}}}}, "work_graph": {{"atoms": {{{}}}}}}}"#,
@@ -189,7 +223,10 @@ impl Model {
 
     fn atom(&self, node: &Node) -> String {
         let ids = |list: &[usize]| {
-            let ids: Vec<String> = list.iter().map(|x| format!("\"{}\"", self.nodes[*x].id)).collect();
+            let ids: Vec<String> = list
+                .iter()
+                .map(|x| format!("\"{}\"", self.nodes[*x].id))
+                .collect();
             format!("[{}]", ids.join(", "))
         };
         let (deps, kids) = (ids(&node.deps), ids(&node.kids));
@@ -198,7 +235,9 @@ impl Model {
             Kind::Any => format!(r#"{{"kind": "any", "choices": {kids}, "depends_on": {deps}}}"#),
             Kind::Task if node.has_check => {
                 let id = &node.id;
-                format!(r#"{{"kind": "task", "depends_on": {deps}, "checks": {{"all": [{{"command": "check {id}"}}]}}}}"#)
+                format!(
+                    r#"{{"kind": "task", "depends_on": {deps}, "checks": {{"all": [{{"command": "check {id}"}}]}}}}"#
+                )
             }
             Kind::Task => format!(r#"{{"kind": "task", "depends_on": {deps}}}"#),
         }
@@ -223,7 +262,13 @@ struct Grow<'r> {
 impl Grow<'_> {
     fn model(rng: &mut Rng) -> Model {
         let max_attempts = 1 + u32::from(rng.percent(50));
-        let mut grow = Grow { rng, model: Model { max_attempts, ..Model::default() } };
+        let mut grow = Grow {
+            rng,
+            model: Model {
+                max_attempts,
+                ..Model::default()
+            },
+        };
         let mut roots: Vec<usize> = Vec::new();
         for _ in 0..1 + grow.rng.below(4) {
             let root = grow.node(0, &[roots.clone()], true);
@@ -237,9 +282,18 @@ impl Grow<'_> {
     /// `before`: what stood before it and before each of its ancestors, as far as it may be waited for.
     fn node(&mut self, depth: usize, before: &[Vec<usize>], may_wait: bool) -> usize {
         let is_leaf = depth == 3 || self.model.nodes.len() > 12 || self.rng.percent(35);
-        let kind = if is_leaf { Kind::Task } else if self.rng.percent(60) { Kind::Any } else { Kind::All };
+        let kind = if is_leaf {
+            Kind::Task
+        } else if self.rng.percent(60) {
+            Kind::Any
+        } else {
+            Kind::All
+        };
         let reach: Vec<usize> = before.concat();
-        let deps: Vec<usize> = reach.into_iter().filter(|_| self.rng.percent(if may_wait { 35 } else { 12 })).collect();
+        let deps: Vec<usize> = reach
+            .into_iter()
+            .filter(|_| self.rng.percent(if may_wait { 35 } else { 12 }))
+            .collect();
         let mut kids: Vec<usize> = Vec::new();
         if kind != Kind::Task {
             for _ in 0..1 + self.rng.below(3) {
@@ -259,11 +313,18 @@ impl Grow<'_> {
             if self.model.nodes[x].kind != Kind::Task {
                 continue;
             }
-            let is_in_group = self.model.above(x).any(|y| self.model.nodes[y].kind == Kind::Any);
+            let is_in_group = self
+                .model
+                .above(x)
+                .any(|y| self.model.nodes[y].kind == Kind::Any);
             let upstream: Vec<usize> = self.model.upstream(x).into_iter().collect();
             let alternatives: Vec<usize> = upstream
                 .into_iter()
-                .filter(|y| self.model.nodes[*y].parent.is_some_and(|p| self.model.nodes[p].kind == Kind::Any))
+                .filter(|y| {
+                    self.model.nodes[*y]
+                        .parent
+                        .is_some_and(|p| self.model.nodes[p].kind == Kind::Any)
+                })
                 .collect();
             if !is_in_group && self.rng.percent(15) {
                 self.model.nodes[x].is_silent = true;
@@ -281,7 +342,11 @@ impl Grow<'_> {
             }
         }
         let choices: Vec<usize> = (0..self.model.nodes.len())
-            .filter(|x| self.model.nodes[*x].parent.is_some_and(|p| self.model.nodes[p].kind == Kind::Any))
+            .filter(|x| {
+                self.model.nodes[*x]
+                    .parent
+                    .is_some_and(|p| self.model.nodes[p].kind == Kind::Any)
+            })
             .collect();
         for x in choices {
             if self.rng.percent(12) {

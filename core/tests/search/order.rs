@@ -22,14 +22,29 @@ struct Case {
 }
 
 fn check(case: &Case, expected: (&str, &str)) -> Vec<Notice> {
-    let mut model = Model { max_attempts: 1, ..Model::default() };
+    let mut model = Model {
+        max_attempts: 1,
+        ..Model::default()
+    };
     if case.has_budget {
         model.constraints = ", \"max_iterations\": 2".to_owned();
     }
     let (_, b) = (model.task("a", &[]), model.task("b", &[]));
     model.never(b);
-    let mut sim = Sim::new(&model, 1, 2, Faults { reads_back: true, ..Faults::default() });
-    let made = if case.holds { BTreeSet::from(["a".to_owned()]) } else { BTreeSet::new() };
+    let mut sim = Sim::new(
+        &model,
+        1,
+        2,
+        Faults {
+            reads_back: true,
+            ..Faults::default()
+        },
+    );
+    let made = if case.holds {
+        BTreeSet::from(["a".to_owned()])
+    } else {
+        BTreeSet::new()
+    };
     sim.good_trees = BTreeSet::from([made]);
     if !case.holds {
         sim.good_trees.clear();
@@ -40,14 +55,18 @@ fn check(case: &Case, expected: (&str, &str)) -> Vec<Notice> {
         sim.ask(*kind);
     }
     let before = sim.notices.len();
-    let (key, effect) = owed::owed(&sim.world, &sim.session, UnixMillis(sim.now)).effects.remove(0);
+    let (key, effect) = owed::owed(&sim.world, &sim.session, UnixMillis(sim.now))
+        .effects
+        .remove(0);
     assert!(matches!(key, Key::Judge(Scope::BaseCase, _)), "{key:?}");
     let event = sim.answer(&key, effect);
     sim.observe(event);
-    let ended = sim.notices[before..].iter().find_map(|notice| match notice {
-        Notice::Ended { result, reason } => Some((*result, *reason)),
-        _ => None,
-    });
+    let ended = sim.notices[before..]
+        .iter()
+        .find_map(|notice| match notice {
+            Notice::Ended { result, reason } => Some((*result, *reason)),
+            _ => None,
+        });
     assert_eq!(ended, Some(expected), "{}", sim.story);
     sim.notices
 }
@@ -60,7 +79,10 @@ fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
         let is_base = |key: &Key| matches!(key, Key::Judge(Scope::BaseCase, _));
         // First the first verdict, without which nothing starts; then everything but the last one.
         let skips_base = sim.world.state.run.attempts_started > 0;
-        let next = owed.effects.into_iter().find(|(key, _)| !(skips_base && is_base(key)));
+        let next = owed
+            .effects
+            .into_iter()
+            .find(|(key, _)| !(skips_base && is_base(key)));
         let Some((key, effect)) = next else {
             assert!(has_worked);
             return;
@@ -79,36 +101,76 @@ fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
 
 #[test]
 fn a_stop_comes_before_all_that_the_loop_finds() {
-    let case = Case { asked: &[RequestKind::Stop], holds: true, has_budget: true };
+    let case = Case {
+        asked: &[RequestKind::Stop],
+        holds: true,
+        has_budget: true,
+    };
     check(&case, ("stopped", "stopped"));
 }
 
 #[test]
 fn a_redirect_is_obeyed_first_and_the_stop_behind_it_then() {
-    let case = Case { asked: &[RequestKind::Stop, RequestKind::Redirect], holds: true, has_budget: true };
+    let case = Case {
+        asked: &[RequestKind::Stop, RequestKind::Redirect],
+        holds: true,
+        has_budget: true,
+    };
     check(&case, ("stopped", "stopped"));
 }
 
 #[test]
 fn a_base_case_that_holds_comes_before_a_budget_that_is_over() {
-    check(&Case { asked: &[], holds: true, has_budget: true }, ("completed", "base_case"));
+    check(
+        &Case {
+            asked: &[],
+            holds: true,
+            has_budget: true,
+        },
+        ("completed", "base_case"),
+    );
 }
 
 #[test]
 fn a_budget_that_is_over_comes_before_a_dead_end() {
-    check(&Case { asked: &[], holds: false, has_budget: true }, ("exhausted", "iterations"));
+    check(
+        &Case {
+            asked: &[],
+            holds: false,
+            has_budget: true,
+        },
+        ("exhausted", "iterations"),
+    );
 }
 
 #[test]
 fn a_dead_end_is_the_last_of_the_reasons() {
-    check(&Case { asked: &[], holds: false, has_budget: false }, ("exhausted", "no_choice"));
+    check(
+        &Case {
+            asked: &[],
+            holds: false,
+            has_budget: false,
+        },
+        ("exhausted", "no_choice"),
+    );
 }
 
 #[test]
 fn a_result_of_an_older_epoch_is_thrown_away() {
-    let mut model = Model { max_attempts: 1, ..Model::default() };
+    let mut model = Model {
+        max_attempts: 1,
+        ..Model::default()
+    };
     model.task("a", &[]);
-    let mut sim = Sim::new(&model, 1, 1, Faults { reads_back: true, ..Faults::default() });
+    let mut sim = Sim::new(
+        &model,
+        1,
+        1,
+        Faults {
+            reads_back: true,
+            ..Faults::default()
+        },
+    );
     sim.begin();
     while sim.world.state.run.in_flight.is_empty() {
         assert!(sim.turn());
@@ -117,8 +179,16 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
     sim.ask(RequestKind::Redirect);
     sim.observe(Event::Tick);
     let serial = sim.world.state.serial;
-    sim.observe(Event::Ended { attempt: intent.id, epoch: intent.epoch, outcome: outcome(0) });
-    assert!(matches!(sim.notices.last(), Some(Notice::Discarded { .. })), "{}", sim.story);
+    sim.observe(Event::Ended {
+        attempt: intent.id,
+        epoch: intent.epoch,
+        outcome: outcome(0),
+    });
+    assert!(
+        matches!(sim.notices.last(), Some(Notice::Discarded { .. })),
+        "{}",
+        sim.story
+    );
     assert_eq!(sim.world.state.serial, serial, "nothing was committed");
     while sim.turn() {}
     assert_eq!(sim.world.state.run.status.word(), "completed");

@@ -21,21 +21,41 @@ fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
         let mut sim = Sim::new(&model, seed, slots, faults);
         let result = catch_unwind(AssertUnwindSafe(|| {
             let word = sim.run();
-            let expected = if model.is_solvable() { "completed" } else { "exhausted" };
+            let expected = if model.is_solvable() {
+                "completed"
+            } else {
+                "exhausted"
+            };
             assert_eq!(word, expected);
             sim.check_counts();
         }));
         if let Err(panic) = result {
-            let nodes: Vec<String> = model.nodes.iter().enumerate().map(|(x, node)| format!("{x}: {node:?}")).collect();
-            println!("seed {seed}, wanted {:?}\n{}\n{}", model.wanted, nodes.join("\n"), sim.story);
+            let nodes: Vec<String> = model
+                .nodes
+                .iter()
+                .enumerate()
+                .map(|(x, node)| format!("{x}: {node:?}"))
+                .collect();
+            println!(
+                "seed {seed}, wanted {:?}\n{}\n{}",
+                model.wanted,
+                nodes.join("\n"),
+                sim.story
+            );
             std::panic::resume_unwind(panic);
         }
         solved += usize::from(sim.world.state.run.status.word() == "completed");
         backtracked += usize::from(sim.story.contains("backtracked"));
     }
     let all = usize::try_from(seeds.end - seeds.start).expect("small");
-    assert!(solved > all / 10 && solved < all * 9 / 10, "{solved} of {all} are solvable: too uniform to tell");
-    assert!(backtracked > all / 10, "{backtracked} of {all} backtracked: too easy to tell");
+    assert!(
+        solved > all / 10 && solved < all * 9 / 10,
+        "{solved} of {all} are solvable: too uniform to tell"
+    );
+    assert!(
+        backtracked > all / 10,
+        "{backtracked} of {all} backtracked: too easy to tell"
+    );
 }
 
 #[test]
@@ -45,23 +65,53 @@ fn a_run_completes_exactly_where_some_selection_works() {
 
 #[test]
 fn transient_errors_crashes_and_stops_change_no_outcome() {
-    agree(10_000..10_400, "", Faults { transient: 10, crash: 3, stop: 3, unknown: 10, ..Faults::default() });
+    agree(
+        10_000..10_400,
+        "",
+        Faults {
+            transient: 10,
+            crash: 3,
+            stop: 3,
+            unknown: 10,
+            ..Faults::default()
+        },
+    );
 }
 
 #[test]
 fn commits_that_no_longer_apply_and_merges_that_conflict_change_no_outcome() {
-    agree(20_000..20_400, "", Faults { dropped: 20, conflict: 10, ..Faults::default() });
+    agree(
+        20_000..20_400,
+        "",
+        Faults {
+            dropped: 20,
+            conflict: 10,
+            ..Faults::default()
+        },
+    );
 }
 
 #[test]
 fn all_that_a_run_knows_is_in_the_file_at_every_commit() {
-    let faults =
-        Faults { transient: 5, crash: 3, stop: 2, dropped: 10, conflict: 5, unknown: 5, reads_back: true };
+    let faults = Faults {
+        transient: 5,
+        crash: 3,
+        stop: 2,
+        dropped: 10,
+        conflict: 5,
+        unknown: 5,
+        reads_back: true,
+    };
     agree(30_000..30_060, "", faults);
 }
 
 #[test]
 fn without_isolation_the_search_is_the_same() {
-    let faults = Faults { transient: 5, crash: 2, stop: 2, ..Faults::default() };
+    let faults = Faults {
+        transient: 5,
+        crash: 2,
+        stop: 2,
+        ..Faults::default()
+    };
     agree(40_000..40_300, r#", "workspace": "shared""#, faults);
 }

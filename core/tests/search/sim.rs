@@ -6,23 +6,19 @@ use std::{
 };
 
 use descent_core::{
-    event::{Event, Merge, Notice, Observation, Outcome, Scope},
+    event::{Event, Notice, Observation, Outcome},
     graph::validate,
-    id::{AtomId, AttemptId, CommitId, Digest, Lineage, RequestId, RunId, TreeId, UnixMillis},
-    owed::{self, Effect, Key},
-    plan,
+    id::{CommitId, Lineage, RequestId, RunId, UnixMillis},
+    owed, plan,
     state::{
-        Intent, Placed, Request, RunStatus, StartedFrom, Workspace, decode, encode::Rendered, fields::Extra,
+        Request, RunStatus, StartedFrom, Workspace, decode, encode::Rendered, fields::Extra,
         objective::RequestKind,
     },
     step::{self, Session, Transition, World},
-    verdict::{How, Measured, Measurement},
+    verdict::How,
 };
 
-use crate::{
-    model::{Kind, Model},
-    rng::Rng,
-};
+use crate::{model::Model, rng::Rng};
 
 /// Chances in a hundred, at each event.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,8 +37,8 @@ pub(crate) struct Faults {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Piece {
     pub(crate) atom: String,
-    content: String,
-    is_good: bool,
+    pub(crate) content: String,
+    pub(crate) is_good: bool,
 }
 
 pub(crate) struct Sim<'m> {
@@ -56,7 +52,7 @@ pub(crate) struct Sim<'m> {
     pub(crate) story: String,
     pub(crate) notices: Vec<Notice>,
     rendered: Rendered,
-    commits: BTreeMap<String, Vec<Piece>>,
+    pub(crate) commits: BTreeMap<String, Vec<Piece>>,
     pub(crate) good_trees: BTreeSet<BTreeSet<String>>,
     /// Attempts that ended, by atom and context.
     pub(crate) ended: BTreeMap<(String, String), u32>,
@@ -64,7 +60,7 @@ pub(crate) struct Sim<'m> {
     pub(crate) repairs: u32,
     crashes: u32,
     bound: Option<u64>,
-    asked: BTreeSet<(String, String)>,
+    pub(crate) asked: BTreeSet<(String, String)>,
     last_measure: Option<(u64, u64)>,
 }
 
@@ -73,7 +69,12 @@ const EVENTS_MAX: usize = 5_000;
 impl<'m> Sim<'m> {
     pub(crate) fn new(model: &'m Model, seed: u64, slots: u32, faults: Faults) -> Self {
         let plan = plan::read(model.plan().as_bytes());
-        assert!(plan.faults.is_empty(), "{:?}\n{}", plan.faults, model.plan());
+        assert!(
+            plan.faults.is_empty(),
+            "{:?}\n{}",
+            plan.faults,
+            model.plan()
+        );
         let state = plan.into_state(Lineage::new("lineage"));
         let rendered = Rendered::of(&state);
         Self {
@@ -118,7 +119,7 @@ impl<'m> Sim<'m> {
         panic!("it does not end");
     }
 
-    fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         self.world.state.objective.constraints.workspace() == Workspace::Shared
     }
 
@@ -137,7 +138,13 @@ impl<'m> Sim<'m> {
         self.last_measure = None;
         self.observe(Event::Started { run, from });
         if self.bound.is_none() {
-            self.bound = self.world.state.run.measure.as_ref().map(|m| m.attempts.parse().expect("a number"));
+            self.bound = self
+                .world
+                .state
+                .run
+                .measure
+                .as_ref()
+                .map(|m| m.attempts.parse().expect("a number"));
         }
     }
 
@@ -146,7 +153,9 @@ impl<'m> Sim<'m> {
         self.crashes += 1;
         let _ = writeln!(self.story, "  crash");
         self.read_back();
-        let state = decode::decode(self.text().as_bytes()).state.expect("a state");
+        let state = decode::decode(self.text().as_bytes())
+            .state
+            .expect("a state");
         self.world = World::new(state);
         self.session = Session::new(self.slots);
         self.begin();
@@ -160,37 +169,80 @@ impl<'m> Sim<'m> {
     pub(crate) fn read_back(&self) {
         let text = self.text();
         let whole = Rendered::of(&self.world.state);
-        assert_eq!(whole.text(&self.world.state), text, "only what was touched was written");
+        assert_eq!(
+            whole.text(&self.world.state),
+            text,
+            "only what was touched was written"
+        );
         let decoded = decode::decode(text.as_bytes());
         let state = decoded.state.expect("a state");
-        let faults = [decoded.faults, validate::check(&state, decoded.root.as_ref().expect("a tree"))].concat();
+        let faults = [
+            decoded.faults,
+            validate::check(&state, decoded.root.as_ref().expect("a tree")),
+        ]
+        .concat();
         assert!(faults.is_empty(), "{faults:?}\n{text}");
-        assert_eq!(Rendered::of(&state).text(&state), text, "what is read is what was written");
+        assert_eq!(
+            Rendered::of(&state).text(&state),
+            text,
+            "what is read is what was written"
+        );
         let fresh = World::new(state);
-        assert_eq!(fresh.fits, self.world.fits, "the counts of contexts come back");
+        assert_eq!(
+            fresh.fits, self.world.fits,
+            "the counts of contexts come back"
+        );
         let measure = fresh.measure().record();
-        assert!(self.world.state.run.measure.is_none_or_eq(&measure), "the measure comes back");
+        assert!(
+            self.world.state.run.measure.is_none_or_eq(&measure),
+            "the measure comes back"
+        );
     }
 
     pub(crate) fn observe(&mut self, event: Event) {
-        let seen = Observation { now: UnixMillis(self.now), active_ms: 1, event };
+        let seen = Observation {
+            now: UnixMillis(self.now),
+            active_ms: 1,
+            event,
+        };
         let is_start = matches!(seen.event, Event::Started { .. });
-        let falls = matches!(&seen.event, Event::Ended { outcome, .. } if outcome.how == How::Exit(1));
+        let falls =
+            matches!(&seen.event, Event::Ended { outcome, .. } if outcome.how == How::Exit(1));
         let next = step::step(&self.world, &self.session, seen.clone()).expect("it is taken");
         if self.faults.reads_back {
             let twin = step::step(&self.world, &self.session, seen).expect("it is taken");
-            assert_eq!(whole_text(&next), whole_text(&twin), "the same comes of the same");
+            assert_eq!(
+                whole_text(&next),
+                whole_text(&twin),
+                "the same comes of the same"
+            );
         }
         for notice in &next.notices {
-            let _ = writeln!(self.story, "  {}", serde_json::to_string(notice).expect("JSON"));
+            let _ = writeln!(
+                self.story,
+                "  {}",
+                serde_json::to_string(notice).expect("JSON")
+            );
             self.repairs += u32::from(matches!(notice, Notice::Repair { .. }));
             if let Notice::Solved { attempt, .. } | Notice::AttemptFailed { attempt, .. } = notice {
-                let intent = self.world.state.run.in_flight.iter().find(|intent| intent.id == *attempt);
+                let intent = self
+                    .world
+                    .state
+                    .run
+                    .in_flight
+                    .iter()
+                    .find(|intent| intent.id == *attempt);
                 let intent = intent.expect("it was in flight");
-                *self.ended.entry((intent.atom.to_string(), intent.context.to_string())).or_default() += 1;
+                *self
+                    .ended
+                    .entry((intent.atom.to_string(), intent.context.to_string()))
+                    .or_default() += 1;
             }
         }
-        let refutes = next.notices.iter().any(|notice| matches!(notice, Notice::Refuted { .. }));
+        let refutes = next
+            .notices
+            .iter()
+            .any(|notice| matches!(notice, Notice::Refuted { .. }));
         self.notices.extend(next.notices.iter().cloned());
         if !next.is_quiet {
             self.rendered.update(&next.world.state, &next.touched);
@@ -208,7 +260,10 @@ impl<'m> Sim<'m> {
 
     fn measure(&mut self, counts_anew: bool, falls: bool) {
         let record = self.world.state.run.measure.clone().expect("a measure");
-        let now = (record.attempts.parse().expect("small"), record.verdicts.parse().expect("small"));
+        let now = (
+            record.attempts.parse().expect("small"),
+            record.verdicts.parse().expect("small"),
+        );
         if let Some(before) = self.last_measure.filter(|_| !counts_anew) {
             assert!(now <= before, "the measure rose from {before:?} to {now:?}");
             // A repair stands outside of the measure: it has a cap of its own.
@@ -235,14 +290,21 @@ impl<'m> Sim<'m> {
         if owed.effects.is_empty() || self.rng.percent(3) {
             match owed.wake {
                 Some(UnixMillis(wake)) => self.now = self.now.max(wake),
-                None => assert!(!owed.effects.is_empty(), "nothing is owed and nothing is waited for"),
+                None => assert!(
+                    !owed.effects.is_empty(),
+                    "nothing is owed and nothing is waited for"
+                ),
             }
             self.observe(Event::Tick);
             return true;
         }
         self.now += 1;
         let index = self.rng.below(owed.effects.len());
-        let (key, effect) = owed.effects.into_iter().nth(index).expect("below the length");
+        let (key, effect) = owed
+            .effects
+            .into_iter()
+            .nth(index)
+            .expect("below the length");
         let event = self.answer(&key, effect);
         self.observe(event);
         true
@@ -257,144 +319,10 @@ impl<'m> Sim<'m> {
             kind,
             extra: Extra::default(),
         };
-        self.observe(Event::Asked { request, reason: None });
-    }
-
-    pub(crate) fn answer(&mut self, key: &Key, effect: Effect) -> Event {
-        match effect {
-            Effect::Attempt(intent) => self.attempt(&intent),
-            Effect::Merge { intent, onto } => self.merge(&intent, onto),
-            Effect::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
-            Effect::Learn(commit) => Event::Learned { tree: self.tree_of(commit.as_str()), commit },
-            Effect::Judge { scope, basis, commit, check } => {
-                let pieces = match &commit {
-                    Some(commit) => self.commits[commit.as_str()].clone(),
-                    None if self.is_shared() => self.in_place(&scope),
-                    None => panic!("a commit to check out for {key:?}"),
-                };
-                let (mut session, mut seen) = (self.session.clone(), Vec::new());
-                while let Some(leaf) = owed::next_leaf(&session, &self.world, &check, &basis) {
-                    let leaf_key = leaf.key();
-                    if seen.iter().any(|(known, _)| *known == leaf_key) {
-                        break;
-                    }
-                    let measurement = self.measure_leaf(&scope, &pieces, &leaf_key);
-                    session.ledger.record(leaf, &basis, measurement.clone());
-                    seen.push((leaf_key, measurement));
-                }
-                Event::Judged { scope, basis, seen }
-            }
-        }
-    }
-
-    /// What stands in the one working directory, where nothing is isolated.
-    fn in_place(&self, scope: &Scope) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        for (x, node) in self.model.nodes.iter().enumerate() {
-            let is_solved = self.world.graph.ix(&AtomId::new(node.id.as_str())).is_some_and(|x| self.world.solved()[x]);
-            if is_solved && self.model.nodes[x].kind == Kind::Task && !node.is_silent {
-                pieces.push(Piece { atom: node.id.clone(), content: String::new(), is_good: true });
-            }
-        }
-        if let Scope::Atom(id) = scope {
-            let intent = self.world.state.run.in_flight.iter().find(|intent| intent.id == *id).expect("in flight");
-            let is_good = self.succeeds(intent);
-            pieces.push(Piece { atom: intent.atom.to_string(), content: String::new(), is_good });
-        }
-        pieces
-    }
-
-    fn measure_leaf(&mut self, scope: &Scope, pieces: &[Piece], leaf: &Digest) -> Measurement {
-        let holds = match scope {
-            Scope::BaseCase => {
-                let atoms: BTreeSet<String> = pieces.iter().map(|piece| piece.atom.clone()).collect();
-                pieces.iter().all(|piece| piece.is_good) && self.good_trees.contains(&atoms)
-            }
-            Scope::Atom(id) => {
-                let atom = atom_of(&self.world, id);
-                pieces.iter().any(|piece| piece.atom == atom && piece.is_good)
-            }
-        };
-        let is_new = self.asked.insert((leaf.to_string(), format!("{pieces:?}")));
-        let code = if is_new && self.rng.percent(self.faults.unknown) { 127 } else { i32::from(!holds) };
-        let what = Measured::Command { how: How::Exit(code), matched: None, number: None };
-        Measurement { what, duration_ms: 0, excerpt: String::new() }
-    }
-
-    fn attempt(&mut self, intent: &Intent) -> Event {
-        let x = self.model.ix(intent.atom.as_str());
-        let node = &self.model.nodes[x];
-        let code = if self.rng.percent(self.faults.transient) {
-            75
-        } else {
-            i32::from(!node.has_check && !self.succeeds(intent))
-        };
-        Event::Ended { attempt: intent.id.clone(), epoch: intent.epoch, outcome: outcome(code) }
-    }
-
-    fn succeeds(&self, intent: &Intent) -> bool {
-        let x = self.model.ix(intent.atom.as_str());
-        let choice = |group: usize| {
-            let id = intent.choices.get(self.model.nodes[group].id.as_str())?;
-            Some(self.model.ix(id.as_str()))
-        };
-        self.model.succeeds(x, intent.n, choice)
-    }
-
-    fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Event {
-        let x = self.model.ix(intent.atom.as_str());
-        let Some(base) = onto.clone() else {
-            assert!(self.is_shared());
-            return Event::Tried { attempt: intent.id.clone(), onto, merge: Merge::Unchanged { tree: None } };
-        };
-        let merge = if self.model.nodes[x].is_silent {
-            Merge::Unchanged { tree: Some(self.tree_of(base.as_str())) }
-        } else if self.rng.percent(self.faults.conflict) {
-            Merge::Conflict(vec!["file".to_owned()])
-        } else {
-            let is_good = self.succeeds(intent);
-            let content = format!("{} {}", intent.context, if is_good { 0 } else { intent.n });
-            let piece = Piece { atom: intent.atom.to_string(), content, is_good };
-            let commit = self.put(base.as_str(), piece.clone());
-            Merge::Clean {
-                tree: self.tree_of(commit.as_str()),
-                commit,
-                change: Digest::of(format!("{piece:?}").as_bytes()),
-                files: vec![intent.atom.to_string()],
-                protected: Vec::new(),
-            }
-        };
-        Event::Tried { attempt: intent.id.clone(), onto, merge }
-    }
-
-    fn put(&mut self, onto: &str, piece: Piece) -> CommitId {
-        let mut pieces = self.commits[onto].clone();
-        assert!(pieces.iter().all(|known| known.atom != piece.atom), "{} stands in the tree twice", piece.atom);
-        let name = Digest::of(format!("{onto} {piece:?}").as_bytes()).to_string();
-        pieces.push(piece);
-        self.commits.insert(name.clone(), pieces);
-        CommitId::new(name)
-    }
-
-    fn rebuild(&mut self, from: &CommitId, stays: Vec<Placed>, keep: Vec<Placed>) -> Event {
-        assert_eq!(self.commits[from.as_str()].len(), stays.len(), "what stays is what stands there");
-        let (mut line, mut dropped, mut head) = (stays, Vec::new(), from.clone());
-        for placed in keep {
-            if self.rng.percent(self.faults.dropped) {
-                dropped.push(placed.atom);
-                continue;
-            }
-            let piece = self.commits[placed.commit.as_str()].last().cloned().expect("a change");
-            assert_eq!(piece.atom, placed.atom.as_str());
-            head = self.put(head.as_str(), piece);
-            line.push(Placed { atom: placed.atom, commit: head.clone() });
-        }
-        Event::Built { head, line, dropped }
-    }
-
-    fn tree_of(&self, commit: &str) -> TreeId {
-        let pieces: BTreeSet<&Piece> = self.commits[commit].iter().collect();
-        TreeId::new(Digest::of(format!("{pieces:?}").as_bytes()).to_string())
+        self.observe(Event::Asked {
+            request,
+            reason: None,
+        });
     }
 
     /// No context saw more attempts than it may, and all of them no more than was said at the start.
@@ -403,10 +331,17 @@ impl<'m> Sim<'m> {
             return;
         }
         for (context, count) in &self.ended {
-            assert!(*count <= self.model.max_attempts, "{count} attempts of {context:?}");
+            assert!(
+                *count <= self.model.max_attempts,
+                "{count} attempts of {context:?}"
+            );
         }
         let total: u64 = self.ended.values().map(|count| u64::from(*count)).sum();
-        assert!(total <= self.bound.expect("a bound"), "{total} attempts, the bound was {:?}", self.bound);
+        assert!(
+            total <= self.bound.expect("a bound"),
+            "{total} attempts, the bound was {:?}",
+            self.bound
+        );
     }
 }
 
@@ -419,11 +354,6 @@ pub(crate) fn outcome(code: i32) -> Outcome {
         report: None,
         report_fault: None,
     }
-}
-
-fn atom_of(world: &World, attempt: &AttemptId) -> String {
-    let intent = world.state.run.in_flight.iter().find(|intent| intent.id == *attempt);
-    intent.expect("it is in flight").atom.to_string()
 }
 
 fn whole_text(next: &Transition) -> String {

@@ -1,0 +1,221 @@
+//! Candidates: what an attempt made, merged onto the head with no ref moved, and judged by the atom's own checks.
+//!
+//! Invariant: a candidate is taken in only on the head that it was made on, and while the tree stands as it should.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::{
+    Progress, Session,
+    draft::Draft,
+    ended::{self, Failure},
+    landed::integrate,
+    settle,
+};
+use crate::{
+    event::{Merge, Outcome},
+    id::{AttemptId, CommitId, UnixMillis},
+    state::{Check, FailureClass, Intent, State},
+    verdict::{self, Basis, Court, Verdict},
+};
+
+/// Its change on a head: the candidate.
+pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, merge: Merge) {
+    let Some(Progress::Finished(outcome) | Progress::Merged { outcome, .. }) =
+        draft.session.progress.get(id)
+    else {
+        return;
+    };
+    let outcome = Arc::clone(outcome);
+    if onto != draft.state.run.head {
+        return;
+    }
+    if let Merge::Clean { protected, .. } = &merge
+        && !protected.is_empty()
+    {
+        let reason = format!("it changed what judges it: {}", protected.join(", "));
+        return ended::failed(draft, id, failure(&outcome, FailureClass::Logical, reason));
+    }
+    match &merge {
+        Merge::Conflict(paths) => return remake(draft, id, paths),
+        Merge::Clean { commit, tree, .. } => {
+            drop(draft.session.trees.insert(commit.clone(), tree.clone()))
+        }
+        Merge::Unchanged { tree: Some(tree) } => {
+            if let Some(onto) = &onto {
+                draft.session.trees.insert(onto.clone(), tree.clone());
+            }
+        }
+        Merge::Unchanged { tree: None } => {}
+    }
+    draft.session.progress.insert(
+        id.clone(),
+        Progress::Merged {
+            outcome,
+            onto,
+            merge: Arc::new(merge),
+        },
+    );
+}
+
+/// A result that does not merge is made again on the new head.
+fn remake(draft: &mut Draft, id: &AttemptId, paths: &[String]) {
+    let Some(intent) = draft.land(id) else { return };
+    let _ = draft.tried(&intent.atom, &intent.context, &intent.choices);
+    let why = format!("its change does not merge: {}", paths.join(", "));
+    settle::count_repair(draft, &intent.atom, &intent.context, &why);
+}
+
+/// How far the checks of a candidate are, on the head as it stands; `None` where it has none to be judged.
+pub(crate) fn of_candidate<'c>(
+    state: &'c State,
+    session: &Session,
+    intent: &Intent,
+    serial: u64,
+) -> Option<(Basis, verdict::Progress<'c>)> {
+    let Some(Progress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
+        return None;
+    };
+    let check = state
+        .atoms
+        .get(&intent.atom)?
+        .task()?
+        .spec
+        .checks
+        .as_ref()
+        .filter(|_| *onto == state.run.head)?;
+    let basis = basis_of(merge, serial);
+    let confirmed = super::confirmed(state);
+    let again_max = state.objective.constraints.max_transient();
+    let court = Court {
+        ledger: &session.ledger,
+        basis: &basis,
+        confirmed: &confirmed,
+        again_max,
+    };
+    let progress = court.judge(check);
+    Some((basis, progress))
+}
+
+/// Whether all that a machine can check of a candidate holds, and a person must say the rest.
+pub(super) fn awaits_person(draft: &Draft, intent: &Intent) -> bool {
+    let serial = draft.state.serial.0.saturating_sub(1);
+    let seen = of_candidate(&draft.state, &draft.session, intent, serial);
+    matches!(seen, Some((_, verdict::Progress::Confirm(_))))
+}
+
+/// Takes in every candidate that its checks have decided.
+pub(super) fn decide_all(draft: &mut Draft) {
+    let flying: Vec<AttemptId> = draft
+        .state
+        .run
+        .in_flight
+        .iter()
+        .map(|intent| intent.id.clone())
+        .collect();
+    flying.iter().for_each(|id| decide(draft, id));
+}
+
+/// Where the evidence of an attempt's own checks is taken.
+fn basis_of(merge: &Merge, serial: u64) -> Basis {
+    match merge {
+        Merge::Clean { tree, .. } | Merge::Unchanged { tree: Some(tree) } => {
+            Basis::Tree(tree.clone())
+        }
+        Merge::Unchanged { tree: None } | Merge::Conflict(_) => Basis::Serial(serial),
+    }
+}
+
+/// Integrates a candidate once its own checks hold; fails it when they do not.
+fn decide(draft: &mut Draft, id: &AttemptId) {
+    let Some(Progress::Merged {
+        outcome,
+        onto,
+        merge,
+    }) = draft.session.progress.get(id).cloned()
+    else {
+        return;
+    };
+    let Some(intent) = draft.in_flight(id).cloned() else {
+        return;
+    };
+    if onto != draft.state.run.head || !draft.is_line_settled() {
+        return;
+    }
+    let check = draft
+        .task_of(&intent.atom)
+        .and_then(|task| task.spec.checks.clone());
+    let Some(check) = check else {
+        return integrate(draft, id, &outcome, &merge, Vec::new());
+    };
+    let basis = basis_of(&merge, draft.state.serial.0.saturating_sub(1));
+    let decided = draft.court(&basis, |court| match court.judge(&check) {
+        verdict::Progress::Decided(verdict) => Some(verdict),
+        verdict::Progress::Measure(_)
+        | verdict::Progress::Confirm(_)
+        | verdict::Progress::Again(_) => None,
+    });
+    match decided {
+        None => {}
+        Some(Verdict::Pass) => {
+            let evidence = verdict::evidence_of(&check, &basis, &draft.session.ledger);
+            integrate(draft, id, &outcome, &merge, evidence);
+        }
+        Some(Verdict::Fail | Verdict::Unknown) => {
+            ended::failed(draft, id, check_failure(draft, &check, &basis, &outcome));
+        }
+    }
+}
+
+/// What could not be run is asked again after a while.
+pub(super) fn ask_again_later(draft: &mut Draft, id: &AttemptId, check: &Check, basis: &Basis) {
+    if draft.court(basis, |court| {
+        matches!(court.judge(check), verdict::Progress::Again(_))
+    }) {
+        let wait_ms = ended::backoff_ms(1, id.as_str());
+        let until = UnixMillis(draft.now.0.saturating_add(wait_ms));
+        draft.session.check_waits.insert(id.clone(), until);
+    }
+}
+
+fn failure(outcome: &Outcome, class: FailureClass, reason: String) -> Failure {
+    Failure {
+        class,
+        reason,
+        excerpt: outcome.excerpt.clone(),
+        criteria: Vec::new(),
+        duration_ms: outcome.duration_ms,
+    }
+}
+
+fn check_failure(draft: &Draft, check: &Check, basis: &Basis, outcome: &Outcome) -> Failure {
+    let mut criteria = Vec::new();
+    let mut excerpt = String::new();
+    let mut reason = "its checks do not hold".to_string();
+    let mut class = FailureClass::Logical;
+    for leaf in check.leaves() {
+        let Some(seen) = draft.session.ledger.get(&leaf.key(), basis) else {
+            continue;
+        };
+        criteria.push((leaf.title(), seen.verdict.word()));
+        if seen.verdict != Verdict::Pass && excerpt.is_empty() {
+            reason = format!("its check does not hold: {}", leaf.title());
+            excerpt.clone_from(&seen.measurement.excerpt);
+            if seen.verdict == Verdict::Unknown {
+                reason = format!("its check could not be run: {}", leaf.title());
+                class = FailureClass::Environmental;
+            }
+        }
+    }
+    Failure {
+        class,
+        reason,
+        excerpt,
+        criteria,
+        duration_ms: outcome.duration_ms,
+    }
+}

@@ -1,0 +1,244 @@
+//! What a host would do, by the model: attempts, merges, rebuilds, measurements.
+
+use std::collections::BTreeSet;
+
+use descent_core::{
+    event::{Event, Merge, Scope},
+    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
+    owed::{self, Effect, Key},
+    state::{Intent, Placed},
+    step::World,
+    verdict::{How, Measured, Measurement},
+};
+
+use crate::{
+    model::Kind,
+    sim::{Piece, Sim, outcome},
+};
+
+impl Sim<'_> {
+    pub(crate) fn answer(&mut self, key: &Key, effect: Effect) -> Event {
+        match effect {
+            Effect::Attempt(intent) => self.attempt(&intent),
+            Effect::Merge { intent, onto } => self.merge(&intent, onto),
+            Effect::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
+            Effect::Learn(commit) => Event::Learned {
+                tree: self.tree_of(commit.as_str()),
+                commit,
+            },
+            Effect::Judge {
+                scope,
+                basis,
+                commit,
+                check,
+            } => {
+                let pieces = match &commit {
+                    Some(commit) => self.commits[commit.as_str()].clone(),
+                    None if self.is_shared() => self.in_place(&scope),
+                    None => panic!("a commit to check out for {key:?}"),
+                };
+                let (mut session, mut seen) = (self.session.clone(), Vec::new());
+                while let Some(leaf) = owed::next_leaf(&session, &self.world, &check, &basis) {
+                    let leaf_key = leaf.key();
+                    if seen.iter().any(|(known, _)| *known == leaf_key) {
+                        break;
+                    }
+                    let measurement = self.measure_leaf(&scope, &pieces, &leaf_key);
+                    session.ledger.record(leaf, &basis, measurement.clone());
+                    seen.push((leaf_key, measurement));
+                }
+                Event::Judged { scope, basis, seen }
+            }
+        }
+    }
+
+    /// What stands in the one working directory, where nothing is isolated.
+    fn in_place(&self, scope: &Scope) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for (x, node) in self.model.nodes.iter().enumerate() {
+            let is_solved = self
+                .world
+                .graph
+                .ix(&AtomId::new(node.id.as_str()))
+                .is_some_and(|x| self.world.solved()[x]);
+            if is_solved && self.model.nodes[x].kind == Kind::Task && !node.is_silent {
+                pieces.push(Piece {
+                    atom: node.id.clone(),
+                    content: String::new(),
+                    is_good: true,
+                });
+            }
+        }
+        if let Scope::Atom(id) = scope {
+            let intent = self
+                .world
+                .state
+                .run
+                .in_flight
+                .iter()
+                .find(|intent| intent.id == *id)
+                .expect("in flight");
+            let is_good = self.succeeds(intent);
+            pieces.push(Piece {
+                atom: intent.atom.to_string(),
+                content: String::new(),
+                is_good,
+            });
+        }
+        pieces
+    }
+
+    fn measure_leaf(&mut self, scope: &Scope, pieces: &[Piece], leaf: &Digest) -> Measurement {
+        let holds = match scope {
+            Scope::BaseCase => {
+                let atoms: BTreeSet<String> =
+                    pieces.iter().map(|piece| piece.atom.clone()).collect();
+                pieces.iter().all(|piece| piece.is_good) && self.good_trees.contains(&atoms)
+            }
+            Scope::Atom(id) => {
+                let atom = atom_of(&self.world, id);
+                pieces
+                    .iter()
+                    .any(|piece| piece.atom == atom && piece.is_good)
+            }
+        };
+        let is_new = self.asked.insert((leaf.to_string(), format!("{pieces:?}")));
+        let code = if is_new && self.rng.percent(self.faults.unknown) {
+            127
+        } else {
+            i32::from(!holds)
+        };
+        let what = Measured::Command {
+            how: How::Exit(code),
+            matched: None,
+            number: None,
+        };
+        Measurement {
+            what,
+            duration_ms: 0,
+            excerpt: String::new(),
+        }
+    }
+
+    fn attempt(&mut self, intent: &Intent) -> Event {
+        let x = self.model.ix(intent.atom.as_str());
+        let node = &self.model.nodes[x];
+        let code = if self.rng.percent(self.faults.transient) {
+            75
+        } else {
+            i32::from(!node.has_check && !self.succeeds(intent))
+        };
+        Event::Ended {
+            attempt: intent.id.clone(),
+            epoch: intent.epoch,
+            outcome: outcome(code),
+        }
+    }
+
+    fn succeeds(&self, intent: &Intent) -> bool {
+        let x = self.model.ix(intent.atom.as_str());
+        let choice = |group: usize| {
+            let id = intent.choices.get(self.model.nodes[group].id.as_str())?;
+            Some(self.model.ix(id.as_str()))
+        };
+        self.model.succeeds(x, intent.n, choice)
+    }
+
+    fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Event {
+        let x = self.model.ix(intent.atom.as_str());
+        let Some(base) = onto.clone() else {
+            assert!(self.is_shared());
+            return Event::Tried {
+                attempt: intent.id.clone(),
+                onto,
+                merge: Merge::Unchanged { tree: None },
+            };
+        };
+        let merge = if self.model.nodes[x].is_silent {
+            Merge::Unchanged {
+                tree: Some(self.tree_of(base.as_str())),
+            }
+        } else if self.rng.percent(self.faults.conflict) {
+            Merge::Conflict(vec!["file".to_owned()])
+        } else {
+            let is_good = self.succeeds(intent);
+            let content = format!("{} {}", intent.context, if is_good { 0 } else { intent.n });
+            let piece = Piece {
+                atom: intent.atom.to_string(),
+                content,
+                is_good,
+            };
+            let commit = self.put(base.as_str(), piece.clone());
+            Merge::Clean {
+                tree: self.tree_of(commit.as_str()),
+                commit,
+                change: Digest::of(format!("{piece:?}").as_bytes()),
+                files: vec![intent.atom.to_string()],
+                protected: Vec::new(),
+            }
+        };
+        Event::Tried {
+            attempt: intent.id.clone(),
+            onto,
+            merge,
+        }
+    }
+
+    fn put(&mut self, onto: &str, piece: Piece) -> CommitId {
+        let mut pieces = self.commits[onto].clone();
+        assert!(
+            pieces.iter().all(|known| known.atom != piece.atom),
+            "{} stands in the tree twice",
+            piece.atom
+        );
+        let name = Digest::of(format!("{onto} {piece:?}").as_bytes()).to_string();
+        pieces.push(piece);
+        self.commits.insert(name.clone(), pieces);
+        CommitId::new(name)
+    }
+
+    fn rebuild(&mut self, from: &CommitId, stays: Vec<Placed>, keep: Vec<Placed>) -> Event {
+        assert_eq!(
+            self.commits[from.as_str()].len(),
+            stays.len(),
+            "what stays is what stands there"
+        );
+        let (mut line, mut dropped, mut head) = (stays, Vec::new(), from.clone());
+        for placed in keep {
+            if self.rng.percent(self.faults.dropped) {
+                dropped.push(placed.atom);
+                continue;
+            }
+            let piece = self.commits[placed.commit.as_str()]
+                .last()
+                .cloned()
+                .expect("a change");
+            assert_eq!(piece.atom, placed.atom.as_str());
+            head = self.put(head.as_str(), piece);
+            line.push(Placed {
+                atom: placed.atom,
+                commit: head.clone(),
+            });
+        }
+        Event::Built {
+            head,
+            line,
+            dropped,
+        }
+    }
+
+    pub(crate) fn tree_of(&self, commit: &str) -> TreeId {
+        let pieces: BTreeSet<&Piece> = self.commits[commit].iter().collect();
+        TreeId::new(Digest::of(format!("{pieces:?}").as_bytes()).to_string())
+    }
+}
+
+fn atom_of(world: &World, attempt: &AttemptId) -> String {
+    let intent = world
+        .state
+        .run
+        .in_flight
+        .iter()
+        .find(|intent| intent.id == *attempt);
+    intent.expect("it is in flight").atom.to_string()
+}
