@@ -112,8 +112,16 @@ fn not_understood(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     if code != 0 && std::env::args_os().any(|arg| arg == "--json") {
         let text = error.to_string();
-        let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        Out { json: true, quiet: true }.json(&Failure::usage(what, "descent --help").json());
+        let what = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("error: ");
+        Out {
+            json: true,
+            quiet: true,
+        }
+        .json(&Failure::usage(what, "descent --help").json());
     }
     ExitCode::from(code)
 }

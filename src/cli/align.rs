@@ -17,10 +17,11 @@ use descent_core::{
     verdict::Verdict,
     view::{self, Judged},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     End,
-    context::{Context, runtime},
+    context::{Context, Waited, interruptible},
     judging,
 };
 use crate::{
@@ -89,38 +90,44 @@ pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
         .place()
         .unwrap_or_else(|| Place::at(&top, context.state.as_deref()));
     context.out.say("evaluating the checks as things stand…");
-    let agreed = agree(context, &flags, &place, state, &workspaces);
-    let written = agreed.and_then(|state| match state {
-        None => Ok(false),
-        Some(state) => write(&top, context, state, existing.is_some()).map(|()| true),
+    let agreed = interruptible(|cancel| agree(context, &flags, &place, state, &workspaces, cancel));
+    let ending = agreed.and_then(|agreed| match agreed {
+        Waited::Signal(signal) => Ok(Some(End::Signal(signal))),
+        Waited::Done(None) => Ok(Some(End::Code(0))),
+        Waited::Done(Some(state)) => write(&top, context, state, existing.is_some()).map(|()| None),
     });
-    if !matches!(written, Ok(true)) {
+    if !matches!(ending, Ok(None)) {
         // Nothing came of it: nothing of it stays.
         workspaces.discard()?;
     }
-    if written? {
-        context.out.say("agreed\nnext: descent run");
+    match ending? {
+        Some(end) => Ok(end),
+        None => {
+            context.out.say("agreed\nnext: descent run");
+            Ok(End::Code(0))
+        }
     }
-    Ok(End::Code(0))
 }
 
 /// Shows what would be agreed, with today's verdicts; the state when it is to be written.
-fn agree(
+async fn agree(
     context: &Context,
     flags: &Flags,
     place: &Place,
     state: State,
     workspaces: &Workspaces,
+    cancel: CancellationToken,
 ) -> Result<Option<State>, Failure> {
     let start = workspaces.snapshot(clock::now())?.map(|start| start.commit);
-    let judging = judging::all_leaves(context, place, &state, workspaces, start, Checkout::Verify);
-    let judged = runtime()?.block_on(judging)?;
+    let verify = Checkout::Verify;
+    let judged =
+        judging::all_leaves(context, place, &state, workspaces, start, verify, cancel).await?;
     let world = World::new(state);
     show(context, &world, &judged, workspaces);
     if flags.dry_run {
         return Ok(None);
     }
-    if !flags.yes && context.may_ask && !context.consents("agree?") {
+    if !flags.yes && context.may_ask && !context.consents("agree?").await {
         let hint = "align again when it is right";
         return Err(Failure::new(
             "E-NOT-ALIGNED",

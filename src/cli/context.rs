@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use tokio_util::sync::CancellationToken;
+
 use descent_core::{event::Notice, state::State, step::correct};
 
 use super::Global;
@@ -14,6 +16,7 @@ use crate::{
     failure::{Failure, exit},
     process::environment::{self, Environment},
     render::{self, Out},
+    signal::{Signal, Signals},
     store::{CommitError, Loaded, Next, Place, Store},
 };
 
@@ -159,12 +162,52 @@ impl Context {
     }
 
     /// Asks for a yes; what cannot be asked is not consented to by silence.
-    pub(super) fn consents(&self, question: &str) -> bool {
+    pub(super) async fn consents(&self, question: &str) -> bool {
         self.out.say(&format!("{question} [y/N]"));
-        let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer).is_ok()
-            && matches!(answer.trim(), "y" | "Y" | "yes")
+        let (tell, answer) = tokio::sync::oneshot::channel();
+        // A thread of its own: a runtime would wait for the answer before it ends, also after Ctrl-C.
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let read = std::io::stdin().read_line(&mut line);
+            let _ = tell.send(read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes"));
+        });
+        answer.await.unwrap_or(false)
     }
+}
+
+/// What waiting came to.
+pub(super) enum Waited<T> {
+    Done(T),
+    /// A signal came first; what was under way has ended.
+    Signal(Signal),
+}
+
+/// Runs work that starts processes; a signal cancels it, and it is waited for until nothing of it runs.
+pub(super) fn interruptible<T, F>(
+    work: impl FnOnce(CancellationToken) -> F,
+) -> Result<Waited<T>, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    runtime()?.block_on(async {
+        let mut signals = Signals::install()
+            .map_err(|error| Failure::io("the signals cannot be taken", &error))?;
+        let cancel = CancellationToken::new();
+        let work = work(cancel.clone());
+        tokio::pin!(work);
+        tokio::select! {
+            done = &mut work => done.map(Waited::Done),
+            signal = signals.next() => {
+                cancel.cancel();
+                // Its result is not wanted any more, its end is.
+                tokio::select! {
+                    _ = &mut work => {}
+                    _ = signals.next() => {}
+                }
+                Ok(Waited::Signal(signal))
+            }
+        }
+    })
 }
 
 /// A current-thread runtime for the commands that wait for children.

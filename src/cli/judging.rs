@@ -28,10 +28,10 @@ pub(super) async fn all_leaves(
     workspaces: &Workspaces,
     commit: Option<CommitId>,
     checkout: Checkout,
+    cancel: CancellationToken,
 ) -> Result<Vec<Judged>, Failure> {
     let environment = context.environment(state);
     let mark = format!("{}/judging", place.mark());
-    let cancel = CancellationToken::new();
     if let Err(error) = process::become_subreaper() {
         tracing::warn!(%error, "orphans of checks go to init instead of here");
     }

@@ -4,7 +4,7 @@ use descent_core::verdict::Verdict;
 
 use super::{
     End, align,
-    context::{Context, runtime},
+    context::{Context, Waited, interruptible},
     judging,
 };
 use crate::{
@@ -30,14 +30,22 @@ pub(super) fn verify(context: &Context) -> Result<End, Failure> {
         Some(head) => Some(head.clone()),
         None => workspaces.snapshot(clock::now())?.map(|start| start.commit),
     };
-    let judged = runtime()?.block_on(judging::all_leaves(
-        context,
-        store.place(),
-        state,
-        &workspaces,
-        commit.clone(),
-        Checkout::Judging,
-    ))?;
+    let judged = interruptible(|cancel| {
+        let (place, on) = (store.place(), commit.clone());
+        judging::all_leaves(
+            context,
+            place,
+            state,
+            &workspaces,
+            on,
+            Checkout::Judging,
+            cancel,
+        )
+    })?;
+    let judged = match judged {
+        Waited::Done(judged) => judged,
+        Waited::Signal(signal) => return Ok(End::Signal(signal)),
+    };
     let verdict = judging::whole(state, &judged);
     if context.out.json {
         context.out.json(&serde_json::json!({

@@ -10,7 +10,7 @@ use std::io::Write;
 /// Bytes kept of the beginning, and as many of the end.
 pub const KEPT_BYTES: usize = 4096;
 /// Bytes written to a log file; what follows is left out.
-pub const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Characters of [`Captured::last_line`].
 pub const LAST_LINE_CHARS_MAX: usize = 300;
 

@@ -3,6 +3,8 @@
 //! Every program here tells its process id in a file, so that a test asks the kernel about exactly
 //! that one, and waits for what it needs to have happened.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::os::unix::process::CommandExt;
 use std::process::Command as StdCommand;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -221,7 +221,13 @@ impl Rooms {
     }
 
     pub(super) fn path_of_result(&self) -> PathBuf {
-        self.cache.join("result").join(&self.prefix)
+        // An empty prefix would leave a slash at the end.
+        let root = self.cache.join("result");
+        if self.prefix.as_os_str().is_empty() {
+            root
+        } else {
+            root.join(&self.prefix)
+        }
     }
 
     pub(super) fn apply(&self, base: &CommitId, head: &CommitId) -> Result<Applied> {

@@ -1,14 +1,22 @@
 //! The program as a person meets it: the binary, real git, real processes, in a world of its own for each test.
 //!
 //! Not here: what a room of the program guarantees by itself; that is tested where it lives.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, missing_debug_implementations)] // door: tests
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    missing_debug_implementations
+)] // door: tests
 
 mod apply;
 mod bad_input;
+mod broken;
 mod crash;
 mod edit;
 mod gate;
 mod plan;
+mod plans;
+mod processes;
 mod run;
 mod stop;
 mod work;

@@ -8,9 +8,17 @@ use crate::world::{Running, World, after, plan, task, with};
 fn seen(world: &World, command: &str, constraints: serde_json::Value) -> String {
     let to = world.out("seen").display().to_string();
     let run = format!("{{ {command}; }} > {to}; touch done");
-    world.align(&plan(&["test -f done"], constraints, json!({"A1": task(&run)})));
+    world.align(&plan(
+        &["test -f done"],
+        constraints,
+        json!({"A1": task(&run)}),
+    ));
     let mut command = world.command(&["run"]);
-    command.env("MY_API_TOKEN", "hunter2").env("ODD_VARIABLE", "odd").env("LC_TIME", "C").env("GIT_DIR", "/nowhere");
+    command
+        .env("MY_API_TOKEN", "hunter2")
+        .env("ODD_VARIABLE", "odd")
+        .env("LC_TIME", "C")
+        .env("GIT_DIR", "/nowhere");
     let ran = Running::of(command).wait().expect(0);
     assert!(!ran.stderr.contains("hunter2") && !ran.stdout.contains("hunter2"));
     world.left("seen") + &ran.stderr
@@ -20,24 +28,44 @@ fn seen(world: &World, command: &str, constraints: serde_json::Value) -> String 
 fn a_secret_is_withheld_and_named_once() {
     let world = World::new();
     let text = seen(&world, "env", json!({}));
-    assert!(!text.contains("hunter2") && !text.contains("ODD_VARIABLE=") && !text.contains("GIT_DIR="), "{text}");
+    assert!(
+        !text.contains("hunter2") && !text.contains("ODD_VARIABLE=") && !text.contains("GIT_DIR="),
+        "{text}"
+    );
     assert_eq!(text.matches("MY_API_TOKEN").count(), 1, "{text}");
-    assert!(text.contains("LC_TIME=C") && text.contains("HOME="), "{text}");
+    assert!(
+        text.contains("LC_TIME=C") && text.contains("HOME="),
+        "{text}"
+    );
 }
 
 #[test]
 fn what_env_names_is_passed_on_secret_or_not() {
     let world = World::new();
-    let text = seen(&world, "env", json!({"env": ["MY_API_TOKEN", "ODD_VARIABLE"]}));
-    assert!(text.contains("MY_API_TOKEN=hunter2") && text.contains("ODD_VARIABLE=odd"), "{text}");
+    let text = seen(
+        &world,
+        "env",
+        json!({"env": ["MY_API_TOKEN", "ODD_VARIABLE"]}),
+    );
+    assert!(
+        text.contains("MY_API_TOKEN=hunter2") && text.contains("ODD_VARIABLE=odd"),
+        "{text}"
+    );
 }
 
 #[test]
 fn an_attempt_is_told_who_it_is() {
     let world = World::new();
-    let text = seen(&world, "echo $DESCENT_ATOM $DESCENT_ATTEMPT; ls $DESCENT_PROMPT $DESCENT_BINDINGS; pwd", json!({}));
+    let text = seen(
+        &world,
+        "echo $DESCENT_ATOM $DESCENT_ATTEMPT; ls $DESCENT_PROMPT $DESCENT_BINDINGS; pwd",
+        json!({}),
+    );
     assert!(text.starts_with("A1 1\n"), "{text}");
-    assert!(text.contains(&world.cache().display().to_string()), "it works in the cache: {text}");
+    assert!(
+        text.contains(&world.cache().display().to_string()),
+        "it works in the cache: {text}"
+    );
 }
 
 #[test]
@@ -48,7 +76,10 @@ fn an_attempt_works_on_the_persons_tree_as_it_was_and_not_in_it() {
     world.write(".gitignore", "ignored\n");
     world.write("ignored", "x");
     let text = seen(&world, "cat a.txt new.txt; ls", json!({}));
-    assert!(text.starts_with("changed\nnew\n") && !text.contains("ignored"), "{text}");
+    assert!(
+        text.starts_with("changed\nnew\n") && !text.contains("ignored"),
+        "{text}"
+    );
     assert!(!world.repo().join("done").exists());
 }
 
@@ -61,7 +92,11 @@ fn what_is_linked_is_there_and_never_committed() {
     let text = seen(&world, "cat deps/lib", json!({"link": ["deps"]}));
     assert!(text.starts_with("linked\n"), "{text}");
     let head = world.state()["run"]["head"].as_str().unwrap().to_owned();
-    assert!(!world.git(&["ls-tree", "-r", "--name-only", &head]).contains("deps"));
+    assert!(
+        !world
+            .git(&["ls-tree", "-r", "--name-only", &head])
+            .contains("deps")
+    );
 }
 
 #[test]
@@ -71,7 +106,11 @@ fn setup_runs_once_in_each_new_workspace_and_before_the_checks() {
     let count = world.out("setups").display().to_string();
     let setup = format!("echo made >> made; echo x >> {count}");
     let atoms = json!({"A1": task("cat made && touch one"), "A2": after(&["A1"], "touch done")});
-    world.align(&plan(&["test -f made && test -f done"], json!({"setup": setup}), atoms));
+    world.align(&plan(
+        &["test -f made && test -f done"],
+        json!({"setup": setup}),
+        atoms,
+    ));
     world.run().expect(0);
     let times = world.left("setups").lines().count();
     assert!((2..=3).contains(&times), "{times} times");
@@ -80,11 +119,18 @@ fn setup_runs_once_in_each_new_workspace_and_before_the_checks() {
 #[test]
 fn a_protected_file_that_an_attempt_changes_makes_it_fail_with_the_path() {
     let world = World::new();
-    let plan = plan(&["test -f done"], json!({"protected": ["*.txt"]}), json!({"A1": task("echo easy > a.txt; touch done")}));
+    let plan = plan(
+        &["test -f done"],
+        json!({"protected": ["*.txt"]}),
+        json!({"A1": task("echo easy > a.txt; touch done")}),
+    );
     world.align(&plan);
     let failed = world.run().expect(5).result()["failed"][0].clone();
     assert_eq!(failed["class"], "logical");
-    assert!(failed["reason"].as_str().unwrap().contains("a.txt"), "{failed}");
+    assert!(
+        failed["reason"].as_str().unwrap().contains("a.txt"),
+        "{failed}"
+    );
 }
 
 #[test]
@@ -93,22 +139,38 @@ fn the_persons_hooks_do_not_run() {
     let hook = world.repo().join(".git/hooks/post-commit");
     let marker = world.out("hook");
     std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    for name in ["post-commit", "pre-commit", "post-checkout", "reference-transaction", "post-index-change"] {
-        let path = world.program("hook", &format!("#!/bin/sh\ntouch {}\nexit 0\n", marker.display()));
+    for name in [
+        "post-commit",
+        "pre-commit",
+        "post-checkout",
+        "reference-transaction",
+        "post-index-change",
+    ] {
+        let path = world.program(
+            "hook",
+            &format!("#!/bin/sh\ntouch {}\nexit 0\n", marker.display()),
+        );
         std::fs::copy(path, hook.with_file_name(name)).unwrap();
     }
-    world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": task("touch done")}),
+    ));
     world.run().expect(0);
     world.descent(&["apply"]).expect(0);
     assert!(!marker.exists());
 }
 
 #[test]
-fn an_atom_for_a_machine_and_a_file_check_are_judged_on_a_clean_checkout() {
+fn an_atoms_checks_are_judged_on_a_clean_checkout_and_not_where_it_worked() {
     let world = World::new();
     world.write(".gitignore", "cache\n");
     // The attempt makes an ignored file that its own check would find where it worked.
-    let atom = with(task("touch cache done"), json!({"checks": {"all": [{"not_file": "cache"}]}}));
+    let atom = with(
+        task("touch cache done"),
+        json!({"checks": {"all": [{"not_file": "cache"}]}}),
+    );
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": atom})));
     world.run().expect(0);
 }

@@ -7,8 +7,15 @@ use crate::world::{World, plan, task, with};
 /// A world whose worker is this shell script.
 fn world(script: &str) -> World {
     let world = World::new();
-    let path = world.program("worker", &format!("#!/bin/sh\n{script}\n").replace("OUT", &world.root().join("out").display().to_string()));
-    world.write("descent.toml", &format!("worker = {{run = \"{}\"}}\n", path.display()));
+    let path = world.program(
+        "worker",
+        &format!("#!/bin/sh\n{script}\n")
+            .replace("OUT", &world.root().join("out").display().to_string()),
+    );
+    world.write(
+        "descent.toml",
+        &format!("worker = {{run = \"{}\"}}\n", path.display()),
+    );
     world
 }
 
@@ -20,14 +27,34 @@ fn by_worker(words: &str) -> Value {
 
 #[test]
 fn a_worker_is_told_the_day_the_words_the_checks_and_every_earlier_failure() {
-    let world = world("cp \"$DESCENT_PROMPT\" OUT/prompt.$DESCENT_ATTEMPT; echo because of the weather >&2; [ $DESCENT_ATTEMPT = 2 ] || exit 4; touch done");
-    let atom = with(by_worker("build the parser"), json!({"checks": {"all": [{"command": "test -e done"}]}}));
-    world.align(&plan(&["test -f done"], json!({"max_attempts": 2}), json!({"A1": atom})));
+    let world = world(
+        "cp \"$DESCENT_PROMPT\" OUT/prompt.$DESCENT_ATTEMPT; echo because of the weather >&2; [ $DESCENT_ATTEMPT = 2 ] || exit 4; touch done",
+    );
+    let atom = with(
+        by_worker("build the parser"),
+        json!({"checks": {"all": [{"command": "test -e done"}]}}),
+    );
+    world.align(&plan(
+        &["test -f done"],
+        json!({"max_attempts": 2}),
+        json!({"A1": atom}),
+    ));
     world.run().expect(0);
     let (first, second) = (world.left("prompt.1"), world.left("prompt.2"));
-    let today = std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]).output().unwrap();
+    let today = std::process::Command::new("date")
+        .args(["-u", "+%Y-%m-%d"])
+        .output()
+        .unwrap();
     let today = String::from_utf8(today.stdout).unwrap();
-    for words in [today.trim(), "please, make it so: \"exactly\"", "it is so", "somebody waits for it", "build the parser", "test -e done", "$DESCENT_RESULT"] {
+    for words in [
+        today.trim(),
+        "please, make it so: \"exactly\"",
+        "it is so",
+        "somebody waits for it",
+        "build the parser",
+        "test -e done",
+        "$DESCENT_RESULT",
+    ] {
         assert!(first.contains(words), "no `{words}` in:\n{first}");
     }
     assert!(!first.contains("tried before"), "{first}");
@@ -49,20 +76,42 @@ esac"#,
     world.align(&plan(&["test -f done"], json!({}), atoms));
     world.run().expect(0);
     let bound = &world.state()["bindings"]["A1"];
-    assert_eq!((&bound["summary"], &bound["value"]), (&json!("the port is 80"), &json!({"port": 80})));
-    assert_eq!((&bound["handoff"], &bound["artifacts"]), (&json!("mind the gap"), &json!(["a.txt"])));
-    assert!(bound["by"].as_str().unwrap().starts_with("worker"), "{bound}");
+    assert_eq!(
+        (&bound["summary"], &bound["value"]),
+        (&json!("the port is 80"), &json!({"port": 80}))
+    );
+    assert_eq!(
+        (&bound["handoff"], &bound["artifacts"]),
+        (&json!("mind the gap"), &json!(["a.txt"]))
+    );
+    assert!(
+        bound["by"].as_str().unwrap().starts_with("worker"),
+        "{bound}"
+    );
     let told: Value = serde_json::from_str(&world.left("bindings.A2")).unwrap();
-    assert_eq!((&told["A1"]["summary"], &told["A1"]["value"]["port"]), (&json!("the port is 80"), &json!(80)));
-    assert_eq!(serde_json::from_str::<Value>(&world.left("bindings.A1")).unwrap(), json!({}));
+    assert_eq!(
+        (&told["A1"]["summary"], &told["A1"]["value"]["port"]),
+        (&json!("the port is 80"), &json!(80))
+    );
+    assert_eq!(
+        serde_json::from_str::<Value>(&world.left("bindings.A1")).unwrap(),
+        json!({})
+    );
 }
 
 #[test]
 fn without_a_result_file_the_summary_says_how_it_ended_what_changed_and_its_last_line() {
     let world = world("touch done; echo first; echo all is well; echo");
-    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker("x")})));
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": by_worker("x")}),
+    ));
     world.run().expect(0);
-    let summary = world.state()["bindings"]["A1"]["summary"].as_str().unwrap().to_owned();
+    let summary = world.state()["bindings"]["A1"]["summary"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for words in ["exit 0", "done", "all is well"] {
         assert!(summary.contains(words), "no `{words}` in {summary}");
     }
@@ -71,35 +120,65 @@ fn without_a_result_file_the_summary_says_how_it_ended_what_changed_and_its_last
 
 #[test]
 fn a_worker_that_is_blocked_makes_its_atom_invalid_and_its_words_are_kept() {
-    let world = world(r#"echo '{"summary": "there is no such port", "clarity": "BLOCKED"}' > "$DESCENT_RESULT""#);
-    world.align(&plan(&["test -f done"], json!({"max_attempts": 3}), json!({"A1": by_worker("x")})));
+    let world = world(
+        r#"echo '{"summary": "there is no such port", "clarity": "BLOCKED"}' > "$DESCENT_RESULT""#,
+    );
+    world.align(&plan(
+        &["test -f done"],
+        json!({"max_attempts": 3}),
+        json!({"A1": by_worker("x")}),
+    ));
     let ran = world.run().expect(5);
     assert_eq!(ran.count("attempt_started"), 1);
     let atom = world.state()["work_graph"]["atoms"]["A1"].clone();
-    assert!(atom.to_string().contains("invalid") && atom.to_string().contains("no such port"), "{atom}");
-    world.descent(&["why", "A1"]).expect(0).shows("invalid").shows("no such port");
+    assert!(
+        atom.to_string().contains("invalid") && atom.to_string().contains("no such port"),
+        "{atom}"
+    );
+    world
+        .descent(&["why", "A1"])
+        .expect(0)
+        .shows("invalid")
+        .shows("no such port");
     assert!(ran.result()["failed"].to_string().contains("no such port"));
 }
 
 #[test]
 fn a_result_file_that_cannot_be_used_is_a_failure_with_its_reason() {
     let world = world(r#"touch done; echo 'nonsense' > "$DESCENT_RESULT""#);
-    world.align(&plan(&["test -f done"], json!({"max_attempts": 1}), json!({"A1": by_worker("x")})));
+    world.align(&plan(
+        &["test -f done"],
+        json!({"max_attempts": 1}),
+        json!({"A1": by_worker("x")}),
+    ));
     let failed = world.run().expect(5).result()["failed"][0].clone();
-    assert!(failed["reason"].as_str().unwrap().contains("result file"), "{failed}");
+    assert!(
+        failed["reason"].as_str().unwrap().contains("result file"),
+        "{failed}"
+    );
 }
 
 #[test]
 fn a_claim_of_success_is_only_a_hint() {
-    let world = world(r#"echo '{"summary": "all done, trust me", "clarity": "CLEAR"}' > "$DESCENT_RESULT""#);
-    world.align(&plan(&["test -f done"], json!({"max_attempts": 1}), json!({"A1": by_worker("x")})));
+    let world = world(
+        r#"echo '{"summary": "all done, trust me", "clarity": "CLEAR"}' > "$DESCENT_RESULT""#,
+    );
+    world.align(&plan(
+        &["test -f done"],
+        json!({"max_attempts": 1}),
+        json!({"A1": by_worker("x")}),
+    ));
     assert_eq!(world.run().expect(5).result()["result"], "exhausted");
 }
 
 #[test]
 fn an_agent_has_three_attempts_and_counts_them_and_an_action_has_one() {
     let world = world("echo $DESCENT_ATTEMPT >> OUT/tries; exit 1");
-    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker("x")})));
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": by_worker("x")}),
+    ));
     assert_eq!(world.status()["bound"]["attempts"], 3);
     world.run().expect(5);
     assert_eq!(world.left("tries"), "1\n2\n3\n");
@@ -107,9 +186,17 @@ fn an_agent_has_three_attempts_and_counts_them_and_an_action_has_one() {
 
 #[test]
 fn a_summary_cannot_steer_the_terminal() {
-    let world = world(r#"touch done; printf '{"summary": "\\u001b[31mred\\u202e"}' > "$DESCENT_RESULT""#);
-    world.align(&plan(&["test -f done"], json!({}), json!({"A1": by_worker("x")})));
+    let world =
+        world(r#"touch done; printf '{"summary": "\\u001b[31mred\\u202e"}' > "$DESCENT_RESULT""#);
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": by_worker("x")}),
+    ));
     let ran = world.descent(&["run"]).expect(0);
     let shown = ran.stdout + &world.descent(&["why", "A1"]).expect(0).stdout;
-    assert!(shown.contains("red") && !shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown:?}");
+    assert!(
+        shown.contains("red") && !shown.contains('\u{1b}') && !shown.contains('\u{202e}'),
+        "{shown:?}"
+    );
 }

@@ -15,12 +15,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Far more than anything takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(4);
+
+pub use crate::{
+    plans::{after, plan, task, with},
+    processes::{long_nap, processes},
+};
 
 pub struct World {
     root: TempDir,
@@ -44,26 +49,41 @@ impl Ran {
 
     #[track_caller]
     pub fn says(self, words: &str) -> Self {
-        assert!(self.stderr.contains(words), "no `{words}` in:\n{}", self.stderr);
+        assert!(
+            self.stderr.contains(words),
+            "no `{words}` in:\n{}",
+            self.stderr
+        );
         self
     }
 
     #[track_caller]
     pub fn shows(self, words: &str) -> Self {
-        assert!(self.stdout.contains(words), "no `{words}` in:\n{}\n{}", self.stdout, self.stderr);
+        assert!(
+            self.stdout.contains(words),
+            "no `{words}` in:\n{}\n{}",
+            self.stdout,
+            self.stderr
+        );
         self
     }
 
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}:\n{}\n{}", self.stdout, self.stderr))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}:\n{}\n{}", self.stdout, self.stderr))
     }
 
     /// Every line of `run --json`, each a value with its schema.
     #[track_caller]
     pub fn lines(&self) -> Vec<Value> {
-        let lines = self.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
-        lines.inspect(|line| assert!(line["schema"].is_string(), "{line}")).collect()
+        let lines = self
+            .stdout
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
+        lines
+            .inspect(|line| assert!(line["schema"].is_string(), "{line}"))
+            .collect()
     }
 
     /// The final result: the last line.
@@ -77,7 +97,10 @@ impl Ran {
 
     /// How many events of a kind there were.
     pub fn count(&self, event: &str) -> usize {
-        self.lines().iter().filter(|line| line["event"] == event).count()
+        self.lines()
+            .iter()
+            .filter(|line| line["event"] == event)
+            .count()
     }
 }
 
@@ -91,10 +114,19 @@ pub struct Running {
 
 impl Running {
     pub fn of(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
         let (stdout, one) = drain(child.stdout.take().expect("a pipe"));
         let (stderr, two) = drain(child.stderr.take().expect("a pipe"));
-        Self { child, stdout, stderr, readers: vec![one, two] }
+        Self {
+            child,
+            stdout,
+            stderr,
+            readers: vec![one, two],
+        }
     }
 
     pub fn pid(&self) -> u32 {
@@ -106,7 +138,10 @@ impl Running {
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {
-        let pid = i32::try_from(self.pid()).ok().and_then(rustix::process::Pid::from_raw).expect("a pid");
+        let pid = i32::try_from(self.pid())
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+            .expect("a pid");
         rustix::process::kill_process(pid, signal).expect("the program lives");
     }
 
@@ -123,7 +158,12 @@ impl Running {
         while self.readers.iter().any(|reader| !reader.is_finished()) && Instant::now() < deadline {
             std::thread::sleep(LOOK);
         }
-        Ran { code: status.code(), signal: status.signal(), stdout: text(&self.stdout), stderr: text(&self.stderr) }
+        Ran {
+            code: status.code(),
+            signal: status.signal(),
+            stdout: text(&self.stdout),
+            stderr: text(&self.stderr),
+        }
     }
 
     fn ended(&mut self) -> ExitStatus {
@@ -134,7 +174,11 @@ impl Running {
             }
             if Instant::now() > deadline {
                 let _ = self.child.kill();
-                panic!("the program did not end:\n{}\n{}", text(&self.stdout), text(&self.stderr));
+                panic!(
+                    "the program did not end:\n{}\n{}",
+                    text(&self.stdout),
+                    text(&self.stderr)
+                );
             }
             std::thread::sleep(LOOK);
         }
@@ -154,7 +198,9 @@ fn drain(mut pipe: impl Read + Send + 'static) -> (Arc<Mutex<Vec<u8>>>, JoinHand
     let reader = std::thread::spawn(move || {
         let mut block = [0; 4096];
         while let Ok(n @ 1..) = pipe.read(&mut block) {
-            to.lock().expect("unpoisoned").extend_from_slice(&block[..n]);
+            to.lock()
+                .expect("unpoisoned")
+                .extend_from_slice(&block[..n]);
         }
     });
     (seen, reader)
@@ -240,15 +286,24 @@ impl World {
 
     fn bare_command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.root().join("home")).env("XDG_CACHE_HOME", self.cache()).env("USER", "ada");
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env("HOME", self.root().join("home"))
+            .env("XDG_CACHE_HOME", self.cache())
+            .env("USER", "ada");
         command.current_dir(self.repo()).stdin(Stdio::null());
         command
     }
 
     pub fn git(&self, args: &[&str]) -> String {
         let output = self.bare_command("git").args(args).output().expect("git");
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -319,7 +374,10 @@ impl World {
 
     /// The worktree that holds the result.
     pub fn result_file(&self, name: &str) -> String {
-        let path = self.status()["workspace"]["path"].as_str().expect("a result").to_owned();
+        let path = self.status()["workspace"]["path"]
+            .as_str()
+            .expect("a result")
+            .to_owned();
         fs::read_to_string(Path::new(&path).join(name)).unwrap_or_default()
     }
 
@@ -330,11 +388,58 @@ impl World {
 }
 
 #[track_caller]
-pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn wait_for(what: &str, holds: impl FnMut() -> bool) {
+    wait_for_or(what, holds, String::new);
+}
+
+/// `why` tells more where it was waited in vain.
+#[track_caller]
+pub fn wait_for_or(what: &str, mut holds: impl FnMut() -> bool, why: impl Fn() -> String) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain for: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "waited in vain for: {what}\n{}",
+            why()
+        );
         std::thread::sleep(LOOK);
+    }
+}
+
+/// Nothing there is other than before: told by name. Objects of git that nobody names are left out, its own sweeping
+/// takes them; so are its directories of refs and worktrees where they are empty again.
+#[track_caller]
+pub fn assert_same(dir: &Path, before: &BTreeMap<PathBuf, Vec<u8>>) {
+    let is_empty_again =
+        |path: &Path| path.ends_with(".git/refs/descent") || path.ends_with(".git/worktrees");
+    let is_seen = |path: &&PathBuf| {
+        !path.to_string_lossy().contains("/.git/objects") && !is_empty_again(path)
+    };
+    let now = listing(dir);
+    let names = now.keys().chain(before.keys()).filter(is_seen);
+    let other: Vec<&PathBuf> = names
+        .filter(|path| now.get(*path) != before.get(*path))
+        .collect();
+    assert!(other.is_empty(), "{other:?}");
+}
+
+/// Ends what still works somewhere in this world: tests that kill a run leave its children behind.
+impl Drop for World {
+    fn drop(&mut self) {
+        let root = self.root();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let is_here =
+                fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&root));
+            let pid = entry
+                .file_name()
+                .to_string_lossy()
+                .parse()
+                .ok()
+                .and_then(rustix::process::Pid::from_raw);
+            if let (true, Some(pid)) = (is_here, pid) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
     }
 }
 
@@ -354,53 +459,22 @@ pub fn listing(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Processes whose command line holds `words`.
-pub fn processes(words: &str) -> Vec<String> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let lines = entries.filter_map(|entry| {
-        let pid = entry.file_name().to_string_lossy().parse::<u32>().ok()?;
-        let line = fs::read(entry.path().join("cmdline")).ok()?;
-        Some(format!("{pid} {}", String::from_utf8_lossy(&line).replace('\0', " ")))
-    });
-    lines.filter(|line| line.contains(words)).collect()
-}
-
-/// A number of seconds that no other process sleeps for.
-pub fn long_nap() -> String {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static NAPS: AtomicU32 = AtomicU32::new(0);
-    format!("7200.{}{:04}", std::process::id(), NAPS.fetch_add(1, Ordering::Relaxed))
-}
-
-/// A plan whose base case is `checks`, each a shell command.
-pub fn plan(checks: &[&str], constraints: Value, atoms: Value) -> Value {
-    let checks: Vec<Value> = checks.iter().map(|check| json!({"command": check})).collect();
-    json!({
-        "objective": {
-            "raw_input": "please, make it so: \"exactly\"",
-            "goal": "it is so",
-            "background_intent": "somebody waits for it",
-            "base_case": {"all": checks},
-            "constraints": constraints,
-        },
-        "work_graph": {"atoms": atoms},
-    })
-}
-
-pub fn task(run: &str) -> Value {
-    json!({"kind": "task", "description": format!("run {run}"), "action": {"run": run}})
-}
-
-pub fn after(deps: &[&str], run: &str) -> Value {
-    let mut task = task(run);
-    task["depends_on"] = json!(deps);
-    task
-}
-
-/// With keys laid over it.
-pub fn with(mut value: Value, more: Value) -> Value {
-    for (key, one) in more.as_object().expect("an object") {
-        value[key] = one.clone();
+impl World {
+    /// Deletes all but the state file: sidecars and workspaces.
+    pub fn run_away_with_sidecars(&self) {
+        for entry in fs::read_dir(self.repo().join(".descent"))
+            .expect("the sidecars")
+            .flatten()
+        {
+            let path = entry.path();
+            if path != self.state_path() {
+                let _ = if path.is_dir() {
+                    fs::remove_dir_all(&path)
+                } else {
+                    fs::remove_file(&path)
+                };
+            }
+        }
+        fs::remove_dir_all(self.cache()).expect("the cache");
     }
-    value
 }
