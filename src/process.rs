@@ -58,7 +58,7 @@ pub struct Job {
     pub mark: String,
     /// 0: standard output is not kept whole, and the order of both streams is exact.
     pub whole_stdout_bytes_max: usize,
-    /// All output goes there too, up to 64 MiB. A file that is there already is replaced.
+    /// All output goes there too, up to 8 MiB. A file that is there already is replaced.
     pub log: Option<PathBuf>,
 }
 

@@ -385,7 +385,7 @@ fn show(context: &Context, world: &World, judged: &[Judged], workspaces: &Worksp
         measure.attempts
     ));
     text.push(format!(
-        "  (and at most {} transient retries an attempt, {} repairs and {} interruptions an atom)",
+        "  (and {} transient retries an attempt, {} repairs and {} interruptions an atom)",
         constraints.max_transient(),
         constraints.max_repairs(),
         constraints.max_interruptions()

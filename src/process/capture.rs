@@ -204,7 +204,7 @@ impl Sink {
         self.log_bytes_left -= fits as u64;
         let mut written = file.write_all(&bytes[..fits]);
         if fits < bytes.len() {
-            written = written.and(file.write_all(b"\n[the log ends here: 64 MiB]\n"));
+            written = written.and(file.write_all(b"\n[the log ends here: 8 MiB]\n"));
         }
         if written.is_err() || fits < bytes.len() {
             self.log = None;
