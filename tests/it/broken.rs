@@ -239,7 +239,8 @@ fn validate_names_every_fault_of_every_broken_file_in_one_pass() {
             });
         let (mut found, mut wanted) =
             (found.collect::<Vec<_>>(), faults.iter().collect::<Vec<_>>());
-        (found.sort(), wanted.sort());
+        found.sort();
+        wanted.sort();
         assert_eq!(found.iter().collect::<Vec<_>>(), wanted, "{name}");
     });
 }

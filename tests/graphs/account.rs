@@ -1,0 +1,235 @@
+//! What a run left behind, held against the model: attempts by context, the tree, its history, the measure.
+//!
+//! Invariant: each function says with a sentence what is wrong, or nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::{
+    model::{Ids, Ix, Model, Selection},
+    world::World,
+};
+
+pub type Held = Result<(), String>;
+
+pub fn hold(is_so: bool, otherwise: impl FnOnce() -> String) -> Held {
+    if is_so { Ok(()) } else { Err(otherwise()) }
+}
+
+/// A line of the log.
+struct Attempt {
+    atom: Ix,
+    n: u32,
+    files: Ids,
+}
+
+fn attempts(model: &Model, log: &str) -> Result<Vec<Attempt>, String> {
+    let read = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (atom, n) = (model.ix(words.next()?)?, words.next()?.parse().ok()?);
+        let files = words
+            .filter(|word| *word != "made/*")
+            .map(|word| model.ix(word.strip_prefix("made/")?));
+        Some(Attempt {
+            atom,
+            n,
+            files: files.collect::<Option<_>>()?,
+        })
+    };
+    log.lines()
+        .map(|line| {
+            read(line).ok_or_else(|| format!("an attempt that saw what is not there: {line}"))
+        })
+        .collect()
+}
+
+/// The attempts that were really made, from what they wrote outside. At most `cut_off` of them count
+/// for nothing: a kill, or the end of the run, came before their own.
+pub fn attempts_were_bounded(model: &Model, world: &World, cut_off: usize, bound: usize) -> Held {
+    let attempts = attempts(model, &world.log())?;
+    hold(attempts.len() <= bound + cut_off, || {
+        format!("{} attempts, the bound was {bound}", attempts.len())
+    })?;
+    let mut counts: BTreeMap<(Ix, Ids, u32), usize> = BTreeMap::new();
+    for attempt in &attempts {
+        stood_in_one_selection(model, attempt)?;
+        let known = attempt
+            .files
+            .intersection(&model.telling(attempt.atom))
+            .copied()
+            .collect();
+        *counts.entry((attempt.atom, known, attempt.n)).or_default() += 1;
+    }
+    for ((x, known, n), count) in counts {
+        let may_be = contexts_with(model, x, &known) + cut_off;
+        let what = || {
+            format!(
+                "{} with {:?}: attempt {n} was made {count} times",
+                model.nodes[x].id,
+                model.names(&known)
+            )
+        };
+        hold(n <= model.attempts_max && count <= may_be, what)?;
+    }
+    Ok(())
+}
+
+fn stood_in_one_selection(model: &Model, attempt: &Attempt) -> Held {
+    let (x, files) = (attempt.atom, &attempt.files);
+    let is_seen = |s: &Selection| {
+        model
+            .seen(x, s)
+            .into_iter()
+            .filter(|y| model.is_task(*y))
+            .all(|y| files.contains(&y))
+    };
+    let fits = |s: &Selection| files.is_subset(&model.live_tasks(s)) && is_seen(s);
+    let name = &model.nodes[x].id;
+    hold(model.selections_with(x).iter().any(fits), || {
+        format!(
+            "{name} was tried in a tree of no selection: {:?}",
+            model.names(files)
+        )
+    })
+}
+
+/// In how many contexts an attempt finds just these of the telling files.
+fn contexts_with(model: &Model, x: Ix, known: &Ids) -> usize {
+    let telling = model.telling(x);
+    let finds = |s: &Selection| {
+        &model
+            .live(s)
+            .intersection(&telling)
+            .copied()
+            .collect::<Ids>()
+            == known
+    };
+    let contexts = model
+        .selections_with(x)
+        .into_iter()
+        .filter(finds)
+        .map(|s| model.context(x, &s));
+    contexts.collect::<BTreeSet<_>>().len()
+}
+
+/// The counts in the state file, against the log.
+pub fn state_counts_every_attempt(model: &Model, world: &World, cut_off: usize) -> Held {
+    let (state, attempts) = (world.state(), attempts(model, &world.log())?);
+    for x in model.tasks() {
+        let id = &model.nodes[x].id;
+        let open = &state["work_graph"]["atoms"][id]["tries"];
+        let tries = open
+            .as_array()
+            .or_else(|| state["bindings"][id]["of"]["tries"].as_array());
+        let made = attempts.iter().filter(|attempt| attempt.atom == x).count();
+        let counted = count_tries(model, x, tries.map_or(&[], Vec::as_slice))?;
+        hold((counted..=counted + cut_off).contains(&made), || {
+            format!("{id}: {made} attempts were made, the state counts {counted}")
+        })?;
+    }
+    Ok(())
+}
+
+fn count_tries(model: &Model, x: Ix, tries: &[Value]) -> Result<usize, String> {
+    let (mut contexts, mut total) = (BTreeSet::new(), 0);
+    let possible: BTreeSet<Selection> = model
+        .selections_with(x)
+        .iter()
+        .map(|s| model.context(x, s))
+        .collect();
+    let name = &model.nodes[x].id;
+    for tried in tries {
+        let choices = tried["choices"].as_object().cloned().unwrap_or_default();
+        let pair =
+            |(group, kid): (&String, &Value)| Some((model.ix(group)?, model.ix(kid.as_str()?)?));
+        let context = choices.iter().map(pair).collect::<Option<Selection>>();
+        let context = context.filter(|context| possible.contains(context));
+        let context = context
+            .ok_or_else(|| format!("{name} has a try in a context that it cannot see: {tried}"))?;
+        hold(contexts.insert(context), || {
+            format!("{name} has two tries in one context: {tried}")
+        })?;
+        let attempts = tried["attempts"].as_u64().unwrap_or(u64::MAX);
+        hold(attempts <= u64::from(model.attempts_max), || {
+            format!("{name} was tried too often: {tried}")
+        })?;
+        total += usize::try_from(attempts).expect("small");
+    }
+    Ok(total)
+}
+
+/// The delivered files, each made once, each by a commit of its own, and nothing else in the history.
+pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, String> {
+    let commit = result["workspace"]["commit"].as_str().unwrap_or("HEAD");
+    let mut files = Ids::new();
+    for line in world.git(&["grep", "-c", "", commit, "--", "made"]).lines() {
+        let x = line
+            .split_once(":made/")
+            .and_then(|(_, file)| model.ix(file.strip_suffix(":1")?));
+        files.insert(x.ok_or_else(|| format!("in the tree: {line}"))?);
+    }
+    let format = "--format=%(trailers:key=Descent-Atom,valueonly,separator=%x2C)";
+    let mut history: Vec<String> = world
+        .git(&["log", format, &format!("HEAD..{commit}")])
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let mut done: Vec<&str> = result["done"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|x| x["atom"].as_str())
+        .collect();
+    let mut names = model.names(&files);
+    history.sort_unstable();
+    done.sort_unstable();
+    names.sort_unstable();
+    hold(history == names, || {
+        format!("the tree holds {names:?}, its history {history:?}")
+    })?;
+    hold(done == names, || {
+        format!("the tree holds {names:?}, the result names {done:?}")
+    })?;
+    Ok(files)
+}
+
+/// What was done could be done: each in a tree with what it needs, all under one selection.
+pub fn could_be_made(model: &Model, files: &Ids) -> Held {
+    let fits = |s: &Selection| {
+        files.is_subset(&model.live_tasks(s)) && files.iter().all(|x| model.succeeds(*x, s))
+    };
+    hold(model.selections().iter().any(fits), || {
+        format!(
+            "under no selection can this be made: {:?}",
+            model.names(files)
+        )
+    })
+}
+
+/// Between the starts of two attempts one has ended: each sees a smaller measure than the one before. At the end it
+/// has fallen once more, unless the last attempt was cut off.
+pub fn measure_fell(world: &World, is_cut_off: bool) -> Held {
+    let states = world.states_seen();
+    let mut measures: Vec<(u64, u64)> = states.iter().filter_map(measure).collect();
+    hold(measures.len() == states.len(), || {
+        "a state without its measure".to_owned()
+    })?;
+    let last = measure(&world.state()).ok_or("no measure at the end")?;
+    if is_cut_off {
+        hold(measures.last().is_none_or(|before| *before >= last), || {
+            format!("it rose to {last:?}: {measures:?}")
+        })?;
+    } else {
+        measures.push(last);
+    }
+    hold(
+        measures.is_sorted_by(|before, after| before > after),
+        || format!("the measure did not fall: {measures:?}"),
+    )
+}
+
+fn measure(state: &Value) -> Option<(u64, u64)> {
+    let measure = &state["run"]["measure"];
+    Some((measure["attempts"].as_u64()?, measure["verdicts"].as_u64()?))
+}

@@ -1,0 +1,138 @@
+//! A small graph by chance.
+
+use crate::{
+    model::{Ix, Kind, Model, Node},
+    rng::Rng,
+};
+
+const TASKS_MAX: usize = 8;
+const GROUPS_MAX: usize = 3;
+const DEPTH_MAX: usize = 3;
+
+pub fn graph(seed: u64) -> Model {
+    let mut rng = Rng::new(seed);
+    loop {
+        let model = Draw {
+            rng: &mut rng,
+            model: Model::default(),
+        }
+        .graph();
+        let groups = model
+            .nodes
+            .iter()
+            .filter(|node| node.kind == Kind::Any)
+            .count();
+        if (2..=TASKS_MAX).contains(&model.tasks().count()) && (1..=GROUPS_MAX).contains(&groups) {
+            return model;
+        }
+    }
+}
+
+struct Draw<'r> {
+    rng: &'r mut Rng,
+    model: Model,
+}
+
+impl Draw<'_> {
+    fn graph(mut self) -> Model {
+        self.model.attempts_max = if self.rng.percent(40) { 1 } else { 2 };
+        let mut roots = Vec::new();
+        for _ in 0..1 + self.rng.below(4) {
+            let root = self.node(0, &[roots.clone()]);
+            roots.push(root);
+        }
+        self.outcomes();
+        self.base_case();
+        self.ids();
+        self.model
+    }
+
+    /// `before`: what stands before it and before each of its ancestors, as far as it may wait for it.
+    fn node(&mut self, depth: usize, before: &[Vec<Ix>]) -> Ix {
+        let kind = match self.rng.below(100) {
+            _ if depth == DEPTH_MAX => Kind::Task,
+            0..40 => Kind::Task,
+            40..80 => Kind::Any,
+            _ => Kind::All,
+        };
+        let deps = before
+            .concat()
+            .into_iter()
+            .filter(|_| self.rng.percent(35))
+            .collect();
+        let mut kids = Vec::new();
+        if kind != Kind::Task {
+            for _ in 0..1 + self.rng.below(3) {
+                let beside = if kind == Kind::All {
+                    kids.clone()
+                } else {
+                    Vec::new()
+                };
+                let inner = [before, &[beside]].concat();
+                kids.push(self.node(depth + 1, &inner));
+            }
+        }
+        let x = self.model.nodes.len();
+        kids.iter()
+            .for_each(|kid| self.model.nodes[*kid].parent = Some(x));
+        self.model.nodes.push(Node {
+            kind,
+            kids,
+            deps,
+            succeeds_at: Some(1),
+            ..Node::default()
+        });
+        x
+    }
+
+    fn outcomes(&mut self) {
+        for x in self.model.tasks().collect::<Vec<_>>() {
+            let telling: Vec<Ix> = self
+                .model
+                .telling(x)
+                .into_iter()
+                .filter(|z| self.model.is_conditional(*z))
+                .collect();
+            let node = &mut self.model.nodes[x];
+            node.is_checked = self.rng.percent(20);
+            node.succeeds_at = match self.rng.below(100) {
+                0..12 => None,
+                12..30 => Some(2),
+                _ => Some(1),
+            };
+            if self.rng.percent(60) {
+                node.needs.extend(self.rng.pick(&telling));
+            }
+        }
+    }
+
+    fn base_case(&mut self) {
+        let model = &mut self.model;
+        let conditional: Vec<Ix> = model.tasks().filter(|x| model.is_conditional(*x)).collect();
+        model.wants_whole = self.rng.percent(75);
+        if self.rng.percent(40) || !model.wants_whole {
+            model.wanted.extend(self.rng.pick(&conditional));
+        }
+        if self.rng.percent(25) {
+            model.unwanted.extend(
+                self.rng
+                    .pick(&conditional)
+                    .filter(|x| !model.wanted.contains(x)),
+            );
+        }
+    }
+
+    /// Ids whose order tells nothing.
+    fn ids(&mut self) {
+        let mut numbers: Vec<usize> = (10..10 + self.model.nodes.len()).collect();
+        self.rng.shuffle(&mut numbers);
+        for (node, number) in self.model.nodes.iter_mut().zip(numbers) {
+            let letter = match node.kind {
+                Kind::Task => 't',
+                Kind::All => 'p',
+                Kind::Any => 'g',
+            };
+            node.id = format!("{letter}{number}");
+        }
+    }
+}

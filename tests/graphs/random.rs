@@ -1,0 +1,106 @@
+//! Small graphs by chance. `GRAPH_SEEDS=1000..1400` tries others than the usual ones.
+
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use crate::{
+    draw,
+    model::Model,
+    trial::{self, Outcome},
+};
+
+/// More than there are processors: half of a run is waiting for the disk.
+const THREADS: usize = 4;
+
+/// Every outcome, or every seed that went wrong with its graph.
+fn try_all(seeds: Range<u64>, one: fn(&Model, u64) -> Result<Outcome, String>) -> Vec<Outcome> {
+    let next = AtomicU64::new(seeds.start);
+    let work = || {
+        let (mut outcomes, mut wrong) = (Vec::new(), Vec::new());
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if !seeds.contains(&seed) {
+                return (outcomes, wrong);
+            }
+            let model = draw::graph(seed);
+            match one(&model, seed) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(what) => wrong.push(format!("seed {seed}:\n{model}{what}\n")),
+            }
+        }
+    };
+    let (mut outcomes, mut wrong) = (Vec::new(), Vec::new());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        for thread in threads {
+            let (good, bad) = thread.join().expect("a thread");
+            outcomes.extend(good);
+            wrong.extend(bad);
+        }
+    });
+    assert!(
+        wrong.is_empty(),
+        "{} of {} went wrong\n{}",
+        wrong.len(),
+        seeds.end - seeds.start,
+        wrong.join("\n")
+    );
+    outcomes
+}
+
+fn seeds(usual: Range<u64>) -> Range<u64> {
+    let read = |text: String| {
+        let (start, end) = text.split_once("..")?;
+        Some(start.parse().ok()?..end.parse().ok()?)
+    };
+    std::env::var("GRAPH_SEEDS")
+        .ok()
+        .and_then(read)
+        .unwrap_or(usual)
+}
+
+/// How many of a hundred outcomes are so.
+fn share(outcomes: &[Outcome], is_so: fn(&Outcome) -> bool) -> usize {
+    outcomes.iter().filter(|outcome| is_so(outcome)).count() * 100 / outcomes.len().max(1)
+}
+
+#[test]
+fn a_run_completes_exactly_where_brute_force_finds_a_way() {
+    let outcomes = try_all(seeds(0..200), |model, _| trial::run(model));
+    let (completed, backtracked) = (
+        share(&outcomes, |o| o.is_completed),
+        share(&outcomes, |o| o.backtracks > 0),
+    );
+    println!("{completed} % completed, {backtracked} % backtracked");
+    assert!(
+        (20..=80).contains(&completed),
+        "too uniform to tell: {completed} % completed"
+    );
+    assert!(
+        backtracked >= 20,
+        "too easy to tell: {backtracked} % backtracked"
+    );
+}
+
+#[test]
+fn kills_at_any_moment_change_no_result_and_do_nothing_twice() {
+    let outcomes = try_all(seeds(1_000..1_030), trial::run_killed);
+    let killed = share(&outcomes, |o| o.kills > 0);
+    println!("{killed} % were killed");
+    assert!(killed >= 50, "too few to tell: {killed} % were killed");
+}
+
+#[test]
+fn a_graph_that_is_printed_can_be_tried_again() {
+    for seed in 0..50 {
+        let text = draw::graph(seed).to_string();
+        let again = Model::of(&text);
+        assert_eq!(
+            again.solutions().len(),
+            draw::graph(seed).solutions().len(),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! A repository, a cache and a place outside of both for one graph, and the graph as a plan of shell actions.
+//!
+//! A task makes `made/ID` in its workspace, so the file is in a tree exactly while the task is part of it. Each attempt
+//! first writes what it sees to the place outside, which nothing takes back.
+//! Invariant: nothing of the machine reaches the program but PATH; every wait has a deadline.
+
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::model::{Ids, Kind, Model, Node};
+
+/// Far more than a graph takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(2);
+
+pub struct World {
+    root: TempDir,
+}
+
+/// How one call of the program ended.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// The last value that it printed.
+    pub fn last(&self) -> Value {
+        self.stdout
+            .lines()
+            .last()
+            .and_then(|line| serde_json::from_str(line).ok())
+            .unwrap_or(Value::Null)
+    }
+}
+
+impl World {
+    pub fn new() -> Self {
+        let world = Self {
+            root: TempDir::new().expect("a temporary directory"),
+        };
+        for dir in ["home", "cache", "out", "repo/made"] {
+            fs::create_dir_all(world.path(dir)).expect("a directory");
+        }
+        fs::write(world.path("repo/made/.keep"), "").expect("a file");
+        world.git(&["init", "-q", "--template=", "-b", "main"]);
+        fs::write(world.path("repo/.git/config"), CONFIG).expect("git's configuration");
+        world.git(&["add", "-A"]);
+        world.git(&["commit", "-qm", "first"]);
+        world
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn command(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env("HOME", self.path("home"))
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .env("USER", "ada");
+        command
+            .env("GRAPH_OUT", self.path("out"))
+            .env("GRAPH_STATE", self.path("repo/.descent/state.json"));
+        command
+            .current_dir(self.path("repo"))
+            .stdin(Stdio::null())
+            .args(args);
+        command
+    }
+
+    pub fn git(&self, args: &[&str]) -> String {
+        let output = self.command("git", args).output().expect("git");
+        // 1: `git grep` found nothing.
+        let is_well = output.status.code().is_some_and(|code| code < 2);
+        assert!(
+            is_well,
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    pub fn descent(&self, args: &[&str]) -> Ran {
+        let mut child = self.start(args);
+        self.ended(&mut child)
+    }
+
+    /// `run`, killed (-9) so long after it printed so many lines. `Some`: it had ended before, with this code.
+    pub fn run_killed(&self, lines: usize, after: Duration) -> Option<i32> {
+        let mut child = self.start(&["run", "--json"]);
+        let begun = Instant::now();
+        while fs::read_to_string(self.path("stdout"))
+            .unwrap_or_default()
+            .lines()
+            .count()
+            < lines
+        {
+            if child.try_wait().expect("our child").is_some() || begun.elapsed() > PATIENCE {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        std::thread::sleep(after);
+        let _ = child.kill();
+        child.wait().expect("our child").code()
+    }
+
+    fn start(&self, args: &[&str]) -> Child {
+        let to = |name: &str| File::create(self.path(name)).expect("a file");
+        let mut command = self.command(env!("CARGO_BIN_EXE_descent"), args);
+        command
+            .stdout(to("stdout"))
+            .stderr(to("stderr"))
+            .spawn()
+            .expect("the program starts")
+    }
+
+    fn ended(&self, child: &mut Child) -> Ran {
+        let begun = Instant::now();
+        let code = loop {
+            if let Some(status) = child.try_wait().expect("our child") {
+                break status.code();
+            }
+            if begun.elapsed() > PATIENCE {
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+            std::thread::sleep(LOOK);
+        };
+        let read = |name: &str| fs::read_to_string(self.path(name)).unwrap_or_default();
+        Ran {
+            code,
+            stdout: read("stdout"),
+            stderr: read("stderr"),
+        }
+    }
+
+    pub fn align(&self, model: &Model) -> Ran {
+        let path = self.path("plan.json");
+        fs::write(&path, plan(model).to_string()).expect("the plan");
+        self.descent(&["align", "--json", "-y", "-f", &path.display().to_string()])
+    }
+
+    pub fn state(&self) -> Value {
+        let bytes = fs::read(self.path("repo/.descent/state.json")).expect("the state file");
+        serde_json::from_slice(&bytes).expect("the state is JSON")
+    }
+
+    /// An attempt a line: its atom, its number, the files that it saw.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path("out/log")).unwrap_or_default()
+    }
+
+    /// The state file as each attempt saw it, in order.
+    pub fn states_seen(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.path("out/states")).unwrap_or_default();
+        serde_json::Deserializer::from_str(&text)
+            .into_iter()
+            .map(|state| state.expect("a whole state"))
+            .collect()
+    }
+}
+
+const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
+                      [user]\n\tname = Ada\n\temail = ada@example.org\n";
+
+fn plan(model: &Model) -> Value {
+    let atoms = model
+        .nodes
+        .iter()
+        .map(|node| (node.id.clone(), atom(model, node)));
+    json!({
+        "objective": {
+            "goal": "what is wanted is made",
+            "background_intent": "to see whether it can be",
+            "base_case": {"command": base_case(model)},
+            "constraints": {
+                "max_attempts": model.attempts_max,
+                "workspace": "git",
+                "env": ["GRAPH_OUT", "GRAPH_STATE"],
+            },
+        },
+        "work_graph": {"atoms": atoms.collect::<serde_json::Map<_, _>>()},
+    })
+}
+
+fn atom(model: &Model, node: &Node) -> Value {
+    let (kids, deps) = (model.names(&node.kids), model.names(&node.deps));
+    match node.kind {
+        Kind::Any => json!({"kind": "any", "choices": kids, "depends_on": deps}),
+        Kind::All => json!({"kind": "all", "parts": kids, "depends_on": deps}),
+        Kind::Task => {
+            let mut task =
+                json!({"kind": "task", "depends_on": deps, "action": {"run": action(model, node)}});
+            if node.is_checked {
+                task["checks"] = json!({"command": format!("[ -e made/{} ]", node.id)});
+            }
+            task
+        }
+    }
+}
+
+fn action(model: &Model, node: &Node) -> String {
+    let id = &node.id;
+    let (goes_wrong, at) = match (node.is_checked, node.succeeds_at) {
+        (true, at) => (format!("{{ echo wrong >made/wrong-{id}; exit 0; }}"), at),
+        (false, at) => ("exit 1".to_owned(), at),
+    };
+    let mut conditions = vec![at.map_or("false".to_owned(), |n| {
+        format!("[ \"$DESCENT_ATTEMPT\" -ge {n} ]")
+    })];
+    conditions.extend(
+        model
+            .names(&node.needs)
+            .iter()
+            .map(|z| format!("[ -e made/{z} ]")),
+    );
+    let look = "echo \"$DESCENT_ATOM $DESCENT_ATTEMPT\" made/* >>\"$GRAPH_OUT/log\"; \
+                cat \"$GRAPH_STATE\" >>\"$GRAPH_OUT/states\"";
+    format!(
+        "{look}; {{ {}; }} || {goes_wrong}; echo {id} >>made/{id}",
+        conditions.join(" && ")
+    )
+}
+
+fn base_case(model: &Model) -> String {
+    let mut conditions: Vec<String> = Vec::new();
+    conditions.extend(
+        model
+            .names(&model.wanted)
+            .iter()
+            .map(|x| format!("[ -e made/{x} ]")),
+    );
+    conditions.extend(
+        model
+            .names(&model.unwanted)
+            .iter()
+            .map(|x| format!("[ ! -e made/{x} ]")),
+    );
+    if model.wants_whole {
+        let wholes = model
+            .selections()
+            .iter()
+            .map(|s| listing(model, &model.live_tasks(s)))
+            .collect::<Vec<_>>();
+        conditions.push(format!(
+            "case \"$(echo made/*)\" in {}) true;; *) false;; esac",
+            wholes.join("|")
+        ));
+    }
+    conditions.join(" && ")
+}
+
+/// A pattern of `case`: the files as a glob lists them.
+fn listing(model: &Model, files: &Ids) -> String {
+    let mut names = model.names(files);
+    names.sort_unstable();
+    let paths: Vec<String> = names.iter().map(|name| format!("made/{name}")).collect();
+    format!("'{}'", paths.join(" "))
+}
