@@ -64,6 +64,7 @@ const DOORS: &[Door] = &[
             "src/agent/",
             "src/git/disk.rs",
             "src/git/place.rs",
+            "src/process.rs",
             "src/process/",
             "src/store/disk.rs",
             "src/store/journal.rs",
@@ -85,8 +86,8 @@ const DOORS: &[Door] = &[
             "Timestamp::now",
             "Zoned::now",
         ],
-        // Deadlines of killing are the process room's own.
-        files: &["src/clock.rs", "src/process/orphans.rs"],
+        // How long a child took, and deadlines of killing, are the process room's own.
+        files: &["src/clock.rs", "src/process.rs", "src/process/"],
     },
     Door {
         opens: "prints",

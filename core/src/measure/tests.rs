@@ -1,3 +1,5 @@
+//! What the measure counts, on small graphs.
+
 use alloc::{format, string::String, vec::Vec};
 
 use super::*;

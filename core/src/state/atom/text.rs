@@ -1,0 +1,339 @@
+//! Atoms read from the lossless tree, and written back.
+
+use alloc::{borrow::ToOwned, boxed::Box, format, sync::Arc, vec::Vec};
+
+use super::{Action, Atom, Body, Effect, Ended, FailureClass, Spec, Status, Task, Try};
+use crate::{
+    doc::Node,
+    id::{AtomId, AttemptId, Digest},
+    state::{
+        Binding, Check,
+        fields::{Fields, Findings, Writer, pairs_node, texts_node},
+    },
+};
+
+impl Atom {
+    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        let mut fields = Fields::open(node, pointer, found)?;
+        let kind = read_kind(&mut fields);
+        let description = fields.text_or_empty("description");
+        let depends_on = ids(&mut fields, "depends_on");
+        let body = match kind? {
+            "all" => Body::All {
+                parts: kids(&mut fields, "parts"),
+            },
+            "any" => Body::Any {
+                choices: kids(&mut fields, "choices"),
+                selected: fields.text("selected").map(AtomId::new),
+                speculative: fields.flag("speculative"),
+            },
+            _ => Body::Task(Box::new(read_task(&mut fields)?)),
+        };
+        let origin = fields.take("origin").cloned();
+        Some(Self {
+            description,
+            depends_on,
+            body,
+            origin,
+            extra: fields.finish(),
+        })
+    }
+
+    pub fn node(&self) -> Node {
+        let mut to = Writer::default();
+        let kind = match &self.body {
+            Body::Task(_) => "task",
+            Body::All { .. } => "all",
+            Body::Any { .. } => "any",
+        };
+        to.text("kind", kind)
+            .text_unless_empty("description", &self.description);
+        match &self.body {
+            Body::Task(task) => {
+                to.put("depends_on", ids_node(&self.depends_on));
+                write_task(task, &mut to);
+            }
+            Body::All { parts } => {
+                to.put("parts", ids_node(parts))
+                    .put("depends_on", ids_node(&self.depends_on));
+            }
+            Body::Any {
+                choices,
+                selected,
+                speculative,
+            } => {
+                let selected = selected
+                    .as_ref()
+                    .map_or_else(Node::null, |id| Node::string(id.as_str()));
+                to.put("choices", ids_node(choices))
+                    .put("selected", selected);
+                to.flag_if("speculative", *speculative)
+                    .put("depends_on", ids_node(&self.depends_on));
+            }
+        }
+        to.some("origin", self.origin.clone());
+        to.finish(&self.extra)
+    }
+}
+
+fn read_kind(fields: &mut Fields<'_, '_>) -> Option<&'static str> {
+    if let Some(node) = fields
+        .node
+        .get("kind")
+        .filter(|node| node.as_str() == Some("plan"))
+    {
+        let _ = fields.take("kind");
+        let at = fields.at("kind");
+        let hint = Some("write the atoms of the plan out".to_owned());
+        let message = "planning steps (`plan`) are not supported yet".to_owned();
+        fields
+            .found
+            .fault("unsupported", (&at, node.span), message, hint);
+        return None;
+    }
+    if fields.take("kind").is_some() {
+        return fields.word("kind", &[("task", "task"), ("all", "all"), ("any", "any")]);
+    }
+    let has = |key: &str| fields.node.get(key).is_some();
+    Some(if has("choices") {
+        "any"
+    } else if has("parts") {
+        "all"
+    } else {
+        "task"
+    })
+}
+
+fn ids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
+    fields.texts(key).into_iter().map(AtomId::new).collect()
+}
+
+fn kids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
+    let kids = ids(fields, key);
+    if kids.is_empty()
+        && fields
+            .node
+            .get(key)
+            .is_none_or(|node| node.as_array().is_some_and(<[_]>::is_empty))
+    {
+        let at = fields
+            .node
+            .get(key)
+            .map_or((fields.pointer.clone(), fields.node.span), |n| {
+                (fields.at(key), n.span)
+            });
+        let hint = Some("name at least one atom, or remove the group".to_owned());
+        fields.found.fault(
+            "empty-group",
+            (&at.0, at.1),
+            format!("a group without {key}"),
+            hint,
+        );
+    }
+    kids
+}
+
+fn ids_node(ids: &[AtomId]) -> Node {
+    Node::array(ids.iter().map(|id| Node::string(id.as_str())).collect())
+}
+
+fn read_task(fields: &mut Fields<'_, '_>) -> Option<Task> {
+    let status = read_status(fields);
+    let mut tries = Vec::new();
+    for (at, node) in fields.list("tries") {
+        tries.extend(read_try(node, &at, fields.found));
+    }
+    let interruptions = fields.small("interruptions").unwrap_or(0);
+    let spec = read_spec(fields);
+    Some(Task {
+        spec: Arc::new(spec),
+        status,
+        tries,
+        interruptions,
+        touches: fields.texts("touches"),
+        interruptible: fields.flag_or("interruptible", true),
+        unknown: fields.flag("unknown"),
+    })
+}
+
+fn read_spec(fields: &mut Fields<'_, '_>) -> Spec {
+    let action = fields.take("action").and_then(|node| {
+        let at = fields.at("action");
+        let mut action = Fields::open(node, &at, fields.found)?;
+        let _ = action.need("run");
+        let run = action.text("run");
+        let extra = action.finish();
+        Some(Action { run: run?, extra })
+    });
+    let external = fields
+        .word("effect", &[("tree", false), ("external", true)])
+        .unwrap_or(false);
+    let idempotent = fields.flag("idempotent");
+    let checks = fields
+        .take("checks")
+        .and_then(|node| read_own_checks(fields, node));
+    Spec {
+        action,
+        effect: if external {
+            Effect::External { idempotent }
+        } else {
+            Effect::Tree
+        },
+        checks,
+        output_schema: fields.take("output_schema").cloned(),
+        timeout: fields.length("timeout"),
+    }
+}
+
+/// An atom may write `{"all": []}` for: no checks.
+fn read_own_checks(fields: &mut Fields<'_, '_>, node: &Node) -> Option<Check> {
+    let is_empty = node
+        .get("all")
+        .and_then(Node::as_array)
+        .is_some_and(<[_]>::is_empty);
+    let at = fields.at("checks");
+    if is_empty {
+        None
+    } else {
+        Check::read(node, &at, fields.found)
+    }
+}
+
+fn read_status(fields: &mut Fields<'_, '_>) -> Status {
+    #[derive(Clone, Copy)]
+    enum Word {
+        Pending,
+        Failed,
+        Invalid,
+        NeedsGuidance,
+        InDoubt,
+    }
+    let words = [
+        ("pending", Word::Pending),
+        ("failed", Word::Failed),
+        ("invalid", Word::Invalid),
+        ("needs_guidance", Word::NeedsGuidance),
+        ("in_doubt", Word::InDoubt),
+    ];
+    let word = fields.word("status", &words).unwrap_or(Word::Pending);
+    let because = fields.text_or_empty("because");
+    match word {
+        Word::Pending => Status::Pending,
+        Word::Failed => Status::Failed,
+        Word::Invalid => Status::Invalid(because),
+        Word::NeedsGuidance => Status::NeedsGuidance,
+        Word::InDoubt => Status::InDoubt(AttemptId::new(because)),
+    }
+}
+
+fn read_try(node: &Node, pointer: &str, found: &mut Findings) -> Option<Try> {
+    let mut fields = Fields::open(node, pointer, found)?;
+    let _ = fields.need("context");
+    let context = fields.text("context").map(Digest::new);
+    let choices = fields.pairs("choices");
+    let attempts = fields.small("attempts").unwrap_or(0);
+    let transient = fields.small("transient").unwrap_or(0);
+    let repairs = fields.small("repairs").unwrap_or(0);
+    let is_parked = fields.word("ended", &[("failed", false), ("parked", true)]);
+    if is_parked == Some(true) {
+        let _ = fields.need("result");
+    }
+    let class = fields
+        .word("class", &FailureClass::WORDS)
+        .unwrap_or(FailureClass::Logical);
+    let parked = fields.take("result").and_then(|node| {
+        let at = fields.at("result");
+        Binding::read(node, &at, fields.found)
+    });
+    let ended = match is_parked {
+        None => None,
+        Some(false) => Some(Ended::Failed(class)),
+        Some(true) => parked.map(|binding| Ended::Parked(Arc::new(binding))),
+    };
+    let extra = fields.finish();
+    let choices = choices
+        .into_iter()
+        .map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)))
+        .collect();
+    Some(Try {
+        context: context?,
+        choices,
+        attempts,
+        transient,
+        repairs,
+        ended,
+        extra,
+    })
+}
+
+pub(super) fn write_spec(spec: &Spec, to: &mut Writer) {
+    if let Some(action) = &spec.action {
+        to.put(
+            "action",
+            Writer::default()
+                .text("run", &action.run)
+                .finish(&action.extra),
+        );
+    }
+    if let Effect::External { idempotent } = spec.effect {
+        to.text("effect", "external")
+            .put("idempotent", Node::bool(idempotent));
+    }
+    to.some("checks", spec.checks.as_ref().map(Check::node));
+    to.some("output_schema", spec.output_schema.clone());
+    to.some(
+        "timeout",
+        spec.timeout
+            .as_ref()
+            .map(|length| Node::string(length.as_str())),
+    );
+}
+
+fn write_task(task: &Task, to: &mut Writer) {
+    let (word, because) = match &task.status {
+        Status::Pending => ("pending", None),
+        Status::Failed => ("failed", None),
+        Status::Invalid(because) => ("invalid", Some(because.as_str())),
+        Status::NeedsGuidance => ("needs_guidance", None),
+        Status::InDoubt(attempt) => ("in_doubt", Some(attempt.as_str())),
+    };
+    to.text("status", word)
+        .some("because", because.map(Node::string));
+    if !task.tries.is_empty() {
+        to.put(
+            "tries",
+            Node::array(task.tries.iter().map(try_node).collect()),
+        );
+    }
+    to.count_unless_zero("interruptions", u64::from(task.interruptions));
+    write_spec(&task.spec, to);
+    if !task.touches.is_empty() {
+        to.put("touches", texts_node(&task.touches));
+    }
+    if !task.interruptible {
+        to.put("interruptible", Node::bool(false));
+    }
+    to.flag_if("unknown", task.unknown);
+}
+
+fn try_node(tried: &Try) -> Node {
+    let mut to = Writer::default();
+    to.text("context", tried.context.as_str());
+    if !tried.choices.is_empty() {
+        to.put("choices", pairs_node(&tried.choices));
+    }
+    to.put("attempts", Node::uint(u64::from(tried.attempts)));
+    to.count_unless_zero("transient", u64::from(tried.transient));
+    to.count_unless_zero("repairs", u64::from(tried.repairs));
+    match &tried.ended {
+        None => {}
+        Some(Ended::Failed(class)) => {
+            to.text("ended", "failed").text("class", class.word());
+        }
+        Some(Ended::Parked(binding)) => drop(
+            to.text("ended", "parked")
+                .put("result", binding.parked_node()),
+        ),
+    }
+    to.finish(&tried.extra)
+}

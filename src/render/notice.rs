@@ -1,0 +1,156 @@
+//! One line for each thing that happens in a run.
+
+use descent_core::{event::Notice, verdict::Verdict};
+
+use super::{cut, line, time};
+
+/// Characters at most of a line that tells what happened in a run.
+const NOTICE_WIDTH_MAX: usize = 110;
+
+/// One line for what happened; `None` for what only a program wants to know.
+pub fn notice(notice: &Notice) -> Option<String> {
+    words(notice).map(|words| cut(&words, NOTICE_WIDTH_MAX))
+}
+
+/// What matters most stands first: the end may be cut off.
+fn words(notice: &Notice) -> Option<String> {
+    Some(match notice {
+        Notice::RunStarted {
+            attempts_left,
+            verdicts_left,
+            ..
+        } => {
+            format!(
+                "run       at most {attempts_left} attempts and {verdicts_left} verdicts on the whole, then it ends"
+            )
+        }
+        Notice::AttemptStarted {
+            atom,
+            n,
+            of,
+            description,
+            ..
+        } => {
+            format!(
+                "start     {atom}, attempt {n} of {of}: {}",
+                line(description)
+            )
+        }
+        Notice::Solved {
+            atom,
+            ms,
+            files,
+            summary,
+            ..
+        } => {
+            let what = if files.is_empty() {
+                line(summary)
+            } else {
+                format!("changed {}", files.join(", "))
+            };
+            format!("solved    {atom} in {}: {what}", time(*ms))
+        }
+        Notice::AttemptFailed {
+            atom,
+            ms,
+            class,
+            reason,
+            attempts_left,
+            ..
+        } => {
+            let left = if *attempts_left == 0 {
+                "no attempt left".to_owned()
+            } else {
+                format!("{attempts_left} left")
+            };
+            format!(
+                "failed    {atom} after {} ({class}; {left}): {}",
+                time(*ms),
+                line(reason)
+            )
+        }
+        Notice::Transient {
+            atom,
+            retry,
+            of,
+            wait_ms,
+            ..
+        } => {
+            format!(
+                "transient {atom}: a passing failure, costs no attempt; retry {retry} of {of} in {}",
+                time(*wait_ms)
+            )
+        }
+        Notice::Interrupted { atom, why, .. } => {
+            format!("ended     {atom}: {why}; it costs no attempt")
+        }
+        Notice::Repair {
+            atom,
+            repair,
+            of,
+            why,
+        } => format!("again     {atom}: {} (repair {repair} of {of})", line(why)),
+        Notice::InDoubt { atom, .. } => {
+            format!("in doubt  {atom}: nobody knows whether its effect happened")
+        }
+        Notice::Discarded { attempt } => format!("discarded {attempt}: its result came too late"),
+        Notice::Chosen {
+            group,
+            choice,
+            untried,
+        } => format!("chosen    {group} = {choice} ({untried} others untried)"),
+        Notice::Refuted { failed, .. } => {
+            format!(
+                "refuted   all atoms are solved, yet the base case does not hold: {}",
+                line(&failed.join("; "))
+            )
+        }
+        Notice::Backtracked { changes, because } => {
+            let change = |change: &descent_core::event::Change| match &change.from {
+                Some(from) => format!("{}: {from} → {}", change.group, change.to),
+                None => format!("{} = {}", change.group, change.to),
+            };
+            let changes: Vec<String> = changes.iter().map(change).collect();
+            format!("back      {} because {}", changes.join(", "), line(because))
+        }
+        Notice::Parked { atom } => format!("parked    {atom}: kept for when its choices come back"),
+        Notice::Revived { atom } => {
+            format!("revived   {atom}: its choices are back, no new attempt")
+        }
+        Notice::Rebuilt {
+            kept, taken_back, ..
+        } => {
+            let gone: Vec<&str> = taken_back
+                .iter()
+                .map(descent_core::id::AtomId::as_str)
+                .collect();
+            let gone = if gone.is_empty() {
+                "nothing".to_owned()
+            } else {
+                gone.join(", ")
+            };
+            format!("rebuilt   the result: {kept} commits stay; taken back: {gone}")
+        }
+        Notice::BaseCase { verdict } => format!("checked   the base case {}", holds(*verdict)),
+        Notice::Corrected { what, effects } => {
+            let effects = if effects.is_empty() {
+                String::new()
+            } else {
+                format!(" → {}", effects.join("; "))
+            };
+            format!("edited    {}{}", line(what), effects)
+        }
+        Notice::Retired { request } => {
+            format!("retired   request {request}: it was for an earlier run")
+        }
+        Notice::Ended { .. } => return None,
+    })
+}
+
+fn holds(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "holds",
+        Verdict::Fail => "does not hold yet",
+        Verdict::Unknown => "could not be decided; it is asked again",
+    }
+}
