@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::{
     failure::{Failure, exit},
-    render::Out,
+    render::{self, Out},
     signal::{self, Signal},
 };
 
@@ -97,6 +97,12 @@ pub fn main() -> ExitCode {
         quiet: cli.global.quiet,
     };
     match answer(cli, out) {
+        Ok(End::Code(_)) if render::data_was_lost() => {
+            let hint = "look at where the output goes (a full disk?); nothing else was affected";
+            let failure = Failure::new("E-OUTPUT", exit::IO, "the output cannot be written", hint);
+            out.failure(&failure);
+            ExitCode::from(failure.exit)
+        }
         Ok(End::Code(code)) => ExitCode::from(code),
         Ok(End::Signal(signal)) => signal::die_by(signal),
         Err(failure) => {

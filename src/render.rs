@@ -6,7 +6,10 @@
 mod notice;
 mod views;
 
-use std::io::Write;
+use std::{
+    io::Write,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 pub use notice::notice;
 pub use views::{graph, judged, result, status, why};
@@ -57,12 +60,23 @@ impl Out {
     }
 }
 
+/// Data that could not be written, though somebody still reads.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether the data of this command reached where it goes.
+pub fn data_was_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
 fn write(to: &mut impl Write, text: &str) {
-    // The reader may have gone: there is nobody left to tell.
-    let _ = to
+    let written = to
         .write_all(text.as_bytes())
         .and_then(|()| to.write_all(b"\n"))
         .and_then(|()| to.flush());
+    // A reader that has gone wants no more; there is nobody left to tell.
+    if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
+        LOST.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Control characters made visible, but for line breaks and tabs; marks that turn the reading direction too.

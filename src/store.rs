@@ -30,7 +30,7 @@ use descent_core::state::encode::{Rendered, Touched};
 use disk::{Disk, Found, RealDisk, Swap};
 use names::Names;
 
-pub use error::{CommitError, StoreError};
+pub use error::{CommitError, StoreError, count};
 pub use load::{Loaded, pattern_faults, placed, read_bytes, show_faults};
 pub use locks::Lease;
 pub use place::Place;

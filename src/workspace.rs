@@ -177,7 +177,13 @@ impl Workspaces {
         at: UnixMillis,
     ) -> Result<Merge> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.candidate(slot, base, onto, message, at),
+            Kind::Git(rooms) => match rooms.candidate(slot, base, onto, message, at) {
+                // With the repository itself in order it is the attempt that broke its workspace.
+                Err(error) if rooms.is_there(base).unwrap_or(false) => {
+                    Ok(Merge::Broken(error.to_string()))
+                }
+                merge => merge,
+            },
             Kind::Shared(_) => Ok(nothing_to_merge()),
         }
     }

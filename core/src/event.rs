@@ -96,6 +96,8 @@ pub enum Merge {
         protected: Vec<String>,
     },
     Conflict(Vec<String>),
+    /// The attempt left its workspace so that nothing can be made of it; why.
+    Broken(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

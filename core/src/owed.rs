@@ -163,7 +163,9 @@ fn judge_attempt(
     };
     let commit = match &**merge {
         Merge::Clean { commit, .. } => Some(commit.clone()),
-        Merge::Unchanged { .. } | Merge::Conflict(_) => world.state.run.head.clone(),
+        Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => {
+            world.state.run.head.clone()
+        }
     };
     let scope = Scope::Atom(intent.id.clone());
     owed.effects.push((

@@ -297,7 +297,10 @@ pub fn why(world: &World, id: &AtomId) -> Option<Why> {
             .map(try_view)
             .collect(),
         trail: trail_of(world, id),
-        next: next(world, false),
+        // It is being explained here already.
+        next: Some(next(world, false))
+            .filter(|next| *next != "descent why ".to_owned() + id.as_str())
+            .unwrap_or_else(|| "descent status".to_owned()),
     })
 }
 

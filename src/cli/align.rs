@@ -78,9 +78,17 @@ pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
     if let Some(found) = &existing
         && is_same(&found.state, &state)
     {
-        context
-            .out
-            .say("unchanged: this is what is agreed already\nnext: descent run");
+        let world = World::new(found.state.clone());
+        if context.out.json {
+            let mut value = json(&world, &[]);
+            value["unchanged"] = true.into();
+            context.out.json(&value);
+        } else {
+            let words = "unchanged: this is what is agreed already\nnext: ";
+            context
+                .out
+                .say(&format!("{words}{}", view::next(&world, false)));
+        }
         return Ok(End::Code(0));
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
@@ -176,7 +184,7 @@ fn read(flags: &Flags) -> Result<State, Failure> {
         let failure = Failure::new(
             "E-PLAN-INVALID",
             exit::INVALID,
-            format!("{name} has {} faults", lines.len()),
+            format!("{name} has {}", store::count(lines.len())),
             "mend them, then align again",
         );
         return Err(failure.with(lines));
@@ -356,17 +364,22 @@ fn refuse_unfinished(existing: Option<&store::Loaded>, force: bool) -> Result<()
     Err(Failure::new("E-UNFINISHED", exit::USAGE, message, hint))
 }
 
+fn json(world: &World, judged: &[Judged]) -> serde_json::Value {
+    serde_json::json!({
+        "schema": "descent/align/1",
+        "goal": world.state.objective.goal,
+        "base_case": judged,
+        "bound": view::bound(world.measure()),
+        "atoms": world.graph.len(),
+        "workspace": world.state.objective.constraints.workspace().word(),
+        "unchanged": false,
+    })
+}
+
 fn show(context: &Context, world: &World, judged: &[Judged], workspaces: &Workspaces) {
     let measure = world.measure();
     if context.out.json {
-        context.out.json(&serde_json::json!({
-            "schema": "descent/align/1",
-            "goal": world.state.objective.goal,
-            "base_case": judged,
-            "bound": view::bound(measure),
-            "atoms": world.graph.len(),
-            "workspace": world.state.objective.constraints.workspace().word(),
-        }));
+        context.out.json(&json(world, judged));
         return;
     }
     let constraints = &world.state.objective.constraints;

@@ -27,7 +27,14 @@ pub(super) fn bare(context: &Context) -> Result<End, Failure> {
     if context.place().is_some() {
         return status(context, &Flags { exit_code: false });
     }
-    context.out.data(HOW_TO_START);
+    if context.out.json {
+        let next = "descent align --help";
+        context
+            .out
+            .json(&serde_json::json!({"schema": "descent/none/1", "status": null, "next": next}));
+    } else {
+        context.out.data(HOW_TO_START);
+    }
     Ok(End::Code(0))
 }
 

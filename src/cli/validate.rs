@@ -91,7 +91,7 @@ fn report(
     if context.out.json {
         return Ok(End::Code(exit::INVALID));
     }
-    let message = format!("{} has {} faults", path.display(), lines.len());
+    let message = format!("{} has {}", path.display(), store::count(lines.len()));
     let hint = "mend them in an editor; nothing was written";
     Err(Failure::new("E-STATE-INVALID", exit::INVALID, message, hint).with(lines))
 }

@@ -215,8 +215,36 @@ struct Judging {
     check: Check,
 }
 
+async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Event>, Failure> {
+    let (scope, onto) = (j.scope.clone(), j.world.state.run.head.clone());
+    let (workspaces, head) = (j.workspaces.clone(), onto.clone());
+    let judged = judge_in_checkout(j, cancel).await;
+    match (judged, scope) {
+        (Err(failure), Scope::Atom(attempt)) => {
+            // With the repository in order it is the candidate that cannot be checked out.
+            let is_sound = blocking(move || match head {
+                Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
+                None => false,
+            });
+            if failure.code == "E-SETUP" || !is_sound.await? {
+                return Err(failure);
+            }
+            let merge = descent_core::event::Merge::Broken(failure.message);
+            Ok(Some(Event::Tried {
+                attempt,
+                onto,
+                merge,
+            }))
+        }
+        (judged, _) => judged,
+    }
+}
+
 /// Measures leaf after leaf until the check is decided; each leaf once.
-async fn judge(mut j: Judging, cancel: CancellationToken) -> Result<Option<Event>, Failure> {
+async fn judge_in_checkout(
+    mut j: Judging,
+    cancel: CancellationToken,
+) -> Result<Option<Event>, Failure> {
     let kind = match &j.scope {
         Scope::BaseCase => Checkout::Verify,
         Scope::Atom(_) => Checkout::Candidate,

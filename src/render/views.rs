@@ -284,7 +284,8 @@ fn trail_entry(entry: &Node) -> Vec<String> {
             field(entry, "reason")
         )],
         "refuted" => {
-            let choices = pairs(entry.get("conflict"));
+            let choices = Some(pairs(entry.get("conflict"))).filter(|choices| !choices.is_empty());
+            let choices = choices.unwrap_or_else(|| "every atom".to_owned());
             vec![format!(
                 "  {at} with {choices} all was solved, yet the base case did not hold:"
             )]
@@ -333,9 +334,9 @@ pub fn result(result: &Node, path: Option<&str>) -> String {
         .and_then(Node::as_array)
         .unwrap_or_default()
     {
-        let choices = failed
-            .get("choices")
-            .map(|choices| format!(" with {}", pairs(Some(choices))));
+        let choices = Some(pairs(failed.get("choices")))
+            .filter(|choices| !choices.is_empty())
+            .map(|choices| format!(" with {choices}"));
         text.push(format!(
             "  failed  {}{}: {}",
             field(failed, "atom"),

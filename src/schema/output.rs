@@ -199,6 +199,8 @@ pub(super) struct Align {
     bound: Bound,
     atoms: u64,
     workspace: String,
+    /// The same was agreed before: nothing was written
+    unchanged: bool,
 }
 
 #[derive(JsonSchema)]

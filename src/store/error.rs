@@ -183,7 +183,8 @@ impl From<StoreError> for Failure {
     }
 }
 
-fn count(faults: usize) -> String {
+/// A number of faults, in words.
+pub fn count(faults: usize) -> String {
     match faults {
         1 => "1 fault".to_owned(),
         more => format!("{more} faults"),

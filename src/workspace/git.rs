@@ -155,6 +155,12 @@ impl Rooms {
         at: UnixMillis,
     ) -> Result<Merge> {
         let workspace = &self.slot(slot);
+        // A link in its place would lead to files that are nobody's work.
+        let meta = fs::symlink_metadata(workspace).map_err(WorkspaceError::io(workspace))?;
+        if !meta.is_dir() {
+            let not_ours = std::io::Error::from(std::io::ErrorKind::NotADirectory);
+            return Err(WorkspaceError::io(workspace)(not_ours));
+        }
         let exclude = &self.linked_in(workspace);
         let asked = Candidate {
             workspace,

@@ -452,3 +452,18 @@ fn edits_as_fast_as_they_can_be_saved_are_none_of_them_lost() {
     it.finish();
     assert_eq!(it.world.result_file("log"), "one\ntwo\nthree\n");
 }
+
+#[test]
+fn an_atom_taken_out_while_its_attempt_is_in_flight_ends_the_attempt_and_the_run_goes_on() {
+    let mut it = waiting();
+    let mut state = it.world.state();
+    let atoms = state["work_graph"]["atoms"].as_object_mut().unwrap();
+    atoms.remove("A1");
+    atoms["A2"]["depends_on"] = json!([]);
+    it.world
+        .save(&serde_json::to_string_pretty(&state).unwrap());
+    // Nobody lets the first one go on: it has to be ended.
+    let ran = it.run.wait().expect(0);
+    assert_eq!(ran.count("interrupted"), 1);
+    assert_eq!(it.world.result_file("log"), "two\nthree\n");
+}

@@ -174,3 +174,23 @@ fn an_atoms_checks_are_judged_on_a_clean_checkout_and_not_where_it_worked() {
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": atom})));
     world.run().expect(0);
 }
+
+#[test]
+fn an_attempt_that_destroys_its_workspace_fails_and_the_run_ends_within_its_bound() {
+    for breaks in [
+        "rm -rf \"$PWD\"",
+        "git worktree remove --force \"$PWD\"",
+        "d=$PWD; cd /; rm -rf \"$d\"; ln -s /usr \"$d\"",
+        "echo '*.txt working-tree-encoding=UTF-16' > .gitattributes; echo x > odd.txt",
+    ] {
+        let world = World::new();
+        world.align(&plan(
+            &["test -f done"],
+            json!({"max_attempts": 2}),
+            json!({"A1": task(breaks)}),
+        ));
+        let ran = world.descent(&["run", "--json"]).expect(5);
+        assert_eq!(ran.count("attempt_failed"), 2, "{breaks}");
+        assert_eq!(ran.result()["reason"], "no_choice", "{breaks}");
+    }
+}

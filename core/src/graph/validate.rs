@@ -31,7 +31,7 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     look.groups();
     look.bindings();
     look.graph();
-    look.loop_records();
+    look.quality_leaves();
     look.faults
 }
 
@@ -361,19 +361,8 @@ impl Look<'_> {
         }
     }
 
-    fn loop_records(&mut self) {
+    fn quality_leaves(&mut self) {
         let state = self.state;
-        for (index, intent) in state.run.in_flight.iter().enumerate() {
-            if !self.names.contains(intent.atom.as_str()) {
-                let at = format!("/run/in_flight/{index}/atom");
-                self.fault(
-                    "unknown-atom",
-                    &at,
-                    format!("there is no atom `{}`", intent.atom),
-                    None,
-                );
-            }
-        }
         for (index, leaf) in state
             .objective
             .base_case

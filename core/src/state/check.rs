@@ -2,6 +2,10 @@
 //!
 //! Not here: measuring a leaf (the shell), verdicts (`verdict`).
 
+mod pattern;
+
+pub use pattern::{Pattern, PatternKind, patterns};
+
 use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
 
 use super::{
@@ -69,23 +73,6 @@ pub struct NumberRule {
     pub pattern: String,
     pub at_least: Option<Free>,
     pub at_most: Option<Free>,
-}
-
-/// A pattern of a person, for the shell to compile: the core knows no regular expressions and no globs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pattern {
-    pub pointer: String,
-    pub span: doc::Span,
-    pub text: String,
-    pub kind: PatternKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PatternKind {
-    Regex,
-    /// A regular expression with exactly one group.
-    RegexWithGroup,
-    Glob,
 }
 
 /// Depth at most of a tree of checks.
@@ -309,12 +296,12 @@ fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
             expect_exit: fields.integer("expect_exit"),
         },
         "file" => Leaf::File {
-            path: not_blank(fields, "file")?,
+            path: inside(fields, "file")?,
             contains: fields.text("contains"),
             sha256: fields.text("sha256"),
         },
         "not_file" => Leaf::NotFile {
-            path: not_blank(fields, "not_file")?,
+            path: inside(fields, "not_file")?,
         },
         "quality" => Leaf::Quality {
             statement: not_blank(fields, "quality")?,
@@ -325,6 +312,26 @@ fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
             statement: not_blank(fields, "assertion")?,
         },
     })
+}
+
+/// A path or glob of the project: relative, and not upwards.
+fn inside(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
+    let path = not_blank(fields, key)?;
+    let leads_outside = path.starts_with('/') || path.split('/').any(|part| part == "..");
+    if leads_outside {
+        let at = fields.at(key);
+        let span = fields
+            .node
+            .get(key)
+            .map_or(fields.node.span, |node| node.span);
+        let message = format!("`{path}` leads outside of the project");
+        let hint = Some("a relative path without `..`; for anything else a `command`".to_owned());
+        fields
+            .found
+            .fault("path-outside", (&at, span), message, hint);
+        return None;
+    }
+    Some(path)
 }
 
 fn not_blank(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
@@ -459,40 +466,6 @@ fn write_leaf(leaf: &Leaf, to: &mut Writer) {
         }
         Leaf::Assertion { statement } => {
             to.text("assertion", statement);
-        }
-    }
-}
-
-/// The patterns under `node`, read as a check that stands at `pointer`.
-pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
-    for key in ["all", "any"] {
-        for (index, part) in node
-            .get(key)
-            .and_then(Node::as_array)
-            .unwrap_or_default()
-            .iter()
-            .enumerate()
-        {
-            let at = doc::pointer_push(&doc::pointer_push(pointer, key), &format!("{index}"));
-            patterns(part, &at, into);
-        }
-    }
-    let keys = [
-        ("stdout_matches", PatternKind::Regex),
-        ("contains", PatternKind::Regex),
-        ("number", PatternKind::RegexWithGroup),
-        ("file", PatternKind::Glob),
-        ("not_file", PatternKind::Glob),
-    ];
-    for (key, kind) in keys {
-        if let Some((node, text)) = node.get(key).and_then(|node| Some((node, node.as_str()?))) {
-            let pointer = doc::pointer_push(pointer, key);
-            into.push(Pattern {
-                pointer,
-                span: node.span,
-                text: text.to_owned(),
-                kind,
-            });
         }
     }
 }

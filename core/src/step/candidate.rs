@@ -42,6 +42,11 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
     }
     match &merge {
         Merge::Conflict(paths) => return remake(draft, id, paths),
+        Merge::Broken(why) => {
+            let reason = format!("its workspace cannot be used: {why}");
+            let class = FailureClass::Environmental;
+            return ended::failed(draft, id, failure(&outcome, class, reason));
+        }
         Merge::Clean { commit, tree, .. } => {
             drop(draft.session.trees.insert(commit.clone(), tree.clone()))
         }
@@ -126,7 +131,9 @@ fn basis_of(merge: &Merge, serial: u64) -> Basis {
         Merge::Clean { tree, .. } | Merge::Unchanged { tree: Some(tree) } => {
             Basis::Tree(tree.clone())
         }
-        Merge::Unchanged { tree: None } | Merge::Conflict(_) => Basis::Serial(serial),
+        Merge::Unchanged { tree: None } | Merge::Conflict(_) | Merge::Broken(_) => {
+            Basis::Serial(serial)
+        }
     }
 }
 

@@ -51,12 +51,13 @@ pub fn adopt(before: Option<&State>, merged: State, by: &str, now: UnixMillis) -
     }
     let at = now.rfc3339();
     edit.record(cleared, by, &at);
-    let what = edit
-        .kinds
-        .iter()
-        .map(|(_, what)| what.as_str())
-        .collect::<Vec<_>>()
-        .join("; ");
+    let kinds: Vec<&str> = edit.kinds.iter().map(|(_, what)| what.as_str()).collect();
+    let is_request = before.is_some_and(|before| asks(before) != asks(&edit.state));
+    let what = match kinds.as_slice() {
+        [] if is_request => "a request by hand".to_string(),
+        [] => "how the file is written, and nothing else".to_string(),
+        kinds => kinds.join("; "),
+    };
     let notices = Vec::from([Notice::Corrected {
         what,
         effects: edit.effects,
@@ -66,6 +67,14 @@ pub fn adopt(before: Option<&State>, merged: State, by: &str, now: UnixMillis) -
         state: edit.state,
         notices,
     }
+}
+
+/// The flags by which a person asks something of the loop.
+fn asks(state: &State) -> (bool, bool) {
+    (
+        state.control.stop_requested,
+        state.control.redirect_requested,
+    )
 }
 
 struct Edit {
@@ -91,12 +100,6 @@ impl Edit {
             self.kinds.push((
                 CorrectionType::Confirmation,
                 alloc::format!("{added} corrections added by hand"),
-            ));
-        }
-        if self.kinds.is_empty() {
-            self.kinds.push((
-                CorrectionType::DagAdjustment,
-                "nothing that the program reads".to_string(),
             ));
         }
         goal_changed
@@ -331,6 +334,9 @@ impl Edit {
     }
 
     fn record(&mut self, cleared: bool, by: &str, at: &str) {
+        if self.kinds.is_empty() {
+            return;
+        }
         let adjusts = self
             .kinds
             .iter()

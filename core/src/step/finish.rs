@@ -206,10 +206,13 @@ fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Vec<String> {
                 }
             }
             moves.truncate(MOVES_MAX - 2);
+            let has_failed = !moves.is_empty();
             moves.push(
                 "add a choice or change an atom in the state file, then descent run".to_string(),
             );
-            moves.push("raise max_attempts in the state file, then descent run".to_string());
+            if has_failed {
+                moves.push("raise max_attempts in the state file, then descent run".to_string());
+            }
         }
         (_, Reason::Iterations) => {
             moves.push("raise max_iterations in the state file, then descent run".to_string())

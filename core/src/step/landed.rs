@@ -100,7 +100,7 @@ pub(super) fn integrate(
             files,
             ..
         } => (Some(commit.clone()), Some(change.clone()), files.clone()),
-        Merge::Unchanged { .. } | Merge::Conflict(_) => (None, None, Vec::new()),
+        Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => (None, None, Vec::new()),
     };
     let attempts = count_success(draft, &intent);
     let inputs = settle::inputs(&draft.graph, &draft.standing, &draft.state, x);
@@ -253,7 +253,7 @@ pub(super) fn forget_trees(draft: &mut Draft) {
         .filter_map(|progress| match progress {
             Progress::Merged { merge, .. } => match &**merge {
                 Merge::Clean { commit, .. } => Some(commit),
-                Merge::Unchanged { .. } | Merge::Conflict(_) => None,
+                Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => None,
             },
             Progress::Finished(_) => None,
         });

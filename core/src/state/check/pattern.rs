@@ -1,0 +1,56 @@
+//! The patterns in checks: found here, compiled by the shell.
+
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+
+use crate::doc::{self, Node};
+
+/// A pattern of a person, for the shell to compile: the core knows no regular expressions and no globs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pattern {
+    pub pointer: String,
+    pub span: doc::Span,
+    pub text: String,
+    pub kind: PatternKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatternKind {
+    Regex,
+    /// A regular expression with exactly one group.
+    RegexWithGroup,
+    Glob,
+}
+
+/// The patterns under `node`, read as a check that stands at `pointer`.
+pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
+    for key in ["all", "any"] {
+        for (index, part) in node
+            .get(key)
+            .and_then(Node::as_array)
+            .unwrap_or_default()
+            .iter()
+            .enumerate()
+        {
+            let at = doc::pointer_push(&doc::pointer_push(pointer, key), &format!("{index}"));
+            patterns(part, &at, into);
+        }
+    }
+    let keys = [
+        ("stdout_matches", PatternKind::Regex),
+        ("contains", PatternKind::Regex),
+        ("number", PatternKind::RegexWithGroup),
+        ("file", PatternKind::Glob),
+        ("not_file", PatternKind::Glob),
+    ];
+    for (key, kind) in keys {
+        if let Some((node, text)) = node.get(key).and_then(|node| Some((node, node.as_str()?))) {
+            let pointer = doc::pointer_push(pointer, key);
+            into.push(Pattern {
+                pointer,
+                span: node.span,
+                text: text.to_owned(),
+                kind,
+            });
+        }
+    }
+}
