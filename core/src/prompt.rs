@@ -28,12 +28,7 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis) -> String {
     let state = &world.state;
     let objective = &state.objective;
     let atom = state.atom(&intent.atom);
-    let description = atom.map_or("", |atom| atom.description.as_str());
-    let description = if description.is_empty() {
-        intent.atom.as_str()
-    } else {
-        description
-    };
+    let description = atom.map_or(intent.atom.as_str(), |atom| atom.title(&intent.atom));
     let pieces = [
         ("{day}", now.day()),
         ("{raw_input}", objective.raw_input.clone()),
@@ -167,14 +162,6 @@ pub fn bindings(world: &World, id: &AtomId) -> String {
 
 /// One step as a commit's message: what the atom is for, in a line.
 pub fn subject(world: &World, id: &AtomId) -> String {
-    let description = world
-        .state
-        .atom(id)
-        .map(|atom| atom.description.clone())
-        .unwrap_or_default();
-    if description.is_empty() {
-        id.to_string()
-    } else {
-        description
-    }
+    let atom = world.state.atom(id);
+    atom.map_or(id.as_str(), |atom| atom.title(id)).to_owned()
 }

@@ -214,6 +214,15 @@ impl Atom {
         }
     }
 
+    /// What a person calls it: its description, else its id.
+    pub fn title<'a>(&'a self, id: &'a AtomId) -> &'a str {
+        if self.description.is_empty() {
+            id.as_str()
+        } else {
+            &self.description
+        }
+    }
+
     /// The digest of what decides its result: description and specification.
     pub fn spec_digest(&self) -> Digest {
         let mut to = Writer::default();

@@ -147,14 +147,7 @@ fn stop(draft: &mut Draft) {
         "stopped",
     );
     if is_now {
-        let rest: Vec<AttemptId> = draft
-            .state
-            .run
-            .in_flight
-            .iter()
-            .map(|intent| intent.id.clone())
-            .collect();
-        rest.iter().for_each(|id| ended::lost(draft, id));
+        draft.flying().iter().for_each(|id| ended::lost(draft, id));
     }
     if draft.state.run.in_flight.is_empty() {
         finish::finish(draft, RunStatus::Stopped, Reason::Stopped);

@@ -115,14 +115,7 @@ pub(super) fn awaits_person(draft: &Draft, intent: &Intent) -> bool {
 
 /// Takes in every candidate that its checks have decided.
 pub(super) fn decide_all(draft: &mut Draft) {
-    let flying: Vec<AttemptId> = draft
-        .state
-        .run
-        .in_flight
-        .iter()
-        .map(|intent| intent.id.clone())
-        .collect();
-    flying.iter().for_each(|id| decide(draft, id));
+    draft.flying().iter().for_each(|id| decide(draft, id));
 }
 
 /// Where the evidence of an attempt's own checks is taken.

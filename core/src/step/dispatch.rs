@@ -2,9 +2,9 @@
 //!
 //! Not here: whether anything may start at all (`advance`).
 
-use alloc::{collections::BTreeSet, format, sync::Arc, vec::Vec};
+use alloc::{borrow::ToOwned, collections::BTreeSet, format, sync::Arc, vec::Vec};
 
-use super::{draft::Draft, ended, slots};
+use super::{draft::Draft, slots};
 use crate::{
     event::Notice,
     graph::Ix,
@@ -108,7 +108,11 @@ fn start(draft: &mut Draft, x: Ix) {
     };
     let at = draft.at().into();
     draft.session.waits.remove(&(atom.clone(), context.clone()));
-    let description = ended::title(draft, &atom);
+    let description = draft
+        .state
+        .atom(&atom)
+        .map_or(atom.as_str(), |one| one.title(&atom))
+        .to_owned();
     let run = draft.run();
     run.attempts_started += 1;
     let id = AttemptId::new(format!("{atom}.{}", run.attempts_started));

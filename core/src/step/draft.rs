@@ -204,6 +204,12 @@ impl Draft {
             .push(Arc::new(record::close(&mut to, kind)));
     }
 
+    /// The attempts in flight, for those who land some of them.
+    pub(super) fn flying(&self) -> Vec<AttemptId> {
+        let intents = self.state.run.in_flight.iter();
+        intents.map(|intent| intent.id.clone()).collect()
+    }
+
     pub(super) fn in_flight(&self, id: &AttemptId) -> Option<&Intent> {
         self.state
             .run

@@ -1,17 +1,11 @@
 //! An attempt comes to its end: what its outcome means (contract §13), and what a failure costs.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{format, string::String, sync::Arc, vec::Vec};
 
 use super::{Progress, draft::Draft};
 use crate::{
     event::{Notice, Outcome},
-    id::{AtomId, AttemptId, Digest, Epoch, UnixMillis},
+    id::{AttemptId, Digest, Epoch, UnixMillis},
     measure, search,
     state::{
         Ended, EntryKind, FailureClass, Intent, Status, fields::texts_node, record::choices_node,
@@ -282,18 +276,4 @@ fn give_up(draft: &mut Draft, intent: &Intent, most: u32) {
         duration_ms: 0,
     };
     record(draft, intent, &failure, true);
-}
-
-/// The description of an atom, its id where it has none.
-pub(super) fn title(draft: &Draft, id: &AtomId) -> String {
-    let description = draft
-        .state
-        .atom(id)
-        .map(|atom| atom.description.clone())
-        .unwrap_or_default();
-    if description.is_empty() {
-        id.to_string()
-    } else {
-        description.to_owned()
-    }
 }

@@ -8,7 +8,7 @@ use alloc::{
 use super::{Refusal, draft::Draft, ended};
 use crate::{
     event::Notice,
-    id::{AtomId, AttemptId, Epoch, RunId},
+    id::{AtomId, Epoch, RunId},
     measure::{Measure, Measured},
     state::{Ended, FailureClass, Request, RunStatus, StartedFrom, objective::RequestKind},
 };
@@ -18,14 +18,7 @@ pub(super) fn started(draft: &mut Draft, run: RunId, from: Option<StartedFrom>) 
     draft.counts_anew = true;
     retire_old_request(draft, &run);
     forget_environmental_failures(draft);
-    let lost: Vec<AttemptId> = draft
-        .state
-        .run
-        .in_flight
-        .iter()
-        .map(|intent| intent.id.clone())
-        .collect();
-    for attempt in lost {
+    for attempt in draft.flying() {
         ended::lost(draft, &attempt);
     }
     let notebook = draft.run();
@@ -150,14 +143,7 @@ pub(super) fn asked(
 
 /// All attempts are ended and their results thrown away; the loop goes on.
 pub(super) fn redirect(draft: &mut Draft) {
-    let flying: Vec<AttemptId> = draft
-        .state
-        .run
-        .in_flight
-        .iter()
-        .map(|intent| intent.id.clone())
-        .collect();
-    for id in flying {
+    for id in draft.flying() {
         if let Some(intent) = draft.land(&id) {
             draft.say(Notice::Interrupted {
                 attempt: id,
