@@ -21,7 +21,7 @@ use crate::{
     graph::{Graph, Ix},
     id::AtomId,
     search::Fits,
-    state::{State, Task, run},
+    state::{Extra, State, Task, run},
 };
 
 /// What a measure is taken of.
@@ -71,6 +71,7 @@ impl Measure {
         run::Measure {
             attempts: alloc::format!("{}", self.attempts),
             verdicts: alloc::format!("{}", self.verdicts),
+            extra: Extra::default(),
         }
     }
 }

@@ -202,7 +202,7 @@ impl Rooms {
         for (placed, now) in keep.iter().zip(rebuilt.line) {
             let atom = placed.atom.clone();
             match now {
-                Some(commit) => line.push(Placed { atom, commit }),
+                Some(commit) => line.push(Placed::new(atom, commit)),
                 None => dropped.push(atom),
             }
         }

@@ -328,10 +328,7 @@ fn rebuilding_keeps_what_applies_and_names_what_does_not() {
     let (one, ..) = clean(change(&w, &base, &base, "n.txt", "1\n"));
     let (two, ..) = clean(change(&w, &one, &one, "n.txt", "2\n"));
     let (three, ..) = clean(change(&w, &two, &two, "m.txt", "m\n"));
-    let placed = |atom: &str, commit| Placed {
-        atom: AtomId::new(atom),
-        commit,
-    };
+    let placed = |atom: &str, commit| Placed::new(AtomId::new(atom), commit);
     let (head, line, dropped) = w
         .rebuild(&base, &[placed("B", two), placed("C", three.clone())])
         .unwrap();

@@ -467,3 +467,31 @@ fn an_atom_taken_out_while_its_attempt_is_in_flight_ends_the_attempt_and_the_run
     assert_eq!(ran.count("interrupted"), 1);
     assert_eq!(it.world.result_file("log"), "two\nthree\n");
 }
+
+#[test]
+fn a_remark_in_the_loops_own_notebook_survives_the_next_run() {
+    let world = World::new();
+    world.align(&plan(
+        &["test -f log"],
+        json!({}),
+        json!({"A1": task("echo one > log")}),
+    ));
+    world.run().expect(0);
+    let text = world.state_text();
+    let text = text.replacen(
+        "\"atom\": \"A1\",\n        \"commit\"",
+        "\"atom\": \"A1\",\n        \"notes\": \"keep\",\n        \"commit\"",
+        1,
+    );
+    let text = text.replacen(
+        "\"measure\": {",
+        "\"measure\": {\n      \"notes\": \"less\",",
+        1,
+    );
+    assert!(text.contains("\"keep\"") && text.contains("\"less\""));
+    world.save(&text);
+    world.run().expect(0);
+    let run = &world.state()["run"];
+    assert_eq!(run["line"][0]["notes"], "keep", "{run}");
+    assert_eq!(run["measure"]["notes"], "less", "{run}");
+}

@@ -122,7 +122,7 @@ const SHELL_MUST_USE: &[&str] = &[
     "reqwest",
 ];
 /// Roots of somebody's machine, which no text of the project names.
-const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/", "/work/"];
+const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/"];
 
 #[test]
 fn imports_go_down_the_floors() {

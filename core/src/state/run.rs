@@ -60,11 +60,29 @@ pub struct Intent {
     pub extra: Extra,
 }
 
-/// A commit of the result, and the atom that made it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A commit of the result, and the atom that made it. Two are the same whatever unknown keys stand beside.
+#[derive(Debug, Clone)]
 pub struct Placed {
     pub atom: AtomId,
     pub commit: CommitId,
+    pub extra: Extra,
+}
+
+impl PartialEq for Placed {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.atom, &self.commit) == (&other.atom, &other.commit)
+    }
+}
+
+impl Placed {
+    pub fn new(atom: AtomId, commit: CommitId) -> Self {
+        let extra = Extra::default();
+        Self {
+            atom,
+            commit,
+            extra,
+        }
+    }
 }
 
 /// The person's working tree as it was when the first run began.
@@ -90,10 +108,11 @@ pub struct Spent {
 }
 
 /// The pair of the contract, as decimal text: the counts have no largest value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Measure {
     pub attempts: String,
     pub verdicts: String,
+    pub extra: Extra,
 }
 
 impl RunStatus {
@@ -289,17 +308,20 @@ impl Placed {
         let mut fields = Fields::open(node, pointer, found)?;
         let _ = (fields.need("atom"), fields.need("commit"));
         let (atom, commit) = (fields.text("atom"), fields.text("commit"));
+        let extra = fields.finish();
+        let (atom, commit) = (AtomId::new(atom?), CommitId::new(commit?));
         Some(Self {
-            atom: AtomId::new(atom?),
-            commit: CommitId::new(commit?),
+            atom,
+            commit,
+            extra,
         })
     }
 
     fn node(&self) -> Node {
-        let mut to = Writer::default();
-        to.text("atom", self.atom.as_str())
+        Writer::default()
+            .text("atom", self.atom.as_str())
             .text("commit", self.commit.as_str())
-            .finish(&Extra::default())
+            .finish(&self.extra)
     }
 }
 
@@ -374,9 +396,11 @@ impl Measure {
                 .or_else(|| node.as_str().map(ToOwned::to_owned))
         };
         let (attempts, verdicts) = (decimal("attempts"), decimal("verdicts"));
+        let extra = fields.finish();
         Some(Self {
             attempts: attempts?,
             verdicts: verdicts?,
+            extra,
         })
     }
 
@@ -385,6 +409,6 @@ impl Measure {
         let mut to = Writer::default();
         to.put("attempts", decimal(&self.attempts))
             .put("verdicts", decimal(&self.verdicts));
-        to.finish(&Extra::default())
+        to.finish(&self.extra)
     }
 }

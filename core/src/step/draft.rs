@@ -18,6 +18,7 @@ use crate::{
         encode::Touched,
         fields::Writer,
         record::{self, Choices},
+        run,
     },
     verdict::Basis,
 };
@@ -298,7 +299,12 @@ impl Draft {
             self.touched.run = true;
             let run = Arc::make_mut(&mut self.state.run);
             run.spent.active_ms += unwritten_ms;
-            run.measure = Some(measure.record());
+            // What a person wrote beside it stays.
+            let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
+            run.measure = Some(run::Measure {
+                extra,
+                ..measure.record()
+            });
         }
         self.solved();
         let world = World {

@@ -143,10 +143,7 @@ pub(super) fn integrate(
     if let Some(commit) = commit.clone() {
         let run = draft.run();
         run.head = Some(commit.clone());
-        run.line.push(Placed {
-            atom: intent.atom.clone(),
-            commit,
-        });
+        run.line.push(Placed::new(intent.atom.clone(), commit));
     }
     let ms = outcome.duration_ms;
     draft.say(Notice::Solved {

@@ -311,8 +311,13 @@ pub(super) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<
         wanted.push((
             place,
             Placed {
-                atom: id.clone(),
-                commit,
+                extra: state
+                    .run
+                    .line
+                    .get(place)
+                    .map(|placed| placed.extra.clone())
+                    .unwrap_or_default(),
+                ..Placed::new(id.clone(), commit)
             },
         ));
     }

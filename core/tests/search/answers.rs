@@ -215,10 +215,7 @@ impl Sim<'_> {
                 .expect("a change");
             assert_eq!(piece.atom, placed.atom.as_str());
             head = self.put(head.as_str(), piece);
-            line.push(Placed {
-                atom: placed.atom,
-                commit: head.clone(),
-            });
+            line.push(Placed::new(placed.atom, head.clone()));
         }
         Event::Built {
             head,

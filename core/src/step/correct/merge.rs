@@ -10,7 +10,7 @@ use alloc::{
 use crate::{
     doc::{self, Node},
     id::AtomId,
-    state::{Correction, State},
+    state::{Correction, Run, State},
 };
 
 /// A place where both the person and the loop changed something since the edit began.
@@ -119,7 +119,7 @@ fn unknown_base(theirs: &State) -> Vec<Clash> {
 /// The person's file with the program's own facts: run, trail, serial, lineage.
 fn keep_facts(ours: &State, theirs: &State) -> State {
     let mut merged = theirs.clone();
-    merged.run = Arc::clone(&ours.run);
+    merged.run = Arc::new(notebook(&ours.run, &theirs.run));
     merged.trail.clone_from(&ours.trail);
     merged.serial = ours.serial;
     merged.lineage = ours.lineage.clone();
@@ -128,6 +128,34 @@ fn keep_facts(ours: &State, theirs: &State) -> State {
     merged.corrections.clone_from(&ours.corrections);
     merged.corrections.extend(added);
     merged
+}
+
+/// The loop's own notebook, with what the person wrote beside its facts.
+fn notebook(ours: &Run, theirs: &Run) -> Run {
+    let mut run = ours.clone();
+    run.extra = theirs.extra.clone();
+    run.spent.extra = theirs.spent.extra.clone();
+    if let (Some(ours), Some(theirs)) = (&mut run.measure, &theirs.measure) {
+        ours.extra = theirs.extra.clone();
+    }
+    if let (Some(ours), Some(theirs)) = (&mut run.started_from, &theirs.started_from) {
+        ours.extra = theirs.extra.clone();
+    }
+    for placed in &mut run.line {
+        if let Some(edited) = theirs.line.iter().find(|edited| *edited == placed) {
+            placed.extra = edited.extra.clone();
+        }
+    }
+    for intent in &mut run.in_flight {
+        if let Some(edited) = theirs
+            .in_flight
+            .iter()
+            .find(|edited| edited.id == intent.id)
+        {
+            intent.extra = edited.extra.clone();
+        }
+    }
+    run
 }
 
 fn take(merged: &mut State, from: &State, id: &AtomId) {
