@@ -66,12 +66,14 @@ pub struct Ending {
 /// Something that runs.
 struct Running {
     cancel: CancellationToken,
-    slot: Option<usize>,
+    /// Tells it from an earlier one of the same key that was cancelled and has not ended yet.
+    generation: u64,
 }
 
 /// What a finished effect sends.
 struct Done {
     key: Key,
+    generation: u64,
     result: Result<Option<Event>, Failure>,
 }
 
@@ -84,6 +86,8 @@ struct Loop<'t> {
     running: BTreeMap<Key, Running>,
     /// Cancelled effects that have not come to their end yet.
     leaving: usize,
+    /// Effects begun so far.
+    generations: u64,
     slots: BTreeMap<AttemptId, usize>,
     done: mpsc::UnboundedSender<Done>,
     inbox: mpsc::UnboundedReceiver<Done>,
@@ -123,6 +127,7 @@ pub async fn run(
         loaded,
         running: BTreeMap::new(),
         leaving: 0,
+        generations: 0,
         slots: BTreeMap::new(),
         done,
         inbox,
@@ -243,7 +248,13 @@ impl Loop<'_> {
 
     fn take(&mut self, done: Option<Done>) -> Result<(), Failure> {
         let Some(done) = done else { return Ok(()) };
-        if self.running.remove(&done.key).is_none() {
+        let is_wanted = self
+            .running
+            .get(&done.key)
+            .is_some_and(|running| running.generation == done.generation);
+        if is_wanted {
+            self.running.remove(&done.key);
+        } else {
             self.leaving = self.leaving.saturating_sub(1);
             return Ok(());
         }
@@ -380,7 +391,9 @@ impl Loop<'_> {
         }
         self.free_slots();
         for (key, effect) in &owed.effects {
-            if !is_waiting && !self.running.contains_key(key) {
+            // A cancelled evaluation may still be at work in the checkout that the next one needs.
+            let is_in_the_way = self.leaving > 0 && matches!(effect, Effect::Judge { .. });
+            if !is_waiting && !is_in_the_way && !self.running.contains_key(key) {
                 self.begin(key.clone(), effect.clone());
             }
         }
@@ -422,12 +435,18 @@ impl Loop<'_> {
         };
         let cancel = CancellationToken::new();
         let work = effects::perform(self, effect, slot.unwrap_or(0), cancel.clone());
+        self.generations += 1;
+        let generation = self.generations;
         let (done, name) = (self.done.clone(), key.clone());
         tokio::spawn(async move {
             let result = work.await;
-            let _ = done.send(Done { key: name, result });
+            let _ = done.send(Done {
+                key: name,
+                generation,
+                result,
+            });
         });
-        self.running.insert(key, Running { cancel, slot });
+        self.running.insert(key, Running { cancel, generation });
     }
 
     /// Something that the loop needs is gone: what was in flight is taken back at no cost, where that can still be
@@ -463,7 +482,6 @@ impl Loop<'_> {
     /// Ends everything that runs and waits until it is gone.
     async fn end_all(&mut self) {
         for (_, running) in std::mem::take(&mut self.running) {
-            tracing::debug!(slot = running.slot, "ending");
             running.cancel.cancel();
             self.leaving += 1;
         }
