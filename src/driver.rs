@@ -5,6 +5,7 @@
 
 mod effects;
 mod follow;
+mod reconcile;
 mod watch;
 
 use std::{
@@ -16,7 +17,7 @@ use std::{
 use descent_core::{
     event::{Event, Notice, Observation},
     id::{AttemptId, RunId, Serial, UnixMillis},
-    owed::{self, Effect, Key, Owed},
+    owed::{self, Key, Owed},
     state::{Request, RunStatus, fields::Extra, objective::RequestKind},
     step::{self, Refusal, Session, Transition, World},
 };
@@ -371,84 +372,6 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Starts what is owed and does not run, ends what runs and is not owed.
-    fn reconcile(&mut self, owed: &Owed) -> Result<(), Failure> {
-        // With the file broken nothing is started; what is in flight finishes.
-        let is_waiting = self.waits_for_file.is_some();
-        let keys: std::collections::BTreeSet<&Key> =
-            owed.effects.iter().map(|(key, _)| key).collect();
-        let gone: Vec<Key> = self
-            .running
-            .keys()
-            .filter(|key| !keys.contains(key))
-            .cloned()
-            .collect();
-        for key in gone.into_iter().filter(|_| !is_waiting) {
-            if let Some(running) = self.running.remove(&key) {
-                running.cancel.cancel();
-                self.leaving += 1;
-            }
-        }
-        self.free_slots();
-        for (key, effect) in &owed.effects {
-            // A cancelled evaluation may still be at work in the checkout that the next one needs.
-            let is_in_the_way = self.leaving > 0 && matches!(effect, Effect::Judge { .. });
-            if !is_waiting && !is_in_the_way && !self.running.contains_key(key) {
-                self.begin(key.clone(), effect.clone());
-            }
-        }
-        self.follow_head();
-        Ok(())
-    }
-
-    /// A slot is free when its attempt has landed and its processes are gone.
-    fn free_slots(&mut self) {
-        let flying: Vec<&AttemptId> = self
-            .world
-            .state
-            .run
-            .in_flight
-            .iter()
-            .map(|intent| &intent.id)
-            .collect();
-        if self.leaving == 0 {
-            self.slots.retain(|attempt, _| flying.contains(&attempt));
-        }
-    }
-
-    fn slot(&mut self, attempt: &AttemptId) -> usize {
-        if let Some(slot) = self.slots.get(attempt) {
-            return *slot;
-        }
-        let taken: Vec<usize> = self.slots.values().copied().collect();
-        let slot = (0..)
-            .find(|slot| !taken.contains(slot))
-            .unwrap_or(taken.len());
-        self.slots.insert(attempt.clone(), slot);
-        slot
-    }
-
-    fn begin(&mut self, key: Key, effect: Effect) {
-        let slot = match &effect {
-            Effect::Attempt(intent) | Effect::Merge { intent, .. } => Some(self.slot(&intent.id)),
-            Effect::Rebuild { .. } | Effect::Judge { .. } | Effect::Learn(_) => None,
-        };
-        let cancel = CancellationToken::new();
-        let work = effects::perform(self, effect, slot.unwrap_or(0), cancel.clone());
-        self.generations += 1;
-        let generation = self.generations;
-        let (done, name) = (self.done.clone(), key.clone());
-        tokio::spawn(async move {
-            let result = work.await;
-            let _ = done.send(Done {
-                key: name,
-                generation,
-                result,
-            });
-        });
-        self.running.insert(key, Running { cancel, generation });
-    }
-
     /// Something that the loop needs is gone: what was in flight is taken back at no cost, where that can still be
     /// written; where not, the next run does it.
     async fn stop_for(&mut self, failure: &Failure) {
@@ -476,17 +399,6 @@ impl Loop<'_> {
             at: clock::now().rfc3339(),
             kind,
             extra: Extra::default(),
-        }
-    }
-
-    /// Ends everything that runs and waits until it is gone.
-    async fn end_all(&mut self) {
-        for (_, running) in std::mem::take(&mut self.running) {
-            running.cancel.cancel();
-            self.leaving += 1;
-        }
-        while self.leaving > 0 && self.inbox.recv().await.is_some() {
-            self.leaving -= 1;
         }
     }
 }
