@@ -18,5 +18,6 @@ pub mod prompt;
 pub mod search;
 pub mod state;
 pub mod step;
+pub mod trust;
 pub mod verdict;
 pub mod view;

@@ -17,7 +17,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["id"],
     &["doc"],
     &["state"],
-    &["graph", "verdict", "plan"],
+    &["graph", "verdict", "plan", "trust"],
     &["search", "event"],
     &["measure"],
     &["step"],
@@ -27,7 +27,7 @@ const CORE_FLOORS: &[&[&str]] = &[
 const SHELL_FLOORS: &[&[&str]] = &[
     &["failure"],
     &[
-        "clock", "config", "signal", "process", "store", "render", "schema",
+        "clock", "config", "signal", "process", "store", "render", "schema", "trust",
     ],
     &["git"],
     &["workspace", "agent", "verify"],
@@ -69,6 +69,7 @@ const DOORS: &[Door] = &[
             "src/store/disk.rs",
             "src/store/journal.rs",
             "src/store/locks.rs",
+            "src/trust/disk.rs",
             "src/workspace.rs",
             "src/workspace/",
         ],

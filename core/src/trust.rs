@@ -1,0 +1,222 @@
+//! What a state, a plan or a worker can execute, as a list with a digest, and whose hand made a file.
+//!
+//! Invariant: the list holds all that can run and all that widens what runs; the digest is taken over exactly the list
+//! that a person is shown, so that two lists with one digest allow the same. Not here: files, git, what was allowed before.
+
+mod origin;
+#[cfg(test)]
+mod tests;
+
+pub use origin::{Facts, Hand, History, Me, Origin, is_another_hand, origin};
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use crate::{
+    doc::{self, Node},
+    id::{AtomId, Digest},
+    state::{Atom, Check, Leaf, Objective, State, Workspace},
+};
+
+/// What becomes of a text: the order is that of showing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Group {
+    /// Run in each new workspace.
+    Setup,
+    /// Run for each task without an action.
+    Worker,
+    /// Run to judge.
+    Check,
+    /// Run as an attempt.
+    Action,
+    /// Words that a worker is given: for an agent they are as good as commands.
+    Task,
+    /// Widens what the others reach.
+    Setting,
+}
+
+impl Group {
+    pub fn word(self) -> &'static str {
+        match self {
+            Group::Setup => "setup",
+            Group::Worker => "worker",
+            Group::Check => "check",
+            Group::Action => "action",
+            Group::Task => "task",
+            Group::Setting => "setting",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Item {
+    pub group: Group,
+    /// The atom, or the key; empty where the group says it all.
+    pub at: String,
+    /// In full, as it would be run.
+    pub text: String,
+}
+
+/// By group, within a group as written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Carried {
+    items: Vec<Item>,
+}
+
+impl Carried {
+    pub fn of_plan<'a>(
+        objective: &'a Objective,
+        atoms: impl IntoIterator<Item = (&'a AtomId, &'a Atom)>,
+    ) -> Self {
+        let mut carried = Self::default();
+        carried.add_objective(objective);
+        let mut needs_worker = false;
+        for (id, atom) in atoms {
+            needs_worker |= carried.add_atom(id, atom);
+        }
+        if needs_worker {
+            carried.add_words(objective);
+        }
+        carried.sorted()
+    }
+
+    /// Of atoms that are resolved too: whatever may be opened again may run again.
+    pub fn of_state(state: &State) -> Self {
+        let atoms = state.all_atoms();
+        let atoms = atoms.into_iter().map(|(id, atom)| (id, &**atom));
+        let mut carried = Self::of_plan(&state.objective, atoms);
+        let start = state.run.started_from.as_ref().map(|start| &start.commit);
+        if let Some(commit) = state.run.head.as_ref().or(start) {
+            carried.add(Group::Setting, "starts from", commit.as_str());
+        }
+        if carried.items.iter().any(|item| item.group == Group::Task)
+            && let Some(digest) = earlier(state)
+        {
+            carried.add(Group::Task, "earlier results", digest.as_str());
+        }
+        carried.sorted()
+    }
+
+    pub fn of_worker(command: &str) -> Self {
+        let mut carried = Self::default();
+        carried.add(Group::Worker, "", command);
+        carried
+    }
+
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.items.extend(other.items);
+        self.sorted()
+    }
+
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    pub fn digest(&self) -> Digest {
+        let item = |item: &Item| {
+            let parts = [item.group.word(), &item.at, &item.text];
+            Node::array(parts.map(Node::string).to_vec())
+        };
+        let list = Node::array(self.items.iter().map(item).collect());
+        Digest::of(doc::canonical(&list).as_bytes())
+    }
+
+    fn add(&mut self, group: Group, at: &str, text: &str) {
+        self.items.push(Item {
+            group,
+            at: at.to_owned(),
+            text: text.to_owned(),
+        });
+    }
+
+    fn sorted(mut self) -> Self {
+        self.items.sort_by_key(|item| item.group);
+        self
+    }
+
+    fn add_objective(&mut self, objective: &Objective) {
+        let constraints = &objective.constraints;
+        if let Some(setup) = &constraints.setup {
+            self.add(Group::Setup, "", setup);
+        }
+        if let Some(check) = &objective.base_case {
+            self.add_checks("", check);
+        }
+        if constraints.workspace() == Workspace::Shared {
+            self.add(Group::Setting, "workspace", Workspace::Shared.word());
+        }
+        for path in &constraints.link {
+            self.add(Group::Setting, "link", path);
+        }
+        for name in &constraints.env {
+            self.add(Group::Setting, "env", name);
+        }
+    }
+
+    /// Whether the worker does it.
+    fn add_atom(&mut self, id: &AtomId, atom: &Atom) -> bool {
+        let Some(task) = atom.task() else {
+            return false;
+        };
+        if let Some(check) = &task.spec.checks {
+            self.add_checks(id.as_str(), check);
+        }
+        match &task.spec.action {
+            Some(action) => self.add(Group::Action, id.as_str(), &action.run),
+            None => self.add(Group::Task, id.as_str(), atom.title(id)),
+        }
+        task.spec.action.is_none()
+    }
+
+    fn add_checks(&mut self, at: &str, check: &Check) {
+        for leaf in check.leaves() {
+            match leaf.leaf() {
+                Some(Leaf::Command(rule)) => self.add(Group::Check, at, &rule.command),
+                Some(Leaf::NotCommand { command, .. }) => self.add(Group::Check, at, command),
+                // A file is looked at, a person is asked: nothing is run.
+                Some(Leaf::File { .. } | Leaf::NotFile { .. } | Leaf::Assertion { .. }) | None => {}
+                Some(Leaf::Quality { statement, .. }) => {
+                    self.add(Group::Task, &format!("quality {at}"), statement);
+                }
+            }
+        }
+    }
+
+    fn add_words(&mut self, objective: &Objective) {
+        let words = [
+            ("goal", &objective.goal),
+            // What `align` is given is goal and words in one.
+            ("words", &objective.raw_input),
+            ("why", &objective.background_intent),
+        ];
+        for (at, text) in words {
+            let is_said = at == "words" && *text == objective.goal;
+            if !text.is_empty() && !is_said {
+                self.add(Group::Task, at, text);
+            }
+        }
+    }
+}
+
+/// The digest of what a worker may be told of earlier work; `None` where there was none.
+fn earlier(state: &State) -> Option<Digest> {
+    let bindings = state.bindings.values().map(|binding| binding.node());
+    let trail = state.trail.iter().map(|entry| entry.node.clone());
+    let corrections = state.corrections.iter().map(|one| one.node.clone());
+    let told: Vec<Node> = bindings.chain(trail).chain(corrections).collect();
+    (!told.is_empty()).then(|| Digest::of(doc::canonical(&Node::array(told)).as_bytes()))
+}
+
+/// A digest as a person may have typed or pasted it; `None` for what is no digest.
+pub fn typed_digest(text: &str) -> Option<Digest> {
+    let lower = text.trim().to_ascii_lowercase();
+    let hex = lower.strip_prefix("sha256:").unwrap_or(&lower).trim();
+    let is_hex = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then(|| Digest::new("sha256:".to_string() + hex))
+}

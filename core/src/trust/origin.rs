@@ -1,0 +1,81 @@
+//! Whose hand made a file: decided over facts that the shell gathers, so that the rule is a table.
+//!
+//! Invariant: a fact that is missing never makes a file look more familiar than git and its owner say it is.
+
+use alloc::{format, string::String, vec::Vec};
+
+/// Who owns a file, and its mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hand {
+    pub uid: u32,
+    pub mode: u32,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Me {
+    pub uid: u32,
+    /// Whom root stands for.
+    pub sudo_uid: Option<u32>,
+}
+
+/// The file belongs to an account that is neither ours nor the system's.
+pub fn is_another_hand(hand: Hand, me: Me) -> bool {
+    let is_mine = hand.uid == me.uid || (me.uid == 0 && me.sudo_uid == Some(hand.uid));
+    // Root could change this program too; a file that anybody may write is nobody's word.
+    let is_roots = hand.uid == 0 && hand.mode & 0o022 == 0;
+    !(is_mine || is_roots)
+}
+
+/// What git knows of a file that its HEAD holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct History {
+    /// The file is what a checkout of HEAD would write.
+    pub as_committed: bool,
+    /// By e-mail; `None` where git could not tell in time.
+    pub last_committer: Option<String>,
+    /// The e-mails that the person goes by; empty where none is configured.
+    pub mine: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    pub hand: Hand,
+    pub me: Me,
+    /// `None`: not tracked, or outside of the repository.
+    pub history: Option<History>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Own,
+    /// The words end a sentence that begins with the file's name.
+    Another(String),
+}
+
+/// Whose file it is, for a file that a person hands to the program or keeps in the project.
+pub fn origin(facts: &Facts) -> Origin {
+    if is_another_hand(facts.hand, facts.me) {
+        return Origin::Another(format!("belongs to another account ({})", facts.hand.uid));
+    }
+    let Some(history) = &facts.history else {
+        return Origin::Own;
+    };
+    if !history.as_committed || history.mine.is_empty() {
+        return Origin::Own;
+    }
+    match &history.last_committer {
+        None => Origin::Another(
+            "is as committed, and git could not tell in time who committed it".into(),
+        ),
+        Some(email)
+            if history
+                .mine
+                .iter()
+                .any(|own| own.eq_ignore_ascii_case(email)) =>
+        {
+            Origin::Own
+        }
+        Some(email) => Origin::Another(format!("is as {email} committed it")),
+    }
+}

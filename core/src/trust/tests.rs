@@ -1,0 +1,211 @@
+//! The list of what can execute, and the rule of whose file it is, as tables.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::*;
+use crate::{id::Lineage, plan, state::decode::decode};
+
+fn facts(change: impl FnOnce(&mut Facts)) -> Origin {
+    let mut facts = Facts {
+        hand: Hand {
+            uid: 1000,
+            mode: 0o644,
+        },
+        me: Me {
+            uid: 1000,
+            sudo_uid: None,
+        },
+        history: Some(History {
+            as_committed: true,
+            last_committer: Some("eve@example.org".into()),
+            mine: Vec::from(["ada@example.org".to_string()]),
+        }),
+    };
+    change(&mut facts);
+    origin(&facts)
+}
+
+fn history(change: impl FnOnce(&mut History)) -> Origin {
+    facts(|facts| change(facts.history.as_mut().unwrap()))
+}
+
+#[test]
+fn a_file_is_a_strangers_when_another_committed_it_as_it_is() {
+    assert!(matches!(facts(|_| {}), Origin::Another(why) if why.contains("eve@example.org")));
+    assert!(matches!(
+        history(|history| history.last_committer = None),
+        Origin::Another(_)
+    ));
+}
+
+#[test]
+fn what_is_untracked_changed_by_oneself_or_of_an_unknown_person_is_ones_own() {
+    assert_eq!(facts(|facts| facts.history = None), Origin::Own);
+    assert_eq!(history(|history| history.as_committed = false), Origin::Own);
+    assert_eq!(history(|history| history.mine.clear()), Origin::Own);
+    for email in ["ada@example.org", "Ada@Example.org"] {
+        assert_eq!(
+            history(|history| history.last_committer = Some(email.into())),
+            Origin::Own
+        );
+    }
+    assert_eq!(
+        history(|history| history.mine.push("eve@example.org".into())),
+        Origin::Own
+    );
+}
+
+#[test]
+fn a_file_of_another_account_is_a_strangers_whatever_git_says() {
+    for (uid, mode, me, sudo_uid, is_another) in [
+        (1000, 0o600, 1000, None, false),
+        (1000, 0o666, 1000, None, false),
+        (1001, 0o600, 1000, None, true),
+        (1001, 0o600, 1000, Some(1001), true),
+        (0, 0o644, 1000, None, false),
+        (0, 0o664, 1000, None, true),
+        (0, 0o646, 1000, None, true),
+        (1000, 0o600, 0, None, true),
+        (1000, 0o600, 0, Some(1000), false),
+        (1000, 0o600, 0, Some(1001), true),
+        (0, 0o666, 0, None, false),
+    ] {
+        let (hand, me) = (Hand { uid, mode }, Me { uid: me, sudo_uid });
+        assert_eq!(is_another_hand(hand, me), is_another, "{hand:?} {me:?}");
+        let found = facts(|facts| {
+            (facts.hand, facts.me) = (hand, me);
+            facts.history = None;
+        });
+        assert_eq!(matches!(found, Origin::Another(_)), is_another);
+    }
+}
+
+const PLAN: &str = r#"{"objective": {"goal": "g", "background_intent": "w",
+  "base_case": {"all": [{"command": "make test"}, {"any": [{"not_command": "grep -q X"}, {"file": "a"}]}]},
+  "constraints": {"setup": "make deps", "env": ["TOKEN"], "link": [".env"], "workspace": "shared"}},
+ "work_graph": {"atoms": {
+  "A1": {"action": {"run": "make a"}, "checks": {"all": [{"command": "test -e a"}]}},
+  "A2": {"description": "write b"},
+  "G": {"choices": ["A1", "A2"]}}}}"#;
+
+fn carried(text: &str) -> Carried {
+    let plan = plan::read(text.as_bytes());
+    assert!(plan.faults.is_empty(), "{:?}", plan.faults);
+    Carried::of_plan(&plan.objective, &plan.atoms)
+}
+
+fn lines(carried: &Carried) -> Vec<String> {
+    let line = |item: &Item| format!("{} {} {}", item.group.word(), item.at, item.text);
+    carried.items().iter().map(line).collect()
+}
+
+#[test]
+fn all_that_can_run_and_all_that_widens_it_is_listed_by_group() {
+    assert_eq!(
+        lines(&carried(PLAN)),
+        [
+            "setup  make deps",
+            "check  make test",
+            "check  grep -q X",
+            "check A1 test -e a",
+            "action A1 make a",
+            "task A2 write b",
+            "task goal g",
+            "task why w",
+            "setting workspace shared",
+            "setting link .env",
+            "setting env TOKEN",
+        ]
+    );
+}
+
+#[test]
+fn the_digest_changes_with_each_line_and_with_nothing_else() {
+    let whole = carried(PLAN).digest();
+    for (from, to) in [
+        ("make deps", "make depz"),
+        ("make test", "make tesT"),
+        ("grep -q X", "grep -q Y"),
+        ("test -e a", "test -e b"),
+        ("make a\"", "make a \""),
+        ("write b", "write c"),
+        ("TOKEN", "TOKENS"),
+        (".env", ".enw"),
+        ("\"shared\"", "\"git\""),
+        ("\"goal\": \"g\"", "\"goal\": \"h\""),
+    ] {
+        assert!(PLAN.contains(from), "{from}");
+        assert_ne!(
+            carried(&PLAN.replacen(from, to, 1)).digest(),
+            whole,
+            "{from}"
+        );
+    }
+    let other_form = PLAN
+        .replace("\n", " ")
+        .replace("\"file\": \"a\"", "\"file\": \"z\"");
+    assert_eq!(carried(&other_form).digest(), whole);
+}
+
+#[test]
+fn a_text_cannot_pose_as_two_lines() {
+    let one = Carried::of_worker("a\u{0}b");
+    let two = Carried::of_worker("a").and(Carried::of_worker("b"));
+    assert_ne!(one.digest(), two.digest());
+    assert_ne!(Carried::of_worker("x").digest(), {
+        let mut check = Carried::default();
+        check.add(Group::Check, "", "x");
+        check.digest()
+    });
+}
+
+#[test]
+fn a_resolved_atom_and_what_was_told_before_count_too() {
+    let plan = plan::read(PLAN.as_bytes());
+    let state = plan.into_state(Lineage::new("l"));
+    let before = Carried::of_state(&state);
+    let mut text = crate::state::encode::Rendered::of(&state).text(&state);
+    text = text.replace(
+        "\"bindings\": {}",
+        r#""bindings": {"B1": {"summary": "s", "of": {"kind": "task", "action": {"run": "make old"}}}}"#,
+    );
+    let read = decode(text.as_bytes());
+    let after = Carried::of_state(&read.state.unwrap());
+    let more: Vec<String> = lines(&after)
+        .into_iter()
+        .filter(|line| !lines(&before).contains(line))
+        .collect();
+    assert_eq!(more.len(), 2, "{more:?}");
+    assert_eq!(more[0], "action B1 make old");
+    assert!(
+        more[1].starts_with("task earlier results sha256:"),
+        "{more:?}"
+    );
+}
+
+#[test]
+fn a_digest_may_be_typed_in_upper_case_with_blanks_around_and_without_its_name() {
+    let digest = Digest::of(b"x");
+    let hex = digest.as_str().strip_prefix("sha256:").unwrap().to_string();
+    for text in [
+        hex.clone(),
+        hex.to_uppercase(),
+        format!("  SHA256:{} \n", hex.to_uppercase()),
+        digest.to_string(),
+    ] {
+        assert_eq!(typed_digest(&text), Some(digest.clone()), "{text}");
+    }
+    for text in [
+        "",
+        "sha256:",
+        "sha256:12",
+        "é",
+        &hex[1..],
+        &format!("{hex}0"),
+    ] {
+        assert_eq!(typed_digest(text), None, "{text}");
+    }
+}
