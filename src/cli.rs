@@ -7,6 +7,7 @@ mod judging;
 mod run;
 mod status;
 mod stop;
+mod trust;
 mod validate;
 mod verify;
 mod why;
@@ -76,6 +77,8 @@ enum Command {
     Apply,
     /// Explain how an atom stands: its choices, attempts and evidence
     Why(why::Flags),
+    /// Show the commands that came from elsewhere, and allow them to run here
+    Trust(trust::Flags),
 }
 
 /// How a command ended well.
@@ -144,6 +147,7 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
         Some(Command::Verify) => verify::verify(&context),
         Some(Command::Apply) => apply::apply(&context),
         Some(Command::Why(flags)) => why::why(&context, &flags),
+        Some(Command::Trust(flags)) => trust::trust(&context, &flags),
     }
 }
 

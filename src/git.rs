@@ -14,6 +14,7 @@ mod checkout;
 mod diff;
 mod disk;
 mod error;
+mod history;
 mod host;
 mod index;
 mod linked;

@@ -3,6 +3,7 @@
 //! Invariant: text from outside reaches the terminal without control characters. A closed pipe is no error.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // this is the door
 
+mod carried;
 mod notice;
 mod views;
 
@@ -11,6 +12,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+pub use carried::{Bounds, carried, visible};
 pub use notice::notice;
 pub use views::{graph, judged, result, status, why};
 

@@ -30,6 +30,7 @@ pub(crate) fn all() -> Vec<(&'static str, Value)> {
         ("validate.schema.json", of::<output::Validate>()),
         ("apply.schema.json", of::<output::Apply>()),
         ("stop.schema.json", of::<output::Stop>()),
+        ("trust.schema.json", of::<output::Trust>()),
         ("why.schema.json", of::<output::Why>()),
     ]
 }

@@ -26,6 +26,7 @@ use descent_core::id::{Serial, UnixMillis};
 use descent_core::state::State;
 use descent_core::state::decode::decode;
 use descent_core::state::encode::{Rendered, Touched};
+use descent_core::trust::Hand;
 
 use disk::{Disk, Found, RealDisk, Swap};
 use names::Names;
@@ -59,6 +60,8 @@ pub struct Store {
     recent: VecDeque<Arc<State>>,
     /// The newest sealed one, with its bytes.
     committed: Option<Arc<Loaded>>,
+    /// Whose the file was when it was read last.
+    hand: Option<Hand>,
 }
 
 /// What a commit is to write: the state with its next serial, and what differs from the present one.
@@ -83,6 +86,7 @@ impl Store {
             rendered: None,
             recent: VecDeque::new(),
             committed: None,
+            hand: None,
         }
     }
 
@@ -94,7 +98,15 @@ impl Store {
     /// The state as it is now; the same value as long as the bytes are the same.
     pub fn read(&mut self) -> Result<Arc<Loaded>, StoreError> {
         let found = self.look()?;
+        let (uid, mode) = (found.uid, found.mode);
+        self.hand = Some(Hand { uid, mode });
         self.take_in(found.bytes)
+    }
+
+    /// The owner and mode of the very file whose bytes `read` gave last.
+    #[must_use]
+    pub fn hand(&self) -> Option<Hand> {
+        self.hand
     }
 
     /// Writes what `decide` makes of the present state; nothing where it makes nothing.

@@ -14,6 +14,7 @@ use descent_core::{
     plan::{self, Plan},
     state::{Constraints, Objective, RunStatus, State, Workspace, fields::Findings},
     step::World,
+    trust::Carried,
     verdict::Verdict,
     view::{self, Judged},
 };
@@ -22,10 +23,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     End,
     context::{Context, Waited, interruptible},
-    judging,
+    judging, trust,
 };
 use crate::{
     clock,
+    config::{self, Config},
     failure::{Failure, exit},
     render,
     store::{self, Place, Store, StoreError},
@@ -72,7 +74,7 @@ pub struct Flags {
 }
 
 pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
-    let state = read(&flags)?;
+    let (state, carried) = read(&flags)?;
     let top = top(context)?;
     let existing = existing(context)?;
     if let Some(found) = &existing
@@ -80,7 +82,7 @@ pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
     {
         let world = World::new(found.state.clone());
         if context.out.json {
-            let mut value = json(&world, &[]);
+            let mut value = json(&world, &[], &configured(context, &top));
             value["unchanged"] = true.into();
             context.out.json(&value);
         } else {
@@ -92,17 +94,24 @@ pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
         return Ok(End::Code(0));
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
+    let config = configured(context, &top);
+    let plan = flags.plan.as_deref().zip(carried.as_ref());
+    trust::before_align(context, &top, plan, &config, flags.yes)?;
     let workspaces = Workspaces::open(&top, &state.lineage, &state.objective.constraints)?;
     // Nothing is made where nothing is agreed yet: the sidecars come with the state.
     let place = context
         .place()
         .unwrap_or_else(|| Place::at(&top, context.state.as_deref()));
     context.out.say("evaluating the checks as things stand…");
-    let agreed = interruptible(|cancel| agree(context, &flags, &place, state, &workspaces, cancel));
+    let agreed =
+        interruptible(|cancel| agree(context, &flags, &config, &place, state, &workspaces, cancel));
     let ending = agreed.and_then(|agreed| match agreed {
         Waited::Signal(signal) => Ok(Some(End::Signal(signal))),
         Waited::Done(None) => Ok(Some(End::Code(0))),
-        Waited::Done(Some(state)) => write(&top, context, state, existing.is_some()).map(|()| None),
+        Waited::Done(Some(state)) => {
+            trust::made_here(context, &state.lineage, &config);
+            write(&top, context, state, existing.is_some()).map(|()| None)
+        }
     });
     if !matches!(ending, Ok(None)) {
         // Nothing came of it: nothing of it stays.
@@ -121,6 +130,7 @@ pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
 async fn agree(
     context: &Context,
     flags: &Flags,
+    config: &Config,
     place: &Place,
     state: State,
     workspaces: &Workspaces,
@@ -131,7 +141,7 @@ async fn agree(
     let judged =
         judging::all_leaves(context, place, &state, workspaces, start, verify, cancel).await?;
     let world = World::new(state);
-    show(context, &world, &judged, workspaces);
+    show(context, &world, &judged, workspaces, config);
     if flags.dry_run {
         return Ok(None);
     }
@@ -159,8 +169,8 @@ fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<
     Ok(())
 }
 
-/// The state that plan and flags make, or every fault in them.
-fn read(flags: &Flags) -> Result<State, Failure> {
+/// The state that plan and flags make, with what the plan alone can execute; or every fault in them.
+fn read(flags: &Flags) -> Result<(State, Option<Carried>), Failure> {
     let (mut plan, bytes, name) = match &flags.plan {
         None => (Plan::default(), Vec::new(), "plan".to_owned()),
         Some(path) => {
@@ -172,6 +182,8 @@ fn read(flags: &Flags) -> Result<State, Failure> {
     let mut faults = std::mem::take(&mut plan.faults);
     faults.extend(store::pattern_faults(&plan.patterns));
     let root = plan.root.clone().unwrap_or_else(Node::null);
+    let from_file = flags.plan.as_ref();
+    let carried = from_file.map(|_| Carried::of_plan(&plan.objective, &plan.atoms));
     apply_flags(&mut plan, flags)?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let state = plan.into_state(lineage);
@@ -190,7 +202,7 @@ fn read(flags: &Flags) -> Result<State, Failure> {
         return Err(failure.with(lines));
     }
     gate(&state, &root)?;
-    Ok(state)
+    Ok((state, carried))
 }
 
 fn gate(state: &State, root: &Node) -> Result<(), Failure> {
@@ -306,8 +318,16 @@ fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constraints, Failu
     }
 }
 
+/// Who will do the work. A mistake in the file is what `run` refuses for: here it is a warning.
+fn configured(context: &Context, top: &Path) -> Config {
+    config::load(top).unwrap_or_else(|error| {
+        context.out.say(&format!("warning: {error}"));
+        Config::default()
+    })
+}
+
 /// Where the agreement is made: the top of the work tree, else here.
-fn top(context: &Context) -> Result<PathBuf, Failure> {
+pub(super) fn top(context: &Context) -> Result<PathBuf, Failure> {
     if let Some(place) = context.place() {
         return Ok(place.project);
     }
@@ -364,7 +384,7 @@ fn refuse_unfinished(existing: Option<&store::Loaded>, force: bool) -> Result<()
     Err(Failure::new("E-UNFINISHED", exit::USAGE, message, hint))
 }
 
-fn json(world: &World, judged: &[Judged]) -> serde_json::Value {
+fn json(world: &World, judged: &[Judged], config: &Config) -> serde_json::Value {
     serde_json::json!({
         "schema": "descent/align/1",
         "goal": world.state.objective.goal,
@@ -372,14 +392,21 @@ fn json(world: &World, judged: &[Judged]) -> serde_json::Value {
         "bound": view::bound(world.measure()),
         "atoms": world.graph.len(),
         "workspace": world.state.objective.constraints.workspace().word(),
+        "worker": config.worker.as_ref().map(|worker| &worker.run),
         "unchanged": false,
     })
 }
 
-fn show(context: &Context, world: &World, judged: &[Judged], workspaces: &Workspaces) {
+fn show(
+    context: &Context,
+    world: &World,
+    judged: &[Judged],
+    workspaces: &Workspaces,
+    config: &Config,
+) {
     let measure = world.measure();
     if context.out.json {
-        context.out.json(&json(world, judged));
+        context.out.json(&json(world, judged, config));
         return;
     }
     let constraints = &world.state.objective.constraints;
@@ -393,6 +420,9 @@ fn show(context: &Context, world: &World, judged: &[Judged], workspaces: &Worksp
     }
     text.push("the work:".to_owned());
     text.push(render::graph(world));
+    if let Some(worker) = &config.worker {
+        text.push(format!("the worker: {}", render::visible(&worker.run)));
+    }
     text.push(format!(
         "at most {} attempts, then it ends",
         measure.attempts

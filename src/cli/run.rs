@@ -13,6 +13,7 @@ use descent_core::{
 use super::{
     End, align,
     context::{Context, runtime},
+    trust,
 };
 use crate::{
     config::{self, Config},
@@ -36,11 +37,14 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     if !first.gate.is_empty() {
         return Err(align::not_aligned(&first.gate));
     }
+    let config = config::load(&store.place().project)?;
+    trust::gate(context, &store, &first.state, Some(&config))?;
     let lease = store.lease("run")?;
     let loaded = store.read()?;
     context.warn(&store, &loaded);
     let loaded = context.adopt_edit(&mut store, loaded)?;
-    let config = config::load(&store.place().project)?;
+    // Again, on what was read under the lease: it is what will run.
+    trust::gate(context, &store, &loaded.state, Some(&config))?;
     let environment = context.environment(&loaded.state);
     look_before(&loaded.state, &config, &environment)?;
     if !environment.withheld.is_empty() {

@@ -5,7 +5,7 @@ use descent_core::verdict::Verdict;
 use super::{
     End, align,
     context::{Context, Waited, interruptible},
-    judging,
+    judging, trust,
 };
 use crate::{
     clock,
@@ -21,6 +21,7 @@ pub(super) fn verify(context: &Context) -> Result<End, Failure> {
         return Err(align::not_aligned(&loaded.gate));
     }
     let state = &loaded.state;
+    trust::gate(context, &store, state, None)?;
     let workspaces = Workspaces::open(
         &store.place().project,
         &state.lineage,

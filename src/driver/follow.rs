@@ -7,6 +7,7 @@ use descent_core::{
     id::CommitId,
     state::RunStatus,
     step::{World, correct},
+    trust::is_another_hand,
     view,
 };
 
@@ -16,7 +17,8 @@ use super::{Loop, blocking, watch};
 use crate::{
     clock,
     failure::{Failure, exit},
-    store::{CommitError, Next},
+    store::{CommitError, Loaded, Next},
+    trust,
 };
 
 /// How long a name may be absent while an editor replaces the file.
@@ -79,6 +81,10 @@ impl Loop<'_> {
             self.file_is_whole();
             return Ok(true);
         }
+        if let Some(why) = self.is_by_another(&loaded) {
+            self.wait_for_file(vec![why], &"the state file is another one now");
+            return Ok(false);
+        }
         if loaded.is_foreign {
             return self.adopt();
         }
@@ -86,6 +92,20 @@ impl Loop<'_> {
         self.world = World::new(loaded.state.clone());
         self.loaded = loaded;
         Ok(true)
+    }
+
+    /// What was allowed when the run began was the state of this lineage, in the hand of its owner.
+    fn is_by_another(&self, loaded: &Loaded) -> Option<String> {
+        let path = self.host.store.place().state.display();
+        if loaded.state.lineage != self.world.state.lineage {
+            return Some(format!(
+                "{path}: it holds the lineage {}, and this run is of {}",
+                loaded.state.lineage, self.world.state.lineage
+            ));
+        }
+        let hand = self.host.store.hand()?;
+        is_another_hand(hand, trust::me())
+            .then(|| format!("{path}: it belongs to another account ({})", hand.uid))
     }
 
     /// Makes a person's edit a commit with a correction.
@@ -100,6 +120,9 @@ impl Loop<'_> {
             .and_then(|edited| self.host.store.base(edited.state.serial));
         let mut notices = Vec::new();
         let adopted = self.host.store.commit(|fresh| {
+            if fresh.state.lineage != ours.lineage {
+                return Err(other_lineage());
+            }
             if !fresh.is_foreign {
                 return Ok::<_, Vec<correct::Clash>>(None);
             }
@@ -189,6 +212,14 @@ impl Loop<'_> {
             }));
         }
     }
+}
+
+/// Saved in the instant since the file was looked at.
+fn other_lineage() -> Vec<correct::Clash> {
+    vec![correct::Clash {
+        pointer: "/lineage".to_owned(),
+        message: "the file holds the state of another lineage".to_owned(),
+    }]
 }
 
 /// Puts the result where a person can look at it.

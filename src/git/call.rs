@@ -1,12 +1,13 @@
 //! One run of git: its arguments, where it works, what it reads, and how its answer is judged.
 
 use super::{Git, GitError, host::Env};
-use crate::process::tool::ToolOutput;
+use crate::process::tool::{ToolOutput, WAIT_MAX};
 use descent_core::id::UnixMillis;
 use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// Does nothing until one of `output`, `ok`, `line` runs it.
@@ -20,6 +21,7 @@ pub(super) struct Call<'a> {
     cwd: PathBuf,
     stdin: Option<Vec<u8>>,
     bad_id: Option<String>,
+    wait_max: Duration,
 }
 
 impl Git {
@@ -41,6 +43,7 @@ impl Git {
             cwd: tree.to_owned(),
             stdin: None,
             bad_id: None,
+            wait_max: WAIT_MAX,
         }
     }
 }
@@ -72,6 +75,12 @@ impl Call<'_> {
 
     pub(super) fn setting(mut self, setting: &str) -> Self {
         self.before.extend(["-c".into(), setting.into()]);
+        self
+    }
+
+    /// Killed, and an error, when it takes longer.
+    pub(super) fn within(mut self, wait_max: Duration) -> Self {
+        self.wait_max = wait_max;
         self
     }
 
@@ -117,7 +126,8 @@ impl Call<'_> {
         let mut args = self.before;
         args.push(self.verb.into());
         args.extend(self.args);
-        self.git.host().run(&self.cwd, args, self.env, self.stdin)
+        let host = self.git.host();
+        host.run_within(self.wait_max, &self.cwd, args, self.env, self.stdin)
     }
 
     /// Standard output of a run that must end with 0.

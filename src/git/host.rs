@@ -9,6 +9,7 @@ use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 pub(super) type Env = Vec<(OsString, OsString)>;
@@ -89,6 +90,8 @@ pub(super) struct Host {
     /// Whether `merge-tree` takes trees as well as commits (2.45).
     pub(super) merges_trees: bool,
     pub(super) identity_is_default: bool,
+    /// Every e-mail that the person configured, in any scope.
+    pub(super) emails: Vec<String>,
 }
 
 /// One setting of the person's, as `git config --list --show-scope` tells it.
@@ -121,11 +124,23 @@ impl Host {
             env,
             merges_trees: version >= (2, 45),
             identity_is_default,
+            emails: emails(&settings, theirs),
         })
     }
 
     pub(super) fn run(
         &self,
+        cwd: &Path,
+        args: Vec<OsString>,
+        more: Env,
+        stdin: Option<Vec<u8>>,
+    ) -> Result<ToolOutput, GitError> {
+        self.run_within(WAIT_MAX, cwd, args, more, stdin)
+    }
+
+    pub(super) fn run_within(
+        &self,
+        wait_max: Duration,
         cwd: &Path,
         args: Vec<OsString>,
         more: Env,
@@ -139,7 +154,7 @@ impl Host {
             env,
             cwd: cwd.to_owned(),
             stdin,
-            wait_max: WAIT_MAX,
+            wait_max,
         })?)
     }
 }
@@ -279,6 +294,22 @@ fn identity(settings: &[Setting], theirs: &Env) -> (OsString, OsString, bool) {
         email.unwrap_or_else(|| NOBODY.1.into()),
         is_default,
     )
+}
+
+fn emails(settings: &[Setting], theirs: &Env) -> Vec<String> {
+    const KEYS: &[&str] = &["user.email", "author.email", "committer.email"];
+    const VARIABLES: &[&str] = &["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL", "EMAIL"];
+    let set = settings
+        .iter()
+        .filter(|setting| KEYS.contains(&setting.key.as_str()))
+        .map(|setting| OsString::from_vec(setting.value.clone()));
+    let env = VARIABLES
+        .iter()
+        .filter_map(|key| value_of(theirs, key).map(OsStr::to_owned));
+    set.chain(env)
+        .filter(|email| says_something(email))
+        .map(|email| email.to_string_lossy().trim().to_owned())
+        .collect()
 }
 
 /// The person's settings, then ours above them. A setting whose last word stands in the

@@ -4,6 +4,7 @@
 mod apply;
 mod candidate;
 mod checkout;
+mod history;
 mod open;
 mod rebuild;
 mod snapshot;

@@ -199,8 +199,55 @@ pub(super) struct Align {
     bound: Bound,
     atoms: u64,
     workspace: String,
+    /// The command of `descent.toml` that does tasks without an action
+    worker: Option<String>,
     /// The same was agreed before: nothing was written
     unchanged: bool,
+}
+
+/// What came from elsewhere can execute: `descent trust --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/trust/1")]
+pub(super) struct Trust {
+    schema: String,
+    subject: TrustSubject,
+    /// Of a state
+    lineage: Option<String>,
+    /// Whether it may run here
+    allowed: bool,
+    /// The digest over `carried`, for `--hash`
+    hash: String,
+    carried: Vec<CarriedItem>,
+    next: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum TrustSubject {
+    State,
+    Plan,
+    Worker,
+}
+
+#[derive(JsonSchema)]
+struct CarriedItem {
+    group: CarriedGroup,
+    /// The atom, or the key; empty where the group says it all
+    at: String,
+    text: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum CarriedGroup {
+    Setup,
+    Worker,
+    Check,
+    Action,
+    /// Words for a worker
+    Task,
+    /// Widens what the others reach
+    Setting,
 }
 
 #[derive(JsonSchema)]

@@ -23,6 +23,7 @@ use super::names::Names;
 pub(super) struct Found {
     pub(super) bytes: Vec<u8>,
     pub(super) mode: u32,
+    pub(super) uid: u32,
 }
 
 pub(super) trait Disk: fmt::Debug + Send + Sync {
@@ -267,8 +268,8 @@ impl Disk for RealDisk {
         let size = usize::try_from(meta.len().min(bytes_max)).unwrap_or(0);
         let mut bytes = Vec::with_capacity(size + 1);
         file.take(bytes_max + 1).read_to_end(&mut bytes)?;
-        let mode = meta.mode();
-        Ok(Found { bytes, mode })
+        let (mode, uid) = (meta.mode(), meta.uid());
+        Ok(Found { bytes, mode, uid })
     }
 
     fn create(&self, path: &Path, mode: u32) -> io::Result<File> {

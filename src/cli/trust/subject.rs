@@ -1,0 +1,186 @@
+//! What a person is asked about: a state, a plan or a worker, with what allowing it means.
+
+use std::path::Path;
+
+use descent_core::{
+    id::{Digest, Lineage},
+    plan,
+    state::State,
+    trust::{Carried, Hand, is_another_hand},
+};
+
+use crate::{
+    config::Config,
+    failure::{Failure, exit},
+    render,
+    store::{self, Store},
+    trust::{self, Fact, Held, Records},
+};
+
+pub(super) struct Subject {
+    kind: &'static str,
+    /// In a sentence.
+    pub(super) name: String,
+    /// Above the commands.
+    pub(super) title: String,
+    /// Everything that is shown, and that the digest is taken over.
+    pub(super) carried: Carried,
+    /// What allowing it records.
+    pub(super) facts: Vec<Fact>,
+    /// What of it has to be held before it may run, with the words for where it is not.
+    needs: Vec<(Fact, String)>,
+    /// Shows it and asks.
+    pub(super) command: String,
+    /// What to type when it is allowed.
+    pub(super) next: &'static str,
+    lineage: Option<Lineage>,
+}
+
+impl Subject {
+    /// `config` where the worker would be started too.
+    pub(super) fn of_state(store: &Store, state: &State, config: Option<&Config>) -> Self {
+        let (lineage, path) = (state.lineage.clone(), store.place().state.display());
+        let (carried, worker) = (Carried::of_state(state), worker(config));
+        let here = Fact::Lineage(lineage.clone());
+        let as_it_is = Fact::State(lineage.clone(), carried.digest());
+        let mut facts = vec![here.clone(), as_it_is.clone()];
+        let mut needs = vec![(here, "it was not made on this machine".to_owned())];
+        if let Some(uid) = another(store.hand()) {
+            let why = format!("the file belongs to another account ({uid})");
+            needs.push((as_it_is, why));
+        }
+        if let Some(worker) = &worker {
+            let fact = Fact::Worker(lineage.clone(), worker.digest());
+            let why = "descent.toml names another worker than was agreed on".to_owned();
+            facts.push(fact.clone());
+            needs.push((fact, why));
+        }
+        let goal = render::visible(&render::line(&state.objective.goal));
+        Self {
+            kind: "state",
+            name: "this state".to_owned(),
+            title: format!("the state {path}, with the goal `{goal}`"),
+            carried: carried.and(worker.unwrap_or_default()),
+            facts,
+            needs,
+            command: "descent trust".to_owned(),
+            next: "descent run",
+            lineage: Some(lineage),
+        }
+    }
+
+    pub(super) fn of_plan(path: &Path, plan: Carried, worker: Option<Carried>) -> Self {
+        let name = plan_name(path);
+        let why = "it may not be yours".to_owned();
+        let mut needs = vec![(Fact::Content(plan.digest()), why.clone())];
+        if let Some(worker) = &worker {
+            needs.push((Fact::Content(worker.digest()), why));
+        }
+        Self {
+            kind: "plan",
+            title: format!("the plan {}", render::visible(&name)),
+            facts: needs.iter().map(|(fact, _)| fact.clone()).collect(),
+            needs,
+            carried: plan.and(worker.unwrap_or_default()),
+            command: format!("descent trust --plan {}", quoted(path)),
+            name,
+            next: "descent align --plan, as before",
+            lineage: None,
+        }
+    }
+
+    pub(super) fn of_worker(worker: Carried) -> Self {
+        let fact = Fact::Content(worker.digest());
+        Self {
+            kind: "worker",
+            name: "the worker of descent.toml".to_owned(),
+            title: "the worker of descent.toml".to_owned(),
+            facts: vec![fact.clone()],
+            needs: vec![(fact, "it may not be yours".to_owned())],
+            carried: worker,
+            command: "descent trust --worker".to_owned(),
+            next: "descent align",
+            lineage: None,
+        }
+    }
+
+    /// Why it may not run: nothing where all that it needs is held.
+    pub(super) fn doubts(&self, records: &Records) -> Vec<String> {
+        let mut doubts: Vec<String> = Vec::new();
+        for (fact, why) in &self.needs {
+            let not_believed = match records.holds(fact) {
+                Held::Yes => continue,
+                Held::No => None,
+                Held::NotBelieved(not) => Some(not),
+            };
+            for doubt in [Some(why.clone()), not_believed].into_iter().flatten() {
+                if !doubts.contains(&doubt) {
+                    doubts.push(doubt);
+                }
+            }
+            if matches!(fact, Fact::Lineage(_)) {
+                // All the rest follows from it.
+                break;
+            }
+        }
+        doubts
+    }
+
+    /// For where nobody can answer.
+    pub(super) fn by_hash(&self, hash: &Digest) -> String {
+        format!("{} --hash {hash}", self.command)
+    }
+
+    pub(super) fn json(&self, hash: &Digest, is_allowed: bool) -> serde_json::Value {
+        serde_json::json!({
+            "schema": "descent/trust/1",
+            "subject": self.kind,
+            "lineage": self.lineage,
+            "allowed": is_allowed,
+            "hash": hash,
+            "carried": self.carried.items(),
+            "next": if is_allowed { self.next.to_owned() } else { self.by_hash(hash) },
+        })
+    }
+}
+
+fn another(hand: Option<Hand>) -> Option<u32> {
+    hand.filter(|hand| is_another_hand(*hand, trust::me()))
+        .map(|hand| hand.uid)
+}
+
+/// What the configuration makes run.
+pub(super) fn worker(config: Option<&Config>) -> Option<Carried> {
+    let worker = config?.worker.as_ref()?;
+    Some(Carried::of_worker(&worker.run))
+}
+
+pub(super) fn plan_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// As a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = render::visible(&path.to_string_lossy());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if text.chars().all(is_plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// What a plan by itself can run: flags of `align` that are laid over it are the person's own.
+pub(super) fn read_plan(path: &Path) -> Result<Carried, Failure> {
+    let bytes = store::read_bytes(path)?;
+    let mut plan = plan::read(&bytes);
+    if plan.root.is_none() || !plan.faults.is_empty() {
+        let faults = std::mem::take(&mut plan.faults);
+        let lines = store::show_faults(path, &bytes, &faults);
+        let message = format!("{} cannot be read as a plan", path.display());
+        let hint = "mend what is named, then try again";
+        return Err(Failure::new("E-PLAN-INVALID", exit::INVALID, message, hint).with(lines));
+    }
+    Ok(Carried::of_plan(&plan.objective, &plan.atoms))
+}

@@ -1,0 +1,60 @@
+//! Who committed a file last, and whether it still is as it was committed.
+
+use super::{Git, GitError};
+use descent_core::trust::History;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path, time::Duration};
+
+/// A long history is not walked to its end: what git has not told by then counts as unknown.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+impl Git {
+    /// What HEAD knows of a file of the working tree, whose bytes are given; `None` where HEAD has no such file. Where
+    /// git fails, the file counts as committed by nobody knows whom.
+    pub fn history(&self, path: &Path, bytes: &[u8]) -> Option<History> {
+        let top = self.top().canonicalize().ok()?;
+        let inside = path.strip_prefix(&top).ok()?;
+        // Line endings and filters make a fresh checkout differ from the blob: that is nobody's change.
+        let as_committed = match self.at_head("blob", inside) {
+            Err(_) => true,
+            Ok(blob) => blob? == bytes || self.is_written_so(inside, bytes),
+        };
+        Some(History {
+            as_committed,
+            last_committer: self.last_committer(inside),
+            mine: self.host().emails.clone(),
+        })
+    }
+
+    fn is_written_so(&self, path: &Path, bytes: &[u8]) -> bool {
+        match self.at_head("--filters", path) {
+            Ok(Some(written)) => written == bytes,
+            Ok(None) | Err(_) => true,
+        }
+    }
+
+    fn at_head(&self, how: &str, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let mut name = b"HEAD:".to_vec();
+        name.extend_from_slice(path.as_os_str().as_bytes());
+        let call = self.call("cat-file").within(WAIT_MAX).arg(how);
+        let ran = call.arg(OsStr::from_bytes(&name)).output()?;
+        Ok(ran.status.success().then_some(ran.stdout))
+    }
+
+    fn last_committer(&self, path: &Path) -> Option<String> {
+        let said = self
+            .call("log")
+            .within(WAIT_MAX)
+            .args([
+                "-1",
+                "--format=%ce",
+                "--no-show-signature",
+                "--no-color",
+                "HEAD",
+                "--",
+            ])
+            .arg(path)
+            .ok();
+        let said = String::from_utf8_lossy(&said.ok()?).trim().to_owned();
+        (!said.is_empty()).then_some(said)
+    }
+}

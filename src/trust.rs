@@ -1,0 +1,174 @@
+//! What a person allowed on this machine: small records, a file each, outside of repository and cache.
+//!
+//! Invariant: a record is believed only if it is a plain file of our own that nobody else can read or write, and it
+//! tells the very thing that is asked about. The cache may be deleted at any time, so no record lies there.
+//! Not here: what needs a record, and who is asked (`cli`).
+
+mod disk;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    ffi::OsString,
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use descent_core::{
+    id::{Digest, Lineage, UnixMillis},
+    trust::Me,
+};
+
+use crate::failure::{Failure, exit};
+
+/// Bytes at most of a record that is read.
+const RECORD_BYTES_MAX: u64 = 16 * 1024;
+/// Characters at most of what a record repeats for people.
+const WORDS_CHARS_MAX: usize = 200;
+
+/// One thing that is allowed, or was made here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact {
+    /// The state of that lineage: its owner's edits need no consent.
+    Lineage(Lineage),
+    /// A state file that another account wrote, by what it carries.
+    State(Lineage, Digest),
+    /// The worker that does the tasks of a lineage.
+    Worker(Lineage, Digest),
+    /// A plan or a worker, wherever it comes from.
+    Content(Digest),
+}
+
+impl Fact {
+    fn parts(&self) -> [&str; 3] {
+        match self {
+            Fact::Lineage(lineage) => ["lineage", lineage.as_str(), ""],
+            Fact::State(lineage, digest) => ["state", lineage.as_str(), digest.as_str()],
+            Fact::Worker(lineage, digest) => ["worker", lineage.as_str(), digest.as_str()],
+            Fact::Content(digest) => ["content", "", digest.as_str()],
+        }
+    }
+
+    /// Names the record: a lineage comes from a stranger's file and is no name of a file.
+    fn key(&self) -> String {
+        let text = serde_json::json!(self.parts()).to_string();
+        let digest = Digest::of(text.as_bytes());
+        digest.as_str().trim_start_matches("sha256:").to_owned()
+    }
+
+    fn record(&self, at: UnixMillis) -> String {
+        let [kind, lineage, digest] = self.parts();
+        let lineage: String = lineage.chars().take(WORDS_CHARS_MAX).collect();
+        let record = serde_json::json!({
+            "schema": "descent/trust-record/1",
+            "key": self.key(),
+            "kind": kind,
+            "lineage": lineage,
+            "digest": digest,
+            "at": at.rfc3339(),
+        });
+        format!("{record:#}\n")
+    }
+}
+
+/// Whether a record says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    Yes,
+    No,
+    /// There is a record, and it may be anybody's: why.
+    NotBelieved(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    #[error("what is allowed cannot be remembered: neither XDG_STATE_HOME nor HOME names a place")]
+    NoHome,
+    #[error("what is allowed cannot be remembered in {}: {source}", dir.display())]
+    Unwritable { dir: PathBuf, source: io::Error },
+}
+
+impl TrustError {
+    pub fn hint(&self) -> &'static str {
+        "set XDG_STATE_HOME to a directory of your own that can be written, then: descent trust"
+    }
+}
+
+impl From<TrustError> for Failure {
+    fn from(error: TrustError) -> Self {
+        Failure::new("E-TRUST-UNWRITABLE", exit::IO, &error, error.hint())
+    }
+}
+
+/// All records of this account on this machine.
+#[derive(Debug, Clone)]
+pub struct Records {
+    dir: Option<PathBuf>,
+    me: Me,
+}
+
+impl Records {
+    pub fn find() -> Self {
+        Self::of(|name| std::env::var_os(name))
+    }
+
+    fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {
+        Self {
+            dir: place(var),
+            me: me(),
+        }
+    }
+
+    pub fn holds(&self, fact: &Fact) -> Held {
+        let Some(dir) = &self.dir else {
+            return Held::No;
+        };
+        let key = fact.key();
+        let path = dir.join(format!("{key}.json"));
+        match disk::read_private(dir, &path, self.me, RECORD_BYTES_MAX) {
+            Ok(None) => Held::No,
+            Ok(Some(bytes)) if tells(&bytes, &key) => Held::Yes,
+            Ok(Some(_)) => not_believed(&path, &"it does not say what its name says"),
+            Err(why) => not_believed(&path, &why),
+        }
+    }
+
+    /// Durable before anything relies on it.
+    pub fn remember(&self, fact: &Fact, at: UnixMillis) -> Result<(), TrustError> {
+        let dir = self.dir.as_ref().ok_or(TrustError::NoHome)?;
+        let name = format!("{}.json", fact.key());
+        disk::write_private(dir, &name, fact.record(at).as_bytes()).map_err(|source| {
+            let dir = dir.clone();
+            TrustError::Unwritable { dir, source }
+        })
+    }
+}
+
+fn not_believed(path: &Path, why: &dyn fmt::Display) -> Held {
+    Held::NotBelieved(format!("{} is not believed: {why}", path.display()))
+}
+
+fn tells(bytes: &[u8], key: &str) -> bool {
+    serde_json::from_slice::<serde_json::Value>(bytes)
+        .is_ok_and(|record| record.get("key").and_then(serde_json::Value::as_str) == Some(key))
+}
+
+/// By the XDG rules: a relative path in the variable counts as none.
+fn place(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| {
+        var(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    Some(state?.join("descent/trust"))
+}
+
+/// Whose files count as our own.
+pub fn me() -> Me {
+    let sudo_uid = std::env::var("SUDO_UID").ok();
+    Me {
+        uid: rustix::process::geteuid().as_raw(),
+        sudo_uid: sudo_uid.and_then(|uid| uid.parse().ok()),
+    }
+}

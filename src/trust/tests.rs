@@ -1,0 +1,153 @@
+//! Records in a directory of the test's own: kept, refused, and never anywhere else.
+#![allow(clippy::disallowed_methods)] // door: tests
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+};
+
+use tempfile::TempDir;
+
+use super::*;
+
+const AT: UnixMillis = UnixMillis(1_700_000_000_000);
+
+fn records(home: &TempDir) -> Records {
+    let home = home.path().as_os_str().to_owned();
+    Records::of(|name| (name == "XDG_STATE_HOME").then(|| home.clone()))
+}
+
+fn lineage(text: &str) -> Fact {
+    Fact::Lineage(Lineage::new(text))
+}
+
+fn only_file(home: &TempDir) -> PathBuf {
+    let mut found = fs::read_dir(home.path().join("descent/trust")).unwrap();
+    found.next().unwrap().unwrap().path()
+}
+
+#[test]
+fn what_is_remembered_is_held_and_nothing_else() {
+    let home = tempfile::tempdir().unwrap();
+    let records = records(&home);
+    let (digest, other) = (Digest::of(b"a"), Digest::of(b"b"));
+    let l = || Lineage::new("l");
+    let fact = Fact::Worker(l(), digest.clone());
+    assert_eq!(records.holds(&fact), Held::No);
+    records.remember(&fact, AT).unwrap();
+    records.remember(&fact, AT).unwrap();
+    assert_eq!(records.holds(&fact), Held::Yes);
+    for near in [
+        Fact::Worker(l(), other),
+        Fact::Worker(Lineage::new("m"), digest.clone()),
+        Fact::State(l(), digest.clone()),
+        Fact::Content(digest),
+        Fact::Lineage(l()),
+    ] {
+        assert_eq!(records.holds(&near), Held::No, "{near:?}");
+    }
+}
+
+#[test]
+fn a_lineage_that_names_a_path_stays_in_the_directory() {
+    let home = tempfile::tempdir().unwrap();
+    let records = records(&home);
+    for text in [
+        "../../../x",
+        "/etc/passwd",
+        "a\0b",
+        "",
+        &"l".repeat(1 << 20),
+    ] {
+        records.remember(&lineage(text), AT).unwrap();
+        assert_eq!(records.holds(&lineage(text)), Held::Yes);
+    }
+    let kept = fs::read_dir(home.path().join("descent/trust")).unwrap();
+    assert_eq!(kept.count(), 5);
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn directory_and_record_are_for_their_owner_alone() {
+    let home = tempfile::tempdir().unwrap();
+    records(&home).remember(&lineage("l"), AT).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+    assert_eq!(mode(&home.path().join("descent/trust")), 0o700);
+    assert_eq!(mode(&only_file(&home)), 0o600);
+}
+
+/// The record is spoilt, said not to be believed, and made good by being remembered again.
+#[track_caller]
+fn check_spoilt(spoil: impl Fn(&Path), why: &str) {
+    let home = tempfile::tempdir().unwrap();
+    let records = records(&home);
+    records.remember(&lineage("l"), AT).unwrap();
+    spoil(&only_file(&home));
+    match records.holds(&lineage("l")) {
+        Held::NotBelieved(said) => assert!(said.contains(why), "{said}"),
+        held => panic!("{held:?}"),
+    }
+    records.remember(&lineage("l"), AT).unwrap();
+    assert_eq!(records.holds(&lineage("l")), Held::Yes);
+}
+
+#[test]
+fn a_record_that_others_can_reach_is_not_believed() {
+    let chmod =
+        |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    check_spoilt(|path| chmod(path, 0o644), "the mode 0644");
+    check_spoilt(|path| chmod(path, 0o660), "the mode 0660");
+    check_spoilt(|path| chmod(path.parent().unwrap(), 0o770), "its directory");
+}
+
+#[test]
+fn a_record_that_is_a_link_or_says_something_else_is_not_believed() {
+    check_spoilt(
+        |path| {
+            let beside = path.with_extension("moved");
+            fs::rename(path, &beside).unwrap();
+            symlink(&beside, path).unwrap();
+        },
+        "symbolic link",
+    );
+    check_spoilt(|path| fs::write(path, "{}").unwrap(), "does not say");
+    check_spoilt(|path| fs::write(path, "").unwrap(), "does not say");
+}
+
+#[test]
+fn the_place_is_that_of_the_state_and_never_relative() {
+    let place = |pairs: &[(&str, &str)]| {
+        place(|name| {
+            let found = pairs.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| value.into())
+        })
+    };
+    let is = |pairs: &[(&str, &str)], path: &str| assert_eq!(place(pairs), Some(path.into()));
+    is(
+        &[("XDG_STATE_HOME", "/s"), ("HOME", "/h")],
+        "/s/descent/trust",
+    );
+    is(&[("HOME", "/h")], "/h/.local/state/descent/trust");
+    is(
+        &[("XDG_STATE_HOME", "s"), ("HOME", "/h")],
+        "/h/.local/state/descent/trust",
+    );
+    assert_eq!(place(&[]), None);
+    assert_eq!(place(&[("HOME", "h")]), None);
+}
+
+#[test]
+fn without_a_place_nothing_is_held_and_the_next_step_is_named() {
+    let records = Records::of(|_| None);
+    assert_eq!(records.holds(&lineage("l")), Held::No);
+    let error = records.remember(&lineage("l"), AT).unwrap_err();
+    assert!(error.hint().contains("XDG_STATE_HOME"));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let home = file.path().as_os_str().to_owned();
+    let records = Records::of(|name| (name == "XDG_STATE_HOME").then(|| home.clone()));
+    assert_eq!(records.holds(&lineage("l")), Held::No);
+    assert!(matches!(
+        records.remember(&lineage("l"), AT),
+        Err(TrustError::Unwritable { .. })
+    ));
+}

