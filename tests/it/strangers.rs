@@ -120,6 +120,23 @@ fn at_a_terminal_align_asks_about_a_strangers_plan_before_it_runs_its_checks() {
 }
 
 #[test]
+fn yes_does_not_stand_for_consent_at_a_terminal_either() {
+    let (world, path) = cloned_plan();
+    let mut command = world.command(&["align", "-y", "-f", &path]);
+    let ran = terminal::answered(&mut command, "E-NOT-TRUSTED", "y\n").expect(77);
+    assert!(!ran.stderr.contains(QUESTION), "{}", ran.stderr);
+    assert_eq!(marks(&world), 0);
+}
+
+#[test]
+fn a_yes_to_a_strangers_plan_is_followed_by_the_agreement_itself() {
+    let (world, path) = cloned_plan();
+    let mut command = world.command(&["align", "-f", &path]);
+    terminal::answered(&mut command, QUESTION, "y\ny\n").expect(0);
+    world.run().expect(0);
+}
+
+#[test]
 fn a_plan_of_ones_own_is_never_asked_about() {
     let world = World::new();
     let text = marking(&world).to_string();
