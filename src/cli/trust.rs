@@ -222,7 +222,7 @@ fn allow_by_hash(
     if given == *hash {
         return remember(records, &subject.facts);
     }
-    let mut details = render::carried(&subject.carried, EXCERPT);
+    let mut details = render::carried(&subject.carried, EXCERPT, &subject.command);
     details.push(format!("given  {given}"));
     details.push(format!("here   {hash}"));
     let message = format!(
@@ -272,7 +272,7 @@ fn words(subject: &Subject, doubts: &[String], bounds: Bounds) -> Vec<String> {
             .map(|doubt| format!("  {}", render::visible(doubt))),
     );
     lines.push("what it can run here, and what widens that:".to_owned());
-    let carried = render::carried(&subject.carried, bounds);
+    let carried = render::carried(&subject.carried, bounds, &subject.command);
     lines.extend(carried.into_iter().map(|line| format!("  {line}")));
     lines.push(format!("digest {}", subject.carried.digest()));
     lines

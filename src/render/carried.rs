@@ -17,8 +17,9 @@ pub struct Bounds {
 /// Columns of the word before a command.
 const LABEL_WIDTH_MAX: usize = 20;
 
-/// One line a command; further lines of the same command are marked. Ends with what was left out.
-pub fn carried(carried: &Carried, bounds: Bounds) -> Vec<String> {
+/// One line a command; further lines of the same command are marked. Ends with what was left out, and the command that
+/// shows all.
+pub fn carried(carried: &Carried, bounds: Bounds, command: &str) -> Vec<String> {
     let items = carried.items();
     let shown = items.get(..bounds.items_max).unwrap_or(items);
     let widths = shown.iter().map(|item| label(item).chars().count());
@@ -29,8 +30,10 @@ pub fn carried(carried: &Carried, bounds: Bounds) -> Vec<String> {
         .collect();
     let left_out = items.len() - shown.len();
     if left_out > 0 {
-        let all = "descent trust --json shows all";
-        lines.push(format!("… and {left_out} more of {} ({all})", items.len()));
+        lines.push(format!(
+            "… and {left_out} more of {} ({command} --json shows all)",
+            items.len()
+        ));
     }
     lines
 }
@@ -109,7 +112,7 @@ mod tests {
             .and(Carried::of_worker("one\ntwo"))
             .and(Carried::of_worker("three"));
         assert_eq!(
-            carried(&list, BOUNDS),
+            carried(&list, BOUNDS, "descent trust"),
             [
                 "worker  0123456789",
                 "       … 3 characters more",
