@@ -109,7 +109,11 @@ pub struct Records {
 
 impl Records {
     pub fn find() -> Self {
-        Self::of(|name| std::env::var_os(name))
+        Self::of(|name| match name {
+            // Without HOME, the account's own entry tells.
+            "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
+            _ => std::env::var_os(name),
+        })
     }
 
     fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {

@@ -72,7 +72,7 @@ pub type Rebuilt = (CommitId, Vec<Placed>, Vec<AtomId>);
 impl Workspaces {
     /// Looks at the project and makes the place in the cache; nothing else is created yet.
     pub fn open(project: &Path, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
-        let cache = cache_root(|name| std::env::var_os(name));
+        let cache = cache_root(variable);
         Self::open_in(cache, project, lineage, constraints)
     }
 
@@ -279,7 +279,7 @@ impl Workspaces {
 /// Where `deliver` puts the result of a project at the top of its repository, and the reference that follows it:
 /// known without asking git.
 pub fn result_of(project: &Path, lineage: &Lineage) -> Option<(PathBuf, String)> {
-    let cache = cache_root(|name| std::env::var_os(name))?;
+    let cache = cache_root(variable)?;
     let path = git::place_in(&cache, project, lineage).join("result");
     Some((path, git::result_ref(lineage)))
 }
@@ -313,6 +313,14 @@ pub fn message(atom: &AtomId, description: &str) -> String {
         format!("{}…", cut.trim_end())
     };
     format!("{subject}\n\nDescent-Atom: {atom}\n")
+}
+
+/// Without HOME, the account's own entry tells.
+fn variable(name: &str) -> Option<OsString> {
+    match name {
+        "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
+        _ => std::env::var_os(name),
+    }
 }
 
 /// By the XDG rules: a relative path in the variable counts as none.
