@@ -1,7 +1,7 @@
 //! Whether a command did what its page says, and the page as it should be.
 //!
 //! The same are: times, durations, digests and ids of any value. `…` stands for anything in a line, and alone on a line
-//! for any lines. Not here: running anything.
+//! for any lines. Lines that come and go count for nothing. Not here: running anything.
 
 use std::sync::LazyLock;
 
@@ -28,6 +28,9 @@ static VARIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     .map(|(pattern, word)| (Regex::new(pattern).expect("a pattern"), word))
     .into()
 });
+
+/// The goal's checks are evaluated beside the attempts: when, and how often, is nobody's promise.
+const COMES_AND_GOES: &str = "checked   the base case does not hold yet";
 
 /// What is wrong with a step, beginning with its line.
 pub fn fault(step: &Step, outcome: &Outcome) -> Option<String> {
@@ -74,30 +77,32 @@ pub fn lines(output: &str) -> Vec<String> {
 
 /// The first lines, of what is written and of what was said, that do not fit; `None` where all fits.
 pub fn difference(written: &[String], said: &[String]) -> Option<(usize, usize)> {
+    let stays = |(_, line): &(usize, &String)| *line != COMES_AND_GOES;
+    let written: Vec<_> = written.iter().enumerate().filter(stays).collect();
+    let said: Vec<_> = said.iter().enumerate().filter(stays).collect();
     let mut furthest = (0, 0);
-    let fits = fits(written, said, (0, 0), &mut furthest);
+    let fits = fits(&written, &said, &mut furthest);
     (!fits).then_some(furthest)
 }
 
-fn fits(
-    written: &[String],
-    said: &[String],
-    at: (usize, usize),
-    furthest: &mut (usize, usize),
-) -> bool {
-    let (mut w, mut s) = at;
-    while let Some(line) = written.get(w) {
-        *furthest = (*furthest).max((w, s));
+type Lines<'t> = [(usize, &'t String)];
+
+fn fits(mut written: &Lines<'_>, mut said: &Lines<'_>, furthest: &mut (usize, usize)) -> bool {
+    let past = |lines: &Lines<'_>| lines.first().map_or(usize::MAX, |(index, _)| *index);
+    while let [(_, line), written_after @ ..] = written {
+        *furthest = (*furthest).max((past(written), past(said)));
         if line.trim() == "…" {
-            return (s..=said.len()).any(|s| fits(written, said, (w + 1, s), furthest));
+            return (0..=said.len()).any(|skip| fits(written_after, &said[skip..], furthest));
         }
-        if !said.get(s).is_some_and(|said| is_same(line, said)) {
-            return false;
+        match said {
+            [(_, shown), said_after @ ..] if is_same(line, shown) => {
+                (written, said) = (written_after, said_after);
+            }
+            _ => return false,
         }
-        (w, s) = (w + 1, s + 1);
     }
-    *furthest = (*furthest).max((w, s));
-    s == said.len()
+    *furthest = (*furthest).max((past(written), past(said)));
+    said.is_empty()
 }
 
 fn is_same(written: &str, said: &str) -> bool {
@@ -129,14 +134,35 @@ pub fn updated(page: &Page, outcomes: &[Outcome]) -> String {
         if difference(output, &said).is_none() {
             continue;
         }
-        let kept = |line: &String| {
-            let known = output
-                .iter()
-                .find(|known| known.trim() != "…" && is_same(known, line));
-            known.unwrap_or(line).clone()
-        };
-        let new: Vec<String> = said.iter().map(kept).collect();
+        let new = woven(output, &said);
         lines_now.splice(*from..from + output.len(), new);
     }
     lines_now.join("\n") + "\n"
+}
+
+/// What was said, in the written words where those still fit, and with `…` where its end can still be found.
+fn woven(written: &[String], said: &[String]) -> Vec<String> {
+    let mut new = Vec::new();
+    let mut rest = said;
+    for (index, line) in written.iter().enumerate() {
+        let is_gap = line.trim() == "…";
+        let until = if is_gap {
+            written.get(index + 1)
+        } else {
+            Some(line)
+        };
+        let end = until.map_or(Some(rest.len()), |until| {
+            rest.iter().position(|shown| is_same(until, shown))
+        });
+        let Some(end) = end else { continue };
+        if is_gap {
+            rest = &rest[end..];
+        } else {
+            new.extend_from_slice(&rest[..end]);
+            rest = &rest[end + 1..];
+        }
+        new.push(line.clone());
+    }
+    new.extend_from_slice(rest);
+    new
 }

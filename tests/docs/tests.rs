@@ -79,16 +79,28 @@ fn what_varies_is_the_same_and_dots_stand_for_anything() {
     assert!(is_same("a\n…\nz", "a\nz"));
     assert!(is_same("one … three", "one two three"));
     assert!(!is_same("a\n…\nz", "a\nb"));
+    assert!(is_same("a", "a\nchecked   the base case does not hold yet"));
     assert!(!is_same("3 attempts", "4 attempts"));
     assert!(!is_same("", "more"));
 }
 
 #[test]
 fn an_update_writes_the_present_output_and_leaves_what_fits() {
-    let page = page("```console\n$ echo a; echo b\na\nc\n$ echo 5 ms\n7 ms\n```\nend\n");
+    let page = page("```console\n$ seq 4; echo b\n1\n…\n4\nc\n$ echo 5 ms\n7 ms\n```\nend\n");
     let text = updated(&page, &shell::run(&page));
     assert_eq!(
         text,
-        "```console\n$ echo a; echo b\na\nb\n$ echo 5 ms\n7 ms\n```\nend\n"
+        page.lines
+            .join(
+                "
+"
+            )
+            .replace(
+                "c
+$", "b
+$"
+            )
+            + "
+"
     );
 }
