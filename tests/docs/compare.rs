@@ -57,7 +57,7 @@ pub fn fault(step: &Step, outcome: &Outcome) -> Option<String> {
             let wrong = difference(output, &got)?;
             let written = wrong_line(output, wrong.0);
             let shown = wrong_line(&got, wrong.1);
-            let place = from + 1 + wrong.0;
+            let place = from + 1 + wrong.0.min(output.len());
             let all = got.join("\n");
             Some(format!(
                 "{head}  line {place}:\n  - {written}\n  + {shown}\n  all that it said:\n{all}"

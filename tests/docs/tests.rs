@@ -43,6 +43,10 @@ fn another_output_or_exit_code_is_told_with_its_line() {
     );
     check("```console\n$ true\nmore\n```\n", "  + (no more lines)");
     check(
+        "```console\n$ echo more\n```\n",
+        "line 3:\n  - (no more lines)",
+    );
+    check(
         "```console\n$ sh -c 'exit 5'\n```\n",
         "ended with 5, the page says 0",
     );
