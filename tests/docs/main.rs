@@ -13,6 +13,7 @@
 
 mod blocks;
 mod compare;
+mod links;
 mod shell;
 mod tests;
 
