@@ -1,14 +1,22 @@
 # Pictures of a terminal, with their times, become one SVG that plays them; without animation it shows the last.
+# Long waits are shortened.
 #
 # In: for each picture a line "\036MILLISECONDS", then its rows with escape sequences for colour (`tmux capture-pane -e`).
 # Call with LC_ALL=C and -v columns=… -v rows=…
 
 BEGIN {
-    cell = 8.43; line = 19; margin = 16; top = 42; hold_ms = 4000; pictures = 0
+    cell = 8.43; line = 19; margin = 16; top = 42; hold_ms = 4000; wait_max_ms = 2000; pictures = saved = 0
     split("#484f58 #ff7b72 #56d364 #e3b341 #79c0ff #d2a8ff #56d4dd #d0d7de", plain, " ")
     split("#6e7681 #ffa198 #7ee787 #f2cc60 #a5d6ff #e2c5ff #b3f0ff #ffffff", bright, " ")
 }
-/^\036/ { at[++pictures] = substr($0, 2) + 0; row = 0; next }
+/^\036/ {
+    time = substr($0, 2) + 0
+    if (pictures && time - before > wait_max_ms) saved += time - before - wait_max_ms
+    before = time
+    at[++pictures] = time - saved
+    row = 0
+    next
+}
 { if (++row <= rows) text[pictures, row] = $0 }
 
 END {
