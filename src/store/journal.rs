@@ -13,7 +13,8 @@ use super::disk::{Disk, private_dir};
 const KEPT_MAX: usize = 8;
 const SAME_NAME_MAX: u32 = 1000;
 
-/// Keeps the bytes of a commit, and of all the newest alone. Not durable: a hint for merging.
+/// Keeps the bytes of a commit, and of all the newest alone: a higher serial is of a state that was
+/// replaced. Not durable: a hint for merging.
 pub(super) fn keep(journal: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> {
     private_dir(journal)?;
     let unfinished = journal.join(format!(".{serial}.{}.tmp", std::process::id()));
@@ -21,8 +22,9 @@ pub(super) fn keep(journal: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> 
     fs::rename(&unfinished, file_of(journal, serial))?;
     let mut serials = kept_serials(journal)?;
     serials.sort_unstable_by(|a, b| b.cmp(a));
-    for old in serials.iter().skip(KEPT_MAX) {
-        fs::remove_file(file_of(journal, *old))?;
+    let (replaced, ours): (Vec<u64>, Vec<u64>) = serials.iter().partition(|kept| **kept > serial);
+    for gone in replaced.iter().chain(ours.iter().skip(KEPT_MAX)) {
+        fs::remove_file(file_of(journal, *gone))?;
     }
     Ok(())
 }

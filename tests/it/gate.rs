@@ -214,3 +214,25 @@ fn flags_alone_make_an_agreement_and_its_steps_run_in_order() {
     world.run().expect(0);
     assert_eq!(world.result_file("log"), "one\ntwo\n");
 }
+
+/// The journal of the replaced state has higher serials, and its entries are no base for an edit of the new one.
+#[test]
+fn after_force_the_next_hand_edit_is_still_told_by_what_changed() {
+    let world = World::new();
+    world.align(&plan(&["false"], json!({}), json!({"A": task("false")})));
+    for _ in 0..9 {
+        // Each run ends with a commit that is remembered.
+        world.run().expect(5);
+    }
+    let next = plan(&["false"], json!({}), json!({"A": task("true")}));
+    let force = ["align", "-y", "--force", "-f", &world.plan(&next)];
+    world.descent(&force).expect(0);
+    world.run().expect(5);
+    world.replace_in_state("it is so", "it is another thing");
+    let ran = world.run().expect(5);
+    assert!(
+        ran.count("corrected") == 1 && !ran.stdout.contains("is not kept"),
+        "{}",
+        ran.stdout
+    );
+}
