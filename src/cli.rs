@@ -2,6 +2,9 @@
 
 mod align;
 mod apply;
+mod baseline;
+mod confirm;
+mod constraints;
 mod context;
 mod judging;
 mod run;
@@ -67,6 +70,8 @@ enum Command {
     Run(run::Flags),
     /// Ask the running loop to end
     Stop(stop::Flags),
+    /// Say that an assertion holds, as only a person can
+    Confirm(confirm::Flags),
     /// Show how things stand
     Status(status::Flags),
     /// Look for faults in the state file, or in a plan
@@ -142,6 +147,7 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
         Some(Command::Align(flags)) => align::align(&context, flags),
         Some(Command::Run(flags)) => run::run(&context, &flags),
         Some(Command::Stop(flags)) => stop::stop(&context, flags),
+        Some(Command::Confirm(flags)) => confirm::confirm(&context, &flags),
         Some(Command::Status(flags)) => status::status(&context, &flags),
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
         Some(Command::Verify) => verify::verify(&context),

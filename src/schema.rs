@@ -31,6 +31,8 @@ pub(crate) fn all() -> Vec<(&'static str, Value)> {
         ("apply.schema.json", of::<output::Apply>()),
         ("stop.schema.json", of::<output::Stop>()),
         ("trust.schema.json", of::<output::Trust>()),
+        ("confirm.schema.json", of::<output::Confirm>()),
+        ("constraints.schema.json", of::<output::ConstraintsShown>()),
         ("why.schema.json", of::<output::Why>()),
     ]
 }

@@ -222,6 +222,9 @@ pub enum Notice {
     },
     BaseCase {
         verdict: Verdict,
+        /// All else holds: a person must confirm this assertion.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        awaits: Option<String>,
     },
     Corrected {
         what: String,

@@ -278,12 +278,11 @@ pub fn next_leaf<'c>(
     check: &'c Check,
     basis: &Basis,
 ) -> Option<&'c Check> {
-    let confirmed = crate::step::confirmed(&world.state);
     let again_max = world.state.objective.constraints.max_transient();
     let court = Court {
         ledger: &session.ledger,
         basis,
-        confirmed: &confirmed,
+        corrections: &world.state.corrections,
         again_max,
     };
     match court.judge(check) {

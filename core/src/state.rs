@@ -10,6 +10,7 @@ pub mod check;
 pub mod decode;
 pub mod encode;
 pub mod fields;
+pub mod limits;
 pub mod objective;
 pub mod record;
 pub mod run;
@@ -21,7 +22,7 @@ pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
 pub use fields::{Extra, Span};
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace};
-pub use record::{Correction, Entry, EntryKind};
+pub use record::{Confirmation, Correction, Entry, EntryKind};
 pub use run::{Intent, Measure, Placed, Run, RunStatus, Spent, StartedFrom};
 
 use crate::id::{AtomId, Digest, Lineage, Serial};

@@ -17,12 +17,7 @@ mod landed;
 mod settle;
 mod started;
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    string::String,
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
 use crate::{
     event::{Event, Merge, Notice, Observation, Outcome},
@@ -225,15 +220,6 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
 }
 
 pub(crate) use candidate::of_candidate;
-
-/// The assertions that a person confirmed.
-pub fn confirmed(state: &State) -> BTreeSet<String> {
-    state
-        .corrections
-        .iter()
-        .filter_map(|correction| correction.confirms.clone())
-        .collect()
-}
 
 /// The effective number of side-by-side attempts.
 pub fn slots(state: &State, session: &Session) -> usize {

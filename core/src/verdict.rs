@@ -2,20 +2,16 @@
 //!
 //! Invariant: `unknown` never counts as a pass, in any position.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    sync::Arc,
-};
+pub mod assertions;
+
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc};
 
 use crate::{
-    doc::{Node, Value},
+    doc::Node,
     id::{Digest, TreeId},
     state::{
-        Check, CheckKind, Extra, Free, Leaf,
-        check::{CommandLeaf, as_number},
+        Check, CheckKind, Correction, Extra, Free, Leaf,
+        check::{CommandLeaf, number_node},
         fields::Writer,
     },
 };
@@ -175,17 +171,11 @@ fn of_command(
     let Some(number) = number else {
         return Verdict::Unknown;
     };
-    let at_least = rule
-        .at_least
-        .as_ref()
-        .and_then(as_number)
-        .is_none_or(|least| number >= least);
-    let at_most = rule
-        .at_most
-        .as_ref()
-        .and_then(as_number)
-        .is_none_or(|most| number <= most);
-    decided(at_least && at_most && code == leaf.expect_exit)
+    // A limit without a value decides nothing.
+    match rule.holds(number) {
+        Some(holds) => decided(holds && code == leaf.expect_exit),
+        None => Verdict::Unknown,
+    }
 }
 
 /// What is known of one leaf on one basis.
@@ -241,7 +231,8 @@ pub enum Progress<'a> {
 pub struct Court<'a> {
     pub ledger: &'a Ledger,
     pub basis: &'a Basis,
-    pub confirmed: &'a BTreeSet<String>,
+    /// Where people's words on assertions stand.
+    pub corrections: &'a [Arc<Correction>],
     /// How often an unknown leaf is asked again before it counts as a failure.
     pub again_max: u32,
 }
@@ -262,14 +253,10 @@ impl<'a> Court<'a> {
 
     fn leaf<'c>(&self, check: &'c Check, leaf: &Leaf) -> Progress<'c> {
         match leaf {
-            Leaf::Assertion { statement } => {
-                let name = check.name.as_deref().unwrap_or(statement);
-                let is_confirmed =
-                    self.confirmed.contains(name) || self.confirmed.contains(statement);
-                if is_confirmed {
-                    Progress::Decided(Verdict::Pass)
-                } else {
-                    Progress::Confirm(check)
+            Leaf::Assertion { .. } => {
+                match assertions::said_on(self.corrections, check, self.basis) {
+                    Some(word) => Progress::Decided(decided(word.holds)),
+                    None => Progress::Confirm(check),
                 }
             }
             Leaf::Quality { .. } => Progress::Decided(Verdict::Unknown),
@@ -340,17 +327,40 @@ pub fn evidence(check: &Check, basis: &Basis, seen: &Seen) -> Free {
     to.finish(&Extra::default())
 }
 
-fn number_node(number: f64) -> Node {
-    Node {
-        value: Value::Number(format!("{number}")),
-        span: crate::doc::Span::default(),
-    }
+/// A word of a person on an assertion, or that there is none.
+fn evidence_of_word(check: &Check, basis: &Basis, corrections: &[Arc<Correction>]) -> Option<Free> {
+    assertions::called(check)?;
+    let word = assertions::said_on(corrections, check, basis);
+    let (verdict, ended) = match word {
+        Some(word) => {
+            let verb = if word.holds { "confirmed" } else { "denied" };
+            (
+                decided(word.holds),
+                format!("{verb} by {} at {}", word.by, word.at),
+            )
+        }
+        None => (Verdict::Unknown, "a person must confirm it".to_owned()),
+    };
+    let mut to = Writer::default();
+    to.text("check", &check.title())
+        .text("verdict", verdict.word())
+        .text("on", &basis.text())
+        .text("ended", &ended);
+    Some(to.finish(&Extra::default()))
 }
 
-/// The evidence of every leaf that was measured on `basis`.
-pub fn evidence_of(check: &Check, basis: &Basis, ledger: &Ledger) -> alloc::vec::Vec<Free> {
+/// The evidence of every leaf that was measured on `basis`, and of those that only a person decides.
+pub fn evidence_of(
+    check: &Check,
+    basis: &Basis,
+    ledger: &Ledger,
+    corrections: &[Arc<Correction>],
+) -> alloc::vec::Vec<Free> {
     let leaves = check.leaves().into_iter();
     leaves
-        .filter_map(|leaf| Some(evidence(leaf, basis, ledger.get(&leaf.key(), basis)?)))
+        .filter_map(|leaf| match ledger.get(&leaf.key(), basis) {
+            Some(seen) => Some(evidence(leaf, basis, seen)),
+            None => evidence_of_word(leaf, basis, corrections),
+        })
         .collect()
 }

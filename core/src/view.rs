@@ -15,9 +15,9 @@ use crate::{
     graph::{Ix, Kind},
     id::{AtomId, AttemptId, CommitId, Digest},
     measure::Measure,
-    state::{Ended, EntryKind, Free, State, Status as AtomStatus},
+    state::{Check, Ended, EntryKind, Free, State, Status as AtomStatus},
     step::World,
-    verdict::Verdict,
+    verdict::{Verdict, assertions},
 };
 
 #[derive(Debug, Serialize)]
@@ -145,6 +145,10 @@ fn base_case(world: &World) -> Vec<CheckView> {
         let found = evidence.unwrap_or_default().iter().find(of_check)?;
         Some(found.get("verdict")?.as_str()?.to_owned())
     };
+    let said = |leaf: &Check| {
+        let verdict = assertions::as_it_stands(&world.state, leaf)?;
+        Some(verdict.word().to_owned())
+    };
     let leaves = world
         .state
         .objective
@@ -154,7 +158,7 @@ fn base_case(world: &World) -> Vec<CheckView> {
     leaves
         .map(|leaf| CheckView {
             check: leaf.title(),
-            verdict: verdict(&leaf.title()),
+            verdict: said(leaf).or_else(|| verdict(&leaf.title())),
         })
         .collect()
 }
@@ -210,6 +214,13 @@ pub fn next(world: &World, live: bool) -> String {
     match world.state.run.status {
         RunStatus::Completed if world.state.run.line.is_empty() => "descent verify".to_owned(),
         RunStatus::Completed => "descent apply".to_owned(),
+        RunStatus::NeedsGuidance if ended_by(world, "confirmation") => {
+            let open = assertions::open(&world.state);
+            open.first().map_or_else(
+                || "descent run".to_owned(),
+                |name| assertions::command(name),
+            )
+        }
         RunStatus::Exhausted | RunStatus::NeedsGuidance => {
             let failed = world.state.atoms.iter().find(|(_, atom)| {
                 atom.task()
@@ -224,6 +235,12 @@ pub fn next(world: &World, live: bool) -> String {
             "descent run".to_owned()
         }
     }
+}
+
+/// Whether the last result has this reason.
+fn ended_by(world: &World, reason: &str) -> bool {
+    let result = world.state.run.last_result.as_ref();
+    result.and_then(|result| result.get("reason")?.as_str()) == Some(reason)
 }
 
 /// Everything that explains how one atom stands.
@@ -464,6 +481,9 @@ pub struct Judged {
     pub verdict: Verdict,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ended: String,
+    /// The sum of what `number` found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<f64>,
     pub duration_ms: u64,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,

@@ -12,7 +12,7 @@ use descent_core::{
     graph::validate,
     id::Lineage,
     plan::{self, Plan},
-    state::{Constraints, Objective, RunStatus, State, Workspace, fields::Findings},
+    state::{Atom, Check, Objective, RunStatus, State, Workspace},
     step::World,
     trust::Carried,
     verdict::Verdict,
@@ -21,7 +21,7 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    End,
+    End, baseline, constraints,
     context::{Context, Waited, interruptible},
     judging, trust,
 };
@@ -132,14 +132,25 @@ async fn agree(
     flags: &Flags,
     config: &Config,
     place: &Place,
-    state: State,
+    mut state: State,
     workspaces: &Workspaces,
     cancel: CancellationToken,
 ) -> Result<Option<State>, Failure> {
+    baseline::forget(&mut state);
     let start = workspaces.snapshot(clock::now())?.map(|start| start.commit);
     let verify = Checkout::Verify;
-    let judged =
-        judging::all_leaves(context, place, &state, workspaces, start, verify, cancel).await?;
+    let judged = judging::all_leaves(
+        context,
+        place,
+        &state,
+        workspaces,
+        start.clone(),
+        verify,
+        cancel.clone(),
+    )
+    .await?;
+    let at = (workspaces, start);
+    baseline::measure(context, place, &mut state, &judged, at, cancel).await?;
     let world = World::new(state);
     show(context, &world, &judged, workspaces, config);
     if flags.dry_run {
@@ -272,50 +283,9 @@ fn apply_flags(plan: &mut Plan, flags: &Flags) -> Result<(), Failure> {
     flags.check.iter().for_each(|check| plan.add_check(check));
     flags.step.iter().for_each(|step| plan.add_step(step));
     if !flags.set.is_empty() {
-        plan.objective.constraints = set(&plan.objective.constraints, &flags.set)?;
+        plan.objective.constraints = constraints::set(&plan.objective.constraints, &flags.set)?;
     }
     Ok(())
-}
-
-/// Constraints with `KEY=VALUE` laid over them; a value is JSON, or else a string.
-fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constraints, Failure> {
-    let node = constraints.node();
-    let mut members: Vec<(String, Node)> = node
-        .as_object()
-        .unwrap_or_default()
-        .iter()
-        .map(|m| (m.key.clone(), m.node.clone()))
-        .collect();
-    for pair in pairs {
-        let Some((key, value)) = pair.split_once('=') else {
-            return Err(Failure::usage(
-                format!("`--set {pair}` has no value"),
-                "--set KEY=VALUE, such as max_attempts=2",
-            ));
-        };
-        let parsed = doc::parse(value, &doc::Limits::default());
-        let value = match (parsed.node, parsed.faults.as_slice()) {
-            (Some(node), []) => node,
-            _ => Node::string(value),
-        };
-        members.retain(|(known, _)| known != key);
-        members.push((key.to_owned(), value));
-    }
-    let mut found = Findings::default();
-    let set = Constraints::read(&Node::object(members), "", &mut found);
-    let wrong = found.faults.iter().chain(&found.warnings).next();
-    match (set, wrong) {
-        (Some(set), None) => Ok(set),
-        (_, wrong) => {
-            let message = wrong
-                .map(|fault| format!("--set: {}: {}", fault.pointer, fault.message))
-                .unwrap_or_default();
-            let hint = wrong
-                .and_then(|fault| fault.hint.clone())
-                .unwrap_or_else(|| "see the list of constraints in docs/contract.md".to_owned());
-            Err(Failure::usage(message, hint))
-        }
-    }
 }
 
 /// Who will do the work. A mistake in the file is what `run` refuses for: here it is a warning.
@@ -352,16 +322,28 @@ fn existing(context: &Context) -> Result<Option<Arc<store::Loaded>>, Failure> {
     }
 }
 
-/// The same agreement, whatever has been done of it since.
+/// The same agreement, whatever has been done of it since, and whatever was measured for it.
 fn is_same(old: &State, new: &State) -> bool {
-    let objective = |state: &State| doc::canonical(&state.objective.node());
+    let objective = |state: &State| {
+        let mut objective = (*state.objective).clone();
+        objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
+        doc::canonical(&objective.node())
+    };
+    let spec = |atom: &Atom| {
+        let mut atom = atom.clone();
+        if let Some(task) = atom.task_mut() {
+            let spec = Arc::make_mut(&mut task.spec);
+            spec.checks = spec.checks.as_ref().map(Check::unmeasured);
+        }
+        atom.spec_digest()
+    };
     let shape = |state: &State| -> Vec<_> {
         let atoms = state.all_atoms().into_iter();
         atoms
             .map(|(id, atom)| {
                 (
                     id.clone(),
-                    atom.spec_digest(),
+                    spec(atom),
                     atom.depends_on.clone(),
                     atom.kids().to_vec(),
                 )

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use descent_core::{
-    id::CommitId,
-    state::{Check, CheckKind, State},
-    verdict::{self, Measured, Verdict},
+    id::{CommitId, TreeId},
+    state::{Check, CheckKind, Leaf, State},
+    verdict::{self, How, Measured, Measurement, Verdict, assertions},
     view::Judged,
 };
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,27 @@ pub(super) async fn all_leaves(
     checkout: Checkout,
     cancel: CancellationToken,
 ) -> Result<Vec<Judged>, Failure> {
+    let checks = state.objective.base_case.iter().flat_map(Check::leaves);
+    let checks: Vec<&Check> = checks.collect();
+    let at = (commit, checkout);
+    leaves(context, place, state, workspaces, at, &checks, cancel).await
+}
+
+/// The same of these leaves.
+pub(super) async fn leaves(
+    context: &Context,
+    place: &Place,
+    state: &State,
+    workspaces: &Workspaces,
+    (commit, checkout): (Option<CommitId>, Checkout),
+    leaves: &[&Check],
+    cancel: CancellationToken,
+) -> Result<Vec<Judged>, Failure> {
     let environment = context.environment(state);
+    let tree = match &commit {
+        Some(commit) => workspaces.tree_of(commit)?,
+        None => None,
+    };
     let mark = format!("{}/judging", place.mark());
     if let Err(error) = process::become_subreaper() {
         tracing::warn!(%error, "orphans of checks go to init instead of here");
@@ -40,29 +60,24 @@ pub(super) async fn all_leaves(
     let Some(at) = at else { return Ok(Vec::new()) };
     let timeout = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
     let mut judged = Vec::new();
-    for leaf in state.objective.base_case.iter().flat_map(Check::leaves) {
+    for leaf in leaves {
         let Some(rule) = leaf.leaf() else { continue };
         if !rule.is_machine() {
-            judged.push(open(leaf));
+            judged.push(by_person(leaf, state, tree.as_ref()));
             continue;
         }
         let Some(seen) = verify::measure(rule, &at, &environment, timeout, &mark, &cancel).await
         else {
             break;
         };
-        let ended = match &seen.what {
-            Measured::Command {
-                how,
-                number: Some(number),
-                ..
-            } => format!("{}, number {number}", how.text()),
-            Measured::Command { how, .. } => how.text(),
-            Measured::Files { found, .. } => format!("{found} found"),
-        };
+        // A baseline that is being measured is met by itself.
+        let number = number_of(rule, &seen);
+        let rule = with_baseline(rule, number);
         judged.push(Judged {
             check: leaf.title(),
-            verdict: verdict::of_leaf(rule, &seen),
-            ended,
+            verdict: verdict::of_leaf(&rule, &seen),
+            ended: ended(&rule, &seen),
+            number,
             duration_ms: seen.duration_ms,
             output: seen.excerpt,
         });
@@ -97,11 +112,65 @@ fn combine(check: &Check, verdicts: &mut impl Iterator<Item = Verdict>) -> Verdi
     }
 }
 
-fn open(leaf: &Check) -> Judged {
+/// The number that it found, where it came to its own end.
+fn number_of(rule: &Leaf, seen: &Measurement) -> Option<f64> {
+    let (Leaf::Command(leaf), Measured::Command { how, number, .. }) = (rule, &seen.what) else {
+        return None;
+    };
+    let has_ended = how.has_run().is_some() || *how == How::Exit(leaf.expect_exit);
+    number.filter(|_| has_ended)
+}
+
+fn with_baseline(rule: &Leaf, number: Option<f64>) -> Leaf {
+    let mut rule = rule.clone();
+    if let (Leaf::Command(leaf), Some(number)) = (&mut rule, number)
+        && let Some(limits) = &mut leaf.number
+        && limits.has_baseline()
+        && limits.baseline.is_none()
+    {
+        limits.set_baseline(number);
+    }
+    rule
+}
+
+fn ended(rule: &Leaf, seen: &Measurement) -> String {
+    match &seen.what {
+        Measured::Command { how, number, .. } => {
+            let limits = rule.number().map(|limits| {
+                let found = number.map_or("no number".to_owned(), |n| format!("number {n}"));
+                format!(", {found}, {}", limits.words())
+            });
+            how.text() + &limits.unwrap_or_default()
+        }
+        Measured::Files { found, .. } => format!("{found} found"),
+    }
+}
+
+/// What a person said of it, on this tree.
+fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> Judged {
+    let statement = match leaf.leaf() {
+        Some(Leaf::Assertion { statement }) => statement.clone(),
+        Some(_) | None => leaf.title(),
+    };
+    let name = leaf.name.clone().unwrap_or_else(|| statement.clone());
+    let word = assertions::newest(&state.corrections, &name, &statement, |word| {
+        word.on.is_none() || word.on.as_deref() == tree.map(TreeId::as_str)
+    });
+    let (verdict, ended) = match word {
+        Some(word) => {
+            let (verdict, verb) = match word.holds {
+                true => (Verdict::Pass, "confirmed"),
+                false => (Verdict::Fail, "denied"),
+            };
+            (verdict, format!("{verb} by {} at {}", word.by, word.at))
+        }
+        None => (Verdict::Unknown, assertions::command(&name)),
+    };
     Judged {
         check: leaf.title(),
-        verdict: Verdict::Unknown,
-        ended: "a person confirms it".to_owned(),
+        verdict,
+        ended,
+        number: None,
         duration_ms: 0,
         output: String::new(),
     }

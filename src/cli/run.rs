@@ -11,7 +11,7 @@ use descent_core::{
 };
 
 use super::{
-    End, align,
+    End, align, constraints,
     context::{Context, runtime},
     trust,
 };
@@ -26,6 +26,9 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct Flags {
+    /// Change a constraint first, such as max_attempts=3 (may be given again)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// Bring the result into the working tree when the run completes
     #[arg(long)]
     apply: bool,
@@ -42,9 +45,13 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let lease = store.lease("run")?;
     let loaded = store.read()?;
     context.warn(&store, &loaded);
-    let loaded = context.adopt_edit(&mut store, loaded)?;
+    let mut loaded = context.adopt_edit(&mut store, loaded)?;
     // Again, on what was read under the lease: it is what will run.
     trust::gate(context, &store, &loaded.state, Some(&config))?;
+    if !flags.set.is_empty() {
+        constraints::change(context, &mut store, &loaded.state, &flags.set)?;
+        loaded = store.read()?;
+    }
     let environment = context.environment(&loaded.state);
     look_before(&loaded.state, &config, &environment)?;
     if !environment.withheld.is_empty() {

@@ -3,7 +3,7 @@
 use clap::Args;
 use descent_core::{step::World, view};
 
-use super::{End, context::Context, run};
+use super::{End, constraints, context::Context, run};
 use crate::{failure::Failure, render, store::Store, workspace};
 
 #[derive(Debug, Args)]
@@ -11,6 +11,9 @@ pub struct Flags {
     /// End with the exit code of the last ending
     #[arg(long)]
     exit_code: bool,
+    /// Show the constraints in force, and whether somebody chose them
+    #[arg(long)]
+    constraints: bool,
 }
 
 const HOW_TO_START: &str = "descent: hand a goal to agents and walk away.
@@ -25,7 +28,13 @@ next: descent align --help";
 
 pub(super) fn bare(context: &Context) -> Result<End, Failure> {
     if context.place().is_some() {
-        return status(context, &Flags { exit_code: false });
+        return status(
+            context,
+            &Flags {
+                exit_code: false,
+                constraints: false,
+            },
+        );
     }
     if context.out.json {
         let next = "descent align --help";
@@ -42,6 +51,9 @@ pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
     context.warn(&store, &loaded);
+    if flags.constraints {
+        return Ok(constraints::show(context, &loaded.state));
+    }
     let world = World::new(loaded.state.clone());
     let mut status = view::status(&world, store.is_live());
     fill_workspace(&store, &world, &mut status);

@@ -61,6 +61,7 @@ fn look_at_state(bytes: &[u8]) -> (Vec<Fault>, Vec<Fault>) {
     faults.extend(store::pattern_faults(&decoded.patterns));
     if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
         faults.extend(rules::check(state, root));
+        faults.extend(rules::unmeasured(state, root));
         faults.extend(rules::gate(state, root));
     }
     (faults, decoded.warnings)

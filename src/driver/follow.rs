@@ -89,8 +89,10 @@ impl Loop<'_> {
             return self.adopt();
         }
         self.file_is_whole();
+        let news = correct::news(&self.world.state, &loaded.state);
         self.world = World::new(loaded.state.clone());
         self.loaded = loaded;
+        news.iter().for_each(|notice| (self.tell)(notice));
         Ok(true)
     }
 

@@ -131,7 +131,12 @@ fn words(notice: &Notice) -> Option<String> {
             };
             format!("rebuilt   the result: {kept} commits stay; taken back: {gone}")
         }
-        Notice::BaseCase { verdict } => format!("checked   the base case {}", holds(*verdict)),
+        Notice::BaseCase {
+            awaits: Some(what), ..
+        } => format!("checked   all else holds; a person decides: {}", line(what)),
+        Notice::BaseCase { verdict, .. } => {
+            format!("checked   the base case {}", holds(*verdict))
+        }
         Notice::Corrected { what, effects } => {
             let effects = if effects.is_empty() {
                 String::new()

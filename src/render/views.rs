@@ -16,7 +16,11 @@ pub fn judged(checks: &[Judged]) -> String {
         let ended = if check.ended.is_empty() {
             String::new()
         } else {
-            format!("  ({}, {})", check.ended, time(check.duration_ms))
+            let took = match check.duration_ms {
+                0 => String::new(),
+                ms => format!(", {}", time(ms)),
+            };
+            format!("  ({}{took})", check.ended)
         };
         format!("  {:<8}{}{ended}", check.verdict.word(), line(&check.check))
     };

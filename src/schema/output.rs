@@ -255,6 +255,8 @@ struct Judged {
     check: String,
     verdict: Verdict,
     ended: Option<String>,
+    /// The sum of what `number` found
+    number: Option<f64>,
     duration_ms: u64,
     output: Option<String>,
 }
@@ -317,6 +319,68 @@ enum Applied {
 pub(super) struct Stop {
     schema: String,
     result: String,
+}
+
+/// What waits for a person's word: `descent confirm --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/confirm/1")]
+pub(super) struct Confirm {
+    schema: String,
+    result: Word,
+    assertions: Vec<Assertion>,
+    /// One command to type next
+    next: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Listed,
+    Confirmed,
+    Denied,
+    /// The same was said before: nothing was written
+    Unchanged,
+}
+
+#[derive(JsonSchema)]
+struct Assertion {
+    name: String,
+    statement: String,
+    base_case: bool,
+    /// The atoms among whose own checks it is
+    atoms: Vec<String>,
+    /// Null while nobody said anything that counts on the result as it stands
+    holds: Option<bool>,
+    by: Option<String>,
+    at: Option<String>,
+    /// The tree that it was said of; null where it is for good
+    on: Option<String>,
+    reason: Option<String>,
+}
+
+/// What is in force: `descent status --constraints --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/constraints/1")]
+pub(super) struct ConstraintsShown {
+    schema: String,
+    constraints: Vec<InForce>,
+}
+
+#[derive(JsonSchema)]
+struct InForce {
+    key: String,
+    /// Null where nothing limits
+    value: Option<Value>,
+    from: From,
+    /// What it limits; empty for a key that nothing reads
+    limits: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum From {
+    Chosen,
+    Default,
 }
 
 /// How one atom stands: `descent why ATOM --json`

@@ -65,8 +65,11 @@ pub(super) enum Check {
         stdout_matches: Option<String>,
         /// A regular expression with one group: the number to compare; several are summed
         number: Option<String>,
+        /// `baseline` stands for the value that `align` measured
         at_least: Option<Limit>,
         at_most: Option<Limit>,
+        /// What `align` measured, where a limit says `baseline`
+        baseline: Option<Limit>,
     },
     /// A shell command runs and does not end with 0, or ends with the code expected
     NotCommand {

@@ -84,6 +84,7 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(Loaded, Rendered), St
 fn look_closer(decoded: &mut Decoded) {
     if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
         decoded.faults.extend(validate::check(state, root));
+        decoded.faults.extend(validate::unmeasured(state, root));
     }
     let bad = decoded.patterns.iter().filter_map(bad_pattern);
     decoded.faults.extend(bad);

@@ -11,8 +11,12 @@
 mod apply;
 mod bad_input;
 mod broken;
+mod checks;
+mod confirm;
+mod constraints;
 mod crash;
 mod edit;
+mod errors;
 mod gate;
 mod plan;
 mod plans;

@@ -5,6 +5,7 @@
 //! Not here: what the compiler and clippy hold already, and what the program does.
 #![allow(clippy::disallowed_methods)] // door: plants small trees to try the rules on
 
+mod codes;
 mod planted;
 mod rules;
 mod text;
@@ -122,6 +123,27 @@ const SHELL_MUST_USE: &[&str] = &[
     "tracing",
     "reqwest",
 ];
+/// Error codes that the binary cannot be brought to from outside, and what tries them instead.
+const CODES_UNMET: &[(&str, &str)] = &[
+    ("E-BUG", "a bug of ours: none is known"),
+    (
+        "E-NO-BASE",
+        "a bug of ours: a run that started names its commit",
+    ),
+    (
+        "E-EDIT-CLASH",
+        "an edit while no loop runs has nothing to clash with",
+    ),
+    (
+        "E-READ-ONLY",
+        "the user root may write everywhere; store::tests",
+    ),
+    ("E-DISK-FULL", "needs a full disk; store::tests"),
+    (
+        "E-STATE-RESTLESS",
+        "needs saves faster than commits; store::tests",
+    ),
+];
 /// Roots of somebody's machine, which no text of the project names.
 const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/"];
 
@@ -160,6 +182,11 @@ fn the_shell_stands_on_its_ten_packages() {
 #[test]
 fn texts_name_no_place_on_a_machine() {
     hold(rules::no_machine_paths);
+}
+
+#[test]
+fn every_error_code_is_met_by_a_test_and_documented() {
+    hold(|root| codes::codes(root, CODES_UNMET));
 }
 
 #[track_caller]

@@ -306,3 +306,23 @@ fn dependencies_of_every_kind_are_read() {
     let text = "[dependencies]\na = \"1\"\n# b = \"1\"\n[target.'cfg(unix)'.dependencies]\nc.workspace = true\n[build-dependencies]\nd = { path = \"d\" }\n[dependencies.e]\nfeatures = []\n[workspace.dependencies]\nf = \"1\"\n[dev-dependencies]\ng = \"1\"\n[lints]\nworkspace = true\n";
     assert_eq!(dependencies(text).into_iter().collect::<String>(), "acde");
 }
+
+#[test]
+fn a_code_without_a_test_or_a_word_in_the_documentation_is_seen() {
+    let code = "//! Head.\nfn f() { g(\"E-ONE\"); g(\"E-TWO\"); g(\"see E-NONE\") }";
+    check(
+        |root| crate::codes::codes(root, &[("E-TWO", "why"), ("E-OLD", "why")]),
+        &[
+            ("src/a.rs", code),
+            ("tests/it/a.rs", "says(\"E-TWO\")"),
+            ("docs/errors.md", "| `E-TWO` | 1 |\n| `E-LATER` | 2 |"),
+        ],
+        &[
+            "src/a.rs: `E-ONE` is met by no test",
+            "src/a.rs: `E-ONE` does not stand in docs/errors.md",
+            "tests/tidy/main.rs: `E-TWO` is met now",
+            "docs/errors.md: the program gives no `E-LATER`",
+            "tests/tidy/main.rs: the program gives no `E-OLD`",
+        ],
+    );
+}

@@ -1,5 +1,9 @@
 //! What is wrong with a graph that a person wrote, with the place of each mistake.
 
+mod leaves;
+
+pub use leaves::unmeasured;
+
 use alloc::{
     borrow::ToOwned,
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +16,7 @@ use super::{Graph, Ix, Vertex, order};
 use crate::{
     doc::{self, Fault, Node},
     id::AtomId,
-    state::{Body, Check, Leaf, State, decode},
+    state::{Body, Leaf, State, decode},
 };
 
 /// Looks at everything that types cannot say. `names` holds every id that stands in the file, readable or not.
@@ -121,6 +125,13 @@ fn names(root: &Node) -> BTreeSet<String> {
     members.map(|member| member.key.clone()).collect()
 }
 
+fn pointer_of(state: &State, id: &AtomId) -> String {
+    match state.atoms.contains_key(id) {
+        true => doc::pointer_push("/work_graph/atoms", id.as_str()),
+        false => doc::pointer_push("/bindings", id.as_str()) + "/of",
+    }
+}
+
 impl Look<'_> {
     fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<String>) {
         let span = decode::place_of(self.root, pointer);
@@ -135,10 +146,7 @@ impl Look<'_> {
 
     /// The pointer of an atom, or of the atom inside its binding.
     fn pointer(&self, id: &AtomId) -> String {
-        match self.state.atoms.contains_key(id) {
-            true => doc::pointer_push("/work_graph/atoms", id.as_str()),
-            false => doc::pointer_push("/bindings", id.as_str()) + "/of",
-        }
+        pointer_of(self.state, id)
     }
 
     fn references(&mut self) {
@@ -358,25 +366,6 @@ impl Look<'_> {
             );
             let hint = Some("nest less, or raise /objective/constraints/max_depth".to_owned());
             self.fault("too-deep", &at, message, hint);
-        }
-    }
-
-    fn quality_leaves(&mut self) {
-        let state = self.state;
-        for (index, leaf) in state
-            .objective
-            .base_case
-            .iter()
-            .flat_map(Check::leaves)
-            .enumerate()
-        {
-            if let Some(Leaf::Quality { .. }) = leaf.leaf() {
-                let message = format!(
-                    "leaf {index} of the base case is a `quality` check, which needs a judging model"
-                );
-                let hint = Some("not supported yet: use a `command` or an `assertion`".to_owned());
-                self.fault("unsupported", "/objective/base_case", message, hint);
-            }
         }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Not here: measuring a leaf (the shell), verdicts (`verdict`).
 
+mod number;
 mod pattern;
 
+pub use number::{BASELINE, NumberRule, number_node};
 pub use pattern::{Pattern, PatternKind, patterns};
 
 use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
@@ -65,14 +67,6 @@ pub struct CommandLeaf {
     pub expect_exit: i32,
     pub stdout_matches: Option<String>,
     pub number: Option<NumberRule>,
-}
-
-/// A number read off the output: a regular expression with one group, several matches are summed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NumberRule {
-    pub pattern: String,
-    pub at_least: Option<Free>,
-    pub at_most: Option<Free>,
 }
 
 /// Depth at most of a tree of checks.
@@ -170,6 +164,30 @@ impl Check {
         }
     }
 
+    /// Every rule of a number whose limit is a baseline, in the order of the leaves.
+    pub fn baselines_mut(&mut self) -> Vec<&mut NumberRule> {
+        match &mut self.kind {
+            CheckKind::All(parts) | CheckKind::Any(parts) => {
+                parts.iter_mut().flat_map(Check::baselines_mut).collect()
+            }
+            CheckKind::Leaf(leaf) => {
+                let rule = leaf.number_mut();
+                rule.filter(|rule| rule.has_baseline())
+                    .into_iter()
+                    .collect()
+            }
+        }
+    }
+
+    /// The same as it was written, before `align` measured anything.
+    pub fn unmeasured(&self) -> Self {
+        let mut check = self.clone();
+        for rule in check.baselines_mut() {
+            rule.baseline = None;
+        }
+        check
+    }
+
     pub fn leaf(&self) -> Option<&Leaf> {
         match &self.kind {
             CheckKind::Leaf(leaf) => Some(leaf),
@@ -208,6 +226,28 @@ impl Leaf {
             | Leaf::File { .. }
             | Leaf::NotFile { .. } => true,
             Leaf::Quality { .. } | Leaf::Assertion { .. } => false,
+        }
+    }
+
+    pub fn number(&self) -> Option<&NumberRule> {
+        match self {
+            Leaf::Command(leaf) => leaf.number.as_ref(),
+            Leaf::NotCommand { .. }
+            | Leaf::File { .. }
+            | Leaf::NotFile { .. }
+            | Leaf::Quality { .. }
+            | Leaf::Assertion { .. } => None,
+        }
+    }
+
+    fn number_mut(&mut self) -> Option<&mut NumberRule> {
+        match self {
+            Leaf::Command(leaf) => leaf.number.as_mut(),
+            Leaf::NotCommand { .. }
+            | Leaf::File { .. }
+            | Leaf::NotFile { .. }
+            | Leaf::Quality { .. }
+            | Leaf::Assertion { .. } => None,
         }
     }
 
@@ -288,7 +328,7 @@ fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
             timeout: fields.length("timeout"),
             expect_exit: fields.integer("expect_exit").unwrap_or(0),
             stdout_matches: fields.text("stdout_matches"),
-            number: read_number(fields),
+            number: NumberRule::read(fields),
         }),
         "not_command" => Leaf::NotCommand {
             command: not_blank(fields, "not_command")?,
@@ -350,58 +390,6 @@ fn not_blank(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
     Some(text)
 }
 
-fn read_number(fields: &mut Fields<'_, '_>) -> Option<NumberRule> {
-    let at_least = bound(fields, "at_least");
-    let at_most = bound(fields, "at_most");
-    let pattern = fields.text("number");
-    let span = fields.node.span;
-    match pattern {
-        None if at_least.is_none() && at_most.is_none() => None,
-        None => {
-            let hint = Some("`number` is a regular expression with one group".to_owned());
-            let at = fields.pointer.clone();
-            fields.found.fault(
-                "bad-number-rule",
-                (&at, span),
-                "a limit without `number`".to_owned(),
-                hint,
-            );
-            None
-        }
-        Some(_) if at_least.is_none() && at_most.is_none() => {
-            let at = fields.at("number");
-            let span = fields.node.get("number").map_or(span, |node| node.span);
-            let message = "`number` needs `at_least` or `at_most`".to_owned();
-            fields
-                .found
-                .fault("bad-number-rule", (&at, span), message, None);
-            None
-        }
-        Some(pattern) => Some(NumberRule {
-            pattern,
-            at_least,
-            at_most,
-        }),
-    }
-}
-
-fn bound(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Free> {
-    let node = fields.take(key)?;
-    if as_number(node).is_some() {
-        return Some(node.clone());
-    }
-    let at = fields.at(key);
-    let hint = (node.as_str() == Some("baseline"))
-        .then(|| "`baseline` is not supported yet: write the number".into());
-    fields.found.fault(
-        "wrong-type",
-        (&at, node.span),
-        format!("expected a number, found {}", node.kind_name()),
-        hint,
-    );
-    None
-}
-
 /// A number of the file, or a decimal string (as numbers above 2^53 are written).
 pub fn as_number(node: &Node) -> Option<f64> {
     match &node.value {
@@ -430,9 +418,7 @@ fn write_leaf(leaf: &Leaf, to: &mut Writer) {
             );
             to.some("stdout_matches", text(&leaf.stdout_matches));
             if let Some(number) = &leaf.number {
-                to.text("number", &number.pattern);
-                to.some("at_least", number.at_least.clone())
-                    .some("at_most", number.at_most.clone());
+                number.write(to);
             }
         }
         Leaf::NotCommand {

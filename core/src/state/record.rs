@@ -7,7 +7,7 @@ use alloc::{borrow::ToOwned, collections::BTreeMap, string::String};
 use super::fields::{Extra, Fields, Findings, Writer, pairs_node};
 use crate::{
     doc::Node,
-    id::{AtomId, AttemptId, Digest},
+    id::{AtomId, AttemptId, CommitId, Digest},
     state::FailureClass,
 };
 
@@ -99,8 +99,23 @@ pub fn choices_node(choices: &Choices) -> Node {
 #[derive(Debug, Clone)]
 pub struct Correction {
     pub node: Node,
-    /// The assertion that it confirms, for a correction of type `confirmation`.
-    pub confirms: Option<String>,
+    /// What it says of an assertion, for a correction of type `confirmation`.
+    pub confirms: Option<Confirmation>,
+}
+
+/// A person's word on an assertion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation {
+    /// The name of the assertion, or its statement.
+    pub name: String,
+    pub holds: bool,
+    /// The tree that was looked at; without one it is for good.
+    pub on: Option<String>,
+    /// The commit of that tree, where there was one.
+    pub commit: Option<CommitId>,
+    pub by: String,
+    pub at: String,
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,17 +158,28 @@ impl Correction {
         let mut fields = Fields::open(node, pointer, found)?;
         let _ = fields.need("type");
         let kind = fields.word("type", &CorrectionType::WORDS);
-        let name = fields.text("name");
-        let confirms = if kind == Some(CorrectionType::Confirmation) {
-            name
-        } else {
-            None
+        let confirms = match kind {
+            Some(CorrectionType::Confirmation) => read_confirmation(&mut fields),
+            Some(_) | None => None,
         };
         Some(Self {
             node: node.clone(),
             confirms,
         })
     }
+}
+
+/// Without a name it confirms nothing.
+fn read_confirmation(fields: &mut Fields<'_, '_>) -> Option<Confirmation> {
+    Some(Confirmation {
+        name: fields.text("name")?,
+        holds: fields.flag_or("holds", true),
+        on: fields.text("on"),
+        commit: fields.text("commit").map(CommitId::new),
+        by: fields.text_or_empty("by"),
+        at: fields.text_or_empty("timestamp"),
+        reason: fields.text("reason"),
+    })
 }
 
 /// Starts an entry of the trail: its type, when, at which serial, in which pass.

@@ -51,7 +51,10 @@ fn goes_round(draft: &mut Draft) -> bool {
         Judgement::GoOn => match blocked {
             // Attempts go on beside.
             Some(blocked) if backtrack::choose(draft, &blocked) => return true,
-            Some(_) => end(draft, guided(draft, Reason::NoChoice), Reason::NoChoice),
+            Some(_) => {
+                let reason = draft.unconfirmed().unwrap_or(Reason::NoChoice);
+                end(draft, guided(draft, reason), reason);
+            }
             None => dispatch::go_on(draft),
         },
     }
@@ -231,6 +234,9 @@ fn note_refutation(draft: &mut Draft) {
     let mut failed = Vec::new();
     let mut text = String::new();
     for leaf in check.leaves() {
+        if verdict::assertions::is_denied(&draft.state.corrections, leaf, &basis) {
+            failed.push(leaf.title());
+        }
         let Some(seen) = draft.session.ledger.get(&leaf.key(), &basis) else {
             continue;
         };
@@ -239,7 +245,12 @@ fn note_refutation(draft: &mut Draft) {
             text.push_str(&seen.measurement.excerpt);
         }
     }
-    let evidence = verdict::evidence_of(&check, &basis, &draft.session.ledger);
+    let evidence = verdict::evidence_of(
+        &check,
+        &basis,
+        &draft.session.ledger,
+        &draft.state.corrections,
+    );
     backtrack::refute(draft, failed, evidence, &text);
 }
 
@@ -275,6 +286,13 @@ impl Draft {
                 verdict::Progress::Confirm(_) | verdict::Progress::Decided(Verdict::Unknown)
             )
         })
+    }
+}
+
+impl Draft {
+    /// With nothing left to try: only a person's word is missing on the tree as it stands.
+    fn unconfirmed(&self) -> Option<Reason> {
+        (self.is_line_settled() && self.base_waits_for_person()).then_some(Reason::Confirmation)
     }
 }
 

@@ -94,12 +94,11 @@ pub(crate) fn of_candidate<'c>(
         .as_ref()
         .filter(|_| *onto == state.run.head)?;
     let basis = basis_of(merge, serial);
-    let confirmed = super::confirmed(state);
     let again_max = state.objective.constraints.max_transient();
     let court = Court {
         ledger: &session.ledger,
         basis: &basis,
-        confirmed: &confirmed,
+        corrections: &state.corrections,
         again_max,
     };
     let progress = court.judge(check);
@@ -162,7 +161,12 @@ fn decide(draft: &mut Draft, id: &AttemptId) {
     match decided {
         None => {}
         Some(Verdict::Pass) => {
-            let evidence = verdict::evidence_of(&check, &basis, &draft.session.ledger);
+            let evidence = verdict::evidence_of(
+                &check,
+                &basis,
+                &draft.session.ledger,
+                &draft.state.corrections,
+            );
             integrate(draft, id, &outcome, &merge, evidence);
         }
         Some(Verdict::Fail | Verdict::Unknown) => {
@@ -198,6 +202,10 @@ fn check_failure(draft: &Draft, check: &Check, basis: &Basis, outcome: &Outcome)
     let mut reason = "its checks do not hold".to_string();
     let mut class = FailureClass::Logical;
     for leaf in check.leaves() {
+        if verdict::assertions::is_denied(&draft.state.corrections, leaf, basis) {
+            criteria.push((leaf.title(), Verdict::Fail.word()));
+            reason = format!("a person says that it does not hold: {}", leaf.title());
+        }
         let Some(seen) = draft.session.ledger.get(&leaf.key(), basis) else {
             continue;
         };

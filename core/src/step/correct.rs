@@ -1,5 +1,6 @@
 //! A person's edit of the file becomes a correction: what changed between two states, and what follows (contract §8).
 
+mod confirm;
 mod merge;
 
 use alloc::{
@@ -17,10 +18,12 @@ use crate::{
         Binding, Correction, Ended, EntryKind, Extra, RunStatus, State, Status,
         encode::Touched,
         fields::{Writer, texts_node},
+        limits,
         record::{self, CorrectionType},
     },
 };
 
+pub use confirm::{Word, confirm, news};
 pub use merge::{Clash, merge};
 
 /// An edit that was adopted: the next state, to be committed whole.
@@ -137,7 +140,10 @@ impl Edit {
         }
         self.kinds.push((
             CorrectionType::ConstraintChange,
-            "the constraints changed".to_string(),
+            limits::difference(
+                &before.objective.constraints,
+                &self.state.objective.constraints,
+            ),
         ));
         let constraints = self.state.objective.constraints.clone();
         self.reopen_failed(|(tried, is_action)| tried < constraints.max_attempts(is_action));

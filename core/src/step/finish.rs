@@ -11,7 +11,7 @@ use crate::{
     doc::Node,
     event::{Notice, Reason},
     state::{EntryKind, Extra, RunStatus, State, fields::Writer},
-    verdict,
+    verdict::{self, assertions},
 };
 
 /// Next moves named at most.
@@ -19,7 +19,12 @@ const MOVES_MAX: usize = 5;
 
 pub(super) fn finish(draft: &mut Draft, status: RunStatus, reason: Reason) {
     let evidence = match (&draft.state.objective.base_case, draft.basis()) {
-        (Some(check), Some(basis)) => verdict::evidence_of(check, &basis, &draft.session.ledger),
+        (Some(check), Some(basis)) => verdict::evidence_of(
+            check,
+            &basis,
+            &draft.session.ledger,
+            &draft.state.corrections,
+        ),
         _ => Vec::new(),
     };
     let result = result(draft, status, reason, evidence);
@@ -227,10 +232,10 @@ fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Vec<String> {
             );
         }
         (_, Reason::Confirmation) => {
-            moves.push(
-                "add a correction of type confirmation with the assertion's name, then descent run"
-                    .to_string(),
-            );
+            let open = assertions::open(&draft.state);
+            moves.extend(open.iter().map(|name| assertions::command(name)));
+            moves.truncate(MOVES_MAX - 1);
+            moves.push("descent run".to_string());
         }
         (_, _) => moves.push("descent status".to_string()),
     }

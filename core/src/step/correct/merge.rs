@@ -34,13 +34,13 @@ pub fn merge(
     };
     let Some(base) = base else {
         return if theirs.serial == ours.serial {
-            Ok(keep_facts(ours, theirs))
+            Ok(keep_facts(ours, theirs, ours.corrections.len()))
         } else {
             Err(unknown_base(theirs))
         };
     };
     let mut clashes = Vec::new();
-    let mut merged = keep_facts(ours, theirs);
+    let mut merged = keep_facts(ours, theirs, base.corrections.len());
     let pick =
         |name: &str, base: String, ours: String, theirs: String, clashes: &mut Vec<Clash>| {
             if theirs != base && ours != base && ours != theirs {
@@ -116,14 +116,14 @@ fn unknown_base(theirs: &State) -> Vec<Clash> {
     }])
 }
 
-/// The person's file with the program's own facts: run, trail, serial, lineage.
-fn keep_facts(ours: &State, theirs: &State) -> State {
+/// The person's file with the program's own facts: run, trail, serial, lineage. Of the corrections the first `known`
+/// stood there when the edit began.
+fn keep_facts(ours: &State, theirs: &State, known: usize) -> State {
     let mut merged = theirs.clone();
     merged.run = Arc::new(notebook(&ours.run, &theirs.run));
     merged.trail.clone_from(&ours.trail);
     merged.serial = ours.serial;
     merged.lineage = ours.lineage.clone();
-    let known = ours.corrections.len();
     let added: Vec<Arc<Correction>> = theirs.corrections.iter().skip(known).cloned().collect();
     merged.corrections.clone_from(&ours.corrections);
     merged.corrections.extend(added);

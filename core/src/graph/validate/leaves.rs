@@ -1,0 +1,73 @@
+//! What is wrong with the leaves of checks, with the place of each.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::Look;
+use crate::{
+    doc::{self, Fault, Node},
+    state::{Check, CheckKind, Leaf, State, decode},
+};
+
+impl Look<'_> {
+    /// No model judges yet: a leaf that waits for one would be unknown for ever.
+    pub(super) fn quality_leaves(&mut self) {
+        let mut found = Vec::new();
+        every_leaf(self.state, &mut |check, at| {
+            if let Some(Leaf::Quality { .. }) = check.leaf() {
+                found.push((format!("{at}/quality"), check.title()));
+            }
+        });
+        for (at, title) in found {
+            let message = format!(
+                "`{title}` needs a judging model, and none is configured: it would stay unknown, and the run would never complete"
+            );
+            let hint = "say it as a `command` that a machine decides, or as an `assertion` that a person confirms";
+            self.fault("unsupported", &at, message, Some(hint.into()));
+        }
+    }
+}
+
+/// The leaves whose limit is a baseline that was never measured: a state that came from `align` holds none.
+pub fn unmeasured(state: &State, root: &Node) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    every_leaf(state, &mut |check, at| {
+        let rule = check.leaf().and_then(Leaf::number);
+        if rule.is_some_and(|rule| rule.has_baseline() && rule.baseline.is_none()) {
+            faults.push(Fault {
+                span: decode::place_of(root, at),
+                pointer: at.into(),
+                rule: "no-baseline",
+                message: format!("the baseline of `{}` was never measured", check.title()),
+                hint: Some(
+                    "write the number beside it, such as \"baseline\": 211, or align again".into(),
+                ),
+            });
+        }
+    });
+    faults
+}
+
+/// Every leaf of the base case and of the atoms, with its pointer.
+fn every_leaf(state: &State, each: &mut impl FnMut(&Check, &str)) {
+    if let Some(check) = &state.objective.base_case {
+        below(check, "/objective/base_case", each);
+    }
+    for (id, atom) in state.all_atoms() {
+        let Some(check) = atom.task().and_then(|task| task.spec.checks.as_ref()) else {
+            continue;
+        };
+        below(check, &(super::pointer_of(state, id) + "/checks"), each);
+    }
+}
+
+fn below(check: &Check, at: &str, each: &mut impl FnMut(&Check, &str)) {
+    let (parts, key) = match &check.kind {
+        CheckKind::Leaf(_) => return each(check, at),
+        CheckKind::All(parts) => (parts, "all"),
+        CheckKind::Any(parts) => (parts, "any"),
+    };
+    for (index, part) in parts.iter().enumerate() {
+        let at: String = doc::pointer_push(&doc::pointer_push(at, key), &format!("{index}"));
+        below(part, &at, each);
+    }
+}

@@ -1,0 +1,170 @@
+//! The rule of a number read off an output: its limits, and the baseline that stands for one of them.
+//!
+//! Invariant: a limit that says "baseline" and has no value measured is met by no number.
+
+use alloc::{borrow::ToOwned, format, string::String};
+
+use super::as_number;
+use crate::{
+    doc::{Node, Span, Value},
+    state::{
+        Free,
+        fields::{Fields, Writer},
+    },
+};
+
+/// The word that stands for the value measured by `align`.
+pub const BASELINE: &str = "baseline";
+/// From here on a number of JSON is not exact any more: it is written as a decimal string.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// A number read off the output: a regular expression with one group, several matches are summed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberRule {
+    pub pattern: String,
+    pub at_least: Option<Free>,
+    pub at_most: Option<Free>,
+    /// What `align` measured, where a limit says "baseline".
+    pub baseline: Option<Free>,
+}
+
+impl NumberRule {
+    /// Whether a limit stands for the measured value.
+    pub fn has_baseline(&self) -> bool {
+        [&self.at_least, &self.at_most]
+            .into_iter()
+            .flatten()
+            .any(is_baseline)
+    }
+
+    /// Whether a number meets the limits; `None` where one of them has no value yet.
+    pub fn holds(&self, number: f64) -> Option<bool> {
+        let least = self.limit(&self.at_least)?;
+        let most = self.limit(&self.at_most)?;
+        Some(least.is_none_or(|least| number >= least) && most.is_none_or(|most| number <= most))
+    }
+
+    /// The limits in words: `at least 211 (baseline)`.
+    pub fn words(&self) -> String {
+        let one = |word: &str, limit: &Option<Free>| {
+            let node = limit.as_ref()?;
+            Some(match (is_baseline(node), &self.baseline) {
+                (false, _) => format!("{word} {}", plain(node)),
+                (true, Some(value)) => format!("{word} {} (baseline)", plain(value)),
+                (true, None) => format!("{word} the baseline, which is not measured yet"),
+            })
+        };
+        let parts = [
+            one("at least", &self.at_least),
+            one("at most", &self.at_most),
+        ];
+        parts
+            .into_iter()
+            .flatten()
+            .reduce(|all, one| all + ", " + &one)
+            .unwrap_or_default()
+    }
+
+    pub fn set_baseline(&mut self, number: f64) {
+        self.baseline = Some(number_node(number));
+    }
+
+    /// Nothing where no limit is asked, the value where it is known; `None` where it is not.
+    fn limit(&self, limit: &Option<Free>) -> Option<Option<f64>> {
+        match limit {
+            None => Some(None),
+            Some(node) if is_baseline(node) => self.baseline.as_ref().and_then(as_number).map(Some),
+            Some(node) => as_number(node).map(Some),
+        }
+    }
+
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        let at_least = bound(fields, "at_least", true);
+        let at_most = bound(fields, "at_most", true);
+        let baseline = bound(fields, "baseline", false);
+        let pattern = fields.text("number");
+        let has_limit = at_least.is_some() || at_most.is_some();
+        match pattern {
+            None if !has_limit && baseline.is_none() => None,
+            None => {
+                let hint = "`number` is a regular expression with one group";
+                refuse(fields, None, "a limit without `number`", Some(hint));
+                None
+            }
+            Some(_) if !has_limit => {
+                let message = "`number` needs `at_least` or `at_most`";
+                refuse(fields, Some("number"), message, None);
+                None
+            }
+            Some(pattern) => Some(Self {
+                pattern,
+                at_least,
+                at_most,
+                baseline,
+            }),
+        }
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.text("number", &self.pattern);
+        to.some("at_least", self.at_least.clone())
+            .some("at_most", self.at_most.clone())
+            .some("baseline", self.baseline.clone());
+    }
+}
+
+fn refuse(fields: &mut Fields<'_, '_>, key: Option<&str>, message: &str, hint: Option<&str>) {
+    let at = key.map_or_else(|| fields.pointer.clone(), |key| fields.at(key));
+    let node = key.and_then(|key| fields.node.get(key));
+    let span = node.map_or(fields.node.span, |node| node.span);
+    let hint = hint.map(ToOwned::to_owned);
+    fields
+        .found
+        .fault("bad-number-rule", (&at, span), message.to_owned(), hint);
+}
+
+fn bound(fields: &mut Fields<'_, '_>, key: &'static str, may_be_word: bool) -> Option<Free> {
+    let node = fields.take(key)?;
+    if as_number(node).is_some() || may_be_word && is_baseline(node) {
+        return Some(node.clone());
+    }
+    let at = fields.at(key);
+    let (wanted, hint) = if may_be_word {
+        let hint = "\"baseline\" stands for the value that `align` measures";
+        ("a number or \"baseline\"", Some(hint.to_owned()))
+    } else {
+        ("a number", None)
+    };
+    fields.found.fault(
+        "wrong-type",
+        (&at, node.span),
+        format!("expected {wanted}, found {}", node.kind_name()),
+        hint,
+    );
+    None
+}
+
+fn is_baseline(node: &Node) -> bool {
+    node.as_str() == Some(BASELINE)
+}
+
+fn plain(node: &Node) -> String {
+    match &node.value {
+        Value::Number(text) | Value::String(text) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+/// A measured number as it stands in the file.
+pub fn number_node(number: f64) -> Node {
+    let text = format!("{number}");
+    let value = if number.abs() > EXACT_MAX {
+        Value::String(text)
+    } else {
+        Value::Number(text)
+    };
+    Node {
+        value,
+        span: Span::default(),
+    }
+}

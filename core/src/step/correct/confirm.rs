@@ -1,0 +1,121 @@
+//! A person's word on an assertion becomes a correction of type `confirmation` (contract §3, §8).
+
+use alloc::{boxed::Box, format, string::ToString, sync::Arc, vec::Vec};
+
+use super::Adopted;
+use crate::{
+    doc::Node,
+    event::Notice,
+    id::{Serial, TreeId, UnixMillis},
+    state::{
+        Confirmation, Correction, Extra, State,
+        encode::Touched,
+        fields::{Writer, texts_node},
+        record::CorrectionType,
+    },
+    verdict::assertions::{Assertion, newest},
+};
+
+/// What is said of an assertion.
+#[derive(Debug)]
+pub struct Word<'a> {
+    pub assertion: &'a Assertion,
+    pub holds: bool,
+    /// The tree that was looked at, where the word is for that one alone.
+    pub on: Option<&'a TreeId>,
+    pub reason: Option<&'a str>,
+}
+
+/// Records a word; `Err` with the earlier one where the same was said already.
+pub fn confirm(
+    state: &State,
+    word: &Word<'_>,
+    by: &str,
+    now: UnixMillis,
+) -> Result<Adopted, Box<Confirmation>> {
+    let on = word.on.map(|tree| tree.as_str().to_string());
+    let (name, statement) = (&word.assertion.name, &word.assertion.statement);
+    let counts = |earlier: &Confirmation| earlier.on.is_none() || earlier.on == on;
+    if let Some(earlier) = newest(&state.corrections, name, statement, counts)
+        && earlier.holds == word.holds
+    {
+        return Err(Box::new(earlier.clone()));
+    }
+    let mut state = state.clone();
+    state.serial = Serial(state.serial.0 + 1);
+    let confirms = Confirmation {
+        name: name.clone(),
+        holds: word.holds,
+        commit: on.as_ref().and_then(|_| state.run.head.clone()),
+        on,
+        by: by.to_string(),
+        at: now.rfc3339(),
+        reason: word.reason.map(ToString::to_string),
+    };
+    let what = describe(&confirms);
+    let node = node(&confirms, &what, state.corrections.len() + 1);
+    state.corrections.push(Arc::new(Correction {
+        node,
+        confirms: Some(confirms),
+    }));
+    let effects = Vec::new();
+    Ok(Adopted {
+        state,
+        touched: Touched::default(),
+        notices: Vec::from([Notice::Corrected { what, effects }]),
+    })
+}
+
+fn describe(word: &Confirmation) -> alloc::string::String {
+    let verb = if word.holds { "confirmed" } else { "denied" };
+    let why = word
+        .reason
+        .as_ref()
+        .map(|why| format!(" ({why})"))
+        .unwrap_or_default();
+    format!("{verb}: {}{why}", word.name)
+}
+
+fn node(word: &Confirmation, what: &str, number: usize) -> Node {
+    let mut to = Writer::default();
+    to.text("id", &format!("c{number}"))
+        .text("timestamp", &word.at)
+        .text("type", CorrectionType::Confirmation.word())
+        .text("description", what)
+        .put("trail_cleared", Node::bool(false))
+        .text("by", &word.by)
+        .put("changes", texts_node::<&str>(&[]))
+        .text("name", &word.name)
+        .put("holds", Node::bool(word.holds));
+    to.some("on", word.on.as_deref().map(Node::string));
+    to.some(
+        "commit",
+        word.commit
+            .as_ref()
+            .map(|commit| Node::string(commit.as_str())),
+    );
+    to.some("reason", word.reason.as_deref().map(Node::string));
+    to.finish(&Extra::default())
+}
+
+/// What others added since `before`, to be told by a loop that finds it in the file.
+pub fn news(before: &State, after: &State) -> Vec<Notice> {
+    let added = after.corrections.iter().skip(before.corrections.len());
+    let text = |node: &Node, key: &str| {
+        node.get(key)
+            .and_then(Node::as_str)
+            .map(ToString::to_string)
+    };
+    added
+        .filter_map(|one| {
+            let effects = one.node.get("changes").and_then(Node::as_array);
+            let effects = effects.unwrap_or_default().iter();
+            Some(Notice::Corrected {
+                what: text(&one.node, "description")?,
+                effects: effects
+                    .filter_map(|node| node.as_str().map(ToString::to_string))
+                    .collect(),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,187 @@
+//! What only a person can say: the assertions of a state, and what was said of them.
+//!
+//! Invariant: a word that names a tree counts on that tree alone; of those that count, the newest decides.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::{Basis, Verdict};
+use crate::{
+    id::AtomId,
+    state::{Check, Confirmation, Correction, Leaf, State, Workspace},
+};
+
+/// One assertion, wherever it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assertion {
+    /// What a person calls it: its name, else its statement.
+    pub name: String,
+    pub statement: String,
+    pub in_base_case: bool,
+    /// The atoms among whose own checks it is.
+    pub atoms: Vec<AtomId>,
+}
+
+impl Assertion {
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.statement == name
+    }
+
+    /// Whether a word on it is for one tree: where only the whole result is looked at, and trees can be told apart.
+    /// A candidate of an atom is made anew after the word, and what is made then is another tree.
+    pub fn is_of_one_tree(&self, state: &State) -> bool {
+        self.in_base_case
+            && self.atoms.is_empty()
+            && state.objective.constraints.workspace() != Workspace::Shared
+    }
+
+    /// What counts of it as the result stands now.
+    pub fn said<'s>(&self, state: &'s State) -> Option<&'s Confirmation> {
+        said_now(state, &self.name, &self.statement)
+    }
+}
+
+fn said_now<'s>(state: &'s State, name: &str, statement: &str) -> Option<&'s Confirmation> {
+    newest(&state.corrections, name, statement, |word| {
+        word.on.is_none() || word.commit == state.run.head
+    })
+}
+
+/// The verdict on an assertion as the result stands now; `None` for every other leaf.
+pub fn as_it_stands(state: &State, check: &Check) -> Option<Verdict> {
+    let (name, statement) = called(check)?;
+    Some(match said_now(state, name, statement) {
+        Some(word) if word.holds => Verdict::Pass,
+        Some(_) => Verdict::Fail,
+        None => Verdict::Unknown,
+    })
+}
+
+/// Every assertion of a state, each once: those of the base case as written, then those of the atoms.
+pub fn assertions(state: &State) -> Vec<Assertion> {
+    let mut found: Vec<Assertion> = Vec::new();
+    let base_case = state.objective.base_case.iter().map(|check| (None, check));
+    let all = state.all_atoms();
+    let atoms = all.iter().filter_map(|(id, atom)| {
+        let check = atom.task()?.spec.checks.as_ref()?;
+        Some((Some(*id), check))
+    });
+    for (atom, check) in base_case.chain(atoms) {
+        for (name, statement) in check.leaves().into_iter().filter_map(called) {
+            let known = found.iter_mut().find(|known| known.name == name);
+            let one = match known {
+                Some(known) => known,
+                None => {
+                    found.push(Assertion {
+                        name: name.to_string(),
+                        statement: statement.to_string(),
+                        in_base_case: false,
+                        atoms: Vec::new(),
+                    });
+                    let last = found.len() - 1;
+                    &mut found[last]
+                }
+            };
+            match atom {
+                None => one.in_base_case = true,
+                Some(id) => one.atoms.push(id.clone()),
+            }
+        }
+    }
+    found
+}
+
+/// The names of those that nobody confirmed, as the result stands, and that something still waits for.
+pub fn open(state: &State) -> Vec<String> {
+    let is_awaited = |one: &Assertion| {
+        one.in_base_case || one.atoms.iter().any(|id| state.atoms.contains_key(id))
+    };
+    let is_open = |one: &Assertion| one.said(state).is_none_or(|word| !word.holds);
+    assertions(state)
+        .into_iter()
+        .filter(|one| is_awaited(one) && is_open(one))
+        .map(|one| one.name)
+        .collect()
+}
+
+/// The command by which a person confirms it, as it is typed into a shell.
+pub fn command(name: &str) -> String {
+    let needs_care = |c: char| matches!(c, '"' | '$' | '`' | '\\' | '!');
+    let quoted = if name.contains(needs_care) {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    } else {
+        format!("\"{name}\"")
+    };
+    let dashes = if name.starts_with('-') { "-- " } else { "" };
+    format!("descent confirm {dashes}{quoted}")
+}
+
+/// Name and statement of an assertion.
+pub(super) fn called(check: &Check) -> Option<(&str, &str)> {
+    match check.leaf()? {
+        Leaf::Assertion { statement } => {
+            Some((check.name.as_deref().unwrap_or(statement), statement))
+        }
+        Leaf::Command(_)
+        | Leaf::NotCommand { .. }
+        | Leaf::File { .. }
+        | Leaf::NotFile { .. }
+        | Leaf::Quality { .. } => None,
+    }
+}
+
+/// The newest word on what is called so, among those that count.
+pub fn newest<'s>(
+    corrections: &'s [Arc<Correction>],
+    name: &str,
+    statement: &str,
+    counts: impl Fn(&Confirmation) -> bool,
+) -> Option<&'s Confirmation> {
+    let words = corrections
+        .iter()
+        .rev()
+        .filter_map(|one| one.confirms.as_ref());
+    let mut named = words.filter(|word| word.name == name || word.name == statement);
+    named.find(|word| counts(word))
+}
+
+/// The newest word on an assertion that counts on `basis`.
+pub(super) fn said_on<'s>(
+    corrections: &'s [Arc<Correction>],
+    check: &Check,
+    basis: &Basis,
+) -> Option<&'s Confirmation> {
+    let (name, statement) = called(check)?;
+    let on = basis.text();
+    newest(corrections, name, statement, |word| {
+        word.on.as_ref().is_none_or(|tree| *tree == on)
+    })
+}
+
+/// Whether a person said that it does not hold, on `basis`.
+pub fn is_denied(corrections: &[Arc<Correction>], check: &Check, basis: &Basis) -> bool {
+    said_on(corrections, check, basis).is_some_and(|word| !word.holds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_typed_whatever_the_name() {
+        let rows = [
+            ("looks right", "descent confirm \"looks right\""),
+            ("it's right", "descent confirm \"it's right\""),
+            ("costs $5", "descent confirm 'costs $5'"),
+            ("it's \"so\"", "descent confirm 'it'\\''s \"so\"'"),
+            ("-x", "descent confirm -- \"-x\""),
+        ];
+        for (name, wanted) in rows {
+            assert_eq!(command(name), wanted);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Constraints on the command line: what is in force, who chose it, and how a run changes it.
+
+use serde_json::{Value, json};
+
+use crate::world::{World, plan, task};
+
+fn failing_once(world: &World) -> Value {
+    let seen = world.out("seen");
+    let run = format!(
+        "test -f {0} && touch done; touch {0}; test -f done",
+        seen.display()
+    );
+    plan(
+        &["test -f done"],
+        json!({"max_attempts": 1}),
+        json!({"A1": task(&run)}),
+    )
+}
+
+#[test]
+fn a_limit_raised_by_run_opens_what_it_had_ended() {
+    let world = World::new();
+    world.align(&failing_once(&world));
+    world.run().expect(5);
+    world.run().expect(5);
+    let ran = world
+        .descent(&["run", "--set", "max_attempts=2"])
+        .expect(0)
+        .shows("max_attempts: 1 → 2");
+    assert!(ran.stdout.contains("open again"), "{}", ran.stdout);
+    let state = world.state();
+    assert_eq!(state["corrections"][0]["type"], "constraint_change");
+    assert_eq!(state["objective"]["constraints"]["max_attempts"], 2);
+}
+
+#[test]
+fn a_constraint_set_to_what_it_is_changes_nothing() {
+    let world = World::new();
+    world.align(&failing_once(&world));
+    world.descent(&["run", "--set", "max_attempts=1"]).expect(5);
+    assert_eq!(world.state()["corrections"], json!([]));
+}
+
+#[test]
+fn a_mistake_in_a_constraint_is_one_of_usage_and_nothing_starts() {
+    let world = World::new();
+    world.align(&failing_once(&world));
+    let before = world.state_bytes();
+    for (pair, words) in [
+        ("max_atempts=2", "did you mean `max_attempts`?"),
+        ("max_attempts=many", "max_attempts=many"),
+        ("max_attempts", "has no value"),
+        ("time_budget=90", "time_budget"),
+        ("workspace=cloud", "one of git, shared"),
+    ] {
+        for command in [&["run", "--set", pair][..], &["align", "x", "--set", pair]] {
+            world.descent(command).expect(2).says("E-USAGE").says(words);
+        }
+    }
+    assert_eq!(world.state_bytes(), before);
+}
+
+#[test]
+fn the_workspace_stays_once_a_run_has_started() {
+    let world = World::new();
+    world.align(&failing_once(&world));
+    world.run().expect(5);
+    let before = world.state_bytes();
+    world
+        .descent(&["run", "--set", "workspace=shared"])
+        .expect(2)
+        .says("once a run has started");
+    assert_eq!(world.state_bytes(), before);
+}
+
+#[test]
+fn text_that_looks_like_json_and_lists_with_commas_are_taken_as_they_are_meant() {
+    let world = World::new();
+    let args = [
+        "align",
+        "-y",
+        "x",
+        "--why",
+        "y",
+        "--check",
+        "test -f done",
+        "--step",
+        "a=touch done",
+    ];
+    let sets = [
+        "--set",
+        "setup=true",
+        "--set",
+        "env=A,B",
+        "--set",
+        "max_repairs=null",
+    ];
+    world.descent(&[&args[..], &sets].concat()).expect(0);
+    let constraints = &world.state()["objective"]["constraints"];
+    assert_eq!(*constraints, json!({"setup": "true", "env": ["A", "B"]}));
+}
+
+#[test]
+fn the_status_tells_what_is_in_force_and_where_it_comes_from() {
+    let world = World::new();
+    world.align(&failing_once(&world));
+    let shown = world
+        .descent(&["status", "--constraints", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(shown["schema"], "descent/constraints/1");
+    let one = |key: &str| {
+        let all = shown["constraints"].as_array().unwrap();
+        all.iter().find(|one| one["key"] == key).unwrap().clone()
+    };
+    assert_eq!(
+        (&one("max_attempts")["value"], &one("max_attempts")["from"]),
+        (&json!(1), &json!("chosen"))
+    );
+    assert_eq!(
+        (&one("max_repairs")["value"], &one("max_repairs")["from"]),
+        (&json!(3), &json!("default"))
+    );
+    assert_eq!(one("time_budget")["value"], Value::Null);
+    let text = world
+        .descent(&["status", "--constraints"])
+        .expect(0)
+        .shows("attempt_timeout     30m")
+        .stdout;
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
