@@ -478,6 +478,9 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
 #[derive(Debug, Serialize)]
 pub struct Judged {
     pub check: String,
+    /// Nothing was measured: a person decides it.
+    #[serde(skip)]
+    pub by_person: bool,
     pub verdict: Verdict,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ended: String,

@@ -75,6 +75,7 @@ pub(super) async fn leaves(
         let rule = with_baseline(rule, number);
         judged.push(Judged {
             check: leaf.title(),
+            by_person: false,
             verdict: verdict::of_leaf(&rule, &seen),
             ended: ended(&rule, &seen),
             number,
@@ -168,6 +169,7 @@ fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> Judged {
     };
     Judged {
         check: leaf.title(),
+        by_person: true,
         verdict,
         ended,
         number: None,

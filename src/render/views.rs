@@ -16,9 +16,9 @@ pub fn judged(checks: &[Judged]) -> String {
         let ended = if check.ended.is_empty() {
             String::new()
         } else {
-            let took = match check.duration_ms {
-                0 => String::new(),
-                ms => format!(", {}", time(ms)),
+            let took = match check.by_person {
+                true => String::new(),
+                false => format!(", {}", time(check.duration_ms)),
             };
             format!("  ({}{took})", check.ended)
         };
