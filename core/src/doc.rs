@@ -14,7 +14,7 @@ mod suggest;
 mod tests;
 mod write;
 
-pub use parse::{parse, parse_bytes, readable};
+pub use parse::{fits_double, is_number, parse, parse_bytes, parse_bytes_as, readable};
 pub use places::Places;
 pub use suggest::suggest;
 pub use write::{canonical, write, write_compact, write_indented};

@@ -1,11 +1,20 @@
 //! A plan (`{objective, work_graph}`) or the flags of `align` become the first state.
 //!
-//! Not here: asking for what is missing (`cli`), the gate (`graph::validate`).
+//! Here: the tree of a plan, whatever text it came from, read into records; `flat` brings what people nest into
+//! the one form of the file. Not here: asking for what is missing (`cli`), the gate (`graph::validate`).
+//!
+//! Invariant: faults name the place in the plan as it was written, nested or not.
+
+mod flat;
+#[cfg(test)]
+mod tests;
+
+pub use flat::Written;
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
 use crate::{
-    doc::{self, Fault, Limits, Node},
+    doc::{self, Fault, Limits, Node, Parsed},
     id::{AtomId, Lineage, Serial},
     state::{
         Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Run, Spec,
@@ -23,25 +32,57 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     pub warnings: Vec<Fault>,
     pub patterns: Vec<Pattern>,
+    /// In the form of the file: every atom a member of `work_graph.atoms`. Places are those of the text.
     pub root: Option<Node>,
+    /// Brings pointers into `root` back to the plan as it was written.
+    pub written: Written,
+    extra: Extra,
+    work_graph_extra: Extra,
+    /// The step that was added last.
+    last_step: Option<AtomId>,
 }
+
+/// Keys of a state that a plan does not have.
+const STATE_KEYS: [&str; 8] = [
+    "lineage",
+    "serial",
+    "seal",
+    "control",
+    "bindings",
+    "trail",
+    "corrections",
+    "run",
+];
 
 /// Reads a plan in JSON.
 pub fn read(bytes: &[u8]) -> Plan {
-    let parsed = doc::parse_bytes(bytes, &Limits::default());
-    let mut found = Findings {
-        faults: parsed.faults,
-        warnings: Vec::new(),
-    };
+    of_tree(doc::parse_bytes(bytes, &Limits::default()))
+}
+
+/// Reads a plan from its tree, with what was found wrong with its text.
+pub fn of_tree(parsed: Parsed) -> Plan {
     let mut plan = Plan {
-        root: parsed.node,
+        faults: parsed.faults,
         ..Plan::default()
     };
-    if let Some(root) = plan.root.clone() {
-        read_into(&mut plan, &root, &mut found);
+    let Some(root) = parsed.node else {
+        return plan;
+    };
+    let (root, written, faults) = flat::flatten(root, &plan.faults);
+    let mut found = Findings {
+        faults,
+        warnings: Vec::new(),
+    };
+    read_into(&mut plan, &root, &mut found);
+    written.put_back(&mut found.faults);
+    written.put_back(&mut found.warnings);
+    for pattern in &mut plan.patterns {
+        pattern.pointer = written.pointer(&pattern.pointer);
     }
-    plan.faults = found.faults;
+    plan.faults.extend(found.faults);
     plan.warnings = found.warnings;
+    plan.root = Some(root);
+    plan.written = written;
     plan
 }
 
@@ -49,8 +90,10 @@ fn read_into(plan: &mut Plan, root: &Node, found: &mut Findings) {
     let Some(mut fields) = Fields::open(root, "", found) else {
         return;
     };
-    for key in ["version", "$schema"] {
-        let _ = fields.node.get(key).is_some() && fields.take(key).is_some();
+    let _ = (fields.take("version"), fields.take("$schema"));
+    for key in STATE_KEYS {
+        let _ = fields.take(key);
+        leave_out(&mut fields, key);
     }
     if let Some(node) = fields.need("objective") {
         plan.objective = Objective::read(node, "/objective", fields.found).unwrap_or_default();
@@ -62,9 +105,23 @@ fn read_into(plan: &mut Plan, root: &Node, found: &mut Findings) {
         && let Some(mut graph) = Fields::open(node, "/work_graph", fields.found)
     {
         plan.atoms = read_atoms(&mut graph, &mut plan.patterns);
-        graph.finish();
+        plan.work_graph_extra = graph.finish();
     }
-    fields.finish();
+    plan.extra = fields.finish();
+}
+
+/// Warns of a key that only a state has.
+fn leave_out(fields: &mut Fields<'_, '_>, key: &'static str) {
+    let Some(member) = fields.node.member(key) else {
+        return;
+    };
+    fields.found.warnings.push(Fault {
+        span: member.key_span,
+        pointer: fields.at(key),
+        rule: "state-key",
+        message: format!("`{key}` belongs to a state, not to a plan: left out"),
+        hint: None,
+    });
 }
 
 fn read_atoms(graph: &mut Fields<'_, '_>, patterns: &mut Vec<Pattern>) -> BTreeMap<AtomId, Atom> {
@@ -102,8 +159,7 @@ impl Plan {
             Some((description, run)) => (description.trim(), Some(run.trim())),
             None => (text.trim(), None),
         };
-        let before =
-            (!self.atoms.is_empty()).then(|| AtomId::new(format!("S{}", self.atoms.len())));
+        let before = self.last_step.take();
         let action = run.filter(|run| !run.is_empty()).map(|run| Action {
             run: run.to_owned(),
             extra: Extra::default(),
@@ -122,8 +178,12 @@ impl Plan {
             origin: None,
             extra: Extra::default(),
         };
-        self.atoms
-            .insert(AtomId::new(format!("S{}", self.atoms.len() + 1)), atom);
+        let id = (self.atoms.len() + 1..)
+            .map(|n| AtomId::new(format!("S{n}")))
+            .find(|id| !self.atoms.contains_key(id))
+            .expect("BUG: there are more numbers than atoms");
+        self.last_step = Some(id.clone());
+        self.atoms.insert(id, atom);
     }
 
     /// Adds a command to what must hold.
@@ -178,8 +238,8 @@ impl Plan {
             trail: Vec::new(),
             corrections: Vec::new(),
             run: Arc::new(Run::default()),
-            extra: Extra::default(),
-            work_graph_extra: Extra::default(),
+            extra: self.extra,
+            work_graph_extra: self.work_graph_extra,
         }
     }
 }

@@ -12,7 +12,8 @@ mod container;
 mod scalar;
 mod string;
 
-pub use bytes::{parse_bytes, readable};
+pub use bytes::{parse_bytes, parse_bytes_as, readable};
+pub use scalar::{fits_double, is_number};
 
 use super::{Fault, Limits, Node, Parsed, Places, Span, Value, pointer_push};
 use alloc::{format, string::String, vec, vec::Vec};

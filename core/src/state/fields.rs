@@ -251,7 +251,8 @@ impl<'a, 'f> Fields<'a, 'f> {
         None
     }
 
-    /// Closes the object: what was not asked for is unknown, kept, and warned of (but for `notes`).
+    /// Closes the object: what was not asked for is unknown, kept, and warned of, but for a person's `notes` and the
+    /// `$schema` that an editor reads at the top.
     pub fn finish(self) -> Extra {
         let mut extra = Vec::new();
         let mut after: Option<String> = None;
@@ -260,7 +261,8 @@ impl<'a, 'f> Fields<'a, 'f> {
                 after = Some(member.key.clone());
                 continue;
             }
-            if member.key != "notes" {
+            let is_for_others = member.key == "$schema" && self.pointer.is_empty();
+            if member.key != "notes" && !is_for_others {
                 self.found
                     .warnings
                     .push(unknown_key(&self.pointer, member, &self.asked));
@@ -421,12 +423,15 @@ impl Fields<'_, '_> {
         let read = node.as_str().and_then(Length::parse);
         if read.is_none() {
             let pointer = self.at(key);
-            let hint = Some("a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned());
+            let hint = match &node.value {
+                Value::Number(count) => format!("write \"{count}s\" or \"{count}m\""),
+                _ => "a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned(),
+            };
             self.found.fault(
                 "bad-duration",
                 (&pointer, node.span),
                 "not a duration".to_owned(),
-                hint,
+                Some(hint),
             );
         }
         read

@@ -14,6 +14,15 @@ use alloc::{
 
 /// Reads a file as it lies on the disk; see `parse`.
 pub fn parse_bytes(bytes: &[u8], limits: &Limits) -> Parsed {
+    parse_bytes_as(bytes, limits, parse)
+}
+
+/// The same for another notation, which `read` reads from text.
+pub fn parse_bytes_as(
+    bytes: &[u8],
+    limits: &Limits,
+    read: impl FnOnce(&str, &Limits) -> Parsed,
+) -> Parsed {
     let refused = if bytes.len() > limits.bytes {
         Some(too_large(bytes.len(), limits.bytes))
     } else if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -28,8 +37,8 @@ pub fn parse_bytes(bytes: &[u8], limits: &Limits) -> Parsed {
         };
     }
     match readable(bytes) {
-        Cow::Borrowed(text) => parse(text, limits),
-        Cow::Owned(text) => with_bad_bytes(bytes, &text, parse(&text, limits)),
+        Cow::Borrowed(text) => read(text, limits),
+        Cow::Owned(text) => with_bad_bytes(bytes, &text, read(&text, limits)),
     }
 }
 

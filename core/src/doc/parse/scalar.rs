@@ -161,7 +161,7 @@ fn is_infinite_word(raw: &str) -> bool {
 }
 
 /// The grammar of RFC 8259, section 6.
-fn is_number(raw: &[u8]) -> bool {
+pub fn is_number(raw: &[u8]) -> bool {
     let rest = raw.strip_prefix(b"-").unwrap_or(raw);
     let (whole, mut rest) = digits(rest);
     if whole.is_empty() || (whole.len() > 1 && whole[0] == b'0') {
@@ -190,7 +190,8 @@ fn digits(raw: &[u8]) -> (&[u8], &[u8]) {
     raw.split_at(raw.iter().position(other).unwrap_or(raw.len()))
 }
 
-fn fits_double(raw: &str) -> bool {
+/// Whether a double holds a number written so, rounded.
+pub fn fits_double(raw: &str) -> bool {
     let short = raw.len() < 300 && !raw.contains(['e', 'E']);
     short || raw.parse().is_ok_and(f64::is_finite)
 }
