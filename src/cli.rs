@@ -8,6 +8,7 @@ mod constraints;
 mod context;
 mod judging;
 mod run;
+mod schema;
 mod status;
 mod stop;
 mod trust;
@@ -80,6 +81,8 @@ enum Command {
     Verify,
     /// Bring the result into the working tree
     Apply,
+    /// Print the JSON Schema of the state, of a plan, or of what `--json` prints
+    Schema(schema::Flags),
     /// Explain how an atom stands: its choices, attempts and evidence
     Why(why::Flags),
     /// Show the commands that came from elsewhere, and allow them to run here
@@ -152,6 +155,7 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
         Some(Command::Verify) => verify::verify(&context),
         Some(Command::Apply) => apply::apply(&context),
+        Some(Command::Schema(flags)) => schema::schema(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),
     }

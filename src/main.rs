@@ -9,7 +9,6 @@ mod failure;
 mod git;
 mod process;
 mod render;
-#[cfg(test)] // until a command prints them
 mod schema;
 mod signal;
 mod store;

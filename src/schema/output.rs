@@ -99,7 +99,7 @@ struct Flight {
     since: String,
 }
 
-/// The final result, the same on every ending: the last line of `descent run --json`
+/// How a run ended: the last line of `descent run --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/result/1")]
 pub(super) struct RunResult {
@@ -136,7 +136,7 @@ enum Reason {
     Bug,
 }
 
-/// What happened, one a line of `descent run --json`; other keys by kind of event
+/// What happened: a line of `descent run --json`; more keys by kind
 #[derive(JsonSchema)]
 #[schemars(title = "descent/event/1")]
 pub(super) struct Event {
@@ -401,4 +401,19 @@ pub(super) struct Why {
     /// The entries of the trail that speak of it, in order
     trail: Vec<Value>,
     next: String,
+}
+
+/// The schemas that there are: `descent schema --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/schema/1")]
+pub(super) struct Schemas {
+    schema: String,
+    schemas: Vec<Named>,
+}
+
+/// Printed by `descent schema NAME`
+#[derive(JsonSchema)]
+struct Named {
+    name: String,
+    about: String,
 }

@@ -1,19 +1,30 @@
-//! Shadow type of a plan: what `align --plan` reads.
+//! Shadow types of a plan: what `align --plan` reads, in the forms in which people write it.
 //!
 //! Nothing is required that a flag of `align` can say.
 #![allow(dead_code)] // The types are never made: only their schemas are.
 
-use schemars::JsonSchema;
-use serde_json::Value;
+use std::collections::BTreeMap;
 
-use super::shared::{Check, Constraints, WorkGraph};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Value, json};
 
-/// What shall be reached, and the first graph of the work
+use super::shared::{
+    Action, AllWord, AnyWord, AtomId, Check, Constraints, Duration, Effect, TaskWord,
+};
+
+/// What shall be reached, and the work: `descent align --plan`
 #[derive(JsonSchema)]
 #[schemars(title = "descent plan")]
 pub(super) struct Plan {
+    /// For editors: where this schema is
+    #[serde(rename = "$schema")]
+    schema: Option<String>,
+    /// Of the contract: major.minor
+    version: Option<String>,
     objective: Objective,
     work_graph: Option<WorkGraph>,
+    /// Remarks, here and in every object
+    notes: Option<Value>,
 }
 
 /// What shall be reached, and how a machine sees it
@@ -33,4 +44,129 @@ struct Objective {
     /// What ends the run when it holds; one leaf at least is decided by a machine
     base_case: Option<Check>,
     constraints: Option<Constraints>,
+}
+
+/// The AND/OR graph of the work
+#[derive(JsonSchema)]
+struct WorkGraph {
+    atoms: Option<Atoms>,
+}
+
+/// Atoms by id, or a list of atoms that say their `id`
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Atoms {
+    ById(BTreeMap<AtomId, Atom>),
+    InRow(Vec<Atom>),
+}
+
+/// Members of a group: ids of atoms that stand elsewhere, and atoms that stand here
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Members {
+    InRow(#[schemars(length(min = 1))] Vec<Member>),
+    ById(#[schemars(extend("minProperties" = 1))] BTreeMap<AtomId, Atom>),
+}
+
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Member {
+    /// An atom that stands elsewhere
+    Id(AtomId),
+    Atom(Atom),
+}
+
+/// One id or several
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Ids {
+    One(AtomId),
+    Several(Vec<AtomId>),
+}
+
+/// A task, or a group: `choices` make it an `any`, `parts` an `all`
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Atom {
+    Any(Box<Any>),
+    All(Box<All>),
+    Task(Box<Task>),
+}
+
+/// Solved when all its parts are
+#[derive(JsonSchema)]
+#[schemars(transform = without_choices)]
+struct All {
+    /// Where the atom stands in a list; made from its place unless given
+    id: Option<AtomId>,
+    kind: Option<AllWord>,
+    description: Option<String>,
+    parts: Members,
+    depends_on: Option<Ids>,
+    origin: Option<Value>,
+}
+
+/// Solved when one of its choices is; the first is tried first
+#[derive(JsonSchema)]
+#[schemars(transform = without_parts)]
+struct Any {
+    /// Where the atom stands in a list; made from its place unless given
+    id: Option<AtomId>,
+    kind: Option<AnyWord>,
+    description: Option<String>,
+    choices: Members,
+    /// The choice to begin with
+    selected: Option<AtomId>,
+    /// Choices may be tried side by side
+    speculative: Option<bool>,
+    depends_on: Option<Ids>,
+    origin: Option<Value>,
+}
+
+/// A leaf: something to be done
+#[derive(JsonSchema)]
+#[schemars(transform = without_members)]
+struct Task {
+    /// Where the atom stands in a list; made from its place unless given
+    id: Option<AtomId>,
+    kind: Option<TaskWord>,
+    description: Option<String>,
+    /// Roots, parts of the same `all`, or such of an ancestor
+    depends_on: Option<Ids>,
+    /// A shell action; without one the configured worker does it
+    action: Option<Action>,
+    /// `tree` unless given
+    effect: Option<Effect>,
+    /// An external effect that may happen twice
+    idempotent: Option<bool>,
+    /// What must hold for it to be solved
+    checks: Option<Check>,
+    /// The shape of its result's value
+    output_schema: Option<Value>,
+    timeout: Option<Duration>,
+    /// What it is expected to change
+    touches: Option<Vec<String>>,
+    /// Whether a stop may cut it off (true)
+    interruptible: Option<bool>,
+    unknown: Option<bool>,
+    origin: Option<Value>,
+}
+
+/// A group of one kind has no members of the other.
+fn without_choices(schema: &mut Schema) {
+    refuse(schema, &["choices"]);
+}
+
+fn without_parts(schema: &mut Schema) {
+    refuse(schema, &["parts"]);
+}
+
+fn without_members(schema: &mut Schema) {
+    refuse(schema, &["choices", "parts"]);
+}
+
+fn refuse(schema: &mut Schema, keys: &[&str]) {
+    let required = |key: &&str| json!({"required": [key]});
+    let any: Vec<Value> = keys.iter().map(required).collect();
+    schema.insert("not".to_owned(), json!({"anyOf": any}));
 }

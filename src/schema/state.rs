@@ -10,10 +10,13 @@ use serde_json::Value;
 
 use super::shared::{AtomId, Binding, Check, Constraints, Count, Effect, WorkGraph};
 
-/// The only truth of a run: what was agreed, what is done, what is under way
+/// The state file: what was agreed, what is done, what is under way
 #[derive(JsonSchema)]
 #[schemars(title = "descent state")]
 pub(super) struct State {
+    /// For editors: where this schema is
+    #[serde(rename = "$schema")]
+    schema: Option<String>,
     /// Of the contract: major.minor
     #[schemars(regex(pattern = r"^2\.[0-9]+$"))]
     version: String,
