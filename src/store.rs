@@ -139,20 +139,22 @@ impl Store {
         Ok(self.adopt(loaded, rendered))
     }
 
-    /// Another state in the place of a readable one, which is kept in the journal if `archive`.
-    pub fn replace(&mut self, state: State, archive: bool) -> Result<Arc<Loaded>, StoreError> {
+    /// Another state in the place of a readable one, which is kept in the journal if `archive`: at the path given.
+    pub fn replace(
+        &mut self,
+        state: State,
+        archive: bool,
+    ) -> Result<(Arc<Loaded>, Option<PathBuf>), StoreError> {
         let _held = self.lock()?;
         for _ in 0..OVERTAKEN_MAX {
             let found = self.look()?;
             let now = self.take_in(found.bytes.clone())?;
-            if archive {
-                self.archive(&now)?;
-            }
+            let archived = archive.then(|| self.archive(&now)).transpose()?;
             let (loaded, rendered) = self.checked(state.clone())?;
             let swap = disk::replace(&*self.disk, &self.names, &found, &loaded.bytes)?;
             if swap == Swap::Done {
                 self.recent.clear();
-                return Ok(self.adopt(loaded, rendered));
+                return Ok((self.adopt(loaded, rendered), archived));
             }
         }
         let path = self.place.state.clone();

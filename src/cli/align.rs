@@ -1,7 +1,6 @@
 //! `descent align`: the agreement and the first work graph, from a plan or from flags.
 
 use std::{
-    io::Read,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,7 +10,7 @@ use descent_core::{
     doc::{self, Fault, Node},
     graph::validate,
     id::Lineage,
-    plan::{self, Plan},
+    plan::Plan,
     state::{Atom, Check, Objective, RunStatus, State, Workspace},
     step::World,
     trust::Carried,
@@ -29,19 +28,17 @@ use crate::{
     clock,
     config::{self, Config},
     failure::{Failure, exit},
+    plan_file::{self, PlanFile},
     render,
     store::{self, Place, Store, StoreError},
     workspace::{Checkout, Workspaces},
 };
 
-/// Bytes at most of a plan.
-const PLAN_BYTES_MAX: u64 = 16 * 1024 * 1024;
-
 #[derive(Debug, Args)]
 pub struct Flags {
     /// The goal, in your own words
     goal: Option<String>,
-    /// A plan in JSON, `-` for standard input
+    /// A plan in JSON or YAML, `-` for standard input
     #[arg(short = 'f', long = "plan", value_name = "PLAN")]
     plan: Option<PathBuf>,
     /// A command that passes when the goal is reached (may be given again)
@@ -74,7 +71,7 @@ pub struct Flags {
 }
 
 pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
-    let (state, carried) = read(&flags)?;
+    let (state, carried) = read(context, &flags)?;
     let top = top(context)?;
     let existing = existing(context)?;
     if let Some(found) = &existing
@@ -172,7 +169,13 @@ fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<
     let mut store = Store::open(Place::create(top, context.state.as_deref())?);
     if replaces {
         let _lease = store.lease("align")?;
-        store.replace(state, true)?;
+        let (_, archived) = store.replace(state, true)?;
+        if let Some(archived) = archived {
+            let state = typed(&store.place().state);
+            let kept = format!("what stood here is kept in {}", archived.display());
+            let back = format!("to bring it back: cp {} {state}", typed(&archived));
+            context.out.say(&format!("{kept}\n{back}"));
+        }
     } else {
         store.create(state)?;
     }
@@ -180,40 +183,37 @@ fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<
     Ok(())
 }
 
+/// A path as it is typed in a shell.
+fn typed(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
+    if text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// The state that plan and flags make, with what the plan alone can execute; or every fault in them.
-fn read(flags: &Flags) -> Result<(State, Option<Carried>), Failure> {
-    let (mut plan, bytes, name) = match &flags.plan {
-        None => (Plan::default(), Vec::new(), "plan".to_owned()),
+fn read(context: &Context, flags: &Flags) -> Result<(State, Option<Carried>), Failure> {
+    let (file, mut plan) = match &flags.plan {
+        None => (PlanFile::none(), Plan::default()),
         Some(path) => {
-            let bytes = read_plan(path)?;
-            let plan = plan::read(&bytes);
-            (plan, bytes, path.display().to_string())
+            let file = plan_file::read(&context.dir, path)?;
+            let plan = file.plan();
+            (file, plan)
         }
     };
-    let mut faults = std::mem::take(&mut plan.faults);
-    faults.extend(store::pattern_faults(&plan.patterns));
-    let root = plan.root.clone().unwrap_or_else(Node::null);
     let from_file = flags.plan.as_ref();
     let carried = from_file.map(|_| Carried::of_plan(&plan.objective, &plan.atoms));
     apply_flags(&mut plan, flags)?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
-    let state = plan.into_state(lineage);
-    if faults.iter().all(|fault| fault.rule != "missing-value") {
-        faults.extend(validate::check(&state, &root));
+    let draft = plan_file::draft(plan, lineage);
+    for line in file.lines(&draft.warnings) {
+        context.out.say(&format!("warning: {line}"));
     }
-    if !faults.is_empty() {
-        let path = Path::new(&name);
-        let lines = store::show_faults(path, &bytes, &faults);
-        let failure = Failure::new(
-            "E-PLAN-INVALID",
-            exit::INVALID,
-            format!("{name} has {}", store::count(lines.len())),
-            "mend them, then align again",
-        );
-        return Err(failure.with(lines));
-    }
-    gate(&state, &root)?;
-    Ok((state, carried))
+    file.refuse(&draft.faults)?;
+    gate(&draft.state, &draft.root)?;
+    Ok((draft.state, carried))
 }
 
 fn gate(state: &State, root: &Node) -> Result<(), Failure> {
@@ -244,28 +244,6 @@ pub(super) fn not_aligned(missing: &[Fault]) -> Failure {
         hint,
     )
     .with(lines)
-}
-
-fn read_plan(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let read = if path.as_os_str() == "-" {
-        std::io::stdin()
-            .take(PLAN_BYTES_MAX + 1)
-            .read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path)
-            .and_then(|file| file.take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes))
-    };
-    read.map_err(|error| {
-        let message = format!("the plan {} cannot be read: {error}", path.display());
-        Failure::new(
-            "E-PLAN-UNREADABLE",
-            exit::INVALID,
-            message,
-            "give an existing file to --plan, or `-`",
-        )
-    })?;
-    Ok(bytes)
 }
 
 fn apply_flags(plan: &mut Plan, flags: &Flags) -> Result<(), Failure> {
@@ -343,6 +321,7 @@ fn is_same(old: &State, new: &State) -> bool {
             .map(|(id, atom)| {
                 (
                     id.clone(),
+                    std::mem::discriminant(&atom.body),
                     spec(atom),
                     atom.depends_on.clone(),
                     atom.kids().to_vec(),

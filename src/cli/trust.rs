@@ -90,13 +90,16 @@ pub(super) fn before_align(
     is_yes: bool,
 ) -> Result<(), Failure> {
     let mut doubted = Vec::new();
-    let plan = plan.and_then(|(path, carried)| match origin::of(project, path) {
-        Origin::Own => None,
-        Origin::Another(why) => {
-            doubted.push((subject::plan_name(path), why, carried.digest()));
-            Some((path, carried))
-        }
-    });
+    let plan =
+        plan.and_then(
+            |(path, carried)| match origin::of(project, &context.dir.join(path)) {
+                Origin::Own => None,
+                Origin::Another(why) => {
+                    doubted.push((subject::plan_name(path), why, carried.digest()));
+                    Some((path, carried))
+                }
+            },
+        );
     let worker = subject::worker(Some(config));
     let file = project.join(config::FILE_NAME);
     if let Some(worker) = &worker
@@ -182,7 +185,7 @@ pub(super) fn trust(context: &Context, flags: &Flags) -> Result<End, Failure> {
 
 fn asked_about(context: &Context, flags: &Flags) -> Result<Subject, Failure> {
     if let Some(path) = &flags.plan {
-        let carried = subject::read_plan(path)?;
+        let carried = subject::read_plan(&context.dir, path)?;
         let config = config::load(&super::align::top(context)?)?;
         return Ok(Subject::of_plan(
             path,

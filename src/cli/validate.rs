@@ -3,59 +3,81 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use descent_core::{doc::Fault, graph::validate as rules, id::Lineage, plan, state::decode};
+use descent_core::{
+    doc::{Fault, Node},
+    graph::validate as rules,
+    id::Lineage,
+    state::decode,
+};
 
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
+    plan_file::{self, Notation, PlanFile},
     store,
 };
 
 #[derive(Debug, Args)]
 pub struct Flags {
-    /// A state file or a plan; without it the state of this directory
+    /// A state file, or a plan in JSON or YAML; `-` is standard input; without it the state of this directory
     file: Option<PathBuf>,
 }
 
+/// What was found, and the error's code where there are faults.
+struct Found {
+    faults: Vec<Fault>,
+    warnings: Vec<Fault>,
+    code: &'static str,
+}
+
 pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure> {
-    let path = match &flags.file {
-        Some(file) => context.dir.join(file),
-        None => context.place().ok_or_else(|| context.no_state())?.state,
+    let (path, bytes, found) = match &flags.file {
+        None => {
+            let path = context.place().ok_or_else(|| context.no_state())?.state;
+            let bytes = store::read_bytes(&path)?;
+            let found = look_at_state(&bytes);
+            (path, bytes, found)
+        }
+        Some(path) => {
+            let file = plan_file::read(&context.dir, path)?;
+            let found = if is_plan(&file) {
+                look_at_plan(&file)
+            } else {
+                look_at_state(&file.bytes)
+            };
+            (file.name, file.bytes, found)
+        }
     };
-    let bytes = store::read_bytes(&path)?;
-    let (faults, warnings) = if is_plan(&bytes) {
-        look_at_plan(&bytes)
-    } else {
-        look_at_state(&bytes)
-    };
-    report(context, &path, &bytes, &faults, &warnings)
+    report(context, &path, &bytes, &found)
 }
 
-/// A plan holds an objective, and nothing of what only a state has.
-fn is_plan(bytes: &[u8]) -> bool {
-    let root = descent_core::doc::parse_bytes(bytes, &descent_core::doc::Limits::default()).node;
-    root.is_some_and(|root| {
-        root.get("objective").is_some()
-            && ["lineage", "serial", "run", "seal"]
-                .iter()
-                .all(|key| root.get(key).is_none())
-    })
-}
-
-fn look_at_plan(bytes: &[u8]) -> (Vec<Fault>, Vec<Fault>) {
-    let mut plan = plan::read(bytes);
-    let mut faults = std::mem::take(&mut plan.faults);
-    let warnings = std::mem::take(&mut plan.warnings);
-    faults.extend(store::pattern_faults(&plan.patterns));
-    if let Some(root) = plan.root.clone() {
-        let state = plan.into_state(Lineage::new("plan"));
-        faults.extend(rules::check(&state, &root));
-        faults.extend(rules::gate(&state, &root));
+/// A plan holds nothing of what only a state has; a state is JSON.
+fn is_plan(file: &PlanFile) -> bool {
+    if file.notation == Notation::Yaml {
+        return true;
     }
-    (faults, warnings)
+    let root = file.tree().node.unwrap_or_else(Node::null);
+    let of_a_state = ["lineage", "serial", "run", "seal"];
+    of_a_state.iter().all(|key| root.get(key).is_none())
 }
 
-fn look_at_state(bytes: &[u8]) -> (Vec<Fault>, Vec<Fault>) {
+fn look_at_plan(file: &PlanFile) -> Found {
+    let draft = plan_file::draft(file.plan(), Lineage::new("plan"));
+    let mut faults = draft.faults;
+    if draft.root.as_object().is_some() {
+        let missing = rules::gate(&draft.state, &draft.root);
+        // What is there and wrong is not missing too.
+        let named: Vec<String> = faults.iter().map(|fault| fault.pointer.clone()).collect();
+        faults.extend(missing.into_iter().filter(|m| !named.contains(&m.pointer)));
+    }
+    Found {
+        faults,
+        warnings: draft.warnings,
+        code: "E-PLAN-INVALID",
+    }
+}
+
+fn look_at_state(bytes: &[u8]) -> Found {
     let decoded = decode::decode(bytes);
     let mut faults = decoded.faults;
     faults.extend(store::pattern_faults(&decoded.patterns));
@@ -64,16 +86,15 @@ fn look_at_state(bytes: &[u8]) -> (Vec<Fault>, Vec<Fault>) {
         faults.extend(rules::unmeasured(state, root));
         faults.extend(rules::gate(state, root));
     }
-    (faults, decoded.warnings)
+    Found {
+        faults,
+        warnings: decoded.warnings,
+        code: "E-STATE-INVALID",
+    }
 }
 
-fn report(
-    context: &Context,
-    path: &Path,
-    bytes: &[u8],
-    faults: &[Fault],
-    warnings: &[Fault],
-) -> Result<End, Failure> {
+fn report(context: &Context, path: &Path, bytes: &[u8], found: &Found) -> Result<End, Failure> {
+    let (faults, warnings) = (&found.faults, &found.warnings);
     let (lines, odd) = (
         store::show_faults(path, bytes, faults),
         store::show_faults(path, bytes, warnings),
@@ -94,7 +115,7 @@ fn report(
     }
     let message = format!("{} has {}", path.display(), store::count(lines.len()));
     let hint = "mend them in an editor; nothing was written";
-    Err(Failure::new("E-STATE-INVALID", exit::INVALID, message, hint).with(lines))
+    Err(Failure::new(found.code, exit::INVALID, message, hint).with(lines))
 }
 
 fn json(bytes: &[u8], faults: &[Fault], warnings: &[Fault]) -> serde_json::Value {

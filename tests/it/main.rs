@@ -20,6 +20,7 @@ mod errors;
 mod gate;
 mod plan;
 mod plans;
+mod plans_yaml;
 mod processes;
 mod run;
 mod stop;

@@ -30,7 +30,7 @@ const SHELL_FLOORS: &[&[&str]] = &[
     &[
         "clock", "config", "signal", "process", "store", "render", "schema", "trust",
     ],
-    &["git"],
+    &["git", "plan_file"],
     &["workspace", "agent", "verify"],
     &["driver"],
     &["cli"],

@@ -4,16 +4,15 @@ use std::path::Path;
 
 use descent_core::{
     id::{Digest, Lineage},
-    plan,
     state::State,
     trust::{Carried, Hand, is_another_hand},
 };
 
 use crate::{
     config::Config,
-    failure::{Failure, exit},
-    render,
-    store::{self, Store},
+    failure::Failure,
+    plan_file, render,
+    store::Store,
     trust::{self, Fact, Held, Records},
 };
 
@@ -172,15 +171,9 @@ fn quoted(path: &Path) -> String {
 }
 
 /// What a plan by itself can run: flags of `align` that are laid over it are the person's own.
-pub(super) fn read_plan(path: &Path) -> Result<Carried, Failure> {
-    let bytes = store::read_bytes(path)?;
-    let mut plan = plan::read(&bytes);
-    if plan.root.is_none() || !plan.faults.is_empty() {
-        let faults = std::mem::take(&mut plan.faults);
-        let lines = store::show_faults(path, &bytes, &faults);
-        let message = format!("{} cannot be read as a plan", path.display());
-        let hint = "mend what is named, then try again";
-        return Err(Failure::new("E-PLAN-INVALID", exit::INVALID, message, hint).with(lines));
-    }
+pub(super) fn read_plan(dir: &Path, path: &Path) -> Result<Carried, Failure> {
+    let file = plan_file::read(dir, path)?;
+    let plan = file.plan();
+    file.refuse(&plan.faults)?;
     Ok(Carried::of_plan(&plan.objective, &plan.atoms))
 }

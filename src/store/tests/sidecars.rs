@@ -72,11 +72,12 @@ fn a_replaced_state_is_kept_in_the_journal() {
     let mut other = fixture();
     other.lineage = descent_core::id::Lineage::new("0298c0de-other");
     let mut store = world.store();
-    let loaded = store.replace(other, true).unwrap();
+    let (loaded, archived) = store.replace(other, true).unwrap();
     assert_eq!(loaded.bytes, world.bytes());
     assert_ne!(old, world.bytes());
-    let kept = fs::read(store.place().journal().join("archive-7-0198c0de.json")).unwrap();
-    assert_eq!(kept, old);
+    let path = store.place().journal().join("archive-7-0198c0de.json");
+    assert_eq!(archived, Some(path.clone()));
+    assert_eq!(fs::read(path).unwrap(), old);
 }
 
 #[test]
