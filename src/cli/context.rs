@@ -48,7 +48,7 @@ impl Context {
             && std::io::stderr().is_terminal();
         Ok(Self {
             out,
-            state: global.state.as_ref().map(|state| here.join(state)),
+            state: global.state.as_ref().map(|state| dir.join(state)),
             dir,
             may_ask,
         })
