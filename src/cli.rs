@@ -2,6 +2,7 @@
 
 mod align;
 mod apply;
+mod ask;
 mod baseline;
 mod confirm;
 mod constraints;
@@ -66,7 +67,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Agree on a goal, on when it is reached, and on the first work graph
-    Align(align::Flags),
+    Align(Box<align::Flags>),
     /// Start the loop, or resume it
     Run(run::Flags),
     /// Ask the running loop to end
@@ -147,7 +148,7 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
     let context = context::Context::new(&cli.global, out)?;
     match cli.command {
         None => status::bare(&context),
-        Some(Command::Align(flags)) => align::align(&context, flags),
+        Some(Command::Align(flags)) => align::align(&context, *flags),
         Some(Command::Run(flags)) => run::run(&context, &flags),
         Some(Command::Stop(flags)) => stop::stop(&context, flags),
         Some(Command::Confirm(flags)) => confirm::confirm(&context, &flags),

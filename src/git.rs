@@ -16,6 +16,7 @@ mod disk;
 mod error;
 mod history;
 mod host;
+mod ignored;
 mod index;
 mod linked;
 mod place;
@@ -31,6 +32,7 @@ pub use apply::Applied;
 pub use candidate::{Candidate, Merge};
 pub use checkout::Leftovers;
 pub use error::GitError;
+pub use ignored::Stamps;
 
 use descent_core::id::{CommitId, TreeId};
 use host::{Env, Host};

@@ -13,6 +13,7 @@ mod render;
 mod schema;
 mod signal;
 mod store;
+mod survey;
 mod trust;
 mod verify;
 mod workspace;

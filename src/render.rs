@@ -47,6 +47,15 @@ impl Out {
         }
     }
 
+    /// A question: the answer is typed behind it. Also where little is said, for it is waited for.
+    pub fn ask(self, text: &str) {
+        let mut to = std::io::stderr();
+        // Nobody reads it: then nobody answers either.
+        let _ = to
+            .write_all(clean(text).as_bytes())
+            .and_then(|()| to.flush());
+    }
+
     pub fn failure(self, failure: &Failure) {
         if self.json {
             self.json(&failure.json());

@@ -27,6 +27,7 @@ use descent_core::{
     state::{Constraints, Placed, StartedFrom, Workspace},
 };
 
+pub use crate::git::Stamps;
 pub use error::WorkspaceError;
 
 use crate::git::Applied;
@@ -124,6 +125,47 @@ impl Workspaces {
         match &*self.0 {
             Kind::Git(rooms) => rooms.identity_is_default(),
             Kind::Shared(_) => false,
+        }
+    }
+
+    /// What lies in the project and is no part of any commit: paths that git ignores, a directory as one.
+    pub fn ignored(&self) -> Result<Vec<String>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.ignored(None),
+            Kind::Shared(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The same of a tree for checks.
+    pub fn ignored_in(&self, which: Checkout) -> Result<Vec<String>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.ignored(Some(which)),
+            Kind::Shared(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether git would leave a path of the project out of a commit.
+    pub fn is_ignored(&self, path: &str) -> Result<bool> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.is_ignored(path),
+            Kind::Shared(_) => Ok(false),
+        }
+    }
+
+    /// The tracked files of the project that differ from what git recorded, each with what tells one change from
+    /// the next; nothing in `shared`.
+    pub fn stamps(&self) -> Result<Stamps> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.stamps(),
+            Kind::Shared(_) => Ok(Stamps::default()),
+        }
+    }
+
+    /// How many paths of the working tree are in no commit yet.
+    pub fn uncommitted(&self) -> Result<usize> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.uncommitted(),
+            Kind::Shared(_) => Ok(0),
         }
     }
 

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod advice;
 pub mod doc;
 pub mod event;
 pub mod graph;

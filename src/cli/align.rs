@@ -1,6 +1,13 @@
 //! `descent align`: the agreement and the first work graph, from a plan or from flags.
 
+mod agreeing;
+mod preview;
+mod proposals;
+mod questions;
+mod twice;
+
 use std::{
+    io::IsTerminal,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,28 +18,26 @@ use descent_core::{
     graph::validate,
     id::Lineage,
     plan::Plan,
-    state::{Atom, Check, Objective, RunStatus, State, Workspace},
+    state::{Atom, Check, Objective, OnStuck, RunStatus, State},
     step::World,
     trust::Carried,
-    verdict::Verdict,
-    view::{self, Judged},
+    view,
 };
-use tokio_util::sync::CancellationToken;
 
 use super::{
-    End, baseline, constraints,
+    End, constraints,
     context::{Context, Waited, interruptible},
-    judging, trust,
+    trust,
 };
 use crate::{
-    clock,
     config::{self, Config},
     failure::{Failure, exit},
     plan_file::{self, PlanFile},
-    render,
     store::{self, Place, Store, StoreError},
-    workspace::{Checkout, Workspaces},
+    workspace::Workspaces,
 };
+
+const NOT_ALIGNED: &str = "E-NOT-ALIGNED";
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -59,6 +64,15 @@ pub struct Flags {
     /// A constraint, such as max_attempts=2 or workspace=shared
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Files that no attempt may change, such as tests/** (short for --set protected=…; may be given again)
+    #[arg(long, value_name = "GLOB")]
+    protect: Vec<String>,
+    /// A path of the project that every workspace shares, such as node_modules (short for --set link=…)
+    #[arg(long, value_name = "PATH")]
+    link: Vec<String>,
+    /// A command to run once in each new workspace, such as 'npm ci' (short for --set setup=…)
+    #[arg(long, value_name = "COMMAND")]
+    setup: Option<String>,
     /// Replace an unfinished run; what stood there is archived
     #[arg(long)]
     force: bool,
@@ -70,28 +84,34 @@ pub struct Flags {
     dry_run: bool,
 }
 
-pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
-    let (state, carried) = read(context, &flags)?;
+pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure> {
+    let file = match &flags.plan {
+        None => PlanFile::none(),
+        Some(path) => plan_file::read(&context.dir, path)?,
+    };
     let top = top(context)?;
+    let config = configured(context, &top);
+    let asks = asks(context, &flags);
+    let state = match read(&file, &flags, |line| context.out.say(line)) {
+        Err(refusal) if refusal.code == NOT_ALIGNED && asks => {
+            refuse_unfinished(existing(context)?.as_deref(), flags.force)?;
+            questions::fill(context.out, &mut flags, &refusal, &top, &config)?;
+            // What the plan itself is warned of was said.
+            read(&file, &flags, |_| ())
+        }
+        read => read,
+    };
+    let (state, carried) = state.map_err(|failure| match failure.code {
+        NOT_ALIGNED => proposals::complete(failure, &flags, &top, config.worker.is_some()),
+        _ => failure,
+    })?;
     let existing = existing(context)?;
     if let Some(found) = &existing
         && is_same(&found.state, &state)
     {
-        let world = World::new(found.state.clone());
-        if context.out.json {
-            let mut value = json(&world, &[], &configured(context, &top));
-            value["unchanged"] = true.into();
-            context.out.json(&value);
-        } else {
-            let words = "unchanged: this is what is agreed already\nnext: ";
-            context
-                .out
-                .say(&format!("{words}{}", view::next(&world, false)));
-        }
-        return Ok(End::Code(0));
+        return Ok(unchanged(context, found, &config));
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
-    let config = configured(context, &top);
     let plan = flags.plan.as_deref().zip(carried.as_ref());
     trust::before_align(context, &top, plan, &config, flags.yes)?;
     let workspaces = Workspaces::open(&top, &state.lineage, &state.objective.constraints)?;
@@ -99,9 +119,17 @@ pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
     let place = context
         .place()
         .unwrap_or_else(|| Place::at(&top, context.state.as_deref()));
-    context.out.say("evaluating the checks as things stand…");
-    let agreed =
-        interruptible(|cancel| agree(context, &flags, &config, &place, state, &workspaces, cancel));
+    let agreed = interruptible(|cancel| {
+        let agreeing = agreeing::Agreeing {
+            context,
+            flags: &flags,
+            config: &config,
+            top: &top,
+            place: &place,
+            asks,
+        };
+        agreeing.agree(state, workspaces.clone(), cancel)
+    });
     let ending = agreed.and_then(|agreed| match agreed {
         Waited::Signal(signal) => Ok(Some(End::Signal(signal))),
         Waited::Done(None) => Ok(Some(End::Code(0))),
@@ -117,52 +145,48 @@ pub(super) fn align(context: &Context, flags: Flags) -> Result<End, Failure> {
     match ending? {
         Some(end) => Ok(end),
         None => {
-            context.out.say("agreed\nnext: descent run");
+            let how = how_agreed(context, &flags, asks);
+            context.out.say(&format!("{how}\nnext: descent run"));
             Ok(End::Code(0))
         }
     }
 }
 
-/// Shows what would be agreed, with today's verdicts; the state when it is to be written.
-async fn agree(
-    context: &Context,
-    flags: &Flags,
-    config: &Config,
-    place: &Place,
-    mut state: State,
-    workspaces: &Workspaces,
-    cancel: CancellationToken,
-) -> Result<Option<State>, Failure> {
-    baseline::forget(&mut state);
-    let start = workspaces.snapshot(clock::now())?.map(|start| start.commit);
-    let verify = Checkout::Verify;
-    let judged = judging::all_leaves(
-        context,
-        place,
-        &state,
-        workspaces,
-        start.clone(),
-        verify,
-        cancel.clone(),
-    )
-    .await?;
-    let at = (workspaces, start);
-    baseline::measure(context, place, &mut state, &judged, at, cancel).await?;
-    let world = World::new(state);
-    show(context, &world, &judged, workspaces, config);
-    if flags.dry_run {
-        return Ok(None);
+/// A person is asked where there is one; who says yes to all, or wants a value for a program, is not.
+fn asks(context: &Context, flags: &Flags) -> bool {
+    context.may_ask && !context.out.json && !flags.yes
+}
+
+fn how_agreed(context: &Context, flags: &Flags, asks: bool) -> &'static str {
+    match (asks || flags.yes, std::io::stdin().is_terminal()) {
+        (true, _) => "agreed",
+        (false, false) => "agreed without asking: no terminal",
+        (false, true) if context.out.json => "agreed without asking: --json",
+        (false, true) => "agreed without asking: asking is switched off",
     }
-    if !flags.yes && context.may_ask && !context.consents("agree?").await {
-        let hint = "align again when it is right";
-        return Err(Failure::new(
-            "E-NOT-ALIGNED",
-            exit::NOT_ALIGNED,
-            "nothing was agreed",
-            hint,
-        ));
+}
+
+fn unchanged(context: &Context, found: &store::Loaded, config: &Config) -> End {
+    let world = World::new(found.state.clone());
+    if context.out.json {
+        let mut value = preview::json(&world, &twice::Looks::default(), config);
+        value["unchanged"] = true.into();
+        context.out.json(&value);
+    } else {
+        let words = "unchanged: this is what is agreed already\nnext: ";
+        context
+            .out
+            .say(&format!("{words}{}", view::next(&world, false)));
     }
-    Ok(Some(world.state))
+    End::Code(0)
+}
+
+/// Who will do the work. A mistake in the file is what `run` refuses for: here it is a warning.
+fn configured(context: &Context, top: &Path) -> Config {
+    config::load(top).unwrap_or_else(|error| {
+        context.out.say(&format!("warning: {error}"));
+        Config::default()
+    })
 }
 
 fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<(), Failure> {
@@ -194,22 +218,19 @@ fn typed(path: &Path) -> String {
 }
 
 /// The state that plan and flags make, with what the plan alone can execute; or every fault in them.
-fn read(context: &Context, flags: &Flags) -> Result<(State, Option<Carried>), Failure> {
-    let (file, mut plan) = match &flags.plan {
-        None => (PlanFile::none(), Plan::default()),
-        Some(path) => {
-            let file = plan_file::read(&context.dir, path)?;
-            let plan = file.plan();
-            (file, plan)
-        }
-    };
+fn read(
+    file: &PlanFile,
+    flags: &Flags,
+    warn: impl Fn(&str),
+) -> Result<(State, Option<Carried>), Failure> {
+    let mut plan = file.plan();
     let from_file = flags.plan.as_ref();
     let carried = from_file.map(|_| Carried::of_plan(&plan.objective, &plan.atoms));
     apply_flags(&mut plan, flags)?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let draft = plan_file::draft(plan, lineage);
     for line in file.lines(&draft.warnings) {
-        context.out.say(&format!("warning: {line}"));
+        warn(&format!("warning: {line}"));
     }
     file.refuse(&draft.faults)?;
     gate(&draft.state, &draft.root)?;
@@ -238,7 +259,7 @@ pub(super) fn not_aligned(missing: &[Fault]) -> Failure {
     let hint =
         "give what is missing: descent align GOAL --why TEXT --check COMMAND --step TEXT[=COMMAND]";
     Failure::new(
-        "E-NOT-ALIGNED",
+        NOT_ALIGNED,
         exit::NOT_ALIGNED,
         "the agreement is not complete",
         hint,
@@ -263,15 +284,21 @@ fn apply_flags(plan: &mut Plan, flags: &Flags) -> Result<(), Failure> {
     if !flags.set.is_empty() {
         plan.objective.constraints = constraints::set(&plan.objective.constraints, &flags.set)?;
     }
+    let constraints = &mut plan.objective.constraints;
+    add(&mut constraints.protected, &flags.protect);
+    add(&mut constraints.link, &flags.link);
+    if let Some(setup) = &flags.setup {
+        constraints.setup = Some(setup.clone());
+    }
     Ok(())
 }
 
-/// Who will do the work. A mistake in the file is what `run` refuses for: here it is a warning.
-fn configured(context: &Context, top: &Path) -> Config {
-    config::load(top).unwrap_or_else(|error| {
-        context.out.say(&format!("warning: {error}"));
-        Config::default()
-    })
+fn add(to: &mut Vec<String>, more: &[String]) {
+    for text in more {
+        if !to.contains(text) {
+            to.push(text.clone());
+        }
+    }
 }
 
 /// Where the agreement is made: the top of the work tree, else here.
@@ -302,8 +329,14 @@ fn existing(context: &Context) -> Result<Option<Arc<store::Loaded>>, Failure> {
 
 /// The same agreement, whatever has been done of it since, and whatever was measured for it.
 fn is_same(old: &State, new: &State) -> bool {
+    // What stands there because align had a terminal was said by nobody.
+    let unsaid = new.objective.constraints.on_stuck.is_none()
+        && old.objective.constraints.on_stuck == Some(OnStuck::Ask);
     let objective = |state: &State| {
         let mut objective = (*state.objective).clone();
+        if unsaid {
+            objective.constraints.on_stuck = None;
+        }
         objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
         doc::canonical(&objective.node())
     };
@@ -343,73 +376,4 @@ fn refuse_unfinished(existing: Option<&store::Loaded>, force: bool) -> Result<()
     let message = format!("a run stands here, {}", loaded.state.run.status.word());
     let hint = "descent run goes on with it; align --force archives it and begins anew";
     Err(Failure::new("E-UNFINISHED", exit::USAGE, message, hint))
-}
-
-fn json(world: &World, judged: &[Judged], config: &Config) -> serde_json::Value {
-    serde_json::json!({
-        "schema": "descent/align/1",
-        "goal": world.state.objective.goal,
-        "base_case": judged,
-        "bound": view::bound(world.measure()),
-        "atoms": world.graph.len(),
-        "workspace": world.state.objective.constraints.workspace().word(),
-        "worker": config.worker.as_ref().map(|worker| &worker.run),
-        "unchanged": false,
-    })
-}
-
-fn show(
-    context: &Context,
-    world: &World,
-    judged: &[Judged],
-    workspaces: &Workspaces,
-    config: &Config,
-) {
-    let measure = world.measure();
-    if context.out.json {
-        context.out.json(&json(world, judged, config));
-        return;
-    }
-    let constraints = &world.state.objective.constraints;
-    let mut text = vec![
-        format!("goal: {}", world.state.objective.goal),
-        "it is reached when this holds:".to_owned(),
-    ];
-    text.push(render::judged(judged));
-    if !judged.is_empty() && judged.iter().all(|check| check.verdict == Verdict::Pass) {
-        text.push("  it holds already: a run would end at once, without an agent".to_owned());
-    }
-    text.push("the work:".to_owned());
-    text.push(render::graph(world));
-    if let Some(worker) = &config.worker {
-        text.push(format!("the worker: {}", render::visible(&worker.run)));
-    }
-    text.push(format!(
-        "at most {} attempts, then it ends",
-        measure.attempts
-    ));
-    text.push(format!(
-        "  (and {} transient retries an attempt, {} repairs and {} interruptions an atom)",
-        constraints.max_transient(),
-        constraints.max_repairs(),
-        constraints.max_interruptions()
-    ));
-    if constraints.workspace() == Workspace::Shared {
-        text.push("workspace: shared: agents work in place, and nothing is undone when a choice is abandoned".to_owned());
-        if world.graph.groups().next().is_some() {
-            text.push(
-                "warning: there are groups: what an abandoned choice did stays in the files"
-                    .to_owned(),
-            );
-        }
-    } else if workspaces.identity_is_default() {
-        text.push(
-            "commits will be by descent <descent@localhost>: git has no user.name and user.email"
-                .to_owned(),
-        );
-    }
-    for path in workspaces.left_out() {
-        text.push(format!("left out: {path} (a repository of its own)"));
-    }
-    context.out.data(&render::clean(&text.join("\n")));
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use descent_core::{event::Notice, state::State, step::correct};
 
-use super::Global;
+use super::{Global, ask};
 use crate::{
     clock,
     failure::{Failure, exit},
@@ -163,15 +163,8 @@ impl Context {
 
     /// Asks for a yes; what cannot be asked is not consented to by silence.
     pub(super) async fn consents(&self, question: &str) -> bool {
-        self.out.say(&format!("{question} [y/N]"));
-        let (tell, answer) = tokio::sync::oneshot::channel();
-        // A thread of its own: a runtime would wait for the answer before it ends, also after Ctrl-C.
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            let read = std::io::stdin().read_line(&mut line);
-            let _ = tell.send(read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes"));
-        });
-        answer.await.unwrap_or(false)
+        let answer = ask::beside(self.out, &format!("{question} [y/N] ")).await;
+        matches!(answer.as_deref(), Some("y" | "Y" | "yes"))
     }
 }
 

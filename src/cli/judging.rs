@@ -70,18 +70,7 @@ pub(super) async fn leaves(
         else {
             break;
         };
-        // A baseline that is being measured is met by itself.
-        let number = number_of(rule, &seen);
-        let rule = with_baseline(rule, number);
-        judged.push(Judged {
-            check: leaf.title(),
-            by_person: false,
-            verdict: verdict::of_leaf(&rule, &seen),
-            ended: ended(&rule, &seen),
-            number,
-            duration_ms: seen.duration_ms,
-            output: seen.excerpt,
-        });
+        judged.push(of(leaf, rule, seen));
     }
     Ok(judged)
 }
@@ -110,6 +99,22 @@ fn combine(check: &Check, verdicts: &mut impl Iterator<Item = Verdict>) -> Verdi
         Verdict::Unknown
     } else {
         other
+    }
+}
+
+/// A leaf that a machine decides, with its verdict.
+pub(super) fn of(leaf: &Check, rule: &Leaf, seen: Measurement) -> Judged {
+    // A baseline that is being measured is met by itself.
+    let number = number_of(rule, &seen);
+    let rule = with_baseline(rule, number);
+    Judged {
+        check: leaf.title(),
+        by_person: false,
+        verdict: verdict::of_leaf(&rule, &seen),
+        ended: ended(&rule, &seen),
+        number,
+        duration_ms: seen.duration_ms,
+        output: seen.excerpt,
     }
 }
 
@@ -148,7 +153,7 @@ fn ended(rule: &Leaf, seen: &Measurement) -> String {
 }
 
 /// What a person said of it, on this tree.
-fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> Judged {
+pub(super) fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> Judged {
     let statement = match leaf.leaf() {
         Some(Leaf::Assertion { statement }) => statement.clone(),
         Some(_) | None => leaf.title(),

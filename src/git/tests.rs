@@ -5,6 +5,7 @@ mod apply;
 mod candidate;
 mod checkout;
 mod history;
+mod ignored;
 mod open;
 mod rebuild;
 mod snapshot;

@@ -195,11 +195,19 @@ struct ErrorBody {
 pub(super) struct Align {
     schema: String,
     goal: String,
+    why: String,
+    /// In a fresh checkout, where a run makes its checks; in place where the workspace is `shared`
     base_case: Vec<Judged>,
+    /// The same in the working directory; empty where the workspace is `shared`
+    here: Vec<Judged>,
+    warnings: Vec<Advice>,
+    lacking: Lacking,
+    /// Flags that may mend a difference of the two
+    suggested: Vec<String>,
     bound: Bound,
     atoms: u64,
     workspace: String,
-    /// The command of `descent.toml` that does tasks without an action
+    /// The command that does tasks without an action; null where none is named
     worker: Option<String>,
     /// The same was agreed before: nothing was written
     unchanged: bool,
@@ -248,6 +256,21 @@ enum CarriedGroup {
     Task,
     /// Widens what the others reach
     Setting,
+}
+
+/// What is odd about a check, and what to do
+#[derive(JsonSchema)]
+struct Advice {
+    check: String,
+    what: String,
+    hint: String,
+}
+
+/// Ignored paths that one of the two places lacks, where verdicts differ
+#[derive(JsonSchema)]
+struct Lacking {
+    checkout: Vec<String>,
+    here: Vec<String>,
 }
 
 #[derive(JsonSchema)]

@@ -109,6 +109,28 @@ impl Rooms {
         })
     }
 
+    pub(super) fn ignored(&self, which: Option<Checkout>) -> Result<Vec<String>> {
+        let root = which.map(|which| self.checks(which).0);
+        let found = self.git.ignored(root.as_deref())?.into_iter();
+        let inside = found.filter_map(|path| {
+            let path = Path::new(&path).strip_prefix(&self.prefix).ok()?;
+            path.to_str().map(str::to_owned)
+        });
+        Ok(inside.filter(|path| !path.is_empty()).collect())
+    }
+
+    pub(super) fn is_ignored(&self, path: &str) -> Result<bool> {
+        Ok(self.git.is_ignored(&self.prefix.join(path))?)
+    }
+
+    pub(super) fn stamps(&self) -> Result<git::Stamps> {
+        Ok(self.git.stamps()?)
+    }
+
+    pub(super) fn uncommitted(&self) -> Result<usize> {
+        Ok(self.git.uncommitted()?)
+    }
+
     pub(super) fn is_there(&self, commit: &CommitId) -> Result<bool> {
         Ok(self.git.exists(commit)?)
     }

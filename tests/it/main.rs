@@ -8,6 +8,7 @@
     missing_debug_implementations
 )] // door: tests
 
+mod align;
 mod apply;
 mod bad_input;
 mod broken;

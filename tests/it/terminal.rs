@@ -1,16 +1,17 @@
 //! A terminal with a person at it: the program's standard input and error, and what the person types.
 //!
-//! Not here: what the program asks. What a child prints must fit into a pipe.
+//! Not here: what the program asks. What a child prints must fit into a pipe. Ctrl-C is sent as the signal that it
+//! is: the test's terminal controls nothing.
 
 use std::{
     fs::{File, OpenOptions},
     io::{Read, Write},
     os::unix::process::ExitStatusExt,
-    process::{Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
 };
 
-use crate::world::{Ran, wait_for_or};
+use crate::world::{Ran, World, wait_for, wait_for_or};
 
 /// Runs the program at a terminal; types `answer` once `question` is seen there.
 #[track_caller]
@@ -62,4 +63,110 @@ fn open() -> (File, File) {
     let name = name.into_string().expect("UTF-8");
     let terminal = OpenOptions::new().read(true).write(true).open(name);
     (File::from(person), terminal.expect("its other end"))
+}
+
+/// A terminal for a longer talk: all that the program says, in order, and answers one by one.
+pub struct Terminal {
+    child: Child,
+    keys: File,
+    screen: Arc<Mutex<Vec<u8>>>,
+    /// How much of the screen was looked at.
+    read: usize,
+}
+
+impl Terminal {
+    pub fn start(world: &World, args: &[&str]) -> Self {
+        Self::of(world.command(args))
+    }
+
+    pub fn of(mut command: Command) -> Self {
+        let (keys, other) = open();
+        let again = || Stdio::from(other.try_clone().expect("the terminal again"));
+        let child = command
+            .stdin(again())
+            .stdout(again())
+            .stderr(again())
+            .spawn()
+            .expect("the program starts");
+        // The command holds this side open as long as it lives.
+        drop((command, other));
+        let mut from = keys.try_clone().expect("another handle");
+        let screen = Arc::new(Mutex::new(Vec::new()));
+        let to = Arc::clone(&screen);
+        std::thread::spawn(move || {
+            let mut block = [0; 4096];
+            while let Ok(n @ 1..) = from.read(&mut block) {
+                to.lock()
+                    .expect("unpoisoned")
+                    .extend_from_slice(&block[..n]);
+            }
+        });
+        Self {
+            child,
+            keys,
+            screen,
+            read: 0,
+        }
+    }
+
+    /// All that was on the screen, with the line ends of a file.
+    pub fn screen(&self) -> String {
+        let bytes = self.screen.lock().expect("unpoisoned").clone();
+        String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
+    }
+
+    /// Waits until these words come after all that was waited for before.
+    #[track_caller]
+    pub fn sees(&mut self, words: &str) -> &mut Self {
+        let (read, mut found) = (self.read, None);
+        wait_for_or(
+            words,
+            || {
+                let screen = self.screen();
+                let new = screen.get(read..).unwrap_or_default();
+                found = new.find(words).map(|at| read + at + words.len());
+                found.is_some()
+            },
+            || self.screen(),
+        );
+        self.read = found.expect("found");
+        self
+    }
+
+    pub fn types(&mut self, line: &str) -> &mut Self {
+        self.keys
+            .write_all(format!("{line}\n").as_bytes())
+            .expect("typed");
+        self
+    }
+
+    /// Ctrl-D at the beginning of a line.
+    pub fn ends_input(&mut self) -> &mut Self {
+        self.keys.write_all(&[4]).expect("typed");
+        self
+    }
+
+    pub fn interrupt(&mut self) -> &mut Self {
+        let pid = i32::try_from(self.child.id()).expect("a pid");
+        let pid = rustix::process::Pid::from_raw(pid).expect("a pid");
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it lives");
+        self
+    }
+
+    #[track_caller]
+    pub fn ends(&mut self) -> ExitStatus {
+        let mut status = None;
+        wait_for("the program's end", || {
+            status = self.child.try_wait().expect("our child");
+            status.is_some()
+        });
+        status.expect("ended")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

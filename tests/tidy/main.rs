@@ -19,7 +19,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["doc"],
     &["state"],
     &["graph", "verdict", "plan", "trust"],
-    &["search", "event"],
+    &["search", "event", "advice"],
     &["measure"],
     &["step"],
     &["owed", "prompt", "view"],
@@ -28,7 +28,7 @@ const CORE_FLOORS: &[&[&str]] = &[
 const SHELL_FLOORS: &[&[&str]] = &[
     &["failure"],
     &[
-        "clock", "config", "signal", "process", "store", "render", "schema", "trust",
+        "clock", "config", "signal", "process", "store", "survey", "render", "schema", "trust",
     ],
     &["git", "plan_file"],
     &["workspace", "agent", "verify"],

@@ -1,0 +1,315 @@
+//! What a person should know of a check before a run relies on it: warnings, from the check and what was measured.
+//!
+//! Invariant: a warning never refuses, and says what to do. What cannot be told from the text of a command with
+//! certainty is not warned of. Not here: measuring (the shell), verdicts (`verdict`).
+
+mod command;
+#[cfg(test)]
+mod tests;
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use crate::{
+    state::{Check, CheckKind, Leaf, check::CommandLeaf},
+    verdict::{self, How, Measured, Measurement, Verdict},
+};
+
+pub use command::never_fails;
+
+/// Paths named at most in one warning.
+const PATHS_MAX: usize = 3;
+
+/// What is odd about a check, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Advice {
+    pub check: String,
+    pub what: String,
+    pub hint: String,
+}
+
+/// All that is known of one leaf today.
+#[derive(Debug, Default)]
+pub struct Facts<'a> {
+    /// Measured in the working directory; `None` where it was not.
+    pub here: Option<&'a Measurement>,
+    /// Measured in a fresh checkout; `None` where there is none.
+    pub fresh: Option<&'a Measurement>,
+    pub timeout_ms: u64,
+    /// The path of a file leaf is one that git ignores.
+    pub is_ignored: bool,
+    /// A command before it may make the file once the work is done.
+    pub may_be_made: bool,
+    /// Tracked files of the working directory that changed while it ran.
+    pub changed: &'a [String],
+}
+
+impl<'a> Facts<'a> {
+    fn both(&self) -> impl Iterator<Item = &'a Measurement> {
+        self.here.into_iter().chain(self.fresh)
+    }
+
+    /// How a command ended, wherever it ran, if it ended so everywhere.
+    fn exit_everywhere(&self, code: i32) -> bool {
+        let mut ends = self.both().filter_map(|seen| how(seen)).peekable();
+        ends.peek().is_some() && ends.all(|how| *how == How::Exit(code))
+    }
+}
+
+fn how(seen: &Measurement) -> Option<&How> {
+    match &seen.what {
+        Measured::Command { how, .. } => Some(how),
+        Measured::Files { .. } => None,
+    }
+}
+
+/// What is odd about one leaf.
+pub fn of_leaf(check: &Check, facts: &Facts<'_>) -> Vec<Advice> {
+    let Some(leaf) = check.leaf() else {
+        return Vec::new();
+    };
+    let found = [
+        cannot_fail(leaf),
+        not_found(leaf, facts),
+        wrong_reason(leaf, facts),
+        no_number(leaf, facts),
+        ignored_file(leaf, facts),
+        slow(leaf, facts),
+        changes_files(facts),
+    ];
+    let found = found.into_iter().flatten();
+    found
+        .map(|(what, hint)| Advice {
+            check: check.title(),
+            what,
+            hint,
+        })
+        .collect()
+}
+
+/// What is odd about the tree: a group that one of its leaves always decides.
+pub fn of_tree(check: &Check) -> Vec<Advice> {
+    match &check.kind {
+        CheckKind::Leaf(_) => Vec::new(),
+        CheckKind::All(parts) => parts.iter().flat_map(of_tree).collect(),
+        CheckKind::Any(parts) => {
+            let always = parts.iter().find(|part| holds_always(part));
+            let mut found: Vec<Advice> = parts.iter().flat_map(of_tree).collect();
+            found.extend(always.map(|always| Advice {
+                check: check.title(),
+                what: format!(
+                    "the group always holds, because `{}` cannot fail",
+                    always.title()
+                ),
+                hint: "take that check out of the group".to_owned(),
+            }));
+            found
+        }
+    }
+}
+
+fn holds_always(check: &Check) -> bool {
+    match &check.kind {
+        CheckKind::Leaf(leaf) => is_vacuous(leaf),
+        CheckKind::All(parts) => parts.iter().all(holds_always),
+        CheckKind::Any(parts) => parts.iter().any(holds_always),
+    }
+}
+
+fn is_vacuous(leaf: &Leaf) -> bool {
+    matches!(leaf, Leaf::Command(CommandLeaf { command, expect_exit: 0, stdout_matches: None, number: None, .. })
+        if never_fails(command).is_some())
+}
+
+type Found = Option<(String, String)>;
+
+fn cannot_fail(leaf: &Leaf) -> Found {
+    match leaf {
+        Leaf::Command(rule) if is_vacuous(leaf) => {
+            let why = never_fails(&rule.command)?;
+            let hint = "give a command that fails as long as the goal is not reached".to_owned();
+            Some((format!("it cannot fail: {why}"), hint))
+        }
+        Leaf::NotCommand {
+            command,
+            expect_exit: None,
+            ..
+        } => {
+            let why = never_fails(command)?;
+            let hint = "give a command that can fail".to_owned();
+            Some((
+                format!("it cannot pass, since its command cannot fail: {why}"),
+                hint,
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn not_found(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+    let (expected, hint) = match leaf {
+        Leaf::Command(rule) => (
+            Some(rule.expect_exit),
+            "install it or mend the command; if the work makes it, all is well",
+        ),
+        Leaf::NotCommand { expect_exit, .. } => (
+            *expect_exit,
+            "install it or mend the command: as it is, it never counts as a pass",
+        ),
+        _ => return None,
+    };
+    let code = [127, 126]
+        .into_iter()
+        .find(|code| Some(*code) != expected && facts.exit_everywhere(*code))?;
+    Some((missing_words(code, facts), hint.to_owned()))
+}
+
+fn missing_words(code: i32, facts: &Facts<'_>) -> String {
+    let what = if code == 127 {
+        "a program is not found"
+    } else {
+        "a program is not executable"
+    };
+    let said = facts.both().find_map(last_line);
+    match said {
+        Some(said) => format!("{what}, which says nothing of the goal ({said})"),
+        None => format!("{what}, which says nothing of the goal (exit {code})"),
+    }
+}
+
+/// Programs whose exit code 1 is their `no`, and 2 and more an error.
+const TWO_IS_AN_ERROR: &[&str] = &[
+    "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "diff", "cmp", "test", "[", "git", "find",
+];
+const ERROR_WORDS: &[&str] = &[
+    "No such file or directory",
+    "command not found",
+    ": not found",
+    "Permission denied",
+];
+
+fn wrong_reason(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+    let Leaf::NotCommand {
+        command,
+        expect_exit: None,
+        ..
+    } = leaf
+    else {
+        return None;
+    };
+    let passes = |seen: &&Measurement| verdict::of_leaf(leaf, seen) == Verdict::Pass;
+    let seen = facts.fresh.or(facts.here).filter(passes)?;
+    let code = how(seen)?.has_run()?;
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let is_error = code >= 2 && TWO_IS_AN_ERROR.contains(&program);
+    let said = ERROR_WORDS
+        .iter()
+        .find(|words| seen.excerpt.contains(**words));
+    if !is_error && said.is_none() {
+        return None;
+    }
+    let why = match last_line(seen) {
+        Some(line) => format!("exit {code}: {line}"),
+        None => format!("exit {code}"),
+    };
+    Some((
+        format!("it passes because its command breaks ({why})"),
+        "mend the command, or name the code that counts: \"expect_exit\": 1".to_owned(),
+    ))
+}
+
+fn no_number(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+    let Leaf::Command(CommandLeaf {
+        number: Some(rule), ..
+    }) = leaf
+    else {
+        return None;
+    };
+    let has_run = |seen: &&Measurement| how(seen).and_then(How::has_run).is_some();
+    let seen = facts.fresh.or(facts.here).filter(has_run)?;
+    let Measured::Command { number: None, .. } = &seen.what else {
+        return None;
+    };
+    let what = match last_line(seen) {
+        Some(line) => format!(
+            "`{}` finds no number in its output, which ends: {line}",
+            rule.pattern
+        ),
+        None => format!("`{}` finds no number: it prints nothing", rule.pattern),
+    };
+    let hint = "mend the pattern: a regular expression with one group around the digits";
+    Some((what, hint.to_owned()))
+}
+
+fn ignored_file(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+    let Leaf::File { path, .. } = leaf else {
+        return None;
+    };
+    let is_there = matches!(facts.fresh.map(|seen| &seen.what), Some(Measured::Files { found, .. }) if *found > 0);
+    if !facts.is_ignored || facts.may_be_made || is_there {
+        return None;
+    }
+    Some((
+        format!("git ignores {path}, so what an attempt puts there never reaches a checkout"),
+        "put a command that makes it before it, or take it out of .gitignore".to_owned(),
+    ))
+}
+
+fn slow(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+    let timeout = match leaf {
+        Leaf::Command(rule) => rule.timeout.as_ref(),
+        Leaf::NotCommand { timeout, .. } => timeout.as_ref(),
+        _ => return None,
+    };
+    let limit_ms = timeout.map_or(facts.timeout_ms, |length| length.ms);
+    let took_ms = facts.both().map(|seen| seen.duration_ms).max()?;
+    if took_ms.saturating_mul(2) <= limit_ms {
+        return None;
+    }
+    let hint = if timeout.is_some() {
+        "raise its \"timeout\", or give a faster command"
+    } else {
+        "give it a \"timeout\" of its own, or a faster command"
+    };
+    Some((
+        format!(
+            "it took {} of the {} that it may take",
+            seconds(took_ms),
+            seconds(limit_ms)
+        ),
+        hint.to_owned(),
+    ))
+}
+
+fn changes_files(facts: &Facts<'_>) -> Found {
+    let (named, more) = facts.changed.split_at(facts.changed.len().min(PATHS_MAX));
+    if named.is_empty() {
+        return None;
+    }
+    let more = match more.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    Some((
+        format!("it changed tracked files: {}{more}", named.join(", ")),
+        "give a command that only looks, such as one with --check; git diff shows what it did"
+            .to_owned(),
+    ))
+}
+
+fn seconds(ms: u64) -> String {
+    if ms < 10_000 {
+        return format!("{}.{} s", ms / 1_000, ms % 1_000 / 100);
+    }
+    (ms / 1_000).to_string() + " s"
+}
+
+fn last_line(seen: &Measurement) -> Option<String> {
+    let lines = seen.excerpt.lines().rev();
+    let line = lines.map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(100).collect())
+}

@@ -1,0 +1,359 @@
+//! What would be agreed, shown before it is: for a person in eighty columns, and as one value for a program.
+
+use descent_core::{
+    doc::{self, Node},
+    state::{Check, CheckKind, StartedFrom, Workspace},
+    step::World,
+    verdict::Verdict,
+    view::{self, Judged},
+};
+
+use super::{super::judging, twice::Looks};
+use crate::{config::Config, render, workspace::Workspaces};
+
+const WIDTH: usize = 80;
+/// Commands of the work shown at most.
+const ACTIONS_MAX: usize = 20;
+
+/// All that is shown beside the agreement itself.
+pub(super) struct Shown<'a> {
+    pub(super) looks: &'a Looks,
+    pub(super) workspaces: &'a Workspaces,
+    pub(super) start: Option<&'a StartedFrom>,
+    pub(super) uncommitted: usize,
+    pub(super) config: &'a Config,
+}
+
+pub(super) fn json(world: &World, looks: &Looks, config: &Config) -> serde_json::Value {
+    let objective = &world.state.objective;
+    let suggested: Vec<String> = match looks.differ() {
+        true => looks.flags(),
+        false => Vec::new(),
+    };
+    serde_json::json!({
+        "schema": "descent/align/1",
+        "goal": objective.goal,
+        "why": objective.background_intent,
+        "base_case": looks.fresh,
+        "here": looks.here,
+        "warnings": looks.advice,
+        "lacking": {"checkout": looks.not_fresh, "here": looks.not_here},
+        "suggested": suggested,
+        "bound": view::bound(world.measure()),
+        "atoms": world.graph.len(),
+        "workspace": objective.constraints.workspace().word(),
+        "worker": config.worker.as_ref().map(|worker| &worker.run),
+        "unchanged": false,
+    })
+}
+
+pub(super) fn text(world: &World, shown: &Shown<'_>) -> String {
+    let objective = &world.state.objective;
+    let mut text = vec![
+        wrapped("goal: ", &objective.goal),
+        wrapped("why:  ", &objective.background_intent),
+        String::new(),
+        checks(world, shown.looks),
+        String::new(),
+        "the work:".to_owned(),
+        render::graph(world),
+    ];
+    text.extend(actions(world));
+    text.push(String::new());
+    text.push(limits(world));
+    text.push(String::new());
+    text.push(places(world, shown));
+    let warnings = warnings(world, shown);
+    if !warnings.is_empty() {
+        text.push(String::new());
+        text.push(warnings);
+    }
+    render::clean(&text.join("\n"))
+}
+
+/// The tree of checks, with the verdicts of today.
+fn checks(world: &World, looks: &Looks) -> String {
+    let where_to = match looks.here.is_empty() {
+        true => "today",
+        false => "today, here and in a fresh checkout",
+    };
+    let mut text = vec![format!("it is reached when this holds ({where_to}):")];
+    let mut leaves = looks.fresh.iter().enumerate();
+    if let Some(base_case) = &world.state.objective.base_case {
+        tree(base_case, 1, looks, &mut leaves, &mut text);
+    }
+    if judging::whole(&world.state, &looks.fresh) == Verdict::Pass {
+        text.push("  it holds already: a run would end at once, without an agent".to_owned());
+    }
+    if looks.differ() {
+        text.push(difference(looks));
+    }
+    text.join("\n")
+}
+
+fn tree<'l>(
+    check: &Check,
+    depth: usize,
+    looks: &Looks,
+    leaves: &mut impl Iterator<Item = (usize, &'l Judged)>,
+    text: &mut Vec<String>,
+) {
+    let lead = "  ".repeat(depth);
+    let (parts, word) = match &check.kind {
+        CheckKind::Leaf(_) => {
+            if let Some((at, fresh)) = leaves.next() {
+                let here = looks.here.get(at);
+                let one = match here.filter(|here| here.verdict != fresh.verdict) {
+                    Some(here) => two(here, fresh),
+                    None => one(fresh),
+                };
+                let indented = one.lines().map(|line| format!("{}{line}", &lead[2..]));
+                text.extend(indented);
+            }
+            return;
+        }
+        CheckKind::All(parts) => (parts, "all of"),
+        CheckKind::Any(parts) => (parts, "any of"),
+    };
+    // The outermost `all` is what "this holds" says.
+    let is_plain = depth == 1 && word == "all of" && check.name.is_none();
+    if !is_plain {
+        let name = check
+            .name
+            .as_ref()
+            .map(|name| format!(" ({})", render::line(name)));
+        text.push(format!("{lead}{word}{}", name.unwrap_or_default()));
+    }
+    let deeper = if is_plain { depth } else { depth + 1 };
+    for part in parts {
+        tree(part, deeper, looks, leaves, text);
+    }
+}
+
+/// The commands that the work runs, where the tree does not say them already.
+fn actions(world: &World) -> Vec<String> {
+    let runs = world.state.atoms.iter().filter_map(|(id, atom)| {
+        let run = &atom.task()?.spec.action.as_ref()?.run;
+        let is_said = atom.description.contains(run.as_str());
+        (!is_said).then(|| wrapped(&format!("  {id} runs: "), &render::line(run)))
+    });
+    let mut runs: Vec<String> = runs.collect();
+    let more = runs.len().saturating_sub(ACTIONS_MAX);
+    runs.truncate(ACTIONS_MAX);
+    if more > 0 {
+        runs.push(format!(
+            "  and {more} more commands, which stand in the plan"
+        ));
+    }
+    runs
+}
+
+fn ended(judged: &Judged) -> String {
+    match judged.ended.as_str() {
+        "" => String::new(),
+        ended if judged.duration_ms == 0 => ended.to_owned(),
+        ended => format!("{ended}, {}", render::time(judged.duration_ms)),
+    }
+}
+
+/// One verdict; how it ended goes on a line of its own where it would not fit.
+fn one(judged: &Judged) -> String {
+    let check = render::line(&judged.check);
+    let head = format!("  {:<8}{check}", judged.verdict.word());
+    let ended = ended(judged);
+    if ended.is_empty() {
+        return head;
+    }
+    let is_short = head.chars().count() + ended.chars().count() + 6 <= WIDTH;
+    let between = if is_short {
+        "  ".to_owned()
+    } else {
+        format!("\n{:10}", "")
+    };
+    format!("{head}{between}({ended}){}", said(judged))
+}
+
+/// Two verdicts that differ.
+pub(super) fn two(here: &Judged, fresh: &Judged) -> String {
+    let line = |place: &str, judged: &Judged| {
+        let (word, ended) = (judged.verdict.word(), ended(judged));
+        format!("{:10}{place}: {word}, {ended}{}", "", said(judged))
+    };
+    format!(
+        "  differs {}\n{}\n{}",
+        render::line(&here.check),
+        line("here", here),
+        line("in a fresh checkout", fresh)
+    )
+}
+
+/// The last line of what does not pass.
+fn said(judged: &Judged) -> String {
+    let mut lines = judged.output.lines().rev().map(str::trim);
+    match (judged.verdict, lines.find(|line| !line.is_empty())) {
+        (Verdict::Pass, _) | (_, None) => String::new(),
+        (_, Some(said)) => format!("\n{:12}{}", "", fit(said, WIDTH - 14)),
+    }
+}
+
+fn fit(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width - 1).chain(['…']).collect()
+}
+
+fn difference(looks: &Looks) -> String {
+    let mut text = Vec::new();
+    if !looks.not_fresh.is_empty() {
+        let paths = looks.links();
+        let paths: Vec<&str> = paths.iter().map(|link| link.text.as_str()).collect();
+        text.push(wrapped(
+            "  a fresh checkout lacks, since git ignores it: ",
+            &paths.join(", "),
+        ));
+        text.push(wrapped("  add what it needs: ", &looks.flags().join(" ")));
+        text.push("  or what makes it:  --setup COMMAND".to_owned());
+    }
+    if !looks.not_here.is_empty() {
+        let paths = looks.not_here.iter().take(8).cloned().collect::<Vec<_>>();
+        text.push(wrapped("  only a fresh checkout has: ", &paths.join(", ")));
+    }
+    if text.is_empty() {
+        text.push(
+            "  both hold the same files: the check may depend on where it runs, or on chance"
+                .to_owned(),
+        );
+    }
+    text.join("\n")
+}
+
+fn limits(world: &World) -> String {
+    let constraints = &world.state.objective.constraints;
+    let attempt = constraints.attempt_timeout.as_ref();
+    let budget = constraints.time_budget.as_ref();
+    format!(
+        "at most {} attempts, then it ends; {} an attempt; {}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom)",
+        world.measure().attempts,
+        attempt.map_or("30m", |length| length.as_str()),
+        budget.map_or("no time budget".to_owned(), |length| format!(
+            "{} in all",
+            length.as_str()
+        )),
+        constraints.max_transient(),
+        constraints.max_repairs(),
+        constraints.max_interruptions()
+    )
+}
+
+/// Where it starts from, where it works, and who does it.
+fn places(world: &World, shown: &Shown<'_>) -> String {
+    let constraints = &world.state.objective.constraints;
+    let mut text = Vec::new();
+    if let Some(start) = shown.start {
+        text.push(from(start, shown.uncommitted));
+    }
+    text.push(match constraints.workspace() {
+        Workspace::Git => "workspace: git: each attempt works in a copy of its own".to_owned(),
+        Workspace::Shared => "workspace: shared: agents work in place, and nothing is undone when a choice is\nabandoned".to_owned(),
+    });
+    if needs_worker(world)
+        && let Some(worker) = &shown.config.worker
+    {
+        text.push(wrapped("worker: ", &render::visible(&worker.run)));
+    }
+    let node = constraints.node();
+    let members = node.as_object().unwrap_or_default().iter();
+    let chosen = members.map(|member| format!("{} = {}", member.key, value(&member.node)));
+    let chosen: Vec<String> = chosen.collect();
+    if !chosen.is_empty() {
+        text.push(wrapped("chosen: ", &chosen.join("; ")));
+    }
+    if constraints.workspace() == Workspace::Git && shown.workspaces.identity_is_default() {
+        let who = "descent <descent@localhost>: git has no user.name and user.email";
+        text.push(wrapped("commits will be by ", who));
+    }
+    for path in shown.workspaces.left_out() {
+        text.push(format!("left out: {path} (a repository of its own)"));
+    }
+    text.join("\n")
+}
+
+/// As a person writes it: texts bare, a list with commas.
+fn value(node: &Node) -> String {
+    match (node.as_str(), node.as_array()) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(items)) => items.iter().map(value).collect::<Vec<_>>().join(", "),
+        (None, None) => doc::write_compact(node),
+    }
+}
+
+fn from(start: &StartedFrom, uncommitted: usize) -> String {
+    let branch = match &start.branch {
+        Some(branch) => format!("branch {branch}"),
+        None => "no branch".to_owned(),
+    };
+    let commit = start.head.as_str().get(..12).unwrap_or_default();
+    let more = match uncommitted {
+        0 => String::new(),
+        1 => ", with 1 uncommitted file".to_owned(),
+        n => format!(", with {n} uncommitted files"),
+    };
+    format!("starts from: {branch} at {commit}{more}")
+}
+
+fn needs_worker(world: &World) -> bool {
+    let mut atoms = world.state.atoms.values();
+    atoms.any(|atom| atom.task().is_some_and(|task| task.spec.action.is_none()))
+}
+
+fn warnings(world: &World, shown: &Shown<'_>) -> String {
+    let mut text = Vec::new();
+    let mut warn = |what: &str, hint: &str| {
+        text.push(wrapped("warning: ", what));
+        text.push(wrapped("      do: ", hint));
+    };
+    for advice in &shown.looks.advice {
+        let check = render::line(&advice.check);
+        warn(
+            &format!("`{check}`: {}", render::line(&advice.what)),
+            &advice.hint,
+        );
+    }
+    let is_shared = world.state.objective.constraints.workspace() == Workspace::Shared;
+    if is_shared && world.graph.groups().next().is_some() {
+        warn(
+            "there are groups: what an abandoned choice did stays in the files",
+            "take the workspace git, or plan without groups",
+        );
+    }
+    if needs_worker(world) && shown.config.worker.is_none() {
+        warn(
+            "the work needs a worker, and none is named yet",
+            "before the run, write in descent.toml: worker = {run = \"my-agent < \\\"$DESCENT_PROMPT\\\"\"}",
+        );
+    }
+    text.join("\n")
+}
+
+/// `lead` and a text, broken at words so that it fits; what follows the first line stands under it.
+fn wrapped(lead: &str, text: &str) -> String {
+    let hang = " ".repeat(lead.chars().count().min(10));
+    let mut lines = vec![lead.to_owned()];
+    let mut is_new = true;
+    for word in text.split_whitespace() {
+        let line = lines.last().map_or(0, |line| line.chars().count());
+        if !is_new && line + 1 + word.chars().count() > WIDTH {
+            lines.push(hang.clone());
+            is_new = true;
+        }
+        if let Some(line) = lines.last_mut() {
+            if !is_new {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        is_new = false;
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,227 @@
+//! Questions on a terminal for what is missing: the answers become flags, as if they had been typed.
+//!
+//! Invariant: nothing is written and no process is started here, so whoever leaves leaves nothing behind.
+
+use std::path::Path;
+
+use crate::{
+    config::Config,
+    failure::{Failure, exit},
+    render::{self, Out},
+    survey::{Proposal, Survey},
+};
+
+use super::{
+    super::ask::{self, Taken},
+    Flags,
+    proposals::{self, Part},
+};
+
+/// Checks and steps at most that are asked for.
+const ANSWERS_MAX: usize = 20;
+
+/// Asks for each missing part; `Err` where the person left.
+pub(super) fn fill(
+    out: Out,
+    flags: &mut Flags,
+    refusal: &Failure,
+    top: &Path,
+    config: &Config,
+) -> Result<(), Failure> {
+    let lacks = |part| proposals::lacks(refusal, part);
+    let survey = proposals::of(top);
+    out.say("A few questions first; Ctrl-C leaves, and nothing is kept.");
+    if lacks(Part::Goal) {
+        flags.goal = Some(needed(out, "What shall be reached?  (GOAL)")?);
+    }
+    if lacks(Part::Why) {
+        flags.why = Some(needed(out, "Why is it wanted?  (--why)")?);
+    }
+    if lacks(Part::Checks) {
+        flags.check.extend(checks(out, &survey.checks)?);
+    }
+    if lacks(Part::Work) {
+        let goal = flags.goal.clone().unwrap_or_default();
+        flags.step.extend(steps(out, config, &goal)?);
+    }
+    // A plan says itself what it wants.
+    if flags.plan.is_none() {
+        options(out, flags, &survey)?;
+    }
+    out.say("");
+    Ok(())
+}
+
+pub(super) fn left() -> Failure {
+    Failure::new(
+        "E-NOT-ALIGNED",
+        exit::NOT_ALIGNED,
+        "nothing was agreed",
+        "align again when it is right",
+    )
+}
+
+/// The answer to a question; the end of the input leaves.
+fn answer(out: Out) -> Result<String, Failure> {
+    ask::now(out, "> ").ok_or_else(|| {
+        out.say("");
+        left()
+    })
+}
+
+/// Asked until something is said.
+fn needed(out: Out, question: &str) -> Result<String, Failure> {
+    out.say(&format!("\n{question}"));
+    for _ in 0..ANSWERS_MAX {
+        let said = answer(out)?;
+        if !said.is_empty() {
+            return Ok(said);
+        }
+        out.say("It cannot be left out.");
+    }
+    Err(left())
+}
+
+/// A list as it is offered, each with where it came from.
+pub(super) fn numbered(proposals: &[Proposal]) -> String {
+    let width = proposals.iter().map(|one| one.text.chars().count()).max();
+    let width = width.unwrap_or(0).min(40);
+    let one = |(at, proposal): (usize, &Proposal)| {
+        let text = render::line(&proposal.text);
+        format!("  {}. {text:<width$}  ({})", at + 1, proposal.from)
+    };
+    let lines = proposals.iter().enumerate().map(one);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn checks(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
+    out.say("\nWhich command passes when it is reached, and fails until then?  (--check)");
+    if !proposals.is_empty() {
+        out.say(&numbered(proposals));
+        out.say("Enter takes 1; or numbers, such as 1,2; or a command of your own.");
+    }
+    let mut found: Vec<String> = Vec::new();
+    for _ in 0..ANSWERS_MAX {
+        let said = answer(out)?;
+        match (said.as_str(), found.is_empty()) {
+            ("", false) => return Ok(found),
+            ("", true) => match proposals.first() {
+                Some(first) => return Ok(vec![first.text.clone()]),
+                None => out.say("It cannot be left out: any shell command that ends with 0 then."),
+            },
+            _ => match ask::taken(&said, proposals.len()) {
+                Taken::Items(places) => {
+                    found.extend(places.into_iter().map(|at| proposals[at].text.clone()));
+                    return Ok(found);
+                }
+                Taken::Text(text) => {
+                    found.push(text);
+                    out.say("Another one?  Enter: no.");
+                }
+                Taken::Wrong(number) => out.say(&not_listed(&number)),
+            },
+        }
+    }
+    Ok(found)
+}
+
+fn not_listed(number: &str) -> String {
+    format!("There is no {number} in the list.")
+}
+
+fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> {
+    out.say("\nWhat is to be done first?  (--step)");
+    match &config.worker {
+        Some(worker) => {
+            let worker = render::line(&worker.run);
+            out.say(&format!("TEXT for the worker ({worker}),"));
+            out.say("or TEXT=COMMAND for a shell command.  Enter: the goal itself, by the worker.");
+        }
+        None => {
+            out.say("TEXT=COMMAND for a shell command, or TEXT for a worker.");
+            out.say("No worker is named yet; a line in descent.toml does it:");
+            out.say("  worker = {run = \"claude -p < \\\"$DESCENT_PROMPT\\\"\"}");
+            out.say("Enter: the goal itself, by the worker that you will name.");
+        }
+    }
+    let mut found = Vec::new();
+    for _ in 0..ANSWERS_MAX {
+        let said = answer(out)?;
+        if said.is_empty() {
+            break;
+        }
+        found.push(said);
+        out.say("And then?  Enter: nothing more.");
+    }
+    if found.is_empty() {
+        // A goal with `=` in it is no shell command.
+        found.push(goal.replace('=', " = ").replace("  ", " "));
+    }
+    Ok(found)
+}
+
+fn options(out: Out, flags: &mut Flags, survey: &Survey) -> Result<(), Failure> {
+    let is_set = |key: &str| flags.set.iter().any(|pair| pair.starts_with(key));
+    let (protect, needs) = (is_set("protected="), is_set("link=") || is_set("setup="));
+    if !protect && flags.protect.is_empty() && !survey.protected.is_empty() {
+        out.say("\nWhich files judge the work, so that no attempt may change them?  (--protect)");
+        out.say(&numbered(&survey.protected));
+        out.say("Enter: none; or numbers, such as 1,2; or a glob.");
+        flags.protect = chosen(out, &survey.protected)?;
+    }
+    let has_none = flags.link.is_empty() && flags.setup.is_none() && !needs;
+    let offers: Vec<Proposal> = survey.link.iter().chain(&survey.setup).cloned().collect();
+    if has_none && !offers.is_empty() {
+        out.say("\nWhat does a fresh copy of the project need?  (--link PATH, --setup COMMAND)");
+        let links = survey.link.len();
+        let shown: Vec<Proposal> = named(&offers, links);
+        out.say(&numbered(&shown));
+        out.say("Enter: nothing; or numbers, such as 1; or a setup command.");
+        for text in chosen(out, &offers)? {
+            if survey.link.iter().any(|link| link.text == text) {
+                flags.link.push(text);
+            } else {
+                flags.setup = Some(joined(flags.setup.take(), &text));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Links by their flag and setups by theirs, so that a list of both is plain.
+pub(super) fn named(offers: &[Proposal], links: usize) -> Vec<Proposal> {
+    let one = |(at, offer): (usize, &Proposal)| Proposal {
+        text: match at < links {
+            true => format!("--link {}", proposals::quoted(&offer.text)),
+            false => format!("--setup {}", proposals::quoted(&offer.text)),
+        },
+        from: offer.from.clone(),
+    };
+    offers.iter().enumerate().map(one).collect()
+}
+
+/// Two setups are one command.
+pub(super) fn joined(before: Option<String>, more: &str) -> String {
+    match before {
+        None => more.to_owned(),
+        Some(before) => format!("{before} && {more}"),
+    }
+}
+
+fn chosen(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
+    for _ in 0..ANSWERS_MAX {
+        let said = answer(out)?;
+        if said.is_empty() {
+            return Ok(Vec::new());
+        }
+        match ask::taken(&said, proposals.len()) {
+            Taken::Items(places) => {
+                let texts = places.into_iter().map(|at| proposals[at].text.clone());
+                return Ok(texts.collect());
+            }
+            Taken::Text(text) => return Ok(vec![text]),
+            Taken::Wrong(number) => out.say(&not_listed(&number)),
+        }
+    }
+    Ok(Vec::new())
+}

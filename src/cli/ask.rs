@@ -1,0 +1,97 @@
+//! A question on the terminal, and one line as its answer.
+//!
+//! Invariant: the end of the input is never an answer. Not here: whether may be asked (`context`).
+
+use std::io::{BufRead, Read};
+
+use crate::render::Out;
+
+/// Bytes at most of an answer; a terminal gives fewer.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// Waits for the answer where no runtime runs: Ctrl-C ends the program as it ends any other.
+pub(super) fn now(out: Out, question: &str) -> Option<String> {
+    out.ask(question);
+    read()
+}
+
+/// The same beside other work.
+pub(super) async fn beside(out: Out, question: &str) -> Option<String> {
+    out.ask(question);
+    let (tell, answer) = tokio::sync::oneshot::channel();
+    // A thread of its own: a runtime would wait for the answer before it ends, also after Ctrl-C.
+    std::thread::spawn(move || {
+        let _ = tell.send(read());
+    });
+    answer.await.ok().flatten()
+}
+
+/// One line without its end; `None` at the end of the input, and for what is no text.
+fn read() -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut stdin = std::io::stdin().lock().take(ANSWER_BYTES_MAX);
+    let length = stdin.read_until(b'\n', &mut bytes).ok()?;
+    if length == 0 {
+        return None;
+    }
+    Some(String::from_utf8(bytes).ok()?.trim().to_owned())
+}
+
+/// What was taken of a numbered list: its items by their numbers, or a text of the person's own.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    Items(Vec<usize>),
+    Text(String),
+    /// A number that is not in the list.
+    Wrong(String),
+}
+
+/// Reads `1`, `1,3`, `1 3`, or else a text; positions count from 0.
+pub(super) fn taken(answer: &str, items: usize) -> Taken {
+    let words: Vec<&str> = answer
+        .split([',', ' '])
+        .filter(|word| !word.is_empty())
+        .collect();
+    let is_number = |word: &&str| word.chars().all(|c| c.is_ascii_digit());
+    if words.is_empty() || !words.iter().all(is_number) {
+        return Taken::Text(answer.to_owned());
+    }
+    let mut places = Vec::new();
+    for word in words {
+        match word.parse::<usize>() {
+            Ok(number) if (1..=items).contains(&number) => {
+                if !places.contains(&(number - 1)) {
+                    places.push(number - 1);
+                }
+            }
+            _ => return Taken::Wrong(word.to_owned()),
+        }
+    }
+    Taken::Items(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_from_the_list_and_all_else_is_a_text() {
+        let items = |places: &[usize]| Taken::Items(places.to_vec());
+        for (answer, expected) in [
+            ("1", items(&[0])),
+            ("2, 1", items(&[1, 0])),
+            ("1 1,3", items(&[0, 2])),
+            ("4", Taken::Wrong("4".to_owned())),
+            ("0", Taken::Wrong("0".to_owned())),
+            (
+                "99999999999999999999",
+                Taken::Wrong("99999999999999999999".to_owned()),
+            ),
+            ("make test", Taken::Text("make test".to_owned())),
+            ("1 and 2", Taken::Text("1 and 2".to_owned())),
+            ("", Taken::Text(String::new())),
+        ] {
+            assert_eq!(taken(answer, 3), expected, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What lies in a working tree beside what is committed: ignored paths, changed files. Nothing is changed here.
+
+use super::{
+    Git, GitError,
+    call::{as_path, fields, shown},
+    linked::Linked,
+    status::{Kind, OWN_DIR, is_within},
+};
+use std::{collections::BTreeMap, os::unix::fs::MetadataExt, path::Path};
+
+/// Paths told at most.
+const PATHS_MAX: usize = 200;
+
+/// Tracked files that differ from the index, each with what tells one change from the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stamps(BTreeMap<String, (i64, i64, u64)>);
+
+impl Stamps {
+    /// The files that changed between two looks.
+    pub fn changed_since(&self, before: &Self) -> Vec<String> {
+        let names = self.0.keys().chain(before.0.keys());
+        let other = names.filter(|name| self.0.get(*name) != before.0.get(*name));
+        let mut other: Vec<String> = other.cloned().collect();
+        other.sort();
+        other.dedup();
+        other
+    }
+}
+
+impl Git {
+    /// Ignored paths, relative to the top, a directory of nothing else as one path; of the person's tree, or of the
+    /// worktree of ours at `at`.
+    pub fn ignored(&self, at: Option<&Path>) -> Result<Vec<String>, GitError> {
+        let call = match at {
+            None => self.call("ls-files"),
+            Some(at) => match Linked::find(self, at) {
+                Some(linked) => self
+                    .call_on("ls-files", at)
+                    .index(&linked.admin().join("index")),
+                None => return Ok(Vec::new()),
+            },
+        };
+        let said = call
+            .args(["--others", "--ignored", "--exclude-standard"])
+            .args(["--directory", "-z"])
+            .ok()?;
+        let paths = fields(&said).map(|path| path.strip_suffix(b"/").unwrap_or(path));
+        let others = paths.filter(|path| !is_within(path, OWN_DIR));
+        Ok(others.take(PATHS_MAX).map(shown).collect())
+    }
+
+    /// Whether a path, relative to the top, is left out of commits; what is tracked is not.
+    pub fn is_ignored(&self, path: &Path) -> Result<bool, GitError> {
+        use std::os::unix::ffi::OsStrExt;
+        let mut name = path.as_os_str().as_bytes().to_vec();
+        if name.is_empty() || name.contains(&0) || path.is_absolute() {
+            return Ok(false);
+        }
+        name.push(0);
+        // Ends with 1 where nothing is ignored, and with 128 for a path that leads out of the tree: no either way.
+        let ran = self
+            .call("check-ignore")
+            .args(["-z", "--stdin"])
+            // It knows no other paths, and refuses to be told so.
+            .env("GIT_LITERAL_PATHSPECS", "0")
+            .stdin(name)
+            .output()?;
+        Ok(ran.status.success() && !ran.stdout.is_empty())
+    }
+
+    pub fn stamps(&self) -> Result<Stamps, GitError> {
+        let status = self.status(self.call("status"), false)?;
+        let worked = status.entries.iter().filter(|entry| entry.worked != b'.');
+        let stamp = |path: &[u8]| {
+            let meta = self.top().join(as_path(path)).symlink_metadata();
+            meta.map_or((0, 0, 0), |meta| {
+                (meta.mtime(), meta.mtime_nsec(), meta.size())
+            })
+        };
+        let stamps = worked.map(|entry| (shown(&entry.path), stamp(&entry.path)));
+        Ok(Stamps(stamps.collect()))
+    }
+
+    /// Paths that differ from HEAD or are not tracked yet.
+    pub fn uncommitted(&self) -> Result<usize, GitError> {
+        let status = self.status(self.call("status"), true)?;
+        let others = status.entries.iter().filter(|entry| {
+            let is_own = is_within(&entry.path, OWN_DIR);
+            // A repository of its own is left out of what a run starts from.
+            let is_nested = entry.kind == Kind::Untracked && entry.path.ends_with(b"/");
+            !is_own && !is_nested
+        });
+        Ok(others.count())
+    }
+}

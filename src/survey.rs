@@ -1,0 +1,143 @@
+//! Reads what a project says of itself, and proposes what could be agreed: checks, what no attempt may change, and
+//! what a fresh workspace needs. No model is asked.
+//!
+//! Invariant: nothing outside of the project is read, nothing is run, nothing is written, and all that is read is
+//! bounded. A proposal is never adopted here: a person takes it.
+
+mod cargo;
+mod ci;
+mod go;
+mod judges;
+mod make;
+mod node;
+mod python;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use descent_core::advice;
+use reader::Reader;
+
+/// Proposals at most of each kind.
+const CHECKS_MAX: usize = 6;
+const OTHERS_MAX: usize = 5;
+
+/// Something that could be agreed, and the place in the project that speaks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    pub text: String,
+    pub from: String,
+}
+
+/// How much a check says of a goal: the first is offered first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Test,
+    Check,
+    Build,
+    Lint,
+    Format,
+}
+
+#[derive(Debug, Default)]
+struct Found(Vec<(Rank, Proposal)>);
+
+impl Found {
+    fn add(&mut self, rank: Rank, text: impl Into<String>, from: impl Into<String>) {
+        let proposal = Proposal {
+            text: text.into(),
+            from: from.into(),
+        };
+        self.0.push((rank, proposal));
+    }
+
+    /// The best of each, the earlier source first where two say the same.
+    fn ranked(mut self) -> Vec<Proposal> {
+        self.0.sort_by_key(|(rank, _)| *rank);
+        let mut seen = Vec::new();
+        let mut kept: Vec<Proposal> = Vec::new();
+        for (_, proposal) in self.0 {
+            let key = plain(&proposal.text);
+            if !seen.contains(&key) && advice::never_fails(&proposal.text).is_none() {
+                seen.push(key);
+                kept.push(proposal);
+            }
+        }
+        kept.truncate(CHECKS_MAX);
+        kept
+    }
+}
+
+/// What can be proposed for a project.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Commands for the base case, the best first.
+    pub checks: Vec<Proposal>,
+    /// Globs of the files that judge.
+    pub protected: Vec<Proposal>,
+    /// Paths that a fresh workspace would lack.
+    pub link: Vec<Proposal>,
+    /// Commands that make what a fresh workspace lacks.
+    pub setup: Vec<Proposal>,
+}
+
+/// `is_ignored` tells whether git ignores a path of the project.
+pub fn survey(project: &Path, is_ignored: &dyn Fn(&str) -> bool) -> Survey {
+    let Some(reader) = Reader::open(project) else {
+        return Survey::default();
+    };
+    let mut found = Found::default();
+    let ci = ci::read(&reader);
+    cargo::propose(&reader, &ci, &mut found);
+    node::propose(&reader, &mut found);
+    python::propose(&reader, &mut found);
+    go::propose(&reader, &mut found);
+    make::propose(&reader, &mut found);
+    ci::propose(&ci, &mut found);
+    let mut protected = judges::propose(&reader);
+    let (mut link, mut setup) = (Vec::new(), Vec::new());
+    node::needs(&reader, is_ignored, &mut link, &mut setup);
+    python::needs(&reader, is_ignored, &mut link, &mut setup);
+    if reader.is_file(".env") && is_ignored(".env") {
+        link.push(proposal(".env", ".gitignore"));
+    }
+    for list in [&mut protected, &mut link, &mut setup] {
+        list.truncate(OTHERS_MAX);
+    }
+    Survey {
+        checks: found.ranked(),
+        protected,
+        link,
+        setup,
+    }
+}
+
+fn proposal(text: impl Into<String>, from: impl Into<String>) -> Proposal {
+    Proposal {
+        text: text.into(),
+        from: from.into(),
+    }
+}
+
+/// The command without what does not change what it says.
+fn plain(command: &str) -> String {
+    const SILENT: &[&str] = &[
+        "-q",
+        "-v",
+        "--quiet",
+        "--verbose",
+        "--locked",
+        "--frozen",
+        "--silent",
+        "-s",
+    ];
+    let words = command.split_whitespace();
+    let words = words.filter(|word| !SILENT.contains(word));
+    let joined = words.collect::<Vec<_>>().join(" ");
+    joined
+        .replace("npm run test", "npm test")
+        .replace("--all ", "--workspace ")
+        .replace("python3 ", "python ")
+}

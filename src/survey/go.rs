@@ -1,0 +1,11 @@
+//! Go: `go.mod`.
+
+use super::{Found, Rank, reader::Reader};
+
+pub(super) fn propose(reader: &Reader, found: &mut Found) {
+    if reader.is_file("go.mod") {
+        found.add(Rank::Test, "go test ./...", "go.mod");
+        found.add(Rank::Build, "go build ./...", "go.mod");
+        found.add(Rank::Lint, "go vet ./...", "go.mod");
+    }
+}

@@ -1,0 +1,43 @@
+//! Make: the targets that are checks by their names.
+
+use super::{Found, Rank, reader::Reader};
+
+/// In the order in which make looks for them.
+const FILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+
+const TARGETS: &[(&str, Rank)] = &[
+    ("test", Rank::Test),
+    ("tests", Rank::Test),
+    ("check", Rank::Test),
+    ("lint", Rank::Lint),
+];
+
+pub(super) fn propose(reader: &Reader, found: &mut Found) {
+    let file = FILES
+        .iter()
+        .find_map(|file| Some((file, reader.read(file)?)));
+    let Some((file, text)) = file else {
+        return;
+    };
+    for (target, rank) in TARGETS {
+        let at = text.lines().position(|line| is_rule_of(line, target));
+        if let Some(at) = at {
+            found.add(
+                *rank,
+                format!("make {target}"),
+                format!("{file}:{}", at + 1),
+            );
+        }
+    }
+}
+
+fn is_rule_of(line: &str, target: &str) -> bool {
+    let Some((targets, rest)) = line.split_once(':') else {
+        return false;
+    };
+    // `x := 1` sets a variable, and a recipe begins with a tab.
+    !line.starts_with(['\t', '#', ' '])
+        && !rest.starts_with('=')
+        && !rest.starts_with(":=")
+        && targets.split_whitespace().any(|name| name == target)
+}

@@ -1,0 +1,78 @@
+//! Python: `pyproject.toml`, `setup.cfg`, `tox.ini`, `pytest.ini`, and tests that lie there.
+
+use super::{Found, Proposal, Rank, proposal, reader::Reader};
+
+/// What tells that pytest is the project's runner.
+const PYTEST: &[(&str, &[&str])] = &[
+    ("pytest.ini", &[""]),
+    ("pyproject.toml", &["[tool.pytest", "pytest"]),
+    ("setup.cfg", &["[tool:pytest]", "pytest"]),
+    ("tox.ini", &["[pytest]", "pytest"]),
+    ("requirements-dev.txt", &["pytest"]),
+    ("requirements.txt", &["pytest"]),
+    ("conftest.py", &[""]),
+    ("tests/conftest.py", &[""]),
+];
+
+pub(super) fn propose(reader: &Reader, found: &mut Found) {
+    // Where a lock file names the tool that holds the environment, programs run through it.
+    let through = [("uv.lock", "uv run "), ("poetry.lock", "poetry run ")];
+    let through = through.iter().find(|(lock, _)| reader.is_file(lock));
+    let through = through.map_or("", |(_, run)| run);
+    let names = |file: &str, words: &[&str]| {
+        let text = reader.read(file);
+        text.is_some_and(|text| words.iter().any(|word| text.contains(word)))
+    };
+    let pytest = PYTEST.iter().find(|(file, words)| names(file, words));
+    if let Some((file, _)) = pytest {
+        found.add(Rank::Test, format!("{through}pytest -q"), *file);
+    } else if let Some(dir) = unittests(reader) {
+        let command = match dir {
+            "." => format!("{through}python3 -m unittest"),
+            dir => format!("{through}python3 -m unittest discover -s {dir} -t ."),
+        };
+        found.add(Rank::Test, command, format!("{dir}/test_*.py"));
+    }
+    if names("tox.ini", &["[tox]", "[testenv"]) {
+        found.add(Rank::Check, "tox -q", "tox.ini");
+    }
+    let tools = [
+        ("pyproject.toml", "[tool.mypy]", Rank::Check, "mypy ."),
+        ("mypy.ini", "", Rank::Check, "mypy ."),
+        ("pyproject.toml", "[tool.ruff", Rank::Lint, "ruff check ."),
+        ("ruff.toml", "", Rank::Lint, "ruff check ."),
+        (".flake8", "", Rank::Lint, "flake8"),
+    ];
+    for (file, section, rank, command) in tools {
+        if names(file, &[section]) {
+            found.add(rank, format!("{through}{command}"), file);
+        }
+    }
+}
+
+/// Where files lie that unittest finds by their names.
+fn unittests(reader: &Reader) -> Option<&'static str> {
+    let is_test = |name: &String| {
+        name.starts_with("test_") && name.len() > "test_.py".len() && name.ends_with(".py")
+    };
+    ["tests", "test", "."]
+        .into_iter()
+        .find(|dir| reader.names(dir).iter().any(is_test))
+}
+
+/// What a fresh copy of the project lacks.
+pub(super) fn needs(
+    reader: &Reader,
+    is_ignored: &dyn Fn(&str) -> bool,
+    link: &mut Vec<Proposal>,
+    setup: &mut Vec<Proposal>,
+) {
+    for dir in [".venv", "venv"] {
+        if reader.is_file(&format!("{dir}/pyvenv.cfg")) && is_ignored(dir) {
+            link.push(proposal(dir, format!("{dir}/pyvenv.cfg")));
+        }
+    }
+    if reader.is_file("uv.lock") {
+        setup.push(proposal("uv sync --frozen", "uv.lock"));
+    }
+}

@@ -1,0 +1,112 @@
+//! The project as the survey sees it: small text files and short lists of names.
+//!
+//! Invariant: a symlink that leads out of the project is as good as not there; so is what is too large, not UTF-8,
+//! or no regular file.
+
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+const FILE_BYTES_MAX: u64 = 512 * 1024;
+/// Names looked at in one directory, and in all.
+const NAMES_MAX: usize = 500;
+const WALK_NAMES_MAX: usize = 4_000;
+const DEPTH_MAX: usize = 4;
+
+/// Never walked into: what is made, and what is not the project's own.
+const NOT_WALKED: &[&str] = &[
+    "node_modules",
+    "target",
+    "vendor",
+    "dist",
+    "build",
+    "venv",
+    "__pycache__",
+];
+
+#[derive(Debug)]
+pub(super) struct Reader {
+    root: PathBuf,
+}
+
+impl Reader {
+    pub(super) fn open(project: &Path) -> Option<Self> {
+        let root = project.canonicalize().ok()?;
+        Some(Self { root })
+    }
+
+    /// The real place of a path, if that is in the project.
+    fn inside(&self, path: &str) -> Option<PathBuf> {
+        let real = self.root.join(path).canonicalize().ok()?;
+        real.starts_with(&self.root).then_some(real)
+    }
+
+    pub(super) fn read(&self, path: &str) -> Option<String> {
+        let real = self.inside(path)?;
+        // Before it is opened: a pipe would wait for a writer.
+        if !real.metadata().is_ok_and(|meta| meta.is_file()) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(real).ok()?;
+        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return None;
+        }
+        String::from_utf8(bytes).ok()
+    }
+
+    pub(super) fn is_file(&self, path: &str) -> bool {
+        self.inside(path).is_some_and(|path| path.is_file())
+    }
+
+    pub(super) fn is_dir(&self, path: &str) -> bool {
+        self.inside(path).is_some_and(|path| path.is_dir())
+    }
+
+    /// The names in a directory, sorted.
+    pub(super) fn names(&self, dir: &str) -> Vec<String> {
+        let Some(real) = self.inside(dir) else {
+            return Vec::new();
+        };
+        let entries = std::fs::read_dir(real).into_iter().flatten().flatten();
+        let names = entries
+            .take(NAMES_MAX)
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    /// Whether some file of the project, not too deep, has such a name.
+    pub(super) fn any_file(&self, fits: impl Fn(&str) -> bool) -> bool {
+        let mut todo = vec![(String::new(), 0)];
+        let mut seen = 0;
+        while let Some((dir, depth)) = todo.pop() {
+            for name in self.names(if dir.is_empty() { "." } else { &dir }) {
+                seen += 1;
+                if seen > WALK_NAMES_MAX {
+                    return false;
+                }
+                let path = if dir.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{dir}/{name}")
+                };
+                let Ok(meta) = self.root.join(&path).symlink_metadata() else {
+                    continue;
+                };
+                if meta.is_file() && fits(&name) {
+                    return true;
+                }
+                let is_walked = !name.starts_with('.') && !NOT_WALKED.contains(&name.as_str());
+                if meta.is_dir() && depth < DEPTH_MAX && is_walked {
+                    todo.push((path, depth + 1));
+                }
+            }
+        }
+        false
+    }
+}
