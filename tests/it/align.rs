@@ -1,4 +1,4 @@
-//! `align` that helps: proposals from the project, questions on a terminal, every check twice, warnings.
+//! `align` that helps: proposals from the project, questions on a terminal, every check twice. Not here: what is odd about a check (`odd_checks`).
 
 use std::{fs, os::unix::process::ExitStatusExt};
 
@@ -27,7 +27,7 @@ fn commit(world: &World) {
 }
 
 /// A check uses a tool that git ignores, so a fresh checkout lacks it.
-fn with_tool() -> World {
+pub fn with_tool() -> World {
     let world = World::new();
     world.write(".gitignore", "node_modules\n*.log\n");
     fs::create_dir(world.repo().join("node_modules")).unwrap();
@@ -338,12 +338,12 @@ fn flags_of_their_own_say_what_is_protected_linked_and_set_up() {
     );
 }
 
-fn align_with(world: &World, plan: &Value, more: &[&str]) -> Ran {
+pub fn align_with(world: &World, plan: &Value, more: &[&str]) -> Ran {
     let path = world.plan(plan);
     world.descent(&[&["align", "-y", "-f", &path], more].concat())
 }
 
-fn with_check(check: Value) -> Value {
+pub fn with_check(check: Value) -> Value {
     let mut plan = plan(&["true"], json!({}), json!({"A1": task("true")}));
     plan["objective"]["base_case"] = json!({"all": [check]});
     plan
@@ -414,76 +414,6 @@ fn in_the_shared_workspace_every_check_runs_once() {
     };
     assert_eq!(count("test -f x", json!({})), 2);
     assert_eq!(count("test -f x", json!({"workspace": "shared"})), 1);
-}
-
-#[track_caller]
-fn check_warning(world: &World, check: Value, words: &str) {
-    let checked = with_check(check);
-    let value = align_with(world, &checked, &["-n", "--json"])
-        .expect(0)
-        .json();
-    let said = value["warnings"].to_string();
-    assert!(said.contains(words), "no `{words}` in {said}");
-    align_with(world, &checked, &["-n"])
-        .expect(0)
-        .shows("warning: ");
-}
-
-#[test]
-fn every_kind_of_odd_check_is_warned_of_and_none_is_refused() {
-    let world = with_tool();
-    for (check, words) in [
-        (json!({"command": "test -f x || true"}), "cannot fail"),
-        (
-            json!({"any": [{"command": "test -f x"}, {"command": "true"}]}),
-            "always holds",
-        ),
-        (
-            json!({"command": "no-such-program-here"}),
-            "a program is not found",
-        ),
-        (
-            json!({"not_command": "no-such-program-here"}),
-            "a program is not found",
-        ),
-        (
-            json!({"not_command": "grep -q TODO gone.rs"}),
-            "because its command breaks",
-        ),
-        (
-            json!({"command": "echo none", "number": "(\\d+) ok", "at_least": 1}),
-            "finds no number",
-        ),
-        (
-            json!({"file": "node_modules/made"}),
-            "git ignores node_modules/made",
-        ),
-        (
-            json!({"command": "sleep 0.6", "timeout": "1s"}),
-            "of the 1.0 s that it may take",
-        ),
-        (
-            json!({"command": "echo x >> a.txt; test -f a.txt"}),
-            "changed tracked files: a.txt",
-        ),
-    ] {
-        check_warning(&world, check, words);
-    }
-    let quiet = with_check(json!({"command": "grep -q hello a.txt"}));
-    let ran = align_with(&world, &quiet, &["-n"]).expect(0);
-    assert!(!ran.stdout.contains("warning"), "{}", ran.stdout);
-}
-
-#[test]
-fn a_file_that_an_earlier_command_will_make_is_not_warned_of() {
-    let world = with_tool();
-    let mut plan = with_check(json!({"command": "sh build.sh"}));
-    plan["objective"]["base_case"]["all"]
-        .as_array_mut()
-        .unwrap()
-        .push(json!({"file": "node_modules/made"}));
-    let ran = align_with(&world, &plan, &["-n"]).expect(0);
-    assert!(!ran.stdout.contains("git ignores"), "{}", ran.stdout);
 }
 
 #[test]

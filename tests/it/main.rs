@@ -19,6 +19,7 @@ mod crash;
 mod edit;
 mod errors;
 mod gate;
+mod odd_checks;
 mod plan;
 mod plans;
 mod plans_yaml;

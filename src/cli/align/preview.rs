@@ -135,7 +135,7 @@ fn actions(world: &World) -> Vec<String> {
     let runs = world.state.atoms.iter().filter_map(|(id, atom)| {
         let run = &atom.task()?.spec.action.as_ref()?.run;
         let is_said = atom.description.contains(run.as_str());
-        (!is_said).then(|| wrapped(&format!("  {id} runs: "), &render::line(run)))
+        (!is_said).then(|| wrapped(&format!("  {id} runs: "), &render::visible(run)))
     });
     let mut runs: Vec<String> = runs.collect();
     let more = runs.len().saturating_sub(ACTIONS_MAX);
@@ -257,10 +257,8 @@ fn places(world: &World, shown: &Shown<'_>) -> String {
         Workspace::Git => "workspace: git: each attempt works in a copy of its own".to_owned(),
         Workspace::Shared => "workspace: shared: agents work in place, and nothing is undone when a choice is\nabandoned".to_owned(),
     });
-    if needs_worker(world)
-        && let Some(worker) = &shown.config.worker
-    {
-        text.push(wrapped("worker: ", &render::visible(&worker.run)));
+    if let Some(worker) = &shown.config.worker {
+        text.push(wrapped("the worker: ", &render::visible(&worker.run)));
     }
     let node = constraints.node();
     let members = node.as_object().unwrap_or_default().iter();
