@@ -58,6 +58,12 @@ impl Part {
 /// The gate's refusal with what could be given, and a command line to paste.
 pub(super) fn complete(mut refusal: Failure, flags: &Flags, top: &Path, worker: bool) -> Failure {
     let wants_checks = lacks(&refusal, Part::Checks);
+    if wants_checks {
+        // Both are rendered from the checks, unless written.
+        let rendered = ["/objective/deliverables:", "/objective/definition_of_done:"];
+        let is_rendered = |line: &String| rendered.iter().any(|lead| line.starts_with(lead));
+        refusal.details.retain(|line| !is_rendered(line));
+    }
     let survey = if wants_checks {
         of(top)
     } else {
