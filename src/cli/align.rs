@@ -223,7 +223,10 @@ fn read(
     flags: &Flags,
     warn: impl Fn(&str),
 ) -> Result<(State, Option<Carried>), Failure> {
-    let mut plan = file.plan();
+    let mut plan = match &flags.plan {
+        None => Plan::default(),
+        Some(_) => file.plan(),
+    };
     let from_file = flags.plan.as_ref();
     let carried = from_file.map(|_| Carried::of_plan(&plan.objective, &plan.atoms));
     apply_flags(&mut plan, flags)?;
