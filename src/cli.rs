@@ -4,10 +4,15 @@ mod align;
 mod apply;
 mod ask;
 mod baseline;
+mod completions;
 mod confirm;
 mod constraints;
 mod context;
+mod graph;
+mod help;
 mod judging;
+mod live;
+mod log;
 mod run;
 mod schema;
 mod status;
@@ -19,7 +24,7 @@ mod why;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::{
     failure::{Failure, exit},
@@ -29,12 +34,7 @@ use crate::{
 
 /// Hand a goal to agents and walk away: a loop that ends when a machine says that the goal holds.
 #[derive(Debug, Parser)]
-#[command(
-    name = "descent",
-    version,
-    max_term_width = 100,
-    disable_help_subcommand = true
-)]
+#[command(name = "descent", version, max_term_width = 100)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -53,15 +53,26 @@ struct Global {
     /// One JSON value on standard output (`run`: one a line)
     #[arg(long, global = true)]
     json: bool,
-    /// Never ask
+    /// Never ask, and draw nothing that moves (so too when CI is set)
     #[arg(long, global = true)]
     no_input: bool,
+    /// When to use colour; NO_COLOR and CLICOLOR_FORCE are heeded too
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, global = true)]
+    color: Color,
     /// Say more (twice: still more)
     #[arg(short, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
     /// Say only what was asked for
     #[arg(short, long, global = true)]
     quiet: bool,
+}
+
+/// Looked for before anything is parsed (`render::choose_colour`); here it is named and checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -84,10 +95,16 @@ enum Command {
     Apply,
     /// Print the JSON Schema of the state, of a plan, or of what `--json` prints
     Schema(schema::Flags),
-    /// Explain how an atom stands: its choices, attempts and evidence
+    /// Explain how an atom stands: choices, attempts, evidence
     Why(why::Flags),
     /// Show the commands that came from elsewhere, and allow them to run here
     Trust(trust::Flags),
+    /// Show the work graph
+    Graph(graph::Flags),
+    /// Tell what happened, the newest last
+    Log(log::Flags),
+    /// Print completions for a shell, or the man pages
+    Completions(completions::Flags),
 }
 
 /// How a command ended well.
@@ -99,7 +116,11 @@ pub enum End {
 }
 
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    render::choose_colour(std::env::args_os());
+    let parsed = help::command()
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return not_understood(&error),
     };
@@ -159,6 +180,9 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
         Some(Command::Schema(flags)) => schema::schema(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),
+        Some(Command::Graph(flags)) => graph::graph(&context, &flags),
+        Some(Command::Log(flags)) => log::log(&context, &flags),
+        Some(Command::Completions(flags)) => completions::completions(&context, &flags),
     }
 }
 
@@ -170,7 +194,7 @@ fn tell_more(verbose: u8) {
     };
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(std::io::stderr)
+        .with_writer(|| render::Traced)
         .without_time();
     // A second subscriber cannot be set; there is none.
     let _ = subscriber.try_init();

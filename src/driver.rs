@@ -15,7 +15,7 @@ use std::{
 };
 
 use descent_core::{
-    event::{Event, Notice, Observation},
+    event::{Event, Notice, Observation, Scope},
     id::{AttemptId, RunId, Serial, UnixMillis},
     owed::{self, Key, Owed},
     state::{Request, RunStatus, fields::Extra, objective::RequestKind},
@@ -52,10 +52,21 @@ pub struct Host {
     pub environment: Environment,
     pub run: RunId,
     pub by: String,
+    /// Told which check is measured now, and for whom; from whatever thread that happens on.
+    pub measuring: Measuring,
 }
 
-/// Where notices go.
-pub type Tell<'t> = &'t mut dyn FnMut(&Notice);
+pub type Measuring = Arc<dyn Fn(&Scope, &str) + Send + Sync>;
+
+/// Who looks on.
+pub struct Eyes<'e> {
+    /// What happened.
+    pub tell: &'e mut dyn FnMut(&Notice),
+    /// What else a person should know.
+    pub say: &'e mut dyn FnMut(&str),
+    /// What should be going on, at every turn of the loop.
+    pub look: &'e mut dyn FnMut(&World, &Owed),
+}
 
 /// How a run ended: the state as it is, and the signal to die by, if one ended it.
 #[derive(Debug)]
@@ -97,8 +108,7 @@ struct Loop<'t> {
     waits_for_file: Option<Vec<String>>,
     watch_stamp: watch::Stamp,
     stopwatch: Stopwatch,
-    tell: Tell<'t>,
-    say: &'t mut dyn FnMut(&str),
+    eyes: Eyes<'t>,
     signal: Option<Signal>,
     followed: follow::Followed,
     /// The serial that the journal holds.
@@ -106,12 +116,7 @@ struct Loop<'t> {
 }
 
 /// Runs until the run has ended. The caller holds the lease.
-pub async fn run(
-    host: Host,
-    loaded: Arc<Loaded>,
-    tell: Tell<'_>,
-    say: &mut dyn FnMut(&str),
-) -> Result<Ending, Failure> {
+pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Ending, Failure> {
     let signals =
         Signals::install().map_err(|error| Failure::io("the signals cannot be taken", &error))?;
     if let Err(error) = process::become_subreaper() {
@@ -135,8 +140,7 @@ pub async fn run(
         pending: VecDeque::new(),
         waits_for_file: None,
         stopwatch: Stopwatch::start(),
-        tell,
-        say,
+        eyes,
         signal: None,
         followed: follow::Followed::default(),
         remembered: Serial(0),
@@ -188,6 +192,7 @@ impl Loop<'_> {
                 return Ok(());
             }
             self.reconcile(&owed)?;
+            (self.eyes.look)(&self.world, &owed);
             let sleep = Duration::from_millis(self.sleep_ms(&owed));
             tokio::select! {
                 done = self.inbox.recv() => self.take(done)?,
@@ -232,7 +237,7 @@ impl Loop<'_> {
             self.host.store.remember();
         }
         for path in self.host.store.rescued().iter().skip(rescued) {
-            (self.say)(&format!(
+            (self.eyes.say)(&format!(
                 "an edit that came too late to be read was kept as {}",
                 path.display()
             ));
@@ -325,7 +330,7 @@ impl Loop<'_> {
         self.world = next.world;
         self.session = next.session;
         for notice in &next.notices {
-            (self.tell)(notice);
+            (self.eyes.tell)(notice);
         }
     }
 

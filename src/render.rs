@@ -3,23 +3,44 @@
 //! Invariant: text from outside reaches the terminal without control characters. A closed pipe is no error.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // this is the door
 
+pub mod area;
 mod carried;
+mod diagram;
+mod graph;
+mod log;
 mod notice;
-mod views;
+mod result;
+mod status;
+mod style;
+mod text;
+mod why;
 
 use std::{
-    io::Write,
+    io::{IsTerminal, Write},
     sync::atomic::{AtomicBool, Ordering},
 };
 
 pub use carried::{Bounds, carried, visible};
+pub use diagram::{dot, mermaid};
+pub use graph::{graph, lines as graph_lines};
+pub use log::{log, words};
 pub use notice::notice;
-pub use views::{graph, judged, result, status, why};
+pub use result::{judged, result};
+pub use status::{Note, status};
+pub use style::{Meaning, choose as choose_colour, of_help};
+pub use text::{Line, Page};
+pub use why::{why, worth_asking};
+
+use descent_core::{doc::Node, id::UnixMillis};
 
 use crate::failure::Failure;
 
 /// Characters at most of a text that was written elsewhere: a goal, a command, a reason.
 const TEXT_WIDTH_MAX: usize = 160;
+/// Columns of a view that goes to no terminal.
+const PIPE_WIDTH: usize = 110;
+/// Columns that a view is made for at least, however narrow the terminal.
+const WIDTH_MIN: usize = 30;
 
 /// Where a command's words go.
 #[derive(Debug, Clone, Copy)]
@@ -29,21 +50,42 @@ pub struct Out {
 }
 
 impl Out {
-    /// The data that was asked for.
+    /// The data that was asked for, byte for byte.
+    pub fn raw(self, text: &str) {
+        write(std::io::stdout(), text);
+    }
+
+    /// The data that was asked for, in lines.
     pub fn data(self, text: &str) {
-        write(&mut std::io::stdout(), text);
+        self.page(&Page::of(text));
+    }
+
+    pub fn page(self, page: &Page) {
+        let stdout = std::io::stdout();
+        let text = page.text(style::is_coloured(&stdout));
+        write(stdout, &text);
+    }
+
+    /// Columns that a page may have.
+    pub fn width(self) -> usize {
+        let stdout = std::io::stdout();
+        let of_terminal = stdout
+            .is_terminal()
+            .then(|| area::size_of(&stdout))
+            .flatten();
+        of_terminal.map_or(PIPE_WIDTH, |(columns, _)| columns.max(WIDTH_MIN))
     }
 
     pub fn json(self, value: &impl serde::Serialize) {
         let text = serde_json::to_string(value)
             .unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
-        write(&mut std::io::stdout(), &text);
+        write(std::io::stdout(), &text);
     }
 
     /// What is said beside the data.
     pub fn say(self, text: &str) {
         if !self.quiet {
-            write(&mut std::io::stderr(), &clean(text));
+            told(&Page::of(text));
         }
     }
 
@@ -60,14 +102,44 @@ impl Out {
         if self.json {
             self.json(&failure.json());
         }
-        let mut text = format!("error[{}]: {}", failure.code, clean(&failure.message));
-        for line in &failure.details {
-            text.push_str("\n  ");
-            text.push_str(&clean(line));
+        let mut page = Page::new(usize::MAX);
+        let head = format!("error[{}]: ", failure.code);
+        page.whole(
+            Line::new()
+                .put(Meaning::Error, head)
+                .plain(&failure.message),
+        );
+        let details = failure.details.iter().flat_map(|detail| detail.lines());
+        details.for_each(|detail| page.whole(Line::indent(2).plain(detail)));
+        page.next(&failure.hint);
+        told(&page);
+    }
+}
+
+fn told(page: &Page) {
+    let stderr = std::io::stderr();
+    let text = page.text(style::is_coloured(&stderr));
+    write(stderr, &text);
+}
+
+/// Where tracing writes: above what is drawn, as everything else.
+#[derive(Debug, Clone, Copy)]
+pub struct Traced;
+
+impl Write for Traced {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut area = area::lock();
+        area.erase();
+        let written = std::io::stderr().write(bytes);
+        // A line may come in pieces.
+        if bytes.ends_with(b"\n") {
+            area.draw();
         }
-        text.push_str("\nnext: ");
-        text.push_str(&clean(&failure.hint));
-        write(&mut std::io::stderr(), &text);
+        written
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().flush()
     }
 }
 
@@ -79,11 +151,16 @@ pub fn data_was_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-fn write(to: &mut impl Write, text: &str) {
+fn write(mut to: impl Write + IsTerminal, text: &str) {
+    let mut area = area::lock();
+    if to.is_terminal() {
+        area.erase();
+    }
     let written = to
         .write_all(text.as_bytes())
         .and_then(|()| to.write_all(b"\n"))
         .and_then(|()| to.flush());
+    area.draw();
     // A reader that has gone wants no more; there is nobody left to tell.
     if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
         LOST.store(true, Ordering::Relaxed);
@@ -114,6 +191,59 @@ pub fn time(ms: u64) -> String {
     }
 }
 
+/// A length that somebody chose: `30 m`, `2 h`, else as `time` has it.
+pub fn length(ms: u64) -> String {
+    match ms {
+        ms if ms >= 3_600_000 && ms % 3_600_000 == 0 => format!("{} h", ms / 3_600_000),
+        ms if ms >= 60_000 && ms % 60_000 == 0 => format!("{} m", ms / 60_000),
+        ms => time(ms),
+    }
+}
+
+/// How long ago or how long since, as a person says it: `12 s`, `3 m`, `5 h`, `2 d`.
+pub fn age(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} m", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// Milliseconds since 1970 of a time in a record; what cannot be read is no time.
+pub fn moment(at: &str) -> Option<UnixMillis> {
+    let time: jiff::Timestamp = at.parse().ok()?;
+    u64::try_from(time.as_millisecond()).ok().map(UnixMillis)
+}
+
+/// From a time in a record until now. A clock that was set back is no age.
+pub fn since(at: &str, now: UnixMillis) -> Option<u64> {
+    moment(at).map(|UnixMillis(at)| now.0.saturating_sub(at))
+}
+
+/// `3 m ago`.
+pub fn ago(at: &str, now: UnixMillis) -> String {
+    since(at, now).map_or_else(
+        || "some time ago".to_owned(),
+        |ms| format!("{} ago", age(ms)),
+    )
+}
+
+/// Names in a row, and how many there are beyond those.
+pub fn listed<T: std::borrow::Borrow<str>>(names: &[T], most: usize) -> String {
+    let shown: Vec<&str> = names
+        .iter()
+        .take(most)
+        .map(std::borrow::Borrow::borrow)
+        .collect();
+    let more = names.len().saturating_sub(most);
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} … and {more} more", shown.join(", ")),
+    }
+}
+
 /// All on one line, cut to what a person reads.
 pub fn line(text: &str) -> String {
     let flat = text
@@ -130,4 +260,13 @@ fn cut(text: &str, width_max: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(width_max - 1).chain(['…']).collect()
+}
+
+fn field<'n>(node: &'n Node, key: &str) -> &'n str {
+    node.get(key).and_then(Node::as_str).unwrap_or("")
+}
+
+/// The members of a list.
+fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
+    node.get(key).and_then(Node::as_array).unwrap_or_default()
 }

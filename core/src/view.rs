@@ -1,20 +1,19 @@
-//! What people and programs are shown of a state: `status` and `why`, as data.
+//! What people and programs are shown of a state, as data: `status` here, the others in files of their own.
 //!
 //! Not here: how it looks in a terminal.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    string::{String, ToString},
-    vec::Vec,
-};
+pub mod diary;
+pub mod graph;
+pub mod why;
+
+use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
     doc::Node,
     graph::{Ix, Kind},
-    id::{AtomId, AttemptId, CommitId, Digest},
-    measure::Measure,
+    id::{AtomId, AttemptId, CommitId},
+    measure::{self, Measure},
     state::{Check, Ended, EntryKind, Free, State, Status as AtomStatus},
     step::World,
     verdict::{Verdict, assertions},
@@ -39,6 +38,10 @@ pub struct Status {
     pub started_from: Option<Free>,
     pub workspace: WorkspaceView,
     pub in_flight: Vec<FlightView>,
+    /// Atoms that failed and are not solved, each with its newest failure.
+    pub failed: Vec<FailedView>,
+    /// The budgets that somebody chose.
+    pub budget: Budget,
     pub last_result: Option<Free>,
     /// One command to type next.
     pub next: String,
@@ -53,9 +56,32 @@ pub struct Bound {
 #[derive(Debug, Serialize)]
 pub struct CheckView {
     pub check: String,
-    /// As the last result has it; absent while it was not evaluated.
+    /// The last one that is kept; absent while it was not evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
+    /// When that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// How it ended then, such as `exit 1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct FailedView {
+    pub atom: AtomId,
+    pub status: String,
+    pub class: String,
+    pub reason: String,
+    pub at: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Budget {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,6 +89,8 @@ pub struct ChoiceView {
     pub group: AtomId,
     pub selected: Option<AtomId>,
     pub failed: Vec<AtomId>,
+    /// Part of a whole selection under which the base case did not hold.
+    pub refuted: Vec<AtomId>,
     pub untried: Vec<AtomId>,
 }
 
@@ -82,7 +110,10 @@ pub struct FlightView {
     pub id: AttemptId,
     pub atom: AtomId,
     pub n: u32,
+    /// Attempts at most in this context.
+    pub of: u32,
     pub since: String,
+    pub description: String,
 }
 
 pub fn status(world: &World, live: bool) -> Status {
@@ -94,7 +125,12 @@ pub fn status(world: &World, live: bool) -> Status {
         id: intent.id.clone(),
         atom: intent.atom.clone(),
         n: intent.n,
+        of: attempts_of(state, intent),
         since: intent.at.clone(),
+        description: state
+            .atom(&intent.atom)
+            .map(|atom| atom.description.clone())
+            .unwrap_or_default(),
     };
     let record = state.run.node();
     Status {
@@ -102,7 +138,7 @@ pub fn status(world: &World, live: bool) -> Status {
         status: run.status.word(),
         live,
         goal: state.objective.goal.clone(),
-        lineage: state.lineage.to_string(),
+        lineage: state.lineage.as_str().to_owned(),
         iteration: run.iteration,
         serial: state.serial.0,
         resolved,
@@ -119,6 +155,16 @@ pub fn status(world: &World, live: bool) -> Status {
             commit: run.head.clone(),
         },
         in_flight: run.in_flight.iter().map(flight).collect(),
+        failed: failed(world),
+        budget: Budget {
+            active_ms: state
+                .objective
+                .constraints
+                .time_budget
+                .as_ref()
+                .map(|budget| budget.ms),
+            iterations: state.objective.constraints.max_iterations,
+        },
         last_result: run.last_result.clone(),
         next: next(world, live),
     }
@@ -133,34 +179,110 @@ pub fn bound(measure: &Measure) -> Bound {
     }
 }
 
+/// How many attempts an intent's atom may have in its context: never fewer than the one under way.
+pub fn attempts_of(state: &State, intent: &crate::state::Intent) -> u32 {
+    let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
+    let most = task.map_or(intent.n, |task| measure::attempts_max(state, task));
+    most.max(intent.n)
+}
+
+fn failed(world: &World) -> Vec<FailedView> {
+    let open = world.graph.paired(&world.state.atoms);
+    let failed = open.filter(|(x, atom)| {
+        let tries = |task: &crate::state::Task| task.tries.iter().any(|tried| tried.has_failed());
+        atom.task()
+            .is_some_and(|task| tries(task) || task.status != AtomStatus::Pending)
+            && !world.solved()[*x]
+    });
+    let view = |x: Ix| {
+        let id = world.graph.id(x);
+        let newest = last_failure(&world.state, id).unwrap_or_default();
+        FailedView {
+            atom: id.clone(),
+            status: status_word(world, x, false),
+            class: newest.class,
+            reason: newest.reason,
+            at: newest.at,
+        }
+    };
+    failed.map(|(x, _)| view(x)).collect()
+}
+
+/// The newest failure of an atom, as far as the trail keeps it.
+#[derive(Debug, Default)]
+pub(crate) struct Newest {
+    pub(crate) class: String,
+    pub(crate) reason: String,
+    pub(crate) at: String,
+}
+
+pub(crate) fn last_failure(state: &State, id: &AtomId) -> Option<Newest> {
+    let entries = state.trail.iter().rev();
+    entries.into_iter().find_map(|entry| match &entry.kind {
+        EntryKind::Failure {
+            atom,
+            class,
+            reason,
+            ..
+        } if atom == id => Some(Newest {
+            class: class.word().to_owned(),
+            reason: reason.clone(),
+            at: entry
+                .node
+                .get("at")
+                .and_then(Node::as_str)
+                .unwrap_or("")
+                .to_owned(),
+        }),
+        _ => None,
+    })
+}
+
+/// Each leaf with the newest verdict that the state keeps: of a selection that was refuted, or of the last ending.
 fn base_case(world: &World) -> Vec<CheckView> {
-    let evidence = world
-        .state
-        .run
-        .last_result
-        .as_ref()
-        .and_then(|result| result.get("evidence")?.as_array());
-    let verdict = |title: &str| {
-        let of_check = |node: &&Node| node.get("check").and_then(Node::as_str) == Some(title);
-        let found = evidence.unwrap_or_default().iter().find(of_check)?;
-        Some(found.get("verdict")?.as_str()?.to_owned())
+    let refuted = world.state.trail.iter().rev();
+    let refuted = refuted
+        .filter(|entry| matches!(entry.kind, EntryKind::Refuted { .. }))
+        .map(|entry| &entry.node);
+    let mut records: Vec<&Node> = world.state.run.last_result.iter().chain(refuted).collect();
+    let at = |record: &Node| {
+        record
+            .get("at")
+            .and_then(Node::as_str)
+            .map(ToOwned::to_owned)
     };
-    let said = |leaf: &Check| {
-        let verdict = assertions::as_it_stands(&world.state, leaf)?;
-        Some(verdict.word().to_owned())
-    };
+    // Stable: without a time the last result stays the newest.
+    records.sort_by_key(|record| core::cmp::Reverse(at(record).unwrap_or_else(|| "9".to_owned())));
     let leaves = world
         .state
         .objective
         .base_case
         .iter()
         .flat_map(|check| check.leaves());
-    leaves
-        .map(|leaf| CheckView {
-            check: leaf.title(),
-            verdict: said(leaf).or_else(|| verdict(&leaf.title())),
-        })
-        .collect()
+    let view = |leaf: &Check| {
+        let title = leaf.title();
+        // A person's word counts as it stands now.
+        let said = assertions::as_it_stands(&world.state, leaf);
+        let found = records.iter().find_map(|record| {
+            let proofs = record.get("evidence")?.as_array()?;
+            let of_check =
+                |node: &&Node| node.get("check").and_then(Node::as_str) == Some(title.as_str());
+            Some((at(record), proofs.iter().find(of_check)?))
+        });
+        let field = |key: &str| {
+            let (_, proof) = found.as_ref()?;
+            Some(proof.get(key)?.as_str()?.to_owned())
+        };
+        CheckView {
+            verdict: said
+                .map(|verdict| verdict.word().to_owned())
+                .or_else(|| field("verdict")),
+            ended: field("ended"),
+            at: found.as_ref().and_then(|(at, _)| at.clone()),
+            check: title,
+        }
+    };
+    leaves.map(view).collect()
 }
 
 fn choices(world: &World) -> Vec<ChoiceView> {
@@ -171,7 +293,21 @@ fn choices(world: &World) -> Vec<ChoiceView> {
         .collect()
 }
 
-fn choice_view(world: &World, group: Ix) -> ChoiceView {
+/// Choices of a group that stand in a refuted selection, in the order in which that happened.
+fn refuted(world: &World, group: &AtomId) -> Vec<AtomId> {
+    let mut refuted: Vec<AtomId> = Vec::new();
+    for entry in &world.state.trail {
+        if let EntryKind::Refuted { conflict, .. } = &entry.kind
+            && let Some(choice) = conflict.get(group)
+            && !refuted.contains(choice)
+        {
+            refuted.push(choice.clone());
+        }
+    }
+    refuted
+}
+
+pub(crate) fn choice_view(world: &World, group: Ix) -> ChoiceView {
     let graph = &world.graph;
     let mut view = ChoiceView {
         group: graph.id(group).clone(),
@@ -181,6 +317,7 @@ fn choice_view(world: &World, group: Ix) -> ChoiceView {
             .get(&group)
             .map(|choice| graph.id(*choice).clone()),
         failed: Vec::new(),
+        refuted: refuted(world, graph.id(group)),
         untried: Vec::new(),
     };
     for kid in &graph.vertex(group).kids {
@@ -243,114 +380,6 @@ fn ended_by(world: &World, reason: &str) -> bool {
     result.and_then(|result| result.get("reason")?.as_str()) == Some(reason)
 }
 
-/// Everything that explains how one atom stands.
-#[derive(Debug, Serialize)]
-pub struct Why {
-    pub schema: &'static str,
-    pub atom: AtomId,
-    pub kind: &'static str,
-    pub description: String,
-    pub status: String,
-    pub live: bool,
-    /// Why it is not live, or what it waits for.
-    pub waits_for: Vec<AtomId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_branch: Option<BranchView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub binding: Option<Free>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub choice: Option<ChoiceView>,
-    pub tries: Vec<TryView>,
-    /// The entries of the trail that speak of it, in order.
-    pub trail: Vec<Free>,
-    pub next: String,
-}
-
-#[derive(Debug, Serialize)]
-pub struct BranchView {
-    pub group: AtomId,
-    pub choice: AtomId,
-    pub selected: Option<AtomId>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct TryView {
-    pub context: Digest,
-    pub choices: BTreeMap<String, String>,
-    pub attempts: u32,
-    pub repairs: u32,
-    pub ended: Option<&'static str>,
-}
-
-pub fn why(world: &World, id: &AtomId) -> Option<Why> {
-    let x = world.graph.ix(id)?;
-    let atom = world.state.atom(id)?;
-    let solved = world.solved();
-    let live = world.standing.is_live(x);
-    let kind = world.graph.vertex(x).kind;
-    let waits = world.graph.waits_for(x).filter(|dep| live && !solved[*dep]);
-    let binding = world
-        .state
-        .bindings
-        .get(id)
-        .map(|binding| strip_atom(&binding.node()));
-    Some(Why {
-        schema: "descent/why/1",
-        atom: id.clone(),
-        kind: match kind {
-            Kind::Task => "task",
-            Kind::All => "all",
-            Kind::Any => "any",
-        },
-        description: atom.description.clone(),
-        status: status_word(world, x, solved[x]),
-        live,
-        waits_for: waits.map(|dep| world.graph.id(dep).clone()).collect(),
-        in_branch: branch(world, x),
-        binding,
-        choice: (kind == Kind::Any).then(|| choice_view(world, x)),
-        tries: crate::search::tries(&world.state, id)
-            .iter()
-            .map(try_view)
-            .collect(),
-        trail: trail_of(world, id),
-        // It is being explained here already.
-        next: Some(next(world, false))
-            .filter(|next| *next != "descent why ".to_owned() + id.as_str())
-            .unwrap_or_else(|| "descent status".to_owned()),
-    })
-}
-
-fn strip_atom(binding: &Node) -> Node {
-    let members = binding
-        .as_object()
-        .unwrap_or_default()
-        .iter()
-        .filter(|member| member.key != "of");
-    Node::object(
-        members
-            .map(|member| (member.key.clone(), member.node.clone()))
-            .collect(),
-    )
-}
-
-fn try_view(tried: &crate::state::Try) -> TryView {
-    TryView {
-        context: tried.context.clone(),
-        choices: tried
-            .choices
-            .iter()
-            .map(|(group, choice)| (group.to_string(), choice.to_string()))
-            .collect(),
-        attempts: tried.attempts,
-        repairs: tried.repairs,
-        ended: tried.ended.as_ref().map(|ended| match ended {
-            Ended::Failed(_) => "failed",
-            Ended::Parked(_) => "parked",
-        }),
-    }
-}
-
 /// How an atom stands, in a word.
 pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
     let id = world.graph.id(x);
@@ -379,66 +408,6 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
         AtomStatus::NeedsGuidance => "needs guidance".to_owned(),
         AtomStatus::InDoubt(_) => "in doubt".to_owned(),
     }
-}
-
-fn branch(world: &World, x: Ix) -> Option<BranchView> {
-    let graph = &world.graph;
-    let mut below = x;
-    for above in graph.above(x) {
-        if graph.vertex(above).kind == Kind::Any {
-            return Some(BranchView {
-                group: graph.id(above).clone(),
-                choice: graph.id(below).clone(),
-                selected: world
-                    .standing
-                    .selection
-                    .get(&above)
-                    .map(|choice| graph.id(*choice).clone()),
-            });
-        }
-        below = above;
-    }
-    None
-}
-
-/// Entries that name the atom, or a group above it.
-fn trail_of(world: &World, id: &AtomId) -> Vec<Free> {
-    let above = world.graph.ix(id).map(|x| {
-        world
-            .graph
-            .above(x)
-            .map(|y| world.graph.id(y).clone())
-            .collect::<Vec<_>>()
-    });
-    let above = above.unwrap_or_default();
-    let speaks = |entry: &crate::state::Entry| match &entry.kind {
-        EntryKind::Failure { atom, .. } => atom == id || is_inside(world, atom, id),
-        EntryKind::Refuted { conflict, .. } => above
-            .iter()
-            .chain([id])
-            .any(|group| conflict.contains_key(group)),
-        EntryKind::Choice { group, .. } => group == id || above.contains(group),
-        EntryKind::Backtrack => {
-            let changes = entry.node.get("changes");
-            above
-                .iter()
-                .chain([id])
-                .any(|group| changes.is_some_and(|changes| changes.get(group.as_str()).is_some()))
-        }
-        EntryKind::Other => false,
-    };
-    world
-        .state
-        .trail
-        .iter()
-        .filter(|entry| speaks(entry))
-        .map(|entry| entry.node.clone())
-        .collect()
-}
-
-fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {
-    let inner = world.graph.ix(inner);
-    inner.is_some_and(|x| world.graph.above(x).any(|y| world.graph.id(y) == outer))
 }
 
 /// Every commit that a state names: what must not be pruned.

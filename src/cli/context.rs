@@ -15,7 +15,7 @@ use crate::{
     clock,
     failure::{Failure, exit},
     process::environment::{self, Environment},
-    render::{self, Out},
+    render::{self, Out, Page},
     signal::{Signal, Signals},
     store::{CommitError, Loaded, Next, Place, Store},
 };
@@ -25,6 +25,8 @@ pub(super) struct Context {
     pub(super) dir: PathBuf,
     pub(super) state: Option<PathBuf>,
     pub(super) may_ask: bool,
+    /// A person may be there: neither `--no-input` nor CI says otherwise.
+    pub(super) is_attended: bool,
 }
 
 impl Context {
@@ -42,15 +44,15 @@ impl Context {
             ));
         }
         let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty());
-        let may_ask = !global.no_input
-            && !is_ci
-            && std::io::stdin().is_terminal()
-            && std::io::stderr().is_terminal();
+        let is_attended = !global.no_input && !is_ci;
+        let may_ask =
+            is_attended && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         Ok(Self {
             out,
             state: global.state.as_ref().map(|state| dir.join(state)),
             dir,
             may_ask,
+            is_attended,
         })
     }
 
@@ -154,10 +156,12 @@ impl Context {
                 map.insert("schema".to_owned(), "descent/event/1".into());
             }
             self.out.json(&value);
-        } else if let Some(line) = render::notice(notice)
+        } else if let Some(line) = render::notice(notice, self.out.width())
             && !self.out.quiet
         {
-            self.out.data(&render::clean(&line));
+            let mut page = Page::new(usize::MAX);
+            page.push(line);
+            self.out.page(&page);
         }
     }
 

@@ -10,7 +10,7 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
+use super::{context::Context, live::Live};
 use crate::{
     driver,
     failure::Failure,
@@ -60,12 +60,14 @@ pub(super) async fn leaves(
     let Some(at) = at else { return Ok(Vec::new()) };
     let timeout = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
     let mut judged = Vec::new();
-    for leaf in leaves {
+    let live = Live::start(context);
+    for (place, leaf) in leaves.iter().enumerate() {
         let Some(rule) = leaf.leaf() else { continue };
         if !rule.is_machine() {
             judged.push(by_person(leaf, state, tree.as_ref()));
             continue;
         }
+        live.checking(&leaf.title(), place + 1, leaves.len());
         let Some(seen) = verify::measure(rule, &at, &environment, timeout, &mark, &cancel).await
         else {
             break;

@@ -6,6 +6,7 @@ use clap::Args;
 use descent_core::{
     doc::Node,
     id::RunId,
+    owed::Owed,
     state::{RunStatus, State},
     step::World,
 };
@@ -13,6 +14,7 @@ use descent_core::{
 use super::{
     End, align, constraints,
     context::{Context, runtime},
+    live::Live,
     trust,
 };
 use crate::{
@@ -62,6 +64,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     }
     let workspaces = open(&store, &loaded)?;
     let path = store.place().clone();
+    let live = Live::start(context);
     let host = Host {
         store,
         workspaces: workspaces.clone(),
@@ -69,10 +72,18 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
         environment,
         run: RunId::new(uuid::Uuid::now_v7().to_string()),
         by: Context::by(),
+        measuring: live.measuring(),
     };
     let mut tell = |notice: &_| context.tell(notice);
     let mut say = |text: &str| context.out.say(text);
-    let ending = runtime()?.block_on(driver::run(host, loaded, &mut tell, &mut say))?;
+    let mut look = |world: &World, owed: &Owed| live.look(world, owed);
+    let eyes = driver::Eyes {
+        tell: &mut tell,
+        say: &mut say,
+        look: &mut look,
+    };
+    let ending = runtime()?.block_on(driver::run(host, loaded, eyes))?;
+    drop(live);
     drop(lease);
     tracing::debug!(state = %path.state.display(), "ended");
     finish(context, flags, &ending, &workspaces)
@@ -164,7 +175,8 @@ fn finish(
             workspaces,
         ));
     } else {
-        context.out.data(&render::result(&result, path.as_deref()));
+        let page = render::result(&result, path.as_deref(), context.out.width());
+        context.out.page(&page);
     }
     if let Some(signal) = ending.signal
         && run.status == RunStatus::Stopped

@@ -4,7 +4,13 @@ use clap::Args;
 use descent_core::{step::World, view};
 
 use super::{End, constraints, context::Context, run};
-use crate::{failure::Failure, render, store::Store, workspace};
+use crate::{
+    clock,
+    failure::Failure,
+    render::{self, Meaning, Note},
+    store::{Loaded, Store},
+    workspace,
+};
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -17,7 +23,7 @@ pub struct Flags {
 }
 
 const HOW_TO_START: &str = "descent: hand a goal to agents and walk away.
-Nothing is agreed here yet. Say what you want, and how a machine can tell that it is there:
+Nothing is agreed here yet. Say what you want, and how a machine can tell:
 
   descent align \"the goal\" --why \"why you want it\" \\
       --check \"a command that passes when it is reached\" \\
@@ -60,17 +66,13 @@ pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
     if context.out.json {
         context.out.json(&status);
     } else {
-        let mut notes: Vec<String> = store
-            .holder()
-            .map(|holder| format!("at work: {holder}"))
-            .into_iter()
-            .collect();
-        if loaded.is_foreign {
-            notes.push(
-                "edited by hand since the last commit; it is taken in by the next run".to_owned(),
-            );
-        }
-        context.out.data(&render::status(&status, &notes));
+        let page = render::status(
+            &status,
+            &notes(&store, &loaded),
+            clock::now(),
+            context.out.width(),
+        );
+        context.out.page(&page);
     }
     let code = if flags.exit_code {
         run::code_of(world.state.run.status)
@@ -78,6 +80,19 @@ pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
         0
     };
     Ok(End::Code(code))
+}
+
+/// What stands beside the state: who holds the lease, and whether the file was edited.
+fn notes(store: &Store, loaded: &Loaded) -> Vec<Note> {
+    let holder = store.holder().map(|holder| Note {
+        meaning: Meaning::Running,
+        text: format!("a loop is at work: {holder}"),
+    });
+    let edited = loaded.is_foreign.then(|| Note {
+        meaning: Meaning::Unknown,
+        text: "edited by hand since the last commit; it is taken in by the next run".to_owned(),
+    });
+    holder.into_iter().chain(edited).collect()
 }
 
 fn fill_workspace(store: &Store, world: &World, status: &mut view::Status) {

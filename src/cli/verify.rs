@@ -10,7 +10,7 @@ use super::{
 use crate::{
     clock,
     failure::{Failure, exit},
-    render,
+    render::{self, Line, Meaning, Page},
     workspace::{Checkout, Workspaces},
 };
 
@@ -65,10 +65,12 @@ pub(super) fn verify(context: &Context) -> Result<End, Failure> {
             Verdict::Fail => "the base case does not hold",
             Verdict::Unknown => "the base case cannot be decided",
         };
-        context.out.data(&render::clean(&format!(
-            "{word}{on}\n{}\nnext: descent status",
-            render::judged(&judged)
-        )));
+        let meaning = Meaning::of(verdict.word());
+        let mut page = Page::new(context.out.width());
+        page.push(Line::new().put(meaning, word).dim(on));
+        page.extend(render::judged(&judged));
+        page.next("descent status");
+        context.out.page(&page);
     }
     Ok(End::Code(if verdict == Verdict::Pass {
         0

@@ -4,36 +4,48 @@ use clap::Args;
 use descent_core::{doc, id::AtomId, step::World, view};
 
 use super::{End, context::Context};
-use crate::{failure::Failure, render};
+use crate::{clock, failure::Failure, render, workspace};
 
 #[derive(Debug, Args)]
 pub struct Flags {
-    /// The atom's id
-    atom: String,
+    /// The atom's id; without one, the atoms that have something to tell are listed
+    atom: Option<String>,
 }
 
 pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
     let world = World::new(loaded.state.clone());
-    let id = AtomId::new(flags.atom.as_str());
-    let Some(why) = view::why(&world, &id) else {
+    let Some(asked) = &flags.atom else {
+        let asking = view::why::worth_asking(&world);
+        if context.out.json {
+            context.out.json(&asking);
+        } else {
+            context
+                .out
+                .page(&render::worth_asking(&asking, context.out.width()));
+        }
+        return Ok(End::Code(0));
+    };
+    let id = AtomId::new(asked.as_str());
+    let Some(why) = view::why::why(&world, &id) else {
         let ids = world.state.all_atoms();
-        let near = doc::suggest(&flags.atom, ids.keys().map(|id| id.as_str()));
+        let near = doc::suggest(asked, ids.keys().map(|id| id.as_str()));
         let known: Vec<&str> = ids.keys().take(20).map(|id| id.as_str()).collect();
         let hint = near.map_or_else(
             || format!("one of {}", known.join(", ")),
             |near| format!("did you mean `{near}`?"),
         );
-        return Err(Failure::usage(
-            format!("there is no atom `{}`", flags.atom),
-            hint,
-        ));
+        return Err(Failure::usage(format!("there is no atom `{asked}`"), hint));
     };
     if context.out.json {
         context.out.json(&why);
     } else {
-        context.out.data(&render::why(&why));
+        let place = store.place();
+        let result = workspace::result_of(&place.project, &world.state.lineage);
+        let path = result.map(|(path, _)| super::context::shown(&path));
+        let page = render::why(&why, path.as_deref(), clock::now(), context.out.width());
+        context.out.page(&page);
     }
     Ok(End::Code(0))
 }

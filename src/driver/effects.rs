@@ -13,7 +13,7 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Loop, blocking};
+use super::{Loop, Measuring, blocking};
 use crate::{
     agent, clock,
     failure::{Failure, exit},
@@ -57,6 +57,7 @@ pub(super) fn perform(
                 basis,
                 commit,
                 check,
+                measuring: this.host.measuring.clone(),
             };
             Box::pin(judge(judging, cancel))
         }
@@ -213,6 +214,7 @@ struct Judging {
     basis: Basis,
     commit: Option<CommitId>,
     check: Check,
+    measuring: Measuring,
 }
 
 async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Event>, Failure> {
@@ -266,6 +268,7 @@ async fn judge_in_checkout(
             break;
         }
         let Some(rule) = leaf.leaf() else { break };
+        (j.measuring)(&j.scope, &leaf.title());
         let Some(measurement) =
             measure(rule, &at, &j.environment, j.timeout_ms, &j.mark, &cancel).await
         else {

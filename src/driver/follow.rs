@@ -92,7 +92,7 @@ impl Loop<'_> {
         let news = correct::news(&self.world.state, &loaded.state);
         self.world = World::new(loaded.state.clone());
         self.loaded = loaded;
-        news.iter().for_each(|notice| (self.tell)(notice));
+        news.iter().for_each(|notice| (self.eyes.tell)(notice));
         Ok(true)
     }
 
@@ -142,7 +142,7 @@ impl Loop<'_> {
                 self.world = World::new(loaded.state.clone());
                 self.loaded = loaded;
                 self.watch_stamp = None;
-                notices.iter().for_each(|notice| (self.tell)(notice));
+                notices.iter().for_each(|notice| (self.eyes.tell)(notice));
                 Ok(true)
             }
             Err(CommitError::Decide(clashes)) => {
@@ -168,16 +168,16 @@ impl Loop<'_> {
         if self.waits_for_file.as_ref() == Some(&lines) {
             return;
         }
-        (self.say)(&format!(
+        (self.eyes.say)(&format!(
             "waiting: {why}; nothing is written and nothing new starts until the file is mended"
         ));
-        lines.iter().for_each(|line| (self.say)(line));
+        lines.iter().for_each(|line| (self.eyes.say)(line));
         self.waits_for_file = Some(lines);
     }
 
     fn file_is_whole(&mut self) {
         if self.waits_for_file.take().is_some() {
-            (self.say)("the state file is whole again; going on");
+            (self.eyes.say)("the state file is whole again; going on");
         }
     }
 

@@ -2,14 +2,22 @@
 
 use descent_core::{event::Notice, verdict::Verdict};
 
-use super::{cut, line, time};
+use super::{Line, line, time};
 
-/// Characters at most of a line that tells what happened in a run.
-const NOTICE_WIDTH_MAX: usize = 110;
+/// Columns of the word that a line begins with.
+const WORD_WIDTH: usize = 10;
 
 /// One line for what happened; `None` for what only a program wants to know.
-pub fn notice(notice: &Notice) -> Option<String> {
-    words(notice).map(|words| cut(&words, NOTICE_WIDTH_MAX))
+pub fn notice(notice: &Notice, width: usize) -> Option<Line> {
+    let words = words(notice)?;
+    // The word stands in a column of its own.
+    let column = words
+        .char_indices()
+        .nth(WORD_WIDTH)
+        .map_or(words.len(), |(at, _)| at);
+    let (word, what) = words.split_at(column);
+    let head = Line::new().word(word.trim_end()).pad(WORD_WIDTH);
+    Some(head.plain(what).cut(width))
 }
 
 /// What matters most stands first: the end may be cut off.

@@ -28,6 +28,10 @@ pub(super) struct Status {
     started_from: Option<Value>,
     workspace: Workspace,
     in_flight: Vec<Flight>,
+    /// Atoms that failed and are not solved
+    failed: Vec<Failed>,
+    /// What somebody chose
+    budget: Budget,
     last_result: Option<RunResult>,
     /// One command to type next
     next: String,
@@ -55,7 +59,25 @@ struct Bound {
 #[derive(JsonSchema)]
 struct CheckState {
     check: String,
+    /// The last one that is kept
     verdict: Option<Verdict>,
+    at: Option<String>,
+    ended: Option<String>,
+}
+
+#[derive(JsonSchema)]
+struct Failed {
+    atom: String,
+    status: String,
+    class: String,
+    reason: String,
+    at: String,
+}
+
+#[derive(JsonSchema)]
+struct Budget {
+    active_ms: Option<u64>,
+    iterations: Option<u64>,
 }
 
 #[derive(JsonSchema)]
@@ -71,6 +93,8 @@ struct Choice {
     group: String,
     selected: Option<String>,
     failed: Vec<String>,
+    /// Part of a selection under which the base case did not hold
+    refuted: Vec<String>,
     untried: Vec<String>,
 }
 
@@ -96,7 +120,10 @@ struct Flight {
     id: String,
     atom: String,
     n: u32,
+    /// Attempts at most
+    of: u32,
     since: String,
+    description: String,
 }
 
 /// How a run ended: the last line of `descent run --json`
@@ -106,6 +133,8 @@ pub(super) struct RunResult {
     result: RunStatus,
     reason: Reason,
     lineage: String,
+    /// When it ended; absent in results of earlier versions
+    at: Option<String>,
     summary: String,
     iterations: u64,
     /// Each leaf of the base case, as it was measured last
@@ -416,11 +445,19 @@ pub(super) struct Why {
     description: String,
     status: String,
     live: bool,
+    /// What it waits for that is not resolved yet
     waits_for: Vec<String>,
+    depends_on: Vec<String>,
+    needed_by: Vec<String>,
+    /// The shell action; without one the worker does it
+    action: Option<String>,
+    checks: Vec<String>,
     in_branch: Option<Value>,
     binding: Option<Value>,
     choice: Option<Choice>,
     tries: Vec<Value>,
+    /// Every attempt that is kept, in the order in which they ended
+    attempts: Vec<Attempt>,
     /// The entries of the trail that speak of it, in order
     trail: Vec<Value>,
     next: String,
@@ -439,4 +476,102 @@ pub(super) struct Schemas {
 struct Named {
     name: String,
     about: String,
+}
+
+#[derive(JsonSchema)]
+struct Attempt {
+    atom: String,
+    attempt: Option<String>,
+    n: u64,
+    ended: AttemptEnded,
+    started: String,
+    /// Empty while it runs
+    at: String,
+    class: Option<String>,
+    reason: String,
+    choices: Value,
+    evidence: Vec<Value>,
+    files: Vec<String>,
+    commit: Option<String>,
+    output: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum AttemptEnded {
+    Failed,
+    Solved,
+    Parked,
+    Running,
+}
+
+/// Which atoms have something to tell: `descent why --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/why-list/1")]
+pub(super) struct WhyList {
+    schema: String,
+    atoms: Vec<Asked>,
+    next: String,
+}
+
+#[derive(JsonSchema)]
+struct Asked {
+    atom: String,
+    status: String,
+    reason: String,
+}
+
+/// The work graph: `descent graph --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/graph/1")]
+pub(super) struct Graph {
+    schema: String,
+    goal: String,
+    /// Each group before its members
+    nodes: Vec<GraphNode>,
+    edges: Vec<GraphEdge>,
+}
+
+#[derive(JsonSchema)]
+struct GraphNode {
+    id: String,
+    /// `task`, `all` or `any`
+    kind: String,
+    description: String,
+    state: String,
+    tried: Option<String>,
+    parent: Option<String>,
+    selected: Option<String>,
+    is_selected: bool,
+    depends_on: Vec<String>,
+    depth: u64,
+}
+
+#[derive(JsonSchema)]
+struct GraphEdge {
+    from: String,
+    to: String,
+    /// `part` and `choice` from a group to a member; `before` from what is waited for
+    kind: String,
+}
+
+/// What happened, the newest last: `descent log --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/log/1")]
+pub(super) struct Log {
+    schema: String,
+    /// Older entries that `-n` left out
+    left_out: u64,
+    entries: Vec<LogEntry>,
+}
+
+#[derive(JsonSchema)]
+struct LogEntry {
+    at: String,
+    kind: String,
+    /// `descent`, or the person who asked
+    by: String,
+    text: String,
+    /// The record itself
+    entry: Value,
 }

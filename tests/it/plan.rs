@@ -164,7 +164,7 @@ fn what_cannot_be_typed_is_a_usage_error() {
     for args in [
         &["runn"][..],
         &["run", "--nope"],
-        &["why"],
+        &["graph", "--format", "png"],
         &["-C", "nowhere", "status"],
     ] {
         world.descent(args).expect(2);

@@ -63,6 +63,7 @@ const DOORS: &[Door] = &[
         files: &[
             "src/agent.rs",
             "src/agent/",
+            "src/cli/completions.rs",
             "src/git/disk.rs",
             "src/git/place.rs",
             "src/process.rs",

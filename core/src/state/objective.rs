@@ -296,7 +296,7 @@ impl RequestKind {
         ("redirect", RequestKind::Redirect),
     ];
 
-    fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             RequestKind::Stop => "stop",
             RequestKind::StopNow => "stop_now",

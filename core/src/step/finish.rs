@@ -48,7 +48,8 @@ fn result(draft: &Draft, status: RunStatus, reason: Reason, evidence: Vec<Node>)
     let mut to = Writer::default();
     to.text("result", status.word())
         .text("reason", reason.word())
-        .text("lineage", state.lineage.as_str());
+        .text("lineage", state.lineage.as_str())
+        .text("at", draft.at());
     to.text("summary", &summary(draft, status, reason));
     to.put("iterations", Node::uint(run.iteration));
     to.put("evidence", Node::array(evidence));

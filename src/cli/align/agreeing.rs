@@ -98,7 +98,7 @@ impl Agreeing<'_> {
                 uncommitted,
                 config: self.config,
             };
-            out.data(&preview::text(&world, &shown));
+            out.page(&preview::page(&world, &shown));
         }
         if self.flags.dry_run {
             out.say("nothing was written\nnext: the same without -n");

@@ -9,11 +9,26 @@ use descent_core::{
 };
 
 use super::{super::judging, twice::Looks};
-use crate::{config::Config, render, workspace::Workspaces};
+use crate::{
+    config::Config,
+    render::{self, Line, Meaning, Page},
+    workspace::Workspaces,
+};
 
 const WIDTH: usize = 80;
 /// Commands of the work shown at most.
 const ACTIONS_MAX: usize = 20;
+/// Lines at most of what a person wrote about the goal.
+const LINES_MAX: usize = 8;
+/// What stands before a colon and tells what the line is about.
+const LEADS: [&str; 6] = [
+    "starts from",
+    "workspace",
+    "the worker",
+    "chosen",
+    "do",
+    "left out",
+];
 
 /// All that is shown beside the agreement itself.
 pub(super) struct Shown<'a> {
@@ -47,48 +62,63 @@ pub(super) fn json(world: &World, looks: &Looks, config: &Config) -> serde_json:
     })
 }
 
-pub(super) fn text(world: &World, shown: &Shown<'_>) -> String {
+pub(super) fn page(world: &World, shown: &Shown<'_>) -> Page {
     let objective = &world.state.objective;
-    let mut text = vec![
-        wrapped("goal: ", &objective.goal),
-        wrapped("why:  ", &objective.background_intent),
-        String::new(),
-        checks(world, shown.looks),
-        String::new(),
-        "the work:".to_owned(),
-        render::graph(world),
-    ];
-    text.extend(actions(world));
-    text.push(String::new());
-    text.push(limits(world));
-    text.push(String::new());
-    text.push(places(world, shown));
+    let mut page = Page::new(WIDTH);
+    let head = |name: &str| Line::new().dim(name);
+    page.wrapped(head("goal: "), Meaning::Strong, &objective.goal, LINES_MAX);
+    let why = &objective.background_intent;
+    page.wrapped(head("why:  "), Meaning::Plain, why, LINES_MAX);
+    page.gap();
+    checks(&mut page, world, shown.looks);
+    page.gap();
+    page.push(head("the work:"));
+    page.extend(render::graph_lines(&view::graph::graph(world)));
+    add(&mut page, &actions(world).join("\n"));
+    page.gap();
+    add(&mut page, &limits(world));
+    page.gap();
+    add(&mut page, &places(world, shown));
     let warnings = warnings(world, shown);
     if !warnings.is_empty() {
-        text.push(String::new());
-        text.push(warnings);
+        page.gap();
+        add(&mut page, &warnings);
     }
-    render::clean(&text.join("\n"))
+    page
+}
+
+/// Lines that are broken already; what they are about stands before the colon.
+fn add(page: &mut Page, text: &str) {
+    for line in text.lines() {
+        let (lead, rest) = line.split_once(": ").unwrap_or(("", line));
+        let is_lead = LEADS.contains(&lead.trim());
+        page.whole(match lead.trim() {
+            "warning" => Line::new().put(Meaning::Unknown, "warning: ").plain(rest),
+            _ if is_lead => Line::new().dim(format!("{lead}: ")).plain(rest),
+            _ => Line::of(line),
+        });
+    }
 }
 
 /// The tree of checks, with the verdicts of today.
-fn checks(world: &World, looks: &Looks) -> String {
+fn checks(page: &mut Page, world: &World, looks: &Looks) {
     let where_to = match looks.here.is_empty() {
         true => "today",
         false => "today, here and in a fresh checkout",
     };
-    let mut text = vec![format!("it is reached when this holds ({where_to}):")];
+    let head = format!("it is reached when this holds ({where_to}):");
+    page.push(Line::new().dim(head));
     let mut leaves = looks.fresh.iter().enumerate();
     if let Some(base_case) = &world.state.objective.base_case {
-        tree(base_case, 1, looks, &mut leaves, &mut text);
+        tree(base_case, 1, looks, &mut leaves, page);
     }
     if judging::whole(&world.state, &looks.fresh) == Verdict::Pass {
-        text.push("  it holds already: a run would end at once, without an agent".to_owned());
+        let words = "  it holds already: a run would end at once, without an agent";
+        page.push(Line::new().put(Meaning::Unknown, words));
     }
     if looks.differ() {
-        text.push(difference(looks));
+        add(page, &difference(looks));
     }
-    text.join("\n")
 }
 
 fn tree<'l>(
@@ -96,19 +126,16 @@ fn tree<'l>(
     depth: usize,
     looks: &Looks,
     leaves: &mut impl Iterator<Item = (usize, &'l Judged)>,
-    text: &mut Vec<String>,
+    page: &mut Page,
 ) {
-    let lead = "  ".repeat(depth);
     let (parts, word) = match &check.kind {
         CheckKind::Leaf(_) => {
             if let Some((at, fresh)) = leaves.next() {
                 let here = looks.here.get(at);
-                let one = match here.filter(|here| here.verdict != fresh.verdict) {
-                    Some(here) => two(here, fresh),
-                    None => one(fresh),
-                };
-                let indented = one.lines().map(|line| format!("{}{line}", &lead[2..]));
-                text.extend(indented);
+                match here.filter(|here| here.verdict != fresh.verdict) {
+                    Some(here) => add(page, &two(here, fresh)),
+                    None => one(page, depth * 2, fresh),
+                }
             }
             return;
         }
@@ -122,11 +149,12 @@ fn tree<'l>(
             .name
             .as_ref()
             .map(|name| format!(" ({})", render::line(name)));
-        text.push(format!("{lead}{word}{}", name.unwrap_or_default()));
+        let word = format!("{word}{}", name.unwrap_or_default());
+        page.push(Line::indent(depth * 2).dim(word));
     }
     let deeper = if is_plain { depth } else { depth + 1 };
     for part in parts {
-        tree(part, deeper, looks, leaves, text);
+        tree(part, deeper, looks, leaves, page);
     }
 }
 
@@ -157,27 +185,34 @@ fn ended(judged: &Judged) -> String {
 }
 
 /// One verdict; how it ended goes on a line of its own where it would not fit.
-fn one(judged: &Judged) -> String {
-    let check = render::line(&judged.check);
-    let head = format!("  {:<8}{check}", judged.verdict.word());
-    let ended = ended(judged);
-    if ended.is_empty() {
-        return head;
-    }
-    let is_short = head.chars().count() + ended.chars().count() + 6 <= WIDTH;
-    let between = if is_short {
-        "  ".to_owned()
-    } else {
-        format!("\n{:10}", "")
+fn one(page: &mut Page, indent: usize, judged: &Judged) {
+    let verdict = Line::new().word(judged.verdict.word()).pad(8);
+    let head = Line::indent(indent)
+        .then(verdict)
+        .plain(render::line(&judged.check));
+    let ended = match ended(judged).as_str() {
+        "" => Line::new(),
+        ended => Line::new().dim(format!("({ended})")),
     };
-    format!("{head}{between}({ended}){}", said(judged))
+    if head.width() + ended.width() + 2 <= WIDTH {
+        page.whole(match ended.is_empty() {
+            true => head,
+            false => head.plain("  ").then(ended),
+        });
+    } else {
+        page.whole(head);
+        page.whole(Line::indent(indent + 8).then(ended));
+    }
+    page.extend(said(judged).map(|said| Line::indent(indent + 10).dim(said)));
 }
 
 /// Two verdicts that differ.
 pub(super) fn two(here: &Judged, fresh: &Judged) -> String {
     let line = |place: &str, judged: &Judged| {
         let (word, ended) = (judged.verdict.word(), ended(judged));
-        format!("{:10}{place}: {word}, {ended}{}", "", said(judged))
+        let said = said(judged).map(|said| format!("\n{:12}{said}", ""));
+        let said = said.unwrap_or_default();
+        format!("{:10}{place}: {word}, {ended}{said}", "")
     };
     format!(
         "  differs {}\n{}\n{}",
@@ -188,12 +223,10 @@ pub(super) fn two(here: &Judged, fresh: &Judged) -> String {
 }
 
 /// The last line of what does not pass.
-fn said(judged: &Judged) -> String {
+fn said(judged: &Judged) -> Option<String> {
     let mut lines = judged.output.lines().rev().map(str::trim);
-    match (judged.verdict, lines.find(|line| !line.is_empty())) {
-        (Verdict::Pass, _) | (_, None) => String::new(),
-        (_, Some(said)) => format!("\n{:12}{}", "", fit(said, WIDTH - 14)),
-    }
+    let said = lines.find(|line| !line.is_empty())?;
+    (judged.verdict != Verdict::Pass).then(|| fit(said, WIDTH - 14))
 }
 
 fn fit(text: &str, width: usize) -> String {

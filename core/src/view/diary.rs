@@ -1,0 +1,169 @@
+//! What happened to a state, as far as it keeps it: trail, corrections, results and the last ending, in order.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeSet,
+    string::{String, ToString},
+    vec::Vec,
+};
+use serde::Serialize;
+
+use crate::{
+    doc::Node,
+    id::AtomId,
+    state::{Binding, Ended, Extra, Free, State, fields::Writer, record::type_of},
+};
+
+/// Who did what the loop did.
+const LOOP: &str = "descent";
+
+/// One thing that happened.
+#[derive(Debug, Serialize)]
+pub struct DiaryEntry {
+    pub at: String,
+    /// The type of the record: `choice`, `failure`, `refuted`, `backtrack`, `solved`, `ended`, `request`, or that of a
+    /// correction.
+    pub kind: String,
+    /// `descent`, or who asked.
+    pub by: String,
+    /// The record itself.
+    pub entry: Free,
+}
+
+/// The oldest first.
+pub fn diary(state: &State) -> Vec<DiaryEntry> {
+    let mut diary = corrections(state);
+    let corrected: BTreeSet<String> = diary.iter().map(|entry| entry.at.clone()).collect();
+    diary.extend(trail(state, &corrected));
+    diary.extend(solved(state));
+    diary.extend(request(state));
+    diary.extend(ending(state));
+    // Times in records compare as their texts do; what happened at once stays in the order in which it follows.
+    diary.sort_by(|a, b| (&a.at, rank(&a.kind)).cmp(&(&b.at, rank(&b.kind))));
+    diary
+}
+
+/// Cause before effect among what one commit did.
+fn rank(kind: &str) -> u8 {
+    match kind {
+        "solved" | "failure" => 1,
+        "refuted" => 2,
+        "backtrack" | "choice" => 3,
+        "ended" => 9,
+        _ => 0,
+    }
+}
+
+fn text(node: &Node, key: &str) -> String {
+    node.get(key)
+        .and_then(Node::as_str)
+        .unwrap_or("")
+        .to_owned()
+}
+
+/// A correction of the graph leaves an entry in the trail too: it is told once.
+fn trail<'s>(
+    state: &'s State,
+    told: &'s BTreeSet<String>,
+) -> impl Iterator<Item = DiaryEntry> + 's {
+    let entries = state.trail.iter().map(|entry| DiaryEntry {
+        at: text(&entry.node, "at"),
+        kind: type_of(entry),
+        by: LOOP.to_owned(),
+        entry: entry.node.clone(),
+    });
+    entries.filter(|entry| entry.kind != "user_correction" || !told.contains(&entry.at))
+}
+
+fn corrections(state: &State) -> Vec<DiaryEntry> {
+    let entry = |node: &Node| DiaryEntry {
+        at: text(node, "timestamp"),
+        kind: text(node, "type"),
+        by: Some(text(node, "by"))
+            .filter(|by| !by.is_empty())
+            .unwrap_or_else(|| "person".to_owned()),
+        entry: node.clone(),
+    };
+    state
+        .corrections
+        .iter()
+        .map(|correction| entry(&correction.node))
+        .collect()
+}
+
+/// Results in force, and those that are kept for when their choices come back.
+fn solved(state: &State) -> Vec<DiaryEntry> {
+    let bound = state
+        .bindings
+        .iter()
+        .map(|(id, binding)| result(id, binding));
+    let atoms = state.all_atoms();
+    let tries = atoms
+        .into_iter()
+        .filter_map(|(id, atom)| Some((id, atom.task()?)));
+    let parked = tries.flat_map(|(id, task)| {
+        task.tries
+            .iter()
+            .filter_map(move |tried| match &tried.ended {
+                Some(Ended::Parked(binding)) => Some(result(id, binding)),
+                Some(Ended::Failed(_)) | None => None,
+            })
+    });
+    bound.chain(parked).collect()
+}
+
+fn result(id: &AtomId, binding: &Binding) -> DiaryEntry {
+    let mut to = Writer::default();
+    to.text("atom", id.as_str())
+        .text("summary", &binding.summary);
+    to.put("attempts", Node::uint(u64::from(binding.attempts)));
+    to.texts_unless_empty("artifacts", &binding.artifacts);
+    to.some(
+        "commit",
+        binding
+            .commit
+            .as_ref()
+            .map(|commit| Node::string(commit.as_str())),
+    );
+    DiaryEntry {
+        at: binding.at.clone(),
+        kind: "solved".to_owned(),
+        by: if binding.is_by_person() {
+            "person".to_owned()
+        } else {
+            LOOP.to_owned()
+        },
+        entry: to.finish(&Extra::default()),
+    }
+}
+
+fn request(state: &State) -> Option<DiaryEntry> {
+    let request = state.control.request.as_ref()?;
+    let mut to = Writer::default();
+    to.text("kind", request.kind.word());
+    to.some(
+        "reason",
+        state.control.stop_reason.as_deref().map(Node::string),
+    );
+    Some(DiaryEntry {
+        at: request.at.clone(),
+        kind: "request".to_owned(),
+        by: request.by.to_string(),
+        entry: to.finish(&Extra::default()),
+    })
+}
+
+/// The last one: earlier endings are not kept in the state.
+fn ending(state: &State) -> Option<DiaryEntry> {
+    let result = state.run.last_result.as_ref()?;
+    let mut to = Writer::default();
+    for key in ["result", "reason", "summary"] {
+        to.text(key, &text(result, key));
+    }
+    Some(DiaryEntry {
+        at: Some(text(result, "at")).filter(|at| !at.is_empty())?,
+        kind: "ended".to_owned(),
+        by: LOOP.to_owned(),
+        entry: to.finish(&Extra::default()),
+    })
+}

@@ -1,0 +1,134 @@
+//! The work graph as nodes and edges, for whatever draws it.
+
+use alloc::{string::String, vec::Vec};
+use serde::Serialize;
+
+use super::status_word;
+use crate::{
+    graph::{Ix, Kind},
+    id::AtomId,
+    state::Ended,
+    step::World,
+};
+
+#[derive(Debug, Serialize)]
+pub struct GraphView {
+    pub schema: &'static str,
+    pub goal: String,
+    /// Each group before its members, members in the order of the plan.
+    pub nodes: Vec<NodeView>,
+    pub edges: Vec<EdgeView>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct NodeView {
+    pub id: AtomId,
+    /// `task`, `all` or `any`.
+    pub kind: &'static str,
+    pub description: String,
+    /// As `why` has it: `resolved`, `running`, `failed`, `pending`, `open`, `not chosen` …
+    pub state: String,
+    /// How it ended under choices that are not in force: `failed` or `parked`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AtomId>,
+    /// Of an `any`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selected: Option<AtomId>,
+    /// Whether it is the choice that its group has selected.
+    pub is_selected: bool,
+    pub depends_on: Vec<AtomId>,
+    /// Groups above it.
+    pub depth: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub struct EdgeView {
+    pub from: AtomId,
+    pub to: AtomId,
+    /// `part` and `choice` from a group to a member; `before` from what is waited for to what waits.
+    pub kind: &'static str,
+}
+
+pub fn graph(world: &World) -> GraphView {
+    let graph = &world.graph;
+    let mut view = GraphView {
+        schema: "descent/graph/1",
+        goal: world.state.objective.goal.clone(),
+        nodes: Vec::with_capacity(graph.len()),
+        edges: Vec::new(),
+    };
+    // What is waited for stands above what waits.
+    let roots = graph.order().iter().rev();
+    let roots = roots.filter(|x| graph.vertex(**x).parent.is_none());
+    let mut todo: Vec<(Ix, usize)> = roots.map(|x| (*x, 0)).collect();
+    while let Some((x, depth)) = todo.pop() {
+        let vertex = graph.vertex(x);
+        let id = graph.id(x);
+        view.nodes.push(node(world, x, depth));
+        let member = if vertex.kind == Kind::Any {
+            "choice"
+        } else {
+            "part"
+        };
+        let edge = |from: &AtomId, to: &AtomId, kind| EdgeView {
+            from: from.clone(),
+            to: to.clone(),
+            kind,
+        };
+        view.edges.extend(
+            vertex
+                .kids
+                .iter()
+                .map(|kid| edge(id, graph.id(*kid), member)),
+        );
+        view.edges.extend(
+            vertex
+                .deps
+                .iter()
+                .map(|dep| edge(graph.id(*dep), id, "before")),
+        );
+        todo.extend(vertex.kids.iter().rev().map(|kid| (*kid, depth + 1)));
+    }
+    view
+}
+
+fn node(world: &World, x: Ix, depth: usize) -> NodeView {
+    let graph = &world.graph;
+    let vertex = graph.vertex(x);
+    let name = |y: Ix| graph.id(y).clone();
+    let selection = &world.standing.selection;
+    let atom = world.state.atom(graph.id(x));
+    let is_selected = vertex
+        .parent
+        .is_some_and(|above| selection.get(&above) == Some(&x));
+    let is_live = world.standing.is_live(x);
+    NodeView {
+        id: name(x),
+        kind: match vertex.kind {
+            Kind::Task => "task",
+            Kind::All => "all",
+            Kind::Any => "any",
+        },
+        description: atom
+            .map(|atom| atom.description.clone())
+            .unwrap_or_default(),
+        state: status_word(world, x, world.solved()[x]),
+        tried: (!is_live).then(|| tried(world, x)).flatten(),
+        parent: vertex.parent.map(name),
+        selected: selection.get(&x).map(|choice| name(*choice)),
+        is_selected,
+        depends_on: vertex.deps.iter().map(|dep| name(*dep)).collect(),
+        depth,
+    }
+}
+
+fn tried(world: &World, x: Ix) -> Option<&'static str> {
+    let tries = crate::search::tries(&world.state, world.graph.id(x));
+    tries.iter().rev().find_map(|tried| match &tried.ended {
+        Some(Ended::Failed(_)) => Some("failed"),
+        Some(Ended::Parked(_)) => Some("parked"),
+        None => None,
+    })
+}

@@ -1,0 +1,461 @@
+//! Why an atom stands as it does: its choices, attempts and evidence; and which atoms are worth asking about.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use serde::Serialize;
+
+use super::{ChoiceView, choice_view, next, status_word};
+use crate::{
+    doc::Node,
+    graph::{Ix, Kind},
+    id::{AtomId, AttemptId, CommitId, Digest},
+    state::{Check, Ended, EntryKind, Free, Status as AtomStatus, Task},
+    step::World,
+};
+
+/// Everything that explains how one atom stands.
+#[derive(Debug, Serialize)]
+pub struct Why {
+    pub schema: &'static str,
+    pub atom: AtomId,
+    pub kind: &'static str,
+    pub description: String,
+    pub status: String,
+    pub live: bool,
+    /// What it waits for that is not resolved yet.
+    pub waits_for: Vec<AtomId>,
+    pub depends_on: Vec<AtomId>,
+    /// Those that depend on it.
+    pub needed_by: Vec<AtomId>,
+    /// The shell action; without one the worker does it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// Its own checks.
+    pub checks: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_branch: Option<BranchView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binding: Option<Free>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<ChoiceView>,
+    pub tries: Vec<TryView>,
+    /// Every attempt that is kept, of it and of what is inside it, in the order in which they ended.
+    pub attempts: Vec<AttemptView>,
+    /// The entries of the trail that speak of it, in order.
+    pub trail: Vec<Free>,
+    pub next: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct BranchView {
+    pub group: AtomId,
+    pub choice: AtomId,
+    pub selected: Option<AtomId>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct TryView {
+    pub context: Digest,
+    pub choices: BTreeMap<String, String>,
+    pub attempts: u32,
+    pub repairs: u32,
+    pub ended: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct AttemptView {
+    pub atom: AtomId,
+    /// Not kept of those that solved their atom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+    /// 1-based, in its context.
+    pub n: u64,
+    /// `failed`, `solved`, `parked` (solved under choices that are not in force) or `running`.
+    pub ended: &'static str,
+    pub started: String,
+    /// When it ended; empty while it runs.
+    pub at: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub class: String,
+    /// Why it failed, or what came of it.
+    pub reason: String,
+    pub choices: BTreeMap<String, String>,
+    pub evidence: Vec<Free>,
+    pub files: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+pub fn why(world: &World, id: &AtomId) -> Option<Why> {
+    let x = world.graph.ix(id)?;
+    let atom = world.state.atom(id)?;
+    let solved = world.solved();
+    let live = world.standing.is_live(x);
+    let kind = world.graph.vertex(x).kind;
+    let waits = world.graph.waits_for(x).filter(|dep| live && !solved[*dep]);
+    let binding = world
+        .state
+        .bindings
+        .get(id)
+        .map(|binding| strip_atom(&binding.node()));
+    Some(Why {
+        schema: "descent/why/1",
+        atom: id.clone(),
+        kind: match kind {
+            Kind::Task => "task",
+            Kind::All => "all",
+            Kind::Any => "any",
+        },
+        description: atom.description.clone(),
+        status: status_word(world, x, solved[x]),
+        live,
+        waits_for: waits.map(|dep| world.graph.id(dep).clone()).collect(),
+        depends_on: atom.depends_on.clone(),
+        needed_by: world
+            .graph
+            .needed_by(x)
+            .iter()
+            .map(|y| world.graph.id(*y).clone())
+            .collect(),
+        action: atom
+            .task()
+            .and_then(|task| task.spec.action.as_ref())
+            .map(|action| action.run.clone()),
+        checks: checks(atom.task()),
+        in_branch: branch(world, x),
+        binding,
+        choice: (kind == Kind::Any).then(|| choice_view(world, x)),
+        tries: crate::search::tries(&world.state, id)
+            .iter()
+            .map(try_view)
+            .collect(),
+        attempts: attempts(world, x),
+        trail: trail_of(world, id),
+        // It is being explained here already.
+        next: Some(next(world, false))
+            .filter(|next| *next != "descent why ".to_owned() + id.as_str())
+            .unwrap_or_else(|| "descent status".to_owned()),
+    })
+}
+
+fn checks(task: Option<&Task>) -> Vec<String> {
+    let checks = task.and_then(|task| task.spec.checks.as_ref());
+    let leaves = checks.map(Check::leaves).unwrap_or_default();
+    leaves.into_iter().map(|leaf| leaf.title()).collect()
+}
+
+fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
+    let inside = world.graph.subtree(x);
+    let ids: Vec<&AtomId> = inside.iter().map(|y| world.graph.id(*y)).collect();
+    let mut all: Vec<AttemptView> = world
+        .state
+        .trail
+        .iter()
+        .filter_map(|entry| match &entry.kind {
+            EntryKind::Failure { atom, attempt, .. } if ids.contains(&atom) => {
+                Some(failed(world, atom, attempt, &entry.node))
+            }
+            _ => None,
+        })
+        .collect();
+    for id in &ids {
+        if let Some(binding) = world.state.bindings.get(*id) {
+            all.push(solved(id, &binding.node(), "solved", BTreeMap::new()));
+        }
+        for tried in crate::search::tries(&world.state, id) {
+            if let Some(Ended::Parked(result)) = &tried.ended {
+                all.push(solved(
+                    id,
+                    &result.parked_node(),
+                    "parked",
+                    pairs(&tried.choices),
+                ));
+            }
+        }
+    }
+    // Times in records compare as their texts do.
+    all.sort_by(|a, b| a.at.cmp(&b.at));
+    let flying = world.state.run.in_flight.iter();
+    all.extend(
+        flying
+            .filter(|intent| ids.contains(&&intent.atom))
+            .map(|intent| AttemptView {
+                atom: intent.atom.clone(),
+                attempt: Some(intent.id.clone()),
+                n: u64::from(intent.n),
+                ended: "running",
+                started: intent.at.clone(),
+                at: String::new(),
+                class: String::new(),
+                reason: String::new(),
+                choices: pairs(&intent.choices),
+                evidence: Vec::new(),
+                files: Vec::new(),
+                commit: None,
+                output: String::new(),
+            }),
+    );
+    all
+}
+
+fn pairs(choices: &BTreeMap<AtomId, AtomId>) -> BTreeMap<String, String> {
+    let pair = |(group, choice): (&AtomId, &AtomId)| (group.to_string(), choice.to_string());
+    choices.iter().map(pair).collect()
+}
+
+fn text(node: &Node, key: &str) -> String {
+    node.get(key)
+        .and_then(Node::as_str)
+        .unwrap_or("")
+        .to_owned()
+}
+
+fn list(node: &Node, key: &str) -> Vec<Node> {
+    node.get(key)
+        .and_then(Node::as_array)
+        .unwrap_or_default()
+        .to_vec()
+}
+
+fn texts(node: &Node, key: &str) -> Vec<String> {
+    let items = list(node, key);
+    items
+        .iter()
+        .filter_map(|item| Some(item.as_str()?.to_owned()))
+        .collect()
+}
+
+fn failed(world: &World, atom: &AtomId, attempt: &AttemptId, node: &Node) -> AttemptView {
+    let context = text(node, "context");
+    let tries = crate::search::tries(&world.state, atom);
+    let tried = tries.iter().find(|tried| tried.context.as_str() == context);
+    AttemptView {
+        atom: atom.clone(),
+        attempt: Some(attempt.clone()),
+        n: node.get("n").and_then(Node::as_u64).unwrap_or(1),
+        ended: "failed",
+        started: text(node, "started"),
+        at: text(node, "at"),
+        class: text(node, "class"),
+        reason: text(node, "reason"),
+        choices: tried.map(|tried| pairs(&tried.choices)).unwrap_or_default(),
+        evidence: list(node, "criteria"),
+        files: texts(node, "files"),
+        commit: None,
+        output: text(node, "output"),
+    }
+}
+
+fn solved(
+    atom: &AtomId,
+    result: &Node,
+    ended: &'static str,
+    choices: BTreeMap<String, String>,
+) -> AttemptView {
+    AttemptView {
+        atom: atom.clone(),
+        attempt: None,
+        n: result.get("attempts").and_then(Node::as_u64).unwrap_or(1),
+        ended,
+        started: String::new(),
+        at: text(result, "at"),
+        class: String::new(),
+        reason: text(result, "summary"),
+        choices,
+        evidence: list(result, "evidence"),
+        files: texts(result, "artifacts"),
+        commit: result
+            .get("commit")
+            .and_then(Node::as_str)
+            .map(CommitId::new),
+        output: String::new(),
+    }
+}
+
+fn strip_atom(binding: &Node) -> Node {
+    let members = binding
+        .as_object()
+        .unwrap_or_default()
+        .iter()
+        .filter(|member| member.key != "of");
+    Node::object(
+        members
+            .map(|member| (member.key.clone(), member.node.clone()))
+            .collect(),
+    )
+}
+
+fn try_view(tried: &crate::state::Try) -> TryView {
+    TryView {
+        context: tried.context.clone(),
+        choices: tried
+            .choices
+            .iter()
+            .map(|(group, choice)| (group.to_string(), choice.to_string()))
+            .collect(),
+        attempts: tried.attempts,
+        repairs: tried.repairs,
+        ended: tried.ended.as_ref().map(|ended| match ended {
+            Ended::Failed(_) => "failed",
+            Ended::Parked(_) => "parked",
+        }),
+    }
+}
+
+fn branch(world: &World, x: Ix) -> Option<BranchView> {
+    let graph = &world.graph;
+    let mut below = x;
+    for above in graph.above(x) {
+        if graph.vertex(above).kind == Kind::Any {
+            return Some(BranchView {
+                group: graph.id(above).clone(),
+                choice: graph.id(below).clone(),
+                selected: world
+                    .standing
+                    .selection
+                    .get(&above)
+                    .map(|choice| graph.id(*choice).clone()),
+            });
+        }
+        below = above;
+    }
+    None
+}
+
+/// Entries that name the atom, or a group above it.
+fn trail_of(world: &World, id: &AtomId) -> Vec<Free> {
+    let above = world.graph.ix(id).map(|x| {
+        world
+            .graph
+            .above(x)
+            .map(|y| world.graph.id(y).clone())
+            .collect::<Vec<_>>()
+    });
+    let above = above.unwrap_or_default();
+    let speaks = |entry: &crate::state::Entry| match &entry.kind {
+        EntryKind::Failure { atom, .. } => atom == id || is_inside(world, atom, id),
+        EntryKind::Refuted { conflict, .. } => above
+            .iter()
+            .chain([id])
+            .any(|group| conflict.contains_key(group)),
+        EntryKind::Choice { group, .. } => group == id || above.contains(group),
+        EntryKind::Backtrack => {
+            let changes = entry.node.get("changes");
+            above
+                .iter()
+                .chain([id])
+                .any(|group| changes.is_some_and(|changes| changes.get(group.as_str()).is_some()))
+        }
+        EntryKind::Other => false,
+    };
+    world
+        .state
+        .trail
+        .iter()
+        .filter(|entry| speaks(entry))
+        .map(|entry| entry.node.clone())
+        .collect()
+}
+
+fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {
+    let inner = world.graph.ix(inner);
+    inner.is_some_and(|x| world.graph.above(x).any(|y| world.graph.id(y) == outer))
+}
+
+/// Which atoms have something to tell.
+#[derive(Debug, Serialize)]
+pub struct Asking {
+    pub schema: &'static str,
+    pub atoms: Vec<AskedAtom>,
+    pub next: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct AskedAtom {
+    pub atom: AtomId,
+    pub status: String,
+    pub reason: String,
+}
+
+/// Running first, then what needs a person, what failed, what was refuted.
+pub fn worth_asking(world: &World) -> Asking {
+    let mut atoms: Vec<(u8, AskedAtom)> = Vec::new();
+    for (x, is_solved) in world.solved().iter().enumerate() {
+        let id = world.graph.id(x);
+        let status = status_word(world, x, *is_solved);
+        if let Some((rank, reason)) = reason_to_ask(world, x, &status) {
+            let has_failed = rank == 2 && status != "failed";
+            let status = if has_failed {
+                format!("failed, {status}")
+            } else {
+                status
+            };
+            atoms.push((
+                rank,
+                AskedAtom {
+                    atom: id.clone(),
+                    status,
+                    reason,
+                },
+            ));
+        }
+    }
+    atoms.sort_by_key(|(rank, _)| *rank);
+    let atoms: Vec<AskedAtom> = atoms.into_iter().map(|(_, asked)| asked).collect();
+    let next = match atoms.first() {
+        Some(first) => format!("descent why {}", first.atom),
+        None => "descent status".to_owned(),
+    };
+    Asking {
+        schema: "descent/why-list/1",
+        atoms,
+        next,
+    }
+}
+
+fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
+    let id = world.graph.id(x);
+    let flying = world.state.run.in_flight.iter();
+    if let Some(intent) = flying.clone().find(|intent| intent.atom == *id) {
+        return Some((0, format!("attempt {} since {}", intent.n, intent.at)));
+    }
+    let atom = world.state.atom(id)?;
+    if let Some(task) = atom.task() {
+        match &task.status {
+            AtomStatus::NeedsGuidance | AtomStatus::InDoubt(_) => {
+                return Some((1, "a person is needed".to_owned()));
+            }
+            AtomStatus::Invalid(words) => return Some((1, words.clone())),
+            AtomStatus::Pending | AtomStatus::Failed => {}
+        }
+        let has_failed = task.tries.iter().any(|tried| tried.has_failed()) || status == "failed";
+        return has_failed.then(|| {
+            (
+                2,
+                super::last_failure(&world.state, id).map_or_else(String::new, |f| f.reason),
+            )
+        });
+    }
+    let refuted = world
+        .state
+        .trail
+        .iter()
+        .rev()
+        .find_map(|entry| match &entry.kind {
+            EntryKind::Refuted { conflict, .. } => conflict.get(id),
+            _ => None,
+        });
+    refuted.map(|choice| {
+        (
+            3,
+            format!("with {id} = {choice} the base case did not hold"),
+        )
+    })
+}

@@ -1,0 +1,36 @@
+//! `descent graph`: the work graph as a tree, or for a program that draws.
+
+use clap::{Args, ValueEnum};
+use descent_core::{step::World, view};
+
+use super::{End, context::Context};
+use crate::{failure::Failure, render};
+
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// How it is written: a tree, or for Mermaid or Graphviz
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Mermaid,
+    Dot,
+}
+
+pub(super) fn graph(context: &Context, flags: &Flags) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let loaded = store.read()?;
+    context.warn(&store, &loaded);
+    let view = view::graph::graph(&World::new(loaded.state.clone()));
+    let out = context.out;
+    match flags.format {
+        _ if out.json => out.json(&view),
+        Format::Text => out.page(&render::graph(&view, out.width())),
+        Format::Mermaid => out.raw(&render::mermaid(&view)),
+        Format::Dot => out.raw(&render::dot(&view)),
+    }
+    Ok(End::Code(0))
+}

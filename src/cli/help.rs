@@ -1,0 +1,186 @@
+//! The help: which command stands in which group, and an example for each.
+//!
+//! Invariant: every command stands in one group; one that was forgotten here is listed under `more`.
+
+use clap::{ColorChoice, Command, CommandFactory};
+
+use super::Cli;
+use crate::render::{self, Line, Meaning, Page};
+
+/// Columns of the help.
+const WIDTH: usize = 80;
+
+/// Groups in the order of a day's work. Names that this build does not have are passed over.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("start", &["align", "run", "apply"]),
+    ("steer", &["stop", "confirm"]),
+    ("look", &["status", "graph", "why", "log"]),
+    ("file", &["validate", "schema", "trust"]),
+    ("more", &["verify", "completions", "help"]),
+];
+
+/// One call that does what the command is for.
+const EXAMPLES: [(&str, &str); 13] = [
+    (
+        "align",
+        "descent align \"the tests pass\" --why \"releases wait for it\" --check \"make test\" \\\n      --step \"mend the parser=./mend-parser.sh\"",
+    ),
+    ("run", "descent run --apply"),
+    ("apply", "descent apply"),
+    ("stop", "descent stop --reason \"the plan was wrong\""),
+    ("confirm", "descent confirm \"the page looks right\""),
+    ("status", "descent status --exit-code"),
+    (
+        "graph",
+        "descent graph --format dot | dot -Tsvg > graph.svg",
+    ),
+    ("why", "descent why parser"),
+    ("log", "descent log -n 20"),
+    ("validate", "descent validate --format gcc plan.json"),
+    ("verify", "descent verify && git push"),
+    (
+        "completions",
+        "descent completions bash > ~/.local/share/bash-completion/completions/descent",
+    ),
+    ("trust", "descent trust"),
+];
+
+/// The options of every command in few lines: the help of one command has them in full.
+const OPTIONS: [(&str, &str); 4] = [
+    (
+        "-C DIR, --state FILE",
+        "start elsewhere, or with another state file",
+    ),
+    (
+        "--json, -q, -v",
+        "for a program; only what was asked for; more",
+    ),
+    ("--color WHEN", "auto, always or never"),
+    ("--no-input", "never ask, and draw nothing that moves"),
+];
+
+/// The command line as it is parsed, with its help.
+pub(super) fn command() -> Command {
+    let mut command = Cli::command()
+        .color(ColorChoice::Auto)
+        .styles(render::of_help());
+    command = command.mut_subcommands(|one| {
+        let example = EXAMPLES.iter().find(|(name, _)| *name == one.get_name());
+        match example {
+            Some((_, example)) => one.after_help(format!("Example:\n  {example}")),
+            None => one,
+        }
+    });
+    // Written whole: clap would break styled lines anew.
+    let whole = whole(&command);
+    command.override_help(whole)
+}
+
+/// What it is, and every command with its line, by group.
+fn whole(command: &Command) -> String {
+    let about = |one: &Command| one.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut known: Vec<(String, String)> = command
+        .get_subcommands()
+        .filter(|one| !one.is_hide_set())
+        .map(|one| (one.get_name().to_owned(), about(one)))
+        .collect();
+    known.push((
+        "help".to_owned(),
+        "Show this, or the help of a command".to_owned(),
+    ));
+    let column = known.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
+    let mut page = Page::new(WIDTH);
+    page.wrapped(Line::new(), Meaning::Plain, &about(command), 2);
+    page.gap();
+    page.push(
+        Line::new()
+            .strong("Usage: ")
+            .plain("descent [OPTIONS] [COMMAND]"),
+    );
+    page.gap();
+    for (group, names) in GROUPS {
+        let forgotten = known.iter().map(|(name, _)| name.as_str());
+        let forgotten = forgotten.filter(|name| group == "more" && place(name).is_none());
+        let listed = names.iter().copied().chain(forgotten);
+        let listed = listed.filter_map(|name| known.iter().find(|(known, _)| known == name));
+        let mut heading = Some(group);
+        for (name, about) in listed {
+            let head = Line::new()
+                .strong(heading.take().unwrap_or_default())
+                .pad(7);
+            let name = Line::new().put(Meaning::Next, name).pad(column);
+            page.wrapped(head.then(name), Meaning::Plain, about, 2);
+        }
+    }
+    page.gap();
+    for (options, about) in OPTIONS {
+        page.push(Line::new().put(Meaning::Next, options).pad(22).plain(about));
+    }
+    page.gap();
+    let more = "`descent help COMMAND` has the options of a command, and an example.";
+    page.push(Line::of(more));
+    page.text(true)
+}
+
+fn place(name: &str) -> Option<&'static str> {
+    let of_group = GROUPS.iter().find(|(_, names)| names.contains(&name));
+    of_group.map(|(group, _)| *group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_stands_in_one_group() {
+        let command = command();
+        for one in command.get_subcommands() {
+            let name = one.get_name();
+            let places = GROUPS
+                .iter()
+                .filter(|(_, names)| names.contains(&name))
+                .count();
+            assert_eq!(
+                places, 1,
+                "`{name}` stands in {places} groups of src/cli/help.rs"
+            );
+        }
+    }
+
+    #[test]
+    fn every_command_shows_an_example_that_can_be_parsed() {
+        for one in command().get_subcommands() {
+            let name = one.get_name();
+            let (_, example) = EXAMPLES
+                .iter()
+                .find(|(known, _)| *known == name)
+                .unwrap_or_else(|| panic!("`{name}` has no example in src/cli/help.rs"));
+            assert!(example.starts_with(&format!("descent {name}")), "{example}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_every_option_that_all_commands_have_and_fits_a_screen() {
+        let mut command = command();
+        let text = command.render_help().to_string();
+        for one in command.get_arguments().filter(|one| one.is_global_set()) {
+            let long = one.get_long().map(|long| format!("--{long}"));
+            let short = one.get_short().map(|short| format!("-{short}"));
+            let is_named = |name: Option<String>| name.is_some_and(|name| text.contains(&name));
+            assert!(
+                is_named(long) || is_named(short),
+                "{one} is not in:\n{text}"
+            );
+        }
+        assert!(text.lines().count() <= 30, "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+}

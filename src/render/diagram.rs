@@ -1,0 +1,337 @@
+//! The work graph in the languages of Mermaid and of Graphviz.
+//!
+//! Invariant: no label can end its quotes, whatever an atom is called or said to be; nodes have names of their own
+//! (`n0`, `n1` …), for an id such as `end` means something there.
+
+use std::collections::BTreeMap;
+
+use descent_core::view::graph::{GraphView, NodeView};
+
+use super::line;
+
+/// Characters at most of a description in a box.
+const ABOUT_MAX: usize = 60;
+/// Characters at most of one of its lines.
+const ROW_MAX: usize = 28;
+
+/// How a state is drawn: class, fill, border, text.
+const CLASSES: [(&str, &str, &str, &str); 5] = [
+    ("resolved", "#d7f0dc", "#2e7d43", "#12331b"),
+    ("running", "#d8ecfb", "#1f6fb2", "#0d3048"),
+    ("failed", "#fbdcdc", "#b03030", "#4a1010"),
+    ("open", "#ffffff", "#707070", "#202020"),
+    ("unchosen", "#f2f2f2", "#b0b0b0", "#808080"),
+];
+
+fn class(node: &NodeView) -> &'static str {
+    match node.tried.unwrap_or(&node.state) {
+        "resolved" => "resolved",
+        "running" => "running",
+        "failed" | "invalid" | "needs guidance" | "in doubt" => "failed",
+        "not chosen" | "parked" => "unchosen",
+        _ => "open",
+    }
+}
+
+fn members(node: &NodeView) -> &'static str {
+    if node.kind == "any" {
+        "one of"
+    } else {
+        "all of"
+    }
+}
+
+/// Its description in rows.
+fn about(node: &NodeView) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    let text = super::clean(&super::cut(&line(&node.description), ABOUT_MAX));
+    for word in text.split_whitespace() {
+        match rows.last_mut() {
+            Some(row) if row.chars().count() + 1 + word.chars().count() <= ROW_MAX => {
+                row.push(' ');
+                row.push_str(word);
+            }
+            _ => rows.push(word.to_owned()),
+        }
+    }
+    rows
+}
+
+/// Nodes by place, and each group closed where its members end.
+enum Part<'g> {
+    Open(usize, &'g NodeView),
+    Leaf(usize, &'g NodeView),
+    Close,
+}
+
+fn parts(view: &GraphView) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for (place, node) in view.nodes.iter().enumerate() {
+        while open.last().is_some_and(|depth| *depth >= node.depth) {
+            open.pop();
+            parts.push(Part::Close);
+        }
+        if node.kind == "task" {
+            parts.push(Part::Leaf(place, node));
+        } else {
+            open.push(node.depth);
+            parts.push(Part::Open(place, node));
+        }
+    }
+    parts.extend(open.iter().map(|_| Part::Close));
+    parts
+}
+
+/// What is waited for, and what waits, by place.
+fn waits(view: &GraphView) -> Vec<(usize, usize)> {
+    let places: BTreeMap<&str, usize> = view
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(place, node)| (node.id.as_str(), place))
+        .collect();
+    let edges = view.edges.iter().filter(|edge| edge.kind == "before");
+    edges
+        .filter_map(|edge| {
+            Some((
+                *places.get(edge.from.as_str())?,
+                *places.get(edge.to.as_str())?,
+            ))
+        })
+        .collect()
+}
+
+pub fn mermaid(view: &GraphView) -> String {
+    let mut text = vec!["flowchart TD".to_owned()];
+    let mut depth = 1;
+    for part in parts(view) {
+        match part {
+            Part::Open(place, node) => {
+                let label = format!(
+                    "<b>{}</b> ({})",
+                    in_mermaid(node.id.as_str()),
+                    members(node)
+                );
+                text.push(format!(
+                    "{}subgraph n{place}[\"{label}\"]",
+                    "  ".repeat(depth)
+                ));
+                depth += 1;
+            }
+            Part::Leaf(place, node) => {
+                let mut rows = vec![format!("<b>{}</b>", in_mermaid(node.id.as_str()))];
+                rows.extend(about(node).iter().map(|row| in_mermaid(row)));
+                let label = rows.join("<br/>");
+                text.push(format!("{}n{place}[\"{label}\"]", "  ".repeat(depth)));
+            }
+            Part::Close => {
+                depth -= 1;
+                text.push(format!("{}end", "  ".repeat(depth)));
+            }
+        }
+    }
+    for (from, to) in waits(view) {
+        text.push(format!("  n{from} --> n{to}"));
+    }
+    for (class, fill, border, ink) in CLASSES {
+        text.push(format!(
+            "  classDef {class} fill:{fill},stroke:{border},color:{ink}"
+        ));
+    }
+    text.push("  classDef chosen stroke-width:3px".to_owned());
+    for (name, _, _, _) in CLASSES {
+        assign(view, &mut text, name, |node| class(node) == name);
+    }
+    assign(view, &mut text, "chosen", |node| node.is_selected);
+    text.join("\n")
+}
+
+fn assign(view: &GraphView, text: &mut Vec<String>, class: &str, is: impl Fn(&NodeView) -> bool) {
+    let all = view.nodes.iter().enumerate().filter(|(_, node)| is(node));
+    let names: Vec<String> = all.map(|(place, _)| format!("n{place}")).collect();
+    if !names.is_empty() {
+        text.push(format!("  class {} {class}", names.join(",")));
+    }
+}
+
+/// Letters, digits and what has no meaning inside quotes stay; all else by its number.
+fn in_mermaid(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '#' | '&' | '<' | '>' | '`' | '\\' | ';' | '{' | '}' | '[' | ']' | '(' | ')'
+            | '|' | '*' | '_' | '~' | '$' | '%' | '@' => {
+                safe.push_str(&format!("#{};", u32::from(c)));
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+pub fn dot(view: &GraphView) -> String {
+    let mut text = vec![
+        "digraph descent {".to_owned(),
+        "  compound=true; rankdir=TB; fontname=\"sans-serif\";".to_owned(),
+        "  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", fontsize=11];"
+            .to_owned(),
+        "  edge [color=\"#707070\"];".to_owned(),
+    ];
+    let mut depth = 1;
+    for part in parts(view) {
+        let indent = "  ".repeat(depth);
+        match part {
+            Part::Open(place, node) => {
+                let label = in_dot(&format!("{} ({})", node.id, members(node)));
+                text.push(format!("{indent}subgraph cluster_{place} {{"));
+                text.push(format!(
+                    "{indent}  label=\"{label}\"; {}",
+                    looks(node, "; ")
+                ));
+                depth += 1;
+            }
+            Part::Leaf(place, node) => {
+                let mut rows = vec![in_dot(node.id.as_str())];
+                rows.extend(about(node).iter().map(|row| in_dot(row)));
+                let label = rows.join("\\n");
+                text.push(format!(
+                    "{indent}n{place} [label=\"{label}\", {}];",
+                    looks(node, ", ")
+                ));
+            }
+            Part::Close => {
+                depth -= 1;
+                text.push(format!("{}}}", "  ".repeat(depth)));
+            }
+        }
+    }
+    text.extend(
+        waits(view)
+            .into_iter()
+            .map(|(from, to)| dot_edge(view, from, to)),
+    );
+    text.push("}".to_owned());
+    text.join("\n")
+}
+
+/// Colours of its state; a choice that is in force has a strong border, one that is not a dashed one.
+fn looks(node: &NodeView, between: &str) -> String {
+    let name = class(node);
+    let (fill, border, ink) = CLASSES.iter().find(|(class, ..)| *class == name).map_or(
+        ("#ffffff", "#000000", "#000000"),
+        |(_, fill, border, ink)| (*fill, *border, *ink),
+    );
+    let fill = if node.kind == "task" { fill } else { "#fafafa" };
+    let style = if node.state == "not chosen" {
+        "rounded,filled,dashed"
+    } else {
+        "rounded,filled"
+    };
+    let pen = if node.is_selected { 3 } else { 1 };
+    [
+        format!("style=\"{style}\""),
+        format!("fillcolor=\"{fill}\""),
+        format!("color=\"{border}\""),
+        format!("fontcolor=\"{ink}\""),
+        format!("penwidth={pen}"),
+    ]
+    .join(between)
+}
+
+/// An edge of Graphviz joins leaves; where a group is meant it ends at the group's border.
+fn dot_edge(view: &GraphView, from: usize, to: usize) -> String {
+    let leaf = |place: usize| {
+        let inside = view.nodes.iter().enumerate().skip(place);
+        inside
+            .take_while(|(at, node)| *at == place || node.depth > view.nodes[place].depth)
+            .find(|(_, node)| node.kind == "task")
+            .map_or(place, |(at, _)| at)
+    };
+    let is_group = |place: usize| view.nodes[place].kind != "task";
+    let mut ends = Vec::new();
+    if is_group(from) {
+        ends.push(format!("ltail=cluster_{from}"));
+    }
+    if is_group(to) {
+        ends.push(format!("lhead=cluster_{to}"));
+    }
+    let ends = if ends.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", ends.join(", "))
+    };
+    format!("  n{} -> n{}{ends};", leaf(from), leaf(to))
+}
+
+/// A backslash begins an escape there, a quote ends the label.
+fn in_dot(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(id: &str, description: &str) -> GraphView {
+        let node = |id: &str, kind: &'static str, depth| NodeView {
+            id: id.into(),
+            kind,
+            description: description.to_owned(),
+            state: "pending".to_owned(),
+            tried: None,
+            parent: None,
+            selected: None,
+            is_selected: false,
+            depends_on: Vec::new(),
+            depth,
+        };
+        GraphView {
+            schema: "descent/graph/1",
+            goal: String::new(),
+            nodes: vec![
+                node("group", "any", 0),
+                node(id, "task", 1),
+                node("after", "task", 0),
+            ],
+            edges: vec![descent_core::view::graph::EdgeView {
+                from: "group".into(),
+                to: "after".into(),
+                kind: "before",
+            }],
+        }
+    }
+
+    #[test]
+    fn no_label_can_end_its_quotes() {
+        let nasty = "a \"b\" \\\" ]) --> end\n%% <script>`x`; #quot; 日本";
+        let drawn = mermaid(&view("end", nasty));
+        for row in drawn.lines().filter(|row| row.contains("[\"")) {
+            assert_eq!(row.matches('"').count(), 2, "{row}");
+            assert!(row.ends_with("\"]"), "{row}");
+        }
+        assert!(
+            drawn.contains("日本") && drawn.contains("#34;b#34;"),
+            "{drawn}"
+        );
+        assert!(!drawn.contains("<script>"), "{drawn}");
+        let drawn = dot(&view("end", nasty));
+        for row in drawn.lines().filter(|row| row.contains("label=")) {
+            let bare = row.replace("\\\\", "").replace("\\\"", "");
+            assert_eq!(bare.matches('"').count() % 2, 0, "{row}");
+        }
+        assert!(drawn.contains("\\\"b\\\""), "{drawn}");
+    }
+
+    #[test]
+    fn groups_enclose_their_members_and_an_edge_of_a_group_ends_at_its_border() {
+        let drawn = mermaid(&view("A", ""));
+        let rows: Vec<&str> = drawn.lines().map(str::trim).collect();
+        let at = |row: &str| rows.iter().position(|one| *one == row).unwrap();
+        assert!(at("n1[\"<b>A</b>\"]") < at("end") && at("end") < at("n2[\"<b>after</b>\"]"));
+        assert!(rows.contains(&"n0 --> n2"));
+        let drawn = dot(&view("A", ""));
+        assert!(drawn.contains("n1 -> n2 [ltail=cluster_0];"), "{drawn}");
+        assert_eq!(drawn.matches('{').count(), drawn.matches('}').count());
+    }
+}

@@ -1,0 +1,123 @@
+//! The work graph as an indented tree.
+
+use descent_core::view::graph::{GraphView, NodeView};
+
+use super::{Line, Meaning, Page};
+
+/// Columns at most of the ids, so that descriptions begin in one place.
+const IDS_WIDTH_MAX: usize = 32;
+
+/// How a state looks: its mark, and what it means.
+fn mark(node: &NodeView) -> (&'static str, Meaning, &'static str) {
+    let state = node.tried.unwrap_or(&node.state);
+    match state {
+        "resolved" => ("✓", Meaning::Pass, "resolved"),
+        "running" => ("▸", Meaning::Running, "running"),
+        "failed" | "invalid" => ("✗", Meaning::Fail, "failed"),
+        "needs guidance" | "in doubt" => ("?", Meaning::Unknown, "needs a person"),
+        "parked" => ("○", Meaning::Dim, "not chosen"),
+        "not chosen" => ("○", Meaning::Dim, "not chosen"),
+        _ => ("·", Meaning::Plain, "open"),
+    }
+}
+
+/// The tree, and what its marks mean.
+pub fn graph(view: &GraphView, width: usize) -> Page {
+    let mut page = Page::new(width);
+    if view.nodes.is_empty() {
+        page.push(Line::of("no atoms"));
+        return page;
+    }
+    page.extend(lines(view));
+    let mut legend = Line::new();
+    let mut told: Vec<&str> = Vec::new();
+    for (mark, meaning, word) in view.nodes.iter().map(mark) {
+        if !told.contains(&word) {
+            told.push(word);
+            legend = legend.put(meaning, mark).dim(format!(" {word}   "));
+        }
+    }
+    page.gap();
+    page.push(legend);
+    page
+}
+
+/// One line an atom: its mark, its place, its id, what it waits for, what it is.
+pub fn lines(view: &GraphView) -> Vec<Line> {
+    let heads: Vec<Line> = placed(view);
+    let widest = heads.iter().map(Line::width).max().unwrap_or(0);
+    let column = widest.min(IDS_WIDTH_MAX) + 2;
+    let both = heads.into_iter().zip(&view.nodes);
+    both.map(|(head, node)| {
+        let head = head.pad(column).then(told(node));
+        let about = if node.state == "not chosen" {
+            Meaning::Dim
+        } else {
+            Meaning::Plain
+        };
+        head.put(about, super::line(&node.description))
+    })
+    .collect()
+}
+
+/// Marks and ids behind the lines of the tree.
+fn placed(view: &GraphView) -> Vec<Line> {
+    // Whether each level has more members to come.
+    let mut open: Vec<bool> = Vec::new();
+    let mut heads = Vec::with_capacity(view.nodes.len());
+    let last = last_members(view);
+    for (node, is_last) in view.nodes.iter().zip(last) {
+        open.truncate(node.depth);
+        let mut branches = String::new();
+        for goes_on in open.iter().skip(1) {
+            branches.push_str(if *goes_on { "│ " } else { "  " });
+        }
+        if node.depth > 0 {
+            branches.push_str(if is_last { "└ " } else { "├ " });
+        }
+        open.push(!is_last);
+        let (mark, meaning, _) = mark(node);
+        let id = if node.state == "not chosen" {
+            Meaning::Dim
+        } else {
+            Meaning::Strong
+        };
+        let line = Line::indent(2).dim(branches).put(meaning, mark);
+        heads.push(line.plain(" ").put(id, node.id.as_str()));
+    }
+    heads
+}
+
+/// Whether each node is the last member of its group. Looked at from the end: a node closes its level.
+fn last_members(view: &GraphView) -> Vec<bool> {
+    let mut seen: Vec<bool> = Vec::new();
+    let mut last = Vec::with_capacity(view.nodes.len());
+    for node in view.nodes.iter().rev() {
+        seen.truncate(node.depth + 1);
+        seen.resize(node.depth + 1, false);
+        last.push(!seen[node.depth]);
+        seen[node.depth] = true;
+    }
+    last.reverse();
+    last
+}
+
+fn told(node: &NodeView) -> Line {
+    let mut line = match (node.kind, &node.selected) {
+        ("any", Some(selected)) => Line::new()
+            .dim("one of, now ")
+            .strong(selected.as_str())
+            .plain("  "),
+        ("any", None) => Line::new().dim("one of  "),
+        ("all", _) => Line::new().dim("all of  "),
+        _ => Line::new(),
+    };
+    if node.tried == Some("parked") {
+        line = line.dim("parked  ");
+    }
+    if !node.depends_on.is_empty() {
+        let names: Vec<&str> = node.depends_on.iter().map(|id| id.as_str()).collect();
+        line = line.dim(format!("after {}  ", super::listed(&names, 4)));
+    }
+    line
+}

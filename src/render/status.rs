@@ -1,0 +1,296 @@
+//! How things stand, on one screen: what holds and what doesn't, what runs, what was chosen, what it cost.
+
+use descent_core::{
+    doc::{self, Node},
+    id::{AtomId, UnixMillis},
+    view::{CheckView, ChoiceView, FailedView, FlightView, Status},
+};
+
+use super::{Line, Meaning, Page, age, ago, field, length, listed, since, time};
+
+/// Rows at most of each list, so that the whole fits a screen of 24.
+const CHECKS_MAX: usize = 6;
+const RUNNING_MAX: usize = 4;
+const FAILED_MAX: usize = 3;
+const CHOICES_MAX: usize = 3;
+const NAMES_MAX: usize = 12;
+
+/// What a command knows beside the state.
+#[derive(Debug)]
+pub struct Note {
+    pub meaning: Meaning,
+    pub text: String,
+}
+
+pub fn status(status: &Status, notes: &[Note], now: UnixMillis, width: usize) -> Page {
+    let mut page = Page::new(width);
+    head(&mut page, status, notes);
+    page.gap();
+    checks(&mut page, &status.base_case, now);
+    page.gap();
+    work(&mut page, status, now);
+    choices(&mut page, &status.choices);
+    page.gap();
+    account(&mut page, status, now);
+    page.next(&status.next);
+    page
+}
+
+fn head(page: &mut Page, status: &Status, notes: &[Note]) {
+    let is_cut_off = !status.live && matches!(status.status, "running" | "redirecting");
+    let meaning = if is_cut_off {
+        Meaning::Unknown
+    } else {
+        Meaning::of(status.status)
+    };
+    let word = match meaning {
+        Meaning::Plain => Line::new().strong(status.status),
+        meaning => Line::new().put(meaning, status.status),
+    };
+    page.wrapped(word.plain(": "), Meaning::Strong, &status.goal, 2);
+    let mut note = |meaning: Meaning, text: &str| {
+        page.push(Line::indent(2).put(meaning, text));
+    };
+    if is_cut_off {
+        let words = "no loop is at work: it was cut off, and `descent run` goes on";
+        note(Meaning::Unknown, words);
+    }
+    for one in notes {
+        note(one.meaning, &one.text);
+    }
+}
+
+/// One row a check: its verdict, its name, how it ended, how old that is.
+fn checks(page: &mut Page, checks: &[CheckView], now: UnixMillis) {
+    let names = checks
+        .iter()
+        .take(CHECKS_MAX)
+        .map(|check| Line::of(&check.check).width());
+    let name_width = names
+        .max()
+        .unwrap_or(0)
+        .min(page.width.saturating_sub(42).max(16));
+    let mut label = Some(Line::label("checks"));
+    for check in checks.iter().take(CHECKS_MAX) {
+        let verdict = check.verdict.as_deref().unwrap_or("-");
+        let name = Line::of(&check.check).cut(name_width).pad(name_width + 2);
+        let known = match (&check.at, &check.verdict) {
+            (Some(at), _) => {
+                let ended = check.ended.as_deref().filter(|_| verdict != "pass");
+                let ended = ended.map(|ended| format!("{ended}, ")).unwrap_or_default();
+                format!("{ended}{}", ago(at, now))
+            }
+            (None, Some(_)) => String::new(),
+            (None, None) => "not evaluated yet".to_owned(),
+        };
+        let line = label.take().unwrap_or_else(|| Line::label(""));
+        page.push(
+            line.then(Line::new().word(verdict).pad(9))
+                .then(name)
+                .dim(known),
+        );
+    }
+    more(page, checks.len(), CHECKS_MAX);
+}
+
+fn more(page: &mut Page, all: usize, most: usize) {
+    if all > most {
+        page.push(Line::label("").dim(format!("… and {} more", all - most)));
+    }
+}
+
+fn work(page: &mut Page, status: &Status, now: UnixMillis) {
+    let (done, open) = (status.resolved.len(), status.unresolved.len());
+    let count = format!("{done} of {} atoms resolved", done + open);
+    page.push(Line::label("work").plain(count));
+    for flight in status.in_flight.iter().take(RUNNING_MAX) {
+        page.push(flying(flight, status.live, now));
+    }
+    more(page, status.in_flight.len(), RUNNING_MAX);
+    // Once the goal is reached, what failed on the way is told by the choices.
+    let is_reached = status.status == "completed";
+    let failed = status.failed.iter();
+    let failed: Vec<&FailedView> = failed
+        .filter(|failed| !is_reached || failed.status != "not chosen")
+        .collect();
+    for failed in failed.iter().take(FAILED_MAX) {
+        page.push(failure(failed, now));
+    }
+    more(page, failed.len(), FAILED_MAX);
+    let told = |id: &&AtomId| {
+        status.in_flight.iter().any(|flight| flight.atom == **id)
+            || status.failed.iter().any(|failed| failed.atom == **id)
+    };
+    let open: Vec<&str> = status
+        .unresolved
+        .iter()
+        .filter(|id| !told(id))
+        .map(AtomId::as_str)
+        .collect();
+    if !open.is_empty() {
+        let head = Line::label("open");
+        let room = page.width.saturating_sub(head.width());
+        page.push(head.plain(within(&open, room)));
+    }
+}
+
+/// As many names as there is room for, and how many there are beyond those.
+fn within(names: &[&str], room: usize) -> String {
+    let fits = |most: &usize| Line::of(listed(names, *most)).width() <= room;
+    let most = (1..=names.len().min(NAMES_MAX)).rev().find(fits);
+    listed(names, most.unwrap_or(1))
+}
+
+fn flying(flight: &FlightView, is_live: bool, now: UnixMillis) -> Line {
+    let since = since(&flight.since, now).map(age).unwrap_or_default();
+    let (word, since) = if is_live {
+        ("running", format!("for {since}"))
+    } else {
+        ("cut off", format!("started {since} ago"))
+    };
+    Line::new()
+        .put(Meaning::of(word), word)
+        .pad(super::text::LABEL_WIDTH)
+        .strong(flight.atom.as_str())
+        .plain(format!("  attempt {} of {}, {since}", flight.n, flight.of))
+        .dim(format!("  {}", flight.description))
+}
+
+fn failure(failed: &FailedView, now: UnixMillis) -> Line {
+    let word = match failed.status.as_str() {
+        word @ ("invalid" | "needs guidance" | "in doubt") => word,
+        _ => "failed",
+    };
+    let age = if failed.at.is_empty() {
+        String::new()
+    } else {
+        format!("  {}", ago(&failed.at, now))
+    };
+    Line::new()
+        .put(Meaning::of(word), word)
+        .pad(super::text::LABEL_WIDTH)
+        .strong(failed.atom.as_str())
+        .dim(age)
+        .plain("  ")
+        .plain(super::line(&failed.reason))
+}
+
+fn choices(page: &mut Page, choices: &[ChoiceView]) {
+    for view in choices.iter().take(CHOICES_MAX) {
+        page.push(Line::label("choice").then(choice(view)));
+    }
+    more(page, choices.len(), CHOICES_MAX);
+}
+
+/// `auth = jwt  failed: basic  untried: session, mutual`.
+pub(super) fn choice(choice: &ChoiceView) -> Line {
+    let list = |ids: &[AtomId]| {
+        let names: Vec<&str> = ids.iter().map(AtomId::as_str).collect();
+        listed(&names, NAMES_MAX)
+    };
+    let mut line = match &choice.selected {
+        Some(selected) => Line::new()
+            .plain(format!("{} = ", choice.group))
+            .strong(selected.as_str()),
+        None => Line::of(format!("{}: nothing chosen", choice.group)),
+    };
+    if !choice.failed.is_empty() {
+        line = line
+            .dim("  failed: ")
+            .put(Meaning::Fail, list(&choice.failed));
+    }
+    if !choice.refuted.is_empty() {
+        line = line
+            .dim("  refuted: ")
+            .put(Meaning::Fail, list(&choice.refuted));
+    }
+    if !choice.untried.is_empty() {
+        line = line.dim("  untried: ").plain(list(&choice.untried));
+    }
+    line
+}
+
+/// What it may still cost, what it has cost, where it came from and where it went.
+fn account(page: &mut Page, status: &Status, now: UnixMillis) {
+    if status.status != "completed" {
+        let (attempts, verdicts) = (plain(&status.bound.attempts), plain(&status.bound.verdicts));
+        let many = |count: &str| if count == "1" { "" } else { "s" };
+        let words = format!(
+            "at most {attempts} attempt{} and {verdicts} verdict{} on the whole",
+            many(&attempts),
+            many(&verdicts)
+        );
+        page.push(Line::label("bound").plain(words).dim(", then it ends"));
+    }
+    if status.started_from.is_some() || status.iteration > 0 {
+        page.push(Line::label("spent").plain(spent(status)));
+    }
+    if let Some(from) = &status.started_from {
+        page.push(Line::label("from").plain(start(from)));
+    }
+    if let Some(result) = &status.last_result {
+        let at = field(result, "at");
+        let age = if at.is_empty() {
+            String::new()
+        } else {
+            format!(", {}", ago(at, now))
+        };
+        let (ending, reason) = (field(result, "result"), field(result, "reason"));
+        // A stop is its own reason.
+        let reason = Some(reason).filter(|reason| *reason != ending);
+        let reason = reason
+            .map(|reason| format!(" ({reason})"))
+            .unwrap_or_default();
+        page.push(Line::label("ended").plain(format!("{ending}{reason}{age}")));
+        let summary = field(result, "summary");
+        page.wrapped(Line::label(""), Meaning::Dim, summary, 2);
+    }
+    if let Some(path) = &status.workspace.path {
+        page.whole(Line::label("result").plain(path));
+    }
+}
+
+fn plain(node: &Node) -> String {
+    doc::write_compact(node).trim_matches('"').to_owned()
+}
+
+fn spent(status: &Status) -> String {
+    let count = |key: &str| status.spent.get(key).and_then(Node::as_u64).unwrap_or(0);
+    let some = |key: &str, one: &str, many: &str| match count(key) {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {many}")),
+    };
+    let of = |most: Option<String>| most.map(|most| format!(" of {most}")).unwrap_or_default();
+    let active = format!(
+        "{}{} at work",
+        time(count("active_ms")),
+        of(status.budget.active_ms.map(length))
+    );
+    let iterations = status
+        .budget
+        .iterations
+        .map(|most| format!("{} of {most} iterations", status.iteration));
+    let parts = [
+        some("attempts", "attempt", "attempts"),
+        some("transient", "transient retry", "transient retries"),
+        some("repairs", "repair", "repairs"),
+        iterations,
+        Some(active),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn start(from: &Node) -> String {
+    let commit: String = field(from, "commit").chars().take(12).collect();
+    let branch = from
+        .get("branch")
+        .and_then(Node::as_str)
+        .unwrap_or("a detached HEAD");
+    let dirty = if from.get("dirty").and_then(Node::as_bool) == Some(true) {
+        ", with what was uncommitted"
+    } else {
+        ""
+    };
+    format!("{branch} at {commit}{dirty}")
+}

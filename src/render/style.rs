@@ -1,0 +1,101 @@
+//! What a colour means, in one place: nothing else names a colour.
+//!
+//! Invariant: whatever a colour says is said by a word or a mark too.
+
+use std::io::IsTerminal;
+
+use anstyle::{AnsiColor, Style};
+
+/// What a piece of text is to its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    Plain,
+    /// A name, or what matters most in a line.
+    Strong,
+    /// What is beside the point: headings, ages, counts.
+    Dim,
+    Pass,
+    Fail,
+    /// Not decided, or a warning.
+    Unknown,
+    /// At work now.
+    Running,
+    Error,
+    /// A command to type.
+    Next,
+}
+
+impl Meaning {
+    pub(super) fn style(self) -> Style {
+        let coloured = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+        match self {
+            Meaning::Plain => Style::new(),
+            Meaning::Strong => Style::new().bold(),
+            Meaning::Dim => Style::new().dimmed(),
+            Meaning::Pass => coloured(AnsiColor::Green),
+            Meaning::Fail => coloured(AnsiColor::Red),
+            Meaning::Unknown => coloured(AnsiColor::Yellow),
+            Meaning::Running => coloured(AnsiColor::Cyan),
+            Meaning::Error => coloured(AnsiColor::Red).bold(),
+            Meaning::Next => coloured(AnsiColor::Cyan).bold(),
+        }
+    }
+
+    /// The meaning of a word that tells how something stands.
+    pub fn of(word: &str) -> Self {
+        match word {
+            "pass" | "resolved" | "solved" | "completed" | "revived" => Meaning::Pass,
+            "fail" | "failed" | "refuted" | "exhausted" | "invalid" => Meaning::Fail,
+            "unknown" | "stopped" | "needs_guidance" | "needs guidance" | "in doubt"
+            | "in_doubt" | "cut off" | "back" | "again" | "transient" | "redirecting" => {
+                Meaning::Unknown
+            }
+            "running" | "start" => Meaning::Running,
+            "-" | "not chosen" | "parked" => Meaning::Dim,
+            _ => Meaning::Plain,
+        }
+    }
+}
+
+/// The styles of the help.
+pub fn of_help() -> clap::builder::Styles {
+    clap::builder::Styles::plain()
+        .header(Meaning::Strong.style())
+        .usage(Meaning::Strong.style())
+        .literal(Meaning::Next.style())
+        .placeholder(Meaning::Dim.style())
+        .error(Meaning::Error.style())
+        .valid(Meaning::Pass.style())
+        .invalid(Meaning::Unknown.style())
+}
+
+/// `--color`, for this whole process. It is looked for before the command line is parsed, so that an error in the
+/// command line is told in it too; what cannot be understood there is told by the parser.
+pub fn choose(args: impl Iterator<Item = std::ffi::OsString>) {
+    let words: Vec<String> = args
+        .map(|word| word.to_string_lossy().into_owned())
+        .take_while(|word| word != "--")
+        .collect();
+    let after = |place: usize| words.get(place + 1).map(String::as_str);
+    let chosen = words
+        .iter()
+        .enumerate()
+        .filter_map(|(place, word)| match word.strip_prefix("--color") {
+            Some("") => after(place),
+            Some(value) => value.strip_prefix('='),
+            None => None,
+        })
+        .next_back();
+    let choice = match chosen {
+        Some("always") => anstream::ColorChoice::Always,
+        Some("never") => anstream::ColorChoice::Never,
+        _ => anstream::ColorChoice::Auto,
+    };
+    choice.write_global();
+}
+
+/// Whether that stream is to be coloured: as chosen, else NO_COLOR, CLICOLOR_FORCE, and whether it is a terminal that
+/// can.
+pub(super) fn is_coloured(stream: &(impl IsTerminal + anstream::stream::RawStream)) -> bool {
+    anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
+}

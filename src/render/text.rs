@@ -1,0 +1,287 @@
+//! Lines made of pieces with a meaning, as wide as they look: what every view is made of.
+//!
+//! Invariant: a piece is on one line and holds no control characters, whatever it was made from; colour comes last.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::{clean, style::Meaning};
+
+/// Columns of a heading at the left of a block.
+pub const LABEL_WIDTH: usize = 9;
+
+#[derive(Debug, Clone, Default)]
+pub struct Line(Vec<(Meaning, String)>);
+
+impl Line {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn of(text: impl AsRef<str>) -> Self {
+        Self::new().plain(text)
+    }
+
+    /// A heading in the left column.
+    pub fn label(name: &str) -> Self {
+        Self::new().dim(name).pad(LABEL_WIDTH)
+    }
+
+    /// Spaces, and then what follows.
+    pub fn indent(columns: usize) -> Self {
+        Self::of(" ".repeat(columns))
+    }
+
+    #[must_use]
+    pub fn put(mut self, meaning: Meaning, text: impl AsRef<str>) -> Self {
+        let text = on_one_line(text.as_ref());
+        if !text.is_empty() {
+            self.0.push((meaning, text));
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn plain(self, text: impl AsRef<str>) -> Self {
+        self.put(Meaning::Plain, text)
+    }
+
+    #[must_use]
+    pub fn dim(self, text: impl AsRef<str>) -> Self {
+        self.put(Meaning::Dim, text)
+    }
+
+    #[must_use]
+    pub fn strong(self, text: impl AsRef<str>) -> Self {
+        self.put(Meaning::Strong, text)
+    }
+
+    /// A word that tells how something stands, in its colour.
+    #[must_use]
+    pub fn word(self, word: &str) -> Self {
+        self.put(Meaning::of(word), word)
+    }
+
+    #[must_use]
+    pub fn then(mut self, other: Line) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// Spaces up to that column; one at least, so that columns never touch.
+    #[must_use]
+    pub fn pad(self, to: usize) -> Self {
+        let missing = to.saturating_sub(self.width()).max(1);
+        self.plain(" ".repeat(missing))
+    }
+
+    /// At most so wide; what is missing is shown by a mark.
+    #[must_use]
+    pub fn cut(self, width_max: usize) -> Self {
+        if self.width() <= width_max {
+            return self;
+        }
+        let mut left = width_max.saturating_sub(1);
+        let mut kept = Vec::new();
+        for (meaning, text) in self.0 {
+            let part = first_columns(&text, left);
+            left -= part.width();
+            let is_whole = part.len() == text.len();
+            kept.push((meaning, part.to_owned()));
+            if !is_whole {
+                break;
+            }
+        }
+        if width_max > 0 {
+            kept.push((Meaning::Dim, "…".to_owned()));
+        }
+        Self(kept)
+    }
+
+    pub fn text(&self, is_coloured: bool) -> String {
+        let mut out = String::new();
+        for (meaning, text) in &self.0 {
+            if is_coloured && *meaning != Meaning::Plain {
+                let style = meaning.style();
+                out.push_str(&format!("{style}{text}{style:#}"));
+            } else {
+                out.push_str(text);
+            }
+        }
+        let end = out.trim_end_matches(' ').len();
+        out.truncate(end);
+        out
+    }
+}
+
+fn on_one_line(text: &str) -> String {
+    clean(text)
+        .chars()
+        .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
+        .collect()
+}
+
+fn first_columns(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > columns {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// Several lines, cut to a width where they are prose.
+#[derive(Debug, Clone)]
+pub struct Page {
+    lines: Vec<Line>,
+    pub width: usize,
+}
+
+impl Page {
+    pub fn new(width: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            width,
+        }
+    }
+
+    /// Text that was put together elsewhere: only what is typed next, and warnings, have a meaning.
+    pub fn of(text: &str) -> Self {
+        let mut page = Self::new(usize::MAX);
+        for line in text.lines() {
+            page.whole(coloured(line));
+        }
+        page
+    }
+
+    /// A line of prose.
+    pub fn push(&mut self, line: Line) {
+        self.lines.push(line.cut(self.width));
+    }
+
+    /// A line that is copied as it is: a path, a command.
+    pub fn whole(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    pub fn extend(&mut self, lines: impl IntoIterator<Item = Line>) {
+        lines.into_iter().for_each(|line| self.push(line));
+    }
+
+    /// Prose broken between words, below the first column of `head`, on `lines_max` lines at most.
+    pub fn wrapped(&mut self, head: Line, meaning: Meaning, text: &str, lines_max: usize) {
+        let left = head.width();
+        let room = self.width.saturating_sub(left).max(20);
+        let mut rows = wrap(&on_one_line(text), room);
+        if rows.len() > lines_max {
+            rows.truncate(lines_max);
+            if let Some(last) = rows.last_mut() {
+                while last.width() + 2 > room
+                    && let Some(word) = last.rfind(' ')
+                {
+                    last.truncate(word);
+                }
+                last.push_str(" …");
+            }
+        }
+        let mut head = Some(head);
+        for row in rows {
+            let start = head.take().unwrap_or_else(|| Line::indent(left));
+            self.push(start.put(meaning, row));
+        }
+        if let Some(head) = head {
+            self.push(head);
+        }
+    }
+
+    /// A free line between two blocks.
+    pub fn gap(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.is_empty()) {
+            self.lines.push(Line::new());
+        }
+    }
+
+    /// What to type next, at the end of every view.
+    pub fn next(&mut self, command: &str) {
+        self.whole(next(command));
+    }
+
+    pub fn text(&self, is_coloured: bool) -> String {
+        let lines: Vec<String> = self
+            .lines
+            .iter()
+            .map(|line| line.text(is_coloured))
+            .collect();
+        lines.join("\n")
+    }
+}
+
+fn next(command: &str) -> Line {
+    Line::new().dim("next: ").put(Meaning::Next, command)
+}
+
+fn coloured(line: &str) -> Line {
+    if let Some(command) = line.strip_prefix("next: ") {
+        return next(command);
+    }
+    let warned = line.strip_prefix("warning: ");
+    match warned {
+        Some(what) => Line::new().put(Meaning::Unknown, "warning: ").plain(what),
+        None => Line::of(line),
+    }
+}
+
+fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match rows.last_mut() {
+            Some(row) if row.width() + 1 + word.width() <= room => {
+                row.push(' ');
+                row.push_str(word);
+            }
+            _ => rows.push(word.to_owned()),
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_as_wide_as_it_looks_and_is_cut_by_columns() {
+        let line = Line::of("日本語 text");
+        assert_eq!(line.width(), 11);
+        assert_eq!(line.clone().cut(11).text(false), "日本語 text");
+        assert_eq!(line.clone().cut(6).text(false), "日本…");
+        assert_eq!(line.cut(0).text(false), "");
+    }
+
+    #[test]
+    fn what_comes_from_outside_cannot_break_the_line_or_speak_to_the_terminal() {
+        let line = Line::new().put(Meaning::Fail, "a\nb\u{1b}[2Jc\td");
+        assert_eq!(line.text(false), "a b␛[2Jc d");
+        assert_eq!(line.text(true), "\u{1b}[31ma b␛[2Jc d\u{1b}[0m");
+    }
+
+    #[test]
+    fn prose_is_broken_between_words_and_says_where_it_was_cut() {
+        let mut page = Page::new(30);
+        let text = "one two three four five six seven eight nine ten eleven twelve";
+        page.wrapped(Line::label("goal"), Meaning::Plain, text, 2);
+        assert_eq!(
+            page.text(false),
+            "goal     one two three four\n         five six seven …"
+        );
+    }
+}

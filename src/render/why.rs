@@ -1,0 +1,258 @@
+//! The story of an atom, for a person: how it stands, every attempt with its evidence, what was chosen around it.
+
+use descent_core::{
+    doc::Node,
+    id::{AtomId, UnixMillis},
+    view::why::{Asking, AttemptView, Why},
+};
+
+use super::{Line, Meaning, Page, age, ago, field, line, listed, log, since, status, time};
+
+/// Lines at most of what an attempt or a check printed, from its end.
+const OUTPUT_LINES_MAX: usize = 6;
+/// Attempts shown at most; the newest matter most.
+const ATTEMPTS_MAX: usize = 12;
+const NAMES_MAX: usize = 8;
+
+pub fn why(why: &Why, commit_is_in: Option<&str>, now: UnixMillis, width: usize) -> Page {
+    let mut page = Page::new(width);
+    head(&mut page, why);
+    about(&mut page, why);
+    result(&mut page, why, commit_is_in);
+    attempts(&mut page, why, now);
+    history(&mut page, why, now);
+    page.gap();
+    page.next(&why.next);
+    page
+}
+
+fn head(page: &mut Page, why: &Why) {
+    let kind = match why.kind {
+        "any" => "one of its choices",
+        "all" => "all of its parts",
+        _ => "a task",
+    };
+    let line = Line::new()
+        .strong(why.atom.as_str())
+        .plain(": ")
+        .word(&why.status);
+    page.push(line.dim(format!("  ({kind})")));
+    if !why.description.is_empty() {
+        page.wrapped(Line::indent(2), Meaning::Plain, &why.description, 3);
+    }
+}
+
+fn about(page: &mut Page, why: &Why) {
+    let label = |name: &str| Line::indent(2).then(Line::new().dim(name).pad(11));
+    let names = |ids: &[AtomId]| {
+        let names: Vec<&str> = ids.iter().map(AtomId::as_str).collect();
+        listed(&names, NAMES_MAX)
+    };
+    page.gap();
+    if let Some(branch) = &why.in_branch {
+        let now = branch
+            .selected
+            .as_ref()
+            .map_or("nothing is chosen now".to_owned(), |selected| {
+                format!("{} = {selected} now", branch.group)
+            });
+        page.push(
+            label("choice of")
+                .plain(branch.group.as_str())
+                .dim(format!("  ({now})")),
+        );
+    }
+    if let Some(view) = &why.choice {
+        page.push(label("choice").then(status::choice(view)));
+    }
+    if let Some(action) = &why.action {
+        page.push(label("does").plain(line(action)));
+    } else if why.kind == "task" {
+        page.push(label("does").dim("whatever the worker of descent.toml makes of it"));
+    }
+    if !why.checks.is_empty() {
+        page.push(label("checks").plain(line(&why.checks.join("; "))));
+    }
+    if !why.depends_on.is_empty() {
+        page.push(label("after").plain(names(&why.depends_on)));
+    }
+    if !why.waits_for.is_empty() {
+        page.push(label("waits for").put(Meaning::Unknown, names(&why.waits_for)));
+    }
+    if !why.needed_by.is_empty() {
+        page.push(label("before").plain(names(&why.needed_by)));
+    }
+}
+
+/// What it came to, and where that is to be seen.
+fn result(page: &mut Page, why: &Why, commit_is_in: Option<&str>) {
+    let Some(binding) = &why.binding else { return };
+    page.gap();
+    page.wrapped(
+        Line::label("result"),
+        Meaning::Plain,
+        field(binding, "summary"),
+        3,
+    );
+    let commit = field(binding, "commit");
+    if commit.is_empty() {
+        page.push(Line::label("").dim("the tree did not change"));
+    } else {
+        let of = commit_is_in
+            .map(|path| format!("git -C {path} show "))
+            .unwrap_or_default();
+        let short = commit.get(..12).unwrap_or(commit);
+        page.whole(Line::label("commit").plain(format!("{of}{short}")));
+    }
+    let handoff = field(binding, "handoff");
+    if !handoff.is_empty() {
+        page.wrapped(Line::label("handoff"), Meaning::Plain, handoff, 3);
+    }
+}
+
+fn attempts(page: &mut Page, why: &Why, now: UnixMillis) {
+    if why.attempts.is_empty() {
+        if why.kind == "task" {
+            page.gap();
+            page.push(Line::label("attempts").dim("none yet"));
+        }
+        return;
+    }
+    page.gap();
+    page.push(Line::new().dim("attempts"));
+    let left_out = why.attempts.len().saturating_sub(ATTEMPTS_MAX);
+    if left_out > 0 {
+        page.push(Line::indent(2).dim(format!("… {left_out} before")));
+    }
+    for attempt in why.attempts.iter().skip(left_out) {
+        // What it came to stands above already.
+        let is_told = attempt.ended == "solved" && why.binding.is_some();
+        one_attempt(page, attempt, is_told, now);
+    }
+}
+
+fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixMillis) {
+    let id = attempt
+        .attempt
+        .as_ref()
+        .map_or(attempt.atom.as_str(), |id| id.as_str());
+    let mut line = Line::indent(2).strong(id).plain(" ").word(attempt.ended);
+    line = line.plain(format!(", attempt {}", attempt.n));
+    let when = match attempt.ended {
+        "running" => since(&attempt.started, now).map(|ms| format!(", for {}", age(ms))),
+        _ => Some(format!(", {}", ago(&attempt.at, now))),
+    };
+    line = line.plain(when.unwrap_or_default());
+    let took = super::moment(&attempt.started)
+        .zip(super::moment(&attempt.at))
+        .map(|(from, to)| {
+            format!(
+                ", took {} with its checks",
+                time(to.0.saturating_sub(from.0))
+            )
+        });
+    line = line.plain(took.unwrap_or_default());
+    if !attempt.class.is_empty() {
+        line = line.dim(format!(" ({})", attempt.class));
+    }
+    page.push(line);
+    let under: Vec<String> = attempt
+        .choices
+        .iter()
+        .map(|(group, choice)| format!("{group} = {choice}"))
+        .collect();
+    if !under.is_empty() {
+        page.push(Line::indent(4).dim(format!("with {}", under.join(", "))));
+    }
+    if !attempt.reason.is_empty() && !is_told {
+        page.wrapped(Line::indent(4), Meaning::Plain, &attempt.reason, 4);
+    }
+    if !attempt.files.is_empty() {
+        page.push(Line::indent(4).dim(format!("files {}", listed(&attempt.files, NAMES_MAX))));
+    }
+    proofs(page, &attempt.evidence);
+    output(page, &attempt.output);
+}
+
+/// Verdicts with what the check printed, where it does not hold.
+fn proofs(page: &mut Page, evidence: &[Node]) {
+    for proof in evidence {
+        let (verdict, ended) = (field(proof, "verdict"), field(proof, "ended"));
+        let line = Line::indent(4).then(Line::new().word(verdict).pad(8));
+        let ended = if ended.is_empty() {
+            String::new()
+        } else {
+            format!("  ({ended})")
+        };
+        page.push(line.plain(super::line(field(proof, "check"))).dim(ended));
+        if verdict != "pass" {
+            output(page, field(proof, "output"));
+        }
+    }
+}
+
+/// The last lines that say something.
+fn output(page: &mut Page, text: &str) {
+    let said: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let skipped = said.len().saturating_sub(OUTPUT_LINES_MAX);
+    if skipped > 0 {
+        page.push(Line::indent(6).dim(format!("│ … {skipped} lines before")));
+    }
+    for line in said.into_iter().skip(skipped) {
+        page.push(Line::indent(6).dim("│ ").plain(line));
+    }
+}
+
+/// Choices around it. What failed stands with the attempts already.
+fn history(page: &mut Page, why: &Why, now: UnixMillis) {
+    let entries: Vec<&Node> = why
+        .trail
+        .iter()
+        .filter(|entry| field(entry, "type") != "failure")
+        .collect();
+    if entries.is_empty() {
+        return;
+    }
+    page.gap();
+    page.push(Line::new().dim("choices"));
+    for entry in entries {
+        let (word, what) = log::told(field(entry, "type"), entry);
+        let head = Line::indent(2).then(Line::new().word(word).pad(9));
+        page.wrapped(
+            head,
+            Meaning::Plain,
+            &format!("{what}, {}", ago(field(entry, "at"), now)),
+            3,
+        );
+        if field(entry, "type") == "refuted" {
+            proofs(page, super::items(entry, "evidence"));
+        }
+    }
+}
+
+/// The atoms that have something to tell.
+pub fn worth_asking(asking: &Asking, width: usize) -> Page {
+    let mut page = Page::new(width);
+    if asking.atoms.is_empty() {
+        page.push(Line::of("nothing runs, failed or was refuted: ask about an atom by its id, `descent graph` lists them"));
+    }
+    let ids = asking
+        .atoms
+        .iter()
+        .map(|asked| Line::of(asked.atom.as_str()).width());
+    let column = ids.max().unwrap_or(0).min(30) + 2;
+    for asked in asking.atoms.iter().take(20) {
+        let id = Line::new().strong(asked.atom.as_str()).pad(column);
+        let status = asked.status.split(", ").next().unwrap_or_default();
+        let status = Line::new().put(Meaning::of(status), &asked.status);
+        page.push(id.then(status).plain("  ").plain(line(&asked.reason)));
+    }
+    if asking.atoms.len() > 20 {
+        page.push(Line::new().dim(format!("… and {} more", asking.atoms.len() - 20)));
+    }
+    page.next(&asking.next);
+    page
+}

@@ -1,0 +1,104 @@
+//! The help, completions and man pages.
+
+use std::{io::Write, process::Stdio};
+
+use crate::world::World;
+
+#[test]
+fn the_help_has_the_groups_of_the_contract_and_an_example_for_each_command() {
+    let world = World::bare();
+    let help = world.descent(&["--help"]).expect(0);
+    let mut groups = Vec::new();
+    for line in help.stdout.lines() {
+        let mut words = line.split_whitespace();
+        let group = words.next().unwrap_or_default();
+        if !line.starts_with(' ') && ["start", "steer", "look", "file", "more"].contains(&group) {
+            groups.push(group.to_owned());
+        }
+    }
+    assert_eq!(
+        groups,
+        ["start", "steer", "look", "file", "more"],
+        "{}",
+        help.stdout
+    );
+    assert_eq!(world.descent(&["help"]).expect(0).stdout, help.stdout);
+    assert_eq!(world.descent(&["-h"]).expect(0).stdout, help.stdout);
+    let one = world
+        .descent(&["help", "graph"])
+        .expect(0)
+        .shows("Example:");
+    assert_eq!(
+        world.descent(&["graph", "--help"]).expect(0).stdout,
+        one.stdout
+    );
+}
+
+#[test]
+fn alone_and_with_nothing_agreed_it_says_in_nine_lines_how_to_start() {
+    let ran = World::bare().descent(&[]).expect(0);
+    assert_eq!(ran.stdout.lines().count(), 9, "{}", ran.stdout);
+    assert!(
+        ran.stdout.ends_with("next: descent align --help\n"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn completions_are_printed_for_every_shell_and_bash_can_read_its_own() {
+    let world = World::bare();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = world.descent(&["completions", shell]).expect(0);
+        assert!(
+            ran.stdout.contains("descent") && ran.stdout.contains("align"),
+            "{shell}"
+        );
+        assert!(!ran.stdout.contains('\x1b'), "{shell}");
+    }
+    let script = world.descent(&["completions", "bash"]).expect(0).stdout;
+    let mut bash = std::process::Command::new("bash")
+        .arg("-n")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    bash.stdin
+        .take()
+        .unwrap()
+        .write_all(script.as_bytes())
+        .unwrap();
+    assert!(bash.wait().unwrap().success());
+    world.descent(&["completions", "csh"]).expect(2);
+    world
+        .descent(&["completions", "bash", "--to", "here"])
+        .expect(2)
+        .says("E-USAGE");
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let world = World::bare();
+    let main = world
+        .descent(&["completions", "man"])
+        .expect(0)
+        .shows(".TH descent 1");
+    assert!(!main.stdout.contains('\x1b'), "{}", main.stdout);
+    world
+        .descent(&["completions", "man", "--to", "man"])
+        .expect(0);
+    let help = world.descent(&["--help"]).expect(0).stdout;
+    for command in ["align", "run", "status", "graph", "why", "log"] {
+        assert!(help.contains(command));
+        let page = world.read(&format!("man/descent-{command}.1"));
+        assert!(
+            page.contains(&format!("descent {command}"))
+                || page.contains(&format!("descent\\-{command}")),
+            "{page}"
+        );
+    }
+    world.write("file", "");
+    world
+        .descent(&["completions", "man", "--to", "file"])
+        .expect(74)
+        .says("E-IO");
+}
