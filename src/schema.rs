@@ -8,6 +8,8 @@
 //! schema begins as a line of the table and an empty file; `DESCENT_UPDATE=1 cargo test schema` fills it.
 
 #[cfg(test)]
+mod looking;
+#[cfg(test)]
 mod output;
 #[cfg(test)]
 mod plan;
@@ -59,10 +61,10 @@ schemas! {
     "validate": output::Validate,
     "apply": output::Apply,
     "stop": output::Stop,
-    "why": output::Why,
-    "why-list": output::WhyList,
-    "graph": output::Graph,
-    "log": output::Log,
+    "why": looking::Why,
+    "why-list": looking::WhyList,
+    "graph": looking::Graph,
+    "log": looking::Log,
     "trust": output::Trust,
     "confirm": output::Confirm,
     "constraints": output::ConstraintsShown,

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 
 use super::{End, context::Context, help};
-use crate::failure::{Failure, exit};
+use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -88,14 +88,7 @@ fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
         let man = clap_mangen::Man::new(command);
         let name = man.get_filename();
         let mut page = Vec::new();
-        let failed = |error| {
-            Failure::new(
-                "E-MAN",
-                exit::BUG,
-                format!("{name}: {error}"),
-                "please report it",
-            )
-        };
+        let failed = |error| Failure::bug(format!("the page {name} cannot be made: {error}"));
         man.render(&mut page).map_err(failed)?;
         Ok((name, page))
     };

@@ -89,7 +89,7 @@ enum Verdict {
 }
 
 #[derive(JsonSchema)]
-struct Choice {
+pub(super) struct Choice {
     group: String,
     selected: Option<String>,
     failed: Vec<String>,
@@ -435,34 +435,6 @@ enum From {
     Default,
 }
 
-/// How one atom stands: `descent why ATOM --json`
-#[derive(JsonSchema)]
-#[schemars(title = "descent/why/1")]
-pub(super) struct Why {
-    schema: String,
-    atom: String,
-    kind: String,
-    description: String,
-    status: String,
-    live: bool,
-    /// What it waits for that is not resolved yet
-    waits_for: Vec<String>,
-    depends_on: Vec<String>,
-    needed_by: Vec<String>,
-    /// The shell action; without one the worker does it
-    action: Option<String>,
-    checks: Vec<String>,
-    in_branch: Option<Value>,
-    binding: Option<Value>,
-    choice: Option<Choice>,
-    tries: Vec<Value>,
-    /// Every attempt that is kept, in the order in which they ended
-    attempts: Vec<Attempt>,
-    /// The entries of the trail that speak of it, in order
-    trail: Vec<Value>,
-    next: String,
-}
-
 /// The schemas that there are: `descent schema --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/schema/1")]
@@ -476,102 +448,4 @@ pub(super) struct Schemas {
 struct Named {
     name: String,
     about: String,
-}
-
-#[derive(JsonSchema)]
-struct Attempt {
-    atom: String,
-    attempt: Option<String>,
-    n: u64,
-    ended: AttemptEnded,
-    started: String,
-    /// Empty while it runs
-    at: String,
-    class: Option<String>,
-    reason: String,
-    choices: Value,
-    evidence: Vec<Value>,
-    files: Vec<String>,
-    commit: Option<String>,
-    output: Option<String>,
-}
-
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum AttemptEnded {
-    Failed,
-    Solved,
-    Parked,
-    Running,
-}
-
-/// Which atoms have something to tell: `descent why --json`
-#[derive(JsonSchema)]
-#[schemars(title = "descent/why-list/1")]
-pub(super) struct WhyList {
-    schema: String,
-    atoms: Vec<Asked>,
-    next: String,
-}
-
-#[derive(JsonSchema)]
-struct Asked {
-    atom: String,
-    status: String,
-    reason: String,
-}
-
-/// The work graph: `descent graph --json`
-#[derive(JsonSchema)]
-#[schemars(title = "descent/graph/1")]
-pub(super) struct Graph {
-    schema: String,
-    goal: String,
-    /// Each group before its members
-    nodes: Vec<GraphNode>,
-    edges: Vec<GraphEdge>,
-}
-
-#[derive(JsonSchema)]
-struct GraphNode {
-    id: String,
-    /// `task`, `all` or `any`
-    kind: String,
-    description: String,
-    state: String,
-    tried: Option<String>,
-    parent: Option<String>,
-    selected: Option<String>,
-    is_selected: bool,
-    depends_on: Vec<String>,
-    depth: u64,
-}
-
-#[derive(JsonSchema)]
-struct GraphEdge {
-    from: String,
-    to: String,
-    /// `part` and `choice` from a group to a member; `before` from what is waited for
-    kind: String,
-}
-
-/// What happened, the newest last: `descent log --json`
-#[derive(JsonSchema)]
-#[schemars(title = "descent/log/1")]
-pub(super) struct Log {
-    schema: String,
-    /// Older entries that `-n` left out
-    left_out: u64,
-    entries: Vec<LogEntry>,
-}
-
-#[derive(JsonSchema)]
-struct LogEntry {
-    at: String,
-    kind: String,
-    /// `descent`, or the person who asked
-    by: String,
-    text: String,
-    /// The record itself
-    entry: Value,
 }
