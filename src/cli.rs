@@ -91,8 +91,8 @@ enum Command {
     Validate(validate::Flags),
     /// Evaluate the base case now: 0 it holds, 1 it does not
     Verify,
-    /// Bring the result into the working tree
-    Apply,
+    /// Bring the result into the working tree, or out as a branch or a patch
+    Apply(apply::Flags),
     /// Print the JSON Schema of the state, of a plan, or of what `--json` prints
     Schema(schema::Flags),
     /// Explain how an atom stands: choices, attempts, evidence
@@ -176,7 +176,7 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
         Some(Command::Status(flags)) => status::status(&context, &flags),
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
         Some(Command::Verify) => verify::verify(&context),
-        Some(Command::Apply) => apply::apply(&context),
+        Some(Command::Apply(flags)) => apply::apply(&context, &flags),
         Some(Command::Schema(flags)) => schema::schema(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),

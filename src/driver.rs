@@ -18,7 +18,7 @@ use descent_core::{
     event::{Event, Notice, Observation, Scope},
     id::{AttemptId, RunId, Serial, UnixMillis},
     owed::{self, Key, Owed},
-    state::{Request, RunStatus, fields::Extra, objective::RequestKind},
+    state::{Request, RunStatus, StartedFrom, fields::Extra, objective::RequestKind},
     step::{self, Refusal, Session, Transition, World},
 };
 use tokio::sync::mpsc;
@@ -54,6 +54,8 @@ pub struct Host {
     pub by: String,
     /// Told which check is measured now, and for whom; from whatever thread that happens on.
     pub measuring: Measuring,
+    /// Where a run that has not begun starts, instead of from the person's working tree.
+    pub from: Option<StartedFrom>,
 }
 
 pub type Measuring = Arc<dyn Fn(&Scope, &str) + Send + Sync>;
@@ -215,9 +217,13 @@ impl Loop<'_> {
     async fn start(&mut self) -> Result<(), Failure> {
         let from = match self.world.state.run.head {
             Some(_) => None,
+            None if self.host.from.is_some() => self.host.from.take(),
             None => {
                 let (workspaces, at) = (self.host.workspaces.clone(), clock::now());
-                blocking(move || workspaces.snapshot(at)).await??
+                let start = blocking(move || workspaces.snapshot(at)).await??;
+                let notes = self.host.workspaces.notes();
+                notes.iter().for_each(|note| (self.eyes.say)(note));
+                start
             }
         };
         let run = self.host.run.clone();

@@ -3,7 +3,7 @@
 //!
 //! Not here: the typed errors of the rooms; each turns into this at its own border.
 
-use std::fmt::Display;
+use std::{fmt::Display, path::Path};
 
 /// Exit codes, by the contract.
 pub mod exit {
@@ -19,6 +19,16 @@ pub mod exit {
     pub const IO: u8 = 74;
     pub const UNTRUSTED: u8 = 77;
     pub const CONFIG: u8 = 78;
+}
+
+/// A path as a shell takes it, for commands that a person types.
+pub fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[derive(Debug, Clone, thiserror::Error)]

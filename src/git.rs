@@ -14,11 +14,14 @@ mod checkout;
 mod diff;
 mod disk;
 mod error;
+mod export;
 mod history;
 mod host;
 mod ignored;
 mod index;
 mod linked;
+mod listing;
+mod modules;
 mod place;
 mod query;
 mod rebuild;
@@ -32,7 +35,9 @@ pub use apply::Applied;
 pub use candidate::{Candidate, Merge};
 pub use checkout::Leftovers;
 pub use error::GitError;
+pub use export::{Branched, Lines};
 pub use ignored::Stamps;
+pub use snapshot::Note;
 
 use descent_core::id::{CommitId, TreeId};
 use host::{Env, Host};
@@ -54,6 +59,8 @@ struct Opened {
     top: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
+    /// The person's environment, under which repositories inside this one are opened.
+    theirs: Env,
     /// Trees of commits, which never change; forgotten when there are too many.
     trees: Mutex<HashMap<CommitId, TreeId>>,
 }
@@ -79,6 +86,7 @@ impl Git {
             top,
             git_dir,
             common_dir,
+            theirs: theirs.clone(),
             trees: Mutex::default(),
         }))))
     }
@@ -112,13 +120,18 @@ fn locate(host: &Host, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {
     let args = [
         "rev-parse",
         "--path-format=absolute",
+        "--is-bare-repository",
         "--is-inside-work-tree",
         "--git-dir",
         "--git-common-dir",
         "--show-toplevel",
     ];
     let ran = host.run(dir, args.map(Into::into).to_vec(), Vec::new(), None)?;
-    if ran.stdout.starts_with(b"false\n") {
+    if ran.stdout.starts_with(b"true\nfalse\n") {
+        let dir = dir.to_owned();
+        return Err(GitError::Bare { dir });
+    }
+    if ran.stdout.starts_with(b"false\nfalse\n") {
         return Ok(None);
     }
     if !ran.status.success() {
@@ -133,7 +146,7 @@ fn locate(host: &Host, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {
         .split(|byte| *byte == b'\n')
         .collect();
     match lines[..] {
-        [_, git_dir, common_dir, top] => Ok(Some(
+        [_, _, git_dir, common_dir, top] => Ok(Some(
             [git_dir, common_dir, top].map(|path| PathBuf::from(OsStr::from_bytes(path))),
         )),
         _ => Err(GitError::Odd { verb: "rev-parse" }),

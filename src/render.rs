@@ -76,6 +76,12 @@ impl Out {
         of_terminal.map_or(PIPE_WIDTH, |(columns, _)| columns.max(WIDTH_MIN))
     }
 
+    /// Data as it is, such as a patch: nothing is added and nothing made visible.
+    pub fn bytes(self, bytes: &[u8]) {
+        let mut stdout = std::io::stdout();
+        note_loss(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+    }
+
     pub fn json(self, value: &impl serde::Serialize) {
         let text = serde_json::to_string(value)
             .unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
@@ -161,6 +167,10 @@ fn write(mut to: impl Write + IsTerminal, text: &str) {
         .and_then(|()| to.write_all(b"\n"))
         .and_then(|()| to.flush());
     area.draw();
+    note_loss(written);
+}
+
+fn note_loss(written: std::io::Result<()>) {
     // A reader that has gone wants no more; there is nobody left to tell.
     if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
         LOST.store(true, Ordering::Relaxed);

@@ -8,6 +8,7 @@
 mod error;
 mod git;
 mod links;
+mod places;
 mod ready;
 mod saved;
 mod shared;
@@ -30,7 +31,7 @@ use descent_core::{
 pub use crate::git::Stamps;
 pub use error::WorkspaceError;
 
-use crate::git::Applied;
+use crate::git::{Applied, Branched, Lines};
 
 type Result<T> = std::result::Result<T, WorkspaceError>;
 
@@ -112,10 +113,26 @@ impl Workspaces {
         }
     }
 
-    /// Repositories inside the project that the last snapshot left out.
-    pub fn left_out(&self) -> Vec<String> {
+    /// The commit that a person names, kept by a reference; `None` where there is no such commit.
+    pub fn start_from(&self, rev: &str) -> Result<Option<StartedFrom>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.left_out(),
+            Kind::Git(rooms) => rooms.start_from(rev),
+            Kind::Shared(_) => Ok(None),
+        }
+    }
+
+    /// Lets go of what was made where the project stood before it was moved.
+    pub fn tidy(&self) -> Result<()> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.tidy(),
+            Kind::Shared(_) => Ok(()),
+        }
+    }
+
+    /// What a person should know of the last snapshot: what was left out, what was taken against expectation.
+    pub fn notes(&self) -> Vec<String> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.notes(),
             Kind::Shared(_) => Vec::new(),
         }
     }
@@ -309,21 +326,67 @@ impl Workspaces {
         }
     }
 
-    /// Brings `base`→`head` into the person's working tree.
-    pub fn apply(&self, base: &CommitId, head: &CommitId) -> Result<Applied> {
+    /// Brings `base`→`head` into the person's working tree; a dry one only looks.
+    pub fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<Applied> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.apply(base, head),
+            Kind::Git(rooms) => rooms.apply(base, head, is_dry),
             Kind::Shared(_) => Ok(Applied::Nothing),
+        }
+    }
+
+    /// Added and removed lines of each file of the result.
+    pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<Lines>> {
+        match &*self.0 {
+            Kind::Git(rooms) => Ok(rooms.git().lines(base, head)?),
+            Kind::Shared(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The result as `git apply` takes it; empty where nothing differs.
+    pub fn patch(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>> {
+        match &*self.0 {
+            Kind::Git(rooms) => Ok(rooms.git().patch(base, head)?),
+            Kind::Shared(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// A file of a person's choice, where nothing has the name yet; else false.
+    pub fn write_new_file(&self, path: &Path, bytes: &[u8]) -> Result<bool> {
+        match &*self.0 {
+            Kind::Git(rooms) => Ok(rooms.git().write_new_file(path, bytes)?),
+            Kind::Shared(_) => Ok(false),
+        }
+    }
+
+    /// The result as a new branch of the person's, or what is in its way.
+    pub fn branch(&self, name: &str, head: &CommitId, is_dry: bool) -> Result<Branched> {
+        match &*self.0 {
+            Kind::Git(rooms) => Ok(rooms.git().branch(name, head, is_dry)?),
+            Kind::Shared(_) => Ok(Branched::BadName),
+        }
+    }
+
+    /// The top of the person's working tree, from which the paths of a result are meant.
+    pub fn top(&self) -> &Path {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.git().top(),
+            Kind::Shared(place) => place.project(),
         }
     }
 }
 
-/// Where `deliver` puts the result of a project at the top of its repository, and the reference that follows it:
-/// known without asking git.
-pub fn result_of(project: &Path, lineage: &Lineage) -> Option<(PathBuf, String)> {
+/// Where `deliver` puts the result, if it did, and the reference that follows it: known without asking git.
+pub fn result_of(project: &Path, lineage: &Lineage) -> Option<(Option<PathBuf>, String)> {
     let cache = cache_root(variable)?;
-    let path = git::place_in(&cache, project, lineage).join("result");
-    Some((path, git::result_ref(lineage)))
+    let result = git::place_in(&cache, project, lineage).join("result");
+    let mut above = project.ancestors();
+    let top = above.find(|dir| dir.join(".git").symlink_metadata().is_ok());
+    let within = top.and_then(|top| project.strip_prefix(top).ok());
+    let path = match within {
+        Some(within) if !within.as_os_str().is_empty() => result.join(within),
+        _ => result,
+    };
+    Some((path.is_dir().then_some(path), git::result_ref(lineage)))
 }
 
 /// What an attempt without a tree of its own comes to.

@@ -107,6 +107,7 @@ pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure>
     })?;
     let existing = existing(context)?;
     if let Some(found) = &existing
+        && !flags.force
         && is_same(&found.state, &state)
     {
         return Ok(unchanged(context, found, &config));

@@ -1,86 +1,341 @@
-//! `descent apply`: brings the difference from where the run started to its result into the working tree.
+//! `descent apply`: brings the difference from where the run started to its result home: into the working tree, as a
+//! branch, or as a patch.
 
-use descent_core::state::RunStatus;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use descent_core::{
+    id::CommitId,
+    state::{RunStatus, State},
+};
+use serde_json::{Value, json};
 
 use super::{End, context::Context};
 use crate::{
-    failure::{Failure, exit},
-    git::Applied,
+    failure::{Failure, exit, quoted},
+    git::{Applied, Branched, Lines},
     render,
     workspace::Workspaces,
 };
 
-pub(super) fn apply(context: &Context) -> Result<End, Failure> {
-    let mut store = context.store()?;
-    let _lease = store.lease("apply")?;
+/// Files named on a terminal; `--json` has all.
+const NAMED_MAX: usize = 200;
+
+#[derive(Debug, Args, Default)]
+pub struct Flags {
+    /// Make a branch of the result, a commit an atom, and write nothing else
+    #[arg(long, value_name = "NAME", conflicts_with = "patch")]
+    branch: Option<String>,
+    /// Write the difference as a patch for `git apply` (`-`: to standard output), and nothing else
+    #[arg(long, value_name = "FILE")]
+    patch: Option<PathBuf>,
+    /// Show what would happen, and write nothing; ends with 1 where it would be refused
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+/// A result, and where it began.
+struct Outcome {
+    base: CommitId,
+    head: CommitId,
+    workspaces: Workspaces,
+    lines: Vec<Lines>,
+    /// What is said where the run has not completed.
+    partial: Option<String>,
+}
+
+/// What became of it, or would.
+struct Report<'a> {
+    how: &'a str,
+    words: String,
+    next: String,
+    more: Value,
+}
+
+pub(super) fn apply(context: &Context, flags: &Flags) -> Result<End, Failure> {
+    refuse_mixed(context, flags)?;
+    let store = context.store()?;
+    // Only what writes to the working tree needs the loop to be at rest.
+    let _lease = match (flags.dry_run, &flags.branch, &flags.patch) {
+        (false, None, None) => Some(store.lease("apply")?),
+        _ => None,
+    };
+    let mut store = store;
     let loaded = store.read()?;
-    let run = &loaded.state.run;
-    let (Some(start), Some(head)) = (&run.started_from, &run.head) else {
-        report(
-            context,
-            "nothing",
-            &[],
-            "there is nothing to apply: no run has made a result apart from the working tree",
-        );
+    let project = store.place().project.clone();
+    let Some(result) = open(&loaded.state, &project)? else {
+        let words =
+            "there is nothing to apply: no run has made a result apart from the working tree";
+        nothing(context, flags, words);
         return Ok(End::Code(0));
     };
-    if run.status != RunStatus::Completed {
-        context.out.say(&format!(
-            "the run is {}: this is a partial result",
-            run.status.word()
-        ));
+    if let Some(words) = &result.partial {
+        context.out.say(words);
     }
-    let state = &loaded.state;
-    let workspaces = Workspaces::open(
-        &store.place().project,
-        &state.lineage,
-        &state.objective.constraints,
-    )?;
-    match workspaces.apply(&start.commit, head)? {
-        Applied::Nothing => report(
-            context,
-            "nothing",
-            &[],
-            "the working tree has it all already",
-        ),
-        Applied::FastForward { branch, files } => {
-            let branch = branch.unwrap_or_else(|| "HEAD".to_owned());
-            report(
-                context,
-                "fast_forward",
-                &files,
-                &format!("{branch} now holds the result, a commit an atom"),
-            );
-        }
-        Applied::Files(files) => {
-            report(
-                context,
-                "files",
-                &files,
-                "the changes are in the files; commit them when you like",
-            );
-        }
-        Applied::Refused(paths) => {
-            let hint = "commit or undo your own changes to these files, then `descent apply` again";
-            let message = "your files differ from what the run started from, where the result changes them too";
-            return Err(Failure::new("E-APPLY-OVERLAP", exit::NOT_SO, message, hint).with(paths));
+    match (&flags.branch, &flags.patch) {
+        (Some(name), _) => to_branch(context, flags, &result, name),
+        (None, Some(file)) => to_patch(context, flags, &result, file),
+        (None, None) => to_tree(context, flags, &result),
+    }
+}
+
+fn refuse_mixed(context: &Context, flags: &Flags) -> Result<(), Failure> {
+    let to_stdout = flags.patch.as_deref() == Some(Path::new("-"));
+    if to_stdout && context.out.json {
+        let hint = "give a file to --patch, or leave --json out";
+        let what = "`--patch -` and --json both write to standard output";
+        return Err(Failure::usage(what, hint));
+    }
+    Ok(())
+}
+
+fn open(state: &State, project: &Path) -> Result<Option<Outcome>, Failure> {
+    let run = &state.run;
+    let (Some(start), Some(head)) = (&run.started_from, &run.head) else {
+        return Ok(None);
+    };
+    let workspaces = Workspaces::open(project, &state.lineage, &state.objective.constraints)?;
+    for commit in [&start.commit, head] {
+        if !workspaces.head_is_there(commit)? {
+            return Err(super::run::commit_missing(commit));
         }
     }
+    let partial = (run.status != RunStatus::Completed).then(|| {
+        let word = run.status.word().replace('_', " ");
+        format!("the run is {word}: this is a partial result")
+    });
+    Ok(Some(Outcome {
+        lines: workspaces.lines(&start.commit, head)?,
+        base: start.commit.clone(),
+        head: head.clone(),
+        workspaces,
+        partial,
+    }))
+}
+
+fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Failure> {
+    let applied = result
+        .workspaces
+        .apply(&result.base, &result.head, flags.dry_run)?;
+    let is_dry = flags.dry_run;
+    let report = match applied {
+        Applied::Nothing => Report {
+            how: "nothing",
+            words: "the working tree has it all already".into(),
+            next: "git status".into(),
+            more: json!({}),
+        },
+        Applied::FastForward { branch, .. } => {
+            let name = branch.clone().unwrap_or_else(|| "HEAD".to_owned());
+            Report {
+                how: "fast_forward",
+                words: match is_dry {
+                    true => format!("would move {name} to the result, a commit an atom"),
+                    false => format!("{name} now holds the result, a commit an atom"),
+                },
+                next: next(flags, "git status"),
+                more: json!({"branch": branch}),
+            }
+        }
+        Applied::Files(_) => Report {
+            how: "files",
+            words: match is_dry {
+                true => "would change these files, and nothing else".into(),
+                false => "the changes are in the files; commit them when you like".into(),
+            },
+            next: next(flags, "git status"),
+            more: json!({}),
+        },
+        Applied::Refused(paths) => return refused(context, result, is_dry, paths),
+    };
+    tell(context, flags, result, &report);
     Ok(End::Code(0))
 }
 
-fn report(context: &Context, how: &str, files: &[String], words: &str) {
+fn refused(
+    context: &Context,
+    result: &Outcome,
+    is_dry: bool,
+    paths: Vec<String>,
+) -> Result<End, Failure> {
+    let message =
+        "your files differ from what the run started from, where the result changes them too";
+    let hint = "commit or undo your own changes to these files, then `descent apply` again; or take a branch and merge it: descent apply --branch NAME";
+    if !is_dry {
+        let failure = Failure::new("E-APPLY-OVERLAP", exit::NOT_SO, message, hint);
+        return Err(failure.with(paths));
+    }
     if context.out.json {
-        context.out.json(
-            &serde_json::json!({"schema": "descent/apply/1", "applied": how, "files": files}),
+        let more = json!({"overlaps": paths});
+        context.out.json(&value(true, result, "refused", more));
+    } else {
+        let overlaps = paths.iter().map(|path| format!("  overlaps  {path}\n"));
+        let text = format!(
+            "{}would refuse: {message}\n{}next: {hint}",
+            listed(&result.lines),
+            overlaps.collect::<String>()
         );
+        context.out.data(&render::clean(&text));
+    }
+    Ok(End::Code(exit::NOT_SO))
+}
+
+fn to_branch(
+    context: &Context,
+    flags: &Flags,
+    result: &Outcome,
+    name: &str,
+) -> Result<End, Failure> {
+    let is_dry = flags.dry_run;
+    let words = match result.workspaces.branch(name, &result.head, is_dry)? {
+        Branched::New if is_dry => format!("would make the branch {name}, and nothing else"),
+        Branched::New => format!("the branch {name} holds the result"),
+        Branched::AlreadyThere => format!("the branch {name} stands at the result already"),
+        Branched::BadName => {
+            let what = format!("git takes no branch of the name '{name}'");
+            let hint = "a name such as try-parser; see git help check-ref-format";
+            return Err(Failure::usage(what, hint));
+        }
+        Branched::Taken(by) => {
+            let what = format!("there is a branch {by} already; it was left as it is");
+            let hint = "give another name, or move it away first: git branch -m OLD NEW";
+            return Err(Failure::new("E-BRANCH-EXISTS", exit::NOT_SO, what, hint));
+        }
+    };
+    let short: String = result.base.as_str().chars().take(12).collect();
+    let report = Report {
+        how: "branch",
+        words,
+        next: next(flags, &format!("git log --stat {short}..{name}")),
+        more: json!({"branch": name}),
+    };
+    tell(context, flags, result, &report);
+    Ok(End::Code(0))
+}
+
+fn to_patch(
+    context: &Context,
+    flags: &Flags,
+    result: &Outcome,
+    file: &Path,
+) -> Result<End, Failure> {
+    let patch = result.workspaces.patch(&result.base, &result.head)?;
+    if file == Path::new("-") {
+        if !flags.dry_run {
+            context.out.bytes(&patch);
+            return Ok(End::Code(0));
+        }
+    } else if patch.is_empty() {
+        nothing(
+            context,
+            flags,
+            "the result changes nothing: no patch was written",
+        );
+        return Ok(End::Code(0));
+    }
+    let path = std::path::absolute(context.dir.join(file))
+        .map_err(|error| Failure::io("the current directory cannot be read", &error))?;
+    let is_taken = file != Path::new("-")
+        && match flags.dry_run {
+            true => path.symlink_metadata().is_ok(),
+            false => !result.workspaces.write_new_file(&path, &patch)?,
+        };
+    if is_taken {
+        let what = format!("{} exists already; it was left as it is", path.display());
+        let hint = format!(
+            "give another name, or write over it: descent apply --patch - > {}",
+            quoted(file)
+        );
+        return Err(Failure::new("E-FILE-EXISTS", exit::NOT_SO, what, hint));
+    }
+    let top = quoted(result.workspaces.top());
+    let shown = super::context::shown(&path);
+    let report = Report {
+        how: "patch",
+        words: match flags.dry_run {
+            true => "would write these changes as a patch, and nothing else".into(),
+            false => format!("the patch is {shown}"),
+        },
+        next: next(flags, &format!("git -C {top} apply {}", quoted(&path))),
+        more: json!({"patch": shown}),
+    };
+    tell(context, flags, result, &report);
+    Ok(End::Code(0))
+}
+
+/// After a look, the same command without `-n`.
+fn next(flags: &Flags, after: &str) -> String {
+    match (flags.dry_run, &flags.branch, &flags.patch) {
+        (false, ..) => after.to_owned(),
+        (true, Some(name), _) => format!("descent apply --branch {}", quoted(Path::new(name))),
+        (true, None, Some(file)) => format!("descent apply --patch {}", quoted(file)),
+        (true, None, None) => "descent apply".to_owned(),
+    }
+}
+
+fn nothing(context: &Context, flags: &Flags, words: &str) {
+    if context.out.json {
+        let empty = json!({"schema": "descent/apply/1", "applied": "nothing",
+            "dry_run": flags.dry_run, "partial": false, "files": [], "changes": []});
+        context.out.json(&empty);
+    } else if flags.patch.as_deref() == Some(Path::new("-")) {
+        context.out.say(words);
+    } else {
+        context.out.data(&format!("{words}\nnext: descent status"));
+    }
+}
+
+fn tell(context: &Context, flags: &Flags, result: &Outcome, report: &Report<'_>) {
+    if context.out.json {
+        let value = value(flags.dry_run, result, report.how, report.more.clone());
+        context.out.json(&value);
         return;
     }
-    let mut text = String::new();
-    for file in files {
-        text.push_str(&format!("  {file}\n"));
+    let files = match report.how {
+        "nothing" => String::new(),
+        _ => listed(&result.lines),
+    };
+    let text = format!("{files}{}\nnext: {}", report.words, report.next);
+    context.out.data(&render::clean(&text));
+}
+
+fn value(is_dry: bool, result: &Outcome, how: &str, more: Value) -> Value {
+    let lines = match how {
+        "nothing" => &[][..],
+        _ => &result.lines,
+    };
+    let files: Vec<&str> = lines.iter().map(|lines| lines.path.as_str()).collect();
+    let change = |lines: &Lines| {
+        let (added, removed) = lines.counts.unzip();
+        json!({"path": lines.path, "added": added, "removed": removed})
+    };
+    let changes: Vec<Value> = lines.iter().map(change).collect();
+    let mut value = json!({
+        "schema": "descent/apply/1",
+        "applied": how,
+        "dry_run": is_dry,
+        "partial": result.partial.is_some(),
+        "files": files,
+        "changes": changes,
+    });
+    for (key, one) in more.as_object().into_iter().flatten() {
+        value[key] = one.clone();
     }
-    context
-        .out
-        .data(&render::clean(&format!("{text}{words}\nnext: git status")));
+    value
+}
+
+/// A line a file: its added and removed lines, and its name.
+fn listed(lines: &[Lines]) -> String {
+    let one = |lines: &Lines| match lines.counts {
+        Some((added, removed)) => {
+            let counts = format!("+{added} -{removed}");
+            format!("  {counts:<11} {}\n", render::line(&lines.path))
+        }
+        None => format!("  {:<11} {}\n", "binary", render::line(&lines.path)),
+    };
+    let mut text: String = lines.iter().take(NAMED_MAX).map(one).collect();
+    if let Some(more) = lines.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        text.push_str(&format!("  … and {more} more\n"));
+    }
+    text
 }

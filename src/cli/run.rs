@@ -5,9 +5,9 @@ use std::sync::Arc;
 use clap::Args;
 use descent_core::{
     doc::Node,
-    id::RunId,
+    id::{CommitId, RunId},
     owed::Owed,
-    state::{RunStatus, State},
+    state::{RunStatus, StartedFrom, State, Workspace},
     step::World,
 };
 
@@ -34,6 +34,9 @@ pub struct Flags {
     /// Bring the result into the working tree when the run completes
     #[arg(long)]
     apply: bool,
+    /// Start from this commit, tag or branch instead of from the working tree (a run that has not begun)
+    #[arg(long, value_name = "REV")]
+    from: Option<String>,
 }
 
 pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
@@ -63,6 +66,11 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
         ));
     }
     let workspaces = open(&store, &loaded)?;
+    let from = match &flags.from {
+        Some(rev) => Some(start_from(&loaded.state, &workspaces, rev)?),
+        None => None,
+    };
+    workspaces.tidy()?;
     let path = store.place().clone();
     let live = Live::start(context);
     let host = Host {
@@ -73,6 +81,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
         run: RunId::new(uuid::Uuid::now_v7().to_string()),
         by: Context::by(),
         measuring: live.measuring(),
+        from,
     };
     let mut tell = |notice: &_| context.tell(notice);
     let mut say = |text: &str| context.out.say(text);
@@ -104,18 +113,38 @@ fn open(store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
         .chain(state.run.started_from.as_ref().map(|start| &start.commit))
     {
         if !workspaces.head_is_there(commit)? {
-            let hint = "fetch or restore it; or align --force to begin anew from the working tree";
-            let message =
-                format!("the repository no longer holds the commit {commit} that the state names");
-            return Err(Failure::new(
-                "E-COMMIT-MISSING",
-                exit::UNAVAILABLE,
-                message,
-                hint,
-            ));
+            return Err(commit_missing(commit));
         }
     }
     Ok(workspaces)
+}
+
+pub(super) fn commit_missing(commit: &CommitId) -> Failure {
+    let hint = "fetch or restore it; or align --force to begin anew from the working tree";
+    let message =
+        format!("the repository no longer holds the commit {commit} that the state names");
+    Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint)
+}
+
+/// The commit that `--from` names; only a run that has not begun can start elsewhere.
+fn start_from(state: &State, workspaces: &Workspaces, rev: &str) -> Result<StartedFrom, Failure> {
+    let constraints = &state.objective.constraints;
+    if constraints.workspace() == Workspace::Shared {
+        let what = "agents work in place here, so there is no other commit to start from";
+        let hint = "git switch to it, then run without --from; or align with --set workspace=git";
+        return Err(Failure::usage(what, hint));
+    }
+    if let (Some(start), Some(_)) = (&state.run.started_from, &state.run.head) {
+        let short: String = start.commit.as_str().chars().take(12).collect();
+        let what = format!("this run has begun already, from {short}");
+        let hint = "descent run goes on with it; to begin anew elsewhere: descent align --force -f PLAN (it archives this run), then descent run --from REV";
+        return Err(Failure::new("E-BEGUN", exit::USAGE, what, hint));
+    }
+    workspaces.start_from(rev)?.ok_or_else(|| {
+        let what = format!("'{rev}' names no commit of this repository");
+        let hint = "a commit, a tag or a branch, as `git log --oneline --all` shows them";
+        Failure::new("E-NO-SUCH-REV", exit::USAGE, what, hint)
+    })
 }
 
 /// What would make every attempt fail is said before the first.
@@ -184,7 +213,7 @@ fn finish(
         return Ok(End::Signal(signal));
     }
     if flags.apply && run.status == RunStatus::Completed {
-        return super::apply::apply(context);
+        return super::apply::apply(context, &super::apply::Flags::default());
     }
     Ok(End::Code(code_of(run.status)))
 }

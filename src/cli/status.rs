@@ -100,7 +100,7 @@ fn fill_workspace(store: &Store, world: &World, status: &mut view::Status) {
     let place = store.place();
     if state.run.head.is_some() {
         if let Some((path, branch)) = workspace::result_of(&place.project, &state.lineage) {
-            status.workspace.path = Some(super::context::shown(&path));
+            status.workspace.path = path.as_deref().map(super::context::shown);
             status.workspace.branch = Some(branch);
         }
     } else if status.workspace.kind == "shared" {

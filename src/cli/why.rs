@@ -43,7 +43,9 @@ pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
     } else {
         let place = store.place();
         let result = workspace::result_of(&place.project, &world.state.lineage);
-        let path = result.map(|(path, _)| super::context::shown(&path));
+        let path = result
+            .and_then(|(path, _)| path)
+            .map(|path| super::context::shown(&path));
         let page = render::why(&why, path.as_deref(), clock::now(), context.out.width());
         context.out.page(&page);
     }

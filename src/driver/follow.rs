@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::{Loop, blocking, watch};
 use crate::{
     clock,
-    failure::{Failure, exit},
+    failure::{Failure, exit, quoted},
     store::{CommitError, Loaded, Next},
     trust,
 };
@@ -189,9 +189,9 @@ impl Loop<'_> {
         let hint = match saved {
             Ok(saved) => format!(
                 "put it back: mkdir -p {} && cp {} {}",
-                place.dir.display(),
-                saved.display(),
-                place.state.display()
+                quoted(&place.dir),
+                quoted(&saved),
+                quoted(&place.state)
             ),
             Err(error) => format!("its last bytes could not be saved either: {error}"),
         };

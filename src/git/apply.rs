@@ -31,12 +31,14 @@ pub enum Applied {
 }
 
 impl Git {
-    /// Brings `base`→`head` into the working tree. `scratch` is an existing directory.
+    /// Brings `base`→`head` into the working tree; a dry one looks and tells the same. `scratch` is an
+    /// existing directory.
     pub fn apply(
         &self,
         base: &CommitId,
         head: &CommitId,
         scratch: &Path,
+        is_dry: bool,
     ) -> Result<Applied, GitError> {
         let call = diff::raw(self.call("diff-tree"));
         let call = call
@@ -55,12 +57,16 @@ impl Git {
         if seen.pending.is_empty() && !forward {
             return Ok(Applied::Nothing);
         }
-        self.write(&seen, head, scratch)?;
+        if !is_dry {
+            self.write(&seen, head, scratch)?;
+        }
         let files = diff::names(&changes);
         if !forward {
             return Ok(Applied::Files(files));
         }
-        self.move_head(base, head)?;
+        if !is_dry {
+            self.move_head(base, head)?;
+        }
         let branch = status.branch;
         Ok(Applied::FastForward { branch, files })
     }
@@ -148,7 +154,7 @@ impl Git {
         changes: &[Change],
         status: &Status,
     ) -> Result<bool, GitError> {
-        if status.head.as_ref() != Some(base) {
+        if status.head.as_ref() != Some(base) || self.is_amid_something() {
             return Ok(false);
         }
         let is_ours = |path: &[u8]| {
@@ -173,6 +179,20 @@ impl Git {
             .id("", head.as_str(), "")
             .output()?;
         Ok(ran.status.success())
+    }
+
+    /// A merge, a rebase or the like is under way: HEAD is not ours to move.
+    fn is_amid_something(&self) -> bool {
+        const MARKS: &[&str] = &[
+            "MERGE_HEAD",
+            "CHERRY_PICK_HEAD",
+            "REVERT_HEAD",
+            "rebase-merge",
+            "rebase-apply",
+            "BISECT_LOG",
+        ];
+        let mut marks = MARKS.iter();
+        marks.any(|mark| self.git_dir().join(mark).exists())
     }
 
     /// Git writes the files elsewhere, with filters and modes as the person has them; from there

@@ -49,6 +49,10 @@ impl Git {
 }
 
 impl Call<'_> {
+    pub(super) fn tree(&self) -> &Path {
+        &self.cwd
+    }
+
     pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self

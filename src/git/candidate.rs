@@ -4,6 +4,7 @@ use super::{
     Git, GitError, diff,
     index::PrivateIndex,
     linked::Linked,
+    modules::SAVED_DIR,
     status::{OWN_DIR, Taking},
 };
 use descent_core::id::{CommitId, Digest, TreeId, UnixMillis};
@@ -48,6 +49,7 @@ impl Git {
         let index = self.index_of_base(c)?;
         let call = |verb| self.call_on(verb, c.workspace).index(index.path());
         let entries = self.status(call("status"), true)?.entries;
+        self.refuse_changed_modules(c, &index)?;
         let taking = Taking::of(&entries, c.workspace, &spared(c));
         if taking.is_empty() {
             return Ok(Merge::Unchanged);
@@ -77,6 +79,23 @@ impl Git {
             change: diff::digest(&changes),
             files: diff::names(&changes),
         })
+    }
+
+    /// Work in a submodule has no place in a commit of this repository: it is named, not lost.
+    fn refuse_changed_modules(
+        &self,
+        c: &Candidate<'_>,
+        index: &PrivateIndex,
+    ) -> Result<(), GitError> {
+        let Some(linked) = Linked::find(self, c.workspace) else {
+            return Ok(());
+        };
+        let saved = linked.admin().join(SAVED_DIR);
+        let paths = self.changed_in_modules(c.workspace, index.path(), &saved)?;
+        if paths.is_empty() {
+            return Ok(());
+        }
+        Err(GitError::ModuleChanged { paths })
     }
 
     fn brought_onto(

@@ -1,6 +1,6 @@
 //! Worktrees of ours: linked, detached, outside the project, exactly a commit.
 
-use super::{Git, GitError, disk, linked::Linked};
+use super::{Git, GitError, disk, linked::Linked, modules::SAVED_DIR};
 use descent_core::id::CommitId;
 use std::{
     ffi::{OsStr, OsString},
@@ -50,6 +50,14 @@ impl Git {
         disk::remove_tree(at)?;
         // Not `worktree prune`: it would forget worktrees of the person's on a disk that is away.
         let records = Linked::all(self, at);
+        records.iter().try_for_each(Linked::remove)
+    }
+
+    /// All worktrees below `dir`, with the directory itself.
+    pub fn remove_worktrees(&self, dir: &Path) -> Result<(), GitError> {
+        self.check_place(dir)?;
+        let records = Linked::below(self, dir);
+        disk::remove_tree(dir)?;
         records.iter().try_for_each(Linked::remove)
     }
 
@@ -106,6 +114,8 @@ impl Git {
             clean = clean.arg("-e").arg(as_pattern(path));
         }
         clean.ok()?;
+        let saved = linked.admin().join(SAVED_DIR);
+        self.fill_modules(at, &linked.admin().join("index"), &saved, leftovers)?;
         if !linked.is_detached_at(commit) {
             self.call_in("update-ref", linked.admin(), at)
                 .setting("core.logAllRefUpdates=false")

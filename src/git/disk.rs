@@ -4,8 +4,8 @@
 use super::GitError;
 use std::{
     fs::{self, File, FileTimes, Permissions},
-    io,
-    os::unix::fs::PermissionsExt,
+    io::{self, Write},
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::Path,
     time::Duration,
 };
@@ -52,6 +52,72 @@ fn unlock_dirs(top: &Path) {
     }
 }
 
+/// A file with these bytes, as a whole or not at all; false where the name is taken.
+pub(super) fn new_file(path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    let write = || {
+        let made = tempfile::Builder::new()
+            .prefix(".descent-")
+            .tempfile_in(dir);
+        let mut file = made?;
+        file.write_all(bytes)?;
+        file.as_file()
+            .set_permissions(Permissions::from_mode(0o644))?;
+        match file.persist_noclobber(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error.error),
+        }
+    };
+    write().map_err(GitError::io(path))
+}
+
+/// A repository at `git_dir`, made anew, whose HEAD is `commit` and whose objects are another's.
+pub(super) fn borrow_repository(
+    git_dir: &Path,
+    objects: &Path,
+    commit: &str,
+) -> Result<(), GitError> {
+    remove_tree(git_dir)?;
+    make_dirs(&git_dir.join("objects/info"))?;
+    make_dirs(&git_dir.join("refs/heads"))?;
+    let format = match commit.len() {
+        64 => "\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n",
+        _ => "\trepositoryformatversion = 0\n",
+    };
+    let mut alternate = objects.as_os_str().as_bytes().to_vec();
+    alternate.push(b'\n');
+    let files = [
+        (
+            "config",
+            format!("[core]\n\tbare = false\n{format}").into_bytes(),
+        ),
+        ("objects/info/alternates", alternate),
+        ("HEAD", format!("{commit}\n").into_bytes()),
+    ];
+    for (name, bytes) in files {
+        let path = git_dir.join(name);
+        fs::write(&path, bytes).map_err(GitError::io(path))?;
+    }
+    Ok(())
+}
+
+/// The first of `paths` that is there and cannot be read.
+pub(super) fn first_unreadable<'p>(
+    top: &Path,
+    paths: impl IntoIterator<Item = &'p Path>,
+) -> Option<GitError> {
+    paths.into_iter().find_map(|path| {
+        let path = top.join(path);
+        let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+        let source = File::open(&path).err().filter(|_| is_file)?;
+        Some(GitError::Unreadable { path, source })
+    })
+}
+
 pub(super) fn make_dirs(path: &Path) -> Result<(), GitError> {
     fs::create_dir_all(path).map_err(GitError::io(path))
 }
@@ -63,6 +129,12 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<(), GitError> {
 pub(super) fn is_older_than(path: &Path, age: Duration) -> bool {
     let changed = path.symlink_metadata().and_then(|meta| meta.modified());
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|since| since > age))
+}
+
+/// Whether there is something that is neither file nor directory nor symlink: a pipe, a socket, a device.
+pub(super) fn is_special(top: &Path, path: &Path) -> bool {
+    let meta = top.join(path).symlink_metadata();
+    meta.is_ok_and(|meta| !meta.is_file() && !meta.is_dir() && !meta.is_symlink())
 }
 
 /// Whether a directory above `path`, below `top`, is a symlink: `path` then names another's file.

@@ -1,7 +1,10 @@
 //! What can go wrong at the door to git: one sentence each, and what to do next.
 
-use crate::process::tool::ToolError;
-use std::{io, path::PathBuf};
+use crate::{failure::quoted, process::tool::ToolError};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// The oldest git with `merge-tree --write-tree --merge-base`.
 pub(super) const OLDEST: (u32, u32) = (2, 40);
@@ -30,8 +33,31 @@ pub enum GitError {
         verb: &'static str,
         stderr_tail: String,
     },
-    #[error("git does not trust the repository: {stderr_tail}")]
+    #[error("git does not trust the repository, which belongs to somebody else: {stderr_tail}")]
     NotOwned { stderr_tail: String },
+    #[error("{} is a bare repository, without files to work on", dir.display())]
+    Bare { dir: PathBuf },
+    #[error("the filter '{filter}' of this repository fails on {path}: {said}")]
+    Filter {
+        filter: String,
+        path: String,
+        said: String,
+    },
+    #[error("{} cannot be read, and git does not ignore it", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the submodule {} has changes that are not committed: {what}", path.display())]
+    ModuleDirty { path: PathBuf, what: String },
+    #[error("the submodule {} lacks the commit {commit} that the project names", path.display())]
+    ModuleCommit { path: PathBuf, commit: String },
+    #[error("changes in a submodule cannot be part of the result: {}", paths.join(", "))]
+    ModuleChanged { paths: Vec<String> },
+    #[error("untracked files of {megabytes} MB would be copied into the repository, the largest is {}", largest.display())]
+    UntrackedLarge {
+        megabytes: u64,
+        largest: PathBuf,
+        exclude: PathBuf,
+        pattern: String,
+    },
     #[error("git {verb} failed ({status}): {stderr_tail}")]
     Failed {
         verb: &'static str,
@@ -42,7 +68,7 @@ pub enum GitError {
     Odd { verb: &'static str },
     #[error(transparent)]
     Tool(#[from] ToolError),
-    #[error("{} cannot be read or written", path.display())]
+    #[error("{} cannot be read or written: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
@@ -52,8 +78,8 @@ impl GitError {
             Self::Missing => "install git and see that it is on PATH".into(),
             Self::TooOld { .. } => "update git".into(),
             Self::NoCommits { top } => format!(
-                "make a first one: git -C '{}' commit --allow-empty -m start",
-                top.display()
+                "make a first one: git -C {} commit --allow-empty -m start",
+                quoted(top)
             ),
             Self::NoSuchCommit { .. } => {
                 "it may have been pruned: begin again from the working tree".into()
@@ -66,9 +92,37 @@ impl GitError {
             Self::Locked { .. } => {
                 "wait for the other git to end; if none runs, delete the named lock file".into()
             }
-            Self::NotOwned { .. } => {
-                "if you trust its owner: git config --global --add safe.directory DIR".into()
+            Self::NotOwned { stderr_tail } => format!(
+                "if you trust its owner: git config --global --add safe.directory {}",
+                quoted(Path::new(between_quotes(stderr_tail).unwrap_or("DIR")))
+            ),
+            Self::Bare { dir } => format!(
+                "make a working tree of it, and go there: git -C {} worktree add ../work",
+                quoted(dir)
+            ),
+            Self::Filter { filter, .. } => format!(
+                "install what it runs, or mend it: git config --get-regexp '^filter\\.{filter}\\.'"
+            ),
+            Self::Unreadable { path, .. } => {
+                format!("chmod u+r {}, or let git ignore it", quoted(path))
             }
+            Self::ModuleDirty { path, .. } => {
+                let path = quoted(path);
+                format!("commit or put them away there: git -C {path} stash -u")
+            }
+            Self::ModuleCommit { path, .. } => {
+                let parent = quoted(path.parent().unwrap_or(path));
+                let name = quoted(Path::new(path.file_name().unwrap_or_default()));
+                format!("git -C {parent} submodule update --init {name}")
+            }
+            Self::ModuleChanged { .. } => "commit such work in the submodule yourself".into(),
+            Self::UntrackedLarge {
+                exclude, pattern, ..
+            } => format!(
+                "what is no part of the project is ignored: echo {} >> {}; what is one: git add it",
+                quoted(Path::new(pattern)),
+                quoted(exclude)
+            ),
             Self::Failed { .. } | Self::Odd { .. } => {
                 "run 'git fsck' and 'git status' in the repository and mend what they name".into()
             }
@@ -96,7 +150,12 @@ impl GitError {
             return Self::Locked { verb, stderr_tail };
         }
         if stderr_tail.contains("dubious ownership") {
+            let line = stderr_tail.lines().next().unwrap_or_default();
+            let stderr_tail = line.trim_start_matches("fatal: ").to_owned();
             return Self::NotOwned { stderr_tail };
+        }
+        if let Some(error) = filter_of(&stderr_tail) {
+            return error;
         }
         Self::Failed {
             verb,
@@ -104,6 +163,27 @@ impl GitError {
             stderr_tail,
         }
     }
+}
+
+fn between_quotes(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('\'')?;
+    Some(rest.rsplit_once('\'')?.0)
+}
+
+/// `fatal: PATH: clean filter 'NAME' failed`, and what was said before it.
+fn filter_of(stderr: &str) -> Option<GitError> {
+    let at = stderr.rfind("fatal: ")?;
+    let line = stderr[at..].strip_prefix("fatal: ")?.lines().next()?;
+    let words = line.strip_suffix(" failed")?;
+    let (path, filter) = [": clean filter ", ": smudge filter "]
+        .iter()
+        .find_map(|words_between| words.rsplit_once(words_between))?;
+    let said = stderr[..at].lines().next().unwrap_or_default();
+    Some(GitError::Filter {
+        filter: filter.trim_matches('\'').to_owned(),
+        path: path.to_owned(),
+        said: said.trim_start_matches("error: ").to_owned(),
+    })
 }
 
 fn tail(stderr: &[u8]) -> String {

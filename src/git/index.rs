@@ -2,7 +2,7 @@
 
 use super::{
     Git, GitError,
-    call::{Call, as_id},
+    call::{Call, as_id, as_path},
     disk,
     status::Taking,
 };
@@ -56,10 +56,16 @@ impl Git {
                 .ok()?;
         }
         if !taking.take.is_empty() {
-            call("update-index")
+            let call = call("update-index");
+            let tree = call.tree().to_owned();
+            let taken = call
                 .args(["--add", "--remove", "--replace", "-z", "--stdin"])
                 .stdin_paths(&taking.take)
-                .ok()?;
+                .ok();
+            taken.map_err(|error| {
+                let paths = taking.take.iter().map(|path| as_path(path));
+                disk::first_unreadable(&tree, paths).unwrap_or(error)
+            })?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! Beside what git keeps there, ours holds `descent-index.<commit>`: the index as it was when the
 //! worktree was last checked out, which an attempt's own git does not touch.
 
-use super::{Git, GitError, call::Call, disk, index::PREFIX};
+use super::{Git, GitError, call::Call, disk, index::PREFIX, modules::SAVED_DIR};
 use descent_core::id::CommitId;
 use std::{
     ffi::OsStr,
@@ -15,7 +15,15 @@ use std::{
 const SAVED: &str = "descent-index.";
 
 /// What stays there between two attempts; all else (merges begun, locks, settings) is theirs.
-const KEPT: &[&str] = &["gitdir", "commondir", "HEAD", "logs", "refs", "reftable"];
+const KEPT: &[&str] = &[
+    "gitdir",
+    "commondir",
+    "HEAD",
+    "logs",
+    "refs",
+    "reftable",
+    SAVED_DIR,
+];
 
 #[derive(Debug)]
 pub(super) struct Linked {
@@ -43,6 +51,16 @@ impl Linked {
 
     pub(super) fn all(git: &Git, at: &Path) -> Vec<Self> {
         let at = settled(at);
+        Self::where_tree(git, |tree| tree == at)
+    }
+
+    /// All worktrees somewhere below `dir`.
+    pub(super) fn below(git: &Git, dir: &Path) -> Vec<Self> {
+        let dir = settled(dir);
+        Self::where_tree(git, |tree| tree.starts_with(&dir))
+    }
+
+    fn where_tree(git: &Git, is_meant: impl Fn(&Path) -> bool) -> Vec<Self> {
         let records = fs::read_dir(git.common_dir().join("worktrees"));
         let admins = records
             .into_iter()
@@ -52,7 +70,7 @@ impl Linked {
         let ours = admins.filter(|admin| {
             let named = pointed(&admin.join("gitdir"), b"");
             let tree = named.and_then(|file| admin.join(file).parent().map(settled));
-            tree.as_deref() == Some(&at)
+            tree.as_deref().is_some_and(&is_meant)
         });
         ours.map(|admin| Self { admin }).collect()
     }

@@ -2,11 +2,17 @@
 
 use super::{
     Git, GitError,
+    call::{as_path, shown},
     index::PrivateIndex,
-    status::{OWN_DIR, Status, Taking, is_within},
+    listing::{Link, Listing},
+    status::{Kind, OWN_DIR, Status, Taking, is_within},
 };
 use descent_core::id::{CommitId, TreeId, UnixMillis};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Untracked bytes that are taken along with a word, and those that are not taken.
+const UNTRACKED_TOLD_BYTES: u64 = 100 << 20;
+const UNTRACKED_BYTES_MAX: u64 = 2 << 30;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
@@ -17,8 +23,46 @@ pub struct Snapshot {
     /// `None`: detached.
     pub branch: Option<String>,
     pub dirty: bool,
-    /// Repositories inside this one that are no part of it.
-    pub left_out: Vec<String>,
+    /// What a person should know of it.
+    pub notes: Vec<Note>,
+}
+
+/// Something in the working tree that is not taken as one would think.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A repository inside this one that is no part of it.
+    Nested(String),
+    /// A tracked name that is neither file nor directory nor symlink now.
+    NoFile(String),
+    /// It has conflicts of a merge that are not resolved.
+    Conflict(String),
+    /// It is taken as it is, though git was told to look away.
+    Marked(String),
+    /// The program's own directory is tracked.
+    OwnDir,
+    /// Much that is untracked, with the largest file.
+    Large { megabytes: u64, path: String },
+}
+
+impl Note {
+    pub fn text(&self) -> String {
+        match self {
+            Self::Nested(path) => format!("left out: {path} (a repository of its own)"),
+            Self::NoFile(path) => format!("left out: {path} (no file any more)"),
+            Self::Conflict(path) => {
+                format!("taken with the marks of an unresolved conflict: {path}")
+            }
+            Self::Marked(path) => {
+                format!("taken as it is, though git is told to look away: {path}")
+            }
+            Self::OwnDir => {
+                "warning: .descent is tracked by git, which it should not be; take it out: git rm -r -q --cached .descent".into()
+            }
+            Self::Large { megabytes, path } => format!(
+                "{megabytes} MB of untracked files are copied into the repository, the largest is {path}; what is no part of the project goes into .gitignore"
+            ),
+        }
+    }
 }
 
 impl Git {
@@ -33,15 +77,19 @@ impl Git {
         let index = PrivateIndex::new(scratch)?;
         self.fill_from_person(&index)?;
         let call = |verb| self.call(verb).index(index.path());
-        let status = self.status(call("status"), true)?;
+        let (listing, status) = self.look_at_all(&index)?;
         let head = status.head.clone().ok_or_else(|| self.no_commits())?;
         let mut taking = Taking::of(&status.entries, self.top(), &[OWN_DIR.to_vec()]);
         taking.remove.extend(staged_own_files(&status));
+        let (modules, mut notes) = self.modules_of(&listing)?;
+        notes.extend(notes_of(&listing, &status, &taking));
+        notes.extend(self.weigh(&status)?);
         let staged = status.entries.iter().any(|entry| entry.staged != b'?');
         let head_tree = self.tree_of(&head)?;
-        let tree = if taking.is_empty() && !staged {
+        let tree = if taking.is_empty() && modules.is_empty() && !staged {
             head_tree.clone()
         } else {
+            self.take_links(&modules, call)?;
             self.take(&taking, call)?;
             TreeId::new(call("write-tree").ok_id()?)
         };
@@ -57,8 +105,68 @@ impl Git {
             head,
             branch: status.branch,
             dirty,
-            left_out: taking.left_out,
+            notes,
         })
+    }
+
+    /// What the index says and what differs from it, with git's eyes opened where it was told to look away.
+    fn look_at_all(&self, index: &PrivateIndex) -> Result<(Listing, Status), GitError> {
+        let call = |verb| self.call(verb).index(index.path());
+        let (listing, status) = std::thread::scope(|scope| {
+            let listing = scope.spawn(|| self.listing(call("ls-files")));
+            let status = self.status(call("status"), true);
+            (listing.join().expect("BUG: no panic in a listing"), status)
+        });
+        let (listing, status) = (listing?, status?);
+        if listing.marked.is_empty() {
+            return Ok((listing, status));
+        }
+        for no_mark in ["--no-assume-unchanged", "--no-skip-worktree"] {
+            call("update-index")
+                .args([no_mark, "-z", "--stdin"])
+                .stdin_paths(&listing.marked)
+                .ok()?;
+        }
+        let status = self.status(call("status"), true)?;
+        Ok((listing, status))
+    }
+
+    /// The submodules that stand elsewhere than the index says, and links that are none.
+    fn modules_of(&self, listing: &Listing) -> Result<(Vec<Link>, Vec<Note>), GitError> {
+        if listing.links.is_empty() {
+            return Ok(Default::default());
+        }
+        if self.has_modules(self.top()) {
+            return Ok((self.moved_modules(&listing.links)?, Vec::new()));
+        }
+        let nested = |link: &Link| Note::Nested(shown(&link.path));
+        Ok((Vec::new(), listing.links.iter().map(nested).collect()))
+    }
+
+    /// Untracked files may be data that nobody wants twice on the disk.
+    fn weigh(&self, status: &Status) -> Result<Option<Note>, GitError> {
+        let (mut total_bytes, mut largest) = (0_u64, (0_u64, PathBuf::new()));
+        let untracked = status.entries.iter();
+        for entry in untracked.filter(|entry| entry.kind == Kind::Untracked) {
+            let path = as_path(&entry.path);
+            let meta = self.top().join(path).symlink_metadata();
+            let bytes = meta.map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 });
+            total_bytes = total_bytes.saturating_add(bytes);
+            if bytes > largest.0 {
+                largest = (bytes, path.to_owned());
+            }
+        }
+        let (megabytes, largest) = (total_bytes >> 20, largest.1);
+        if total_bytes > UNTRACKED_BYTES_MAX {
+            return Err(GitError::UntrackedLarge {
+                megabytes,
+                pattern: format!("/{}", largest.display()),
+                largest: self.top().join(largest),
+                exclude: self.common_dir().join("info/exclude"),
+            });
+        }
+        let path = largest.display().to_string();
+        Ok((total_bytes > UNTRACKED_TOLD_BYTES).then_some(Note::Large { megabytes, path }))
     }
 
     fn fill_from_person(&self, index: &PrivateIndex) -> Result<(), GitError> {
@@ -74,6 +182,21 @@ impl Git {
         let top = self.top().to_owned();
         GitError::NoCommits { top }
     }
+}
+
+fn notes_of(listing: &Listing, status: &Status, taking: &Taking) -> Vec<Note> {
+    let nested = taking.left_out.iter().cloned().map(Note::Nested);
+    let no_file = taking.no_file.iter().cloned().map(Note::NoFile);
+    let entries = status.entries.iter();
+    let unmerged = entries.filter(|entry| entry.kind == Kind::Unmerged);
+    let conflicts = unmerged.map(|entry| Note::Conflict(shown(&entry.path)));
+    let entries = status.entries.iter();
+    let marked =
+        entries.filter(|entry| entry.worked != b'.' && listing.marked.contains(&entry.path));
+    let marked = marked.map(|entry| Note::Marked(shown(&entry.path)));
+    let own = listing.holds_own.then_some(Note::OwnDir);
+    let all = nested.chain(no_file).chain(conflicts).chain(marked);
+    all.chain(own).collect()
 }
 
 /// Files of the program's own that the person staged, and that HEAD does not have.

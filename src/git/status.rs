@@ -46,7 +46,10 @@ pub(super) struct Entry {
 pub(super) struct Taking {
     pub(super) take: Vec<Vec<u8>>,
     pub(super) remove: Vec<Vec<u8>>,
+    /// Repositories of their own.
     pub(super) left_out: Vec<String>,
+    /// Tracked names that no file has any more, but something else.
+    pub(super) no_file: Vec<String>,
 }
 
 impl Git {
@@ -172,6 +175,9 @@ impl Taking {
             self.left_out.push(shown(&path));
             self.remove.push(path);
         } else if disk::is_beyond_symlink(tree, as_path(&path)) {
+            self.remove.push(path);
+        } else if disk::is_special(tree, as_path(&path)) {
+            self.no_file.push(shown(&path));
             self.remove.push(path);
         } else {
             self.take.push(path);

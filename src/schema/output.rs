@@ -354,7 +354,26 @@ struct Fault {
 pub(super) struct Apply {
     schema: String,
     applied: Applied,
+    /// Whether it was only looked at
+    dry_run: bool,
+    /// Whether the run has not completed
+    partial: bool,
     files: Vec<String>,
+    changes: Vec<ChangedFile>,
+    /// Files of the person's that are in the way (`refused`, with --dry-run)
+    overlaps: Option<Vec<String>>,
+    /// The branch that holds the result
+    branch: Option<String>,
+    /// The file that holds the patch
+    patch: Option<String>,
+}
+
+/// Without counts where it is not text
+#[derive(JsonSchema)]
+struct ChangedFile {
+    path: String,
+    added: Option<u64>,
+    removed: Option<u64>,
 }
 
 #[derive(JsonSchema)]
@@ -363,6 +382,9 @@ enum Applied {
     Nothing,
     FastForward,
     Files,
+    Branch,
+    Patch,
+    Refused,
 }
 
 /// `descent stop --json`

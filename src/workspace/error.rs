@@ -2,7 +2,10 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{failure::Failure, git::GitError};
+use crate::{
+    failure::{Failure, quoted},
+    git::GitError,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
@@ -26,7 +29,7 @@ pub enum WorkspaceError {
     BadGlob { glob: String, fault: String },
     #[error(transparent)]
     Git(GitError),
-    #[error("{} cannot be read or written", path.display())]
+    #[error("{} cannot be read or written: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
@@ -41,6 +44,14 @@ impl WorkspaceError {
             Self::NoBase => "E-NO-BASE",
             Self::BadLink { .. } => "E-LINK",
             Self::BadGlob { .. } => "E-GLOB",
+            Self::Git(GitError::Bare { .. }) => "E-BARE-REPOSITORY",
+            Self::Git(GitError::NotOwned { .. }) => "E-NOT-OWNED",
+            Self::Git(GitError::Filter { .. }) => "E-FILTER",
+            Self::Git(GitError::Unreadable { .. }) => "E-UNREADABLE",
+            Self::Git(GitError::ModuleDirty { .. } | GitError::ModuleCommit { .. }) => {
+                "E-SUBMODULE"
+            }
+            Self::Git(GitError::UntrackedLarge { .. }) => "E-UNTRACKED-LARGE",
             Self::Git(_) => "E-GIT",
             Self::Io { .. } => "E-IO",
         }
@@ -70,8 +81,8 @@ impl WorkspaceError {
                     .into()
             }
             Self::NoCommits { top } => format!(
-                "make the first one: git -C '{}' add -A && git -C '{0}' commit -m start",
-                top.display()
+                "make the first one: git -C {} add -A && git -C {0} commit -m start",
+                quoted(top)
             ),
             Self::GitMissing => {
                 "install git and see that it is on PATH, or `--set workspace=shared`".into()
@@ -101,6 +112,7 @@ impl From<GitError> for WorkspaceError {
             GitError::Missing => Self::GitMissing,
             GitError::TooOld { found } => Self::GitTooOld { found },
             GitError::NoCommits { top } => Self::NoCommits { top },
+            GitError::Io { path, source } => Self::Io { path, source },
             other => Self::Git(other),
         }
     }

@@ -1,7 +1,7 @@
 //! Workspaces of a repository: linked worktrees in the cache, references under `refs/descent/`.
 //!
-//! `<cache>/<lineage>/<project>/` holds `attempt-<slot>`, `verify`, `candidate`, `result`, and our own indexes
-//! while one is needed. Invariant: two projects, and two state files of one project, share no
+//! `<cache>/<lineage>/<project>/` holds `attempt-<slot>`, `verify`, `candidate`, `result`, the name of the project, and
+//! our own indexes while one is needed. Invariant: two projects, and two state files of one project, share no
 //! directory and no reference.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
@@ -20,7 +20,7 @@ use descent_core::{
 };
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::{Checkout, Made, Rebuilt, Result, WorkspaceError, links, ready};
+use super::{Checkout, Made, Rebuilt, Result, WorkspaceError, links, places, ready};
 use crate::git::{self, Applied, Candidate, Git, Leftovers};
 
 const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
@@ -39,7 +39,7 @@ pub(super) struct Rooms {
     links: Vec<PathBuf>,
     protected: GlobSet,
     setup: Option<String>,
-    left_out: Mutex<Vec<String>>,
+    notes: Mutex<Vec<String>>,
 }
 
 impl Rooms {
@@ -64,6 +64,7 @@ impl Rooms {
         let cache = place_in(cache, &project, lineage);
         let lineage = name(lineage.as_str());
         make_private(&cache)?;
+        places::note(&cache, &project).map_err(WorkspaceError::io(&cache))?;
         Ok(Self {
             git,
             prefix,
@@ -72,7 +73,7 @@ impl Rooms {
             links: links::read(&constraints.link)?,
             protected: globs(&constraints.protected)?,
             setup: constraints.setup.clone(),
-            left_out: Mutex::default(),
+            notes: Mutex::default(),
             project,
         })
     }
@@ -85,19 +86,18 @@ impl Rooms {
         self.git.identity_is_default()
     }
 
-    pub(super) fn left_out(&self) -> Vec<String> {
-        self.left_out
-            .lock()
-            .map(|named| named.clone())
-            .unwrap_or_default()
+    pub(super) fn notes(&self) -> Vec<String> {
+        let notes = self.notes.lock();
+        notes.map(|notes| notes.clone()).unwrap_or_default()
     }
 
     pub(super) fn snapshot(&self, at: UnixMillis) -> Result<StartedFrom> {
         let seen = self.git.snapshot(self.scratch()?, at, SNAPSHOT_MESSAGE)?;
         self.git
             .set_ref(&format!("{}/start", self.refs), &seen.commit)?;
-        if let Ok(mut named) = self.left_out.lock() {
-            *named = seen.left_out;
+        if let Ok(mut notes) = self.notes.lock() {
+            let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
+            *notes = theirs.map(git::Note::text).collect();
         }
         Ok(StartedFrom {
             commit: seen.commit,
@@ -129,6 +129,34 @@ impl Rooms {
 
     pub(super) fn uncommitted(&self) -> Result<usize> {
         Ok(self.git.uncommitted()?)
+    }
+
+    /// Where a home directory is the repository, our own worktrees lie in it: no news for a person.
+    fn is_about_us(&self, note: &git::Note) -> bool {
+        let ours = self.cache.ancestors().nth(2);
+        match note {
+            git::Note::Nested(path) => {
+                ours.is_some_and(|ours| self.git.top().join(path).starts_with(ours))
+            }
+            _ => false,
+        }
+    }
+
+    /// A commit that the person names, instead of their working tree; `None`: there is none.
+    pub(super) fn start_from(&self, rev: &str) -> Result<Option<StartedFrom>> {
+        let Some(commit) = self.git.resolve(rev)? else {
+            return Ok(None);
+        };
+        let head = self.git.head()?.commit;
+        self.git.set_ref(&format!("{}/start", self.refs), &commit)?;
+        Ok(Some(StartedFrom {
+            tree: self.git.tree_of(&commit)?,
+            head: head.unwrap_or_else(|| commit.clone()),
+            commit,
+            branch: Some(rev.to_owned()),
+            dirty: false,
+            extra: descent_core::state::Extra::default(),
+        }))
     }
 
     pub(super) fn is_there(&self, commit: &CommitId) -> Result<bool> {
@@ -258,8 +286,20 @@ impl Rooms {
         }
     }
 
-    pub(super) fn apply(&self, base: &CommitId, head: &CommitId) -> Result<Applied> {
-        Ok(self.git.apply(base, head, self.scratch()?)?)
+    pub(super) fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<Applied> {
+        Ok(self.git.apply(base, head, self.scratch()?, is_dry)?)
+    }
+
+    pub(super) fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// Forgets the workspaces of places where a project of this lineage stood and stands no more.
+    pub(super) fn tidy(&self) -> Result<()> {
+        for place in places::abandoned(&self.cache) {
+            self.git.remove_worktrees(&place)?;
+        }
+        Ok(())
     }
 
     /// Brings a worktree to a commit; gives where the project is in it.

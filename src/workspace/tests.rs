@@ -373,7 +373,7 @@ fn the_result_is_delivered_beside_and_applied_when_asked() {
     assert_eq!(read(path.join("n.txt")), "1\n");
     assert!(!world.top().join("n.txt").exists());
     assert!(matches!(
-        w.apply(&base, &one).unwrap(),
+        w.apply(&base, &one, false).unwrap(),
         Applied::FastForward { .. }
     ));
     assert_eq!(read(world.top().join("n.txt")), "1\n");

@@ -161,3 +161,216 @@ fn deleted_renamed_and_executable_files_arrive_as_they_are() {
         Some("tool")
     );
 }
+
+/// A finished run whose changes hold text, a binary file, a deletion and a mode.
+fn finished() -> World {
+    let world = World::new();
+    world.write("gone.txt", "gone\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "second"]);
+    let run = "echo world >> a.txt; rm gone.txt; head -c 300 /dev/zero > blob; printf '#!/bin/sh\\n' > tool; chmod +x tool";
+    world.align(&plan(
+        &["grep -q world a.txt"],
+        json!({}),
+        json!({"A1": task(run)}),
+    ));
+    world.run().expect(0);
+    world
+}
+
+#[test]
+fn a_dry_run_tells_how_with_the_lines_of_each_file_and_writes_nothing() {
+    let world = finished();
+    let before = persons(&world);
+    let told = world.descent(&["apply", "-n", "--json"]).expect(0).json();
+    assert_eq!(
+        (&told["applied"], &told["dry_run"]),
+        (&json!("fast_forward"), &json!(true))
+    );
+    let changes = json!([
+        {"path": "a.txt", "added": 1, "removed": 0},
+        {"path": "blob", "added": null, "removed": null},
+        {"path": "gone.txt", "added": 0, "removed": 1},
+        {"path": "tool", "added": 1, "removed": 0},
+    ]);
+    assert_eq!(told["changes"], changes);
+    let shown = world.descent(&["apply", "-n"]).expect(0);
+    shown.shows("would move main").shows("+1 -0       a.txt");
+    world.write("mine.txt", "mine\n");
+    world.git(&["add", "mine.txt"]);
+    let files = world.descent(&["apply", "-n"]).expect(0);
+    files.shows("would change these files");
+    world.git(&["rm", "-qf", "mine.txt"]);
+    assert_eq!(persons(&world).1, before.1);
+}
+
+#[test]
+fn a_dry_run_that_would_be_refused_names_the_overlaps_and_ends_with_1() {
+    let world = finished();
+    world.write("a.txt", "my own words\n");
+    let before = persons(&world);
+    let told = world.descent(&["apply", "-n", "--json"]).expect(1).json();
+    assert_eq!(
+        (&told["applied"], &told["overlaps"]),
+        (&json!("refused"), &json!(["a.txt"]))
+    );
+    let shown = world.descent(&["apply", "-n"]).expect(1);
+    shown.shows("overlaps  a.txt").shows("apply --branch");
+    assert_eq!(persons(&world), before);
+}
+
+#[test]
+fn as_a_branch_it_is_a_commit_an_atom_and_nothing_else_moves() {
+    let world = finished();
+    world.write("a.txt", "my own words\n");
+    let head = world.git(&["rev-parse", "HEAD"]);
+    world
+        .descent(&["apply", "-n", "--branch", "side/try"])
+        .expect(0)
+        .shows("would make");
+    assert_eq!(world.git(&["branch", "--list", "side/*"]), "");
+    let made = world
+        .descent(&["apply", "--branch", "side/try", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&made["applied"], &made["branch"]),
+        (&json!("branch"), &json!("side/try"))
+    );
+    assert_eq!(
+        world.git(&["rev-list", "--count", "main..side/try"]).trim(),
+        "1"
+    );
+    let trailers = world.git(&["log", "-1", "--format=%(trailers)", "side/try"]);
+    assert!(trailers.contains("Descent-Atom: A1"), "{trailers}");
+    assert_eq!(world.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(world.git(&["status", "--porcelain"]), " M a.txt\n");
+    world
+        .descent(&["apply", "--branch", "side/try"])
+        .expect(0)
+        .shows("already");
+}
+
+#[test]
+fn a_branch_that_is_in_the_way_stays_and_no_name_breaks_out() {
+    let world = finished();
+    world.git(&["branch", "taken"]);
+    let before = world.git(&["for-each-ref", "refs/heads"]);
+    for name in ["main", "taken", "taken/below"] {
+        for dry in [&[][..], &["-n"]] {
+            let args = [&["apply", "--branch", name][..], dry].concat();
+            let refused = world.descent(&args).expect(1).says("E-BRANCH-EXISTS");
+            refused.says("another name");
+        }
+    }
+    world.git(&["branch", "a/b"]);
+    world
+        .descent(&["apply", "--branch", "a"])
+        .expect(1)
+        .says("a/b");
+    for name in [
+        "", "HEAD", "a..b", "a b", "-x", "../x", "x.lock", "@{-1}", "a\u{7}",
+    ] {
+        let args = ["apply".to_owned(), format!("--branch={name}")];
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        world.descent(&args).expect(2);
+    }
+    let now = world.git(&["for-each-ref", "refs/heads"]);
+    assert_eq!(
+        now.replace(&world.git(&["for-each-ref", "refs/heads/a"]), ""),
+        before
+    );
+}
+
+#[test]
+fn as_a_patch_it_is_what_git_apply_takes_whatever_the_settings_say() {
+    let world = finished();
+    for (key, value) in [
+        ("diff.noprefix", "true"),
+        ("color.ui", "always"),
+        ("diff.external", "false"),
+        ("diff.context", "0"),
+    ] {
+        world.git(&["config", key, value]);
+    }
+    let before = persons(&world);
+    let file = world.out("result.patch").display().to_string();
+    let made = world
+        .descent(&["apply", "--patch", &file, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&made["applied"], &made["patch"]),
+        (&json!("patch"), &json!(file))
+    );
+    let piped = world.descent(&["apply", "--patch", "-"]).expect(0).stdout;
+    assert_eq!(piped, world.left("result.patch"));
+    assert_eq!(persons(&world), before);
+    world.git(&["config", "--unset", "diff.noprefix"]);
+    world.git(&["apply", &file]);
+    let result = world.status()["workspace"]["commit"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    world.git(&["add", "-A"]);
+    assert_eq!(world.git(&["diff", "--cached", &result]), "");
+    let refused = world.descent(&["apply", "--patch", &file]).expect(1);
+    refused.says("E-FILE-EXISTS").says("apply --patch - >");
+    assert_eq!(world.left("result.patch"), piped);
+    let out = world.out("").display().to_string();
+    let state = world.state_path().display().to_string();
+    let there = [
+        "-C",
+        &out,
+        "--state",
+        &state,
+        "apply",
+        "--patch",
+        "there.patch",
+    ];
+    world.descent(&there).expect(0);
+    assert_eq!(world.left("there.patch"), piped);
+    let nowhere = world.out("no/such/dir.patch").display().to_string();
+    world
+        .descent(&["apply", "--patch", &nowhere])
+        .expect(74)
+        .says("dir.patch");
+    for both in [
+        &["apply", "--patch", "-", "--json"][..],
+        &["apply", "--patch", "x", "--branch", "y"],
+    ] {
+        world.descent(both).expect(2);
+    }
+}
+
+#[test]
+fn a_partial_result_is_called_one() {
+    let world = World::new();
+    let atoms = json!({"A1": task("echo half > half.txt"), "A2": after(&["A1"], "exit 1")});
+    world.align(&plan(&["false"], json!({"max_attempts": 1}), atoms));
+    world.run().expect(5);
+    let told = world.descent(&["apply", "-n", "--json"]).expect(0);
+    assert_eq!(told.json()["partial"], true);
+    told.says("partial result");
+    world
+        .descent(&["apply", "--branch", "half"])
+        .expect(0)
+        .says("the run is exhausted: this is a partial result");
+    assert_eq!(world.git(&["show", "half:half.txt"]), "half\n");
+}
+
+#[test]
+fn looking_and_handing_out_need_no_rest_of_the_loop() {
+    let world = World::new();
+    let slow = format!("echo > '{}'; sleep 100", world.out("slow").display());
+    let atoms = json!({"A1": task("echo one > one.txt"), "A2": after(&["A1"], &slow)});
+    world.align(&plan(&["false"], json!({}), atoms));
+    let mut run = world.start(&["run"]);
+    world.wait_for_file("slow");
+    world.descent(&["apply", "-n"]).expect(0).says("running");
+    world.descent(&["apply", "--branch", "so-far"]).expect(0);
+    assert_eq!(world.git(&["show", "so-far:one.txt"]), "one\n");
+    world.descent(&["apply"]).expect(75).says("E-LEASE-HELD");
+    world.descent(&["stop"]).expect(0);
+    run.wait().expect(3);
+}

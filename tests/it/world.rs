@@ -321,6 +321,13 @@ impl World {
         self.start(args).wait()
     }
 
+    /// In another directory than the project's.
+    pub fn descent_in(&self, dir: &Path, args: &[&str]) -> Ran {
+        let mut command = self.bare_command(env!("CARGO_BIN_EXE_descent"));
+        command.args(args).current_dir(dir);
+        Running::of(command).wait()
+    }
+
     pub fn plan(&self, plan: &Value) -> String {
         let path = self.root().join("plan.json");
         fs::write(&path, serde_json::to_vec_pretty(plan).expect("JSON")).expect("the plan");

@@ -304,9 +304,7 @@ fn places(world: &World, shown: &Shown<'_>) -> String {
         let who = "descent <descent@localhost>: git has no user.name and user.email";
         text.push(wrapped("commits will be by ", who));
     }
-    for path in shown.workspaces.left_out() {
-        text.push(format!("left out: {path} (a repository of its own)"));
-    }
+    text.extend(shown.workspaces.notes());
     text.join("\n")
 }
 

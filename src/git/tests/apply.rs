@@ -18,7 +18,10 @@ fn result(world: &World) -> (CommitId, CommitId) {
 }
 
 fn apply(world: &World, (base, head): &(CommitId, CommitId)) -> Applied {
-    world.open().apply(base, head, &world.scratch()).unwrap()
+    world
+        .open()
+        .apply(base, head, &world.scratch(), false)
+        .unwrap()
 }
 
 fn assert_has_result(world: &World) {
@@ -167,7 +170,7 @@ fn a_base_that_is_a_snapshot_of_a_changed_tree_is_written_as_files() {
     let Merge::Clean { commit, .. } = git.candidate(&asked).unwrap() else {
         unreachable!("something was made");
     };
-    let applied = git.apply(&base, &commit, &world.scratch()).unwrap();
+    let applied = git.apply(&base, &commit, &world.scratch(), false).unwrap();
     assert_eq!(
         applied,
         Applied::Files(vec!["a.txt".into(), "untracked.txt".into()])

@@ -178,7 +178,10 @@ fn names_that_are_not_utf_8_survive_the_way_to_the_commit_and_back() {
         .checkout(&at, &commit, Leftovers::RemoveAll, &[])
         .unwrap();
     assert!(at.join(name).exists());
-    let applied = a.git.apply(&a.base, &commit, &a.world.scratch()).unwrap();
+    let applied = a
+        .git
+        .apply(&a.base, &commit, &a.world.scratch(), false)
+        .unwrap();
     assert!(matches!(applied, Applied::FastForward { .. }));
     assert!(a.world.top().join(name).exists());
 }

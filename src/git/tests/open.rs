@@ -11,12 +11,12 @@ fn a_sub_directory_opens_the_project_around_it() {
 }
 
 #[test]
-fn no_repository_and_a_bare_one_open_as_none() {
+fn no_repository_opens_as_none_and_a_bare_one_is_refused() {
     let world = World::new();
     assert!(world.open_in(&world.home()).unwrap().is_none());
     let bare = world.tree("bare");
     world.git(&["init", "-q", "--bare", bare.to_str().unwrap()]);
-    assert!(world.open_in(&bare).unwrap().is_none());
+    assert!(matches!(world.open_in(&bare), Err(GitError::Bare { .. })));
     assert!(world.open_in(&world.top().join(".git")).unwrap().is_none());
 }
 

@@ -1,6 +1,7 @@
 //! The working tree as it is, with nothing of the person's touched.
 
 use super::*;
+use crate::git::snapshot::Note;
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -110,7 +111,8 @@ fn nested_repositories_are_left_out_and_named() {
     );
     world.write("new.txt", "new");
     let seen = world.snapshot();
-    assert_eq!(seen.left_out, ["deep/nested", "unborn"]);
+    let nested = ["deep/nested", "unborn"].map(|path| Note::Nested(path.into()));
+    assert_eq!(seen.notes, nested);
     assert_eq!(
         world.files(&seen.commit),
         [".gitignore", "a.txt", "dir/b.txt", "new.txt"]
@@ -236,7 +238,7 @@ fn a_linked_worktree_of_the_persons_is_a_project_too() {
         .unwrap();
     assert!(at.join("side.txt").exists());
     let applied = git
-        .apply(&world.at("main"), &seen.commit, &world.scratch())
+        .apply(&world.at("main"), &seen.commit, &world.scratch(), false)
         .unwrap();
     assert!(matches!(applied, Applied::FastForward { .. }));
     assert_eq!(world.at("side"), seen.commit);

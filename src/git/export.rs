@@ -1,0 +1,123 @@
+//! The result handed out without touching the working tree: as numbers of lines, as a patch, as a branch.
+
+use super::{
+    Git, GitError,
+    call::{Call, fields, shown},
+    disk,
+};
+use descent_core::id::CommitId;
+use std::path::Path;
+
+/// A file of the difference; without counts where it is not text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    pub path: String,
+    pub counts: Option<(u64, u64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Branched {
+    /// It was made, or would be.
+    New,
+    /// It stands at the result already.
+    AlreadyThere,
+    /// The name, or a part of it, is taken by this branch.
+    Taken(String),
+    /// Git takes no such name for a branch.
+    BadName,
+}
+
+impl Git {
+    /// Added and removed lines of each file.
+    pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<Lines>, GitError> {
+        const ODD: GitError = GitError::Odd { verb: "diff-tree" };
+        let said = self.two_trees(base, head, &["--numstat", "-z"]).ok()?;
+        let records = fields(&said).map(|record| {
+            let mut columns = record.splitn(3, |byte| *byte == b'\t');
+            let mut next = || columns.next().ok_or(ODD);
+            let (added, removed, path) = (next()?, next()?, next()?);
+            let counts = number(added).zip(number(removed));
+            let path = shown(path);
+            Ok(Lines { path, counts })
+        });
+        records.collect()
+    }
+
+    /// The difference as `git apply` takes it, files that are not text included.
+    pub fn patch(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>, GitError> {
+        let args = ["-p", "--binary", "--full-index", "--no-color", "-U3"];
+        self.two_trees(base, head, &args)
+            .args(["--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"])
+            .ok()
+    }
+
+    fn two_trees(&self, base: &CommitId, head: &CommitId, args: &[&str]) -> Call<'_> {
+        let mut call = self.call("diff-tree").args([
+            "-r",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-relative",
+        ]);
+        for arg in args {
+            call = call.arg(arg);
+        }
+        call.id("", base.as_str(), "^{tree}")
+            .id("", head.as_str(), "^{tree}")
+    }
+
+    /// A new branch at `head`; nothing that exists is moved.
+    pub fn branch(&self, name: &str, head: &CommitId, is_dry: bool) -> Result<Branched, GitError> {
+        let full = format!("refs/heads/{name}");
+        let check = self.call("check-ref-format").arg(&full).output()?;
+        if !check.status.success() || name.starts_with('-') || name == "HEAD" {
+            return Ok(Branched::BadName);
+        }
+        if let Some((taken, commit)) = self.branch_in_the_way(&full)? {
+            let is_ours = taken == full && commit == head.as_str();
+            return Ok(if is_ours {
+                Branched::AlreadyThere
+            } else {
+                Branched::Taken(taken.trim_start_matches("refs/heads/").to_owned())
+            });
+        }
+        if !is_dry {
+            // That it is still absent is git's to see, in the same instant.
+            let absent = "0".repeat(head.as_str().len());
+            let call = self.call("update-ref").args(["-m", "descent: apply"]);
+            let call = call.arg(&full).id("", head.as_str(), "");
+            call.id("", &absent, "").ok()?;
+        }
+        Ok(Branched::New)
+    }
+
+    /// A reference cannot stand where another has a directory, nor below one.
+    fn branch_in_the_way(&self, full: &str) -> Result<Option<(String, String)>, GitError> {
+        let mut call = self
+            .call("for-each-ref")
+            .arg("--format=%(objectname) %(refname)");
+        let above: Vec<&str> = full
+            .match_indices('/')
+            .skip(2)
+            .map(|(at, _)| &full[..at])
+            .collect();
+        for name in above.iter().chain([&full]) {
+            call = call.arg(name);
+        }
+        let said = String::from_utf8_lossy(&call.ok()?).into_owned();
+        let mut refs = said.lines().filter_map(|line| line.split_once(' '));
+        let below = format!("{full}/");
+        let found = refs
+            .find(|(_, name)| *name == full || above.contains(name) || name.starts_with(&below));
+        Ok(found.map(|(id, name)| (name.to_owned(), id.to_owned())))
+    }
+
+    /// False where something has the name already: it stays as it is.
+    pub fn write_new_file(&self, path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
+        disk::new_file(path, bytes)
+    }
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}

@@ -1,0 +1,236 @@
+//! Submodules: looked at in the person's own copies, and put from there into worktrees of ours. No network.
+//!
+//! Invariants: the person's copies are only read; a submodule in a worktree is a repository of its own that borrows the
+//! objects of the person's, so that nothing done in it reaches them; one that the person did not check out stays empty.
+
+use super::{
+    Git, GitError,
+    call::{as_path, shown},
+    checkout::Leftovers,
+    disk,
+    index::PrivateIndex,
+    listing::Link,
+    status::{GITLINK, OWN_DIR, is_within},
+};
+use descent_core::id::{CommitId, Digest};
+use std::path::Path;
+
+/// Modules inside of modules, at most this deep.
+const DEPTH_MAX: usize = 16;
+/// Paths named of what is dirty in one submodule.
+const NAMED_MAX: usize = 3;
+/// In the administrative directory of a worktree: the index of each submodule as it was checked out.
+pub(super) const SAVED_DIR: &str = "descent-modules";
+
+impl Git {
+    /// The person's own copy of what a link names, where they checked it out.
+    fn own_copy(&self, path: &[u8]) -> Result<Option<Git>, GitError> {
+        let dir = self.top().join(as_path(path));
+        let is_there = dir.join(".git").symlink_metadata().is_ok();
+        if !is_there || disk::is_beyond_symlink(self.top(), as_path(path)) || dir.is_symlink() {
+            return Ok(None);
+        }
+        let Some(own) = Git::open_with(&dir, &self.0.theirs)? else {
+            return Ok(None);
+        };
+        let is_itself = dir.canonicalize().is_ok_and(|dir| dir == own.top());
+        Ok(is_itself.then_some(own))
+    }
+
+    /// Whether links of this working tree are submodules; without the file they are nested repositories.
+    pub(super) fn has_modules(&self, tree: &Path) -> bool {
+        tree.join(".gitmodules").is_file()
+    }
+
+    /// Where each submodule stands in the person's tree, if that is not where `links` say; dirty ones are refused.
+    pub(super) fn moved_modules(&self, links: &[Link]) -> Result<Vec<Link>, GitError> {
+        let mut moved = Vec::new();
+        for link in links {
+            if let Some(own) = self.own_copy(&link.path)?
+                && let Some(commit) = own.clean_head(DEPTH_MAX)?
+                && commit != link.commit
+            {
+                let path = link.path.clone();
+                moved.push(Link { path, commit });
+            }
+        }
+        Ok(moved)
+    }
+
+    /// HEAD of a submodule in which nothing is left to commit, however deep.
+    fn clean_head(&self, depth: usize) -> Result<Option<CommitId>, GitError> {
+        let status = self.status(self.call("status"), true)?;
+        let entries = status.entries.iter();
+        let mut names: Vec<String> = entries
+            .filter(|entry| !is_within(&entry.path, OWN_DIR))
+            .map(|entry| shown(&entry.path))
+            .collect();
+        if depth > 0 && self.has_modules(self.top()) {
+            for link in self.listing(self.call("ls-files"))?.links {
+                let own = self.own_copy(&link.path)?;
+                let head = own.map(|own| own.clean_head(depth - 1)).transpose()?;
+                if head.flatten().is_some_and(|head| head != link.commit) {
+                    names.push(shown(&link.path));
+                }
+            }
+        }
+        if names.is_empty() {
+            return Ok(status.head);
+        }
+        let more = if names.len() > NAMED_MAX { ", …" } else { "" };
+        names.truncate(NAMED_MAX);
+        Err(GitError::ModuleDirty {
+            path: self.top().to_owned(),
+            what: format!("{}{more}", names.join(", ")),
+        })
+    }
+
+    /// Tells the index that `call` works with where the submodules stand.
+    pub(super) fn take_links<'a>(
+        &self,
+        links: &[Link],
+        call: impl Fn(&'static str) -> super::call::Call<'a>,
+    ) -> Result<(), GitError> {
+        if links.is_empty() {
+            return Ok(());
+        }
+        let mut orders = Vec::new();
+        for link in links {
+            let id = link.commit.as_str().as_bytes();
+            orders.extend([GITLINK, b" ", id, b"\t", &link.path, b"\0"].concat());
+        }
+        let call = call("update-index").args(["-z", "--index-info"]);
+        call.stdin(orders).ok().map(drop)
+    }
+
+    /// Fills the submodules of the worktree at `at`, which `index` describes. `saved`: a directory of ours.
+    pub(super) fn fill_modules(
+        &self,
+        at: &Path,
+        index: &Path,
+        saved: &Path,
+        leftovers: Leftovers,
+    ) -> Result<(), GitError> {
+        self.fill_below(at, index, saved, leftovers, DEPTH_MAX)
+    }
+
+    fn fill_below(
+        &self,
+        at: &Path,
+        index: &Path,
+        saved: &Path,
+        leftovers: Leftovers,
+        depth: usize,
+    ) -> Result<(), GitError> {
+        if depth == 0 || !self.has_modules(at) {
+            return Ok(());
+        }
+        for link in self
+            .listing(self.call_on("ls-files", at).index(index))?
+            .links
+        {
+            let Some(own) = self.own_copy(&link.path)? else {
+                continue;
+            };
+            let dir = at.join(as_path(&link.path));
+            if disk::is_beyond_symlink(at, as_path(&link.path)) {
+                continue;
+            }
+            if !own.exists(&link.commit)? {
+                return Err(GitError::ModuleCommit {
+                    path: own.top().to_owned(),
+                    commit: link.commit.to_string(),
+                });
+            }
+            if !dir.is_dir() || dir.is_symlink() {
+                disk::remove_tree(&dir)?;
+            }
+            let saved = saved.join(name_of(&link.path));
+            own.fill(&dir, &link.commit, &saved.join("index"), leftovers)?;
+            own.fill_below(&dir, &dir.join(".git/index"), &saved, leftovers, depth - 1)?;
+        }
+        Ok(())
+    }
+
+    /// Brings `dir` to `commit` of this repository, with a `.git` that borrows its objects.
+    fn fill(
+        &self,
+        dir: &Path,
+        commit: &CommitId,
+        saved: &Path,
+        leftovers: Leftovers,
+    ) -> Result<(), GitError> {
+        let git_dir = dir.join(".git");
+        let index = git_dir.join("index");
+        disk::borrow_repository(
+            &git_dir,
+            &self.common_dir().join("objects"),
+            commit.as_str(),
+        )?;
+        if saved.is_file() {
+            disk::copy_index(saved, &index)?;
+        }
+        self.call_on("read-tree", dir)
+            .index(&index)
+            .args(["--reset", "-u"])
+            .id("", commit.as_str(), "")
+            .attributes_of(commit.as_str())
+            .ok()?;
+        let mut clean = self.call_on("clean", dir).index(&index).arg("-ffdq");
+        if leftovers == Leftovers::RemoveAll {
+            clean = clean.arg("-x");
+        }
+        clean.ok()?;
+        disk::make_dirs(saved.parent().unwrap_or(saved))?;
+        disk::copy_index(&index, saved)
+    }
+
+    /// The tracked files of submodules that an attempt changed.
+    pub(super) fn changed_in_modules(
+        &self,
+        at: &Path,
+        index: &Path,
+        saved: &Path,
+    ) -> Result<Vec<String>, GitError> {
+        let mut changed = Vec::new();
+        if !saved.is_dir() {
+            return Ok(changed);
+        }
+        for link in self
+            .listing(self.call_on("ls-files", at).index(index))?
+            .links
+        {
+            let saved = saved.join(name_of(&link.path));
+            if !saved.join("index").is_file() {
+                continue;
+            }
+            let Some(own) = self.own_copy(&link.path)? else {
+                continue;
+            };
+            let dir = at.join(as_path(&link.path));
+            if !dir.is_dir() || disk::is_beyond_symlink(at, as_path(&link.path)) {
+                changed.push(shown(&link.path));
+                continue;
+            }
+            let private = PrivateIndex::new(&saved)?;
+            private.fill_from(&saved.join("index"))?;
+            let status = own.status(own.call_on("status", &dir).index(private.path()), false)?;
+            let worked = status.entries.iter().filter(|entry| entry.worked != b'.');
+            let below = own.changed_in_modules(&dir, private.path(), &saved)?;
+            let names = worked.map(|entry| shown(&entry.path)).chain(below);
+            changed.extend(names.map(|name| format!("{}/{name}", shown(&link.path))));
+        }
+        Ok(changed)
+    }
+}
+
+/// A name for a path, whatever is in it.
+fn name_of(path: &[u8]) -> String {
+    let digest = Digest::of(path);
+    digest
+        .as_str()
+        .trim_start_matches("sha256:")
+        .chars()
+        .take(16)
+        .collect()
+}

@@ -1,0 +1,162 @@
+//! How a repository can be stored and where it can stand.
+
+use super::*;
+
+#[test]
+fn a_detached_head_stays_detached_and_moves_to_the_result() {
+    let world = World::new();
+    world.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(lives_through(&world)["applied"], "fast_forward");
+    assert_eq!(world.git(&["branch", "--show-current"]), "");
+    assert_eq!(
+        world.git(&["rev-list", "--count", "main..HEAD"]).trim(),
+        "1"
+    );
+}
+
+#[test]
+fn a_shallow_clone_is_ordinary() {
+    let world = World::bare();
+    let up = upstream(&world, "up");
+    fs::write(Path::new(&up).join("b.txt"), "b").unwrap();
+    commit_all(&world, &up);
+    world.git(&["clone", "-q", "--depth", "1", &format!("file://{up}"), "."]);
+    identified(&world);
+    let shallow = fs::read(world.repo().join(".git/shallow")).unwrap();
+    assert_eq!(lives_through(&world)["applied"], "fast_forward");
+    assert_eq!(
+        fs::read(world.repo().join(".git/shallow")).unwrap(),
+        shallow
+    );
+}
+
+#[test]
+fn a_partial_clone_does_without_its_upstream() {
+    let world = World::bare();
+    let up = upstream(&world, "up");
+    world.git(&["-C", &up, "config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{up}");
+    world.git(&["clone", "-q", "--filter=blob:none", &url, "."]);
+    identified(&world);
+    fs::rename(&up, world.root().join("away")).unwrap();
+    lives_through(&world);
+}
+
+#[test]
+fn a_worktree_is_a_project_like_any_other() {
+    let world = World::bare();
+    let up = upstream(&world, "up");
+    let repo = world.repo().display().to_string();
+    world.git(&["-C", &up, "worktree", "add", "-q", "-b", "feature", &repo]);
+    identified(&world);
+    assert_eq!(lives_through(&world)["branch"], "feature");
+    assert_eq!(world.git(&["-C", &up, "status", "--porcelain"]), "");
+    assert_eq!(
+        world
+            .git(&["-C", &up, "rev-list", "--count", "main"])
+            .trim(),
+        "1"
+    );
+}
+
+#[test]
+fn a_git_file_borrowed_objects_and_every_format_of_git_do() {
+    let world = World::bare();
+    let up = upstream(&world, "up");
+    world.git(&["clone", "-q", "-s", &up, "."]);
+    identified(&world);
+    lives_through(&world);
+    for args in [
+        &["init", "-q", "--separate-git-dir", "../apart.git"][..],
+        &["init", "-q", "--object-format=sha256"],
+        &["init", "-q", "--ref-format=reftable"],
+    ] {
+        let world = made_by(args);
+        assert_eq!(lives_through(&world)["applied"], "fast_forward", "{args:?}");
+    }
+}
+
+#[test]
+fn an_index_that_is_split_short_or_watched_is_read_and_left_alone() {
+    let split = World::new();
+    split.git(&["config", "core.splitIndex", "true"]);
+    split.git(&["update-index", "--split-index"]);
+    lives_through(&split);
+    let short = World::new();
+    short.git(&["config", "core.untrackedCache", "true"]);
+    short.git(&["update-index", "--index-version", "4", "--untracked-cache"]);
+    lives_through(&short);
+}
+
+#[test]
+fn files_outside_of_a_sparse_checkout_do_not_look_deleted() {
+    for more in [&[][..], &["--sparse-index"]] {
+        let world = World::new();
+        for dir in ["far/deep", "near"] {
+            fs::create_dir_all(world.repo().join(dir)).unwrap();
+            world.write(&format!("{dir}/f"), "f\n");
+        }
+        commit_all(&world, ".");
+        world.git(&[&["sparse-checkout", "set", "--cone"][..], more, &["near"]].concat());
+        world.write("near/f", "changed\n");
+        assert_eq!(lives_through(&world)["files"], json!(["a.txt", "good.txt"]));
+        assert!(!world.repo().join("far").exists());
+        assert_eq!(world.result_file("far/deep/f"), "f\n");
+        assert_eq!(world.result_file("near/f"), "changed\n");
+        assert_eq!(world.git(&["diff", "--name-only"]), "a.txt\nnear/f\n");
+    }
+}
+
+#[test]
+fn a_project_in_a_directory_of_the_repository_works_there_and_every_command_finds_it() {
+    let world = World::new();
+    fs::create_dir_all(world.repo().join("sub/.descent")).unwrap();
+    fs::create_dir_all(world.repo().join("sub/deeper")).unwrap();
+    world.write("sub/a.txt", "hello\n");
+    commit_all(&world, ".");
+    let file = world.plan(&work("echo world >> a.txt; echo good > good.txt"));
+    let at = "sub/deeper";
+    world
+        .descent(&["-C", at, "align", "-y", "-f", &file])
+        .expect(0);
+    world.descent(&["-C", at, "run"]).expect(0);
+    let status = world
+        .descent(&["-C", at, "status", "--json"])
+        .expect(0)
+        .json();
+    let path = status["workspace"]["path"].as_str().unwrap();
+    assert!(Path::new(path).join("good.txt").exists(), "{path}");
+    for look in [
+        &["status"][..],
+        &["validate"],
+        &["verify"],
+        &["why", "C2"],
+        &["stop"],
+    ] {
+        world.descent(&[&["-C", at], look].concat()).expect(0);
+    }
+    world.descent(&["-C", at, "apply"]).expect(0);
+    assert_eq!(world.read("sub/a.txt"), "hello\nworld\n");
+    assert_eq!(world.read("a.txt"), "hello\n");
+}
+
+#[test]
+fn a_project_that_was_moved_goes_on_and_leaves_no_workspaces_behind() {
+    let world = World::new();
+    world.align(&work(RIGHT));
+    let moved = world.root().join("moved");
+    fs::rename(world.repo(), &moved).unwrap();
+    let at = moved.display().to_string();
+    world.descent_in(&moved, &["run"]).expect(0);
+    fs::create_dir(world.repo()).unwrap();
+    let trees = world.git(&["-C", &at, "worktree", "list", "--porcelain"]);
+    let mut trees = trees
+        .lines()
+        .filter_map(|line| line.strip_prefix("worktree "));
+    assert!(trees.all(|tree| Path::new(tree).is_dir()));
+    let lineage = fs::read_dir(world.cache().join("descent")).unwrap().next();
+    let places = fs::read_dir(lineage.unwrap().unwrap().path()).unwrap();
+    assert_eq!(places.count(), 1);
+    world.descent_in(&moved, &["apply"]).expect(0);
+    assert!(moved.join("good.txt").exists());
+}
