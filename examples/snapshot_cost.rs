@@ -1,0 +1,134 @@
+//! What it costs to record a working tree of 20,000 files, 200 of them changed, against `git add -A` and
+//! `git write-tree` with a private index.
+//!
+//! Both take turns, so that a busy machine slows both alike; medians, and the median of the ratios. `scripts/bench`
+//! runs it, with a directory as its argument. It builds the room `git` from its source because a program cannot be
+//! imported. Not here: the rest of an `align`.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic
+)] // a measuring tool
+
+#[path = "../src"]
+#[allow(dead_code, unused_imports, unreachable_pub)]
+mod shell {
+    pub mod failure;
+    pub mod git;
+    pub mod process;
+}
+use shell::{failure, process};
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use descent_core::id::UnixMillis;
+use shell::git::Git;
+
+const FILES: usize = 20_000;
+const CHANGED: usize = 200;
+const TURNS: usize = 9;
+
+fn main() {
+    let dir = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
+    let (tree, scratch) = (dir.join("tree"), dir.join("scratch"));
+    plant(&tree);
+    fs::create_dir_all(&scratch).unwrap();
+    let git = Git::open(&tree).unwrap().unwrap();
+    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for turn in 0..=TURNS {
+        let snapshot = || {
+            git.snapshot(&scratch, UnixMillis(0), "start\n").unwrap();
+        };
+        let add = || add_and_write_tree(&tree, &scratch);
+        // Each finds files that it has not seen; who is first changes.
+        let (mine, other) = if turn % 2 == 0 {
+            change(&tree, 2 * turn);
+            let mine = timed(snapshot);
+            change(&tree, 2 * turn + 1);
+            (mine, timed(add))
+        } else {
+            change(&tree, 2 * turn);
+            let other = timed(add);
+            change(&tree, 2 * turn + 1);
+            (timed(snapshot), other)
+        };
+        // The first turn warms the caches.
+        if turn > 0 {
+            ours.push(mine);
+            theirs.push(other);
+            ratios.push(mine.as_secs_f64() / other.as_secs_f64());
+        }
+    }
+    ratios.sort_by(f64::total_cmp);
+    println!(
+        "{FILES} files, {CHANGED} changed: {:.0} ms; git add -A and write-tree: {:.0} ms; ratio {:.2}  (goal: 1.3)",
+        median_ms(&mut ours),
+        median_ms(&mut theirs),
+        ratios[ratios.len() / 2]
+    );
+}
+
+fn timed(work: impl Fn()) -> Duration {
+    let began = Instant::now();
+    work();
+    began.elapsed()
+}
+
+fn median_ms(times: &mut [Duration]) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1000.0
+}
+
+fn plant(tree: &Path) {
+    for n in 0..FILES {
+        let dir = tree.join(format!("d{}/e{}", n % 20, n / 20 % 50));
+        if n < 1000 {
+            fs::create_dir_all(&dir).unwrap();
+        }
+        fs::write(dir.join(format!("f{n}")), format!("file {n}\n").repeat(20)).unwrap();
+    }
+    run(tree, &["init", "-q"], None);
+    run(tree, &["add", "-A"], None);
+    let author = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
+    run(
+        tree,
+        &[&author[..], &["commit", "-qm", "start"]].concat(),
+        None,
+    );
+    // The index knows the files only once they are older than it.
+    std::thread::sleep(Duration::from_millis(1_100));
+    run(tree, &["status", "--porcelain"], None);
+}
+
+fn change(tree: &Path, turn: usize) {
+    for k in 0..CHANGED {
+        let n = k * (FILES / CHANGED);
+        let path = tree.join(format!("d{}/e{}/f{n}", n % 20, n / 20 % 50));
+        fs::write(path, format!("turn {turn} file {n}\n").repeat(20)).unwrap();
+    }
+}
+
+fn add_and_write_tree(tree: &Path, scratch: &Path) {
+    let index = scratch.join("private");
+    let theirs = tree.join(".git/index");
+    let changed = fs::metadata(&theirs).unwrap().modified().unwrap();
+    fs::copy(&theirs, &index).unwrap();
+    let file = fs::File::options().write(true).open(&index).unwrap();
+    file.set_modified(changed).unwrap();
+    run(tree, &["add", "-A"], Some(&index));
+    run(tree, &["write-tree"], Some(&index));
+}
+
+fn run(tree: &Path, args: &[&str], index: Option<&Path>) {
+    let mut command = Command::new("git");
+    command.args(args).current_dir(tree);
+    if let Some(index) = index {
+        command.env("GIT_INDEX_FILE", index);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{args:?}");
+}
