@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Columns of the longest name, and two more.
-const NAME_WIDTH: usize = 10;
+const NAME_WIDTH: usize = 13;
 const EDITORS: &str = "\
 Editors complete and check a plan by its schema:
   descent schema plan > plan.schema.json

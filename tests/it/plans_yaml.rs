@@ -242,7 +242,7 @@ fn a_state_that_was_replaced_comes_back_with_the_command_that_was_said() {
 #[test]
 fn the_schemas_are_printed_as_they_are_committed() {
     let world = World::bare();
-    let listed = world.descent(&["schema"]).expect(0).shows("plan      ");
+    let listed = world.descent(&["schema"]).expect(0).shows("plan  ");
     for line in listed.stdout.lines() {
         let name = line.split_whitespace().next().unwrap();
         let printed = world.descent(&["schema", name]).expect(0).json();

@@ -36,7 +36,7 @@ fn from_a_commit_a_tag_or_a_branch_nothing_uncommitted_comes_along() {
         world
             .descent(&["status"])
             .expect(0)
-            .shows(&format!("started from: {rev} at"));
+            .shows(&format!("from     {rev} at"));
         let applied = world.descent(&["apply", "--json"]).expect(0).json();
         assert_eq!(
             (&applied["applied"], &applied["files"]),
