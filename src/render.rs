@@ -240,6 +240,13 @@ pub fn ago(at: &str, now: UnixMillis) -> String {
     )
 }
 
+/// `1 attempt`, `2 attempts`.
+pub fn count(n: impl std::fmt::Display, word: &str) -> String {
+    let n = n.to_string();
+    let end = if n == "1" { "" } else { "s" };
+    format!("{n} {word}{end}")
+}
+
 /// Names in a row, and how many there are beyond those.
 pub fn listed<T: std::borrow::Borrow<str>>(names: &[T], most: usize) -> String {
     let shown: Vec<&str> = names

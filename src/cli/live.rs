@@ -378,11 +378,12 @@ impl Foot {
             .budget_ms
             .map(|budget| format!(" of {}", render::length(budget)));
         let time = format!("{}{}", render::age(active_ms), budget.unwrap_or_default());
-        let (resolved, all, left) = (self.resolved, self.all, &self.attempts_left);
+        let (resolved, all) = (self.resolved, self.all);
+        let left = render::count(&self.attempts_left, "attempt");
         Line::new().dim(if columns < NARROW {
-            format!("{resolved}/{all} · {left} attempts left · {time}")
+            format!("{resolved}/{all} · {left} left · {time}")
         } else {
-            format!("{resolved} of {all} resolved · at most {left} attempts left · {time}")
+            format!("{resolved} of {all} resolved · at most {left} left · {time}")
         })
     }
 }

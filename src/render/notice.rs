@@ -2,7 +2,7 @@
 
 use descent_core::{event::Notice, verdict::Verdict};
 
-use super::{Line, line, time};
+use super::{Line, count, line, time};
 
 /// Columns of the word that a line begins with.
 const WORD_WIDTH: usize = 10;
@@ -29,7 +29,9 @@ fn words(notice: &Notice) -> Option<String> {
             ..
         } => {
             format!(
-                "run       at most {attempts_left} attempts and {verdicts_left} verdicts on the whole, then it ends"
+                "run       at most {} and {} on the whole, then it ends",
+                count(attempts_left, "attempt"),
+                count(verdicts_left, "verdict")
             )
         }
         Notice::AttemptStarted {
@@ -137,7 +139,11 @@ fn words(notice: &Notice) -> Option<String> {
             } else {
                 gone.join(", ")
             };
-            format!("rebuilt   the result: {kept} commits stay; taken back: {gone}")
+            let stays = match kept {
+                1 => "1 commit stays".to_owned(),
+                kept => format!("{kept} commits stay"),
+            };
+            format!("rebuilt   the result: {}; taken back: {gone}", stays)
         }
         Notice::BaseCase {
             awaits: Some(what), ..

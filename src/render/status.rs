@@ -101,8 +101,8 @@ fn more(page: &mut Page, all: usize, most: usize) {
 
 fn work(page: &mut Page, status: &Status, now: UnixMillis) {
     let (done, open) = (status.resolved.len(), status.unresolved.len());
-    let count = format!("{done} of {} atoms resolved", done + open);
-    page.push(Line::label("work").plain(count));
+    let all = super::count(done + open, "atom");
+    page.push(Line::label("work").plain(format!("{done} of {all} resolved")));
     for flight in status.in_flight.iter().take(RUNNING_MAX) {
         page.push(flying(flight, status.live, now));
     }

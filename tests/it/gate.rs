@@ -166,7 +166,7 @@ fn align_asks_for_nothing_and_writes_nothing_on_a_dry_run() {
     world
         .descent(&["align", "-n", "-f", &path])
         .expect(0)
-        .shows("at most 1 attempts");
+        .shows("at most 1 attempt,");
     assert_same(&world.repo(), &before);
     let cached = listing(&world.cache());
     assert!(cached.len() <= 1, "{:?}", cached.keys());

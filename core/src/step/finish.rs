@@ -90,8 +90,10 @@ fn workspace(state: &State) -> Node {
 
 fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
     let run = &draft.state.run;
-    let solved = draft.state.bindings.len();
-    let work = format!("{solved} atoms solved, {} attempts", run.spent.attempts);
+    let solved = draft.state.bindings.len() as u64;
+    let count = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let (solved, attempts) = (count(solved, "atom"), count(run.spent.attempts, "attempt"));
+    let work = format!("{solved} solved, {attempts}");
     match (status, reason) {
         (RunStatus::Completed, Reason::AlreadyHeld) => {
             "the base case holds already; no agent was started".to_string()

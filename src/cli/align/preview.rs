@@ -266,8 +266,8 @@ fn limits(world: &World) -> String {
     let attempt = constraints.attempt_timeout.as_ref();
     let budget = constraints.time_budget.as_ref();
     format!(
-        "at most {} attempts, then it ends; {} an attempt; {}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom)",
-        world.measure().attempts,
+        "at most {}, then it ends; {} an attempt; {}\n  (and {} transient retries an attempt, {} repairs and {} interruptions an atom)",
+        render::count(&world.measure().attempts, "attempt"),
         attempt.map_or("30m", |length| length.as_str()),
         budget.map_or("no time budget".to_owned(), |length| format!(
             "{} in all",
