@@ -91,8 +91,9 @@ impl Edit {
     fn compare(&mut self, before: &State) -> bool {
         let goal_changed = self.objective(before);
         self.constraints(before);
-        self.graph(before);
+        // An atom whose binding was taken out comes back before it could be told as removed.
         self.bindings(before);
+        self.graph(before);
         self.statuses(before);
         let added = self
             .state

@@ -179,7 +179,7 @@ fn actions(world: &World) -> Vec<String> {
 fn ended(judged: &Judged) -> String {
     match judged.ended.as_str() {
         "" => String::new(),
-        ended if judged.duration_ms == 0 => ended.to_owned(),
+        ended if judged.by_person => ended.to_owned(),
         ended => format!("{ended}, {}", render::time(judged.duration_ms)),
     }
 }
