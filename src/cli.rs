@@ -77,7 +77,7 @@ enum Color {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Agree on a goal, on when it is reached, and on the first work graph
+    /// Agree on a goal, on its checks and on the work
     Align(Box<align::Flags>),
     /// Start the loop, or resume it
     Run(run::Flags),
@@ -91,13 +91,13 @@ enum Command {
     Validate(validate::Flags),
     /// Evaluate the base case now: 0 it holds, 1 it does not
     Verify,
-    /// Bring the result into the working tree, or out as a branch or a patch
+    /// Bring the result home: files, a branch or a patch
     Apply(apply::Flags),
-    /// Print the JSON Schema of the state, of a plan, or of what `--json` prints
+    /// Print the JSON Schemas, for editors and programs
     Schema(schema::Flags),
     /// Explain how an atom stands: choices, attempts, evidence
     Why(why::Flags),
-    /// Show the commands that came from elsewhere, and allow them to run here
+    /// Look at commands from elsewhere, and allow them
     Trust(trust::Flags),
     /// Show the work graph
     Graph(graph::Flags),

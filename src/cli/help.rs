@@ -20,7 +20,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// One call that does what the command is for.
-const EXAMPLES: [(&str, &str); 13] = [
+const EXAMPLES: [(&str, &str); 14] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" --check \"make test\" \\\n      --step \"mend the parser=./mend-parser.sh\"",
@@ -36,13 +36,14 @@ const EXAMPLES: [(&str, &str); 13] = [
     ),
     ("why", "descent why parser"),
     ("log", "descent log -n 20"),
-    ("validate", "descent validate --format gcc plan.json"),
+    ("validate", "descent validate plan.yaml"),
     ("verify", "descent verify && git push"),
     (
         "completions",
         "descent completions bash > ~/.local/share/bash-completion/completions/descent",
     ),
     ("trust", "descent trust"),
+    ("schema", "descent schema plan > plan.schema.json"),
 ];
 
 /// The options of every command in few lines: the help of one command has them in full.
