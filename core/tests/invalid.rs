@@ -170,7 +170,6 @@ fn a_misspelt_word_is_answered_with_the_right_one() {
     for (file, right) in [
         ("unknown-atom.json", "did you mean `style`?"),
         ("unknown-value.json", "did you mean `pending`?"),
-        ("selected-not-a-choice.json", "did you mean `style-fancy`?"),
         ("bad-check.json", "`comand`: did you mean `command`?"),
     ] {
         let found = faults(&decode::decode(&files("invalid")[file]));
@@ -187,6 +186,26 @@ fn a_valid_file_has_no_faults_and_renders_to_the_same_bytes() {
         assert_eq!(fault_lines(&bytes), Vec::<String>::new(), "{name}");
         assert_eq!(rendered(&bytes), String::from_utf8_lossy(&bytes), "{name}");
     }
+}
+
+#[test]
+fn a_selected_that_names_no_choice_is_read_as_null_with_a_word() {
+    let nested = String::from_utf8(files("valid")["nested-groups.json"].clone()).unwrap();
+    let at = nested.find("\"selected\": \"").expect("a choice in force") + 13;
+    let typo = format!("{}x{}", &nested[..at], &nested[at..]);
+    let read = decode::decode(typo.as_bytes());
+    assert_eq!(read.faults, []);
+    let warned: Vec<_> = read.warnings.iter().map(|warning| warning.rule).collect();
+    assert_eq!(warned, ["selected-not-a-choice"]);
+    let hint = read.warnings[0].hint.as_deref().unwrap_or_default();
+    assert!(hint.starts_with("did you mean"), "{hint}");
+    let state = read.state.expect("a state");
+    assert!(
+        state
+            .all_atoms()
+            .values()
+            .any(|atom| atom.kids().len() > 1 && atom.selected().is_none())
+    );
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod screen;
 mod start;
 mod stop;
 mod strangers;
+mod taken_back;
 mod terminal;
 mod trust;
 mod watched;

@@ -220,26 +220,9 @@ impl Look<'_> {
     fn groups(&mut self) {
         let state = self.state;
         for (id, atom) in state.all_atoms() {
-            let Body::Any {
-                choices,
-                selected,
-                speculative,
-            } = &atom.body
-            else {
+            let Body::Any { speculative, .. } = &atom.body else {
                 continue;
             };
-            if let Some(selected) = selected
-                .as_ref()
-                .filter(|selected| !choices.contains(selected))
-            {
-                let at = self.pointer(id) + "/selected";
-                let near = doc::suggest(selected.as_str(), choices.iter().map(AtomId::as_str));
-                let hint = near.map(|near| format!("did you mean `{near}`?"));
-                let message = format!("`{selected}` is no choice of `{id}`");
-                let known: Vec<&str> = choices.iter().map(AtomId::as_str).collect();
-                let hint = hint.or_else(|| Some(format!("one of {}, or null", known.join(", "))));
-                self.fault("selected-not-a-choice", &at, message, hint);
-            }
             if *speculative
                 && state.objective.constraints.workspace == Some(crate::state::Workspace::Shared)
             {

@@ -4,7 +4,7 @@ use alloc::{borrow::ToOwned, boxed::Box, format, sync::Arc, vec::Vec};
 
 use super::{Action, Atom, Body, Effect, Ended, FailureClass, Spec, Status, Task, Try};
 use crate::{
-    doc::Node,
+    doc::{self, Fault, Node},
     id::{AtomId, AttemptId, Digest},
     state::{
         Binding, Check,
@@ -22,11 +22,14 @@ impl Atom {
             "all" => Body::All {
                 parts: kids(&mut fields, "parts"),
             },
-            "any" => Body::Any {
-                choices: kids(&mut fields, "choices"),
-                selected: fields.text("selected").map(AtomId::new),
-                speculative: fields.flag("speculative"),
-            },
+            "any" => {
+                let choices = kids(&mut fields, "choices");
+                Body::Any {
+                    selected: selected(&mut fields, &choices),
+                    choices,
+                    speculative: fields.flag("speculative"),
+                }
+            }
             _ => Body::Task(Box::new(read_task(&mut fields)?)),
         };
         let origin = fields.take("origin").cloned();
@@ -74,6 +77,28 @@ impl Atom {
         to.some("origin", self.origin.clone());
         to.finish(&self.extra)
     }
+}
+
+/// What names no choice is read as null, with a word: a choice that a person took back (contract §8).
+fn selected(fields: &mut Fields<'_, '_>, choices: &[AtomId]) -> Option<AtomId> {
+    let named = fields.text("selected").map(AtomId::new)?;
+    if choices.contains(&named) {
+        return Some(named);
+    }
+    let known = || choices.iter().map(AtomId::as_str);
+    let hint = match doc::suggest(named.as_str(), known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("one of {}, or null", known().collect::<Vec<_>>().join(", ")),
+    };
+    let span = fields.node.get("selected").map(|node| node.span);
+    fields.found.warnings.push(Fault {
+        span: span.unwrap_or_default(),
+        pointer: fields.at("selected"),
+        rule: "selected-not-a-choice",
+        message: format!("`{named}` is no choice of this group: read as null"),
+        hint: Some(hint),
+    });
+    None
 }
 
 fn read_kind(fields: &mut Fields<'_, '_>) -> Option<&'static str> {
