@@ -186,6 +186,22 @@ impl Plan {
         self.atoms.insert(id, atom);
     }
 
+    /// Judges the last step by the base case, where a worker does it: nothing comes after that could make it hold,
+    /// and what fails it is then tried again, with the reason.
+    pub fn judge_last_step(&mut self) {
+        let last = self
+            .last_step
+            .as_ref()
+            .and_then(|id| self.atoms.get_mut(id));
+        if let Some(task) = last.and_then(Atom::task_mut)
+            && task.spec.action.is_none()
+        {
+            Arc::make_mut(&mut task.spec)
+                .checks
+                .clone_from(&self.objective.base_case);
+        }
+    }
+
     /// Adds a command to what must hold.
     pub fn add_check(&mut self, command: &str) {
         let check = Check::command(command);

@@ -13,7 +13,7 @@ use crate::{
     doc::{self, Node},
     graph::{Ix, Kind},
     id::{AtomId, UnixMillis},
-    state::{Binding, EntryKind, Extra, Intent, fields::Writer},
+    state::{Binding, Check, EntryKind, Extra, Intent, fields::Writer},
     step::World,
 };
 
@@ -38,6 +38,8 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis) -> String {
         ("{n}", intent.n.to_string()),
         ("{description}", description.to_owned()),
         ("{checks}", checks(world, &intent.atom)),
+        ("{whole}", whole(world, &intent.atom)),
+        ("{protected}", protected(&objective.constraints.protected)),
         ("{bindings}", known(world, &intent.atom)),
         ("{failures}", failures(world, &intent.atom)),
     ];
@@ -61,13 +63,51 @@ fn fill(words: &str, pieces: &[(&str, String)]) -> String {
 }
 
 fn checks(world: &World, id: &AtomId) -> String {
-    let task = world.state.atom(id).and_then(|atom| atom.task());
-    let Some(check) = task.and_then(|task| task.spec.checks.as_ref()) else {
-        return String::new();
-    };
-    let mut text = "\n# It is done when this holds\n\n".to_owned();
+    match own_checks(world, id) {
+        Some(check) => listed("It is done when this holds", check),
+        None => String::new(),
+    }
+}
+
+fn own_checks<'w>(world: &'w World, id: &AtomId) -> Option<&'w Check> {
+    let task = world.state.atom(id)?.task()?;
+    task.spec.checks.as_ref()
+}
+
+/// The base case, where the atom's own checks don't say it already: what the whole is measured by is no secret.
+fn whole(world: &World, id: &AtomId) -> String {
+    let base_case = world.state.objective.base_case.as_ref();
+    match base_case.filter(|whole| own_checks(world, id) != Some(whole)) {
+        Some(check) => listed(
+            "The goal is reached, all parts together, when this holds",
+            check,
+        ),
+        None => String::new(),
+    }
+}
+
+fn listed(head: &str, check: &Check) -> String {
+    let mut text = format!("\n# {head}\n\n");
     for leaf in check.leaves() {
-        text.push_str(&format!("- {}\n", leaf.title()));
+        let mut rule = leaf.clone();
+        let name = rule.name.take();
+        let rule = rule.title();
+        match name {
+            Some(name) => text.push_str(&format!("- {name}: {rule}\n")),
+            None => text.push_str(&format!("- {rule}\n")),
+        }
+    }
+    text
+}
+
+fn protected(globs: &[String]) -> String {
+    if globs.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "\n# Leave these files as they are: an attempt that changes one fails\n\n".to_owned();
+    for glob in globs {
+        text.push_str(&format!("- {glob}\n"));
     }
     text
 }

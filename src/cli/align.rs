@@ -285,6 +285,9 @@ fn apply_flags(plan: &mut Plan, flags: &Flags) -> Result<(), Failure> {
     put(|objective| &mut objective.definition_of_done, &flags.done);
     flags.check.iter().for_each(|check| plan.add_check(check));
     flags.step.iter().for_each(|step| plan.add_step(step));
+    if flags.plan.is_none() {
+        plan.judge_last_step();
+    }
     if !flags.set.is_empty() {
         plan.objective.constraints = constraints::set(&plan.objective.constraints, &flags.set)?;
     }

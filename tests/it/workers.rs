@@ -36,7 +36,7 @@ fn a_worker_is_told_the_day_the_words_the_checks_and_every_earlier_failure() {
     );
     world.align(&plan(
         &["test -f done"],
-        json!({"max_attempts": 2}),
+        json!({"max_attempts": 2, "protected": ["tests/**"]}),
         json!({"A1": atom}),
     ));
     world.run().expect(0);
@@ -53,6 +53,8 @@ fn a_worker_is_told_the_day_the_words_the_checks_and_every_earlier_failure() {
         "somebody waits for it",
         "build the parser",
         "test -e done",
+        "test -f done",
+        "- tests/**",
         "$DESCENT_RESULT",
     ] {
         assert!(first.contains(words), "no `{words}` in:\n{first}");
@@ -61,6 +63,19 @@ fn a_worker_is_told_the_day_the_words_the_checks_and_every_earlier_failure() {
     for words in ["tried before", "exit 4", "because of the weather"] {
         assert!(second.contains(words), "no `{words}` in:\n{second}");
     }
+}
+
+#[test]
+fn the_last_step_of_a_command_line_is_tried_again_while_the_goal_does_not_hold() {
+    let world =
+        world("cp \"$DESCENT_PROMPT\" OUT/prompt.$DESCENT_ATTEMPT; echo $DESCENT_ATTEMPT >n");
+    let check = "grep -q 2 n || { echo too small; exit 1; }";
+    let args = [
+        "align", "count", "--why", "w", "--check", check, "--step", "count", "-y",
+    ];
+    world.descent(&args).expect(0);
+    world.run().expect(0);
+    assert!(world.left("prompt.2").contains("too small"));
 }
 
 #[test]
