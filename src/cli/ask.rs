@@ -15,6 +15,12 @@ pub(super) fn now(out: Out, question: &str) -> Option<String> {
     read()
 }
 
+/// What was typed before a question was seen answers nothing: above all not whether something may run.
+pub(super) fn forget_typed() {
+    // Where it is no terminal nobody types.
+    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
 /// The same beside other work.
 pub(super) async fn beside(out: Out, question: &str) -> Option<String> {
     out.ask(question);

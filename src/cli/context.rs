@@ -20,6 +20,9 @@ use crate::{
     store::{CommitError, Loaded, Next, Place, Store},
 };
 
+/// How often a question is put again whose answer was neither yes nor no.
+const ASKED_MAX: usize = 5;
+
 pub(super) struct Context {
     pub(super) out: Out,
     pub(super) dir: PathBuf,
@@ -167,8 +170,17 @@ impl Context {
 
     /// Asks for a yes; what cannot be asked is not consented to by silence.
     pub(super) async fn consents(&self, question: &str) -> bool {
-        let answer = ask::beside(self.out, &format!("{question} [y/N] ")).await;
-        matches!(answer.as_deref(), Some("y" | "Y" | "yes"))
+        let question = format!("{question} [y/N] ");
+        ask::forget_typed();
+        for _ in 0..ASKED_MAX {
+            let answer = ask::beside(self.out, &question).await;
+            match answer.map(|said| said.to_lowercase()).as_deref() {
+                Some("y" | "yes") => return true,
+                None | Some("" | "n" | "no") => return false,
+                Some(_) => self.out.say("y for yes, n for no"),
+            }
+        }
+        false
     }
 }
 

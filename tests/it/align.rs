@@ -190,11 +190,51 @@ fn enter_takes_the_first_proposal_and_the_goal_as_the_work() {
         state["work_graph"]["atoms"]["S1"]["description"],
         "have a log"
     );
+    // What fails the goal fails the only attempt at it, which is tried again.
+    assert_eq!(
+        state["work_graph"]["atoms"]["S1"]["checks"],
+        state["objective"]["base_case"]
+    );
     assert_eq!(
         state["objective"]["base_case"],
         json!({"all": [{"command": "make test"}]})
     );
     assert!(state["objective"]["constraints"].get("protected").is_none());
+}
+
+#[test]
+fn a_no_gives_the_answers_back_and_neither_yes_nor_no_is_asked_again() {
+    let world = project();
+    let args = ["align", "g", "--check", "make test", "--step", "x=true"];
+    let mut at = Terminal::start(&world, &args);
+    at.sees("(--why)").sees("> ").types("it is wanted");
+    at.sees("(--protect)").sees("> ").types("1");
+    at.sees("agree? [y/N] ").types("what?");
+    at.sees("y for yes, n for no")
+        .sees("agree? [y/N] ")
+        .types("No");
+    assert_eq!(at.ends().code(), Some(4));
+    let screen = at.screen();
+    let line = "descent align g --why 'it is wanted' --check 'make test' --step x=true --protect 'tests/**'";
+    assert!(screen.contains(line), "{screen}");
+    nothing_is_left(&world);
+    let mut at = Terminal::start(
+        &world,
+        &[
+            "align",
+            "g",
+            "--why",
+            "w",
+            "--check",
+            "make test",
+            "--step",
+            "x=true",
+            "--protect",
+            "t",
+        ],
+    );
+    at.sees("agree? [y/N] ").types("Yes").sees("agreed");
+    assert_eq!(at.ends().code(), Some(0));
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn align_shows_the_worker_and_another_one_later_is_refused_until_it_is_allowed()
     world
         .descent(&["run"])
         .expect(77)
-        .says("another worker")
+        .says("a worker that was not agreed on")
         .says(&other);
     assert_eq!(marks(&world), 0);
     // Judging runs no worker; and the agreed one again is never asked about.
@@ -131,8 +131,10 @@ fn yes_does_not_stand_for_consent_at_a_terminal_either() {
 #[test]
 fn a_yes_to_a_strangers_plan_is_followed_by_the_agreement_itself() {
     let (world, path) = cloned_plan();
-    let mut command = world.command(&["align", "-f", &path]);
-    terminal::answered(&mut command, QUESTION, "y\ny\n").expect(0);
+    let mut at = terminal::Terminal::start(&world, &["align", "-f", &path]);
+    at.sees(QUESTION).types("y");
+    at.sees("agree? [y/N] ").types("y");
+    assert_eq!(at.ends().code(), Some(0));
     world.run().expect(0);
 }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{baseline, context::Context},
-    Flags, preview, questions, twice,
+    Flags, preview, proposals, questions, twice,
 };
 use crate::{clock, config::Config, failure::Failure, store::Place, workspace::Workspaces};
 
@@ -105,7 +105,11 @@ impl Agreeing<'_> {
             return Ok(None);
         }
         if self.asks && !self.consents(&bench.cancel).await {
-            return Err(questions::left());
+            let left = questions::left();
+            return Err(match bench.cancel.is_cancelled() {
+                true => left,
+                false => proposals::again(left, self.flags),
+            });
         }
         let mut state = world.state;
         if self.context.may_ask {

@@ -85,6 +85,13 @@ pub(super) fn complete(mut refusal: Failure, flags: &Flags, top: &Path, worker: 
     refusal
 }
 
+/// The refusal of whoever said no, with all that was answered as a command line: to be changed, not to be said anew.
+pub(super) fn again(mut refusal: Failure, flags: &Flags) -> Failure {
+    let line = command_line(&refusal, flags, &Survey::default(), true);
+    refusal.hint = format!("change what is not right: {line}");
+    refusal
+}
+
 /// What was typed, with what is missing filled in: by the first proposal, else by a word in capitals.
 fn command_line(refusal: &Failure, flags: &Flags, survey: &Survey, worker: bool) -> String {
     let mut words = vec!["descent align".to_owned()];
