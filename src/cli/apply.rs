@@ -101,8 +101,8 @@ fn open(state: &State, project: &Path) -> Result<Option<Outcome>, Failure> {
         }
     }
     let partial = (run.status != RunStatus::Completed).then(|| {
-        let word = run.status.word().replace('_', " ");
-        format!("the run is {word}: this is a partial result")
+        let word = run.status.word();
+        format!("the run has not completed ({word}): this is a partial result")
     });
     Ok(Some(Outcome {
         lines: workspaces.lines(&start.commit, head)?,

@@ -355,7 +355,7 @@ fn a_partial_result_is_called_one() {
     world
         .descent(&["apply", "--branch", "half"])
         .expect(0)
-        .says("the run is exhausted: this is a partial result");
+        .says("the run has not completed (exhausted): this is a partial result");
     assert_eq!(world.git(&["show", "half:half.txt"]), "half\n");
 }
 

@@ -342,6 +342,7 @@ fn warnings(world: &World, shown: &Shown<'_>) -> String {
         text.push(wrapped("warning: ", what));
         text.push(wrapped("      do: ", hint));
     };
+    let mut to_copy = None;
     for advice in &shown.looks.advice {
         let check = render::line(&advice.check);
         warn(
@@ -359,9 +360,13 @@ fn warnings(world: &World, shown: &Shown<'_>) -> String {
     if needs_worker(world) && shown.config.worker.is_none() {
         warn(
             "the work needs a worker, and none is named yet",
-            "before the run, write in descent.toml: worker = {run = \"my-agent < \\\"$DESCENT_PROMPT\\\"\"}",
+            "before the run, write a line like this in descent.toml, at the top of the project:",
         );
+        // Whole, for it is to be copied.
+        to_copy =
+            Some("          worker = {run = \"my-agent < \\\"$DESCENT_PROMPT\\\"\"}".to_owned());
     }
+    text.extend(to_copy);
     text.join("\n")
 }
 

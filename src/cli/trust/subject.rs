@@ -50,7 +50,7 @@ impl Subject {
         }
         if let Some(worker) = &worker {
             let fact = Fact::Worker(lineage.clone(), worker.digest());
-            let why = "descent.toml names another worker than was agreed on".to_owned();
+            let why = "descent.toml names a worker that was not agreed on".to_owned();
             facts.push(fact.clone());
             needs.push((fact, why));
         }
