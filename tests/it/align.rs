@@ -413,7 +413,8 @@ fn a_check_that_ends_otherwise_in_a_fresh_checkout_is_shown_with_what_that_lacks
     nothing_is_left(&world);
     align_with(&world, &checked, &["-n", "--link", "node_modules"])
         .expect(0)
-        .shows("it holds already");
+        .shows("it holds already")
+        .shows("fails until the goal is reached: --check COMMAND");
     let made = "mkdir node_modules && echo true > node_modules/tool";
     align_with(&world, &checked, &["-n", "--setup", made])
         .expect(0)

@@ -115,6 +115,9 @@ fn checks(page: &mut Page, world: &World, looks: &Looks) {
     if judging::whole(&world.state, &looks.fresh) == Verdict::Pass {
         let words = "  it holds already: a run would end at once, without an agent";
         page.push(Line::new().put(Meaning::Unknown, words));
+        page.push(Line::of(
+            "  add what fails until the goal is reached: --check COMMAND",
+        ));
     }
     if looks.differ() {
         add(page, &difference(looks));
