@@ -23,7 +23,7 @@ pub enum WorkspaceError {
     NoHome,
     #[error("the state names no commit to work on")]
     NoBase,
-    #[error("`link` names '{path}', which is no path inside the project")]
+    #[error("`link` names '{path}', which is no path of the project that may be shared")]
     BadLink { path: String },
     #[error("`protected` names '{glob}', which is no pattern: {fault}")]
     BadGlob { glob: String, fault: String },
@@ -93,7 +93,9 @@ impl WorkspaceError {
             }
             Self::NoHome => "set HOME, or an absolute path in XDG_CACHE_HOME".into(),
             Self::NoBase => "please report this".into(),
-            Self::BadLink { .. } => "a relative path without `..`, such as \"node_modules\"".into(),
+            Self::BadLink { .. } => {
+                "a relative path without `..`, .git and .descent, such as \"node_modules\"".into()
+            }
             Self::BadGlob { .. } => "a pattern like \"tests/**\"".into(),
             Self::Git(error) => error.hint(),
             Self::Io { .. } => "check its permissions and the space on its disk".into(),

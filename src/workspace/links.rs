@@ -29,8 +29,13 @@ fn plain(link: &str) -> Result<PathBuf> {
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Err(bad()),
         }
     }
-    let is_git = path.components().any(|part| part.as_os_str() == ".git");
-    if path.as_os_str().is_empty() || is_git {
+    // Whoever shares the repository or the state with an attempt lets it change what judges it. A file system may not
+    // tell upper from lower case.
+    let is_ours = |part: Component<'_>| {
+        let name = part.as_os_str();
+        name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case(".descent")
+    };
+    if path.as_os_str().is_empty() || path.components().any(is_ours) {
         Err(bad())
     } else {
         Ok(path)

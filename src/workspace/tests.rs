@@ -258,7 +258,15 @@ fn linked_paths_are_shared_never_committed_and_survive_the_cleaning() {
 #[test]
 fn a_link_that_leaves_the_project_is_refused_and_none_goes_through_a_symlink() {
     let world = World::new();
-    for path in ["../x", "/etc", "", ".", ".git/hooks"] {
+    for path in [
+        "../x",
+        "/etc",
+        "",
+        ".",
+        ".git/hooks",
+        ".descent",
+        "./.Descent/state.json",
+    ] {
         let error = world.try_open(&world.top(), &linking(&[path])).unwrap_err();
         assert_eq!((error.code(), error.exit()), ("E-LINK", 65), "{path}");
     }
