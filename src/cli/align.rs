@@ -271,7 +271,28 @@ pub(super) fn not_aligned(missing: &[Fault]) -> Failure {
     .with(lines)
 }
 
+/// An empty variable of a script, mostly: a check of nothing would hold at once.
+fn refuse_blank(flags: &Flags) -> Result<(), Failure> {
+    let setup: Vec<String> = flags.setup.iter().cloned().collect();
+    let given = [
+        ("--check", &flags.check),
+        ("--step", &flags.step),
+        ("--protect", &flags.protect),
+        ("--link", &flags.link),
+        ("--setup", &setup),
+    ];
+    for (flag, texts) in given {
+        if texts.iter().any(|text| text.trim().is_empty()) {
+            let message = format!("`{flag}` is given an empty text");
+            let hint = format!("leave {flag} out, or see descent align --help");
+            return Err(Failure::usage(message, hint));
+        }
+    }
+    Ok(())
+}
+
 fn apply_flags(plan: &mut Plan, flags: &Flags) -> Result<(), Failure> {
+    refuse_blank(flags)?;
     let objective: &mut Objective = &mut plan.objective;
     let mut put = |field: fn(&mut Objective) -> &mut String, text: &Option<String>| {
         if let Some(text) = text {

@@ -175,3 +175,63 @@ fn what_cannot_be_typed_is_a_usage_error() {
         .expect(2)
         .says("did you mean `A1`?");
 }
+
+#[test]
+fn what_no_shell_can_run_and_a_time_that_is_none_are_faults_of_the_plan() {
+    let world = World::new();
+    for (plan, place, words) in [
+        (
+            plan(&["false"], json!({}), json!({"A1": task("echo a\0b")})),
+            "/work_graph/atoms/A1/action/run",
+            "NUL",
+        ),
+        (
+            plan(&["echo a\0b"], json!({}), json!({"A1": task("true")})),
+            "/objective/base_case/all/0/command",
+            "NUL",
+        ),
+        (
+            plan(
+                &["false"],
+                json!({"setup": "a\0b"}),
+                json!({"A1": task("true")}),
+            ),
+            "/objective/constraints/setup",
+            "NUL",
+        ),
+        (
+            plan(
+                &["false"],
+                json!({"attempt_timeout": "0s"}),
+                json!({"A1": task("true")}),
+            ),
+            "/objective/constraints/attempt_timeout",
+            "no time at all",
+        ),
+        (
+            plan(
+                &["false"],
+                json!({"time_budget": "0m"}),
+                json!({"A1": task("true")}),
+            ),
+            "/objective/constraints/time_budget",
+            "no time at all",
+        ),
+    ] {
+        let path = world.plan(&plan);
+        let ran = world.descent(&["align", "-y", "-f", &path]).expect(65);
+        ran.says(place).says(words);
+        assert!(!world.state_path().exists(), "{place}");
+    }
+}
+
+#[test]
+fn a_flag_with_an_empty_text_is_refused_and_nothing_is_made() {
+    let world = World::new();
+    for flag in ["--check", "--step", "--protect", "--link", "--setup"] {
+        let args = ["align", "-y", "g", "--why", "w", "--check", "false"];
+        let args = [&args[..], &["--step", "s=true", flag, " "]].concat();
+        world.descent(&args).expect(2).says(flag).says("empty");
+        assert!(!world.state_path().exists(), "{flag}");
+    }
+}

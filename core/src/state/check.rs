@@ -324,14 +324,14 @@ fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) {
 fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
     Some(match key {
         "command" => Leaf::Command(CommandLeaf {
-            command: not_blank(fields, "command")?,
+            command: command(fields, "command")?,
             timeout: fields.length("timeout"),
             expect_exit: fields.integer("expect_exit").unwrap_or(0),
             stdout_matches: fields.text("stdout_matches"),
             number: NumberRule::read(fields),
         }),
         "not_command" => Leaf::NotCommand {
-            command: not_blank(fields, "not_command")?,
+            command: command(fields, "not_command")?,
             timeout: fields.length("timeout"),
             expect_exit: fields.integer("expect_exit"),
         },
@@ -375,7 +375,16 @@ fn inside(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
 }
 
 fn not_blank(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
-    let text = fields.text(key)?;
+    let text = fields.text(key);
+    filled(fields, key, text?)
+}
+
+fn command(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
+    let text = fields.command(key);
+    filled(fields, key, text?)
+}
+
+fn filled(fields: &mut Fields<'_, '_>, key: &'static str, text: String) -> Option<String> {
     if text.trim().is_empty() {
         let at = fields.at(key);
         let span = fields

@@ -434,6 +434,28 @@ impl Fields<'_, '_> {
                 Some(hint),
             );
         }
+        if read.as_ref().is_some_and(|length| length.ms == 0) {
+            let pointer = self.at(key);
+            let message = format!("`{key}` is no time at all, so nothing could ever be done in it");
+            let hint = "a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned();
+            self.found
+                .fault("limit", (&pointer, node.span), message, Some(hint));
+        }
         read
+    }
+
+    /// A text that a shell is to run.
+    pub fn command(&mut self, key: &'static str) -> Option<String> {
+        let node = self.node.get(key);
+        let text = self.text(key)?;
+        if text.contains('\0') {
+            let pointer = self.at(key);
+            let span = node.map_or(self.node.span, |node| node.span);
+            let message = format!("`{key}` holds a NUL, which no command can");
+            let hint = "take it out, or let printf '\\0' write it".to_owned();
+            self.found
+                .fault("nul", (&pointer, span), message, Some(hint));
+        }
+        Some(text)
     }
 }

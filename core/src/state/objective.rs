@@ -141,7 +141,7 @@ impl Constraints {
             attempt_timeout: fields.length("attempt_timeout"),
             workspace: fields.word("workspace", &Workspace::WORDS),
             link: fields.texts("link"),
-            setup: fields.text("setup"),
+            setup: fields.command("setup"),
             env: fields.texts("env"),
             protected: fields.texts("protected"),
             on_stuck: fields.word("on_stuck", &OnStuck::WORDS),

@@ -186,7 +186,7 @@ fn read_spec(fields: &mut Fields<'_, '_>) -> Spec {
         let at = fields.at("action");
         let mut action = Fields::open(node, &at, fields.found)?;
         let _ = action.need("run");
-        let run = action.text("run");
+        let run = action.command("run");
         let extra = action.finish();
         Some(Action { run: run?, extra })
     });
