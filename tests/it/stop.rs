@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::world::{
-    Running, World, assert_same, listing, long_nap, plan, processes, task, wait_for, with,
+    Ran, Running, World, assert_same, listing, long_nap, plan, processes, task, wait_for, with,
 };
 
 struct Napping {
@@ -258,7 +258,7 @@ fn the_loop_of_a_second_state_file_is_another_one() {
 
 /// A check that naps, outside of any loop: `args` evaluates it, is interrupted, and leaves nothing running.
 #[track_caller]
-fn check_interrupted(world: &World, args: &[&str], nap: &str) {
+fn check_interrupted(world: &World, args: &[&str], nap: &str) -> Ran {
     let mut looking = world.start(args);
     wait_for("the check runs", || {
         processes("sleep")
@@ -266,8 +266,10 @@ fn check_interrupted(world: &World, args: &[&str], nap: &str) {
             .any(|line| line.contains(&format!(" sleep {nap}")))
     });
     looking.signal(Signal::INT);
-    assert_eq!(looking.wait().signal, Some(2));
+    let ran = looking.wait();
+    assert_eq!(ran.signal, Some(2));
     assert_eq!(processes(nap), Vec::<String>::new());
+    ran
 }
 
 #[test]
@@ -279,8 +281,17 @@ fn an_interrupt_during_align_leaves_no_process_and_makes_nothing() {
         json!({"A1": task("true")}),
     ));
     let before = listing(&world.repo());
-    check_interrupted(&world, &["align", "-y", "-f", &path], &nap);
-    assert_same(&world.repo(), &before);
+    for args in [
+        &["align", "-y", "-f", &path][..],
+        &["align", "--json", "-f", &path],
+    ] {
+        let ran = check_interrupted(&world, args, &nap);
+        assert_eq!(
+            ran.stdout, "",
+            "what was cut off is shown as an agreement: {args:?}"
+        );
+        assert_same(&world.repo(), &before);
+    }
 }
 
 #[test]

@@ -75,6 +75,10 @@ impl Agreeing<'_> {
                 state = before;
             }
         }
+        if bench.cancel.is_cancelled() {
+            // What was cut off is no measurement: nothing of it is shown.
+            return Ok(None);
+        }
         let at = (&workspaces, bench.start.clone());
         let cancel = bench.cancel.clone();
         baseline::measure(
