@@ -165,8 +165,8 @@ fn check(said: &str) -> Option<(String, Rank)> {
         .find_map(|quote| said.strip_prefix(*quote)?.strip_suffix(*quote));
     let said = unquoted.unwrap_or(said);
     let is_odd = said.contains("${{")
-        || said.contains(['\\', '|', ';', '$', '>', '<', '#', '`'])
-        || said.ends_with("&&")
+        || said.contains(['\\', '|', '&', ';', '$', '>', '<', '#', '`'])
+        || said.contains(char::is_control)
         || said.matches('"').count() % 2 == 1
         || said.matches('\'').count() % 2 == 1
         || said.chars().count() > COMMAND_CHARS_MAX

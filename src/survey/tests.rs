@@ -199,6 +199,8 @@ fn lines_of_the_ci_that_look_like_checks_are_proposed_with_their_place() {
         &[(".gitlab-ci.yml", gitlab)],
         &["make test < .gitlab-ci.yml:3"],
     );
+    let odd = "  run: make test && rm -rf x\n  run: make test & x\n  run: make test \u{1b}[31m\n";
+    checks(&[(".github/workflows/a.yaml", odd)], &[]);
     let elsewhere = "defaults:\n  run:\n    working-directory: app\njobs:\n  a:\n    steps:\n      - run: make test\n";
     checks(&[(".github/workflows/a.yaml", elsewhere)], &[]);
 }
