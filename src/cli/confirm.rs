@@ -119,7 +119,8 @@ enum Said {
 enum Not {
     /// The result is another one, or the file was edited: look again.
     Moved,
-    Already(Box<Confirmation>),
+    /// With the state that holds the word: another `confirm` may have just written it.
+    Already(Box<(State, Confirmation)>),
 }
 
 fn record(
@@ -148,7 +149,7 @@ fn record(
                 reason: flags.reason.as_deref(),
             };
             let adopted = correct::confirm(&fresh.state, &word, &Context::by(), clock::now())
-                .map_err(Not::Already)?;
+                .map_err(|earlier| Not::Already(Box::new((fresh.state.clone(), *earlier))))?;
             notices = adopted.notices;
             Ok(Some(Next {
                 state: adopted.state,
@@ -157,8 +158,9 @@ fn record(
         });
         match written {
             Ok(loaded) => return Ok(Said::Now(loaded.state.clone(), notices)),
-            Err(CommitError::Decide(Not::Already(earlier))) => {
-                return Ok(Said::Before(loaded.state.clone(), *earlier));
+            Err(CommitError::Decide(Not::Already(said))) => {
+                let (state, earlier) = *said;
+                return Ok(Said::Before(state, earlier));
             }
             Err(CommitError::Decide(Not::Moved)) => loaded = settled(context, store)?,
             Err(CommitError::Store(error)) => return Err(error.into()),

@@ -72,6 +72,18 @@ fn the_same_word_again_writes_nothing() {
 }
 
 #[test]
+fn a_name_of_several_lines_is_called_as_it_is_shown_on_one() {
+    let mut plan = page(json!({"A1": task("touch done")}));
+    plan["objective"]["base_case"]["all"][1]["name"] = json!("looks\nright");
+    let world = World::new();
+    world.align(&plan);
+    world.run().expect(6);
+    world.descent(&["confirm", "looks right"]).expect(0);
+    assert_eq!(world.state()["corrections"][0]["name"], "looks\nright");
+    world.run().expect(0);
+}
+
+#[test]
 fn a_word_on_one_tree_says_nothing_of_another() {
     let world = waiting();
     world.descent(&["confirm", LOOKS]).expect(0);

@@ -27,8 +27,10 @@ pub struct Assertion {
 }
 
 impl Assertion {
+    /// A name is shown on one line, and typed as it is shown.
     pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.statement == name
+        let is = |known: &str| known.split_whitespace().eq(name.split_whitespace());
+        is(&self.name) || is(&self.statement)
     }
 
     /// Whether a word on it is for one tree: where only the whole result is looked at, and trees can be told apart.
