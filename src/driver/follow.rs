@@ -101,7 +101,7 @@ impl Loop<'_> {
         let path = self.host.store.place().state.display();
         if loaded.state.lineage != self.world.state.lineage {
             return Some(format!(
-                "{path}: it holds the lineage {}, and this run is of {}",
+                "{path}: it holds the lineage {}, and this run is of {}; put that file back, or end the run with Ctrl-C",
                 loaded.state.lineage, self.world.state.lineage
             ));
         }

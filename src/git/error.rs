@@ -123,6 +123,9 @@ impl GitError {
                 quoted(Path::new(pattern)),
                 quoted(exclude)
             ),
+            Self::Failed { stderr_tail, .. } if stderr_tail.contains("No space left") => {
+                "free some space, then the same again".into()
+            }
             Self::Failed { .. } | Self::Odd { .. } => {
                 "run 'git fsck' and 'git status' in the repository and mend what they name".into()
             }

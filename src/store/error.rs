@@ -163,7 +163,9 @@ impl StoreError {
             }
             Self::Newer { .. } => "use a newer descent",
             Self::Invalid { .. } => "mend the places named; nothing is written until then",
-            Self::Exists { .. } => "remove the file, or name another with `--state`",
+            Self::Exists { .. } => {
+                "look at it with `descent status`; `descent align --force` archives it, `--state` names another"
+            }
             Self::TooLarge { .. } => "make the summaries and values of the bindings smaller",
             Self::LeaseHeld { .. } => "look with `descent status`, end it with `descent stop`",
             Self::LockTimeout { .. } => "try again; a process that holds it may be suspended",
