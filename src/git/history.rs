@@ -46,7 +46,7 @@ impl Git {
             .within(WAIT_MAX)
             .args([
                 "-1",
-                "--format=%ce",
+                "--format=%H %ce",
                 "--no-show-signature",
                 "--no-color",
                 "HEAD",
@@ -55,6 +55,18 @@ impl Git {
             .arg(path)
             .ok();
         let said = String::from_utf8_lossy(&said.ok()?).trim().to_owned();
-        (!said.is_empty()).then_some(said)
+        let (commit, email) = said.split_once(' ')?;
+        (!self.is_cut_off(commit)).then(|| email.to_owned())
+    }
+
+    /// Whether a shallow clone ends at this commit: it then seems to have made every file that it holds.
+    fn is_cut_off(&self, commit: &str) -> bool {
+        let named = self.call("rev-parse").args(["--git-path", "shallow"]).ok();
+        let Ok(named) = named else { return true };
+        let path = self.top().join(OsStr::from_bytes(named.trim_ascii_end()));
+        match std::fs::read_to_string(path) {
+            Ok(ends) => ends.lines().any(|end| end.trim() == commit),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
     }
 }

@@ -32,7 +32,7 @@ pub fn is_another_hand(hand: Hand, me: Me) -> bool {
 pub struct History {
     /// The file is what a checkout of HEAD would write.
     pub as_committed: bool,
-    /// By e-mail; `None` where git could not tell in time.
+    /// By e-mail; `None` where git could not tell, in time or at all.
     pub last_committer: Option<String>,
     /// The e-mails that the person goes by; empty where none is configured.
     pub mine: Vec<String>,
@@ -66,7 +66,7 @@ pub fn origin(facts: &Facts) -> Origin {
     }
     match &history.last_committer {
         None => Origin::Another(
-            "is as committed, and git could not tell in time who committed it".into(),
+            "is as committed, and git cannot tell who committed it (in a shallow clone: git fetch --unshallow)".into(),
         ),
         Some(email)
             if history

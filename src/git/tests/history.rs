@@ -88,3 +88,19 @@ fn only_a_change_of_the_content_makes_a_file_changed() {
     world.write(".gitattributes", "a.txt filter=broken\n");
     assert!(look(&world, "a.txt").unwrap().as_committed);
 }
+
+#[test]
+fn where_a_shallow_clone_ends_nobody_is_known_to_have_made_the_files() {
+    let world = World::new();
+    world.write("dir/b.txt", "theirs\n");
+    commit_as(&world, "eve@example.org");
+    world.write("a.txt", "mine\n");
+    world.commit("mine");
+    let head = world.git(&["rev-parse", "HEAD"]);
+    fs::write(
+        world.top().join(".git/shallow"),
+        format!("{}\n", head.trim()),
+    )
+    .unwrap();
+    assert_eq!(look(&world, "dir/b.txt").unwrap().last_committer, None);
+}
