@@ -192,7 +192,7 @@ fn to_branch(
         Branched::New => format!("the branch {name} holds the result"),
         Branched::AlreadyThere => format!("the branch {name} stands at the result already"),
         Branched::BadName => {
-            let what = format!("git takes no branch of the name '{name}'");
+            let what = format!("'{name}' cannot be the name of a branch");
             let hint = "a name such as try-parser; see git help check-ref-format";
             return Err(Failure::usage(what, hint));
         }

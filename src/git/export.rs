@@ -70,7 +70,9 @@ impl Git {
     pub fn branch(&self, name: &str, head: &CommitId, is_dry: bool) -> Result<Branched, GitError> {
         let full = format!("refs/heads/{name}");
         let check = self.call("check-ref-format").arg(&full).output()?;
-        if !check.status.success() || name.starts_with('-') || name == "HEAD" {
+        // What git reads as HEAD, or as another reference, could never be named again.
+        let is_misread = matches!(name, "HEAD" | "@") || name.starts_with("refs/");
+        if !check.status.success() || name.starts_with('-') || is_misread {
             return Ok(Branched::BadName);
         }
         if let Some((taken, commit)) = self.branch_in_the_way(&full)? {

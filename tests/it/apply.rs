@@ -269,7 +269,17 @@ fn a_branch_that_is_in_the_way_stays_and_no_name_breaks_out() {
         .expect(1)
         .says("a/b");
     for name in [
-        "", "HEAD", "a..b", "a b", "-x", "../x", "x.lock", "@{-1}", "a\u{7}",
+        "",
+        "HEAD",
+        "a..b",
+        "a b",
+        "-x",
+        "../x",
+        "x.lock",
+        "@{-1}",
+        "@",
+        "refs/heads/x",
+        "a\u{7}",
     ] {
         let args = ["apply".to_owned(), format!("--branch={name}")];
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
