@@ -37,11 +37,13 @@ pub struct Flags {
 
 pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
     let Some(place) = context.place() else {
-        return Ok(nothing_runs(context));
+        report(context, "nothing runs", "descent align --help");
+        return Ok(End::Code(0));
     };
     let mut store = Store::open(place);
     if !store.is_live() {
-        return Ok(nothing_runs(context));
+        report(context, "nothing runs", "descent status");
+        return Ok(End::Code(0));
     }
     let asked = ask(&mut store, &flags)?;
     if !asked {
@@ -52,22 +54,17 @@ pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
         return Ok(End::Code(0));
     }
     wait(context, &store);
-    report(context, "stopped");
+    report(context, "stopped", "descent status");
     Ok(End::Code(0))
 }
 
-fn nothing_runs(context: &Context) -> End {
-    report(context, "nothing runs");
-    End::Code(0)
-}
-
-fn report(context: &Context, what: &str) {
+fn report(context: &Context, what: &str, next: &str) {
     if context.out.json {
         context
             .out
             .json(&serde_json::json!({"schema": "descent/stop/1", "result": what}));
     } else {
-        context.out.data(&format!("{what}\nnext: descent status"));
+        context.out.data(&format!("{what}\nnext: {next}"));
     }
 }
 
