@@ -14,6 +14,9 @@ const PYTEST: &[(&str, &[&str])] = &[
     ("tests/conftest.py", &[""]),
 ];
 
+/// Where virtual environments lie by habit.
+const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
+
 pub(super) fn propose(reader: &Reader, found: &mut Found) {
     // Where a lock file names the tool that holds the environment, programs run through it.
     let through = [("uv.lock", "uv run "), ("poetry.lock", "poetry run ")];
@@ -25,7 +28,14 @@ pub(super) fn propose(reader: &Reader, found: &mut Found) {
     };
     let pytest = PYTEST.iter().find(|(file, words)| names(file, words));
     if let Some((file, _)) = pytest {
-        found.add(Rank::Test, format!("{through}pytest -q"), *file);
+        match ENVIRONMENTS.iter().find(|dir| holds(reader, dir, "pytest")) {
+            // As a module, so that the copy's own sources come before installed ones.
+            Some(dir) if through.is_empty() => {
+                let command = format!("{dir}/bin/python -m pytest -q");
+                found.add(Rank::Test, command, *file);
+            }
+            _ => found.add(Rank::Test, format!("{through}pytest -q"), *file),
+        }
     } else if let Some(dir) = unittests(reader) {
         let command = match dir {
             "." => format!("{through}python3 -m unittest"),
@@ -50,6 +60,13 @@ pub(super) fn propose(reader: &Reader, found: &mut Found) {
     }
 }
 
+/// Whether the virtual environment has that program.
+fn holds(reader: &Reader, dir: &str, program: &str) -> bool {
+    [format!("{dir}/pyvenv.cfg"), format!("{dir}/bin/{program}")]
+        .iter()
+        .all(|file| reader.is_file(file))
+}
+
 /// Where files lie that unittest finds by their names.
 fn unittests(reader: &Reader) -> Option<&'static str> {
     let is_test = |name: &String| {
@@ -67,9 +84,9 @@ pub(super) fn needs(
     link: &mut Vec<Proposal>,
     setup: &mut Vec<Proposal>,
 ) {
-    for dir in [".venv", "venv"] {
+    for dir in ENVIRONMENTS {
         if reader.is_file(&format!("{dir}/pyvenv.cfg")) && is_ignored(dir) {
-            link.push(proposal(dir, format!("{dir}/pyvenv.cfg")));
+            link.push(proposal(*dir, format!("{dir}/pyvenv.cfg")));
         }
     }
     if reader.is_file("uv.lock") {

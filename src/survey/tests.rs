@@ -143,6 +143,13 @@ fn python_is_tested_by_what_it_is_configured_for() {
         &[("setup.cfg", "[tool:pytest]\n"), ("uv.lock", "")],
         &["uv run pytest -q < setup.cfg"],
     );
+    let held = [
+        ("tox.ini", "[pytest]\n"),
+        (".venv/pyvenv.cfg", ""),
+        (".venv/bin/pytest", ""),
+    ];
+    checks(&held, &[".venv/bin/python -m pytest -q < tox.ini"]);
+    checks(&held[..2], &["pytest -q < tox.ini"]);
     checks(
         &[("tests/test_a.py", "")],
         &["python3 -m unittest discover -s tests -t . < tests/test_*.py"],
