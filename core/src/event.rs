@@ -225,6 +225,9 @@ pub enum Notice {
         /// All else holds: a person must confirm this assertion.
         #[serde(skip_serializing_if = "Option::is_none")]
         awaits: Option<String>,
+        /// Nothing could be told of this check: it is measured again.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        again: Option<String>,
     },
     Corrected {
         what: String,

@@ -148,6 +148,12 @@ fn words(notice: &Notice) -> Option<String> {
         Notice::BaseCase {
             awaits: Some(what), ..
         } => format!("checked   all else holds; a person decides: {}", line(what)),
+        Notice::BaseCase {
+            again: Some(what), ..
+        } => format!(
+            "checked   the base case could not be decided by: {}; it is asked again",
+            line(what)
+        ),
         Notice::BaseCase { verdict, .. } => {
             format!("checked   the base case {}", holds(*verdict))
         }

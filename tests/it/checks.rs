@@ -213,9 +213,15 @@ fn what_is_unknown_is_asked_again_so_often_and_then_counts_as_a_failure() {
     );
     plan["objective"]["base_case"] = json!({"command": command});
     world.align(&plan);
-    let result = world.run().expect(5).result();
+    let ran = world.run().expect(5);
+    let result = ran.result();
     assert_eq!(result["evidence"][0]["verdict"], "unknown", "{result}");
     assert_eq!(world.left("asked").lines().count(), 3);
+    assert!(
+        ran.stdout.contains("\"again\":\"test -f done"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

@@ -60,18 +60,21 @@ fn base_case_seen(draft: &mut Draft, check: &Check, basis: &Basis) {
         verdict::Progress::Again(_) | verdict::Progress::Confirm(_) => Some(Verdict::Unknown),
     });
     let Some(verdict) = progress else { return };
-    let awaits = draft.court(basis, |court| match court.judge(check) {
-        verdict::Progress::Confirm(leaf) => Some(leaf.title()),
-        verdict::Progress::Decided(_)
-        | verdict::Progress::Measure(_)
-        | verdict::Progress::Again(_) => None,
+    let (awaits, again) = draft.court(basis, |court| match court.judge(check) {
+        verdict::Progress::Confirm(leaf) => (Some(leaf.title()), None),
+        verdict::Progress::Again(leaf) => (None, Some(leaf.title())),
+        verdict::Progress::Decided(_) | verdict::Progress::Measure(_) => (None, None),
     });
     draft.session.base_was_seen = true;
     let wait_ms = ended::backoff_ms(1, "base case");
     let later = UnixMillis(draft.now.0.saturating_add(wait_ms));
     draft.session.base_again_at =
         (verdict == Verdict::Unknown && awaits.is_none()).then_some(later);
-    draft.say(Notice::BaseCase { verdict, awaits });
+    draft.say(Notice::BaseCase {
+        verdict,
+        awaits,
+        again,
+    });
 }
 
 impl Draft {
