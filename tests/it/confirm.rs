@@ -145,6 +145,18 @@ fn what_a_person_denies_does_not_hold_until_the_person_says_otherwise() {
 }
 
 #[test]
+fn what_nobody_was_asked_yet_is_not_said_to_speak_against_a_choice() {
+    let world = World::new();
+    world.align(&page(json!({"A1": task("true")})));
+    world.run().expect(5);
+    let log = world
+        .descent(&["log"])
+        .expect(0)
+        .shows("the base case does not hold: test -f done");
+    assert!(!log.stdout.contains("confirmed:"), "{}", log.stdout);
+}
+
+#[test]
 fn a_running_loop_takes_the_word_and_completes_without_a_restart() {
     let world = World::new();
     let (ready, go) = (world.out("ready"), world.out("go"));
