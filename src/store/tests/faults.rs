@@ -5,6 +5,7 @@ use super::*;
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
+const EROFS: i32 = 30;
 const EINVAL: i32 = 22;
 const CALLS_MAX: usize = 60;
 
@@ -151,10 +152,13 @@ fn where_there_is_no_exchange_a_rename_does_it() {
 }
 
 #[test]
-fn a_full_disk_is_told_as_such() {
-    let world = World::new();
+fn a_full_disk_and_a_read_only_one_are_told_as_such() {
     let write = 2;
-    let error =
-        plain(bump(&mut world.store_on(Faulty::failing(write, false, ENOSPC))).unwrap_err());
-    assert_eq!((error.code(), error.exit_code()), ("E-DISK-FULL", 74));
+    for (errno, code) in [(ENOSPC, "E-DISK-FULL"), (EROFS, "E-READ-ONLY")] {
+        let world = World::new();
+        let mut store = world.store_on(Faulty::failing(write, false, errno));
+        let error = plain(bump(&mut store).unwrap_err());
+        assert_eq!((error.code(), error.exit_code()), (code, 74));
+        assert!(!error.hint().is_empty(), "{code}");
+    }
 }
