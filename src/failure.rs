@@ -3,7 +3,7 @@
 //!
 //! Not here: the typed errors of the rooms; each turns into this at its own border.
 
-use std::{fmt::Display, path::Path};
+use std::{ffi::OsStr, fmt::Display};
 
 /// Exit codes, by the contract.
 pub mod exit {
@@ -21,14 +21,14 @@ pub mod exit {
     pub const CONFIG: u8 = 78;
 }
 
-/// A path as a shell takes it, for commands that a person types.
-pub fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
+/// A path or a text as a shell takes it, for commands that a person types.
+pub fn quoted(text: impl AsRef<OsStr>) -> String {
+    let text = text.as_ref().to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
-        return text;
+        return text.into_owned();
     }
-    format!("'{}'", text.replace('\'', "'\\''"))
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[derive(Debug, Clone, thiserror::Error)]

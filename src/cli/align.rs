@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     config::{self, Config},
-    failure::{Failure, exit},
+    failure::{Failure, exit, quoted},
     plan_file::{self, PlanFile},
     store::{self, Place, Store, StoreError},
     workspace::Workspaces,
@@ -196,9 +196,9 @@ fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<
         let _lease = store.lease("align")?;
         let (_, archived) = store.replace(state, true)?;
         if let Some(archived) = archived {
-            let state = typed(&store.place().state);
+            let state = quoted(&store.place().state);
             let kept = format!("what stood here is kept in {}", archived.display());
-            let back = format!("to bring it back: cp {} {state}", typed(&archived));
+            let back = format!("to bring it back: cp {} {state}", quoted(&archived));
             context.out.say(&format!("{kept}\n{back}"));
         }
     } else {
@@ -206,16 +206,6 @@ fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<
     }
     store.remember();
     Ok(())
-}
-
-/// A path as it is typed in a shell.
-fn typed(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
-    if text.chars().all(is_plain) {
-        return text;
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The state that plan and flags make, with what the plan alone can execute; or every fault in them.

@@ -233,8 +233,7 @@ fn to_patch(
         );
         return Ok(End::Code(0));
     }
-    let path = std::path::absolute(context.dir.join(file))
-        .map_err(|error| Failure::io("the current directory cannot be read", &error))?;
+    let path = shortest(&context.dir.join(file));
     let is_taken = file != Path::new("-")
         && match flags.dry_run {
             true => path.symlink_metadata().is_ok(),
@@ -263,11 +262,20 @@ fn to_patch(
     Ok(End::Code(0))
 }
 
+/// Without `..` and links on the way, where the folder is there: the path is shown to be typed again.
+fn shortest(path: &Path) -> PathBuf {
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
 /// After a look, the same command without `-n`.
 fn next(flags: &Flags, after: &str) -> String {
     match (flags.dry_run, &flags.branch, &flags.patch) {
         (false, ..) => after.to_owned(),
-        (true, Some(name), _) => format!("descent apply --branch {}", quoted(Path::new(name))),
+        (true, Some(name), _) => format!("descent apply --branch {}", quoted(name)),
         (true, None, Some(file)) => format!("descent apply --patch {}", quoted(file)),
         (true, None, None) => "descent apply".to_owned(),
     }

@@ -120,7 +120,7 @@ impl GitError {
                 exclude, pattern, ..
             } => format!(
                 "what is no part of the project is ignored: echo {} >> {}; what is one: git add it",
-                quoted(Path::new(pattern)),
+                quoted(pattern),
                 quoted(exclude)
             ),
             Self::Failed { stderr_tail, .. } if stderr_tail.contains("No space left") => {

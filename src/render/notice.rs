@@ -108,7 +108,10 @@ fn words(notice: &Notice) -> Option<String> {
             group,
             choice,
             untried,
-        } => format!("chosen    {group} = {choice} ({untried} others untried)"),
+        } => format!(
+            "chosen    {group} = {choice} ({} untried)",
+            count(untried, "other")
+        ),
         Notice::Refuted { failed, .. } => {
             format!(
                 "refuted   all atoms are solved, yet the base case does not hold: {}",

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, quoted},
     git::Git,
     survey::{self, Proposal, Survey},
 };
@@ -146,13 +146,4 @@ fn command_line(refusal: &Failure, flags: &Flags, survey: &Survey, worker: bool)
         }
     }
     words.join(" ")
-}
-
-/// A text as it is typed in a shell.
-pub(super) fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

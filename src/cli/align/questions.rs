@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{
     config::Config,
-    failure::{Failure, exit},
+    failure::{Failure, exit, quoted},
     render::{self, Out},
     survey::{Proposal, Survey},
 };
@@ -192,8 +192,8 @@ fn options(out: Out, flags: &mut Flags, survey: &Survey) -> Result<(), Failure> 
 pub(super) fn named(offers: &[Proposal], links: usize) -> Vec<Proposal> {
     let one = |(at, offer): (usize, &Proposal)| Proposal {
         text: match at < links {
-            true => format!("--link {}", proposals::quoted(&offer.text)),
-            false => format!("--setup {}", proposals::quoted(&offer.text)),
+            true => format!("--link {}", quoted(&offer.text)),
+            false => format!("--setup {}", quoted(&offer.text)),
         },
         from: offer.from.clone(),
     };

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     driver,
-    failure::Failure,
+    failure::{Failure, quoted},
     process::{self, environment::Environment},
     store::Place,
     survey::Proposal,
@@ -100,7 +100,7 @@ impl Looks {
         let links = self.links();
         let likely = links.iter().filter(|link| !is_cache(&link.text)).count();
         let count = if likely == 0 { links.len() } else { likely };
-        let flag = |link: &Proposal| format!("--link {}", proposals::quoted(&link.text));
+        let flag = |link: &Proposal| format!("--link {}", quoted(&link.text));
         links.iter().take(count).map(flag).collect()
     }
 }

@@ -10,7 +10,7 @@ use descent_core::{
 
 use crate::{
     config::Config,
-    failure::Failure,
+    failure::{Failure, quoted},
     plan_file, render,
     store::Store,
     trust::{self, Fact, Held, Records},
@@ -81,7 +81,10 @@ impl Subject {
             facts: needs.iter().map(|(fact, _)| fact.clone()).collect(),
             needs,
             carried: plan.and(worker.unwrap_or_default()),
-            command: format!("descent trust --plan {}", quoted(path)),
+            command: format!(
+                "descent trust --plan {}",
+                quoted(render::visible(&path.to_string_lossy()))
+            ),
             name,
             next: "descent align --plan, as before",
             lineage: None,
@@ -157,17 +160,6 @@ pub(super) fn worker(config: Option<&Config>) -> Option<Carried> {
 pub(super) fn plan_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
-}
-
-/// As a shell takes it.
-fn quoted(path: &Path) -> String {
-    let text = render::visible(&path.to_string_lossy());
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    if text.chars().all(is_plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 /// What a plan by itself can run: flags of `align` that are laid over it are the person's own.
