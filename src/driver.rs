@@ -35,8 +35,8 @@ use crate::{
     workspace::Workspaces,
 };
 
-/// How many attempts are made side by side. One for now; nothing else depends on it.
-const SLOTS: u32 = 1;
+/// As many attempts as this loop makes side by side, whatever `max_parallel_agents` says.
+const SLOTS_MAX: u32 = 64;
 /// Events that may wait while the state file cannot be written.
 const PENDING_MAX: usize = 10_000;
 /// The slow poll beside the file events.
@@ -131,7 +131,7 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
         watch_stamp: watch::stamp(&host.store.place().state),
         host,
         world,
-        session: Session::new(SLOTS),
+        session: Session::new(SLOTS_MAX),
         loaded,
         running: BTreeMap::new(),
         leaving: 0,

@@ -14,6 +14,7 @@ mod ended;
 mod finish;
 pub mod judgement;
 mod landed;
+mod overlap;
 mod settle;
 mod started;
 

@@ -46,6 +46,11 @@ impl Git {
 
     /// The worktree and its records; one that is gone already is no error.
     pub fn remove_worktree(&self, at: &Path) -> Result<(), GitError> {
+        let _records = disk::hold(self.common_dir())?;
+        self.forget_worktree(at)
+    }
+
+    fn forget_worktree(&self, at: &Path) -> Result<(), GitError> {
         self.check_place(at)?;
         disk::remove_tree(at)?;
         // Not `worktree prune`: it would forget worktrees of the person's on a disk that is away.
@@ -56,6 +61,7 @@ impl Git {
     /// All worktrees below `dir`, with the directory itself.
     pub fn remove_worktrees(&self, dir: &Path) -> Result<(), GitError> {
         self.check_place(dir)?;
+        let _records = disk::hold(self.common_dir())?;
         let records = Linked::below(self, dir);
         disk::remove_tree(dir)?;
         records.iter().try_for_each(Linked::remove)
@@ -77,7 +83,9 @@ impl Git {
     }
 
     fn make_worktree(&self, at: &Path, commit: &CommitId) -> Result<Linked, GitError> {
-        self.remove_worktree(at)?;
+        // Making one, git reads the records of all: one that another hand has half made or half removed fails it.
+        let _records = disk::hold(self.common_dir())?;
+        self.forget_worktree(at)?;
         if let Some(parent) = at.parent() {
             disk::make_dirs(parent)?;
         }

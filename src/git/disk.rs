@@ -10,6 +10,10 @@ use std::{
     time::Duration,
 };
 
+/// Half a minute in all: a worktree is made in milliseconds, a big one is removed in seconds.
+const HOLD_TRIES_MAX: u32 = 6_000;
+const HOLD_PAUSE: Duration = Duration::from_millis(5);
+
 /// Copies an index. Its time of change comes along: git takes an entry for clean only if the file
 /// is older than the index, so a younger copy would hide a change made in the same instant.
 pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
@@ -50,6 +54,25 @@ fn unlock_dirs(top: &Path) {
         let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         dirs.extend(below.map(|entry| entry.path()));
     }
+}
+
+/// Holds a directory against others of this program, in whatever process, until it is dropped. Nothing is made for it,
+/// and it dies with its holder.
+pub(super) fn hold(dir: &Path) -> Result<File, GitError> {
+    let open = File::open(dir).map_err(GitError::io(dir))?;
+    for _ in 0..HOLD_TRIES_MAX {
+        match fs2::FileExt::try_lock_exclusive(&open) {
+            Ok(()) => return Ok(open),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(HOLD_PAUSE);
+            }
+            Err(error) => return Err(GitError::io(dir)(error)),
+        }
+    }
+    Err(GitError::Locked {
+        verb: "worktree",
+        stderr_tail: "another loop in this repository makes its workspaces".to_owned(),
+    })
 }
 
 /// A file with these bytes, as a whole or not at all; false where the name is taken.

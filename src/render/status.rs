@@ -9,7 +9,7 @@ use descent_core::{
 use super::{Line, Meaning, Page, age, ago, field, length, listed, since, time};
 
 /// Rows at most of each list, so that the whole fits a screen of 24.
-const CHECKS_MAX: usize = 6;
+const CHECKS_MAX: usize = 5;
 const RUNNING_MAX: usize = 4;
 const FAILED_MAX: usize = 3;
 const CHOICES_MAX: usize = 3;

@@ -207,24 +207,27 @@ pub fn could_be_made(model: &Model, files: &Ids) -> Held {
     })
 }
 
-/// Between the starts of two attempts one has ended: each sees a smaller measure than the one before. At the end it
-/// has fallen once more, unless the last attempt was cut off.
-pub fn measure_fell(world: &World, is_cut_off: bool) -> Held {
-    let states = world.states_seen();
+/// Between the starts of one attempt more than go side by side, one has ended: it sees a smaller measure than the first
+/// of them, unless one of these was cut off. At the end the measure has fallen once more, or was it the last that was.
+pub fn measure_fell(world: &World, slots: usize, cut_off: usize) -> Held {
+    let mut states = world.states_seen();
+    states.sort_by_key(|state| state["serial"].as_u64());
     let mut measures: Vec<(u64, u64)> = states.iter().filter_map(measure).collect();
     hold(measures.len() == states.len(), || {
         "a state without its measure".to_owned()
     })?;
     let last = measure(&world.state()).ok_or("no measure at the end")?;
-    if is_cut_off {
-        hold(measures.last().is_none_or(|before| *before >= last), || {
-            format!("it rose to {last:?}: {measures:?}")
-        })?;
-    } else {
-        measures.push(last);
-    }
     hold(
-        measures.is_sorted_by(|before, after| before > after),
+        cut_off > 0 || measures.last().is_none_or(|before| *before > last),
+        || format!("it did not fall to {last:?}: {measures:?}"),
+    )?;
+    measures.push(last);
+    let fell = measures
+        .iter()
+        .zip(measures.iter().skip(slots + cut_off))
+        .all(|(before, after)| before > after);
+    hold(
+        fell && measures.is_sorted_by(|before, after| before >= after),
         || format!("the measure did not fall: {measures:?}"),
     )
 }

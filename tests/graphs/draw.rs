@@ -36,6 +36,7 @@ struct Draw<'r> {
 impl Draw<'_> {
     fn graph(mut self) -> Model {
         self.model.attempts_max = if self.rng.percent(40) { 1 } else { 2 };
+        self.model.slots = 1 + self.rng.below(3);
         let mut roots = Vec::new();
         for _ in 0..1 + self.rng.below(4) {
             let root = self.node(0, &[roots.clone()]);

@@ -38,6 +38,8 @@ pub struct Node {
 pub struct Model {
     pub nodes: Vec<Node>,
     pub attempts_max: u32,
+    /// Attempts side by side.
+    pub slots: usize,
     /// Tasks whose files the base case asks for.
     pub wanted: Vec<Ix>,
     /// Tasks whose files it refuses.

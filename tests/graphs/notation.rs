@@ -1,7 +1,7 @@
 //! Graphs as text, to write and to print: one atom a line.
 //!
 //! `G: any a b` · `P: all c d after G` · `x: after G needs b at 2` · `y: never checked`; an atom without a line is a
-//! task that succeeds at once. Then `attempts 2`, `want a b`, `refuse c`, `whole`.
+//! task that succeeds at once. Then `attempts 2`, `slots 3`, `want a b`, `refuse c`, `whole`.
 
 use std::fmt;
 
@@ -11,6 +11,7 @@ impl Model {
     pub fn of(text: &str) -> Self {
         let mut model = Model {
             attempts_max: 2,
+            slots: 1,
             ..Model::default()
         };
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -76,6 +77,9 @@ impl Model {
             Some("attempts") => {
                 self.attempts_max = words.next().and_then(|n| n.parse().ok()).expect("a number")
             }
+            Some("slots") => {
+                self.slots = words.next().and_then(|n| n.parse().ok()).expect("a number")
+            }
             Some("want") => self.wanted = words.map(|id| self.named(id)).collect(),
             Some("refuse") => self.unwanted = words.map(|id| self.named(id)).collect(),
             Some("whole") => self.wants_whole = true,
@@ -110,7 +114,7 @@ impl fmt::Display for Model {
             }
             writeln!(to, "{}", if node.is_checked { " checked" } else { "" })?;
         }
-        write!(to, "attempts {}", self.attempts_max)?;
+        write!(to, "attempts {}\nslots {}", self.attempts_max, self.slots)?;
         for (word, ids) in [("want", &self.wanted), ("refuse", &self.unwanted)] {
             if !ids.is_empty() {
                 write!(to, "\n{word} {}", self.names(ids).join(" "))?;

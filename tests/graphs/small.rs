@@ -11,9 +11,12 @@ fn check(text: &str, is_completed: bool) {
         is_completed,
         "the test is wrong about\n{model}"
     );
-    match trial::run(&model) {
-        Ok(outcome) => assert_eq!(outcome.is_completed, is_completed, "{model}"),
-        Err(what) => panic!("{what}\n{model}"),
+    for slots in [1, 3] {
+        model.slots = slots;
+        match trial::run(&model) {
+            Ok(outcome) => assert_eq!(outcome.is_completed, is_completed, "{model}"),
+            Err(what) => panic!("{what}\n{model}"),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub fn run(model: &Model) -> Result<Outcome, String> {
         },
         bound,
     )?;
-    account::measure_fell(&world, outcome.cut_off > 0)?;
+    account::measure_fell(&world, model.slots, outcome.cut_off)?;
     Ok(outcome)
 }
 

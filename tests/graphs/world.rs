@@ -190,6 +190,7 @@ fn plan(model: &Model) -> Value {
             "base_case": {"command": base_case(model)},
             "constraints": {
                 "max_attempts": model.attempts_max,
+                "max_parallel_agents": model.slots,
                 "workspace": "git",
                 "env": ["GRAPH_OUT", "GRAPH_STATE"],
             },

@@ -4,7 +4,7 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, sync::Arc, vec::Vec};
 
-use super::{draft::Draft, slots};
+use super::{draft::Draft, overlap, slots};
 use crate::{
     event::Notice,
     graph::Ix,
@@ -76,8 +76,9 @@ fn dispatch(draft: &mut Draft) {
             .standing
             .context(x)
             .is_some_and(|context| draft.is_repair(id, context));
-        let must_wait =
-            is_fragile && !draft.state.run.in_flight.is_empty() || is_repair && is_repairing;
+        let must_wait = is_fragile && !draft.state.run.in_flight.is_empty()
+            || is_repair && is_repairing
+            || draft.is_in_the_way(id);
         if must_wait {
             continue;
         }
@@ -179,6 +180,17 @@ impl Draft {
     /// Whether something may start now or after its backoff, with a slot to start it in.
     pub(super) fn can_start(&self) -> bool {
         free_slots(self) > 0 && startable(self).next().is_some()
+    }
+
+    /// Whether something in flight touches what this atom touches.
+    fn is_in_the_way(&self, atom: &AtomId) -> bool {
+        let workspace = self.state.objective.constraints.workspace();
+        let Some(task) = self.task_of(atom).filter(|task| !task.touches.is_empty()) else {
+            return false;
+        };
+        let flying = self.state.run.in_flight.iter();
+        let mut others = flying.filter_map(|intent| self.task_of(&intent.atom));
+        others.any(|other| overlap::clash(&task.touches, &other.touches, workspace))
     }
 
     fn interruptions(&self, atom: &AtomId) -> u32 {
