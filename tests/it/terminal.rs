@@ -9,6 +9,7 @@ use std::{
     os::unix::process::ExitStatusExt,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
+    thread::JoinHandle,
 };
 
 use crate::world::{Ran, World, wait_for, wait_for_or};
@@ -70,6 +71,7 @@ pub struct Terminal {
     child: Child,
     keys: File,
     screen: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
     /// How much of the screen was looked at.
     read: usize,
 }
@@ -93,7 +95,7 @@ impl Terminal {
         let mut from = keys.try_clone().expect("another handle");
         let screen = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&screen);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut block = [0; 4096];
             while let Ok(n @ 1..) = from.read(&mut block) {
                 to.lock()
@@ -105,6 +107,7 @@ impl Terminal {
             child,
             keys,
             screen,
+            reader,
             read: 0,
         }
     }
@@ -160,6 +163,7 @@ impl Terminal {
             status = self.child.try_wait().expect("our child");
             status.is_some()
         });
+        wait_for("the last of what it said", || self.reader.is_finished());
         status.expect("ended")
     }
 }
