@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     failure::Failure,
-    process::{self, Ended, Job, Started, environment::Environment},
+    process::{self, Ended, Job, Programs, Started, environment::Environment},
 };
 
 use inputs::Inputs;
@@ -46,6 +46,7 @@ pub struct Attempt<'a> {
     /// Of the command; `setup` has as much for itself.
     pub timeout: Duration,
     pub env: Environment,
+    pub programs: &'a dyn Programs,
     /// Unique to the attempt.
     pub mark: String,
     /// Run before the command, in the same place.
@@ -165,7 +166,7 @@ async fn run(
     };
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &Started| drop(inputs.note_started(started));
-    match process::run(&job, cancel, note).await {
+    match attempt.programs.run(&job, cancel, Box::new(note)).await {
         Err(error) => Ran::Ended(How::NotRun(format!("{error} ({})", error.hint())), None),
         Ok(ended) => match ended.how {
             process::How::Cancelled => Ran::Cancelled,

@@ -5,7 +5,10 @@
 
 mod effects;
 mod follow;
+mod hands;
 mod reconcile;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::{
@@ -15,7 +18,7 @@ use std::{
 };
 
 use descent_core::{
-    event::{Event, Notice, Observation, Scope},
+    event::{Event, Notice, Observation},
     id::{AttemptId, RunId, Serial, UnixMillis},
     owed::{self, Key, Owed},
     state::{Request, RunStatus, StartedFrom, fields::Extra, objective::RequestKind},
@@ -25,14 +28,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agent,
-    clock::{self, Stopwatch},
-    config::Config,
+    clock::{Clock, Stopwatch},
     failure::{Failure, exit},
-    process::{self, environment::Environment},
     signal::{Signal, Signals},
     store::{CommitError, Loaded, Next, Store},
-    workspace::Workspaces,
 };
 
 /// As many attempts as this loop makes side by side, whatever `max_parallel_agents` says.
@@ -43,22 +42,19 @@ const PENDING_MAX: usize = 10_000;
 const POLL_MS: u64 = 1_000;
 
 pub use effects::{no_worker, prepare_checkout};
+pub use hands::{Hands, Measuring, RealHands};
 
 /// What a run needs of its surroundings.
 pub struct Host {
     pub store: Store,
-    pub workspaces: Workspaces,
-    pub config: Config,
-    pub environment: Environment,
+    pub clock: Arc<dyn Clock>,
+    pub signals: Signals,
+    pub hands: Arc<dyn Hands>,
     pub run: RunId,
     pub by: String,
-    /// Told which check is measured now, and for whom; from whatever thread that happens on.
-    pub measuring: Measuring,
     /// Where a run that has not begun starts, instead of from the person's working tree.
     pub from: Option<StartedFrom>,
 }
-
-pub type Measuring = Arc<dyn Fn(&Scope, &str) + Send + Sync>;
 
 /// Who looks on.
 pub struct Eyes<'e> {
@@ -119,16 +115,12 @@ struct Loop<'t> {
 
 /// Runs until the run has ended. The caller holds the lease.
 pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Ending, Failure> {
-    let signals =
-        Signals::install().map_err(|error| Failure::io("the signals cannot be taken", &error))?;
-    if let Err(error) = process::become_subreaper() {
-        tracing::warn!(%error, "orphans of attempts go to init instead of here");
-    }
-    sweep(&host);
+    host.hands.sweep();
     let world = World::new(loaded.state.clone());
     let (done, inbox) = mpsc::unbounded_channel();
     let mut this = Loop {
         watch_stamp: watch::stamp(&host.store.place().state),
+        stopwatch: Stopwatch::start(Arc::clone(&host.clock)),
         host,
         world,
         session: Session::new(SLOTS_MAX),
@@ -141,13 +133,12 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
         inbox,
         pending: VecDeque::new(),
         waits_for_file: None,
-        stopwatch: Stopwatch::start(),
         eyes,
         signal: None,
         followed: follow::Followed::default(),
         remembered: Serial(0),
     };
-    let result = this.go(signals).await;
+    let result = this.go().await;
     this.end_all().await;
     if let Err(failure) = result {
         this.stop_for(&failure).await;
@@ -161,35 +152,13 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
     })
 }
 
-/// What a killed loop left running is ended before anything else; then nobody writes any more.
-fn sweep(host: &Host) {
-    for pid in process::sweep(&mark_prefix(host)) {
-        tracing::info!(pid, "ended a process that an earlier run left");
-    }
-    let attempts = host.store.place().attempts();
-    for entry in std::fs::read_dir(&attempts).into_iter().flatten().flatten() {
-        let text = std::fs::read_to_string(entry.path().join("started.json")).unwrap_or_default();
-        if let Ok(started) = serde_json::from_str::<process::Started>(&text) {
-            for pid in process::end_recorded(&started) {
-                tracing::info!(pid, "ended a process that an earlier run left");
-            }
-        }
-    }
-    agent::tidy(&attempts);
-}
-
-/// Marks the processes of this state file, and of no copy of it: an inode is not copied.
-fn mark_prefix(host: &Host) -> String {
-    format!("{}/", host.store.place().mark())
-}
-
 impl Loop<'_> {
-    async fn go(&mut self, mut signals: Signals) -> Result<(), Failure> {
+    async fn go(&mut self) -> Result<(), Failure> {
         let mut watch = watch::Watch::of(&self.host.store.place().state);
         self.start().await?;
         loop {
             self.work_off().await?;
-            let owed = owed::owed(&self.world, &self.session, clock::now());
+            let owed = owed::owed(&self.world, &self.session, self.host.clock.now());
             if owed.is_over && self.waits_for_file.is_none() {
                 return Ok(());
             }
@@ -199,8 +168,8 @@ impl Loop<'_> {
             tokio::select! {
                 done = self.inbox.recv() => self.take(done)?,
                 () = watch.changed() => self.look_at_file().await?,
-                signal = signals.next() => self.on_signal(signal).await?,
-                () = tokio::time::sleep(sleep) => {
+                signal = self.host.signals.next() => self.on_signal(signal).await?,
+                () = self.host.clock.sleep(sleep) => {
                     self.look_at_file().await?;
                     self.tend()?;
                     self.pending.push_back(Event::Tick);
@@ -219,9 +188,7 @@ impl Loop<'_> {
             Some(_) => None,
             None if self.host.from.is_some() => self.host.from.take(),
             None => {
-                let (workspaces, at) = (self.host.workspaces.clone(), clock::now());
-                let start = blocking(move || workspaces.snapshot(at)).await??;
-                let notes = self.host.workspaces.notes();
+                let (start, notes) = self.host.hands.snapshot(self.host.clock.now()).await?;
                 notes.iter().for_each(|note| (self.eyes.say)(note));
                 start
             }
@@ -237,7 +204,7 @@ impl Loop<'_> {
             return Ok(());
         }
         let rescued = self.host.store.rescued().len();
-        self.host.store.tend(clock::now())?;
+        self.host.store.tend(self.host.clock.now())?;
         if self.remembered != self.world.state.serial {
             self.remembered = self.world.state.serial;
             self.host.store.remember();
@@ -252,9 +219,9 @@ impl Loop<'_> {
     }
 
     fn sleep_ms(&self, owed: &Owed) -> u64 {
-        let until = owed
-            .wake
-            .map_or(POLL_MS, |UnixMillis(at)| at.saturating_sub(clock::now().0));
+        let until = owed.wake.map_or(POLL_MS, |UnixMillis(at)| {
+            at.saturating_sub(self.host.clock.now().0)
+        });
         until.clamp(1, POLL_MS)
     }
 
@@ -296,7 +263,7 @@ impl Loop<'_> {
     async fn observe(&mut self, event: Event) -> Result<bool, Failure> {
         let active_ms = self.stopwatch.lap_ms();
         let seen = Observation {
-            now: clock::now(),
+            now: self.host.clock.now(),
             active_ms,
             event,
         };
@@ -407,7 +374,7 @@ impl Loop<'_> {
             id: descent_core::id::RequestId::new(uuid::Uuid::now_v7().to_string()),
             run: Some(self.host.run.clone()),
             by: self.host.by.clone(),
-            at: clock::now().rfc3339(),
+            at: self.host.clock.now().rfc3339(),
             kind,
             extra: Extra::default(),
         }

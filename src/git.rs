@@ -39,6 +39,7 @@ pub use export::{Branched, Lines};
 pub use ignored::Stamps;
 pub use snapshot::Note;
 
+use crate::process::{Programs, programs};
 use descent_core::id::{CommitId, TreeId};
 use host::{Env, Host};
 use std::{
@@ -68,13 +69,22 @@ struct Opened {
 impl Git {
     /// The repository around `dir`; `None` outside of any working tree.
     pub fn open(dir: &Path) -> Result<Option<Self>, GitError> {
-        Self::open_with(dir, &std::env::vars_os().collect())
+        Self::open_on(programs::real(), dir)
+    }
+
+    /// The same, with who runs git.
+    pub fn open_on(programs: Arc<dyn Programs>, dir: &Path) -> Result<Option<Self>, GitError> {
+        Self::open_with(programs, dir, &std::env::vars_os().collect())
     }
 
     /// `theirs` is the person's whole environment.
-    fn open_with(dir: &Path, theirs: &Env) -> Result<Option<Self>, GitError> {
+    fn open_with(
+        programs: Arc<dyn Programs>,
+        dir: &Path,
+        theirs: &Env,
+    ) -> Result<Option<Self>, GitError> {
         let dir = dir.canonicalize().map_err(GitError::io(dir))?;
-        let host = Host::read(&dir, theirs)?;
+        let host = Host::read(programs, &dir, theirs)?;
         let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else {
             return Ok(None);
         };

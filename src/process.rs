@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 pub mod capture;
 pub mod environment;
 pub mod orphans;
+pub mod programs;
 pub(crate) mod registry;
 mod table;
 #[cfg(all(test, target_os = "linux"))]
@@ -33,6 +34,7 @@ pub mod tool;
 
 pub use capture::{Captured, Whole};
 pub use orphans::{become_subreaper, end_recorded, sweep};
+pub use programs::Programs;
 
 use capture::Sink;
 use orphans::Kin;

@@ -5,9 +5,12 @@
 //! Not here: what the loop does about it (`driver`).
 
 use std::io;
-use std::task::Poll;
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// Signals that wait to be taken; what comes on top is as good as said.
+const WAITING_MAX: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
@@ -39,9 +42,7 @@ impl Signal {
 }
 
 #[derive(Debug)]
-pub struct Signals {
-    streams: Vec<(Signal, Stream)>,
-}
+pub struct Signals(mpsc::Receiver<Signal>);
 
 impl Signals {
     /// From here on these signals don't end the process. To be called inside of a runtime.
@@ -52,22 +53,34 @@ impl Signals {
         let ignored = ignored_mask();
         let wanted = Signal::ALL.into_iter().filter(|one| !is_in(ignored, *one));
         let streams = wanted.map(|one| Ok((one, signal(SignalKind::from_raw(one.number()))?)));
-        Ok(Signals {
-            streams: streams.collect::<io::Result<_>>()?,
-        })
+        let (tell, told) = mpsc::channel(WAITING_MAX);
+        for (one, stream) in streams.collect::<io::Result<Vec<_>>>()? {
+            tokio::spawn(pass_on(one, stream, tell.clone()));
+        }
+        Ok(Signals::of(told))
+    }
+
+    /// What `told` says.
+    #[must_use]
+    pub fn of(told: mpsc::Receiver<Signal>) -> Signals {
+        Signals(told)
     }
 
     /// The next one; several of a kind at once may come as one. Safe to drop and call again.
     pub async fn next(&mut self) -> Signal {
-        std::future::poll_fn(|context| {
-            for (one, stream) in &mut self.streams {
-                if let Poll::Ready(Some(())) = stream.poll_recv(context) {
-                    return Poll::Ready(*one);
-                }
-            }
-            Poll::Pending
-        })
-        .await
+        match self.0.recv().await {
+            Some(one) => one,
+            // All were ignored when we were started.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+async fn pass_on(one: Signal, mut stream: Stream, tell: mpsc::Sender<Signal>) {
+    while stream.recv().await.is_some() {
+        if let Err(mpsc::error::TrySendError::Closed(_)) = tell.try_send(one) {
+            return;
+        }
     }
 }
 

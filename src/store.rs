@@ -13,7 +13,7 @@ mod names;
 mod place;
 mod sweep;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::collections::VecDeque;
 use std::io;

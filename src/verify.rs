@@ -17,8 +17,8 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::Stopwatch,
-    process::{self, Job, Whole, environment::Environment},
+    clock::{self, Stopwatch},
+    process::{self, Job, Programs, Whole, environment::Environment},
 };
 
 use files::Wanted;
@@ -36,31 +36,21 @@ struct Asked<'a> {
 }
 
 /// Where and how leaves are measured.
-struct Bench<'a> {
-    at: &'a Path,
-    env: &'a Environment,
-    timeout_default: Duration,
-    mark: &'a str,
-    cancel: &'a CancellationToken,
+#[derive(Debug)]
+pub struct Bench<'a> {
+    /// The directory.
+    pub at: &'a Path,
+    pub env: &'a Environment,
+    pub programs: &'a dyn Programs,
+    /// For leaves that name no time of their own.
+    pub timeout_default: Duration,
+    pub mark: &'a str,
+    pub cancel: &'a CancellationToken,
 }
 
-/// Measures one leaf in the directory `at`; `None` when it was cancelled. Leaves that no machine
-/// decides give what the core reads as `unknown`.
-pub async fn measure(
-    leaf: &Leaf,
-    at: &Path,
-    env: &Environment,
-    timeout_default: Duration,
-    mark: &str,
-    cancel: &CancellationToken,
-) -> Option<Measurement> {
-    let bench = Bench {
-        at,
-        env,
-        timeout_default,
-        mark,
-        cancel,
-    };
+/// Measures one leaf; `None` when it was cancelled. Leaves that no machine decides give what the
+/// core reads as `unknown`.
+pub async fn measure(leaf: &Leaf, bench: &Bench<'_>) -> Option<Measurement> {
     match leaf {
         Leaf::Command(CommandLeaf {
             command,
@@ -149,7 +139,7 @@ impl Bench<'_> {
             whole_stdout_bytes_max: if is_searched { STDOUT_BYTES_MAX } else { 0 },
             log: None,
         };
-        let ended = match process::run(&job, self.cancel, |_| ()).await {
+        let ended = match self.programs.run(&job, self.cancel, Box::new(|_| ())).await {
             Ok(ended) => ended,
             Err(error) => return Some(unmeasured(error.to_string(), "")),
         };
@@ -173,7 +163,7 @@ impl Bench<'_> {
     }
 
     async fn files(&self, wanted: Wanted) -> Option<Measurement> {
-        let mut watch = Stopwatch::start();
+        let mut watch = Stopwatch::start(clock::real());
         let (at, stop) = (self.at.to_owned(), self.cancel.child_token());
         let ends = stop.clone();
         let mut looking = tokio::task::spawn_blocking(move || files::look(&at, &wanted, &ends));

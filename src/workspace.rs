@@ -31,7 +31,10 @@ use descent_core::{
 pub use crate::git::Stamps;
 pub use error::WorkspaceError;
 
-use crate::git::{Applied, Branched, Lines};
+use crate::{
+    git::{Applied, Branched, Lines},
+    process::{Programs, programs},
+};
 
 type Result<T> = std::result::Result<T, WorkspaceError>;
 
@@ -75,10 +78,12 @@ impl Workspaces {
     /// Looks at the project and makes the place in the cache; nothing else is created yet.
     pub fn open(project: &Path, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
         let cache = cache_root(variable);
-        Self::open_in(cache, project, lineage, constraints)
+        Self::open_in(programs::real(), cache, project, lineage, constraints)
     }
 
-    fn open_in(
+    /// The same in that cache, with who runs git.
+    pub fn open_in(
+        programs: Arc<dyn Programs>,
         cache: Option<PathBuf>,
         project: &Path,
         lineage: &Lineage,
@@ -95,6 +100,7 @@ impl Workspaces {
             Workspace::Git => {
                 let cache = cache.ok_or(WorkspaceError::NoHome)?;
                 Kind::Git(Box::new(git::Rooms::open(
+                    programs,
                     &cache,
                     project,
                     lineage,

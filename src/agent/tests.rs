@@ -45,6 +45,7 @@ impl World {
                 vars: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
                 withheld: Vec::new(),
             },
+            programs: &process::programs::RealPrograms,
             mark: format!("test-agent-{}", self.dir.path().display()),
             setup: None,
         }

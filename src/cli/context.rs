@@ -199,8 +199,7 @@ where
     F: Future<Output = Result<T, Failure>>,
 {
     runtime()?.block_on(async {
-        let mut signals = Signals::install()
-            .map_err(|error| Failure::io("the signals cannot be taken", &error))?;
+        let mut signals = signals()?;
         let cancel = CancellationToken::new();
         let work = work(cancel.clone());
         tokio::pin!(work);
@@ -217,6 +216,11 @@ where
             }
         }
     })
+}
+
+/// To be called inside of a runtime.
+pub(super) fn signals() -> Result<Signals, Failure> {
+    Signals::install().map_err(|error| Failure::io("the signals cannot be taken", &error))
 }
 
 /// A current-thread runtime for the commands that wait for children.

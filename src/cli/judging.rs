@@ -14,9 +14,9 @@ use super::{context::Context, live::Live};
 use crate::{
     driver,
     failure::Failure,
-    process,
+    process::{self, programs::RealPrograms},
     store::Place,
-    verify,
+    verify::{self, Bench},
     workspace::{Checkout, Workspaces},
 };
 
@@ -55,10 +55,26 @@ pub(super) async fn leaves(
     if let Err(error) = process::become_subreaper() {
         tracing::warn!(%error, "orphans of checks go to init instead of here");
     }
-    let at = driver::prepare_checkout(workspaces, checkout, commit, &environment, &mark, &cancel)
-        .await?;
-    let Some(at) = at else { return Ok(Vec::new()) };
-    let timeout = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
+    let at = driver::prepare_checkout(
+        workspaces,
+        checkout,
+        commit,
+        &environment,
+        &RealPrograms,
+        &mark,
+        &cancel,
+    );
+    let Some(at) = at.await? else {
+        return Ok(Vec::new());
+    };
+    let bench = Bench {
+        at: &at,
+        env: &environment,
+        programs: &RealPrograms,
+        timeout_default: Duration::from_millis(state.objective.constraints.attempt_timeout_ms()),
+        mark: &mark,
+        cancel: &cancel,
+    };
     let mut judged = Vec::new();
     let live = Live::start(context);
     for (place, leaf) in leaves.iter().enumerate() {
@@ -68,8 +84,7 @@ pub(super) async fn leaves(
             continue;
         }
         live.checking(&leaf.title(), place + 1, leaves.len());
-        let Some(seen) = verify::measure(rule, &at, &environment, timeout, &mark, &cancel).await
-        else {
+        let Some(seen) = verify::measure(rule, &bench).await else {
             break;
         };
         judged.push(of(leaf, rule, seen));

@@ -13,14 +13,16 @@ use descent_core::{
 
 use super::{
     End, align, constraints,
-    context::{Context, runtime},
+    context::{Context, runtime, signals},
     live::Live,
     trust,
 };
 use crate::{
+    clock,
     config::{self, Config},
-    driver::{self, Ending, Host},
+    driver::{self, Ending, Host, RealHands},
     failure::{Failure, exit},
+    process::programs,
     render,
     store::{Loaded, Store},
     workspace::Workspaces,
@@ -73,14 +75,26 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     workspaces.tidy()?;
     let path = store.place().clone();
     let live = Live::start(context);
-    let host = Host {
-        store,
+    let run = RunId::new(uuid::Uuid::now_v7().to_string());
+    let clock = clock::real();
+    let hands = RealHands {
+        place: path.clone(),
+        run: run.clone(),
         workspaces: workspaces.clone(),
         config,
         environment,
-        run: RunId::new(uuid::Uuid::now_v7().to_string()),
-        by: Context::by(),
+        programs: programs::real(),
+        clock: Arc::clone(&clock),
         measuring: live.measuring(),
+    };
+    let runtime = runtime()?;
+    let host = Host {
+        store,
+        clock,
+        signals: runtime.block_on(async { signals() })?,
+        hands: Arc::new(hands),
+        run,
+        by: Context::by(),
         from,
     };
     let mut tell = |notice: &_| context.tell(notice);
@@ -91,7 +105,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
         say: &mut say,
         look: &mut look,
     };
-    let ending = runtime()?.block_on(driver::run(host, loaded, eyes))?;
+    let ending = runtime.block_on(driver::run(host, loaded, eyes))?;
     drop(live);
     drop(lease);
     tracing::debug!(state = %path.state.display(), "ended");

@@ -1,41 +1,45 @@
 //! How each owed effect is carried out: attempts, merges, rebuilds, judgements. Each ends in an event.
 
-use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use descent_core::{
     event::{Event, Scope},
     id::CommitId,
     owed::{self, Effect},
     prompt,
-    state::{Check, Intent, Leaf, Placed},
+    state::{Check, Intent, Placed},
     step::{Session, World},
     verdict::Basis,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Loop, Measuring, blocking};
+use super::{Measuring, RealHands, blocking, hands::Work};
 use crate::{
-    agent, clock,
+    agent,
+    clock::Clock,
     failure::{Failure, exit},
-    process::environment::Environment,
-    verify,
+    process::{Programs, environment::Environment},
+    verify::{self, Bench},
     workspace::{self, Checkout, Workspaces},
 };
 
-pub(super) type Work = Pin<Box<dyn Future<Output = Result<Option<Event>, Failure>> + Send>>;
+/// How long `setup` may take in a checkout for checks.
+const SETUP_MAX: Duration = Duration::from_secs(1800);
 
 pub(super) fn perform(
-    this: &Loop<'_>,
+    hands: &RealHands,
+    (world, session): (&World, &Session),
     effect: Effect,
     slot: usize,
     cancel: CancellationToken,
-) -> Work {
-    let workspaces = this.host.workspaces.clone();
+) -> Work<Option<Event>> {
+    let workspaces = hands.workspaces.clone();
     match effect {
-        Effect::Attempt(intent) => Box::pin(attempt(Attempting::of(this, intent, slot), cancel)),
+        Effect::Attempt(intent) => {
+            Box::pin(attempt(Attempting::of(hands, world, intent, slot), cancel))
+        }
         Effect::Merge { intent, onto } => {
-            let message =
-                workspace::message(&intent.atom, &prompt::subject(&this.world, &intent.atom));
+            let message = workspace::message(&intent.atom, &prompt::subject(world, &intent.atom));
             Box::pin(merge(workspaces, intent, onto, message, slot))
         }
         Effect::Rebuild { from, stays, keep } => Box::pin(rebuild(workspaces, from, stays, keep)),
@@ -48,16 +52,17 @@ pub(super) fn perform(
         } => {
             let judging = Judging {
                 workspaces,
-                environment: this.host.environment.clone(),
-                mark: format!("{}/{}/check", this.host.store.place().mark(), this.host.run),
-                timeout_ms: this.world.state.objective.constraints.attempt_timeout_ms(),
-                session: this.session.clone(),
-                world: this.world.clone(),
+                environment: hands.environment.clone(),
+                programs: Arc::clone(&hands.programs),
+                mark: format!("{}/{}/check", hands.place.mark(), hands.run),
+                timeout_ms: world.state.objective.constraints.attempt_timeout_ms(),
+                session: session.clone(),
+                world: world.clone(),
                 scope,
                 basis,
                 commit,
                 check,
-                measuring: this.host.measuring.clone(),
+                measuring: hands.measuring.clone(),
             };
             Box::pin(judge(judging, cancel))
         }
@@ -72,15 +77,16 @@ struct Attempting {
     command: Option<String>,
     workspaces: Workspaces,
     environment: Environment,
+    programs: Arc<dyn Programs>,
+    clock: Arc<dyn Clock>,
     dir: PathBuf,
     mark: String,
     timeout_ms: u64,
 }
 
 impl Attempting {
-    fn of(this: &Loop<'_>, intent: Intent, slot: usize) -> Self {
-        let place = this.host.store.place();
-        let state = &this.world.state;
+    fn of(hands: &RealHands, world: &World, intent: Intent, slot: usize) -> Self {
+        let (place, state) = (&hands.place, &world.state);
         let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
         let action = task
             .and_then(|task| task.spec.action.as_ref())
@@ -90,19 +96,15 @@ impl Attempting {
             .map(|length| length.ms);
         Self {
             slot,
-            command: action.or_else(|| {
-                this.host
-                    .config
-                    .worker
-                    .as_ref()
-                    .map(|worker| worker.run.clone())
-            }),
-            workspaces: this.host.workspaces.clone(),
-            environment: this.host.environment.clone(),
+            command: action.or_else(|| hands.config.worker.as_ref().map(|w| w.run.clone())),
+            workspaces: hands.workspaces.clone(),
+            environment: hands.environment.clone(),
+            programs: Arc::clone(&hands.programs),
+            clock: Arc::clone(&hands.clock),
             dir: place.attempts().join(intent.id.as_str()),
-            mark: format!("{}/{}/{}", place.mark(), this.host.run, intent.id),
+            mark: format!("{}/{}/{}", place.mark(), hands.run, intent.id),
             timeout_ms: own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms()),
-            world: this.world.clone(),
+            world: world.clone(),
             intent,
         }
     }
@@ -119,13 +121,14 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
         .map(str::to_owned);
     let attempt = agent::Attempt {
         intent: &a.intent,
-        prompt: prompt::attempt(&a.world, &a.intent, clock::now()),
+        prompt: prompt::attempt(&a.world, &a.intent, a.clock.now()),
         bindings: prompt::bindings(&a.world, &a.intent.atom),
         command,
         cwd: made.path,
         dir: a.dir,
         timeout: Duration::from_millis(a.timeout_ms),
         env: a.environment,
+        programs: &*a.programs,
         mark: a.mark,
         setup,
     };
@@ -206,6 +209,7 @@ async fn learn(workspaces: Workspaces, commit: CommitId) -> Result<Option<Event>
 struct Judging {
     workspaces: Workspaces,
     environment: Environment,
+    programs: Arc<dyn Programs>,
     mark: String,
     timeout_ms: u64,
     session: Session,
@@ -256,11 +260,20 @@ async fn judge_in_checkout(
         kind,
         j.commit.clone(),
         &j.environment,
+        &*j.programs,
         &j.mark,
         &cancel,
     )
     .await?;
     let Some(at) = at else { return Ok(None) };
+    let bench = Bench {
+        at: &at,
+        env: &j.environment,
+        programs: &*j.programs,
+        timeout_default: Duration::from_millis(j.timeout_ms),
+        mark: &j.mark,
+        cancel: &cancel,
+    };
     let mut seen = Vec::new();
     while let Some(leaf) = owed::next_leaf(&j.session, &j.world, &j.check, &j.basis) {
         let key = leaf.key();
@@ -269,9 +282,7 @@ async fn judge_in_checkout(
         }
         let Some(rule) = leaf.leaf() else { break };
         (j.measuring)(&j.scope, &leaf.title());
-        let Some(measurement) =
-            measure(rule, &at, &j.environment, j.timeout_ms, &j.mark, &cancel).await
-        else {
+        let Some(measurement) = verify::measure(rule, &bench).await else {
             return Ok(None);
         };
         j.session.ledger.record(leaf, &j.basis, measurement.clone());
@@ -284,31 +295,13 @@ async fn judge_in_checkout(
     }))
 }
 
-async fn measure(
-    rule: &Leaf,
-    at: &std::path::Path,
-    environment: &Environment,
-    timeout_ms: u64,
-    mark: &str,
-    cancel: &CancellationToken,
-) -> Option<descent_core::verdict::Measurement> {
-    verify::measure(
-        rule,
-        at,
-        environment,
-        Duration::from_millis(timeout_ms),
-        mark,
-        cancel,
-    )
-    .await
-}
-
 /// A clean checkout with `setup` done; `None` when cancelled.
 pub async fn prepare_checkout(
     workspaces: &Workspaces,
     kind: Checkout,
     commit: Option<CommitId>,
-    environment: &Environment,
+    env: &Environment,
+    programs: &dyn Programs,
     mark: &str,
     cancel: &CancellationToken,
 ) -> Result<Option<PathBuf>, Failure> {
@@ -319,8 +312,15 @@ pub async fn prepare_checkout(
         let Some(rule) = check.leaf() else {
             return Ok(Some(made.path));
         };
-        let Some(seen) = measure(rule, &made.path, environment, 1_800_000, mark, cancel).await
-        else {
+        let bench = Bench {
+            at: &made.path,
+            env,
+            programs,
+            timeout_default: SETUP_MAX,
+            mark,
+            cancel,
+        };
+        let Some(seen) = verify::measure(rule, &bench).await else {
             return Ok(None);
         };
         if descent_core::verdict::of_leaf(rule, &seen) != descent_core::verdict::Verdict::Pass {

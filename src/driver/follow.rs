@@ -13,9 +13,8 @@ use descent_core::{
 
 use tokio::task::JoinHandle;
 
-use super::{Loop, blocking, watch};
+use super::{Loop, watch};
 use crate::{
-    clock,
     failure::{Failure, exit, quoted},
     store::{CommitError, Loaded, Next},
     trust,
@@ -61,7 +60,7 @@ impl Loop<'_> {
             let stamp = watch::stamp(&self.host.store.place().state);
             match self.host.store.read() {
                 Err(error) if error.is_missing() && absent_ms < ABSENT_MS => {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    self.host.clock.sleep(Duration::from_millis(10)).await;
                     absent_ms += 10;
                 }
                 Err(error) if error.is_missing() => return Err(self.vanished()),
@@ -113,7 +112,7 @@ impl Loop<'_> {
     /// Makes a person's edit a commit with a correction.
     fn adopt(&mut self) -> Result<bool, Failure> {
         let ours = self.world.state.clone();
-        let (now, by) = (clock::now(), self.host.by.clone());
+        let (now, by) = (self.host.clock.now(), self.host.by.clone());
         let base = self
             .host
             .store
@@ -184,7 +183,7 @@ impl Loop<'_> {
     /// The file is gone: its last bytes are saved, and a person is told how to put them back.
     fn vanished(&mut self) -> Failure {
         let place = self.host.store.place();
-        let saved = self.host.workspaces.save_state(&self.loaded.bytes);
+        let saved = self.host.hands.save_state(&self.loaded.bytes);
         let message = format!("{} is gone", place.state.display());
         let hint = match saved {
             Ok(saved) => format!(
@@ -206,9 +205,9 @@ impl Loop<'_> {
         }
         self.followed.head.clone_from(&head);
         if let Some(head) = head {
-            let workspaces = self.host.workspaces.clone();
-            self.followed.under_way = Some(tokio::task::spawn_blocking(move || {
-                if let Err(error) = workspaces.follow(&head) {
+            let following = self.host.hands.follow(head);
+            self.followed.under_way = Some(tokio::spawn(async move {
+                if let Err(error) = following.await {
                     tracing::warn!(%error, "the result's ref could not follow the head");
                 }
             }));
@@ -234,13 +233,6 @@ pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
         // Its own warning was said already.
         let _ = task.await;
     }
-    let workspaces = this.host.workspaces.clone();
     let needed = view::commits(&this.world.state);
-    blocking(move || {
-        workspaces.follow(&head)?;
-        workspaces.release(&needed)?;
-        workspaces.deliver(&head)
-    })
-    .await??;
-    Ok(())
+    this.host.hands.deliver(head, needed).await
 }

@@ -8,7 +8,7 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Done, Loop, Running, effects};
+use super::{Done, Loop, Running};
 use crate::failure::Failure;
 
 impl Loop<'_> {
@@ -75,7 +75,13 @@ impl Loop<'_> {
             Effect::Rebuild { .. } | Effect::Judge { .. } | Effect::Learn(_) => None,
         };
         let cancel = CancellationToken::new();
-        let work = effects::perform(self, effect, slot.unwrap_or(0), cancel.clone());
+        let work = self.host.hands.perform(
+            &self.world,
+            &self.session,
+            effect,
+            slot.unwrap_or(0),
+            cancel.clone(),
+        );
         self.generations += 1;
         let generation = self.generations;
         let (done, name) = (self.done.clone(), key.clone());

@@ -4,11 +4,15 @@
 //! read once, under their own environment, and only the settings listed here pass on.
 
 use super::{GitError, error::OLDEST};
-use crate::process::tool::{Tool, ToolOutput, WAIT_MAX, run_tool};
+use crate::process::{
+    Programs,
+    tool::{Tool, ToolOutput, WAIT_MAX},
+};
 use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -85,6 +89,7 @@ const NOBODY: (&str, &str) = ("descent", "descent@localhost");
 
 #[derive(Debug)]
 pub(super) struct Host {
+    programs: Arc<dyn Programs>,
     program: PathBuf,
     env: Env,
     /// Whether `merge-tree` takes trees as well as commits (2.45).
@@ -104,10 +109,20 @@ struct Setting {
 
 impl Host {
     /// Finds git in `theirs`, the person's environment, and reads their settings for `dir`.
-    pub(super) fn read(dir: &Path, theirs: &Env) -> Result<Self, GitError> {
+    pub(super) fn read(
+        programs: Arc<dyn Programs>,
+        dir: &Path,
+        theirs: &Env,
+    ) -> Result<Self, GitError> {
         let program = find(theirs).ok_or(GitError::Missing)?;
-        let version = version_of(&program, dir, theirs)?;
-        let settings = list_settings(&program, dir, theirs)?;
+        let asking = Asking {
+            programs: &*programs,
+            program: &program,
+            dir,
+            theirs,
+        };
+        let version = asking.version()?;
+        let settings = asking.settings()?;
         let (name, email, identity_is_default) = identity(&settings, theirs);
         let mut env: Env = PASSED
             .iter()
@@ -120,12 +135,17 @@ impl Host {
         }
         env.extend(as_config_env(&settings));
         Ok(Self {
+            programs,
             program,
             env,
             merges_trees: version >= (2, 45),
             identity_is_default,
             emails: emails(&settings, theirs),
         })
+    }
+
+    pub(super) fn programs(&self) -> Arc<dyn Programs> {
+        Arc::clone(&self.programs)
     }
 
     pub(super) fn run(
@@ -148,7 +168,7 @@ impl Host {
     ) -> Result<ToolOutput, GitError> {
         let mut env = self.env.clone();
         env.extend(more);
-        Ok(run_tool(&Tool {
+        Ok(self.programs.run_tool(&Tool {
             program: self.program.clone(),
             args,
             env,
@@ -202,60 +222,63 @@ fn unbound(theirs: &Env) -> Env {
     env
 }
 
-fn ask(
-    program: &Path,
-    dir: &Path,
-    theirs: &Env,
-    verb: &'static str,
-    args: &[&str],
-) -> Result<Vec<u8>, GitError> {
-    let ran = run_tool(&Tool {
-        program: program.to_owned(),
-        args: args.iter().map(OsString::from).collect(),
-        env: unbound(theirs),
-        cwd: dir.to_owned(),
-        stdin: None,
-        wait_max: WAIT_MAX,
-    })?;
-    if ran.status.success() {
-        return Ok(ran.stdout);
-    }
-    Err(GitError::failed(verb, ran.status.to_string(), &ran.stderr))
+/// Git as the person has it: under their own environment.
+struct Asking<'a> {
+    programs: &'a dyn Programs,
+    program: &'a Path,
+    dir: &'a Path,
+    theirs: &'a Env,
 }
 
-fn version_of(program: &Path, dir: &Path, theirs: &Env) -> Result<(u32, u32), GitError> {
-    let said = ask(program, dir, theirs, "version", &["--version"])?;
-    let said = String::from_utf8_lossy(&said);
-    let found = said.split_whitespace().nth(2).unwrap_or_default();
-    let mut parts = found.split('.').map_while(|part| part.parse::<u32>().ok());
-    let version = parts
-        .next()
-        .zip(parts.next())
-        .ok_or(GitError::Odd { verb: "version" })?;
-    if version < OLDEST {
-        let found = found.to_owned();
-        return Err(GitError::TooOld { found });
+impl Asking<'_> {
+    fn ask(&self, verb: &'static str, args: &[&str]) -> Result<Vec<u8>, GitError> {
+        let ran = self.programs.run_tool(&Tool {
+            program: self.program.to_owned(),
+            args: args.iter().map(OsString::from).collect(),
+            env: unbound(self.theirs),
+            cwd: self.dir.to_owned(),
+            stdin: None,
+            wait_max: WAIT_MAX,
+        })?;
+        if ran.status.success() {
+            return Ok(ran.stdout);
+        }
+        Err(GitError::failed(verb, ran.status.to_string(), &ran.stderr))
     }
-    Ok(version)
-}
 
-fn list_settings(program: &Path, dir: &Path, theirs: &Env) -> Result<Vec<Setting>, GitError> {
-    let args = ["config", "--list", "-z", "--show-scope"];
-    let said = ask(program, dir, theirs, "config", &args)?;
-    let mut fields = said.split(|byte| *byte == 0);
-    let mut settings = Vec::new();
-    while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
-        let mut halves = setting.splitn(2, |byte| *byte == b'\n');
-        let raw_key = halves.next().unwrap_or_default().to_vec();
-        settings.push(Setting {
-            scope: scope.to_vec(),
-            key: String::from_utf8_lossy(&raw_key).into_owned(),
-            raw_key,
-            // A key without a value is a boolean that is true.
-            value: halves.next().unwrap_or(b"true").to_vec(),
-        });
+    fn version(&self) -> Result<(u32, u32), GitError> {
+        let said = self.ask("version", &["--version"])?;
+        let said = String::from_utf8_lossy(&said);
+        let found = said.split_whitespace().nth(2).unwrap_or_default();
+        let mut parts = found.split('.').map_while(|part| part.parse::<u32>().ok());
+        let version = parts
+            .next()
+            .zip(parts.next())
+            .ok_or(GitError::Odd { verb: "version" })?;
+        if version < OLDEST {
+            let found = found.to_owned();
+            return Err(GitError::TooOld { found });
+        }
+        Ok(version)
     }
-    Ok(settings)
+
+    fn settings(&self) -> Result<Vec<Setting>, GitError> {
+        let said = self.ask("config", &["config", "--list", "-z", "--show-scope"])?;
+        let mut fields = said.split(|byte| *byte == 0);
+        let mut settings = Vec::new();
+        while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
+            let mut halves = setting.splitn(2, |byte| *byte == b'\n');
+            let raw_key = halves.next().unwrap_or_default().to_vec();
+            settings.push(Setting {
+                scope: scope.to_vec(),
+                key: String::from_utf8_lossy(&raw_key).into_owned(),
+                raw_key,
+                // A key without a value is a boolean that is true.
+                value: halves.next().unwrap_or(b"true").to_vec(),
+            });
+        }
+        Ok(settings)
+    }
 }
 
 /// A name of only such characters is refused by git as empty.

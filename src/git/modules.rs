@@ -30,7 +30,7 @@ impl Git {
         if !is_there || disk::is_beyond_symlink(self.top(), as_path(path)) || dir.is_symlink() {
             return Ok(None);
         }
-        let Some(own) = Git::open_with(&dir, &self.0.theirs)? else {
+        let Some(own) = Git::open_with(self.host().programs(), &dir, &self.0.theirs)? else {
             return Ok(None);
         };
         let is_itself = dir.canonicalize().is_ok_and(|dir| dir == own.top());

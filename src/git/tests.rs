@@ -114,7 +114,7 @@ impl World {
     }
 
     pub(super) fn open_in(&self, dir: &Path) -> Result<Option<Git>, GitError> {
-        Git::open_with(dir, &self.env)
+        Git::open_with(crate::process::programs::real(), dir, &self.env)
     }
 
     pub(super) fn with_env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {

@@ -3,7 +3,7 @@
 
 mod edits;
 mod faults;
-mod faulty;
+pub mod faulty;
 mod sidecars;
 
 use std::convert::Infallible;

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // door: tests
 
 use super::*;
+use crate::process::programs::RealPrograms;
 use descent_core::{
     doc,
     state::{Check, CheckKind, fields::Findings},
@@ -42,6 +43,22 @@ fn world() -> TempDir {
     dir
 }
 
+fn bench<'a>(
+    at: &'a Path,
+    env: &'a Environment,
+    mark: &'a str,
+    cancel: &'a CancellationToken,
+) -> Bench<'a> {
+    Bench {
+        at,
+        env,
+        programs: &RealPrograms,
+        timeout_default: LONG,
+        mark,
+        cancel,
+    }
+}
+
 async fn seen(at: &Path, json: &str) -> Measurement {
     seen_leaf(at, &leaf(json)).await
 }
@@ -53,7 +70,8 @@ async fn seen_leaf(at: &Path, leaf: &Leaf) -> Measurement {
         withheld: Vec::new(),
     };
     let mark = format!("test-verify-{}", at.display());
-    measure(leaf, at, &env, LONG, &mark, &CancellationToken::new())
+    let never = CancellationToken::new();
+    measure(leaf, &bench(at, &env, &mark, &never))
         .await
         .unwrap()
 }
@@ -242,15 +260,8 @@ async fn a_cancelled_measurement_is_none() {
     cancel.cancel();
     let env = Environment::default();
     for json in [r#"{"command": "true"}"#, r#"{"file": "**/*"}"#] {
-        let measured = measure(
-            &leaf(json),
-            world.path(),
-            &env,
-            LONG,
-            "test-cancel",
-            &cancel,
-        )
-        .await;
+        let bench = bench(world.path(), &env, "test-cancel", &cancel);
+        let measured = measure(&leaf(json), &bench).await;
         assert!(measured.is_none(), "{json}");
     }
 }

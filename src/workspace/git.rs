@@ -10,7 +10,7 @@ use std::{
     fs::{self, DirBuilder},
     os::unix::{ffi::OsStrExt, fs::DirBuilderExt},
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{Arc, Mutex},
 };
 
 use descent_core::{
@@ -21,7 +21,10 @@ use descent_core::{
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::{Checkout, Made, Rebuilt, Result, WorkspaceError, links, places, ready};
-use crate::git::{self, Applied, Candidate, Git, Leftovers};
+use crate::{
+    git::{self, Applied, Candidate, Git, Leftovers},
+    process::Programs,
+};
 
 const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
 /// Characters of a name that is used as it is; a longer one becomes its digest.
@@ -44,6 +47,7 @@ pub(super) struct Rooms {
 
 impl Rooms {
     pub(super) fn open(
+        programs: Arc<dyn Programs>,
         cache: &Path,
         project: PathBuf,
         lineage: &Lineage,
@@ -52,7 +56,7 @@ impl Rooms {
         let not_in_one = || WorkspaceError::NotARepository {
             project: project.clone(),
         };
-        let git = Git::open(&project)?.ok_or_else(not_in_one)?;
+        let git = Git::open_on(programs, &project)?.ok_or_else(not_in_one)?;
         let top = git.top().to_owned();
         if git.head()?.commit.is_none() {
             return Err(WorkspaceError::NoCommits { top });

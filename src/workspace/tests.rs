@@ -67,6 +67,7 @@ impl World {
     fn try_open(&self, project: &Path, constraints: &Constraints) -> Result<Workspaces> {
         let cache = self.dir.path().canonicalize().unwrap().join("cache");
         Workspaces::open_in(
+            programs::real(),
             Some(cache.clone()),
             project,
             &Lineage::new("1-2-3"),
@@ -410,14 +411,10 @@ fn two_projects_and_an_odd_lineage_share_no_place() {
     let (one, two) = (World::new(), World::new());
     let cache = one.dir.path().canonicalize().unwrap().join("cache");
     let open = |project: &Path, lineage: &str| {
-        Workspaces::open_in(
-            Some(cache.clone()),
-            project,
-            &Lineage::new(lineage),
-            &Constraints::default(),
-        )
-        .unwrap()
-        .path_of_result()
+        let (lineage, plain) = (Lineage::new(lineage), Constraints::default());
+        let cache = Some(cache.clone());
+        let opened = Workspaces::open_in(programs::real(), cache, project, &lineage, &plain);
+        opened.unwrap().path_of_result()
     };
     assert_ne!(open(&one.top(), "l"), open(&two.top(), "l"));
     for odd in ["../../x", "", ".", "a/b"] {

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     driver,
     failure::{Failure, quoted},
-    process::{self, environment::Environment},
+    process::{self, environment::Environment, programs::RealPrograms},
     store::Place,
     survey::Proposal,
     verify,
@@ -145,6 +145,7 @@ impl Bench<'_> {
             Checkout::Verify,
             self.start.clone(),
             &environment,
+            &RealPrograms,
             &mark,
             &self.cancel,
         );
@@ -174,7 +175,17 @@ impl Bench<'_> {
         workspaces: &Workspaces,
     ) -> Result<(Seen, Vec<Vec<String>>), Failure> {
         let environment: Environment = self.context.environment(state);
-        let timeout = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
+        let mark = self.mark();
+        let bench = verify::Bench {
+            at,
+            env: &environment,
+            programs: &RealPrograms,
+            timeout_default: Duration::from_millis(
+                state.objective.constraints.attempt_timeout_ms(),
+            ),
+            mark: &mark,
+            cancel: &self.cancel,
+        };
         let (mut seen, mut changed) = (Vec::new(), Vec::new());
         let is_here = at == self.top;
         let look = || match is_here {
@@ -188,10 +199,9 @@ impl Bench<'_> {
                 changed.push(Vec::new());
                 continue;
             };
-            let mark = self.mark();
-            let measured =
-                verify::measure(rule, at, &environment, timeout, &mark, &self.cancel).await;
-            let Some(measured) = measured else { break };
+            let Some(measured) = verify::measure(rule, &bench).await else {
+                break;
+            };
             seen.push(Some(measured));
             let after = look()?;
             changed.push(after.changed_since(&before));

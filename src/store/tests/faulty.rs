@@ -10,7 +10,7 @@ use super::*;
 type Person = Box<dyn Fn(&'static str, usize) + Send + Sync>;
 
 #[derive(Default)]
-pub(super) struct Faulty {
+pub struct Faulty {
     calls: Arc<Mutex<Vec<&'static str>>>,
     /// The first call that fails, from 0; whether all later ones do; with which error.
     plan: Option<(usize, bool, i32)>,
@@ -26,12 +26,18 @@ impl std::fmt::Debug for Faulty {
 }
 
 impl Faulty {
-    pub(super) fn failing(at: usize, for_good: bool, errno: i32) -> Self {
+    /// From call `at` on, or at it alone.
+    pub fn failing(at: usize, for_good: bool, errno: i32) -> Self {
         let plan = Some((at, for_good, errno));
         Self {
             plan,
             ..Self::default()
         }
+    }
+
+    /// A store on this disk.
+    pub fn store(self, place: Place) -> Store {
+        Store::on(place, Box::new(self))
     }
 
     pub(super) fn with(person: impl Fn(&'static str, usize) + Send + Sync + 'static) -> Self {
@@ -42,7 +48,8 @@ impl Faulty {
         }
     }
 
-    pub(super) fn calls(&self) -> Arc<Mutex<Vec<&'static str>>> {
+    /// The names of all calls so far.
+    pub fn calls(&self) -> Arc<Mutex<Vec<&'static str>>> {
         Arc::clone(&self.calls)
     }
 
@@ -129,6 +136,6 @@ impl Disk for Faulty {
 
 impl World {
     pub(super) fn store_on(&self, disk: Faulty) -> Store {
-        Store::on(Place::find(self.path(), None).unwrap(), Box::new(disk))
+        disk.store(Place::find(self.path(), None).unwrap())
     }
 }

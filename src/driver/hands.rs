@@ -1,0 +1,134 @@
+//! What the loop has done for it, behind one seam: all that touches trees, git and processes.
+//!
+//! Invariant: the loop reaches the world through its store, its clock, its signals and its [`Hands`] alone.
+//! Not here: what is to be done (`owed`), and when.
+
+use std::{collections::BTreeSet, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+
+use descent_core::{
+    event::{Event, Scope},
+    id::{CommitId, RunId, UnixMillis},
+    owed::Effect,
+    state::StartedFrom,
+    step::{Session, World},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{blocking, effects};
+use crate::{
+    agent,
+    clock::Clock,
+    config::Config,
+    failure::Failure,
+    process::{self, Programs, environment::Environment},
+    store::Place,
+    workspace::{WorkspaceError, Workspaces},
+};
+
+pub type Work<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
+
+/// Told which check is measured now, and for whom; from whatever thread that happens on.
+pub type Measuring = Arc<dyn Fn(&Scope, &str) + Send + Sync>;
+
+/// Where a run starts, and what a person should know of how that was found.
+pub type Snapshot = (Option<StartedFrom>, Vec<String>);
+
+pub trait Hands: Send + Sync {
+    /// What a killed loop left running is ended before anything else; then nobody writes any more.
+    fn sweep(&self);
+    /// The person's working tree as it is now.
+    fn snapshot(&self, at: UnixMillis) -> Work<Snapshot>;
+    /// Carries out what is owed in that world; without an event when it was cancelled. One effect at a time uses a slot.
+    fn perform(
+        &self,
+        world: &World,
+        session: &Session,
+        effect: Effect,
+        slot: usize,
+        cancel: CancellationToken,
+    ) -> Work<Option<Event>>;
+    /// Lets the result's ref follow the head.
+    fn follow(&self, head: CommitId) -> Work<()>;
+    /// Puts the result where a person can look at it, and lets go of all commits but the needed ones.
+    fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> Work<()>;
+    /// Saves the last bytes of a state file that vanished; gives where.
+    fn save_state(&self, bytes: &[u8]) -> Result<PathBuf, Failure>;
+}
+
+/// Hands in this project's repository and on this machine.
+pub struct RealHands {
+    pub place: Place,
+    pub run: RunId,
+    pub workspaces: Workspaces,
+    pub config: Config,
+    pub environment: Environment,
+    pub programs: Arc<dyn Programs>,
+    pub clock: Arc<dyn Clock>,
+    pub measuring: Measuring,
+}
+
+impl Hands for RealHands {
+    fn sweep(&self) {
+        if let Err(error) = process::become_subreaper() {
+            tracing::warn!(%error, "orphans of attempts go to init instead of here");
+        }
+        // Marks the processes of this state file, and of no copy of it: an inode is not copied.
+        for pid in process::sweep(&format!("{}/", self.place.mark())) {
+            tracing::info!(pid, "ended a process that an earlier run left");
+        }
+        let attempts = self.place.attempts();
+        for entry in std::fs::read_dir(&attempts).into_iter().flatten().flatten() {
+            let text =
+                std::fs::read_to_string(entry.path().join("started.json")).unwrap_or_default();
+            if let Ok(started) = serde_json::from_str::<process::Started>(&text) {
+                for pid in process::end_recorded(&started) {
+                    tracing::info!(pid, "ended a process that an earlier run left");
+                }
+            }
+        }
+        agent::tidy(&attempts);
+    }
+
+    fn snapshot(&self, at: UnixMillis) -> Work<Snapshot> {
+        let workspaces = self.workspaces.clone();
+        on_a_thread(move || {
+            let start = workspaces.snapshot(at)?;
+            Ok((start, workspaces.notes()))
+        })
+    }
+
+    fn perform(
+        &self,
+        world: &World,
+        session: &Session,
+        effect: Effect,
+        slot: usize,
+        cancel: CancellationToken,
+    ) -> Work<Option<Event>> {
+        effects::perform(self, (world, session), effect, slot, cancel)
+    }
+
+    fn follow(&self, head: CommitId) -> Work<()> {
+        let workspaces = self.workspaces.clone();
+        on_a_thread(move || workspaces.follow(&head))
+    }
+
+    fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> Work<()> {
+        let workspaces = self.workspaces.clone();
+        on_a_thread(move || {
+            workspaces.follow(&head)?;
+            workspaces.release(&needed)?;
+            workspaces.deliver(&head).map(drop)
+        })
+    }
+
+    fn save_state(&self, bytes: &[u8]) -> Result<PathBuf, Failure> {
+        Ok(self.workspaces.save_state(bytes)?)
+    }
+}
+
+fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, WorkspaceError> + Send + 'static,
+) -> Work<T> {
+    Box::pin(async move { Ok(blocking(work).await??) })
+}

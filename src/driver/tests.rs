@@ -1,0 +1,109 @@
+//! The loop over its seams: a clock that is set, hands that are played, a disk and programs that fail.
+#![allow(clippy::disallowed_methods)] // door: plants projects
+
+mod failing;
+mod faults;
+mod played;
+mod simulated;
+
+use std::{fs, path::Path, sync::Arc};
+
+use descent_core::{
+    id::{Lineage, RunId},
+    plan,
+    state::State,
+};
+
+use super::{Ending, Eyes, Hands, Host, run};
+use crate::{
+    clock::Clock,
+    failure::Failure,
+    signal::{Signal, Signals},
+    store::{Place, Store},
+};
+
+/// A project with a state, in a directory of its own.
+struct Project {
+    dir: tempfile::TempDir,
+}
+
+/// Who tells the loop to stop; dropped, nobody does.
+type Bell = tokio::sync::mpsc::Sender<Signal>;
+
+impl Project {
+    /// Of three steps; what `more` says stands among the constraints.
+    fn new(more: &str) -> Self {
+        let text = format!(
+            r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {{"command": "test -e c"}},
+            "constraints": {{"max_attempts": 2{more}}}}}, "work_graph": {{"atoms": {{
+              "a": {{"kind": "task", "action": {{"run": "touch a"}}, "depends_on": []}},
+              "b": {{"kind": "task", "action": {{"run": "touch b"}}, "depends_on": ["a"]}},
+              "c": {{"kind": "task", "action": {{"run": "touch c"}}, "depends_on": ["b"]}}}}}}}}"#
+        );
+        let plan = plan::read(text.as_bytes());
+        assert!(plan.faults.is_empty(), "{:?}", plan.faults);
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("p")).unwrap();
+        let project = Self { dir };
+        let place = Place::create(&project.path(), None).unwrap();
+        let state = plan.into_state(Lineage::new("lineage"));
+        Store::open(place).create(state).unwrap();
+        project
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.dir.path().join("p").canonicalize().unwrap()
+    }
+
+    fn place(&self) -> Place {
+        Place::find(&self.path(), None).unwrap()
+    }
+
+    fn state(&self) -> State {
+        Store::open(self.place()).read().unwrap().state.clone()
+    }
+
+    /// A run to its end, as run number `n` of this state.
+    async fn run(
+        &self,
+        mut store: Store,
+        clock: Arc<dyn Clock>,
+        hands: Arc<dyn Hands>,
+        signals: Signals,
+        n: u32,
+    ) -> Result<Ending, Failure> {
+        let loaded = store.read()?;
+        let host = Host {
+            store,
+            clock,
+            signals,
+            hands,
+            run: RunId::new(format!("run{n}")),
+            by: "ada".to_owned(),
+            from: None,
+        };
+        let eyes = Eyes {
+            tell: &mut |_| (),
+            say: &mut |_| (),
+            look: &mut |_, _| (),
+        };
+        run(host, loaded, eyes).await
+    }
+}
+
+fn no_signals() -> Signals {
+    bell().1
+}
+
+fn bell() -> (Bell, Signals) {
+    let (bell, told) = tokio::sync::mpsc::channel(8);
+    (bell, Signals::of(told))
+}
+
+fn solved(state: &State) -> Vec<String> {
+    state.bindings.keys().map(ToString::to_string).collect()
+}
+
+fn is_there(path: &Path, names: &[&str]) -> bool {
+    names.iter().all(|name| path.join(name).exists())
+}

@@ -1,0 +1,87 @@
+//! Programs of which one fails: it does not start, or it is killed before it can say what it did.
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::process::{
+    How, Job, Programs, SpawnError, Started,
+    programs::{RealPrograms, RunningJob},
+    tool::{Tool, ToolError, ToolOutput},
+};
+
+const EAGAIN: i32 = 11;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Refused,
+    Killed,
+}
+
+#[derive(Debug)]
+pub(super) struct FailingPrograms {
+    begun: AtomicUsize,
+    at: usize,
+    fate: Fate,
+}
+
+impl FailingPrograms {
+    /// The one that comes after `at` others.
+    pub(super) fn new(at: usize, fate: Fate) -> Self {
+        Self {
+            begun: AtomicUsize::new(0),
+            at,
+            fate,
+        }
+    }
+
+    pub(super) fn begun(&self) -> usize {
+        self.begun.load(Ordering::SeqCst)
+    }
+
+    fn fate(&self) -> Option<Fate> {
+        (self.begun.fetch_add(1, Ordering::SeqCst) == self.at).then_some(self.fate)
+    }
+}
+
+impl Programs for FailingPrograms {
+    fn run<'a>(
+        &'a self,
+        job: &'a Job,
+        cancel: &'a CancellationToken,
+        on_started: Box<dyn FnOnce(&Started) + Send + 'a>,
+    ) -> RunningJob<'a> {
+        let fate = self.fate();
+        Box::pin(async move {
+            if fate == Some(Fate::Refused) {
+                let no_room = std::io::Error::from_raw_os_error(EAGAIN);
+                return Err(SpawnError::NoRoom(no_room));
+            }
+            let mut ended = RealPrograms.run(job, cancel, on_started).await?;
+            if fate == Some(Fate::Killed) {
+                ended.how = How::Signal(9);
+            }
+            Ok(ended)
+        })
+    }
+
+    fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError> {
+        match self.fate() {
+            Some(Fate::Refused) => Err(ToolError::Start {
+                program: tool.program.clone(),
+                cwd: tool.cwd.clone(),
+                source: std::io::Error::from_raw_os_error(EAGAIN),
+            }),
+            Some(Fate::Killed) => RealPrograms.run_tool(tool).map(|ran| ToolOutput {
+                status: ExitStatus::from_raw(9),
+                stdout: Vec::new(),
+                ..ran
+            }),
+            None => RealPrograms.run_tool(tool),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What a run comes to when its clock, its disk, its programs or a person fail it.
+
+use std::{process::Command, sync::Arc, time::Duration};
+
+use descent_core::{id::RunId, state::RunStatus};
+
+use super::{
+    Project, bell,
+    failing::{FailingPrograms, Fate},
+    is_there, no_signals,
+    played::{PlayedHands, Trees},
+    simulated::SetClock,
+    solved,
+};
+use crate::{
+    clock,
+    config::Config,
+    driver::{Ending, RealHands},
+    failure::Failure,
+    process::{Programs, environment::Environment, programs},
+    signal::Signal,
+    store::{Store, tests::faulty::Faulty},
+    workspace::Workspaces,
+};
+
+/// The loop looks at its file every second, so longer ones only repeat that.
+const ATTEMPT: Duration = Duration::from_secs(4);
+const TEN_YEARS_MS: i64 = 10 * 365 * 86_400_000;
+const EIO: i32 = 5;
+const CALLS_MAX: usize = 2_000;
+
+fn hands(clock: &Arc<SetClock>, trees: &Arc<Trees>, codes: &[i32]) -> Arc<PlayedHands> {
+    Arc::new(PlayedHands {
+        clock: clock.clone(),
+        trees: trees.clone(),
+        attempt: ATTEMPT,
+        codes: codes.to_vec(),
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_and_backoffs_take_their_time_on_a_set_clock_alone() {
+    let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
+    let store = Store::open(project.place());
+    let hands = hands(&clock, &trees, &[75, 75]);
+    let ending = project
+        .run(store, clock.clone(), hands, no_signals(), 1)
+        .await
+        .unwrap();
+    let run = &ending.world.state.run;
+    assert_eq!(run.status, RunStatus::Completed);
+    assert_eq!(*trees.begun.lock().unwrap(), ["a", "a", "a", "b", "c"]);
+    assert_eq!(*trees.delivered.lock().unwrap(), run.head);
+    assert!(run.spent.active_ms >= 5 * 4_000, "{:?}", run.spent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_put_ten_years_on_or_back_takes_nothing_of_the_budget() {
+    for by_ms in [TEN_YEARS_MS, -TEN_YEARS_MS] {
+        let project = Project::new(r#", "time_budget": "10m""#);
+        let (clock, trees) = (SetClock::new(), Arc::default());
+        let store = Store::open(project.place());
+        let hands = hands(&clock, &trees, &[75]);
+        let run = project.run(store, clock.clone(), hands, no_signals(), 1);
+        let jump = async {
+            tokio::time::sleep(ATTEMPT / 2).await;
+            clock.put_forward(by_ms);
+        };
+        let (ending, ()) = tokio::join!(run, jump);
+        let run = &ending.unwrap().world.state.run;
+        assert_eq!(run.status, RunStatus::Completed, "{by_ms}");
+        assert!(run.spent.active_ms < 600_000, "{:?}", run.spent);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_stops_a_run_and_the_next_goes_on_from_there() {
+    let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
+    let (bell, signals) = bell();
+    let hands = hands(&clock, &trees, &[]);
+    let store = Store::open(project.place());
+    let run = project.run(store, clock.clone(), hands.clone(), signals, 1);
+    let ring = async {
+        tokio::time::sleep(ATTEMPT * 3 / 2).await;
+        bell.send(Signal::Terminate).await.unwrap();
+    };
+    let (ending, ()) = tokio::join!(run, ring);
+    let ending = ending.unwrap();
+    assert_eq!(ending.signal, Some(Signal::Terminate));
+    assert_eq!(ending.world.state.run.status, RunStatus::Stopped);
+    assert_eq!(solved(&project.state()), ["a"]);
+    let store = Store::open(project.place());
+    let ending = project.run(store, clock, hands, no_signals(), 2).await;
+    assert_eq!(ending.unwrap().world.state.run.status, RunStatus::Completed);
+    assert_eq!(*trees.begun.lock().unwrap(), ["a", "b", "b", "c"]);
+}
+
+/// Each n-th call with `n` in steps: of every run here the calls are the same few, over and over.
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {
+    const STEP: usize = 7;
+    for for_good in [false, true] {
+        for n in (0..CALLS_MAX).step_by(STEP) {
+            let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
+            let disk = Faulty::failing(n, for_good, EIO);
+            let calls = disk.calls();
+            let hands = hands(&clock, &trees, &[]);
+            let store = disk.store(project.place());
+            let first = project.run(store, clock.clone(), hands.clone(), no_signals(), 1);
+            let case = match first.await {
+                Ok(ending) => {
+                    assert_eq!(ending.world.state.run.status, RunStatus::Completed, "{n}");
+                    "it went well".to_owned()
+                }
+                Err(failure) => {
+                    assert_eq!(failure.exit, 74, "call {n}: {failure:?}");
+                    failure.message
+                }
+            };
+            let store = Store::open(project.place());
+            let next = project.run(store, clock, hands, no_signals(), 2).await;
+            let state = next
+                .unwrap_or_else(|e| panic!("call {n}: {case}: {e:?}"))
+                .world
+                .state;
+            assert_eq!(state.run.status, RunStatus::Completed, "call {n}: {case}");
+            assert_eq!(solved(&state), ["a", "b", "c"], "call {n}: {case}");
+            if calls.lock().unwrap().len() <= n {
+                assert!(n > 20, "only {n} calls: the disk under test was not used");
+                break;
+            }
+        }
+    }
+}
+
+fn git(project: &Project, args: &[&str]) {
+    let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    let mut git = Command::new("git");
+    let ran = git
+        .current_dir(project.path())
+        .args(who)
+        .args(args)
+        .output();
+    let ran = ran.unwrap();
+    assert!(ran.status.success(), "git {args:?}: {ran:?}");
+}
+
+/// A run in the repository of the project, by these programs.
+async fn real_run(
+    project: &Project,
+    programs: Arc<dyn Programs>,
+    n: u32,
+) -> Result<(Ending, Workspaces), Failure> {
+    let place = project.place();
+    let state = project.state();
+    let cache = project.path().with_file_name("cache");
+    let constraints = &state.objective.constraints;
+    let workspaces = Workspaces::open_in(
+        Arc::clone(&programs),
+        Some(cache),
+        &project.path(),
+        &state.lineage,
+        constraints,
+    )?;
+    let path = std::env::var_os("PATH").unwrap();
+    let clock = clock::real();
+    let hands = RealHands {
+        place: place.clone(),
+        run: RunId::new(format!("run{n}")),
+        workspaces: workspaces.clone(),
+        config: Config::default(),
+        environment: Environment {
+            vars: vec![("PATH".into(), path)],
+            withheld: Vec::new(),
+        },
+        programs,
+        clock: Arc::clone(&clock),
+        measuring: Arc::new(|_, _| ()),
+    };
+    let store = Store::open(place);
+    let ending = project.run(store, clock, Arc::new(hands), no_signals(), n);
+    Ok((ending.await?, workspaces))
+}
+
+async fn fails_and_goes_on(at: usize, fate: Fate) -> usize {
+    let project = Project::new("");
+    git(&project, &["init", "-q", "-b", "main"]);
+    git(
+        &project,
+        &[
+            "commit",
+            "-q",
+            "--allow-empty",
+            "--no-gpg-sign",
+            "-m",
+            "start",
+        ],
+    );
+    let programs = Arc::new(FailingPrograms::new(at, fate));
+    let first = real_run(&project, programs.clone(), 1).await;
+    if let Err(failure) = &first {
+        assert_ne!(failure.exit, crate::failure::exit::BUG, "{failure:?}");
+        assert!(!failure.hint.is_empty(), "{failure:?}");
+    }
+    let next = real_run(&project, programs::real(), 2).await;
+    let (ending, workspaces) = next.unwrap_or_else(|e| panic!("{fate:?} {at}: {first:?}: {e:?}"));
+    let state = &ending.world.state;
+    assert_eq!(
+        state.run.status,
+        RunStatus::Completed,
+        "{fate:?} {at}: {first:?}"
+    );
+    assert_eq!(solved(state), ["a", "b", "c"], "{fate:?} {at}");
+    let result = workspaces.path_of_result();
+    assert!(
+        is_there(&result, &["a", "b", "c"]),
+        "{fate:?} {at}: {first:?}"
+    );
+    programs.begun()
+}
+
+/// Sampled: each takes a run in a repository.
+#[tokio::test]
+async fn a_program_that_fails_ends_the_run_told_and_the_next_one_goes_on() {
+    const STEP: usize = 31;
+    for fate in [Fate::Refused, Fate::Killed] {
+        let mut at = if fate == Fate::Refused { 0 } else { STEP / 2 };
+        while fails_and_goes_on(at, fate).await > at {
+            at += STEP;
+            assert!(at < CALLS_MAX, "no end of programs");
+        }
+        assert!(at > 20, "only {at}: the programs under test were not used");
+    }
+}

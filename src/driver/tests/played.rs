@@ -1,0 +1,198 @@
+//! Hands that touch nothing: an attempt takes a time and adds its atom to a tree in memory; checks ask that tree.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use descent_core::{
+    event::{Event, Merge, Outcome, Scope},
+    id::{CommitId, Digest, TreeId, UnixMillis},
+    owed::{self, Effect},
+    state::{Check, Intent, StartedFrom, fields::Extra},
+    step::{Session, World},
+    verdict::{Basis, How, Measured, Measurement},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::super::{
+    Hands,
+    hands::{Snapshot, Work},
+};
+use crate::{clock::Clock, failure::Failure};
+
+const START: &str = "start";
+
+/// What is in the trees outlives the hands, as a repository does a process.
+#[derive(Debug, Default)]
+pub(super) struct Trees {
+    commits: Mutex<BTreeMap<CommitId, BTreeSet<String>>>,
+    /// Attempts begun, in order.
+    pub(super) begun: Mutex<Vec<String>>,
+    pub(super) delivered: Mutex<Option<CommitId>>,
+}
+
+pub(super) struct PlayedHands {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) trees: Arc<Trees>,
+    /// How long each attempt takes.
+    pub(super) attempt: Duration,
+    /// How each attempt of a number ends, from the first; all later ones end well.
+    pub(super) codes: Vec<i32>,
+}
+
+impl Trees {
+    fn at(&self, commit: Option<&CommitId>) -> BTreeSet<String> {
+        let commits = self.commits.lock().unwrap();
+        commit
+            .and_then(|commit| commits.get(commit))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn put(&self, onto: &CommitId, atom: &str) -> Merge {
+        let mut tree = self.at(Some(onto));
+        tree.insert(atom.to_owned());
+        let commit = CommitId::new(format!("{onto}+{atom}"));
+        let id = tree_id(&tree);
+        self.commits.lock().unwrap().insert(commit.clone(), tree);
+        Merge::Clean {
+            commit,
+            tree: id,
+            change: Digest::of(atom.as_bytes()),
+            files: vec![atom.to_owned()],
+            protected: Vec::new(),
+        }
+    }
+}
+
+fn tree_id(tree: &BTreeSet<String>) -> TreeId {
+    TreeId::new(format!("{tree:?}"))
+}
+
+impl Hands for PlayedHands {
+    fn sweep(&self) {}
+
+    fn snapshot(&self, _at: UnixMillis) -> Work<Snapshot> {
+        let start = StartedFrom {
+            commit: CommitId::new(START),
+            tree: tree_id(&BTreeSet::new()),
+            head: CommitId::new(START),
+            branch: None,
+            dirty: false,
+            extra: Extra::default(),
+        };
+        Box::pin(async { Ok((Some(start), Vec::new())) })
+    }
+
+    fn perform(
+        &self,
+        world: &World,
+        session: &Session,
+        effect: Effect,
+        _slot: usize,
+        cancel: CancellationToken,
+    ) -> Work<Option<Event>> {
+        match effect {
+            Effect::Attempt(intent) => self.attempt(intent, cancel),
+            Effect::Merge { intent, onto } => {
+                let onto = onto.expect("a head");
+                let merge = self.trees.put(&onto, intent.atom.as_str());
+                soon(Event::Tried {
+                    attempt: intent.id,
+                    onto: Some(onto),
+                    merge,
+                })
+            }
+            Effect::Learn(commit) => soon(Event::Learned {
+                tree: tree_id(&self.trees.at(Some(&commit))),
+                commit,
+            }),
+            Effect::Judge {
+                scope,
+                basis,
+                commit,
+                check,
+            } => soon(self.judge(world, session, (scope, basis), commit, &check)),
+            Effect::Rebuild { .. } => panic!("nothing is taken back here"),
+        }
+    }
+
+    fn follow(&self, _head: CommitId) -> Work<()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn deliver(&self, head: CommitId, _needed: BTreeSet<CommitId>) -> Work<()> {
+        *self.trees.delivered.lock().unwrap() = Some(head);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn save_state(&self, _bytes: &[u8]) -> Result<PathBuf, Failure> {
+        Ok(PathBuf::from("saved"))
+    }
+}
+
+impl PlayedHands {
+    fn attempt(&self, intent: Intent, cancel: CancellationToken) -> Work<Option<Event>> {
+        let mut begun = self.trees.begun.lock().unwrap();
+        begun.push(intent.atom.to_string());
+        let code = self.codes.get(begun.len() - 1).copied().unwrap_or(0);
+        let sleep = self.clock.sleep(self.attempt);
+        Box::pin(async move {
+            tokio::select! {
+                () = sleep => {}
+                () = cancel.cancelled() => return Ok(None),
+            }
+            let outcome = Outcome {
+                how: How::Exit(code),
+                duration_ms: 1,
+                excerpt: String::new(),
+                last_line: None,
+                report: None,
+                report_fault: None,
+            };
+            Ok(Some(Event::Ended {
+                attempt: intent.id,
+                epoch: intent.epoch,
+                outcome,
+            }))
+        })
+    }
+
+    /// The base case asks for the last of the steps.
+    fn judge(
+        &self,
+        world: &World,
+        session: &Session,
+        (scope, basis): (Scope, Basis),
+        commit: Option<CommitId>,
+        check: &Check,
+    ) -> Event {
+        let code = i32::from(!self.trees.at(commit.as_ref()).contains("c"));
+        let (mut session, mut seen) = (session.clone(), Vec::new());
+        while let Some(leaf) = owed::next_leaf(&session, world, check, &basis) {
+            let key = leaf.key();
+            if seen.iter().any(|(known, _)| *known == key) {
+                break;
+            }
+            let measurement = Measurement {
+                what: Measured::Command {
+                    how: How::Exit(code),
+                    matched: None,
+                    number: None,
+                },
+                duration_ms: 0,
+                excerpt: String::new(),
+            };
+            session.ledger.record(leaf, &basis, measurement.clone());
+            seen.push((key, measurement));
+        }
+        Event::Judged { scope, basis, seen }
+    }
+}
+
+fn soon(event: Event) -> Work<Option<Event>> {
+    Box::pin(async { Ok(Some(event)) })
+}
