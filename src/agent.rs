@@ -5,6 +5,7 @@
 //! Not here: what an outcome means (the core), where the workspace comes from (`workspace`).
 
 mod inputs;
+mod outcome;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,8 @@ use crate::{
     failure::Failure,
     process::{self, Ended, Job, Programs, Started, environment::Environment},
 };
+
+pub use outcome::{finished, record};
 
 use inputs::Inputs;
 
@@ -186,6 +189,7 @@ fn outcome(how: How, ended: Option<&Ended>) -> Outcome {
         last_line: ended.and_then(|ended| ended.output.last_line()),
         report: None,
         report_fault: None,
+        made: None,
     }
 }
 

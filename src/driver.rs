@@ -7,6 +7,7 @@ mod effects;
 mod follow;
 mod hands;
 mod reconcile;
+mod resume;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -42,6 +43,7 @@ const PENDING_MAX: usize = 10_000;
 const POLL_MS: u64 = 1_000;
 
 pub use effects::{no_worker, prepare_checkout};
+use hands::Found;
 pub use hands::{Hands, Measuring, RealHands};
 
 /// What a run needs of its surroundings.
@@ -184,6 +186,7 @@ impl Loop<'_> {
 
     /// The first commit of a run: from here on nothing of an earlier one is in flight.
     async fn start(&mut self) -> Result<(), Failure> {
+        let Found { finished, gone } = self.find_what_was_left().await?;
         let from = match self.world.state.run.head {
             Some(_) => None,
             None if self.host.from.is_some() => self.host.from.take(),
@@ -194,7 +197,13 @@ impl Loop<'_> {
             }
         };
         let run = self.host.run.clone();
-        self.observe(Event::Started { run, from }).await?;
+        self.observe(Event::Started {
+            run,
+            from,
+            finished,
+            gone,
+        })
+        .await?;
         Ok(())
     }
 

@@ -23,7 +23,7 @@ use std::{
 };
 
 use descent_core::{
-    event::Merge,
+    event::{Made, Merge},
     id::{AtomId, CommitId, Lineage, TreeId, UnixMillis},
     state::{Constraints, Placed, StartedFrom, Workspace},
 };
@@ -64,11 +64,21 @@ pub enum Checkout {
 
 /// A directory to work in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct Room {
     /// Where the project is in it.
     pub path: PathBuf,
     /// Whether `setup` has yet to be run here.
     pub is_new: bool,
+}
+
+/// Where the change of an attempt goes, and what its commit there is called.
+#[derive(Debug, Clone, Copy)]
+pub struct Landing<'a> {
+    /// What the attempt started from.
+    pub base: &'a CommitId,
+    pub onto: &'a CommitId,
+    pub message: &'a str,
+    pub at: UnixMillis,
 }
 
 /// Line by line what the result would be without some of its commits.
@@ -209,7 +219,7 @@ impl Workspaces {
     }
 
     /// A tree that holds `base` and nothing of any attempt before; so it is always new.
-    pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<Made> {
+    pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<Room> {
         match &*self.0 {
             Kind::Git(rooms) => rooms.for_attempt(slot, base),
             Kind::Shared(place) => Ok(place.made()),
@@ -217,7 +227,7 @@ impl Workspaces {
     }
 
     /// The tree that checks run in, brought to `commit`; ignored files (build caches) stay.
-    pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<Made> {
+    pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<Room> {
         match &*self.0 {
             Kind::Git(rooms) => rooms.for_checks(which, commit),
             Kind::Shared(place) => Ok(place.made()),
@@ -232,24 +242,60 @@ impl Workspaces {
         }
     }
 
-    /// What the attempt in that slot changed since `base`, as a commit on `onto`.
-    pub fn candidate(
+    /// What the attempt in that slot made of `base`; none where it has no tree of its own.
+    pub fn made(
         &self,
         slot: usize,
         base: &CommitId,
-        onto: &CommitId,
         message: &str,
         at: UnixMillis,
-    ) -> Result<Merge> {
+    ) -> Result<Option<Made>> {
         match &*self.0 {
-            Kind::Git(rooms) => match rooms.candidate(slot, base, onto, message, at) {
+            Kind::Git(rooms) => match rooms.made(slot, base, message, at) {
+                Ok(Some(commit)) => Ok(Some(Made::Commit(commit))),
+                Ok(None) => Ok(Some(Made::Unchanged)),
                 // With the repository itself in order it is the attempt that broke its workspace.
                 Err(error) if rooms.is_there(base).unwrap_or(false) => {
-                    Ok(Merge::Broken(error.to_string()))
+                    Ok(Some(Made::Broken(error.to_string())))
                 }
-                merge => merge,
+                Err(error) => Err(error),
             },
-            Kind::Shared(_) => Ok(nothing_to_merge()),
+            Kind::Shared(_) => Ok(None),
+        }
+    }
+
+    /// What an attempt made, brought to a head.
+    pub fn land(&self, made: &Made, landing: &Landing<'_>) -> Result<Merge> {
+        let Kind::Git(rooms) = &*self.0 else {
+            return Ok(nothing_to_merge());
+        };
+        match made {
+            Made::Unchanged => Ok(Merge::Unchanged {
+                tree: Some(rooms.tree_of(landing.onto)?),
+            }),
+            Made::Broken(why) => Ok(Merge::Broken(why.clone())),
+            Made::Commit(commit) => rooms.land(&git_landing(commit, landing)),
+        }
+    }
+
+    /// Mends what a crash or a power cut left of ours in the repository, keeps every one of `commits` from being
+    /// pruned, and tells those that are gone. Nobody else may be at work on this state.
+    pub fn mend(
+        &self,
+        start: Option<&StartedFrom>,
+        commits: &BTreeSet<CommitId>,
+    ) -> Result<BTreeSet<CommitId>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.mend(start, commits),
+            Kind::Shared(_) => Ok(BTreeSet::new()),
+        }
+    }
+
+    /// Whether what the run began from can still be read.
+    pub fn start_is_there(&self, start: &StartedFrom) -> Result<bool> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.start_is_there(start),
+            Kind::Shared(_) => Ok(true),
         }
     }
 
@@ -261,10 +307,10 @@ impl Workspaces {
         }
     }
 
-    /// Saves a commit from being pruned, before the state names it.
-    pub fn keep(&self, name: &str, commit: &CommitId) -> Result<()> {
+    /// Saves a commit from being pruned, and from a power cut, before the state names it: all that `known` lacks.
+    pub fn keep(&self, name: &str, commit: &CommitId, known: &CommitId) -> Result<()> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.keep(name, commit),
+            Kind::Git(rooms) => rooms.keep(name, commit, known),
             Kind::Shared(_) => Ok(()),
         }
     }
@@ -393,6 +439,16 @@ pub fn result_of(project: &Path, lineage: &Lineage) -> Option<(Option<PathBuf>, 
         _ => result,
     };
     Some((path.is_dir().then_some(path), git::result_ref(lineage)))
+}
+
+fn git_landing<'a>(made: &'a CommitId, landing: &Landing<'a>) -> crate::git::Landing<'a> {
+    crate::git::Landing {
+        made,
+        base: landing.base,
+        onto: landing.onto,
+        message: landing.message,
+        at: landing.at,
+    }
 }
 
 /// What an attempt without a tree of its own comes to.

@@ -1,6 +1,8 @@
 //! All that can happen to a run, as data, and all that is said of it.
 
-use alloc::{string::String, vec::Vec};
+pub mod record;
+
+use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
 use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
@@ -19,10 +21,13 @@ pub struct Observation {
 
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A loop took the lease. What was in flight before is lost.
+    /// A loop took the lease. What was in flight before is lost, but for what came to its end and was recorded whole.
     Started {
         run: RunId,
         from: Option<StartedFrom>,
+        finished: Vec<(AttemptId, Outcome)>,
+        /// Commits that the state names and the repository lost.
+        gone: BTreeSet<CommitId>,
     },
     /// A deadline passed, or the file changed.
     Tick,
@@ -70,6 +75,18 @@ pub struct Outcome {
     pub report: Option<Report>,
     /// The report's fault, where it wrote one that cannot be used.
     pub report_fault: Option<String>,
+    /// What stood in its workspace then; none where it failed, or has no tree of its own.
+    pub made: Option<Made>,
+}
+
+/// What an attempt made of the commit that it started from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Made {
+    Unchanged,
+    /// A commit on its base.
+    Commit(CommitId),
+    /// It left its workspace so that nothing can be made of it; why.
+    Broken(String),
 }
 
 /// What an agent wrote into its result file: untrusted, capped by its reader.
@@ -178,6 +195,11 @@ pub enum Notice {
         of: u32,
         wait_ms: u64,
     },
+    /// It came to its end before the loop died: its result is taken as it is.
+    Adopted {
+        attempt: AttemptId,
+        atom: AtomId,
+    },
     Interrupted {
         attempt: AttemptId,
         atom: AtomId,
@@ -213,6 +235,10 @@ pub enum Notice {
         atom: AtomId,
     },
     Revived {
+        atom: AtomId,
+    },
+    /// The repository lost a result that was kept for another selection.
+    Forgotten {
         atom: AtomId,
     },
     Rebuilt {

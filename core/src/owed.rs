@@ -4,7 +4,7 @@
 use alloc::{sync::Arc, vec::Vec};
 
 use crate::{
-    event::{Merge, Scope},
+    event::{Made, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Epoch, UnixMillis},
     state::{Check, Intent, Placed, RunStatus},
     step::{Progress, Session, World},
@@ -27,6 +27,7 @@ pub enum Effect {
     /// Merge what it made onto the head; move nothing.
     Merge {
         intent: Intent,
+        made: Option<Made>,
         onto: Option<CommitId>,
     },
     /// Make the tree of what stays: `keep` in order on `from`.
@@ -113,7 +114,9 @@ fn attempts(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) 
                 judge_attempt(world, session, now, (intent, merge, basis), owed);
             }
             (Progress::Merged { onto, .. }, None) if *onto == run.head => {}
-            (Progress::Finished(_) | Progress::Merged { .. }, _) => merge(intent, &run.head, owed),
+            (Progress::Finished(outcome) | Progress::Merged { outcome, .. }, _) => {
+                merge(intent, outcome, &run.head, owed);
+            }
         }
     }
 }
@@ -128,12 +131,13 @@ fn is_repair(world: &World, intent: &Intent) -> bool {
     tried.is_some_and(|tried| tried.repairs > 0)
 }
 
-fn merge(intent: &Intent, head: &Option<CommitId>, owed: &mut Owed) {
+fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, owed: &mut Owed) {
     let key = Key::Merge(intent.id.clone(), head.clone());
     owed.effects.push((
         key,
         Effect::Merge {
             intent: intent.clone(),
+            made: outcome.made.clone(),
             onto: head.clone(),
         },
     ));

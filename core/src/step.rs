@@ -14,6 +14,7 @@ mod ended;
 mod finish;
 pub mod judgement;
 mod landed;
+mod mend;
 mod overlap;
 mod settle;
 mod started;
@@ -193,7 +194,12 @@ pub enum Refusal {
 pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Transition, Refusal> {
     let mut draft = draft::Draft::new(world, session, seen.now, seen.active_ms);
     match seen.event {
-        Event::Started { run, from } => started::started(&mut draft, run, from),
+        Event::Started {
+            run,
+            from,
+            finished,
+            gone,
+        } => started::started(&mut draft, run, from, finished, &gone),
         Event::Tick => {}
         Event::Asked { request, reason } => started::asked(&mut draft, request, reason)?,
         Event::Ended {

@@ -44,6 +44,7 @@ impl Inputs {
         write_anew(&self.prompt(), attempt.prompt.as_bytes())?;
         write_anew(&self.bindings(), attempt.bindings.as_bytes())?;
         remove(&self.result())?;
+        remove(&self.dir.join(super::outcome::NAME))?;
         remove(&self.started())
     }
 
@@ -68,7 +69,7 @@ impl Inputs {
     }
 }
 
-fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     remove(path)?;
     let file = OpenOptions::new()
         .write(true)
@@ -79,7 +80,7 @@ fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Whatever is there; follows no link.
-fn remove(path: &Path) -> io::Result<()> {
+pub(super) fn remove(path: &Path) -> io::Result<()> {
     let removed = match path.symlink_metadata() {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),

@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path) -> Reading<Option<Report>> {
     }
 }
 
-fn open(path: &Path) -> Reading<Option<File>> {
+pub(super) fn open(path: &Path) -> Reading<Option<File>> {
     const NO_FILE: &str = "the result file is not a regular file";
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or(0);

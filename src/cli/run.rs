@@ -112,7 +112,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     finish(context, flags, &ending, &workspaces)
 }
 
-/// The workspaces, with everything there that the state names.
+/// The workspaces, with what the run began from.
 fn open(store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
     let state = &loaded.state;
     let workspaces = Workspaces::open(
@@ -120,15 +120,11 @@ fn open(store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
         &state.lineage,
         &state.objective.constraints,
     )?;
-    for commit in state
-        .run
-        .head
-        .iter()
-        .chain(state.run.started_from.as_ref().map(|start| &start.commit))
+    // All that was made since can be made again; what the run began from cannot.
+    if let Some(start) = &state.run.started_from
+        && !workspaces.start_is_there(start)?
     {
-        if !workspaces.head_is_there(commit)? {
-            return Err(commit_missing(commit));
-        }
+        return Err(commit_missing(&start.commit));
     }
     Ok(workspaces)
 }

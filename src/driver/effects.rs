@@ -3,13 +3,13 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use descent_core::{
-    event::{Event, Scope},
+    event::{Event, Made, Merge, Scope},
     id::CommitId,
     owed::{self, Effect},
     prompt,
     state::{Check, Intent, Placed},
     step::{Session, World},
-    verdict::Basis,
+    verdict::{Basis, How},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ use crate::{
     failure::{Failure, exit},
     process::{Programs, environment::Environment},
     verify::{self, Bench},
-    workspace::{self, Checkout, Workspaces},
+    workspace::{self, Checkout, Landing, Workspaces},
 };
 
 /// How long `setup` may take in a checkout for checks.
@@ -38,9 +38,9 @@ pub(super) fn perform(
         Effect::Attempt(intent) => {
             Box::pin(attempt(Attempting::of(hands, world, intent, slot), cancel))
         }
-        Effect::Merge { intent, onto } => {
-            let message = workspace::message(&intent.atom, &prompt::subject(world, &intent.atom));
-            Box::pin(merge(workspaces, intent, onto, message, slot))
+        Effect::Merge { intent, made, onto } => {
+            let message = message(world, &intent);
+            Box::pin(merge(workspaces, intent, made, onto, message))
         }
         Effect::Rebuild { from, stays, keep } => Box::pin(rebuild(workspaces, from, stays, keep)),
         Effect::Learn(commit) => Box::pin(learn(workspaces, commit)),
@@ -110,34 +110,68 @@ impl Attempting {
     }
 }
 
+fn message(world: &World, intent: &Intent) -> String {
+    workspace::message(&intent.atom, &prompt::subject(world, &intent.atom))
+}
+
 async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Event>, Failure> {
     let command = a.command.ok_or_else(no_worker)?;
     let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
-    let made = blocking(move || workspaces.for_attempt(slot, base.as_ref())).await??;
+    let room = blocking(move || workspaces.for_attempt(slot, base.as_ref())).await??;
     let setup = a
         .workspaces
         .setup()
-        .filter(|_| made.is_new)
+        .filter(|_| room.is_new)
         .map(str::to_owned);
     let attempt = agent::Attempt {
         intent: &a.intent,
         prompt: prompt::attempt(&a.world, &a.intent, a.clock.now()),
         bindings: prompt::bindings(&a.world, &a.intent.atom),
         command,
-        cwd: made.path,
-        dir: a.dir,
+        cwd: room.path,
+        dir: a.dir.clone(),
         timeout: Duration::from_millis(a.timeout_ms),
         env: a.environment,
         programs: &*a.programs,
         mark: a.mark,
         setup,
     };
-    let outcome = agent::make(attempt, &cancel).await?;
-    Ok(outcome.map(|outcome| Event::Ended {
-        attempt: a.intent.id,
-        epoch: a.intent.epoch,
-        outcome,
-    }))
+    let Some(mut outcome) = agent::make(attempt, &cancel).await? else {
+        return Ok(None);
+    };
+    let message = message(&a.world, &a.intent);
+    let (workspaces, slot, dir, intent) = (a.workspaces, a.slot, a.dir, a.intent);
+    blocking(move || {
+        if outcome.how == How::Exit(0) {
+            outcome.made = made(&workspaces, slot, &intent, &message)?;
+        }
+        // From here on a loop that comes after a crash takes this, and makes nothing again.
+        agent::record(&dir, &intent, &outcome)?;
+        Ok(Some(Event::Ended {
+            attempt: intent.id,
+            epoch: intent.epoch,
+            outcome,
+        }))
+    })
+    .await?
+}
+
+/// What stands in the workspace, as a commit that outlives it.
+fn made(
+    workspaces: &Workspaces,
+    slot: usize,
+    intent: &Intent,
+    message: &str,
+) -> Result<Option<Made>, Failure> {
+    let Some(base) = &intent.base else {
+        return Ok(None);
+    };
+    let at = workspace::time_of(&intent.at);
+    let made = workspaces.made(slot, base, message, at)?;
+    if let Some(Made::Commit(commit)) = &made {
+        workspaces.keep(&format!("{}.made", intent.id), commit, base)?;
+    }
+    Ok(made)
 }
 
 pub fn no_worker() -> Failure {
@@ -154,21 +188,26 @@ pub fn no_worker() -> Failure {
 async fn merge(
     workspaces: Workspaces,
     intent: Intent,
+    made: Option<Made>,
     onto: Option<CommitId>,
     message: String,
-    slot: usize,
 ) -> Result<Option<Event>, Failure> {
     let attempt = intent.id.clone();
     let target = onto.clone();
     let merge = blocking(move || {
-        let (Some(base), Some(onto)) = (&intent.base, &target) else {
+        let (Some(base), Some(onto), Some(made)) = (&intent.base, &target, &made) else {
             return Ok(workspace::nothing_to_merge());
         };
-        let at = workspace::time_of(&intent.at);
-        let merge = workspaces.candidate(slot, base, onto, &message, at)?;
-        if let descent_core::event::Merge::Clean { commit, .. } = &merge {
-            // The objects are safe from gc before the state names them.
-            workspaces.keep(intent.id.as_str(), commit)?;
+        let landing = Landing {
+            base,
+            onto,
+            message: &message,
+            at: workspace::time_of(&intent.at),
+        };
+        let merge = workspaces.land(made, &landing)?;
+        if let Merge::Clean { commit, .. } = &merge {
+            // The objects are safe from gc and a power cut before the state names them.
+            workspaces.keep(intent.id.as_str(), commit, onto)?;
         }
         Ok::<_, workspace::WorkspaceError>(merge)
     })
@@ -188,7 +227,7 @@ async fn rebuild(
 ) -> Result<Option<Event>, Failure> {
     let (head, rebuilt, dropped) = blocking(move || {
         let built = workspaces.rebuild(&from, &keep)?;
-        workspaces.keep("head", &built.0)?;
+        workspaces.keep("head", &built.0, &from)?;
         Ok::<_, workspace::WorkspaceError>(built)
     })
     .await??;
@@ -235,7 +274,7 @@ async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Event>, F
             if failure.code == "E-SETUP" || !is_sound.await? {
                 return Err(failure);
             }
-            let merge = descent_core::event::Merge::Broken(failure.message);
+            let merge = Merge::Broken(failure.message);
             Ok(Some(Event::Tried {
                 attempt,
                 onto,

@@ -6,15 +6,15 @@
 use std::{collections::BTreeSet, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
 use descent_core::{
-    event::{Event, Scope},
-    id::{CommitId, RunId, UnixMillis},
+    event::{Event, Outcome, Scope},
+    id::{AttemptId, CommitId, RunId, UnixMillis},
     owed::Effect,
-    state::StartedFrom,
+    state::{StartedFrom, State},
     step::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{blocking, effects};
+use super::{blocking, effects, resume};
 use crate::{
     agent,
     clock::Clock,
@@ -33,9 +33,20 @@ pub type Measuring = Arc<dyn Fn(&Scope, &str) + Send + Sync>;
 /// Where a run starts, and what a person should know of how that was found.
 pub type Snapshot = (Option<StartedFrom>, Vec<String>);
 
+/// What a run finds of the one before it.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Outcomes to be taken as they are.
+    pub finished: Vec<(AttemptId, Outcome)>,
+    /// Commits that the state names and the repository has no more.
+    pub gone: BTreeSet<CommitId>,
+}
+
 pub trait Hands: Send + Sync {
     /// What a killed loop left running is ended before anything else; then nobody writes any more.
     fn sweep(&self);
+    /// What the run before left: attempts that came to their end, and what the repository lost of it.
+    fn resume(&self, state: &State) -> Work<Found>;
     /// The person's working tree as it is now.
     fn snapshot(&self, at: UnixMillis) -> Work<Snapshot>;
     /// Carries out what is owed in that world; without an event when it was cancelled. One effect at a time uses a slot.
@@ -87,6 +98,10 @@ impl Hands for RealHands {
             }
         }
         agent::tidy(&attempts);
+    }
+
+    fn resume(&self, state: &State) -> Work<Found> {
+        resume::resume(self, state)
     }
 
     fn snapshot(&self, at: UnixMillis) -> Work<Snapshot> {

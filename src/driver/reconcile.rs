@@ -71,8 +71,11 @@ impl Loop<'_> {
 
     fn begin(&mut self, key: Key, effect: Effect) {
         let slot = match &effect {
-            Effect::Attempt(intent) | Effect::Merge { intent, .. } => Some(self.slot(&intent.id)),
-            Effect::Rebuild { .. } | Effect::Judge { .. } | Effect::Learn(_) => None,
+            Effect::Attempt(intent) => Some(self.slot(&intent.id)),
+            Effect::Merge { .. }
+            | Effect::Rebuild { .. }
+            | Effect::Judge { .. }
+            | Effect::Learn(_) => None,
         };
         let cancel = CancellationToken::new();
         let work = self.host.hands.perform(

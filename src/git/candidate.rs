@@ -1,4 +1,4 @@
-//! What an attempt made in its worktree, as one commit on the head; no reference moves.
+//! What an attempt made in its worktree: a commit on its base, and then that change on the head; no reference moves.
 
 use super::{
     Git, GitError, diff,
@@ -18,8 +18,6 @@ pub struct Candidate<'a> {
     /// The worktree that `checkout` made at `base`.
     pub workspace: &'a Path,
     pub base: &'a CommitId,
-    /// The commit that the change is brought to.
-    pub onto: &'a CommitId,
     pub message: &'a str,
     /// The date of the commit.
     pub at: UnixMillis,
@@ -29,8 +27,6 @@ pub struct Candidate<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merge {
-    /// The workspace is what `base` was.
-    Unchanged,
     Clean {
         commit: CommitId,
         tree: TreeId,
@@ -43,38 +39,54 @@ pub enum Merge {
     Conflict(Vec<String>),
 }
 
+/// A commit on `base`, whose change is brought to `onto`.
+#[derive(Debug, Clone, Copy)]
+pub struct Landing<'a> {
+    pub made: &'a CommitId,
+    pub base: &'a CommitId,
+    pub onto: &'a CommitId,
+    pub message: &'a str,
+    /// The date of the commit.
+    pub at: UnixMillis,
+}
+
 impl Git {
+    /// The commit on `base`; none where the workspace is what `base` was.
+    ///
     /// Whatever the attempt did to its index, its HEAD or its `.git`, only the files count.
-    pub fn candidate(&self, c: &Candidate<'_>) -> Result<Merge, GitError> {
+    pub fn candidate(&self, c: &Candidate<'_>) -> Result<Option<CommitId>, GitError> {
         let index = self.index_of_base(c)?;
         let call = |verb| self.call_on(verb, c.workspace).index(index.path());
         let entries = self.status(call("status"), true)?.entries;
         self.refuse_changed_modules(c, &index)?;
         let taking = Taking::of(&entries, c.workspace, &spared(c));
         if taking.is_empty() {
-            return Ok(Merge::Unchanged);
+            return Ok(None);
         }
         self.take(&taking, call)?;
-        // Both only read the index, so they need not wait for one another.
-        let (changes, tree) = std::thread::scope(|scope| {
-            let changes = scope.spawn(|| {
-                let call = diff::raw(call("diff-index").arg("--cached"));
-                let said = call.id("", c.base.as_str(), "").arg("--").ok()?;
-                diff::parse("diff-index", &said)
-            });
-            let tree = call("write-tree").ok_id().map(TreeId::new);
-            (changes.join().expect("BUG: no panic in a diff"), tree)
-        });
-        let (changes, tree) = (changes?, tree?);
-        if changes.is_empty() {
-            return Ok(Merge::Unchanged);
+        let tree = TreeId::new(call("write-tree").ok_id()?);
+        if tree == self.tree_of(c.base)? {
+            return Ok(None);
         }
-        let tree = match self.brought_onto(c, tree)? {
-            Ok(tree) => tree,
-            Err(paths) => return Ok(Merge::Conflict(paths)),
+        Ok(Some(self.commit_tree(&tree, c.base, c.message, c.at)?))
+    }
+
+    /// The change that a commit makes to its base, as a commit on `onto`: itself where that is its base.
+    pub fn land(&self, l: &Landing<'_>) -> Result<Merge, GitError> {
+        let call = diff::raw(self.call("diff-tree").arg("--no-commit-id"));
+        let call = call.id("", l.base.as_str(), "^{tree}");
+        let said = call.id("", l.made.as_str(), "^{tree}").arg("--").ok()?;
+        let changes = diff::parse("diff-tree", &said)?;
+        let (commit, tree) = if l.onto == l.base {
+            (l.made.clone(), self.tree_of(l.made)?)
+        } else {
+            match self.merge_trees(l.base.as_str(), l.onto, l.made.as_str())? {
+                Ok(tree) => (self.commit_tree(&tree, l.onto, l.message, l.at)?, tree),
+                Err(paths) => return Ok(Merge::Conflict(paths)),
+            }
         };
         Ok(Merge::Clean {
-            commit: self.commit_tree(&tree, c.onto, c.message, c.at)?,
+            commit,
             tree,
             change: diff::digest(&changes),
             files: diff::names(&changes),
@@ -96,21 +108,6 @@ impl Git {
             return Ok(());
         }
         Err(GitError::ModuleChanged { paths })
-    }
-
-    fn brought_onto(
-        &self,
-        c: &Candidate<'_>,
-        made: TreeId,
-    ) -> Result<Result<TreeId, Vec<String>>, GitError> {
-        if c.onto == c.base {
-            return Ok(Ok(made));
-        }
-        if self.host().merges_trees {
-            return self.merge_trees(c.base.as_str(), c.onto, made.as_str());
-        }
-        let made = self.commit_tree(&made, c.base, c.message, c.at)?;
-        self.merge_trees(c.base.as_str(), c.onto, made.as_str())
     }
 
     /// Starts from what git knew when the worktree was checked out, else from nothing.

@@ -6,7 +6,7 @@ use std::{
     fs::{self, File, FileTimes, Permissions},
     io::{self, Write},
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -166,4 +166,33 @@ pub(super) fn is_beyond_symlink(top: &Path, path: &Path) -> bool {
     above
         .take_while(|dir| !dir.as_os_str().is_empty())
         .any(|dir| top.join(dir).is_symlink())
+}
+
+/// The files below `dir`, as far as they can be listed; no more than `most`.
+pub(super) fn files_below(dir: &Path, most: usize) -> Vec<PathBuf> {
+    let (mut dirs, mut files) = (vec![dir.to_owned()], Vec::new());
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                dirs.push(entry.path());
+            } else if files.len() < most {
+                files.push(entry.path());
+            }
+        }
+    }
+    files
+}
+
+/// Whether a process that this person may look at has the file open; where that cannot be told, yes.
+pub(super) fn is_held_open(path: &Path) -> bool {
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return true;
+    };
+    processes.flatten().any(|process| {
+        let open = fs::read_dir(process.path().join("fd"))
+            .into_iter()
+            .flatten();
+        open.flatten()
+            .any(|fd| fs::read_link(fd.path()).is_ok_and(|held| held == path))
+    })
 }

@@ -92,8 +92,6 @@ pub(super) struct Host {
     programs: Arc<dyn Programs>,
     program: PathBuf,
     env: Env,
-    /// Whether `merge-tree` takes trees as well as commits (2.45).
-    pub(super) merges_trees: bool,
     pub(super) identity_is_default: bool,
     /// Every e-mail that the person configured, in any scope.
     pub(super) emails: Vec<String>,
@@ -121,7 +119,7 @@ impl Host {
             dir,
             theirs,
         };
-        let version = asking.version()?;
+        asking.check_version()?;
         let settings = asking.settings()?;
         let (name, email, identity_is_default) = identity(&settings, theirs);
         let mut env: Env = PASSED
@@ -138,7 +136,6 @@ impl Host {
             programs,
             program,
             env,
-            merges_trees: version >= (2, 45),
             identity_is_default,
             emails: emails(&settings, theirs),
         })
@@ -246,7 +243,7 @@ impl Asking<'_> {
         Err(GitError::failed(verb, ran.status.to_string(), &ran.stderr))
     }
 
-    fn version(&self) -> Result<(u32, u32), GitError> {
+    fn check_version(&self) -> Result<(), GitError> {
         let said = self.ask("version", &["--version"])?;
         let said = String::from_utf8_lossy(&said);
         let found = said.split_whitespace().nth(2).unwrap_or_default();
@@ -259,7 +256,7 @@ impl Asking<'_> {
             let found = found.to_owned();
             return Err(GitError::TooOld { found });
         }
-        Ok(version)
+        Ok(())
     }
 
     fn settings(&self) -> Result<Vec<Setting>, GitError> {

@@ -91,8 +91,7 @@ impl Git {
         Ok(commit)
     }
 
-    /// `base` to `made`, brought to `onto`: a tree, or the paths that conflict. `made` is a
-    /// tree only where `merges_trees` says that git takes one.
+    /// `base` to `made`, brought to `onto`: a tree, or the paths that conflict.
     pub(super) fn merge_trees(
         &self,
         base: &str,

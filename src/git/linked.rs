@@ -60,6 +60,43 @@ impl Linked {
         Self::where_tree(git, |tree| tree.starts_with(&dir))
     }
 
+    /// The records of worktrees below `dir` that git cannot read as such. A torn record may not say where its worktree
+    /// is: then the worktree's own word, or the index that we keep there, tells that it is ours.
+    pub(super) fn broken(git: &Git, dir: &Path) -> Vec<Self> {
+        let trees = fs::read_dir(dir).into_iter().flatten().flatten();
+        let named: Vec<PathBuf> = trees
+            .filter_map(|tree| pointed(&tree.path().join(".git"), b"gitdir: "))
+            .map(|admin| settled(&admin))
+            .collect();
+        let below = settled(dir);
+        let records = fs::read_dir(git.common_dir().join("worktrees"));
+        let admins = records.into_iter().flatten().flatten();
+        let all = admins.map(|entry| Self {
+            admin: entry.path(),
+        });
+        all.filter(|linked| !linked.is_readable())
+            .filter(|linked| {
+                let tree = pointed(&linked.admin.join("gitdir"), b"");
+                let is_below = tree.is_some_and(|tree| settled(&tree).starts_with(&below));
+                is_below || named.contains(&settled(&linked.admin)) || linked.has_our_index()
+            })
+            .collect()
+    }
+
+    fn is_readable(&self) -> bool {
+        let says = |name: &str| {
+            let text = fs::read(self.admin.join(name)).unwrap_or_default();
+            !text.trim_ascii().is_empty()
+        };
+        says("gitdir") && says("commondir") && says("HEAD")
+    }
+
+    fn has_our_index(&self) -> bool {
+        let entries = fs::read_dir(&self.admin).into_iter().flatten().flatten();
+        let mut names = entries.map(|entry| entry.file_name());
+        names.any(|name| name.as_bytes().starts_with(SAVED.as_bytes()))
+    }
+
     fn where_tree(git: &Git, is_meant: impl Fn(&Path) -> bool) -> Vec<Self> {
         let records = fs::read_dir(git.common_dir().join("worktrees"));
         let admins = records

@@ -16,9 +16,9 @@ pub struct Rebuilt {
 
 /// A commit as it is stored, without a signature, which would not fit its copy.
 #[derive(Debug)]
-struct Stored {
-    tree: TreeId,
-    parent: Option<CommitId>,
+pub(super) struct Stored {
+    pub(super) tree: TreeId,
+    pub(super) parent: Option<CommitId>,
     /// Author, committer and encoding, each with its line's end.
     headers: Vec<u8>,
     message: Vec<u8>,
@@ -82,7 +82,7 @@ impl Git {
         Ok(commit)
     }
 
-    fn read_commits(&self, ids: &[CommitId]) -> Result<Vec<Stored>, GitError> {
+    pub(super) fn read_commits(&self, ids: &[CommitId]) -> Result<Vec<Stored>, GitError> {
         const VERB: &str = "cat-file";
         if ids.is_empty() {
             return Ok(Vec::new());

@@ -91,6 +91,9 @@ fn words(notice: &Notice) -> Option<String> {
                 time(*wait_ms)
             )
         }
+        Notice::Adopted { atom, .. } => {
+            format!("adopted   {atom}: it had ended before the loop was cut off")
+        }
         Notice::Interrupted { atom, why, .. } => {
             format!("ended     {atom}: {why}; it costs no attempt")
         }
@@ -100,8 +103,8 @@ fn words(notice: &Notice) -> Option<String> {
             of,
             why,
         } => format!("again     {atom}: {} (repair {repair} of {of})", line(why)),
-        Notice::InDoubt { atom, .. } => {
-            format!("in doubt  {atom}: nobody knows whether its effect happened")
+        Notice::InDoubt { attempt, atom } => {
+            format!("in doubt  {atom}: nobody knows whether the effect of {attempt} happened")
         }
         Notice::Discarded { attempt } => format!("discarded {attempt}: its result came too late"),
         Notice::Chosen {
@@ -129,6 +132,9 @@ fn words(notice: &Notice) -> Option<String> {
         Notice::Parked { atom } => format!("parked    {atom}: kept for when its choices come back"),
         Notice::Revived { atom } => {
             format!("revived   {atom}: its choices are back, no new attempt")
+        }
+        Notice::Forgotten { atom } => {
+            format!("forgotten {atom}: the repository lost the result that was kept of it")
         }
         Notice::Rebuilt {
             kept, taken_back, ..

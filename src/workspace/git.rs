@@ -20,7 +20,7 @@ use descent_core::{
 };
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::{Checkout, Made, Rebuilt, Result, WorkspaceError, links, places, ready};
+use super::{Checkout, Rebuilt, Result, Room, WorkspaceError, links, places, ready};
 use crate::{
     git::{self, Applied, Candidate, Git, Leftovers},
     process::Programs,
@@ -99,6 +99,7 @@ impl Rooms {
         let seen = self.git.snapshot(self.scratch()?, at, SNAPSHOT_MESSAGE)?;
         self.git
             .set_ref(&format!("{}/start", self.refs), &seen.commit)?;
+        self.git.sync_all()?;
         if let Ok(mut notes) = self.notes.lock() {
             let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
             *notes = theirs.map(git::Note::text).collect();
@@ -153,6 +154,7 @@ impl Rooms {
         };
         let head = self.git.head()?.commit;
         self.git.set_ref(&format!("{}/start", self.refs), &commit)?;
+        self.git.sync_all()?;
         Ok(Some(StartedFrom {
             tree: self.git.tree_of(&commit)?,
             head: head.unwrap_or_else(|| commit.clone()),
@@ -171,13 +173,13 @@ impl Rooms {
         Ok(self.git.tree_of(commit)?)
     }
 
-    pub(super) fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<Made> {
+    pub(super) fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<Room> {
         let base = base.ok_or(WorkspaceError::NoBase)?;
         let path = self.bring(&self.slot(slot), base, Leftovers::RemoveAll)?;
-        Ok(Made { path, is_new: true })
+        Ok(Room { path, is_new: true })
     }
 
-    pub(super) fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<Made> {
+    pub(super) fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<Room> {
         let commit = commit.ok_or(WorkspaceError::NoBase)?;
         let (root, mark) = self.checks(which);
         let held = ready::hold(&root);
@@ -189,7 +191,7 @@ impl Rooms {
             Some(setup) => !ready::is_set_up(&root, &mark, setup),
             None => false,
         };
-        Ok(Made { path, is_new })
+        Ok(Room { path, is_new })
     }
 
     pub(super) fn checks_are_set_up(&self, which: Checkout) -> Result<()> {
@@ -200,14 +202,13 @@ impl Rooms {
         ready::note(&root, &mark, setup).map_err(WorkspaceError::io(mark))
     }
 
-    pub(super) fn candidate(
+    pub(super) fn made(
         &self,
         slot: usize,
         base: &CommitId,
-        onto: &CommitId,
         message: &str,
         at: UnixMillis,
-    ) -> Result<Merge> {
+    ) -> Result<Option<CommitId>> {
         let workspace = &self.slot(slot);
         // A link in its place would lead to files that are nobody's work.
         let meta = fs::symlink_metadata(workspace).map_err(WorkspaceError::io(workspace))?;
@@ -216,18 +217,17 @@ impl Rooms {
             return Err(WorkspaceError::io(workspace)(not_ours));
         }
         let exclude = &self.linked_in(workspace);
-        let asked = Candidate {
+        Ok(self.git.candidate(&Candidate {
             workspace,
             base,
-            onto,
             message,
             at,
             exclude,
-        };
-        Ok(match self.git.candidate(&asked)? {
-            git::Merge::Unchanged => Merge::Unchanged {
-                tree: Some(self.git.tree_of(onto)?),
-            },
+        })?)
+    }
+
+    pub(super) fn land(&self, landing: &git::Landing<'_>) -> Result<Merge> {
+        Ok(match self.git.land(landing)? {
             git::Merge::Conflict(paths) => Merge::Conflict(paths),
             git::Merge::Clean {
                 commit,
@@ -263,9 +263,50 @@ impl Rooms {
         Ok((rebuilt.head, line, dropped))
     }
 
-    pub(super) fn keep(&self, under: &str, commit: &CommitId) -> Result<()> {
+    pub(super) fn keep(&self, under: &str, commit: &CommitId, known: &CommitId) -> Result<()> {
         let reference = format!("{}/keep/{}", self.refs, name(under));
-        Ok(self.git.set_ref(&reference, commit)?)
+        self.git.set_ref(&reference, commit)?;
+        Ok(self.git.make_durable(&reference, commit, known)?)
+    }
+
+    pub(super) fn mend(
+        &self,
+        start: Option<&StartedFrom>,
+        commits: &BTreeSet<CommitId>,
+    ) -> Result<BTreeSet<CommitId>> {
+        self.git.mend_worktrees(&self.cache)?;
+        let Some(start) = start else {
+            self.git.mend_refs(&self.refs, &BTreeSet::new())?;
+            return Ok(BTreeSet::new());
+        };
+        let gone = self.git.unsound(&start.commit, commits)?;
+        self.git.mend_refs(&self.refs, &gone)?;
+        let held: BTreeSet<CommitId> = self
+            .git
+            .refs(&self.refs)?
+            .into_iter()
+            .map(|(_, commit)| commit)
+            .collect();
+        let needed = commits.iter().chain([&start.commit]);
+        let loose: Vec<&CommitId> = needed
+            .filter(|commit| !gone.contains(*commit) && !held.contains(*commit))
+            .collect();
+        for commit in loose {
+            self.keep(commit.as_str(), commit, &start.commit)?;
+        }
+        Ok(gone)
+    }
+
+    /// Whether the commit that the run began from is there, with all that it has beside the person's own.
+    pub(super) fn start_is_there(&self, start: &StartedFrom) -> Result<bool> {
+        if !self.git.exists(&start.commit)? {
+            return Ok(false);
+        }
+        if start.commit == start.head || !self.git.exists(&start.head)? {
+            return Ok(true);
+        }
+        let commit = BTreeSet::from([start.commit.clone()]);
+        Ok(self.git.unsound(&start.head, &commit)?.is_empty())
     }
 
     pub(super) fn follow(&self, head: &CommitId) -> Result<()> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use descent_core::state::Constraints;
 
-use super::{Made, Result, WorkspaceError};
+use super::{Result, Room, WorkspaceError};
 
 #[derive(Debug)]
 pub(super) struct Place {
@@ -39,8 +39,8 @@ impl Place {
     }
 
     /// Never new: `setup` is for workspaces, and the person's own directory is set up by them.
-    pub(super) fn made(&self) -> Made {
-        Made {
+    pub(super) fn made(&self) -> Room {
+        Room {
             path: self.project.clone(),
             is_new: false,
         }

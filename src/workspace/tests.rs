@@ -103,7 +103,19 @@ fn change(w: &Workspaces, base: &CommitId, onto: &CommitId, path: &str, text: &s
     let made = w.for_attempt(0, Some(base)).unwrap();
     put(made.path.join(path), text);
     let message = message(&AtomId::new("A1"), "do it");
-    w.candidate(0, base, onto, &message, AT).unwrap()
+    taken(w, base, onto, &message)
+}
+
+/// What stands in slot 0, brought onto `onto`.
+fn taken(w: &Workspaces, base: &CommitId, onto: &CommitId, message: &str) -> Merge {
+    let made = w.made(0, base, message, AT).unwrap().unwrap();
+    let landing = Landing {
+        base,
+        onto,
+        message,
+        at: AT,
+    };
+    w.land(&made, &landing).unwrap()
 }
 
 fn clean(merge: Merge) -> (CommitId, Vec<String>, Vec<String>) {
@@ -247,7 +259,7 @@ fn linked_paths_are_shared_never_committed_and_survive_the_cleaning() {
     );
     put(made.path.join("b.txt"), "b\n");
     put(made.path.join("absent/x"), "made by the attempt\n");
-    let merge = w.candidate(0, &base, &base, "m\n", AT).unwrap();
+    let merge = taken(&w, &base, &base, "m\n");
     assert_eq!(clean(merge).1, ["b.txt"]);
     w.for_attempt(0, Some(&base)).unwrap();
     w.for_checks(Checkout::Verify, Some(&base)).unwrap();
@@ -317,7 +329,7 @@ fn protected_files_are_named_whichever_way_they_change() {
     assert!(hit("sub/x.lock").is_empty());
     let made = w.for_attempt(0, Some(&base)).unwrap();
     fs::remove_file(made.path.join("tests/t.sh")).unwrap();
-    let merge = w.candidate(0, &base, &base, "m\n", AT).unwrap();
+    let merge = taken(&w, &base, &base, "m\n");
     assert_eq!(clean(merge).2, ["tests/t.sh"]);
     let bad = Constraints {
         protected: vec!["a{".into()],
@@ -356,7 +368,7 @@ fn references_follow_and_keep_whatever_the_name() {
     let (one, ..) = clean(change(&w, &base, &base, "n.txt", "1\n"));
     w.follow(&one).unwrap();
     for name in ["A1.3", "../../heads/main", "x.lock", "", "ü"] {
-        w.keep(name, &one).unwrap();
+        w.keep(name, &one, &base).unwrap();
     }
     assert_eq!(
         world.git(&["rev-parse", &w.result_ref().unwrap()]),
@@ -402,7 +414,7 @@ fn a_project_below_the_top_works_in_the_same_place_of_the_workspace() {
     assert!(made.path.ends_with("attempt-0/sub"));
     assert!(made.path.join(".env").is_symlink());
     put(made.path.join("s.txt"), "changed\n");
-    let merge = w.candidate(0, &base, &base, "m\n", AT).unwrap();
+    let merge = taken(&w, &base, &base, "m\n");
     assert_eq!(clean(merge).2, ["sub/s.txt"]);
 }
 
@@ -434,7 +446,7 @@ fn shared_is_the_project_itself_and_undoes_nothing() {
     let made = w.for_attempt(0, None).unwrap();
     assert_eq!(
         made,
-        Made {
+        Room {
             path: world.top(),
             is_new: false
         }
@@ -442,8 +454,7 @@ fn shared_is_the_project_itself_and_undoes_nothing() {
     assert_eq!(w.for_checks(Checkout::Verify, None).unwrap(), made);
     put(made.path.join("x"), "x\n");
     let none = CommitId::new("none");
-    let merge = w.candidate(0, &none, &none, "m\n", AT).unwrap();
-    assert!(matches!(merge, Merge::Unchanged { tree: None }));
+    assert_eq!(w.made(0, &none, "m\n", AT).unwrap(), None);
     w.for_attempt(0, None).unwrap();
     assert!(world.top().join("x").exists());
     assert!(!world.dir.path().join("cache").exists());

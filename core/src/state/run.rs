@@ -8,7 +8,7 @@ use super::{
     record::Choices,
 };
 use crate::{
-    doc::Node,
+    doc::{self, Node},
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId},
 };
 
@@ -243,6 +243,11 @@ impl Run {
 }
 
 impl Intent {
+    /// Tells this very intent from every other, a made-again one of the same number too.
+    pub fn digest(&self) -> Digest {
+        Digest::of(doc::canonical(&self.node()).as_bytes())
+    }
+
     fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::open(node, pointer, found)?;
         for key in ["id", "atom", "context"] {

@@ -1,26 +1,33 @@
 //! A run begins, and what people ask of it.
 
 use alloc::{
+    collections::BTreeSet,
     string::{String, ToString},
     vec::Vec,
 };
 
-use super::{Refusal, draft::Draft, ended};
+use super::{Refusal, draft::Draft, ended, mend};
 use crate::{
-    event::Notice,
-    id::{AtomId, Epoch, RunId},
+    event::{Notice, Outcome},
+    id::{AtomId, AttemptId, CommitId, Epoch, RunId},
     measure::{Measure, Measured},
     state::{Ended, FailureClass, Request, RunStatus, StartedFrom, objective::RequestKind},
 };
 
-/// A loop took the lease: what was in flight is lost, old requests are retired, environmental failures forgotten.
-pub(super) fn started(draft: &mut Draft, run: RunId, from: Option<StartedFrom>) {
+/// A loop took the lease: what was in flight and has no outcome is lost, old requests are retired, environmental
+/// failures forgotten.
+pub(super) fn started(
+    draft: &mut Draft,
+    run: RunId,
+    from: Option<StartedFrom>,
+    finished: Vec<(AttemptId, Outcome)>,
+    gone: &BTreeSet<CommitId>,
+) {
     draft.counts_anew = true;
     retire_old_request(draft, &run);
     forget_environmental_failures(draft);
-    for attempt in draft.flying() {
-        ended::lost(draft, &attempt);
-    }
+    land_all(draft, finished);
+    mend::mend(draft, gone);
     let notebook = draft.run();
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     notebook.id = Some(run.clone());
@@ -43,6 +50,26 @@ pub(super) fn started(draft: &mut Draft, run: RunId, from: Option<StartedFrom>) 
         attempts_left: left.attempts,
         verdicts_left: left.verdicts,
     });
+}
+
+/// What came to its end before the loop died is adopted, the rest was cut off.
+fn land_all(draft: &mut Draft, mut finished: Vec<(AttemptId, Outcome)>) {
+    for id in draft.flying() {
+        let index = finished.iter().position(|(attempt, _)| *attempt == id);
+        let Some((outcome, intent)) = index
+            .map(|index| finished.swap_remove(index).1)
+            .zip(draft.in_flight(&id).cloned())
+        else {
+            ended::lost(draft, &id);
+            continue;
+        };
+        let atom = intent.atom;
+        draft.say(Notice::Adopted {
+            attempt: id.clone(),
+            atom,
+        });
+        ended::ended(draft, &id, intent.epoch, outcome);
+    }
 }
 
 /// A request to a run that is dead is retired with a record, never obeyed by the next. A flag set by hand, without a

@@ -20,7 +20,7 @@ impl Sim<'_> {
     pub(crate) fn answer(&mut self, key: &Key, effect: Effect) -> Event {
         match effect {
             Effect::Attempt(intent) => self.attempt(&intent),
-            Effect::Merge { intent, onto } => self.merge(&intent, onto),
+            Effect::Merge { intent, onto, .. } => self.merge(&intent, onto),
             Effect::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
             Effect::Learn(commit) => Event::Learned {
                 tree: self.tree_of(commit.as_str()),

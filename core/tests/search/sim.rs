@@ -136,7 +136,12 @@ impl<'m> Sim<'m> {
         self.started += 1;
         let run = RunId::new(format!("run{}", self.started));
         self.last_measure = None;
-        self.observe(Event::Started { run, from });
+        self.observe(Event::Started {
+            run,
+            from,
+            finished: Vec::new(),
+            gone: BTreeSet::new(),
+        });
         if self.bound.is_none() {
             self.bound = self
                 .world
@@ -353,6 +358,7 @@ pub(crate) fn outcome(code: i32) -> Outcome {
         last_line: None,
         report: None,
         report_fault: None,
+        made: None,
     }
 }
 

@@ -11,7 +11,7 @@ use descent_core::{
     event::{Event, Merge, Outcome, Scope},
     id::{CommitId, Digest, TreeId, UnixMillis},
     owed::{self, Effect},
-    state::{Check, Intent, StartedFrom, fields::Extra},
+    state::{Check, Intent, StartedFrom, State, fields::Extra},
     step::{Session, World},
     verdict::{Basis, How, Measured, Measurement},
 };
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::{
     Hands,
-    hands::{Snapshot, Work},
+    hands::{Found, Snapshot, Work},
 };
 use crate::{clock::Clock, failure::Failure};
 
@@ -75,6 +75,10 @@ fn tree_id(tree: &BTreeSet<String>) -> TreeId {
 impl Hands for PlayedHands {
     fn sweep(&self) {}
 
+    fn resume(&self, _state: &State) -> Work<Found> {
+        Box::pin(async { Ok(Found::default()) })
+    }
+
     fn snapshot(&self, _at: UnixMillis) -> Work<Snapshot> {
         let start = StartedFrom {
             commit: CommitId::new(START),
@@ -97,7 +101,7 @@ impl Hands for PlayedHands {
     ) -> Work<Option<Event>> {
         match effect {
             Effect::Attempt(intent) => self.attempt(intent, cancel),
-            Effect::Merge { intent, onto } => {
+            Effect::Merge { intent, onto, .. } => {
                 let onto = onto.expect("a head");
                 let merge = self.trees.put(&onto, intent.atom.as_str());
                 soon(Event::Tried {
@@ -152,6 +156,7 @@ impl PlayedHands {
                 last_line: None,
                 report: None,
                 report_fault: None,
+                made: None,
             };
             Ok(Some(Event::Ended {
                 attempt: intent.id,

@@ -23,29 +23,38 @@ fn attempt() -> Attempt {
 }
 
 impl Attempt {
-    fn candidate(&self, onto: &CommitId) -> Merge {
+    /// `None`: it made nothing.
+    fn candidate(&self, onto: &CommitId) -> Option<Merge> {
         let exclude = [PathBuf::from("node_modules")];
         let asked = Candidate {
             workspace: &self.at,
             base: &self.base,
-            onto,
             message: "made\n\nDescent-Atom: a\n",
             at: AT,
             exclude: &exclude,
         };
         let made = self.git.candidate(&asked).unwrap();
         assert_eq!(self.git.candidate(&asked).unwrap(), made);
-        made
+        let landing = Landing {
+            made: &made?,
+            base: &self.base,
+            onto,
+            message: asked.message,
+            at: AT,
+        };
+        let merge = self.git.land(&landing).unwrap();
+        assert_eq!(self.git.land(&landing).unwrap(), merge);
+        Some(merge)
     }
 
     fn clean(&self, onto: &CommitId) -> (CommitId, descent_core::id::Digest, Vec<String>) {
         match self.candidate(onto) {
-            Merge::Clean {
+            Some(Merge::Clean {
                 commit,
                 change,
                 files,
                 ..
-            } => (commit, change, files),
+            }) => (commit, change, files),
             other => unreachable!("{other:?}"),
         }
     }
@@ -54,13 +63,13 @@ impl Attempt {
 #[test]
 fn an_attempt_that_made_nothing_is_unchanged() {
     let a = attempt();
-    assert_eq!(a.candidate(&a.base), Merge::Unchanged);
+    assert_eq!(a.candidate(&a.base), None);
     put(&a.at, "a.txt", fs::read(a.at.join("a.txt")).unwrap());
     put(&a.at, "x.log", "ignored");
     put(&a.at, ".descent/x", "ours");
     symlink("/usr", a.at.join("node_modules")).unwrap();
     a.world.git_in(&a.at, &["init", "-q", "nested"]);
-    assert_eq!(a.candidate(&a.base), Merge::Unchanged);
+    assert_eq!(a.candidate(&a.base), None);
 }
 
 #[test]
@@ -130,7 +139,10 @@ fn what_does_not_merge_is_a_conflict_with_its_paths() {
     put(&a.at, "ok.txt", "ok\n");
     a.world.write("a.txt", "theirs\n");
     let onto = a.world.commit("onto");
-    assert_eq!(a.candidate(&onto), Merge::Conflict(vec!["a.txt".into()]));
+    assert_eq!(
+        a.candidate(&onto),
+        Some(Merge::Conflict(vec!["a.txt".into()]))
+    );
 }
 
 #[test]

@@ -1,0 +1,270 @@
+//! The outcome of an attempt as a text, written before it is acted on, so that a loop which comes after a crash takes
+//! it instead of making the attempt again.
+//!
+//! Invariant: a text that is torn, or that speaks of another intent, is void as a whole.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{Made, Outcome, Report};
+use crate::{
+    doc::{self, Limits, Member, Node},
+    id::{CommitId, Digest},
+    state::{
+        Intent,
+        fields::{Extra, Fields, Findings, Writer, texts_node},
+    },
+    verdict::How,
+};
+
+const SCHEMA: &str = "descent/outcome/1";
+/// A report has 1 MiB at most, and escapes can make of each of its bytes six.
+const LIMITS: Limits = Limits {
+    bytes: 8 << 20,
+    depth: 128,
+    nodes: 200_000,
+};
+
+/// What an attempt came to, for the intent that it was made for.
+#[derive(Debug, Clone)]
+pub struct Record<'a> {
+    pub intent: &'a Intent,
+    pub outcome: Outcome,
+}
+
+/// Why a text is no record of this intent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Void {
+    #[error("it is torn")]
+    Torn,
+    #[error("it is of another attempt, epoch or context")]
+    Foreign,
+}
+
+impl Record<'_> {
+    pub fn text(&self) -> String {
+        let mut to = Writer::default();
+        to.text("schema", SCHEMA)
+            .text("attempt", self.intent.id.as_str())
+            .put("epoch", Node::uint(self.intent.epoch.0))
+            .text("context", self.intent.context.as_str())
+            .text("intent", self.intent.digest().as_str());
+        write(&self.outcome, &mut to);
+        let body = to.finish(&Extra::default());
+        let digest = Digest::of(doc::canonical(&body).as_bytes());
+        let mut members = body.as_object().unwrap_or_default().to_vec();
+        members.push(member("digest", Node::string(digest.as_str())));
+        doc::write(&doc::Value::Object(members).into())
+    }
+}
+
+/// The outcome that a text records of this very intent.
+pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
+    let parsed = doc::parse_bytes(text, &LIMITS);
+    let node = parsed.node.filter(|_| parsed.faults.is_empty());
+    let members = node.as_ref().and_then(Node::as_object).ok_or(Void::Torn)?;
+    let (seal, body): (Vec<Member>, Vec<Member>) = members
+        .iter()
+        .cloned()
+        .partition(|member| member.key == "digest");
+    let body: Node = doc::Value::Object(body).into();
+    let digest = Digest::of(doc::canonical(&body).as_bytes());
+    let sealed = seal.first().and_then(|member| member.node.as_str());
+    if sealed != Some(digest.as_str()) {
+        return Err(Void::Torn);
+    }
+    let said = |key: &str| body.get(key).and_then(Node::as_str);
+    if said("schema") != Some(SCHEMA) || said("intent") != Some(intent.digest().as_str()) {
+        return Err(Void::Foreign);
+    }
+    let mut found = Findings::default();
+    let outcome = outcome(&body, &mut found);
+    outcome
+        .filter(|_| found.faults.is_empty())
+        .ok_or(Void::Torn)
+}
+
+fn member(key: &str, node: Node) -> Member {
+    Member {
+        key: key.to_string(),
+        key_span: doc::Span::default(),
+        node,
+    }
+}
+
+fn write(outcome: &Outcome, to: &mut Writer) {
+    match &outcome.how {
+        How::Exit(code) => to.put("exit", Node::from(doc::Value::Number(code.to_string()))),
+        How::Signal(signal) => to.put("signal", Node::from(doc::Value::Number(signal.to_string()))),
+        How::TimedOut => to.put("timed_out", Node::bool(true)),
+        How::NotRun(why) => to.text("not_run", why),
+    };
+    to.put("duration_ms", Node::uint(outcome.duration_ms))
+        .text("excerpt", &outcome.excerpt);
+    let some = |text: &Option<String>| text.as_deref().map(Node::string);
+    to.some("last_line", some(&outcome.last_line))
+        .some("report", outcome.report.as_ref().map(report_node))
+        .some("report_fault", some(&outcome.report_fault));
+    match &outcome.made {
+        None => {}
+        Some(Made::Unchanged) => drop(to.text("made", "unchanged")),
+        Some(Made::Commit(commit)) => {
+            drop(to.text("made", "commit").text("commit", commit.as_str()))
+        }
+        Some(Made::Broken(why)) => drop(to.text("made", "broken").text("because", why)),
+    }
+}
+
+fn report_node(report: &Report) -> Node {
+    let mut to = Writer::default();
+    to.text("summary", &report.summary)
+        .some("value", report.value.clone())
+        .put("artifacts", texts_node(&report.artifacts))
+        .flag_if("blocked", report.is_blocked)
+        .some("handoff", report.handoff.as_deref().map(Node::string));
+    to.finish(&Extra::default())
+}
+
+fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
+    let mut fields = Fields::open(node, "", found)?;
+    let how = how(&mut fields)?;
+    let report = fields.take("report");
+    Some(Outcome {
+        how,
+        duration_ms: fields.count("duration_ms")?,
+        excerpt: fields.text_or_empty("excerpt"),
+        last_line: fields.text("last_line"),
+        report_fault: fields.text("report_fault"),
+        made: made(&mut fields),
+        report: report.and_then(|node| report_of(node, fields.found)),
+    })
+}
+
+fn how(fields: &mut Fields<'_, '_>) -> Option<How> {
+    if let Some(code) = fields.integer("exit") {
+        return Some(How::Exit(code));
+    }
+    if let Some(signal) = fields.integer("signal") {
+        return Some(How::Signal(signal));
+    }
+    if fields.flag("timed_out") {
+        return Some(How::TimedOut);
+    }
+    fields.text("not_run").map(How::NotRun)
+}
+
+fn made(fields: &mut Fields<'_, '_>) -> Option<Made> {
+    match fields.text("made").as_deref() {
+        Some("unchanged") => Some(Made::Unchanged),
+        Some("commit") => fields
+            .text("commit")
+            .map(|id| Made::Commit(CommitId::new(id))),
+        Some("broken") => Some(Made::Broken(fields.text_or_empty("because"))),
+        _ => None,
+    }
+}
+
+fn report_of(node: &Node, found: &mut Findings) -> Option<Report> {
+    let mut fields = Fields::open(node, "/report", found)?;
+    Some(Report {
+        summary: fields.text_or_empty("summary"),
+        value: fields.take("value").cloned(),
+        artifacts: fields.texts("artifacts"),
+        is_blocked: fields.flag("blocked"),
+        handoff: fields.text("handoff"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        id::{AtomId, AttemptId, Epoch},
+        state::Effect,
+    };
+
+    fn intent(epoch: u64, context: &str) -> Intent {
+        Intent {
+            id: AttemptId::new("A1.3"),
+            atom: AtomId::new("A1"),
+            context: Digest::of(context.as_bytes()),
+            choices: Default::default(),
+            epoch: Epoch(epoch),
+            n: 1,
+            effect: Effect::Tree,
+            base: Some(CommitId::new("b")),
+            at: "2026-01-01T00:00:00.000Z".into(),
+            extra: Extra::default(),
+        }
+    }
+
+    fn outcome(how: How, made: Option<Made>) -> Outcome {
+        Outcome {
+            how,
+            duration_ms: 12,
+            excerpt: "a \"line\"\n\u{1}".into(),
+            last_line: Some("line".into()),
+            report: Some(Report {
+                summary: "done".into(),
+                value: Some(Node::from(doc::Value::Number("1.50".into()))),
+                artifacts: Vec::from(["x".into()]),
+                is_blocked: true,
+                handoff: None,
+            }),
+            report_fault: None,
+            made,
+        }
+    }
+
+    fn text(intent: &Intent, outcome: Outcome) -> String {
+        Record { intent, outcome }.text()
+    }
+
+    #[test]
+    fn what_was_recorded_is_read_back_whole() {
+        let intent = intent(4, "c");
+        for (how, made) in [
+            (How::Exit(0), Some(Made::Commit(CommitId::new("c1")))),
+            (How::Exit(0), Some(Made::Unchanged)),
+            (How::Exit(0), Some(Made::Broken("no tree".into()))),
+            (How::Exit(3), None),
+            (How::Signal(9), None),
+            (How::TimedOut, None),
+            (How::NotRun("no shell".into()), None),
+        ] {
+            let before = outcome(how, made);
+            let after = read(&intent, text(&intent, before.clone()).as_bytes()).unwrap();
+            assert_eq!(alloc::format!("{before:?}").split("span").count(), {
+                alloc::format!("{after:?}").split("span").count()
+            });
+            assert_eq!((&after.how, &after.made), (&before.how, &before.made));
+            assert_eq!(text(&intent, after), text(&intent, before));
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_epoch_or_context_is_foreign() {
+        let mine = intent(4, "c");
+        for other in [intent(3, "c"), intent(4, "d")] {
+            let said = text(&other, outcome(How::Exit(0), None));
+            assert_eq!(read(&mine, said.as_bytes()).unwrap_err(), Void::Foreign);
+        }
+    }
+
+    #[test]
+    fn a_record_cut_off_or_changed_anywhere_is_torn() {
+        let mine = intent(4, "c");
+        let said = text(&mine, outcome(How::Exit(7), None));
+        for cut in 0..said.trim_end().len() {
+            assert_eq!(
+                read(&mine, &said.as_bytes()[..cut]).unwrap_err(),
+                Void::Torn
+            );
+        }
+        let changed = said.replace("\"exit\": 7", "\"exit\": 0");
+        assert_ne!(changed, said);
+        assert_eq!(read(&mine, changed.as_bytes()).unwrap_err(), Void::Torn);
+    }
+}

@@ -1,0 +1,96 @@
+//! A repository that lost commits which the state names: what stands on them is made again, the rest stays.
+//!
+//! Invariant: after this the head is a commit that is there, and every result whose commit is gone is open, in this
+//! context or another.
+
+use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+
+use super::{draft::Draft, settle};
+use crate::{
+    event::Notice,
+    id::{AtomId, CommitId},
+    state::{Ended, Placed, Try},
+};
+
+pub(super) fn mend(draft: &mut Draft, gone: &BTreeSet<CommitId>) {
+    if gone.is_empty() {
+        return;
+    }
+    reopen_bound(draft, gone);
+    forget_parked(draft, gone);
+    step_back(draft, gone);
+}
+
+fn reopen_bound(draft: &mut Draft, gone: &BTreeSet<CommitId>) {
+    let is_gone = |commit: &Option<CommitId>| commit.as_ref().is_some_and(|id| gone.contains(id));
+    let bound = draft.state.bindings.iter();
+    let lost: Vec<(AtomId, bool)> = bound
+        .filter(|(_, binding)| is_gone(&binding.commit))
+        .map(|(id, binding)| (id.clone(), binding.is_by_person()))
+        .collect();
+    for (id, is_by_person) in lost {
+        // What a person said stands, though its change to the tree is gone.
+        if is_by_person {
+            draft.change_binding(&id, |binding| binding.commit = None);
+        } else {
+            settle::repair(draft, &id, "the repository lost its commit");
+        }
+    }
+}
+
+/// A parked result without its commit cannot come back: its context is tried again when it does. Those of a resolved
+/// atom stand inside its binding.
+fn forget_parked(draft: &mut Draft, gone: &BTreeSet<CommitId>) {
+    let all = draft.state.all_atoms();
+    let holders = all.into_iter().filter(|(_, atom)| {
+        let tries = atom.task().map(|task| task.tries.iter());
+        tries
+            .into_iter()
+            .flatten()
+            .any(|tried| is_gone(tried, gone))
+    });
+    let holders: Vec<AtomId> = holders.map(|(id, _)| id.clone()).collect();
+    for id in holders {
+        if let Some(task) = draft.task(&id) {
+            forget(&mut task.tries, gone);
+        }
+        draft.change_binding(&id, |binding| {
+            if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
+                forget(&mut task.tries, gone);
+            }
+        });
+        draft.say(Notice::Forgotten { atom: id });
+    }
+}
+
+fn is_gone(tried: &Try, gone: &BTreeSet<CommitId>) -> bool {
+    matches!(&tried.ended, Some(Ended::Parked(parked))
+        if parked.commit.as_ref().is_some_and(|id| gone.contains(id)))
+}
+
+fn forget(tries: &mut [Try], gone: &BTreeSet<CommitId>) {
+    for tried in tries.iter_mut().filter(|tried| is_gone(tried, gone)) {
+        tried.ended = None;
+        tried.attempts = 0;
+    }
+}
+
+/// The head goes back to the last commit of the line that is there, else to where the run began.
+fn step_back(draft: &mut Draft, gone: &BTreeSet<CommitId>) {
+    let run = &draft.state.run;
+    let is_lost = run.head.as_ref().is_some_and(|head| gone.contains(head))
+        || run.line.iter().any(|placed| gone.contains(&placed.commit));
+    let Some(start) = run.started_from.as_ref().filter(|_| is_lost) else {
+        return;
+    };
+    let start = start.commit.clone();
+    let whole = run.line.iter();
+    let kept: Vec<Placed> = whole
+        .take_while(|placed| !gone.contains(&placed.commit))
+        .cloned()
+        .collect();
+    let head = kept.last().map_or(start, |placed| placed.commit.clone());
+    let run = draft.run();
+    run.line = kept;
+    run.head = Some(head);
+}

@@ -1,0 +1,91 @@
+//! What a run finds of the one before it: attempts that came to their end, and what the repository lost.
+//!
+//! Invariant: the lease is held and what was left running is ended, so nobody writes any of this any more.
+
+use std::collections::BTreeSet;
+
+use descent_core::{
+    event::{Made, Outcome},
+    id::CommitId,
+    state::{Intent, State},
+    view,
+};
+
+use super::{
+    Loop, RealHands, blocking,
+    hands::{Found, Work},
+};
+use crate::{agent, failure::Failure};
+
+pub(super) fn resume(hands: &RealHands, state: &State) -> Work<Found> {
+    let attempts = hands.place.attempts();
+    let workspaces = hands.workspaces.clone();
+    let state = state.clone();
+    let look = move || {
+        let flying = state.run.in_flight.iter();
+        let recorded: Vec<(&Intent, Outcome)> = flying
+            .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
+            .collect();
+        let mut commits = view::commits(&state);
+        let start = state.run.started_from.as_ref();
+        commits.extend(
+            recorded
+                .iter()
+                .filter_map(|(_, outcome)| commit_of(outcome)),
+        );
+        if let Some(start) = start {
+            commits.remove(&start.commit);
+        }
+        let gone = workspaces.mend(start, &commits)?;
+        let is_whole = |(_, outcome): &(&Intent, Outcome)| {
+            commit_of(outcome).is_none_or(|commit| !gone.contains(&commit))
+        };
+        let whole = recorded.into_iter().filter(is_whole);
+        let finished = whole
+            .map(|(intent, outcome)| (intent.id.clone(), outcome))
+            .collect();
+        Ok::<_, Failure>(Found { finished, gone })
+    };
+    Box::pin(async move { blocking(look).await? })
+}
+
+impl Loop<'_> {
+    pub(super) async fn find_what_was_left(&mut self) -> Result<Found, Failure> {
+        let found = self.host.hands.resume(&self.world.state).await?;
+        if !found.gone.is_empty() {
+            (self.eyes.say)(&format!(
+                "the repository lost {} that the state names; what stood on them is made again: {}",
+                count(found.gone.len()),
+                names(&found.gone)
+            ));
+        }
+        Ok(found)
+    }
+}
+
+/// What an attempt made is worth something only while it can be read.
+fn commit_of(outcome: &Outcome) -> Option<CommitId> {
+    match &outcome.made {
+        Some(Made::Commit(commit)) => Some(commit.clone()),
+        Some(Made::Unchanged | Made::Broken(_)) | None => None,
+    }
+}
+
+fn count(commits: usize) -> String {
+    match commits {
+        1 => "1 commit".to_owned(),
+        many => format!("{many} commits"),
+    }
+}
+
+/// Commits named at most.
+const NAMED_MAX: usize = 5;
+
+fn names(gone: &BTreeSet<CommitId>) -> String {
+    let short = |commit: &CommitId| commit.as_str().chars().take(12).collect::<String>();
+    let mut names: Vec<String> = gone.iter().take(NAMED_MAX).map(short).collect();
+    if gone.len() > NAMED_MAX {
+        names.push("…".to_owned());
+    }
+    names.join(", ")
+}

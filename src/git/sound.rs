@@ -1,0 +1,189 @@
+//! Whether what the state names is still in the repository, whole: a power cut may have taken it back.
+//!
+//! Invariant: an object is removed only where git cannot read it. It has to go, for git takes whatever has an object's
+//! name for the object, and would never write it again.
+
+use super::{Git, GitError, call::as_id, disk};
+use descent_core::id::CommitId;
+use std::collections::BTreeSet;
+
+/// Objects that are read to their end; of larger ones it is only asked whether they are there.
+const READ_BYTES_MAX: u64 = 32 << 20;
+/// Read at once.
+const CHUNK_BYTES_MAX: u64 = 64 << 20;
+/// Trees looked through for one commit.
+const TREES_MAX: usize = 100_000;
+
+impl Git {
+    /// Those of `commits` of which something is gone that `start` does not have, or of whose parent it is.
+    ///
+    /// What of them cannot be read is removed.
+    pub fn unsound(
+        &self,
+        start: &CommitId,
+        commits: &BTreeSet<CommitId>,
+    ) -> Result<BTreeSet<CommitId>, GitError> {
+        if commits.is_empty() || self.are_sound(start, commits)? {
+            return Ok(BTreeSet::new());
+        }
+        let known = self.known(start)?;
+        let mut gone = BTreeSet::new();
+        for commit in commits {
+            if !self.is_sound(&known, commit)? {
+                gone.insert(commit.clone());
+            }
+        }
+        Ok(gone)
+    }
+
+    /// One look at all of them: the usual case.
+    fn are_sound(&self, start: &CommitId, commits: &BTreeSet<CommitId>) -> Result<bool, GitError> {
+        let mut call = self.call("rev-list").check_id(start.as_str());
+        let mut asked = String::new();
+        for commit in commits {
+            call = call.check_id(commit.as_str());
+            asked.push_str(&format!("{commit}\n"));
+        }
+        asked.push_str(&format!("^{start}\n"));
+        let call = call.args(["--objects", "--no-object-names", "--stdin"]);
+        let ran = call.stdin(asked).output()?;
+        if !ran.status.success() {
+            return Ok(false);
+        }
+        let lines = ran.stdout.split(|byte| *byte == b'\n');
+        let ids: Vec<String> = lines.filter_map(as_id).collect();
+        self.are_readable(&ids)
+    }
+
+    /// Whether git has every one of these objects, and gives them from the first byte to the last.
+    fn are_readable(&self, ids: &[String]) -> Result<bool, GitError> {
+        let list: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let call = self.call("cat-file");
+        let call = call.arg("--batch-check=%(objectname) %(objectsize)");
+        let ran = call.stdin(list).output()?;
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let sizes = said
+            .lines()
+            .map(|line| line.rsplit(' ').next()?.parse().ok());
+        let sizes: Option<Vec<u64>> = sizes.collect();
+        let Some(sizes) = sizes.filter(|sizes| ran.status.success() && sizes.len() == ids.len())
+        else {
+            return Ok(false);
+        };
+        let (mut chunk, mut chunk_bytes) = (String::new(), 0);
+        for (id, size) in ids
+            .iter()
+            .zip(sizes)
+            .filter(|(_, size)| *size <= READ_BYTES_MAX)
+        {
+            if chunk_bytes + size > CHUNK_BYTES_MAX && !self.gives(&std::mem::take(&mut chunk))? {
+                return Ok(false);
+            }
+            chunk_bytes = if chunk.is_empty() {
+                size
+            } else {
+                chunk_bytes + size
+            };
+            chunk.push_str(&format!("{id}\n"));
+        }
+        self.gives(&chunk)
+    }
+
+    fn gives(&self, ids: &str) -> Result<bool, GitError> {
+        if ids.is_empty() {
+            return Ok(true);
+        }
+        let call = self.call("cat-file").args(["--batch", "--buffer"]);
+        Ok(call.stdin(ids).output()?.status.success())
+    }
+
+    /// The trees and files of a commit.
+    fn known(&self, commit: &CommitId) -> Result<BTreeSet<String>, GitError> {
+        let call = self.call("ls-tree");
+        let call = call.args(["-r", "-t", "-z", "--format=%(objectname)"]);
+        let said = call.id("", commit.as_str(), "").ok()?;
+        let mut known: BTreeSet<String> = super::call::fields(&said).filter_map(as_id).collect();
+        known.insert(self.tree_of(commit)?.to_string());
+        Ok(known)
+    }
+
+    fn is_sound(&self, known: &BTreeSet<String>, commit: &CommitId) -> Result<bool, GitError> {
+        let Some((tree, parent)) = self.tree_and_parent(commit)? else {
+            return Ok(false);
+        };
+        let mut is_sound = self.is_tree_whole(known, tree)?;
+        if let Some(parent) = parent {
+            let of_parent = self.tree_and_parent(&parent)?;
+            is_sound &= match of_parent {
+                Some((tree, _)) => self.is_tree_whole(known, tree)?,
+                None => false,
+            };
+        }
+        Ok(is_sound)
+    }
+
+    fn tree_and_parent(
+        &self,
+        commit: &CommitId,
+    ) -> Result<Option<(String, Option<CommitId>)>, GitError> {
+        if !self.is_object_whole(commit.as_str())? {
+            return Ok(None);
+        }
+        match self.read_commits(std::slice::from_ref(commit)) {
+            Ok(stored) => Ok(stored
+                .into_iter()
+                .next()
+                .map(|stored| (stored.tree.to_string(), stored.parent))),
+            Err(GitError::NoSuchCommit { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Looks at all levels, also below one that is broken: each broken object has to go.
+    fn is_tree_whole(&self, known: &BTreeSet<String>, tree: String) -> Result<bool, GitError> {
+        let (mut trees, mut files, mut is_whole) = (vec![tree], Vec::new(), true);
+        let mut looked = 0;
+        while let Some(tree) = trees.pop() {
+            looked += 1;
+            if known.contains(&tree) || looked > TREES_MAX {
+                continue;
+            }
+            if !self.is_object_whole(&tree)? {
+                is_whole = false;
+                continue;
+            }
+            let call = self
+                .call("ls-tree")
+                .args(["-z", "--format=%(objecttype) %(objectname)"]);
+            let said = call.id("", &tree, "").ok()?;
+            for entry in super::call::fields(&said) {
+                let text = String::from_utf8_lossy(entry);
+                match text.split_once(' ') {
+                    Some(("tree", id)) => trees.push(id.to_owned()),
+                    Some(("blob", id)) if !known.contains(id) => files.push(id.to_owned()),
+                    _ => {}
+                }
+            }
+        }
+        if !self.are_readable(&files)? {
+            is_whole = false;
+            for id in &files {
+                self.is_object_whole(id)?;
+            }
+        }
+        Ok(is_whole)
+    }
+
+    /// What has the name of an object and is none, is removed.
+    fn is_object_whole(&self, id: &str) -> Result<bool, GitError> {
+        if self.are_readable(&[id.to_owned()])? {
+            return Ok(true);
+        }
+        let loose = self.loose(id);
+        if loose.is_file() {
+            tracing::warn!(object = id, "removed an object that git cannot read");
+            disk::remove_tree(&loose)?;
+        }
+        Ok(false)
+    }
+}
