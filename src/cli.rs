@@ -13,6 +13,7 @@ mod help;
 mod judging;
 mod live;
 mod log;
+mod resolve;
 mod run;
 mod schema;
 mod status;
@@ -85,6 +86,8 @@ enum Command {
     Stop(stop::Flags),
     /// Say that an assertion holds, as only a person can
     Confirm(confirm::Flags),
+    /// Say whether an effect outside happened
+    Resolve(resolve::Flags),
     /// Show how things stand
     Status(status::Flags),
     /// Look for faults in the state file, or in a plan
@@ -173,6 +176,7 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
         Some(Command::Run(flags)) => run::run(&context, &flags),
         Some(Command::Stop(flags)) => stop::stop(&context, flags),
         Some(Command::Confirm(flags)) => confirm::confirm(&context, &flags),
+        Some(Command::Resolve(flags)) => resolve::resolve(&context, &flags),
         Some(Command::Status(flags)) => status::status(&context, &flags),
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
         Some(Command::Verify) => verify::verify(&context),

@@ -67,6 +67,7 @@ schemas! {
     "log": looking::Log,
     "trust": output::Trust,
     "confirm": output::Confirm,
+    "resolve": output::Resolve,
     "constraints": output::ConstraintsShown,
     "schema": output::Schemas,
 }

@@ -15,7 +15,7 @@ use crate::{
     id::{AtomId, AttemptId, CommitId},
     measure::{self, Measure},
     state::{Check, Ended, EntryKind, Free, State, Status as AtomStatus},
-    step::World,
+    step::{World, correct::doubts},
     verdict::{Verdict, assertions},
 };
 
@@ -357,6 +357,9 @@ pub fn next(world: &World, live: bool) -> String {
                 || "descent run".to_owned(),
                 |name| assertions::command(name),
             )
+        }
+        RunStatus::NeedsGuidance if !doubts(&world.state).is_empty() => {
+            "descent resolve".to_owned()
         }
         RunStatus::Exhausted | RunStatus::NeedsGuidance => {
             let failed = world.state.atoms.iter().find(|(_, atom)| {

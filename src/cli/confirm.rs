@@ -27,7 +27,7 @@ use crate::{
 
 /// Between two tries, while the loop takes in an edit or moves on.
 const AGAIN_MS: u64 = 20;
-const AGAIN_TIMES: u32 = 250;
+pub(super) const AGAIN_TIMES: u32 = 250;
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -89,7 +89,10 @@ fn say(context: &Context, notice: &Notice) {
 }
 
 /// The state without an edit that nobody took in yet: a correction must not be written over one.
-fn settled(context: &Context, store: &mut Store) -> Result<std::sync::Arc<Loaded>, Failure> {
+pub(super) fn settled(
+    context: &Context,
+    store: &mut Store,
+) -> Result<std::sync::Arc<Loaded>, Failure> {
     for _ in 0..AGAIN_TIMES {
         let loaded = store.read()?;
         if !loaded.is_foreign {
@@ -106,7 +109,7 @@ fn settled(context: &Context, store: &mut Store) -> Result<std::sync::Arc<Loaded
     Err(restless(store))
 }
 
-fn restless(store: &Store) -> Failure {
+pub(super) fn restless(store: &Store) -> Failure {
     let path = store.place().state.clone();
     StoreError::Restless { path }.into()
 }

@@ -13,14 +13,14 @@ const WIDTH: usize = 80;
 /// Groups in the order of a day's work. Names that this build does not have are passed over.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("start", &["align", "run", "apply"]),
-    ("steer", &["stop", "confirm"]),
+    ("steer", &["stop", "confirm", "resolve"]),
     ("look", &["status", "graph", "why", "log"]),
     ("file", &["validate", "schema", "trust"]),
     ("more", &["verify", "completions", "help"]),
 ];
 
 /// One call that does what the command is for.
-const EXAMPLES: [(&str, &str); 14] = [
+const EXAMPLES: [(&str, &str); 15] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" --check \"make test\" \\\n      --step \"mend the parser=./mend-parser.sh\"",
@@ -29,6 +29,7 @@ const EXAMPLES: [(&str, &str); 14] = [
     ("apply", "descent apply"),
     ("stop", "descent stop --reason \"the plan was wrong\""),
     ("confirm", "descent confirm \"the page looks right\""),
+    ("resolve", "descent resolve deploy.3 --done"),
     ("status", "descent status --exit-code"),
     (
         "graph",

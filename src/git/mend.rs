@@ -55,6 +55,11 @@ impl Git {
         }
         broken.iter().try_for_each(Linked::remove)
     }
+
+    /// Their records may name commits that are gone, and then the whole repository counts as broken.
+    pub fn forget_worktrees(&self, dir: &Path) -> Result<(), GitError> {
+        Linked::below(self, dir).iter().try_for_each(Linked::remove)
+    }
 }
 
 fn drop_lock(lock: &PathBuf) -> Result<(), GitError> {

@@ -434,6 +434,35 @@ struct Assertion {
     reason: Option<String>,
 }
 
+/// Effects outside that are in doubt: `descent resolve --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/resolve/1")]
+pub(super) struct Resolve {
+    schema: String,
+    result: Resolved,
+    /// What is in doubt still
+    doubts: Vec<Doubt>,
+    /// One command to type next
+    next: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Resolved {
+    Listed,
+    Done,
+    Retry,
+}
+
+#[derive(JsonSchema)]
+struct Doubt {
+    attempt: String,
+    atom: String,
+    description: String,
+    /// When the attempt was started; null where that is not known
+    since: Option<String>,
+}
+
 /// What is in force: `descent status --constraints --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/constraints/1")]

@@ -281,6 +281,9 @@ impl Rooms {
         };
         let gone = self.git.unsound(&start.commit, commits)?;
         self.git.mend_refs(&self.refs, &gone)?;
+        if !gone.is_empty() {
+            self.git.forget_worktrees(&self.cache)?;
+        }
         let held: BTreeSet<CommitId> = self
             .git
             .refs(&self.refs)?

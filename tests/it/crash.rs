@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::world::{Running, World, long_nap, plan, processes, task, wait_for, with};
 
 /// A run that can be held at named points until it is killed.
-struct Held {
-    world: World,
+pub struct Held {
+    pub world: World,
     nap: String,
 }
 
 impl Held {
     /// A chain with a group whose first choice breaks the whole: so there is a rebuild too.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let held = Self {
             world: World::new(),
             nap: long_nap(),
@@ -52,16 +52,16 @@ impl Held {
         )
     }
 
-    fn hold(&self, point: &str) {
+    pub fn hold(&self, point: &str) {
         self.world.touch(&format!("hold-{point}"));
     }
 
-    fn release(&self, point: &str) {
+    pub fn release(&self, point: &str) {
         let _ = std::fs::remove_file(self.world.out(&format!("hold-{point}")));
     }
 
     #[track_caller]
-    fn check_end(&self) {
+    pub fn check_end(&self) {
         let ran = self.world.run().expect(0);
         assert_eq!(ran.result()["result"], "completed");
         assert_eq!(processes(&self.nap), Vec::<String>::new(), "left running");

@@ -138,11 +138,16 @@ fn a_state_that_would_be_too_large_is_not_written() {
 #[test]
 fn a_commit_that_the_repository_lost_is_told_by_its_code() {
     let world = World::new();
-    let atoms = json!({"A1": task("touch one"), "A2": after(&["A1"], "exit 1")});
-    world.align(&plan(&["test -f done"], json!({}), atoms));
+    // What the person had not committed is nowhere else.
+    world.write("mine.txt", "not committed\n");
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": task("exit 1")}),
+    ));
     world.run().expect(5);
-    let head = world.state()["run"]["head"].as_str().unwrap().to_owned();
-    let (dir, name) = head.split_at(2);
+    let start = world.state()["run"]["started_from"]["commit"].clone();
+    let (dir, name) = start.as_str().unwrap().split_at(2);
     fs::remove_file(world.repo().join(".git/objects").join(dir).join(name)).unwrap();
     check(world.descent(&["run"]), "E-COMMIT-MISSING", 69);
 }

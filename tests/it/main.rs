@@ -8,10 +8,12 @@
     missing_debug_implementations
 )] // door: tests
 
+mod adopted;
 mod align;
 mod apply;
 mod bad_input;
 mod broken;
+mod chance;
 mod checks;
 mod confirm;
 mod constraints;
@@ -20,13 +22,16 @@ mod edit;
 mod errors;
 mod gate;
 mod help;
+mod killed;
 mod look;
+mod mended;
 mod odd_checks;
 mod plan;
 mod plans;
 mod plans_yaml;
 mod processes;
 mod repositories;
+mod resolve;
 mod run;
 mod screen;
 mod start;

@@ -109,11 +109,15 @@ fn write(outcome: &Outcome, to: &mut Writer) {
         .some("report_fault", some(&outcome.report_fault));
     match &outcome.made {
         None => {}
-        Some(Made::Unchanged) => drop(to.text("made", "unchanged")),
-        Some(Made::Commit(commit)) => {
-            drop(to.text("made", "commit").text("commit", commit.as_str()))
+        Some(Made::Unchanged) => {
+            to.text("made", "unchanged");
         }
-        Some(Made::Broken(why)) => drop(to.text("made", "broken").text("because", why)),
+        Some(Made::Commit(commit)) => {
+            to.text("made", "commit").text("commit", commit.as_str());
+        }
+        Some(Made::Broken(why)) => {
+            to.text("made", "broken").text("because", why);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod confirm;
 mod merge;
+mod resolve;
 
 use alloc::{
     collections::BTreeSet,
@@ -25,6 +26,7 @@ use crate::{
 
 pub use confirm::{Word, confirm, news};
 pub use merge::{Clash, merge};
+pub use resolve::{Doubt, NotInDoubt, Resolution, doubts, resolve};
 
 /// An edit that was adopted: the next state, to be committed whole.
 #[derive(Debug)]

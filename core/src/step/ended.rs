@@ -242,6 +242,13 @@ pub(super) fn lost(draft: &mut Draft, id: &AttemptId) {
         if let Some(task) = draft.task(&intent.atom) {
             task.status = Status::InDoubt(id.clone());
         }
+        draft.record("in_doubt", |to| {
+            to.text("atom", intent.atom.as_str())
+                .text("attempt", id.as_str())
+                .text("started", &intent.at)
+                .text("context", intent.context.as_str());
+            EntryKind::Other
+        });
         draft.say(Notice::InDoubt {
             attempt: id.clone(),
             atom: intent.atom,

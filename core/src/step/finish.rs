@@ -229,10 +229,12 @@ fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Vec<String> {
             moves.push("raise time_budget in the state file, then descent run".to_string())
         }
         (_, Reason::InDoubt) => {
-            moves.push(
-                "look whether the effect happened; set the atom's status to pending to try again"
-                    .to_string(),
-            );
+            let doubts = super::correct::doubts(&draft.state);
+            for doubt in doubts.iter().take(MOVES_MAX / 2) {
+                for answer in ["--done", "--retry"] {
+                    moves.push(format!("descent resolve {} {answer}", doubt.attempt));
+                }
+            }
         }
         (_, Reason::Confirmation) => {
             let open = assertions::open(&draft.state);

@@ -429,8 +429,14 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
     let atom = world.state.atom(id)?;
     if let Some(task) = atom.task() {
         match &task.status {
-            AtomStatus::NeedsGuidance | AtomStatus::InDoubt(_) => {
+            AtomStatus::NeedsGuidance => {
                 return Some((1, "a person is needed".to_owned()));
+            }
+            AtomStatus::InDoubt(attempt) => {
+                return Some((
+                    1,
+                    format!("did its effect happen? descent resolve {attempt}"),
+                ));
             }
             AtomStatus::Invalid(words) => return Some((1, words.clone())),
             AtomStatus::Pending | AtomStatus::Failed => {}

@@ -1,0 +1,232 @@
+//! A person's word on an effect outside of which nobody knows whether it happened: it becomes a correction of type
+//! `resolution` (contract §8, §10).
+
+use alloc::{
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::Adopted;
+use crate::{
+    doc::Node,
+    event::Notice,
+    id::{AtomId, AttemptId, Digest, Serial, UnixMillis},
+    measure,
+    state::{
+        Binding, Correction, Ended, Entry, Extra, State, Status, Task,
+        binding::{SUMMARY_CHARS_MAX, nothing},
+        encode::Touched,
+        fields::{Writer, texts_node},
+        record::{CorrectionType, choices, type_of},
+    },
+    step::{World, settle},
+};
+
+/// An effect that is in doubt.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Doubt {
+    pub attempt: AttemptId,
+    pub atom: AtomId,
+    pub description: String,
+    /// When its attempt was started.
+    pub since: Option<String>,
+}
+
+/// What a person says of it.
+#[derive(Debug, Clone, Copy)]
+pub enum Resolution<'a> {
+    /// It happened; in their words, if they gave any.
+    Done(Option<&'a str>),
+    /// It did not, or may happen again.
+    Retry,
+}
+
+/// The attempt is not in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotInDoubt;
+
+/// All that is in doubt, in the order of the atoms.
+pub fn doubts(state: &State) -> Vec<Doubt> {
+    let doubtful = state.atoms.iter().filter_map(|(id, atom)| {
+        let Status::InDoubt(attempt) = &atom.task()?.status else {
+            return None;
+        };
+        let entry = entry_of(state, attempt);
+        Some(Doubt {
+            attempt: attempt.clone(),
+            atom: id.clone(),
+            description: atom.title(id).to_string(),
+            since: entry.and_then(|entry| Some(entry.node.get("started")?.as_str()?.to_string())),
+        })
+    });
+    doubtful.collect()
+}
+
+/// Decides what was in doubt.
+pub fn resolve(
+    state: &State,
+    attempt: &AttemptId,
+    said: Resolution<'_>,
+    by: &str,
+    now: UnixMillis,
+) -> Result<Adopted, NotInDoubt> {
+    let doubt = doubts(state)
+        .into_iter()
+        .find(|doubt| doubt.attempt == *attempt);
+    let atom = doubt.ok_or(NotInDoubt)?.atom;
+    let mut next = state.clone();
+    next.serial = Serial(state.serial.0 + 1);
+    let at = now.rfc3339();
+    if let Some(task) = task(&mut next, &atom) {
+        task.status = Status::Pending;
+    }
+    let (what, effect) = match said {
+        Resolution::Done(words) => {
+            let summary = words.map_or_else(|| format!("done, says {by}"), ToString::to_string);
+            bind(&mut next, attempt, &atom, (&summary, by, &at));
+            (
+                format!("done: {attempt} ({summary})"),
+                "what waited for it goes on",
+            )
+        }
+        Resolution::Retry => (
+            format!("to be tried again: {attempt}"),
+            "it is made again under the same number",
+        ),
+    };
+    let node = node(&next, (attempt, &said), (&what, effect), by, &at);
+    next.corrections.push(Arc::new(Correction {
+        node,
+        confirms: None,
+    }));
+    let effects = Vec::from([effect.to_string()]);
+    Ok(Adopted {
+        touched: Touched {
+            atoms: BTreeSet::from([atom.clone()]),
+            bindings: BTreeSet::from([atom]),
+            run: true,
+            ..Touched::default()
+        },
+        state: next,
+        notices: Vec::from([Notice::Corrected { what, effects }]),
+    })
+}
+
+fn entry_of<'s>(state: &'s State, attempt: &AttemptId) -> Option<&'s Entry> {
+    let is_of = |entry: &&Arc<Entry>| {
+        type_of(entry) == "in_doubt"
+            && entry.node.get("attempt").and_then(Node::as_str) == Some(attempt.as_str())
+    };
+    state.trail.iter().rev().find(is_of).map(|entry| &**entry)
+}
+
+fn task<'s>(state: &'s mut State, atom: &AtomId) -> Option<&'s mut Task> {
+    Arc::make_mut(state.atoms.get_mut(atom)?).task_mut()
+}
+
+/// The result of the context that the attempt was started in: bound where that is in force, else kept for when it is.
+fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str, &str)) {
+    let world = World::new(state.clone());
+    let Some(x) = world.graph.ix(atom) else {
+        return;
+    };
+    let in_force = world.standing.context(x).cloned();
+    let recorded = entry_of(state, attempt).and_then(|entry| {
+        let text = |node: &Node| node.as_str().map(ToString::to_string);
+        Some(Digest::new(entry.node.get("context").and_then(text)?))
+    });
+    let Some(context) = recorded.or_else(|| in_force.clone()) else {
+        return;
+    };
+    let most = world
+        .state
+        .atoms
+        .get(atom)
+        .and_then(|atom| atom.task())
+        .map_or(1, |task| measure::attempts_max(state, task));
+    let chosen = if in_force.as_ref() == Some(&context) {
+        world.standing.choices(&world.graph, x)
+    } else {
+        choices(Default::default())
+    };
+    let Some(task) = task(state, atom) else {
+        return;
+    };
+    let is_action = task.spec.action.is_some();
+    let tried = task.tried_mut(&context, &chosen);
+    tried.attempts = most.min(tried.attempts + 1);
+    let inputs = settle::inputs(&world.graph, &world.standing, &world.state, x);
+    let is_in_force = in_force.as_ref() == Some(&context);
+    let mut binding = Binding {
+        summary: said.0.chars().take(SUMMARY_CHARS_MAX).collect(),
+        value: None,
+        artifacts: Vec::new(),
+        commit: None,
+        change: None,
+        evidence: Vec::from([evidence(said)]),
+        context: Some(context),
+        inputs: is_in_force.then_some(inputs),
+        attempts: tried.attempts,
+        by: if is_action { "action" } else { "worker" }.to_string(),
+        at: said.2.to_string(),
+        of: Arc::new(nothing()),
+        handoff: None,
+        partial: false,
+        extra: Extra::default(),
+    };
+    let run = Arc::make_mut(&mut state.run);
+    run.spent.attempts += 1;
+    run.iteration += 1;
+    if !is_in_force {
+        if let Some(task) = task_with(state, atom, binding.context.as_ref()) {
+            task.ended = Some(Ended::Parked(Arc::new(binding)));
+        }
+    } else if let Some(of) = state.atoms.remove(atom) {
+        binding.of = of;
+        state.bindings.insert(atom.clone(), Arc::new(binding));
+    }
+}
+
+fn task_with<'s>(
+    state: &'s mut State,
+    atom: &AtomId,
+    context: Option<&Digest>,
+) -> Option<&'s mut crate::state::Try> {
+    let task = task(state, atom)?;
+    task.tries
+        .iter_mut()
+        .find(|tried| Some(&tried.context) == context)
+}
+
+fn evidence((_, by, at): (&str, &str, &str)) -> Node {
+    let mut to = Writer::default();
+    to.text("check", "a person says that its effect happened")
+        .text("verdict", "pass")
+        .text("by", by)
+        .text("at", at);
+    to.finish(&Extra::default())
+}
+
+fn node(
+    state: &State,
+    (attempt, said): (&AttemptId, &Resolution<'_>),
+    (what, effect): (&str, &str),
+    by: &str,
+    at: &str,
+) -> Node {
+    let done = matches!(said, Resolution::Done(_));
+    let mut to = Writer::default();
+    to.text("id", &format!("c{}", state.corrections.len() + 1))
+        .text("timestamp", at)
+        .text("type", CorrectionType::Resolution.word())
+        .text("description", what)
+        .put("trail_cleared", Node::bool(false))
+        .text("by", by)
+        .put("changes", texts_node(&[effect]))
+        .text("attempt", attempt.as_str())
+        .put("done", Node::bool(done));
+    to.finish(&Extra::default())
+}

@@ -1,0 +1,174 @@
+//! `descent resolve`: what became of an effect outside that a crash cut off, as only a person can tell.
+
+use clap::Args;
+use descent_core::{
+    event::Notice,
+    id::AttemptId,
+    state::State,
+    step::{
+        World,
+        correct::{self, Doubt, NotInDoubt, Resolution},
+    },
+    view,
+};
+
+use super::{
+    End,
+    confirm::{AGAIN_TIMES, restless, settled},
+    context::Context,
+    trust,
+};
+use crate::{
+    clock,
+    failure::{Failure, exit},
+    render,
+    store::{CommitError, Next, Store},
+};
+
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// The attempt, as `run` named it; without it all that are in doubt are listed
+    attempt: Option<String>,
+    /// Its effect happened: the atom is solved
+    #[arg(long, requires = "attempt", conflicts_with = "retry")]
+    done: bool,
+    /// What came of it, for those who build on it
+    #[arg(long, value_name = "TEXT", requires = "done")]
+    summary: Option<String>,
+    /// It did not happen, or may happen again: it is made again
+    #[arg(long, requires = "attempt")]
+    retry: bool,
+}
+
+pub(super) fn resolve(context: &Context, flags: &Flags) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let first = store.read()?;
+    // What is written here becomes our own file: another hand's must not become so unseen.
+    trust::gate(context, &store, &first.state, None)?;
+    let Some(attempt) = &flags.attempt else {
+        report(context, &first.state, store.is_live(), "listed");
+        return Ok(End::Code(0));
+    };
+    let attempt = AttemptId::new(attempt.as_str());
+    let (said, result) = match (flags.done, flags.retry) {
+        (true, _) => (Resolution::Done(flags.summary.as_deref()), "done"),
+        (false, true) => (Resolution::Retry, "retry"),
+        (false, false) => return Err(undecided(&first.state, &attempt)),
+    };
+    let (state, notices) = record(context, &mut store, &attempt, said)?;
+    for notice in &notices {
+        if let Notice::Corrected { what, .. } = notice {
+            context.out.say(&render::line(what));
+        }
+    }
+    let live = store.is_live();
+    if !live {
+        store.remember();
+    }
+    report(context, &state, live, result);
+    Ok(End::Code(0))
+}
+
+fn record(
+    context: &Context,
+    store: &mut Store,
+    attempt: &AttemptId,
+    said: Resolution<'_>,
+) -> Result<(State, Vec<Notice>), Failure> {
+    enum Not {
+        /// The file was edited: it is taken in first.
+        Moved,
+        InDoubt(Box<State>),
+    }
+    for _ in 0..AGAIN_TIMES {
+        settled(context, store)?;
+        let mut notices = Vec::new();
+        let written = store.commit(|fresh| {
+            if fresh.is_foreign {
+                return Err(Not::Moved);
+            }
+            let adopted =
+                correct::resolve(&fresh.state, attempt, said, &Context::by(), clock::now())
+                    .map_err(|NotInDoubt| Not::InDoubt(Box::new(fresh.state.clone())))?;
+            notices = adopted.notices;
+            Ok(Some(Next {
+                state: adopted.state,
+                touched: adopted.touched,
+            }))
+        });
+        match written {
+            Ok(loaded) => return Ok((loaded.state.clone(), notices)),
+            Err(CommitError::Decide(Not::Moved)) => {}
+            Err(CommitError::Decide(Not::InDoubt(state))) => {
+                return Err(not_in_doubt(&state, attempt));
+            }
+            Err(CommitError::Store(error)) => return Err(error.into()),
+        }
+    }
+    Err(restless(store))
+}
+
+fn undecided(state: &State, attempt: &AttemptId) -> Failure {
+    if correct::doubts(state)
+        .iter()
+        .all(|doubt| doubt.attempt != *attempt)
+    {
+        return not_in_doubt(state, attempt);
+    }
+    let hint = format!(
+        "look whether it happened, then descent resolve {attempt} --done, or descent resolve {attempt} --retry"
+    );
+    Failure::usage(
+        format!("{attempt} is in doubt, and nothing is said of it"),
+        hint,
+    )
+}
+
+fn not_in_doubt(state: &State, attempt: &AttemptId) -> Failure {
+    let doubts = correct::doubts(state);
+    let names: Vec<&str> = doubts.iter().map(|doubt| doubt.attempt.as_str()).collect();
+    let hint = if names.is_empty() {
+        "nothing is in doubt: descent status tells how things stand".to_owned()
+    } else {
+        format!("in doubt: {}", names.join(", "))
+    };
+    let message = format!(
+        "the attempt {} is not in doubt",
+        render::line(attempt.as_str())
+    );
+    Failure::new("E-NOT-IN-DOUBT", exit::USAGE, message, hint)
+}
+
+fn report(context: &Context, state: &State, live: bool, result: &str) {
+    let doubts = correct::doubts(state);
+    let next = match doubts.first() {
+        Some(doubt) => format!("descent resolve {} --done", doubt.attempt),
+        None if live => "descent status".to_owned(),
+        None if result == "listed" => view::next(&World::new(state.clone()), false),
+        None => "descent run".to_owned(),
+    };
+    if context.out.json {
+        context.out.json(&serde_json::json!({
+            "schema": "descent/resolve/1",
+            "result": result,
+            "doubts": doubts,
+            "next": next,
+        }));
+        return;
+    }
+    let mut lines: Vec<String> = doubts.iter().map(row).collect();
+    if doubts.is_empty() && result == "listed" {
+        lines.push("nothing is in doubt".to_owned());
+    }
+    lines.push(format!("next: {next}"));
+    context.out.data(&render::clean(&lines.join("\n")));
+}
+
+fn row(doubt: &Doubt) -> String {
+    let since = doubt.since.as_deref().unwrap_or("an unknown time");
+    format!(
+        "  {}  {}  (started at {since}; cut off, so that nobody knows whether its effect happened)",
+        doubt.attempt,
+        render::line(&doubt.description)
+    )
+}

@@ -1,0 +1,233 @@
+//! What a power cut takes back of a run, and what a crash leaves: the next run mends it, makes it again, or says what
+//! is lost.
+
+use std::{fs, path::PathBuf};
+
+use serde_json::json;
+
+use crate::{
+    crash::Held,
+    world::{World, after, listing, plan, task},
+};
+
+/// A run of three atoms that stopped after the second; the third is still to be made.
+struct Stopped {
+    world: World,
+}
+
+impl Stopped {
+    fn new() -> Self {
+        let world = World::new();
+        world.write("mine.txt", "not committed\n");
+        let go = world.out("go").display().to_string();
+        let ended = world.out("ended").display().to_string();
+        let step =
+            |name: &str| format!("mkdir -p d; echo {name} > d/{name}; echo {name} >> {ended}");
+        let atoms = json!({
+            "A1": task(&step("one")),
+            "A2": after(&["A1"], &step("two")),
+            "A3": after(&["A2"], &format!("[ -e {go} ] || exit 1; {}", step("three"))),
+        });
+        world.align(&plan(
+            &["[ \"$(ls d | tr '\\n' ,)\" = one,three,two, ]"],
+            json!({}),
+            atoms,
+        ));
+        world.run().expect(5);
+        world.touch("go");
+        Self { world }
+    }
+
+    fn git_dir(&self) -> PathBuf {
+        self.world.repo().join(".git")
+    }
+
+    fn commit_of(&self, atom: &str) -> String {
+        let commit = self.world.state()["bindings"][atom]["commit"].clone();
+        commit.as_str().unwrap().to_owned()
+    }
+
+    fn object(&self, rev: &str) -> PathBuf {
+        let id = self.world.git(&["rev-parse", rev]);
+        let (dir, name) = id.trim().split_at(2);
+        self.git_dir().join("objects").join(dir).join(name)
+    }
+
+    /// As a file is whose bytes never came to the disk.
+    fn empty(&self, path: &PathBuf) {
+        fs::remove_file(path).unwrap();
+        fs::write(path, "").unwrap();
+    }
+
+    fn refs(&self) -> PathBuf {
+        let lineage = self.world.state()["lineage"].as_str().unwrap().to_owned();
+        self.git_dir().join("refs/descent").join(lineage)
+    }
+
+    /// The third is tried again as after any change of a person; it ends with all three, each in once.
+    #[track_caller]
+    fn check(&self, made: &[&str]) {
+        let before = self.world.git(&["rev-parse", "HEAD", "main"]);
+        self.world
+            .replace_in_state("\"status\": \"failed\"", "\"status\": \"pending\"");
+        self.world.run().expect(0);
+        for (path, text) in [
+            ("d/one", "one\n"),
+            ("d/two", "two\n"),
+            ("d/three", "three\n"),
+        ] {
+            assert_eq!(self.world.result_file(path), text);
+        }
+        assert_eq!(self.world.left("ended").lines().collect::<Vec<_>>(), made);
+        assert_eq!(
+            self.world.git(&["fsck", "--no-dangling", "--no-progress"]),
+            ""
+        );
+        assert_eq!(self.world.git(&["rev-parse", "HEAD", "main"]), before);
+        let files = listing(&self.git_dir()).into_keys();
+        let locks: Vec<PathBuf> = files
+            .filter(|path| path.extension().is_some_and(|end| end == "lock"))
+            .collect();
+        assert!(locks.is_empty(), "{locks:?}");
+        // Nothing that is needed can be pruned.
+        self.world.git(&["gc", "-q", "--prune=now"]);
+        self.world.descent(&["apply"]).expect(0);
+        assert_eq!(self.world.read("d/two"), "two\n");
+    }
+}
+
+const ONCE: [&str; 3] = ["one", "two", "three"];
+
+#[test]
+fn references_that_are_gone_come_back() {
+    let stopped = Stopped::new();
+    fs::remove_dir_all(stopped.git_dir().join("refs/descent")).unwrap();
+    stopped.check(&ONCE);
+}
+
+#[test]
+fn references_without_their_bytes_come_back() {
+    let stopped = Stopped::new();
+    let refs = listing(&stopped.refs())
+        .into_keys()
+        .filter(|path| path.is_file());
+    refs.for_each(|path| stopped.empty(&path));
+    stopped.check(&ONCE);
+}
+
+#[test]
+fn locks_of_our_own_that_a_crash_left_are_removed() {
+    let stopped = Stopped::new();
+    for name in ["start.lock", "result.lock", "keep/A3.4.lock"] {
+        fs::write(stopped.refs().join(name), "").unwrap();
+    }
+    for entry in fs::read_dir(stopped.git_dir().join("worktrees"))
+        .unwrap()
+        .flatten()
+    {
+        fs::write(entry.path().join("HEAD.lock"), "").unwrap();
+        fs::write(entry.path().join("index.lock"), "").unwrap();
+    }
+    stopped.check(&ONCE);
+}
+
+#[test]
+fn a_lock_that_everybody_shares_is_removed_when_it_is_old_and_nobody_holds_it() {
+    let stopped = Stopped::new();
+    let lock = stopped.git_dir().join("packed-refs.lock");
+    let file = fs::File::create(&lock).unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    file.set_modified(long_ago).unwrap();
+    // While it is held it stays, however old.
+    stopped.world.run().expect(5);
+    assert!(lock.exists());
+    drop(file);
+    stopped.check(&ONCE);
+}
+
+#[test]
+fn worktrees_that_the_repository_forgot_are_made_anew() {
+    let stopped = Stopped::new();
+    fs::remove_dir_all(stopped.git_dir().join("worktrees")).unwrap();
+    stopped.check(&ONCE);
+}
+
+fn check_torn_record(what: &str, tear: impl Fn(&PathBuf)) {
+    let stopped = Stopped::new();
+    let mine = stopped.world.root().join("mine");
+    stopped
+        .world
+        .git(&["worktree", "add", "-q", "--detach", mine.to_str().unwrap()]);
+    for entry in fs::read_dir(stopped.git_dir().join("worktrees"))
+        .unwrap()
+        .flatten()
+    {
+        if entry.file_name() != "mine" {
+            tear(&entry.path().join(what));
+        }
+    }
+    stopped.check(&ONCE);
+    assert!(
+        stopped.git_dir().join("worktrees/mine/HEAD").exists(),
+        "the person's own"
+    );
+}
+
+#[test]
+fn torn_records_of_worktrees_are_made_anew_and_a_persons_own_stay() {
+    for what in ["commondir", "gitdir", "HEAD"] {
+        check_torn_record(what, |path| fs::remove_file(path).unwrap());
+        check_torn_record(what, |path| fs::write(path, "").unwrap());
+    }
+}
+
+#[test]
+fn a_head_that_is_gone_is_made_again_and_what_was_before_it_stays() {
+    let stopped = Stopped::new();
+    fs::remove_file(stopped.object(&stopped.commit_of("A2"))).unwrap();
+    stopped.check(&["one", "two", "two", "three"]);
+}
+
+#[test]
+fn a_file_of_the_result_without_its_bytes_is_made_again() {
+    let stopped = Stopped::new();
+    stopped.empty(&stopped.object(&format!("{}:d/two", stopped.commit_of("A2"))));
+    stopped.check(&["one", "two", "two", "three"]);
+}
+
+#[test]
+fn a_tree_below_without_its_bytes_is_made_again() {
+    let stopped = Stopped::new();
+    stopped.empty(&stopped.object(&format!("{}:d", stopped.commit_of("A2"))));
+    stopped.check(&["one", "two", "two", "three"]);
+}
+
+#[test]
+fn what_stands_on_a_commit_that_is_gone_is_made_again_with_it() {
+    let stopped = Stopped::new();
+    fs::remove_file(stopped.object(&stopped.commit_of("A1"))).unwrap();
+    fs::remove_dir_all(stopped.git_dir().join("refs/descent")).unwrap();
+    stopped.check(&["one", "two", "one", "two", "three"]);
+}
+
+#[test]
+fn the_state_alone_is_enough_at_every_stage() {
+    for point in [
+        "whole",
+        "before-one",
+        "check-one",
+        "after-bad",
+        "before-two",
+        "before-three",
+        "check-three",
+    ] {
+        let held = Held::new();
+        held.hold(point);
+        let run = held.world.start(&["run"]);
+        held.world.wait_for_file(&format!("at-{point}"));
+        run.kill();
+        held.release(point);
+        held.world.run_away_with_sidecars();
+        held.check_end();
+    }
+}

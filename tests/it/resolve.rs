@@ -1,0 +1,170 @@
+//! An effect outside that a crash cut off: only a person knows, and `descent resolve` asks them.
+
+use serde_json::json;
+
+use crate::world::{World, long_nap, plan, processes, task, wait_for, with};
+
+/// A deployment that is cut off in the middle, and an atom that waits for it.
+struct Doubtful {
+    world: World,
+    nap: String,
+}
+
+impl Doubtful {
+    fn new() -> Self {
+        let (world, nap) = (World::new(), long_nap());
+        let (sent, go) = (world.out("sent"), world.out("go"));
+        let deploy = format!(
+            "echo \"$DESCENT_ATTEMPT\" >> {}; [ -e {} ] || sleep {nap}",
+            sent.display(),
+            go.display()
+        );
+        let go_on = format!(
+            "[ ! -e {0} ] || sleep {nap}; touch beside",
+            world.out("stay").display()
+        );
+        let told = format!(
+            "cp \"$DESCENT_BINDINGS\" {}; touch done",
+            world.out("told").display()
+        );
+        let atoms = json!({
+            "A0": task(&go_on),
+            "deploy": with(task(&deploy), json!({"effect": "external"})),
+            "tell": with(task(&told), json!({"depends_on": ["deploy"]})),
+        });
+        world.align(&plan(&["test -f done && test -f beside"], json!({}), atoms));
+        let run = world.start(&["run"]);
+        world.wait_for_file("sent");
+        wait_for("the other is bound", || {
+            world.state()["bindings"]["A0"].is_object()
+        });
+        run.kill();
+        world.touch("go");
+        Self { world, nap }
+    }
+
+    fn ended() -> (Self, String) {
+        let doubtful = Self::new();
+        let result = doubtful.world.run().expect(6).result();
+        assert_eq!(result["reason"], "in_doubt");
+        let attempt = doubtful.world.state()["work_graph"]["atoms"]["deploy"]["because"].clone();
+        let attempt = attempt.as_str().unwrap().to_owned();
+        let done = format!("descent resolve {attempt} --done");
+        assert_eq!(result["next_moves"][0], json!(done));
+        assert_eq!(doubtful.world.status()["next"], "descent resolve");
+        (doubtful, attempt)
+    }
+}
+
+#[test]
+fn what_is_in_doubt_is_listed_with_what_to_type() {
+    let (doubtful, attempt) = Doubtful::ended();
+    doubtful
+        .world
+        .descent(&["resolve"])
+        .expect(0)
+        .shows(&attempt)
+        .shows(&format!("next: descent resolve {attempt} --done"));
+    let listed = doubtful
+        .world
+        .descent(&["resolve", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&listed["result"], &listed["doubts"][0]["atom"]),
+        (&json!("listed"), &json!("deploy"))
+    );
+    assert!(listed["doubts"][0]["since"].is_string(), "{listed}");
+    doubtful
+        .world
+        .descent(&["resolve", &attempt])
+        .expect(2)
+        .says("--retry");
+}
+
+#[test]
+fn done_solves_the_atom_without_another_effect_and_tells_who_builds_on_it() {
+    let (doubtful, attempt) = Doubtful::ended();
+    let said = ["resolve", &attempt, "--done", "--summary", "it is live"];
+    doubtful
+        .world
+        .descent(&said)
+        .expect(0)
+        .shows("next: descent run");
+    let state = doubtful.world.state();
+    let word = &state["corrections"][0];
+    assert_eq!(
+        (&word["type"], &word["by"], &word["attempt"], &word["done"]),
+        (
+            &json!("resolution"),
+            &json!("ada"),
+            &json!(attempt),
+            &json!(true)
+        )
+    );
+    assert_eq!(state["bindings"]["deploy"]["attempts"], 1);
+    doubtful.world.run().expect(0);
+    assert_eq!(doubtful.world.left("sent"), "1\n");
+    assert!(doubtful.world.left("told").contains("it is live"));
+    assert_eq!(processes(&doubtful.nap), Vec::<String>::new());
+    doubtful
+        .world
+        .descent(&["log"])
+        .expect(0)
+        .shows("it is live");
+}
+
+#[test]
+fn retry_makes_the_attempt_again_under_the_same_number() {
+    let (doubtful, attempt) = Doubtful::ended();
+    let said = doubtful
+        .world
+        .descent(&["resolve", &attempt, "--retry", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&said["result"], &said["doubts"]),
+        (&json!("retry"), &json!([]))
+    );
+    doubtful.world.run().expect(0);
+    assert_eq!(doubtful.world.left("sent"), "1\n1\n");
+}
+
+#[test]
+fn what_is_not_in_doubt_is_refused_with_what_is() {
+    let (doubtful, attempt) = Doubtful::ended();
+    let before = doubtful.world.state_bytes();
+    let refused = doubtful.world.descent(&["resolve", "deploy.99", "--done"]);
+    refused.expect(2).says("E-NOT-IN-DOUBT").says(&attempt);
+    assert_eq!(doubtful.world.state_bytes(), before);
+    doubtful
+        .world
+        .descent(&["resolve", &attempt, "--done"])
+        .expect(0);
+    let again = doubtful.world.descent(&["resolve", &attempt, "--retry"]);
+    again.expect(2).says("nothing is in doubt");
+}
+
+#[test]
+fn a_live_loop_goes_on_from_what_a_person_resolves() {
+    let doubtful = Doubtful::new();
+    let world = &doubtful.world;
+    // Something else is at work, so that the doubt does not end the run.
+    let text = world.state_text().replace("touch beside", "touch beside ");
+    world.touch("stay");
+    world.save(&text);
+    let mut run = world.start(&["run", "--json"]);
+    wait_for("the doubt", || world.state_text().contains("\"in_doubt\""));
+    let attempt = world.state()["work_graph"]["atoms"]["deploy"]["because"].clone();
+    wait_for("the other works", || !processes(&doubtful.nap).is_empty());
+    world
+        .descent(&["resolve", attempt.as_str().unwrap(), "--done"])
+        .expect(0);
+    world.wait_for_file("told");
+    std::fs::remove_file(world.out("stay")).unwrap();
+    world.descent(&["stop"]).expect(0);
+    let ran = run.wait().expect(3);
+    assert_eq!(ran.count("corrected"), 2, "{}", ran.stdout);
+    world.run().expect(0);
+    assert_eq!(world.left("sent"), "1\n");
+}
