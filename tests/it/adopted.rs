@@ -137,7 +137,7 @@ fn objects_and_references_are_synced_before_the_state_names_them() {
     ));
     let trace = world.out("trace");
     let program = env!("CARGO_BIN_EXE_descent");
-    let mut command = world.command(&[]);
+    let command = world.command(&[]);
     let traced = std::process::Command::new("strace")
         .args([
             "-f",
@@ -156,11 +156,11 @@ fn objects_and_references_are_synced_before_the_state_names_them() {
                 .filter_map(|(key, value)| Some((key, value?))),
         )
         .current_dir(world.repo())
+        .stdin(std::process::Stdio::null())
         .output();
     let traced =
         traced.unwrap_or_else(|error| panic!("strace is needed here: install it ({error})"));
     assert!(traced.status.success(), "{traced:?}");
-    drop(command.stdin(std::process::Stdio::null()));
     let calls = fs::read_to_string(&trace).unwrap();
     let commit = world.state()["bindings"]["A1"]["commit"].clone();
     let (dir, name) = commit.as_str().unwrap().split_at(2);

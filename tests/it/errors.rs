@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     broken::a_plan,
-    world::{Ran, Running, World, after, plan, task},
+    world::{Ran, Running, World, plan, task},
 };
 
 #[track_caller]
