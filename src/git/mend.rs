@@ -6,12 +6,7 @@
 
 use super::{Git, GitError, call::as_id, disk, linked::Linked};
 use descent_core::id::CommitId;
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    thread::sleep,
-    time::Duration,
-};
+use std::{collections::BTreeSet, path::Path, thread::sleep, time::Duration};
 
 /// Another command of ours writes a reference in milliseconds; a lock that outlives this has no holder.
 const LOCK_AGE_MAX: Duration = Duration::from_secs(1);
@@ -62,7 +57,7 @@ impl Git {
     }
 }
 
-fn drop_lock(lock: &PathBuf) -> Result<(), GitError> {
+fn drop_lock(lock: &Path) -> Result<(), GitError> {
     let looks = LOCK_AGE_MAX.as_millis() / LOOK_AGAIN.as_millis() + 1;
     for _ in 0..looks {
         if !lock.exists() {
