@@ -3,6 +3,7 @@
 //! Invariant: no effect outside the cache happens before the state that records its intent is durable: effects are
 //! started from `owed`, which is read off what was committed.
 
+pub mod adopt;
 mod effects;
 mod follow;
 mod hands;
@@ -331,7 +332,9 @@ impl Loop<'_> {
         match self.host.store.commit(decide) {
             Ok(loaded) => Ok(Committed::Done(loaded)),
             Err(CommitError::Decide(Stale)) => Ok(Committed::Changed),
-            Err(CommitError::Store(error)) if error.is_about_content() => Ok(Committed::Changed),
+            Err(CommitError::Store(error)) if error.is_about_content() || error.is_missing() => {
+                Ok(Committed::Changed)
+            }
             Err(CommitError::Store(error)) => Err(error.into()),
         }
     }

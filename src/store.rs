@@ -192,6 +192,23 @@ impl Store {
         recent.cloned().or_else(|| self.base_on_disk(serial))
     }
 
+    /// The newest committed state of this lineage that is known or kept.
+    #[must_use]
+    pub fn newest(&self) -> Option<Arc<State>> {
+        let lineage = &self.cached.as_ref()?.state.lineage;
+        let known = self
+            .recent
+            .iter()
+            .rev()
+            .find(|state| state.lineage == *lineage);
+        let kept = journal::newest(&self.place.journal()).unwrap_or_default();
+        let kept = kept
+            .into_iter()
+            .find_map(|serial| self.base_on_disk(Serial(serial)));
+        let all = known.cloned().into_iter().chain(kept);
+        all.max_by_key(|state| state.serial)
+    }
+
     /// Keeps the last commit where another process finds it as a base: when idle, and at the end.
     pub fn remember(&mut self) {
         if let Some(committed) = &self.committed {
@@ -283,7 +300,8 @@ impl Store {
         next: Next,
     ) -> Result<Option<Arc<Loaded>>, StoreError> {
         let (from, to) = (now.state.serial.0, next.state.serial.0);
-        if to <= from {
+        // The serial of an edited file is what a person made of it; what is committed over it comes from the newest.
+        if to <= from && !now.is_foreign {
             return Err(StoreError::NotNext { from, to });
         }
         let rendered = self.render(now, &next);

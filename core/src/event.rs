@@ -258,6 +258,9 @@ pub enum Notice {
     Corrected {
         what: String,
         effects: Vec<String>,
+        /// What gave way where the edit and the program both wrote, a line each.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        lost: Vec<String>,
     },
     Retired {
         request: String,

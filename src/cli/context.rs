@@ -8,16 +8,17 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use descent_core::{event::Notice, state::State, step::correct};
+use descent_core::{event::Notice, state::State};
 
 use super::{Global, ask};
 use crate::{
     clock,
+    driver::adopt::{self, NotTaken},
     failure::{Failure, exit},
     process::environment::{self, Environment},
     render::{self, Out, Page},
     signal::{Signal, Signals},
-    store::{CommitError, Loaded, Next, Place, Store},
+    store::{Loaded, Place, Store},
 };
 
 /// How often a question is put again whose answer was neither yes nor no.
@@ -115,35 +116,11 @@ impl Context {
         if !loaded.is_foreign {
             return Ok(loaded);
         }
-        let before = store.base(loaded.state.serial);
-        let mut notices: Vec<Notice> = Vec::new();
-        let adopted = store.commit(|fresh| {
-            if !fresh.is_foreign {
-                return Ok::<_, Vec<correct::Clash>>(None);
-            }
-            let merged = correct::merge(before.as_deref(), before.as_deref(), &fresh.state)?;
-            let adopted = correct::adopt(before.as_deref(), merged, &Self::by(), clock::now());
-            notices = adopted.notices;
-            Ok(Some(Next {
-                state: adopted.state,
-                touched: adopted.touched,
-            }))
-        });
-        let loaded = match adopted {
-            Ok(loaded) => loaded,
-            Err(CommitError::Store(error)) => return Err(error.into()),
-            Err(CommitError::Decide(clashes)) => {
-                let lines = clashes
-                    .into_iter()
-                    .map(|clash| format!("{}: {}", clash.pointer, clash.message))
-                    .collect();
-                let failure = Failure::new(
-                    "E-EDIT-CLASH",
-                    exit::INVALID,
-                    "the edit cannot be taken in",
-                    "edit the newest state",
-                );
-                return Err(failure.with(lines));
+        let (loaded, notices) = match adopt::adopt(store, None, &Self::by(), clock::now()) {
+            Ok(done) => done,
+            Err(NotTaken::Store(error)) => return Err(error.into()),
+            Err(NotTaken::OtherLineage) => {
+                return Err(Failure::bug("an edit was held against another lineage"));
             }
         };
         for notice in &notices {
@@ -159,12 +136,13 @@ impl Context {
                 map.insert("schema".to_owned(), "descent/event/1".into());
             }
             self.out.json(&value);
-        } else if let Some(line) = render::notice(notice, self.out.width())
-            && !self.out.quiet
-        {
-            let mut page = Page::new(usize::MAX);
-            page.push(line);
-            self.out.page(&page);
+        } else if !self.out.quiet {
+            let lines = render::notice(notice, self.out.width());
+            if !lines.is_empty() {
+                let mut page = Page::new(usize::MAX);
+                page.extend(lines);
+                self.out.page(&page);
+            }
         }
     }
 

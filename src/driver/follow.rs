@@ -13,15 +13,19 @@ use descent_core::{
 
 use tokio::task::JoinHandle;
 
-use super::{Loop, watch};
+use super::{
+    Loop,
+    adopt::{self, NotTaken},
+    watch,
+};
 use crate::{
     failure::{Failure, exit, quoted},
-    store::{CommitError, Loaded, Next},
+    store::Loaded,
     trust,
 };
 
-/// How long a name may be absent while an editor replaces the file.
-const ABSENT_MS: u64 = 250;
+/// How long a name may be absent while an editor replaces the file; an editor on a busy machine may sleep between.
+const ABSENT_MS: u64 = 1_000;
 
 #[derive(Default)]
 pub(super) struct Followed {
@@ -98,7 +102,7 @@ impl Loop<'_> {
     /// What was allowed when the run began was the state of this lineage, in the hand of its owner.
     fn is_by_another(&self, loaded: &Loaded) -> Option<String> {
         let path = self.host.store.place().state.display();
-        if loaded.state.lineage != self.world.state.lineage {
+        if !adopt::is_of(&self.world.state, None, &loaded.state) {
             return Some(format!(
                 "{path}: it holds the lineage {}, and this run is of {}; put that file back, or end the run with Ctrl-C",
                 loaded.state.lineage, self.world.state.lineage
@@ -113,30 +117,8 @@ impl Loop<'_> {
     fn adopt(&mut self) -> Result<bool, Failure> {
         let ours = self.world.state.clone();
         let (now, by) = (self.host.clock.now(), self.host.by.clone());
-        let base = self
-            .host
-            .store
-            .read()
-            .ok()
-            .and_then(|edited| self.host.store.base(edited.state.serial));
-        let mut notices = Vec::new();
-        let adopted = self.host.store.commit(|fresh| {
-            if fresh.state.lineage != ours.lineage {
-                return Err(other_lineage());
-            }
-            if !fresh.is_foreign {
-                return Ok::<_, Vec<correct::Clash>>(None);
-            }
-            let merged = correct::merge(base.as_deref(), Some(&ours), &fresh.state)?;
-            let adopted = correct::adopt(Some(&ours), merged, &by, now);
-            notices = adopted.notices;
-            Ok(Some(Next {
-                state: adopted.state,
-                touched: adopted.touched,
-            }))
-        });
-        match adopted {
-            Ok(loaded) => {
+        match adopt::adopt(&mut self.host.store, Some(&ours), &by, now) {
+            Ok((loaded, notices)) => {
                 self.file_is_whole();
                 self.world = World::new(loaded.state.clone());
                 self.loaded = loaded;
@@ -144,22 +126,19 @@ impl Loop<'_> {
                 notices.iter().for_each(|notice| (self.eyes.tell)(notice));
                 Ok(true)
             }
-            Err(CommitError::Decide(clashes)) => {
+            Err(NotTaken::OtherLineage) => {
                 let path = self.host.store.place().state.display().to_string();
-                let lines = clashes
-                    .iter()
-                    .map(|clash| format!("{path}: {}: {}", clash.pointer, clash.message));
-                self.wait_for_file(
-                    lines.collect(),
-                    &"the edit and the loop changed the same place",
-                );
+                let line = format!("{path}: /lineage: the file holds the state of another lineage");
+                self.wait_for_file(vec![line], &"the state file is another one now");
                 Ok(false)
             }
-            Err(CommitError::Store(error)) if error.is_about_content() => {
+            Err(NotTaken::Store(error)) if error.is_about_content() => {
                 self.wait_for_file(error.details(), &error);
                 Ok(false)
             }
-            Err(CommitError::Store(error)) => Err(error.into()),
+            // The next look waits for the name, or says that it is gone.
+            Err(NotTaken::Store(error)) if error.is_missing() => Ok(true),
+            Err(NotTaken::Store(error)) => Err(error.into()),
         }
     }
 
@@ -167,6 +146,8 @@ impl Loop<'_> {
         if self.waits_for_file.as_ref() == Some(&lines) {
             return;
         }
+        // Should this loop not live to see it mended, the next one finds what the edit began from.
+        self.host.store.remember();
         (self.eyes.say)(&format!(
             "waiting: {why}; nothing is written and nothing new starts until the file is mended"
         ));
@@ -213,14 +194,6 @@ impl Loop<'_> {
             }));
         }
     }
-}
-
-/// Saved in the instant since the file was looked at.
-fn other_lineage() -> Vec<correct::Clash> {
-    vec![correct::Clash {
-        pointer: "/lineage".to_owned(),
-        message: "the file holds the state of another lineage".to_owned(),
-    }]
 }
 
 /// Puts the result where a person can look at it.

@@ -107,7 +107,7 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             let name = Some(of("name")).filter(|name| !name.is_empty());
             ("confirmed", name.unwrap_or_else(|| of("description")))
         }
-        "resolution" => ("settled", of("description")),
+        "resolution" => ("settled", corrected(node)),
         "objective_change" | "dag_adjustment" | "constraint_change" | "bindings_override" => {
             ("corrected", corrected(node))
         }
@@ -164,7 +164,12 @@ fn corrected(node: &Node) -> String {
     } else {
         format!(" → {}", effects.join("; "))
     };
-    format!("{}{effects}", field(node, "description"))
+    let lost = match items(node, "lost") {
+        [] => String::new(),
+        [one] => format!(" [gave way: {}]", field(one, "at")),
+        [one, more @ ..] => format!(" [gave way: {} and {} more]", field(one, "at"), more.len()),
+    };
+    format!("{}{effects}{lost}", field(node, "description"))
 }
 
 /// `auth = jwt, db = sqlite`.

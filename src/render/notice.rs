@@ -7,8 +7,18 @@ use super::{Line, count, line, time};
 /// Columns of the word that a line begins with.
 const WORD_WIDTH: usize = 10;
 
-/// One line for what happened; `None` for what only a program wants to know.
-pub fn notice(notice: &Notice, width: usize) -> Option<Line> {
+/// A line for what happened, and one for each thing that gave way; none for what only a program wants to know.
+pub fn notice(notice: &Notice, width: usize) -> Vec<Line> {
+    let lost: &[String] = match notice {
+        Notice::Corrected { lost, .. } => lost,
+        _ => &[],
+    };
+    let below = |what: &String| Line::new().pad(WORD_WIDTH).plain(line(what)).cut(width);
+    let head = head(notice, width).into_iter();
+    head.chain(lost.iter().map(below)).collect()
+}
+
+fn head(notice: &Notice, width: usize) -> Option<Line> {
     let words = words(notice)?;
     // The word stands in a column of its own.
     let column = words
@@ -166,13 +176,13 @@ fn words(notice: &Notice) -> Option<String> {
         Notice::BaseCase { verdict, .. } => {
             format!("checked   the base case {}", holds(*verdict))
         }
-        Notice::Corrected { what, effects } => {
+        Notice::Corrected { what, effects, .. } => {
             let effects = if effects.is_empty() {
                 String::new()
             } else {
                 format!(" → {}", effects.join("; "))
             };
-            format!("edited    {}{}", line(what), effects)
+            format!("edited    {}{effects}", line(what))
         }
         Notice::Retired { request } => {
             format!("retired   request {request}: it was for an earlier run")

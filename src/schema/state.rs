@@ -104,8 +104,28 @@ struct Correction {
     trail_cleared: Option<Value>,
     by: Option<Value>,
     changes: Option<Value>,
+    /// What gave way where the edit and the program both wrote
+    lost: Option<Vec<Lost>>,
     /// The assertion that a confirmation confirms
     name: Option<String>,
+}
+
+/// A place where an edit and the program both wrote
+#[derive(JsonSchema)]
+struct Lost {
+    /// A JSON pointer
+    at: String,
+    kept: Kept,
+    /// What the other one had there; null where it had nothing
+    value: Value,
+}
+
+/// Whose value stands
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+enum Kept {
+    Edit,
+    Program,
 }
 
 #[derive(JsonSchema)]

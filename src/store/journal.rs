@@ -20,8 +20,7 @@ pub(super) fn keep(journal: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> 
     let unfinished = journal.join(format!(".{serial}.{}.tmp", std::process::id()));
     fs::write(&unfinished, bytes)?;
     fs::rename(&unfinished, file_of(journal, serial))?;
-    let mut serials = kept_serials(journal)?;
-    serials.sort_unstable_by(|a, b| b.cmp(a));
+    let serials = newest(journal)?;
     let (replaced, ours): (Vec<u64>, Vec<u64>) = serials.iter().partition(|kept| **kept > serial);
     for gone in replaced.iter().chain(ours.iter().skip(KEPT_MAX)) {
         fs::remove_file(file_of(journal, *gone))?;
@@ -31,6 +30,13 @@ pub(super) fn keep(journal: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> 
 
 pub(super) fn kept(journal: &Path, serial: u64) -> Option<Vec<u8>> {
     fs::read(file_of(journal, serial)).ok()
+}
+
+/// The serials that are kept, the newest first.
+pub(super) fn newest(journal: &Path) -> io::Result<Vec<u64>> {
+    let mut serials = kept_serials(journal)?;
+    serials.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(serials)
 }
 
 /// Keeps bytes for good, durable when this returns; the same bytes twice are one file.

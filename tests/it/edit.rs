@@ -268,7 +268,8 @@ fn a_stale_edit_that_touches_nothing_the_loop_changed_is_adopted() {
 }
 
 #[test]
-fn a_stale_edit_of_what_the_loop_changed_is_waited_for_with_its_place() {
+fn a_stale_edit_of_what_the_loop_solved_meanwhile_is_in_and_the_solution_of_the_old_words_is_made_again()
+ {
     let world = World::new();
     let (at, go) = (
         world.out("at").display().to_string(),
@@ -296,16 +297,48 @@ fn a_stale_edit_of_what_the_loop_changed_is_waited_for_with_its_place() {
     );
     it.world.touch("go1");
     it.world.wait_for_file("at");
-    let newest = it.world.state_text();
     it.world.save(&old);
-    wait_for("the place", || {
-        it.run.said().contains("/work_graph/atoms/A1")
-    });
-    assert!(it.run.said().contains("waiting"), "{}", it.run.said());
-    assert_eq!(it.world.state_text(), old);
-    it.world.save(&newest);
+    it.wait_for_correction();
     it.finish();
+    assert!(!it.run.said().contains("waiting"), "{}", it.run.said());
+    let solved = it.world.state()["bindings"]["A1"].clone();
+    assert!(
+        solved["of"]["description"]
+            .as_str()
+            .unwrap()
+            .starts_with("mine: "),
+        "{solved}"
+    );
     assert_eq!(it.world.result_file("log"), "one\ntwo\n");
+}
+
+#[test]
+fn what_only_the_program_can_say_is_not_taken_from_an_edit_and_is_told_by_run_log_and_state() {
+    let mut it = waiting();
+    it.world
+        .replace_in_state("\"iteration\": 0", "\"iteration\": 7");
+    it.wait_for_correction();
+    let lost = it.corrections()[0]["lost"].clone();
+    assert_eq!(
+        lost,
+        json!([{"at": "/run/iteration", "kept": "program", "value": 7}])
+    );
+    it.world
+        .descent(&["log"])
+        .expect(0)
+        .shows("gave way: /run/iteration");
+    it.world.touch("go");
+    let ran = it.run.wait().expect(0);
+    let lines = ran.lines();
+    let told = lines
+        .iter()
+        .find(|line| line["event"] == "corrected")
+        .expect("told");
+    assert!(
+        told["lost"][0].as_str().unwrap().contains("/run/iteration"),
+        "{told}"
+    );
+    it.world.descent(&["validate"]).expect(0);
 }
 
 #[test]

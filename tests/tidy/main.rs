@@ -137,10 +137,6 @@ const CODES_UNMET: &[(&str, &str)] = &[
         "a bug of ours: a run that started names its commit",
     ),
     (
-        "E-EDIT-CLASH",
-        "an edit while no loop runs has nothing to clash with",
-    ),
-    (
         "E-READ-ONLY",
         "the user root may write everywhere; store::tests",
     ),

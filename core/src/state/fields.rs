@@ -29,6 +29,28 @@ impl Extra {
         self.0.is_empty()
     }
 
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        let unknown = self.0.iter().find(|unknown| unknown.key == key)?;
+        Some(&unknown.node)
+    }
+
+    /// The keys of two readings of one record, in the order and the places of the second; `value` decides each.
+    pub fn merged(ours: &Self, theirs: &Self, mut value: impl FnMut(&str) -> Option<Node>) -> Self {
+        let of_ours = ours
+            .0
+            .iter()
+            .filter(|unknown| theirs.get(&unknown.key).is_none());
+        let all = theirs.0.iter().chain(of_ours);
+        let merged = all.filter_map(|unknown| {
+            Some(Unknown {
+                after: unknown.after.clone(),
+                key: unknown.key.clone(),
+                node: value(&unknown.key)?,
+            })
+        });
+        Self(merged.collect())
+    }
+
     /// Puts the unknown keys back where they stood among `pieces`.
     pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
         let mut at_end = 0;

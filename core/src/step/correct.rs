@@ -12,7 +12,7 @@ use alloc::{
 };
 
 use crate::{
-    doc::{self, Node},
+    doc::{self, Node, Value},
     event::Notice,
     id::{AtomId, Epoch, Serial, UnixMillis},
     state::{
@@ -24,8 +24,8 @@ use crate::{
     },
 };
 
-pub use confirm::{Word, confirm, news};
-pub use merge::{Clash, merge};
+pub use confirm::{Word, confirm, lost_lines, news};
+pub use merge::{Kept, LOST_MAX, Lost, Merged, merge};
 pub use resolve::{Doubt, NotInDoubt, Resolution, doubts, resolve};
 
 /// An edit that was adopted: the next state, to be committed whole.
@@ -39,9 +39,17 @@ pub struct Adopted {
 /// Records what a person changed and draws the consequences.
 ///
 /// `before` is the last committed state, where it is known; without it nothing can be told but that it was edited.
-pub fn adopt(before: Option<&State>, merged: State, by: &str, now: UnixMillis) -> Adopted {
+pub fn adopt(
+    before: Option<&State>,
+    merged: impl Into<Merged>,
+    by: &str,
+    now: UnixMillis,
+) -> Adopted {
+    let merged: Merged = merged.into();
     let mut edit = Edit {
-        state: merged,
+        state: merged.state,
+        removed: merged.removed,
+        lost: merged.lost.iter().map(Lost::node).collect(),
         effects: Vec::new(),
         kinds: Vec::new(),
     };
@@ -53,6 +61,12 @@ pub fn adopt(before: Option<&State>, merged: State, by: &str, now: UnixMillis) -
             "edited; what stood there before is not kept".to_string(),
         )),
         Some(before) => cleared = edit.compare(before),
+    }
+    if edit.kinds.is_empty() && !edit.lost.is_empty() {
+        edit.kinds.push((
+            CorrectionType::Resolution,
+            "of the edit nothing but what stands below".to_string(),
+        ));
     }
     let at = now.rfc3339();
     edit.record(cleared, by, &at);
@@ -66,6 +80,7 @@ pub fn adopt(before: Option<&State>, merged: State, by: &str, now: UnixMillis) -
     let notices = Vec::from([Notice::Corrected {
         what,
         effects: edit.effects,
+        lost: edit.lost.iter().filter_map(merge::sentence).collect(),
     }]);
     Adopted {
         touched: Touched::all(&edit.state),
@@ -84,6 +99,10 @@ fn asks(state: &State) -> (bool, bool) {
 
 struct Edit {
     state: State,
+    /// Unresolved atoms that were taken out: none of them comes back as a forgotten result.
+    removed: BTreeSet<AtomId>,
+    /// What gave way, as it stands in the correction.
+    lost: Vec<Node>,
     effects: Vec<String>,
     kinds: Vec<(CorrectionType, String)>,
 }
@@ -115,7 +134,8 @@ impl Edit {
         let bare = |state: &State| {
             let mut objective = (*state.objective).clone();
             objective.constraints = Default::default();
-            doc::canonical(&objective.node())
+            objective.extra = Extra::default();
+            doc::canonical(&without_notes(objective.node()))
         };
         if bare(before) == bare(&self.state) {
             return false;
@@ -137,7 +157,11 @@ impl Edit {
     }
 
     fn constraints(&mut self, before: &State) {
-        let text = |state: &State| doc::canonical(&state.objective.constraints.node());
+        let text = |state: &State| {
+            let mut constraints = state.objective.constraints.clone();
+            constraints.extra = Extra::default();
+            doc::canonical(&constraints.node())
+        };
         if text(before) == text(&self.state) {
             return;
         }
@@ -296,7 +320,8 @@ impl Edit {
             .all_atoms()
             .values()
             .any(|atom| atom.kids().contains(id));
-        if self.state.atoms.contains_key(id) || !(is_named || was_root) {
+        let is_gone = self.state.atoms.contains_key(id) || self.removed.contains(id);
+        if is_gone || !(is_named || was_root) {
             return;
         }
         let mut atom = (*binding.of).clone();
@@ -350,8 +375,8 @@ impl Edit {
             .kinds
             .iter()
             .any(|(kind, _)| *kind == CorrectionType::DagAdjustment);
-        for (kind, what) in self.kinds.clone() {
-            let id = alloc::format!("c{}", self.state.corrections.len() + 1);
+        for (n, (kind, what)) in self.kinds.clone().into_iter().enumerate() {
+            let id = free_id(&self.state.corrections);
             let mut to = Writer::default();
             to.text("id", &id)
                 .text("timestamp", at)
@@ -363,6 +388,9 @@ impl Edit {
             )
             .text("by", by);
             to.put("changes", texts_node(&self.effects));
+            if n == 0 && !self.lost.is_empty() {
+                to.put("lost", Node::array(self.lost.clone()));
+            }
             let node = to.finish(&Extra::default());
             self.state.corrections.push(Arc::new(Correction {
                 node,
@@ -385,4 +413,37 @@ impl Edit {
         let run = Arc::make_mut(&mut self.state.run);
         run.pass += 1;
     }
+}
+
+/// A person's remarks decide nothing.
+fn without_notes(mut node: Node) -> Node {
+    match &mut node.value {
+        Value::Object(members) => {
+            members.retain(|member| member.key != "notes");
+            for member in members {
+                member.node = without_notes(core::mem::replace(&mut member.node, Node::null()));
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                *item = without_notes(core::mem::replace(item, Node::null()));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    node
+}
+
+/// The next id of a correction; a person may have added some under any.
+fn free_id(corrections: &[Arc<Correction>]) -> String {
+    let taken: BTreeSet<&str> = corrections
+        .iter()
+        .filter_map(|one| one.node.get("id")?.as_str())
+        .collect();
+    // One of so many more names than there are corrections is free.
+    let mut names =
+        (1..=corrections.len() + 1).map(|n| alloc::format!("c{}", corrections.len() + n));
+    names
+        .find(|id| !taken.contains(id.as_str()))
+        .unwrap_or_default()
 }

@@ -1,8 +1,14 @@
 //! A person's word on an assertion becomes a correction of type `confirmation` (contract §3, §8).
 
-use alloc::{boxed::Box, format, string::ToString, sync::Arc, vec::Vec};
+use alloc::{
+    boxed::Box,
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
 
-use super::Adopted;
+use super::{Adopted, free_id, merge};
 use crate::{
     doc::Node,
     event::Notice,
@@ -53,7 +59,7 @@ pub fn confirm(
         reason: word.reason.map(ToString::to_string),
     };
     let what = describe(&confirms);
-    let node = node(&confirms, &what, state.corrections.len() + 1);
+    let node = node(&confirms, &what, &free_id(&state.corrections));
     state.corrections.push(Arc::new(Correction {
         node,
         confirms: Some(confirms),
@@ -62,7 +68,11 @@ pub fn confirm(
     Ok(Adopted {
         state,
         touched: Touched::default(),
-        notices: Vec::from([Notice::Corrected { what, effects }]),
+        notices: Vec::from([Notice::Corrected {
+            what,
+            effects,
+            lost: Vec::new(),
+        }]),
     })
 }
 
@@ -76,9 +86,9 @@ fn describe(word: &Confirmation) -> alloc::string::String {
     format!("{verb}: {}{why}", word.name)
 }
 
-fn node(word: &Confirmation, what: &str, number: usize) -> Node {
+fn node(word: &Confirmation, what: &str, id: &str) -> Node {
     let mut to = Writer::default();
-    to.text("id", &format!("c{number}"))
+    to.text("id", id)
         .text("timestamp", &word.at)
         .text("type", CorrectionType::Confirmation.word())
         .text("description", what)
@@ -110,12 +120,19 @@ pub fn news(before: &State, after: &State) -> Vec<Notice> {
         .filter_map(|one| {
             let effects = one.node.get("changes").and_then(Node::as_array);
             let effects = effects.unwrap_or_default().iter();
+            let lost = one.node.get("lost").and_then(Node::as_array);
             Some(Notice::Corrected {
                 what: text(&one.node, "description")?,
                 effects: effects
                     .filter_map(|node| node.as_str().map(ToString::to_string))
                     .collect(),
+                lost: lost_lines(lost.unwrap_or_default()),
             })
         })
         .collect()
+}
+
+/// What gave way in a correction, a line each.
+pub fn lost_lines(lost: &[Node]) -> Vec<String> {
+    lost.iter().filter_map(merge::sentence).collect()
 }

@@ -1,170 +1,157 @@
-//! An edit that began at an older state is merged, record by record, into what was committed last.
+//! An edit that began at an older state is merged, field by field, into what was committed last.
+//!
+//! A field that only one side changed is taken from that side. Where both did, the person wins on what is wanted, the
+//! program on what happened. Records are told apart by their ids, never by their places.
+//! Invariants: every id stands once; the graph of the outcome is a valid one where both sides are; what a person
+//! typed is in the outcome or among what was lost.
 
-use alloc::{
-    collections::BTreeSet,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+mod graph;
+mod lists;
+mod lost;
+mod notebook;
+mod tree;
+mod valid;
+
+use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+
+pub(super) use lost::sentence;
+pub use lost::{Kept, LOST_MAX, Lost};
 
 use crate::{
-    doc::{self, Node},
+    doc::Node,
     id::AtomId,
-    state::{Correction, Run, State},
+    state::{Control, Objective, State},
 };
+use tree::{Rule, Trees};
 
-/// A place where both the person and the loop changed something since the edit began.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clash {
-    pub pointer: String,
-    pub message: String,
+/// What came of an edit: the state that holds it, before it is counted as a commit, and what had to give way.
+#[derive(Debug, Clone)]
+pub struct Merged {
+    pub state: State,
+    pub lost: Vec<Lost>,
+    /// Unresolved atoms that the edit took out: not to be mistaken for results that a person forgot.
+    pub removed: BTreeSet<AtomId>,
 }
 
-/// Merges an edit, record by record, into what was committed last.
-///
-/// `base` is the state that the person started from, `ours` the newest committed one; `None` where it is not kept any
-/// more. A record that only one of the two changed is taken from that one; the run's own records are the program's.
-pub fn merge(
-    base: Option<&State>,
-    ours: Option<&State>,
-    theirs: &State,
-) -> Result<State, Vec<Clash>> {
-    let Some(ours) = ours else {
-        return Ok(theirs.clone());
-    };
-    let Some(base) = base else {
-        return if theirs.serial == ours.serial {
-            Ok(keep_facts(ours, theirs, ours.corrections.len()))
-        } else {
-            Err(unknown_base(theirs))
-        };
-    };
-    let mut clashes = Vec::new();
-    let mut merged = keep_facts(ours, theirs, base.corrections.len());
-    let pick =
-        |name: &str, base: String, ours: String, theirs: String, clashes: &mut Vec<Clash>| {
-            if theirs != base && ours != base && ours != theirs {
-                clashes.push(Clash {
-                    pointer: name.to_string(),
-                    message: "changed by the edit and by the loop since the edit began".to_string(),
-                });
-            }
-            theirs == base
-        };
-    let text = |node: Node| doc::canonical(&node);
-    if pick(
-        "/objective",
-        text(base.objective.node()),
-        text(ours.objective.node()),
-        text(theirs.objective.node()),
-        &mut clashes,
-    ) {
-        merged.objective = Arc::clone(&ours.objective);
-    }
-    if pick(
-        "/control",
-        text(base.control.node()),
-        text(ours.control.node()),
-        text(theirs.control.node()),
-        &mut clashes,
-    ) {
-        merged.control = Arc::clone(&ours.control);
-    }
-    let ids: BTreeSet<&AtomId> = [base, ours, theirs]
-        .into_iter()
-        .flat_map(|state| state.atoms.keys().chain(state.bindings.keys()))
-        .collect();
-    for id in ids {
-        let place = |state: &State| {
-            let atom = state
-                .atoms
-                .get(id)
-                .map(|atom| text(atom.node()))
-                .unwrap_or_default();
-            let binding = state
-                .bindings
-                .get(id)
-                .map(|binding| text(binding.node()))
-                .unwrap_or_default();
-            atom + "\n" + &binding
-        };
-        let pointer = doc::pointer_push("/work_graph/atoms", id.as_str());
-        if pick(
-            &pointer,
-            place(base),
-            place(ours),
-            place(theirs),
-            &mut clashes,
-        ) {
-            take(&mut merged, ours, id);
+impl From<State> for Merged {
+    fn from(state: State) -> Self {
+        Self {
+            state,
+            lost: Vec::new(),
+            removed: BTreeSet::new(),
         }
     }
-    if clashes.is_empty() {
-        Ok(merged)
-    } else {
-        Err(clashes)
-    }
 }
 
-fn unknown_base(theirs: &State) -> Vec<Clash> {
-    Vec::from([Clash {
-        pointer: "/serial".to_string(),
-        message: alloc::format!(
-            "the edit began at serial {}, which is not kept any more",
-            theirs.serial.0
-        ),
-    }])
-}
-
-/// The person's file with the program's own facts: run, trail, serial, lineage. Of the corrections the first `known`
-/// stood there when the edit began.
-fn keep_facts(ours: &State, theirs: &State, known: usize) -> State {
-    let mut merged = theirs.clone();
-    merged.run = Arc::new(notebook(&ours.run, &theirs.run));
-    merged.trail.clone_from(&ours.trail);
-    merged.serial = ours.serial;
-    merged.lineage = ours.lineage.clone();
-    let added: Vec<Arc<Correction>> = theirs.corrections.iter().skip(known).cloned().collect();
-    merged.corrections.clone_from(&ours.corrections);
-    merged.corrections.extend(added);
+/// Merges an edit into what was committed last.
+///
+/// `base` is the state that the person started from, `ours` the newest committed one. Without a base every difference
+/// is told; without `ours` the edit is all there is.
+pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merged {
+    let Some(ours) = ours else {
+        return Merged::from(theirs.clone());
+    };
+    let ours = newer(base, ours);
+    let base = base_of(base, ours, theirs);
+    let mut trees = Trees::new(base.is_some());
+    let sides = Sides { base, ours, theirs };
+    let mut merged = Merged::from(theirs.clone());
+    head(&sides, &mut trees, &mut merged.state);
+    records(&sides, &mut trees, &mut merged.state);
+    notebook::notebook(&sides, &mut trees, &mut merged.state);
+    lists::trail(&sides, &mut trees, &mut merged.state);
+    lists::corrections(&sides, &mut trees, &mut merged.state);
+    graph::graph(&sides, &mut trees, &mut merged);
+    valid::make_valid(&sides, &mut trees, &mut merged);
+    merged.lost = lost::capped(trees.lost);
     merged
 }
 
-/// The loop's own notebook, with what the person wrote beside its facts.
-fn notebook(ours: &Run, theirs: &Run) -> Run {
-    let mut run = ours.clone();
-    run.extra = theirs.extra.clone();
-    run.spent.extra = theirs.spent.extra.clone();
-    if let (Some(ours), Some(theirs)) = (&mut run.measure, &theirs.measure) {
-        ours.extra = theirs.extra.clone();
-    }
-    if let (Some(ours), Some(theirs)) = (&mut run.started_from, &theirs.started_from) {
-        ours.extra = theirs.extra.clone();
-    }
-    for placed in &mut run.line {
-        if let Some(edited) = theirs.line.iter().find(|edited| *edited == placed) {
-            placed.extra = edited.extra.clone();
-        }
-    }
-    for intent in &mut run.in_flight {
-        if let Some(edited) = theirs
-            .in_flight
-            .iter()
-            .find(|edited| edited.id == intent.id)
-        {
-            intent.extra = edited.extra.clone();
-        }
-    }
-    run
+/// The three states that are walked side by side.
+struct Sides<'s> {
+    base: Option<&'s State>,
+    ours: &'s State,
+    theirs: &'s State,
 }
 
-fn take(merged: &mut State, from: &State, id: &AtomId) {
-    match from.atoms.get(id) {
-        Some(atom) => drop(merged.atoms.insert(id.clone(), Arc::clone(atom))),
-        None => drop(merged.atoms.remove(id)),
+impl<'s> Sides<'s> {
+    fn each<T>(&self, of: impl Fn(&'s State) -> T) -> [Option<T>; 3] {
+        [
+            self.base.map(&of),
+            Some(of(self.ours)),
+            Some(of(self.theirs)),
+        ]
     }
-    match from.bindings.get(id) {
-        Some(binding) => drop(merged.bindings.insert(id.clone(), Arc::clone(binding))),
-        None => drop(merged.bindings.remove(id)),
+}
+
+/// The edit may have begun from a commit of another process that nobody saw yet.
+fn newer<'s>(base: Option<&'s State>, ours: &'s State) -> &'s State {
+    base.filter(|base| base.serial > ours.serial && base.lineage == ours.lineage)
+        .unwrap_or(ours)
+}
+
+/// How far ahead of what is known the commits of other processes can be.
+const AHEAD_MAX: u64 = 1_000;
+
+/// A seal that a person did not touch names the base more surely than a serial that a person may have changed.
+fn base_of<'s>(base: Option<&'s State>, ours: &'s State, theirs: &State) -> Option<&'s State> {
+    let is_sealed_so = |state: &State| state.seal.is_some() && state.seal == theirs.seal;
+    match base {
+        Some(base) if is_sealed_so(base) => Some(base),
+        _ if is_sealed_so(ours) || theirs.serial == ours.serial => Some(ours),
+        base => base,
     }
+}
+
+/// What names the file: the program's alone. Unknown keys beside it are the person's.
+fn head(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
+    let (ours, theirs) = (sides.ours, sides.theirs);
+    let is_ahead = theirs.serial > ours.serial && theirs.serial.0 - ours.serial.0 <= AHEAD_MAX;
+    merged.serial = if is_ahead && sides.base.is_none() {
+        theirs.serial
+    } else {
+        ours.serial
+    };
+    merged.lineage = ours.lineage.clone();
+    merged.seal = ours.seal.clone();
+    if sides
+        .base
+        .is_some_and(|base| base.version == theirs.version)
+    {
+        merged.version = ours.version;
+    }
+    if let Some(base) = sides.base {
+        if base.serial != theirs.serial {
+            trees.program("/serial", Some(Node::uint(theirs.serial.0)));
+        }
+        if base.seal != theirs.seal {
+            let seal = theirs.seal.as_ref();
+            trees.program("/seal", seal.map(|seal| Node::string(seal.as_str())));
+        }
+    }
+    if ours.lineage != theirs.lineage {
+        trees.program("/lineage", Some(Node::string(theirs.lineage.as_str())));
+    }
+    merged.extra = trees.extra(sides.each(|state| &state.extra), "");
+    merged.work_graph_extra =
+        trees.extra(sides.each(|state| &state.work_graph_extra), "/work_graph");
+}
+
+/// Objective and control: the person's.
+fn records(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
+    let rule = |key: &str| match key {
+        "base_case" => Rule::CHECK,
+        _ => Rule::EDIT,
+    };
+    let nodes = sides.each(|state| state.objective.node());
+    let node = trees.record(nodes.each_ref().map(Option::as_ref), "/objective", rule);
+    let read = node.and_then(|node| tree::read(&node, Objective::read));
+    // What the parts of two valid records make can always be read; were it not so, the person's stands.
+    merged.objective = read.map_or_else(|| Arc::clone(&sides.theirs.objective), Arc::new);
+    let nodes = sides.each(|state| state.control.node());
+    let node = trees.record(nodes.each_ref().map(Option::as_ref), "/control", |_| {
+        Rule::EDIT
+    });
+    let read = node.and_then(|node| tree::read(&node, Control::read));
+    merged.control = read.map_or_else(|| Arc::clone(&sides.theirs.control), Arc::new);
 }

@@ -1,0 +1,237 @@
+//! Atoms and their results, by id: one thing, whether it stands among the atoms or among the bindings.
+
+use alloc::{collections::BTreeSet, format, string::String, sync::Arc};
+
+use super::{
+    Merged, Sides,
+    tree::{self, Rule, Three, Trees, same},
+};
+use crate::{
+    doc::{self, Member, Node, Span},
+    id::AtomId,
+    state::{Atom, Binding, State},
+};
+
+/// An atom, and what it is bound to.
+struct Item {
+    atom: Arc<Atom>,
+    binding: Option<Arc<Binding>>,
+}
+
+impl Item {
+    fn of(state: &State, id: &AtomId) -> Option<Self> {
+        let binding = state.bindings.get(id).cloned();
+        let atom = match &binding {
+            Some(binding) => Arc::clone(&binding.of),
+            None => Arc::clone(state.atoms.get(id)?),
+        };
+        Some(Self { atom, binding })
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.atom, &other.atom) && self.binding.is_none() && other.binding.is_none()
+            || same(
+                Some(&self.result().unwrap_or_else(Node::null)),
+                Some(&other.result().unwrap_or_else(Node::null)),
+            ) && same(Some(&self.atom.node()), Some(&other.atom.node()))
+    }
+
+    fn result(&self) -> Option<Node> {
+        self.binding.as_ref().map(|binding| binding.parked_node())
+    }
+
+    fn place(self, id: &AtomId, state: &mut State) {
+        match self.binding {
+            Some(binding) => {
+                state.atoms.remove(id);
+                state.bindings.insert(id.clone(), binding);
+            }
+            None => {
+                state.bindings.remove(id);
+                state.atoms.insert(id.clone(), self.atom);
+            }
+        }
+    }
+}
+
+pub(super) fn graph(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
+    let states = [sides.base, Some(sides.ours), Some(sides.theirs)];
+    let ids: BTreeSet<&AtomId> = states
+        .into_iter()
+        .flatten()
+        .flat_map(|state| state.atoms.keys().chain(state.bindings.keys()))
+        .collect();
+    for id in ids {
+        let items = states.map(|state| state.and_then(|state| Item::of(state, id)));
+        one(trees, merged, id, items);
+    }
+}
+
+fn one(trees: &mut Trees, merged: &mut Merged, id: &AtomId, items: [Option<Item>; 3]) {
+    let at = pointer(id, &items);
+    match items {
+        [_, None, None] => {}
+        [base, None, Some(theirs)] => added(trees, merged, id, base, theirs, &at),
+        [base, Some(ours), None] => taken_out(trees, merged, id, base, ours, &at),
+        [base, Some(ours), Some(theirs)] => {
+            let is_as_it_was = base.as_ref().is_some_and(|base| base.is_same(&theirs));
+            let item = if is_as_it_was || ours.is_same(&theirs) && trees.has_base() {
+                ours
+            } else {
+                both(trees, base, ours, theirs, &at)
+            };
+            item.place(id, &mut merged.state);
+        }
+    }
+}
+
+/// As the edit named it, else as it stands now.
+fn pointer(id: &AtomId, items: &[Option<Item>; 3]) -> String {
+    let item = items.iter().rev().flatten().next();
+    if item.is_some_and(|item| item.binding.is_some()) {
+        doc::pointer_push("/bindings", id.as_str())
+    } else {
+        doc::pointer_push("/work_graph/atoms", id.as_str())
+    }
+}
+
+/// In the edit alone: added by it, or taken out since it began.
+fn added(
+    trees: &mut Trees,
+    merged: &mut Merged,
+    id: &AtomId,
+    base: Option<Item>,
+    theirs: Item,
+    at: &str,
+) {
+    if base.as_ref().is_some_and(|base| base.is_same(&theirs)) {
+        merged.state.atoms.remove(id);
+        merged.state.bindings.remove(id);
+        return;
+    }
+    if base.is_some() || !trees.has_base() {
+        trees.edit(at, None);
+    }
+    theirs.place(id, &mut merged.state);
+}
+
+/// Not in the edit: taken out by it, or come since it began.
+fn taken_out(
+    trees: &mut Trees,
+    merged: &mut Merged,
+    id: &AtomId,
+    base: Option<Item>,
+    ours: Item,
+    at: &str,
+) {
+    let Some(base) = base else {
+        if !trees.has_base() {
+            trees.program(at, None);
+        }
+        return ours.place(id, &mut merged.state);
+    };
+    if base.binding.is_none() {
+        merged.removed.insert(id.clone());
+    }
+    if !ours.is_same(&base) {
+        let what = ours.binding.as_ref().map(|binding| binding.node());
+        trees.edit(at, Some(what.unwrap_or_else(|| ours.atom.node())));
+    }
+}
+
+fn both(trees: &mut Trees, base: Option<Item>, ours: Item, theirs: Item, at: &str) -> Item {
+    let result = result(trees, base.as_ref(), &ours, &theirs, at);
+    let inside = match theirs.binding {
+        Some(_) => format!("{at}/of"),
+        None => at.into(),
+    };
+    let atom = atom(trees, base.as_ref(), &ours, &theirs, &inside);
+    let binding = result.and_then(|result| bound(result, &atom, &ours, &theirs));
+    Item { atom, binding }
+}
+
+/// Of a kind that one side changed, the rest is that side's too: what a group holds means nothing to a task.
+fn atom(trees: &mut Trees, base: Option<&Item>, ours: &Item, theirs: &Item, at: &str) -> Arc<Atom> {
+    let node = |item: &Item| item.atom.node();
+    let (b, o, t) = (base.map(node), node(ours), node(theirs));
+    let kind = |node: &Node| node.get("kind").cloned();
+    if kind(&o) != kind(&t) {
+        let is_ours = b.as_ref().is_some_and(|base| kind(base) == kind(&t));
+        if is_ours {
+            trees.program(at, Some(t));
+            return Arc::clone(&ours.atom);
+        }
+        trees.edit(at, Some(o));
+        return Arc::clone(&theirs.atom);
+    }
+    let rule = |key: &str| match key {
+        "status" | "because" | "tries" | "interruptions" | "origin" => Rule::PROGRAM,
+        "checks" => Rule::CHECK,
+        _ => Rule::EDIT,
+    };
+    let nodes: Three<'_> = [b.as_ref(), Some(&o), Some(&t)];
+    let merged = trees.record(nodes, at, rule);
+    let read = merged.and_then(|node| tree::read(&node, Atom::read));
+    // What the parts of two readable atoms of one kind make can be read; were it not so, the person's stands.
+    read.map_or_else(|| Arc::clone(&theirs.atom), Arc::new)
+}
+
+/// Whether it is resolved, and to what: a person's own result is never overwritten.
+fn result(
+    trees: &mut Trees,
+    base: Option<&Item>,
+    ours: &Item,
+    theirs: &Item,
+    at: &str,
+) -> Option<Node> {
+    let results = [base.and_then(Item::result), ours.result(), theirs.result()];
+    let nodes = results.each_ref().map(Option::as_ref);
+    if let Some(settled) = trees.settled(nodes) {
+        return settled.cloned();
+    }
+    let [b, o, t] = nodes;
+    match (o, t) {
+        (Some(_), Some(_)) if b.is_some() || !trees.has_base() => trees.record(nodes, at, rule),
+        // Where nobody knows what the edit began from, what was done stands; a person's own result does too.
+        (Some(_), None) if !trees.has_base() => {
+            trees.program(at, None);
+            o.cloned()
+        }
+        (None, Some(_)) if !trees.has_base() && !is_by_person(theirs) => {
+            trees.program(at, t.cloned());
+            None
+        }
+        _ => {
+            trees.edit(at, o.cloned());
+            t.cloned()
+        }
+    }
+}
+
+fn rule(key: &str) -> Rule {
+    match key {
+        "commit" | "change" | "evidence" | "context" | "inputs" | "attempts" | "by" | "at"
+        | "handoff" | "partial" => Rule::PROGRAM,
+        _ => Rule::EDIT,
+    }
+}
+
+fn is_by_person(item: &Item) -> bool {
+    let binding = item.binding.as_ref();
+    binding.is_some_and(|binding| binding.is_by_person())
+}
+
+/// A result around the atom that it is of.
+fn bound(mut result: Node, atom: &Arc<Atom>, ours: &Item, theirs: &Item) -> Option<Arc<Binding>> {
+    if let doc::Value::Object(members) = &mut result.value {
+        members.push(Member {
+            key: "of".into(),
+            key_span: Span::default(),
+            node: atom.node(),
+        });
+    }
+    let known = || theirs.binding.as_ref().or(ours.binding.as_ref()).cloned();
+    tree::read(&result, Binding::read)
+        .map(Arc::new)
+        .or_else(known)
+}

@@ -1,0 +1,296 @@
+//! Three trees into one: base, ours, theirs.
+//!
+//! Not here: what a key means; a rule says whose it is.
+
+use alloc::{
+    collections::BTreeMap,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::lost::{Kept, Lost};
+use crate::{
+    doc::{self, Node, Value},
+    state::fields::{Extra, Findings},
+};
+
+/// Whose a place is where both sides changed it, and how far it may be taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) kept: Kept,
+    /// Inside of a check: `all` and `any` are walked, a leaf is one thing.
+    is_check: bool,
+}
+
+impl Rule {
+    pub(super) const EDIT: Rule = Rule {
+        kept: Kept::Edit,
+        is_check: false,
+    };
+    pub(super) const PROGRAM: Rule = Rule {
+        kept: Kept::Program,
+        is_check: false,
+    };
+    pub(super) const CHECK: Rule = Rule {
+        kept: Kept::Edit,
+        is_check: true,
+    };
+}
+
+/// Larger lists and objects are taken whole, so that the walk stays short.
+const ITEMS_MAX: usize = 2_000;
+
+/// A node of base, ours and theirs.
+pub(super) type Three<'n> = [Option<&'n Node>; 3];
+
+pub(super) struct Trees {
+    has_base: bool,
+    pub(super) lost: Vec<Lost>,
+}
+
+/// A record of a node, where nothing is wrong with it.
+pub(super) fn read<T>(
+    node: &Node,
+    read: impl Fn(&Node, &str, &mut Findings) -> Option<T>,
+) -> Option<T> {
+    let mut found = Findings::default();
+    let record = read(node, "", &mut found)?;
+    found.faults.is_empty().then_some(record)
+}
+
+/// The same content, whatever the order of keys.
+pub(super) fn same(a: Option<&Node>, b: Option<&Node>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a == b || doc::canonical(a) == doc::canonical(b),
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+impl Trees {
+    pub(super) fn new(has_base: bool) -> Self {
+        let lost = Vec::new();
+        Self { has_base, lost }
+    }
+
+    pub(super) fn has_base(&self) -> bool {
+        self.has_base
+    }
+
+    /// The program's stands; `value` is what the edit had.
+    pub(super) fn program(&mut self, at: &str, value: Option<Node>) {
+        let (at, kept) = (at.to_string(), Kept::Program);
+        self.lost.push(Lost { at, kept, value });
+    }
+
+    /// The edit stands; `value` is what had come there.
+    pub(super) fn edit(&mut self, at: &str, value: Option<Node>) {
+        let (at, kept) = (at.to_string(), Kept::Edit);
+        self.lost.push(Lost { at, kept, value });
+    }
+
+    /// One place, by its rule.
+    pub(super) fn three(&mut self, nodes: Three<'_>, at: &str, rule: Rule) -> Option<Node> {
+        match self.settled(nodes) {
+            Some(settled) => settled.cloned(),
+            None => self.both(nodes, at, rule),
+        }
+    }
+
+    /// An object whose keys are each of a rule of their own.
+    pub(super) fn record(
+        &mut self,
+        nodes: Three<'_>,
+        at: &str,
+        rule_of: impl Fn(&str) -> Rule,
+    ) -> Option<Node> {
+        match self.settled(nodes) {
+            Some(settled) => settled.cloned(),
+            None => Some(self.objects(nodes, at, &rule_of)),
+        }
+    }
+
+    /// Unknown keys: the person's.
+    pub(super) fn extra(&mut self, extras: [Option<&Extra>; 3], at: &str) -> Extra {
+        let [base, ours, theirs] = extras;
+        let none = Extra::default();
+        let (ours, theirs) = (ours.unwrap_or(&none), theirs.unwrap_or(&none));
+        let key = |key: &str| {
+            let at = doc::pointer_push(at, key);
+            let nodes = [
+                base.and_then(|base| base.get(key)),
+                ours.get(key),
+                theirs.get(key),
+            ];
+            self.three(nodes, &at, Rule::EDIT)
+        };
+        Extra::merged(ours, theirs, key)
+    }
+
+    /// `Some` where one side alone changed, or both alike.
+    pub(super) fn settled<'n>(&self, [base, ours, theirs]: Three<'n>) -> Option<Option<&'n Node>> {
+        if self.has_base && same(ours, base) || same(ours, theirs) {
+            return Some(theirs);
+        }
+        (self.has_base && same(theirs, base)).then_some(ours)
+    }
+
+    fn both(&mut self, nodes: Three<'_>, at: &str, rule: Rule) -> Option<Node> {
+        let [base, ours, theirs] = nodes;
+        let (Some(o), Some(t)) = (ours, theirs) else {
+            return self.one_has_none(ours, theirs, at, rule);
+        };
+        let sizes = [base, ours, theirs].map(|node| node.map_or(0, size));
+        match (&o.value, &t.value) {
+            _ if sizes.iter().any(|size| *size > ITEMS_MAX) => self.decide(nodes, at, rule),
+            (Value::Object(_), Value::Object(_)) if may_mix(o, t, rule) => {
+                Some(self.objects(nodes, at, &|_| rule))
+            }
+            (Value::Array(ours), Value::Array(theirs)) => {
+                let base = base.and_then(Node::as_array).unwrap_or_default();
+                let merged = self.arrays([base, ours, theirs], at, rule);
+                merged.or_else(|| self.decide(nodes, at, rule))
+            }
+            _ => self.decide(nodes, at, rule),
+        }
+    }
+
+    /// One has nothing there. Without a base nobody knows whether it was taken out or came later: it stays.
+    fn one_has_none(
+        &mut self,
+        ours: Option<&Node>,
+        theirs: Option<&Node>,
+        at: &str,
+        rule: Rule,
+    ) -> Option<Node> {
+        if self.has_base || rule.kept == Kept::Program {
+            return self.decide([None, ours, theirs], at, rule);
+        }
+        match theirs {
+            Some(theirs) => {
+                self.edit(at, None);
+                Some(theirs.clone())
+            }
+            None => {
+                self.program(at, None);
+                ours.cloned()
+            }
+        }
+    }
+
+    fn decide(&mut self, [_, ours, theirs]: Three<'_>, at: &str, rule: Rule) -> Option<Node> {
+        match rule.kept {
+            Kept::Edit => {
+                self.edit(at, ours.cloned());
+                theirs.cloned()
+            }
+            Kept::Program => {
+                self.program(at, theirs.cloned());
+                ours.cloned()
+            }
+        }
+    }
+
+    fn objects(&mut self, nodes: Three<'_>, at: &str, rule_of: &dyn Fn(&str) -> Rule) -> Node {
+        let keys = |node: Option<&Node>| -> Vec<String> {
+            let members = node.and_then(Node::as_object).unwrap_or_default();
+            members.iter().map(|member| member.key.clone()).collect()
+        };
+        let keys = woven(keys(nodes[2]), &keys(nodes[1]), |_| true);
+        let mut members: Vec<(String, Node)> = Vec::with_capacity(keys.len());
+        for key in keys {
+            // A remark is the person's wherever it stands.
+            let rule = if key == "notes" {
+                Rule::EDIT
+            } else {
+                rule_of(&key)
+            };
+            let values = nodes.map(|node| node.and_then(|node| node.get(&key)));
+            if let Some(node) = self.three(values, &doc::pointer_push(at, &key), rule) {
+                members.push((key, node));
+            }
+        }
+        Node::object(members)
+    }
+
+    /// `None` where the lists can only be taken whole.
+    fn arrays(&mut self, lists: [&[Node]; 3], at: &str, rule: Rule) -> Option<Node> {
+        if !self.has_base {
+            return None;
+        }
+        let [base, ours, theirs] = lists;
+        let is_bare = |node: &Node| node.as_object().is_some() && name_of(node).is_none();
+        let is_even = base.len() == ours.len() && ours.len() == theirs.len();
+        if is_even && lists.iter().all(|list| list.iter().all(is_bare)) {
+            let items = (0..ours.len()).filter_map(|i| {
+                let at = doc::pointer_push(at, &i.to_string());
+                self.three([base.get(i), ours.get(i), theirs.get(i)], &at, rule)
+            });
+            return Some(Node::array(items.collect()));
+        }
+        let [base, ours, theirs] = [keyed(base)?, keyed(ours)?, keyed(theirs)?];
+        let in_theirs = |key: &String| theirs.1.contains_key(key);
+        let order = woven(theirs.0.clone(), &ours.0, |key| !in_theirs(key));
+        let mut items = Vec::new();
+        for key in &order {
+            let nodes = [&base, &ours, &theirs].map(|list| list.1.get(key).copied());
+            items.extend(self.item(nodes, &doc::pointer_push(at, key), rule));
+        }
+        Some(Node::array(items))
+    }
+
+    fn item(&mut self, nodes: Three<'_>, at: &str, rule: Rule) -> Option<Node> {
+        match self.settled(nodes) {
+            Some(settled) => settled.cloned(),
+            // The parts of a record of the program belong together.
+            None if rule.kept == Kept::Program => self.decide(nodes, at, rule),
+            None => self.both(nodes, at, rule),
+        }
+    }
+}
+
+fn size(node: &Node) -> usize {
+    let items = node.as_array().map_or(0, <[Node]>::len);
+    items.max(node.as_object().map_or(0, <[_]>::len))
+}
+
+/// Two checks are mixed where both are groups of the same kind.
+fn may_mix(ours: &Node, theirs: &Node, rule: Rule) -> bool {
+    let group = |node: &Node| {
+        ["all", "any"]
+            .into_iter()
+            .find(|key| node.get(key).is_some())
+    };
+    !rule.is_check || group(ours).is_some() && group(ours) == group(theirs)
+}
+
+fn name_of(node: &Node) -> Option<&str> {
+    let named = |key| node.get(key).and_then(Node::as_str);
+    ["id", "context", "name"].into_iter().find_map(named)
+}
+
+/// A list by the names of its items; `None` where one comes twice.
+fn keyed(list: &[Node]) -> Option<(Vec<String>, BTreeMap<String, &Node>)> {
+    let key = |node: &Node| name_of(node).map_or_else(|| doc::canonical(node), ToString::to_string);
+    let keys: Vec<String> = list.iter().map(key).collect();
+    let map: BTreeMap<String, &Node> = keys.iter().cloned().zip(list).collect();
+    (map.len() == keys.len()).then_some((keys, map))
+}
+
+/// `first`, with what of `second` is not in it put behind what it followed there.
+pub(super) fn woven(
+    first: Vec<String>,
+    second: &[String],
+    which: impl Fn(&String) -> bool,
+) -> Vec<String> {
+    let mut all = first;
+    let mut before: Option<&String> = None;
+    for key in second {
+        if !all.contains(key) && which(key) {
+            let place = before.and_then(|before| all.iter().position(|known| known == before));
+            all.insert(place.map_or(0, |place| place + 1), key.clone());
+        }
+        before = Some(key);
+    }
+    all
+}

@@ -1,0 +1,150 @@
+//! Two valid graphs may make one that is not: what was taken out is needed, or arrows close a circle.
+//!
+//! Invariant: the outcome is valid where ours is; what of the edit had to give way for it is told.
+
+use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
+
+use super::{Merged, Sides, tree::Trees};
+use crate::{
+    doc::{self, Fault, Node},
+    graph::validate,
+    id::AtomId,
+    state::{Atom, Body, State},
+};
+
+pub(super) fn make_valid(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
+    if faults(&merged.state).is_empty() {
+        return;
+    }
+    put_back(sides, trees, merged);
+    if faults(&merged.state).is_empty() {
+        return;
+    }
+    structure_of_ours(sides, trees, &mut merged.state);
+    if faults(&merged.state).is_empty() {
+        return;
+    }
+    graph_of_ours(sides, trees, merged);
+}
+
+fn faults(state: &State) -> Vec<Fault> {
+    let ids = |ids: Vec<&AtomId>| {
+        Node::object(
+            ids.into_iter()
+                .map(|id| (id.as_str(), Node::null()))
+                .collect(),
+        )
+    };
+    let root = Node::object(Vec::from([
+        (
+            "work_graph",
+            Node::object(Vec::from([("atoms", ids(state.atoms.keys().collect()))])),
+        ),
+        ("bindings", ids(state.bindings.keys().collect())),
+    ]));
+    validate::check(state, &root)
+}
+
+/// What one side took out and the other came to need comes back.
+fn put_back(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
+    // Each round brings an atom back that stands in no earlier one.
+    loop {
+        let missing = missing(&merged.state);
+        let mut is_better = false;
+        for id in missing {
+            let from = [sides.ours, sides.theirs]
+                .into_iter()
+                .find(|state| state.atom(&id).is_some());
+            let Some(from) = from else { continue };
+            if let Some(binding) = from.bindings.get(&id) {
+                merged
+                    .state
+                    .bindings
+                    .insert(id.clone(), Arc::clone(binding));
+            } else if let Some(atom) = from.atoms.get(&id) {
+                merged.state.atoms.insert(id.clone(), Arc::clone(atom));
+            }
+            merged.removed.remove(&id);
+            let at = doc::pointer_push("/work_graph/atoms", id.as_str());
+            trees.program(&at, None);
+            is_better = true;
+        }
+        if !is_better {
+            return;
+        }
+    }
+}
+
+/// Ids that are named and not there.
+fn missing(state: &State) -> BTreeSet<AtomId> {
+    let all = state.all_atoms();
+    let named = all
+        .values()
+        .flat_map(|atom| atom.depends_on.iter().chain(atom.kids()));
+    named.filter(|id| !all.contains_key(id)).cloned().collect()
+}
+
+/// Arrows, parts and choices as they were committed, of every atom that both sides have.
+fn structure_of_ours(sides: &Sides<'_>, trees: &mut Trees, state: &mut State) {
+    for (id, ours) in sides.ours.all_atoms() {
+        let Some(atom) = state.atom(id).map(Arc::clone) else {
+            continue;
+        };
+        if shape(&atom) == shape(ours) {
+            continue;
+        }
+        let at = doc::pointer_push("/work_graph/atoms", id.as_str());
+        trees.program(&at, Some(atom.node()));
+        let mut mended = (*atom).clone();
+        mended.depends_on.clone_from(&ours.depends_on);
+        match (&mut mended.body, &ours.body) {
+            (Body::All { parts }, Body::All { parts: known }) => parts.clone_from(known),
+            (body @ Body::Any { .. }, Body::Any { .. }) => *body = ours.body.clone(),
+            (Body::Task(_), Body::Task(_)) => {}
+            (body, known) => *body = known.clone(),
+        }
+        set(state, id, Arc::new(mended));
+    }
+}
+
+fn shape(atom: &Atom) -> (&[AtomId], &[AtomId], &'static str) {
+    let kind = match atom.body {
+        Body::Task(_) => "task",
+        Body::All { .. } => "all",
+        Body::Any { .. } => "any",
+    };
+    (&atom.depends_on, atom.kids(), kind)
+}
+
+fn set(state: &mut State, id: &AtomId, atom: Arc<Atom>) {
+    match state.bindings.get_mut(id) {
+        Some(binding) => Arc::make_mut(binding).of = atom,
+        None => drop(state.atoms.insert(id.clone(), atom)),
+    }
+}
+
+/// The committed graph as it is; all that the edit had otherwise is told.
+fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
+    let base = sides.base.unwrap_or(sides.ours);
+    let node = |state: &State, id: &AtomId| state.atom(id).map(|atom| atom.node());
+    for (id, edited) in sides.theirs.all_atoms() {
+        let edited = edited.node();
+        if node(base, id).as_ref() != Some(&edited)
+            && node(sides.ours, id).as_ref() != Some(&edited)
+        {
+            let at = doc::pointer_push("/work_graph/atoms", id.as_str());
+            trees.program(&at, Some(edited));
+        }
+    }
+    for id in base.all_atoms().into_keys() {
+        if sides.theirs.atom(id).is_none() {
+            trees.program(
+                &doc::pointer_push("/work_graph/atoms", &id.to_string()),
+                None,
+            );
+        }
+    }
+    merged.removed.clear();
+    merged.state.atoms.clone_from(&sides.ours.atoms);
+    merged.state.bindings.clone_from(&sides.ours.bindings);
+}

@@ -1,0 +1,113 @@
+//! A person's edit of the file becomes a commit with a correction: the one way in, with a loop and without.
+//!
+//! Not here: what an edit means (`descent_core::step::correct`), when to look (`follow`).
+
+use std::sync::Arc;
+
+use descent_core::{
+    event::Notice,
+    id::{Serial, UnixMillis},
+    state::State,
+    step::correct::{self, Adopted, Merged},
+};
+
+use crate::store::{CommitError, Loaded, Next, Store, StoreError};
+
+/// Saves that came between looking up where an edit began and taking it in.
+const RACES_MAX: u32 = 16;
+
+/// Why a file's content was not taken in.
+#[derive(Debug)]
+pub enum NotTaken {
+    /// It is the state of another lineage.
+    OtherLineage,
+    Store(StoreError),
+}
+
+impl From<StoreError> for NotTaken {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Why the decision is to be made again.
+enum Again {
+    /// Another edit than the one whose beginning was looked up.
+    Raced,
+    OtherLineage,
+}
+
+/// Takes in what a person saved; nothing where the file is as it was committed.
+///
+/// `ours` is the newest committed state, where the caller holds it; without it, the newest that is kept.
+pub fn adopt(
+    store: &mut Store,
+    ours: Option<&State>,
+    by: &str,
+    now: UnixMillis,
+) -> Result<(Arc<Loaded>, Vec<Notice>), NotTaken> {
+    for _ in 0..RACES_MAX {
+        let edited = store.read()?;
+        let base = store.base(edited.state.serial);
+        let kept = store.newest();
+        let ours = ours.or(kept.as_deref());
+        let began_at = edited.state.serial;
+        match once(store, began_at, base.as_deref(), ours, (by, now)) {
+            Ok(done) => return Ok(done),
+            Err(CommitError::Decide(Again::Raced)) => {}
+            Err(CommitError::Decide(Again::OtherLineage)) => return Err(NotTaken::OtherLineage),
+            Err(CommitError::Store(error)) => return Err(error.into()),
+        }
+    }
+    let path = store.place().state.clone();
+    Err(StoreError::Restless { path }.into())
+}
+
+fn once(
+    store: &mut Store,
+    began_at: Serial,
+    base: Option<&State>,
+    ours: Option<&State>,
+    who: (&str, UnixMillis),
+) -> Result<(Arc<Loaded>, Vec<Notice>), CommitError<Again>> {
+    let mut notices = Vec::new();
+    let loaded = store.commit(|fresh| {
+        if !fresh.is_foreign {
+            return Ok(None);
+        }
+        if fresh.state.serial != began_at {
+            return Err(Again::Raced);
+        }
+        if ours.is_some_and(|ours| !is_of(ours, base, &fresh.state)) {
+            return Err(Again::OtherLineage);
+        }
+        let merged = correct::merge(base, ours, &fresh.state);
+        let adopted = commit_of(base, ours, merged, who);
+        notices = adopted.notices;
+        Ok(Some(Next {
+            state: adopted.state,
+            touched: adopted.touched,
+        }))
+    })?;
+    Ok((loaded, notices))
+}
+
+fn commit_of(
+    base: Option<&State>,
+    ours: Option<&State>,
+    merged: Merged,
+    (by, now): (&str, UnixMillis),
+) -> Adopted {
+    let before = match (ours, base) {
+        // Committed by another process, and not seen yet.
+        (Some(ours), Some(base)) if base.serial > ours.serial => Some(base),
+        (ours, _) => ours,
+    };
+    correct::adopt(before, merged, by, now)
+}
+
+/// Of the same lineage; a seal that is known tells that the lineage itself was edited.
+pub(super) fn is_of(ours: &State, base: Option<&State>, edited: &State) -> bool {
+    let has_its_seal = |state: &State| state.seal.is_some() && state.seal == edited.seal;
+    edited.lineage == ours.lineage || has_its_seal(ours) || base.is_some_and(has_its_seal)
+}
