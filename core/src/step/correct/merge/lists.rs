@@ -42,7 +42,13 @@ pub(super) fn corrections(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Sta
         }
     }
     for node in walked.added {
-        add(&mut merged.corrections, node);
+        // Saved before under an id that was taken.
+        let bare = |node: &Node| signature(node, &["timestamp", "type", "description"]);
+        let known = sides.ours.corrections.iter();
+        let known = known.skip(sides.base.map_or(0, |base| base.corrections.len()));
+        if known.into_iter().all(|one| bare(&one.node) != bare(&node)) {
+            add(&mut merged.corrections, node);
+        }
     }
 }
 
@@ -107,7 +113,9 @@ fn walk(
     let has_base = base.is_some();
     let [base, ours, theirs] =
         [&base.unwrap_or_default(), &ours, &theirs].map(|list| named(list, &name));
-    for (key, (index, node)) in &theirs {
+    let mut in_order: Vec<_> = theirs.iter().collect();
+    in_order.sort_by_key(|(_, (index, _))| *index);
+    for (key, (index, node)) in in_order {
         let was = base.get(key).map(|(_, node)| *node);
         match ours.get(key) {
             Some((i, is)) if !same(was.or(Some(is)), Some(node)) => {

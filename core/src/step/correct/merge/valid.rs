@@ -25,22 +25,20 @@ pub(super) fn make_valid(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merg
         return;
     }
     graph_of_ours(sides, trees, merged);
+    if !faults(&merged.state).is_empty() {
+        limits_of_ours(sides, trees, &mut merged.state);
+    }
 }
 
 fn faults(state: &State) -> Vec<Fault> {
-    let ids = |ids: Vec<&AtomId>| {
-        Node::object(
-            ids.into_iter()
-                .map(|id| (id.as_str(), Node::null()))
-                .collect(),
-        )
-    };
+    let atoms = state.atoms.keys().map(|id| (id.as_str(), Node::null()));
+    // Every binding of a state that was read has its atom.
+    let of = || Node::object(Vec::from([("of", Node::null())]));
+    let bindings = state.bindings.keys().map(|id| (id.as_str(), of()));
+    let atoms = Node::object(Vec::from([("atoms", Node::object(atoms.collect()))]));
     let root = Node::object(Vec::from([
-        (
-            "work_graph",
-            Node::object(Vec::from([("atoms", ids(state.atoms.keys().collect()))])),
-        ),
-        ("bindings", ids(state.bindings.keys().collect())),
+        ("work_graph", atoms),
+        ("bindings", Node::object(bindings.collect())),
     ]));
     validate::check(state, &root)
 }
@@ -147,4 +145,12 @@ fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
     merged.removed.clear();
     merged.state.atoms.clone_from(&sides.ours.atoms);
     merged.state.bindings.clone_from(&sides.ours.bindings);
+}
+
+/// The graph that stands does not fit the limits of the edit: how deep, in which workspace.
+fn limits_of_ours(sides: &Sides<'_>, trees: &mut Trees, state: &mut State) {
+    let edited = state.objective.constraints.node();
+    trees.program("/objective/constraints", Some(edited));
+    let constraints = sides.ours.objective.constraints.clone();
+    Arc::make_mut(&mut state.objective).constraints = constraints;
 }

@@ -1,0 +1,300 @@
+//! Cases that a person meets.
+
+use descent_core::step::correct::Kept;
+use serde_json::{Value, json};
+
+use super::{adopt, beginning, content, merge, state};
+
+/// Merges two edits of the beginning; gives the content, and what gave way as (pointer, whose stands).
+fn check(
+    ours: impl Fn(&mut Value),
+    theirs: impl Fn(&mut Value),
+) -> (Value, Vec<(String, &'static str)>) {
+    let base = beginning();
+    let (mut committed, mut edited) = (base.clone(), base.clone());
+    ours(&mut committed);
+    committed["serial"] = json!(9);
+    theirs(&mut edited);
+    let merged = merge(&base, &committed, &edited);
+    let lost = merged
+        .lost
+        .iter()
+        .map(|lost| (lost.at.clone(), lost.kept.word()));
+    let lost = lost.collect();
+    let adopted = adopt(&committed, merged);
+    let content = content(&adopted.state);
+    state(&content);
+    (content, lost)
+}
+
+fn solve(value: &mut Value, id: &str) {
+    let of = value["work_graph"]["atoms"]
+        .as_object_mut()
+        .expect("a map")
+        .remove(id);
+    value["bindings"][id] = json!({"summary": "solved", "attempts": 1, "by": "action", "at": "2026-01-02T00:00:00Z", "of": of});
+}
+
+fn at(value: &mut Value, id: &str) -> Value {
+    value["work_graph"]["atoms"][id].take()
+}
+
+#[test]
+fn new_words_for_what_was_solved_meanwhile_are_those_of_the_result() {
+    let (is, lost) = check(
+        |ours| solve(ours, "A1"),
+        |edit| edit["work_graph"]["atoms"]["A1"]["description"] = json!("mine"),
+    );
+    assert_eq!(is["bindings"]["A1"]["of"]["description"], "mine");
+    assert_eq!(is["bindings"]["A1"]["summary"], "solved");
+    assert_eq!(lost, []);
+}
+
+#[test]
+fn both_change_one_text_and_the_persons_stands_and_the_other_is_kept() {
+    let (is, lost) = check(
+        |ours| ours["objective"]["goal"] = json!("theirs"),
+        |edit| edit["objective"]["goal"] = json!("mine"),
+    );
+    assert_eq!(is["objective"]["goal"], "mine");
+    assert_eq!(lost, [("/objective/goal".to_owned(), "edit")]);
+    assert_eq!(
+        is["corrections"][1]["lost"],
+        json!([{"at": "/objective/goal", "kept": "edit", "value": "theirs"}])
+    );
+}
+
+#[test]
+fn both_change_a_status_and_the_programs_stands() {
+    let (is, lost) = check(
+        |ours| ours["work_graph"]["atoms"]["A1"]["status"] = json!("needs_guidance"),
+        |edit| edit["work_graph"]["atoms"]["A1"]["status"] = json!("failed"),
+    );
+    assert_eq!(is["work_graph"]["atoms"]["A1"]["status"], "needs_guidance");
+    assert_eq!(
+        lost,
+        [("/work_graph/atoms/A1/status".to_owned(), "program")]
+    );
+}
+
+#[test]
+fn what_is_taken_out_while_it_was_solved_stays_out_and_its_result_is_kept_in_the_correction() {
+    let (is, lost) = check(
+        |ours| solve(ours, "C2"),
+        |edit| {
+            at(edit, "C2");
+            edit["work_graph"]["atoms"]
+                .as_object_mut()
+                .expect("a map")
+                .remove("C2");
+            edit["work_graph"]["atoms"]["G"]["choices"] = json!(["C1"]);
+        },
+    );
+    assert!(
+        is["bindings"].get("C2").is_none() && is["work_graph"]["atoms"].get("C2").is_none(),
+        "{is:#}"
+    );
+    assert_eq!(lost, [("/bindings/C2".to_owned(), "edit")]);
+    assert_eq!(
+        is["corrections"][1]["lost"][0]["value"]["summary"],
+        "solved"
+    );
+}
+
+#[test]
+fn what_is_taken_out_and_was_needed_meanwhile_stays() {
+    let (is, lost) = check(
+        |ours| {
+            ours["work_graph"]["atoms"]["N"] =
+                json!({"kind": "task", "depends_on": ["G"], "description": "n"})
+        },
+        |edit| {
+            for id in ["G", "C1", "C2"] {
+                edit["work_graph"]["atoms"]
+                    .as_object_mut()
+                    .expect("a map")
+                    .remove(id);
+            }
+        },
+    );
+    assert!(is["work_graph"]["atoms"].get("G").is_some(), "{is:#}");
+    assert!(
+        lost.iter()
+            .any(|(at, kept)| at == "/work_graph/atoms/G" && *kept == "program"),
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn arrows_that_close_a_circle_together_are_the_programs() {
+    let (is, lost) = check(
+        |ours| ours["work_graph"]["atoms"]["C1"]["notes"] = json!("x"),
+        |edit| edit["work_graph"]["atoms"]["G"]["depends_on"] = json!(["A3"]),
+    );
+    assert_eq!(is["work_graph"]["atoms"]["G"]["depends_on"], json!(["A3"]));
+    assert_eq!(lost, []);
+    let (is, lost) = check(
+        |ours| ours["work_graph"]["atoms"]["A1"]["depends_on"] = json!(["G"]),
+        |edit| edit["work_graph"]["atoms"]["G"]["depends_on"] = json!(["A1"]),
+    );
+    assert_eq!(is["work_graph"]["atoms"]["A1"]["depends_on"], json!(["G"]));
+    assert!(
+        lost.iter().any(|(at, _)| at == "/work_graph/atoms/G"),
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn a_result_by_a_person_stands_against_the_loops() {
+    let (is, lost) = check(
+        |ours| solve(ours, "A1"),
+        |edit| {
+            solve(edit, "A1");
+            edit["bindings"]["A1"]["summary"] = json!("by hand");
+            edit["bindings"]["A1"]["by"] = json!("person");
+        },
+    );
+    assert_eq!(is["bindings"]["A1"]["summary"], "by hand");
+    assert_eq!(is["bindings"]["A1"]["by"], "person");
+    assert_eq!(lost, [("/bindings/A1".to_owned(), "edit")]);
+}
+
+#[test]
+fn a_forgotten_result_is_open_again_and_an_atom_taken_out_is_not() {
+    let (is, _) = check(
+        |_| {},
+        |edit| {
+            drop(
+                edit["bindings"]
+                    .as_object_mut()
+                    .expect("a map")
+                    .remove("B1"),
+            )
+        },
+    );
+    assert_eq!(is["work_graph"]["atoms"]["B1"]["description"], "b");
+}
+
+#[test]
+fn both_add_and_both_stay() {
+    let (is, lost) = check(
+        |ours| ours["work_graph"]["atoms"]["N1"] = json!({"kind": "task", "description": "n1"}),
+        |edit| edit["work_graph"]["atoms"]["N2"] = json!({"kind": "task", "description": "n2"}),
+    );
+    assert_eq!(is["work_graph"]["atoms"]["N1"]["description"], "n1");
+    assert_eq!(is["work_graph"]["atoms"]["N2"]["description"], "n2");
+    assert_eq!(lost, []);
+}
+
+#[test]
+fn another_order_is_no_change() {
+    let (is, lost) = check(
+        |ours| ours["work_graph"]["atoms"]["A3"]["depends_on"] = json!(["A1", "A2", "B1"]),
+        |edit| edit["work_graph"]["atoms"]["A3"]["depends_on"] = json!(["A2", "A1"]),
+    );
+    assert_eq!(
+        is["work_graph"]["atoms"]["A3"]["depends_on"],
+        json!(["A2", "B1", "A1"])
+    );
+    assert_eq!(lost, []);
+}
+
+#[test]
+fn remarks_of_both_sides_stay_and_of_two_in_one_place_the_newer() {
+    let (is, lost) = check(
+        |ours| {
+            ours["run"]["notes"] = json!("ours");
+            ours["work_graph"]["atoms"]["A1"]["x-a"] = json!(1);
+            ours["notes"] = json!("ours");
+        },
+        |edit| {
+            edit["run"]["spent"]["notes"] = json!("mine");
+            edit["work_graph"]["atoms"]["A1"]["x-b"] = json!(2);
+            edit["notes"] = json!("mine");
+        },
+    );
+    assert_eq!(
+        (&is["run"]["notes"], &is["run"]["spent"]["notes"]),
+        (&json!("ours"), &json!("mine"))
+    );
+    let atom = &is["work_graph"]["atoms"]["A1"];
+    assert_eq!((&atom["x-a"], &atom["x-b"]), (&json!(1), &json!(2)));
+    assert_eq!(is["notes"], "mine");
+    assert_eq!(lost, [("/notes".to_owned(), "edit")]);
+}
+
+#[test]
+fn a_remark_on_an_entry_of_the_trail_and_on_a_correction_stays() {
+    let (is, lost) = check(
+        |ours| {
+            ours["trail"]
+                .as_array_mut()
+                .expect("a list")
+                .push(json!({"type": "probe", "at": "later", "serial": 8, "pass": 1}))
+        },
+        |edit| {
+            edit["trail"][0]["notes"] = json!("odd");
+            edit["corrections"][0]["notes"] = json!("even");
+        },
+    );
+    assert_eq!(
+        (&is["trail"][0]["notes"], &is["trail"][1]["type"]),
+        (&json!("odd"), &json!("probe"))
+    );
+    assert_eq!(is["corrections"][0]["notes"], "even");
+    assert_eq!(lost, []);
+}
+
+#[test]
+fn a_stop_by_hand_in_an_old_copy_is_a_stop() {
+    let (is, lost) = check(
+        |ours| ours["run"]["iteration"] = json!(6),
+        |edit| edit["control"]["stop_requested"] = json!(true),
+    );
+    assert_eq!(is["control"]["stop_requested"], true);
+    assert_eq!(is["run"]["iteration"], 6);
+    assert_eq!(lost, []);
+}
+
+#[test]
+fn an_edited_serial_lineage_and_fact_are_the_programs() {
+    let (mut base, mut edited) = (beginning(), beginning());
+    base["seal"] = json!("sha256:aa");
+    edited["seal"] = json!("sha256:aa");
+    edited["serial"] = json!(99);
+    edited["lineage"] = json!("two");
+    edited["run"]["epoch"] = json!(5);
+    edited["objective"]["goal"] = json!("mine");
+    let merged = merge(&base, &base, &edited);
+    assert_eq!(merged.state.lineage.as_str(), "one");
+    assert_eq!(merged.state.serial.0, 7);
+    assert_eq!(merged.state.objective.goal, "mine");
+    let lost: Vec<(&str, Kept)> = merged
+        .lost
+        .iter()
+        .map(|lost| (lost.at.as_str(), lost.kept))
+        .collect();
+    let program = |at| (at, Kept::Program);
+    assert_eq!(
+        lost,
+        [
+            program("/lineage"),
+            program("/run/epoch"),
+            program("/serial")
+        ]
+    );
+}
+
+#[test]
+fn a_remark_on_the_goal_opens_nothing_again() {
+    let (is, _) = check(
+        |_| {},
+        |edit| {
+            edit["objective"]["notes"] = json!("a remark");
+            edit["objective"]["base_case"]["all"][0]["notes"] = json!("another");
+        },
+    );
+    assert_eq!(is["run"]["epoch"], 1);
+    assert_eq!(is["work_graph"]["atoms"]["A3"]["status"], "failed");
+    assert_eq!(is["corrections"].as_array().map(Vec::len), Some(1));
+}
