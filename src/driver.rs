@@ -158,6 +158,12 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
 impl Loop<'_> {
     async fn go(&mut self) -> Result<(), Failure> {
         let mut watch = watch::Watch::of(&self.host.store.place().state);
+        if watch.is_deaf() {
+            (self.eyes.say)(
+                "the system gives no file events here (all of inotify is taken, it seems): edits of the state file are \
+                 noticed within a second",
+            );
+        }
         self.start().await?;
         loop {
             self.work_off().await?;
@@ -173,6 +179,8 @@ impl Loop<'_> {
                 () = watch.changed() => self.look_at_file().await?,
                 signal = self.host.signals.next() => self.on_signal(signal).await?,
                 () = self.host.clock.sleep(sleep) => {
+                    // A write through a memory map may change neither time nor length: the bytes are looked at.
+                    self.watch_stamp = None;
                     self.look_at_file().await?;
                     self.tend()?;
                     self.pending.push_back(Event::Tick);

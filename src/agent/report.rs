@@ -196,6 +196,9 @@ fn is_blocked(node: &Node) -> Reading<bool> {
 }
 
 #[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

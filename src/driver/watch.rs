@@ -48,13 +48,18 @@ impl Watch {
             Ok(watcher)
         });
         if let Err(error) = &watcher {
-            tracing::warn!(%error, "no file events here: the state file is polled");
+            tracing::info!(%error, "no file events here: the state file is polled");
         }
         Self {
             events,
             is_deaf: watcher.is_err(),
             _watcher: watcher.ok(),
         }
+    }
+
+    /// No events can be had here: what is saved is found by looking.
+    pub(super) fn is_deaf(&self) -> bool {
+        self.is_deaf
     }
 
     pub(super) async fn changed(&mut self) {

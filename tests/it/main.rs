@@ -19,6 +19,7 @@ mod confirm;
 mod constraints;
 mod crash;
 mod edit;
+mod editors;
 mod errors;
 mod gate;
 mod help;

@@ -284,7 +284,7 @@ impl World {
         path
     }
 
-    fn bare_command(&self, program: &str) -> Command {
+    pub fn bare_command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()

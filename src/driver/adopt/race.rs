@@ -1,0 +1,380 @@
+//! Hand edits against a fast committer: a person with real editors, and the store and merge of the loop, on real files.
+//!
+//! One person at one file: an edit is over when it is taken in. Every edit types something of its own, so that what
+//! is lost and what is invented can be counted.
+#![allow(clippy::disallowed_methods, clippy::print_stderr)] // tests
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use descent_core::state::{State, decode::decode, encode::Touched};
+use serde_json::{Value, json};
+
+use super::{
+    NotTaken, adopt,
+    editors::{Editor, has, replace_line, save},
+};
+use crate::{
+    clock,
+    store::{CommitError, Loaded, Next, Place, Store},
+};
+
+/// Edits of one file; then another begins, so that the list of corrections stays short.
+const EDITS_OF_A_FILE: u64 = 250;
+/// Far more than a save takes to be taken in, also one that came too late and waits for the sweep.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Commits that an old buffer is behind.
+const STALE: usize = 20;
+const SCALARS: u64 = 4;
+
+fn beginning() -> State {
+    let atom = |words: &str| json!({"kind": "task", "description": words, "depends_on": [], "status": "pending"});
+    let mut atoms: BTreeMap<String, Value> = (0..SCALARS)
+        .map(|n| (format!("E{n}"), atom(&format!("words-{n}"))))
+        .collect();
+    atoms.insert("P".into(), atom("of the program"));
+    let state = json!({
+        "version": "2.0", "lineage": "race", "serial": 1, "seal": "",
+        "objective": {"raw_input": "r", "goal": "g", "background_intent": "b", "deliverables": "d",
+            "definition_of_done": "d", "base_case": {"all": [{"command": "true"}]}, "constraints": {}},
+        "control": {"stop_requested": false, "stop_reason": null, "redirect_requested": false, "request": null},
+        "work_graph": {"atoms": atoms}, "bindings": {}, "trail": [], "corrections": [],
+        "run": {"status": "running", "epoch": 1, "iteration": 0, "pass": 1, "attempts_started": 0, "in_flight": [],
+            "spent": {"attempts": 0, "transient": 0, "repairs": 0, "active_ms": 0}}
+    });
+    decode(state.to_string().as_bytes()).state.unwrap()
+}
+
+/// What the committer has made, for the person to look at.
+#[derive(Default)]
+struct Committed {
+    /// Every text of its own that stood in a committed state.
+    seen: Mutex<BTreeSet<String>>,
+    /// The newest file, and those before it.
+    files: Mutex<VecDeque<Arc<Loaded>>>,
+    commits: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Committed {
+    fn note(&self, loaded: &Arc<Loaded>, is_edit: bool) {
+        if is_edit {
+            let text = String::from_utf8_lossy(&loaded.bytes);
+            self.seen.lock().unwrap().extend(tokens(&text));
+        }
+        let mut files = self.files.lock().unwrap();
+        files.push_back(Arc::clone(loaded));
+        if files.len() > STALE + 1 {
+            files.pop_front();
+        }
+        self.commits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn newest(&self) -> Arc<Loaded> {
+        Arc::clone(self.files.lock().unwrap().back().unwrap())
+    }
+
+    fn stale(&self) -> String {
+        let files = self.files.lock().unwrap();
+        String::from_utf8(files.front().unwrap().bytes.clone()).unwrap()
+    }
+}
+
+fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| word.starts_with("tok"))
+        .map(str::to_owned)
+}
+
+/// Commits as fast as it can, as the loop does: on a value read afresh, and never over an edit.
+fn commit_on(mut store: Store, made: &Committed) {
+    let mut known = store.read().unwrap();
+    let mut swept = Instant::now();
+    while !made.is_over.load(Ordering::Relaxed) {
+        match turn(&mut store, &known) {
+            Ok((loaded, is_edit)) => {
+                made.note(&loaded, is_edit);
+                known = loaded;
+            }
+            Err(NotTaken::Store(error)) if error.is_about_content() || error.is_missing() => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+        if swept.elapsed() > Duration::from_millis(200) {
+            let _ = store.tend(clock::now());
+            swept = Instant::now();
+        }
+    }
+}
+
+fn turn(store: &mut Store, known: &Arc<Loaded>) -> Result<(Arc<Loaded>, bool), NotTaken> {
+    let done = store.commit(|fresh| {
+        if fresh.bytes != known.bytes {
+            return Err(());
+        }
+        let mut state = fresh.state.clone();
+        state.serial.0 += 1;
+        Arc::make_mut(&mut state.run).iteration += 1;
+        let mut touched = Touched {
+            run: true,
+            ..Touched::default()
+        };
+        let id = descent_core::id::AtomId::new("P");
+        if let Some(task) = state
+            .atoms
+            .get_mut(&id)
+            .and_then(|atom| Arc::make_mut(atom).task_mut())
+        {
+            task.interruptions = u32::try_from(state.serial.0).unwrap_or(0);
+            touched.atoms.insert(id);
+        }
+        Ok(Some(Next { state, touched }))
+    });
+    match done {
+        Ok(loaded) => Ok((loaded, false)),
+        Err(CommitError::Store(error)) => Err(error.into()),
+        Err(CommitError::Decide(())) => {
+            let fresh = store.read()?;
+            if !fresh.is_foreign {
+                return Ok((fresh, true));
+            }
+            adopt(store, Some(&known.state), "ada", clock::now()).map(|(loaded, _)| (loaded, true))
+        }
+    }
+}
+
+struct Person<'m> {
+    path: PathBuf,
+    made: &'m Committed,
+    random: u64,
+    editors: Vec<Editor>,
+    /// Atoms that should be there, beside those of the beginning.
+    added: BTreeSet<String>,
+    typed: BTreeSet<String>,
+    counts: BTreeMap<String, u64>,
+}
+
+impl Person<'_> {
+    fn draw(&mut self, below: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % below
+    }
+
+    fn edit(&mut self, n: u64) {
+        let token = format!("tok{n}z");
+        let kind = match self.draw(10) {
+            0 => self.add(&token),
+            1 if !self.added.is_empty() => self.remove(),
+            2 => self.change_old(&token),
+            _ => self.change(n, &token),
+        };
+        *self.counts.entry(kind).or_default() += 1;
+    }
+
+    /// One text, by an editor that reads the file itself.
+    fn change(&mut self, n: u64, token: &str) -> String {
+        // The editors of a person at a terminal are slow to start: some dozens of them.
+        let rare = self.editors.len() as u64;
+        let editor = match n % 12 {
+            11 if rare > 0 => self.editors[usize::try_from(n / 12 % rare).unwrap()],
+            k => [Editor::Sed, Editor::Rename, Editor::InPlace][usize::try_from(k % 3).unwrap()],
+        };
+        let k = self.draw(SCALARS);
+        let line = format!("        \"description\": \"words-{k} {token}\",");
+        replace_line(editor, &self.path, &format!("words-{k}"), &line);
+        self.wait_for(token, editor);
+        format!("{editor:?}")
+    }
+
+    /// The same text in a buffer that was opened long ago.
+    fn change_old(&mut self, token: &str) -> String {
+        let old = self.made.stale();
+        let k = self.draw(SCALARS);
+        let mark = format!("words-{k}");
+        let lines = old.lines().map(|line| match line.contains(&mark) {
+            true => format!("        \"description\": \"{mark} {token}\","),
+            false => line.to_owned(),
+        });
+        let text = lines.collect::<Vec<_>>().join("\n") + "\n";
+        let editor = [Editor::Rename, Editor::InPlace, Editor::SlowInPlace]
+            [usize::try_from(self.draw(3)).unwrap()];
+        save(editor, &self.path, &text);
+        self.wait_for(token, editor);
+        "stale buffer".to_owned()
+    }
+
+    fn add(&mut self, token: &str) -> String {
+        let id = format!("N{token}");
+        let loaded = self.made.newest();
+        let mut value: Value = serde_json::from_slice(&loaded.bytes).unwrap();
+        value["work_graph"]["atoms"][&id] =
+            json!({"kind": "task", "description": token, "depends_on": []});
+        self.added.insert(id);
+        let editor = if self.draw(8) == 0 {
+            Editor::Late
+        } else {
+            Editor::SlowInPlace
+        };
+        save(
+            editor,
+            &self.path,
+            &serde_json::to_string_pretty(&value).unwrap(),
+        );
+        self.wait_for(token, editor);
+        "addition".to_owned()
+    }
+
+    fn remove(&mut self) -> String {
+        let id = self.added.pop_first().unwrap();
+        let loaded = self.made.newest();
+        let mut value: Value = serde_json::from_slice(&loaded.bytes).unwrap();
+        value["work_graph"]["atoms"]
+            .as_object_mut()
+            .unwrap()
+            .remove(&id);
+        save(
+            Editor::Rename,
+            &self.path,
+            &serde_json::to_string_pretty(&value).unwrap(),
+        );
+        let gone = || !self.made.newest().state.atoms.contains_key(id.as_str());
+        wait(&format!("{id} to be gone"), &self.path, gone);
+        "removal".to_owned()
+    }
+
+    fn wait_for(&mut self, token: &str, editor: Editor) {
+        self.typed.insert(token.to_owned());
+        let seen = || self.made.seen.lock().unwrap().contains(token);
+        wait(&format!("{token} by {editor:?}"), &self.path, seen);
+    }
+}
+
+#[track_caller]
+fn wait(what: &str, path: &Path, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(
+            Instant::now() < until,
+            "LOST: {what}; the file: {}",
+            show(path)
+        );
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
+
+fn show(path: &Path) -> String {
+    let dir = path.parent().unwrap();
+    let names = std::fs::read_dir(dir).unwrap().flatten();
+    let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    format!(
+        "{names:?}\n{}",
+        text.chars().take(3_000).collect::<String>()
+    )
+}
+
+fn setting(name: &str, absent: u64) -> u64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(absent)
+}
+
+/// One file: edits from `first` on.
+fn race(
+    seed: u64,
+    first: u64,
+    edits: u64,
+    editors: &[Editor],
+    counts: &mut BTreeMap<String, u64>,
+) -> u64 {
+    // In memory the commits are as fast as they can be.
+    let memory = Path::new("/dev/shm");
+    let dir = if memory.is_dir() {
+        tempfile::tempdir_in(memory)
+    } else {
+        tempfile::tempdir()
+    }
+    .unwrap();
+    let place = Place::create(dir.path(), None).unwrap();
+    let path = place.state.clone();
+    let mut store = Store::open(place);
+    let loaded = store.create(beginning()).unwrap();
+    let made = Committed::default();
+    made.note(&loaded, true);
+    let mut person = Person {
+        path,
+        made: &made,
+        random: seed ^ (first + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        editors: editors.to_vec(),
+        added: BTreeSet::new(),
+        typed: BTreeSet::new(),
+        counts: std::mem::take(counts),
+    };
+    std::thread::scope(|scope| {
+        let committer = scope.spawn(|| commit_on(store, &made));
+        let edited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            (first..first + edits).for_each(|n| person.edit(n));
+        }));
+        made.is_over.store(true, Ordering::Relaxed);
+        committer.join().unwrap();
+        edited.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    let last = made.newest();
+    let there: BTreeSet<String> = last.state.atoms.keys().map(ToString::to_string).collect();
+    let mut wanted: BTreeSet<String> = (0..SCALARS).map(|n| format!("E{n}")).collect();
+    wanted.insert("P".into());
+    wanted.extend(person.added);
+    assert_eq!(there, wanted, "an atom was invented or lost");
+    let seen = made.seen.lock().unwrap();
+    let own = |token: &&String| token.ends_with('z');
+    let invented: Vec<&String> = seen
+        .iter()
+        .filter(own)
+        .filter(|token| !person.typed.contains(*token))
+        .collect();
+    let typed_here = invented
+        .iter()
+        .filter(|token| !person.typed.contains(token.as_str()));
+    assert_eq!(typed_here.count(), 0, "invented: {invented:?}");
+    *counts = person.counts;
+    made.commits.load(Ordering::Relaxed)
+}
+
+#[test]
+fn no_edit_is_lost_or_invented_whatever_the_editor_while_commits_go_on_as_fast_as_they_can() {
+    let edits = setting("DESCENT_SOAK_EDITS", 2_000);
+    let seed = setting("DESCENT_SOAK_SEED", 1);
+    let mut editors = Vec::new();
+    if has("vim") {
+        editors.extend([Editor::Vim, Editor::VimInPlace]);
+    } else {
+        eprintln!("vim is not on the PATH: its saves are not in this race (apt-get install vim)");
+    }
+    if has("nano") {
+        editors.push(Editor::Nano);
+    } else {
+        eprintln!("nano is not on the PATH: its saves are not in this race (apt-get install nano)");
+    }
+    let (begun, mut counts, mut commits, mut done) = (Instant::now(), BTreeMap::new(), 0, 0);
+    while done < edits {
+        let now = EDITS_OF_A_FILE.min(edits - done);
+        commits += race(seed, done, now, &editors, &mut counts);
+        done += now;
+    }
+    let took_s = begun.elapsed().as_secs_f64();
+    eprintln!(
+        "{edits} edits ({counts:?}), seed {seed}: 0 lost, 0 invented; {commits} commits in {took_s:.1} s, {:.0}/s",
+        commits as f64 / took_s
+    );
+}
