@@ -282,6 +282,7 @@ impl Edit {
                 _ => {}
             }
         }
+        self.drop_unfounded(&forgotten);
         for (what, ids) in [
             ("bindings overwritten: ", changed),
             ("bindings forgotten: ", forgotten),
@@ -304,6 +305,29 @@ impl Edit {
         };
         let binding: &mut Binding = Arc::make_mut(binding);
         binding.by = "person".to_string();
+    }
+
+    /// What was forgotten together with what it needs is taken out with it. One more is gone in each round.
+    fn drop_unfounded(&mut self, forgotten: &BTreeSet<String>) {
+        let is_unfounded = |state: &State, id: &&AtomId| {
+            let atom = state
+                .atoms
+                .get(*id)
+                .filter(|_| forgotten.contains(id.as_str()));
+            atom.is_some_and(|atom| {
+                let mut named = atom.depends_on.iter().chain(atom.kids());
+                named.any(|named| state.atom(named).is_none())
+            })
+        };
+        while let Some(id) = self
+            .state
+            .atoms
+            .keys()
+            .find(|id| is_unfounded(&self.state, id))
+        {
+            let id = id.clone();
+            self.state.atoms.remove(&id);
+        }
     }
 
     /// A binding that a person took out opens its atom again.

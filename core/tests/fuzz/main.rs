@@ -48,12 +48,23 @@ fn the_parser_takes_what_serde_json_takes_and_reads_the_same() {
             }
             (_, true, other) => panic!("taken by this parser alone: {:?}", other.err()),
             (_, false, Ok(_)) => {
-                let strange = parsed.faults.iter().find(|fault| !OURS.contains(&fault.rule));
-                assert!(strange.is_none(), "refused by this parser alone: {strange:?}");
+                let strange = parsed
+                    .faults
+                    .iter()
+                    .find(|fault| !OURS.contains(&fault.rule));
+                assert!(
+                    strange.is_none(),
+                    "refused by this parser alone: {strange:?}"
+                );
             }
             (_, false, Err(_)) => {}
         }
-        assert!(parsed.faults.iter().all(|fault| fault.span.end <= bytes.len() * 3 + 3));
+        assert!(
+            parsed
+                .faults
+                .iter()
+                .all(|fault| fault.span.end <= bytes.len() * 3 + 3)
+        );
     });
 }
 
@@ -65,13 +76,27 @@ fn usable(bytes: &[u8]) -> Option<State> {
     (faults == 0).then_some(state)
 }
 
+#[track_caller]
+fn check_usable(state: &State) {
+    let written = text(state);
+    let decoded = decode(written.as_bytes());
+    let mut faults = decoded.faults;
+    if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
+        faults.extend(validate::check(state, root));
+    }
+    assert!(faults.is_empty(), "{faults:?}");
+}
+
 fn text(state: &State) -> String {
     Rendered::of(state).text(state)
 }
 
 #[test]
 fn a_state_that_is_taken_is_written_so_that_it_is_taken_again_and_stays() {
-    let corpus = corpus(&fixtures(), &["valid", "invalid", "fuzz/parser", "fuzz/merge"]);
+    let corpus = corpus(
+        &fixtures(),
+        &["valid", "invalid", "fuzz/parser", "fuzz/merge"],
+    );
     fuzz("decoder", &corpus, 10_000, |_, bytes| {
         let Some(state) = usable(bytes) else { return };
         let written = text(&state);
@@ -83,17 +108,20 @@ fn a_state_that_is_taken_is_written_so_that_it_is_taken_again_and_stays() {
 #[test]
 fn whatever_two_sides_make_of_a_state_their_merge_is_one() {
     let valid = corpus(&fixtures(), &["valid", "fuzz/merge"]);
-    let states: Vec<Vec<u8>> = valid.into_iter().filter(|bytes| usable(bytes).is_some()).collect();
+    let states: Vec<Vec<u8>> = valid
+        .into_iter()
+        .filter(|bytes| usable(bytes).is_some())
+        .collect();
     fuzz("merge", &states, 4_000, |rng, bytes| {
         let Some(theirs) = usable(bytes) else { return };
-        let base = usable(rng.of(&states)).expect("of the corpus");
+        let base = usable(rng.of::<Vec<u8>>(&states)).expect("of the corpus");
         let other = mutate::mutated(rng, &states);
         let ours = usable(&other).unwrap_or_else(|| base.clone());
         let known = if rng.below(4) == 0 { None } else { Some(&base) };
         let merged = correct::merge(known, Some(&ours), &theirs);
-        assert!(usable(text(&merged.state).as_bytes()).is_some(), "{}", text(&merged.state));
+        check_usable(&merged.state);
         let adopted = correct::adopt(Some(&ours), merged, "ada", UnixMillis(1));
-        assert!(usable(text(&adopted.state).as_bytes()).is_some(), "{}", text(&adopted.state));
+        check_usable(&adopted.state);
         let same = correct::merge(Some(&base), Some(&ours), &base);
         let serial = same.state.serial;
         assert_eq!(serial, ours.serial.max(base.serial));

@@ -9,9 +9,36 @@ use std::{
 const BYTES_MAX: usize = 64 << 10;
 /// What a syntax is made of.
 const WORDS: [&str; 30] = [
-    "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u", "\\ud800", "null", "true", "false", "0", "-", "1e999", "1.50",
-    "9007199254740993", "\n", "\0", "\u{feff}", "\u{2028}", "ü", "\"id\":", "\"notes\":", "\"kind\": \"any\"", "[[[[",
-    "{\"a\":", "/*", "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "\\u",
+    "\\ud800",
+    "null",
+    "true",
+    "false",
+    "0",
+    "-",
+    "1e999",
+    "1.50",
+    "9007199254740993",
+    "\n",
+    "\0",
+    "\u{feff}",
+    "\u{2028}",
+    "ü",
+    "\"id\":",
+    "\"notes\":",
+    "\"kind\": \"any\"",
+    "[[[[",
+    "{\"a\":",
+    "/*",
+    "'",
 ];
 
 /// Another run of the same seed makes the same inputs.
@@ -40,9 +67,16 @@ pub fn corpus(fixtures: &Path, folders: &[&str]) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for folder in folders {
         let entries = fs::read_dir(fixtures.join(folder)).expect("a folder of fixtures");
-        let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        let mut paths: Vec<_> = entries
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
         paths.sort();
-        all.extend(paths.iter().filter(|path| path.is_file()).map(|path| fs::read(path).expect("a file")));
+        all.extend(
+            paths
+                .iter()
+                .filter(|path| path.is_file())
+                .map(|path| fs::read(path).expect("a file")),
+        );
     }
     assert!(!all.is_empty(), "an empty corpus");
     all
@@ -80,9 +114,14 @@ pub fn mutated(rng: &mut Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
 
 /// Looks at inputs until the time or the count is over; a failing one is shown with all that makes it again.
 pub fn fuzz(name: &str, corpus: &[Vec<u8>], count: usize, look: impl Fn(&mut Rng, &[u8])) {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok())
+    };
     let seed = number("DESCENT_SOAK_SEED").unwrap_or(1);
-    let until = number("DESCENT_SOAK_FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let until = number("DESCENT_SOAK_FUZZ_SECONDS")
+        .map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut done = 0;
     for bytes in corpus {
         one(name, seed, done, bytes, |rng| look(rng, bytes));
@@ -93,7 +132,10 @@ pub fn fuzz(name: &str, corpus: &[Vec<u8>], count: usize, look: impl Fn(&mut Rng
         one(name, seed, done, &bytes, |_| look(&mut rng, &bytes));
         done += 1;
     }
-    println!("{name}: {} of the corpus, {done} mutations, seed {seed}", corpus.len());
+    println!(
+        "{name}: {} of the corpus, {done} mutations, seed {seed}",
+        corpus.len()
+    );
 }
 
 fn one(name: &str, seed: u64, n: usize, bytes: &[u8], look: impl FnOnce(&mut Rng)) {

@@ -17,10 +17,20 @@ fn whatever_an_agent_writes_the_reader_ends_and_what_it_takes_is_within_the_caps
         Ok(report) => {
             assert!(report.summary.chars().count() <= SUMMARY_CHARS_MAX);
             assert!(report.artifacts.len() <= ARTIFACTS_MAX);
-            assert!(report.artifacts.iter().all(|path| !Path::new(path).is_absolute() && !path.contains("..")
-                || !Path::new(path).components().any(|part| part == std::path::Component::ParentDir)));
-            assert!(report.handoff.is_none_or(|text| text.chars().count() <= HANDOFF_CHARS_MAX));
-            let value = report.value.map_or(0, |value| doc::write_compact(&value).len());
+            assert!(report.artifacts.iter().all(|path| {
+                !Path::new(path).is_absolute() && !path.contains("..")
+                    || !Path::new(path)
+                        .components()
+                        .any(|part| part == std::path::Component::ParentDir)
+            }));
+            assert!(
+                report
+                    .handoff
+                    .is_none_or(|text| text.chars().count() <= HANDOFF_CHARS_MAX)
+            );
+            let value = report
+                .value
+                .map_or(0, |value| doc::write_compact(&value).len());
             assert!(value <= VALUE_BYTES_MAX);
         }
         Err(fault) => assert!(!fault.is_empty() && fault.len() < 2_000, "{fault}"),

@@ -6,8 +6,9 @@ use std::{
     io::{Read, Write},
     os::unix::fs::FileExt,
     path::Path,
-    process::{Command, Stdio},
-    time::Duration,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
 /// How an edit reaches the file.
@@ -86,6 +87,13 @@ fn nano(path: &Path, mark: &str, line: &str) {
     let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&person).unwrap();
     unlockpt(&person).unwrap();
+    let size = rustix::termios::Winsize {
+        ws_row: 24,
+        ws_col: 120,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    rustix::termios::tcsetwinsize(&person, size).unwrap();
     let name = ptsname(&person, Vec::new()).unwrap().into_string().unwrap();
     let terminal = || {
         Stdio::from(
@@ -113,17 +121,34 @@ fn nano(path: &Path, mark: &str, line: &str) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut screen = person.try_clone().unwrap();
-    let reader = std::thread::spawn(move || {
+    let screen = Arc::new(Mutex::new(String::new()));
+    let (mut from, to) = (person.try_clone().unwrap(), Arc::clone(&screen));
+    std::thread::spawn(move || {
         let mut block = [0; 4096];
-        while let Ok(1..) = screen.read(&mut block) {}
+        while let Ok(n @ 1..) = from.read(&mut block) {
+            to.lock()
+                .unwrap()
+                .push_str(&String::from_utf8_lossy(&block[..n]));
+        }
     });
-    // Cut, type, save under its name; `y` answers where nano asks because the file changed, else it is typed and left.
-    let keys = format!("\x0b{line}\r\x0f\ry\x18n");
-    person.write_all(keys.as_bytes()).unwrap();
-    child.wait().unwrap();
-    drop(person);
-    drop(reader);
+    let until = Instant::now() + Duration::from_secs(20);
+    let mut ends = |child: &mut Child| {
+        if Instant::now() > until {
+            let _ = child.kill();
+            panic!("nano does not end: {:?}", screen.lock().unwrap());
+        }
+        child.try_wait().unwrap().is_some()
+    };
+    // Before it has drawn its keys the terminal is not its own yet.
+    while !ends(&mut child) && !screen.lock().unwrap().contains("Exit") {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let _ = person.write_all(format!("\x0b{line}\r\x0f\r").as_bytes());
+    // `y` where nano asks because the file changed, else it is typed; then it leaves, whatever was typed.
+    while !ends(&mut child) {
+        let _ = person.write_all(b"y\x18n");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Saves a whole text as it stands in a buffer.
