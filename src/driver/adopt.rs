@@ -2,11 +2,6 @@
 //!
 //! Not here: what an edit means (`descent_core::step::correct`), when to look (`follow`).
 
-#[cfg(test)]
-mod editors;
-#[cfg(test)]
-mod race;
-
 use std::sync::Arc;
 
 use descent_core::{

@@ -1,9 +1,11 @@
 //! The loop over its seams: a clock that is set, hands that are played, a disk and programs that fail.
 #![allow(clippy::disallowed_methods)] // door: plants projects
 
+mod editors;
 mod failing;
 mod faults;
 mod played;
+mod race;
 mod simulated;
 
 use std::{fs, path::Path, sync::Arc};

@@ -12,8 +12,8 @@ use super::{journal, load};
 
 /// Longer than an editor takes to save.
 pub(super) const GRACE_MS: u64 = 2_000;
-/// Beyond these the oldest are looked at early.
-const WAITING_MAX: usize = 64;
+/// Beyond these the oldest are looked at early: as many as hundreds of commits a second leave in the time above.
+const WAITING_MAX: usize = 1_024;
 
 /// `now_ms` by the clock of the file system.
 pub(super) fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64) {

@@ -188,45 +188,6 @@ fn an_edit_between_two_runs_is_adopted() {
     );
 }
 
-#[test]
-fn a_raised_limit_opens_what_it_had_ended() {
-    let world = World::new();
-    let count = world.out("count").display().to_string();
-    let atom = task(&format!(
-        "echo x >> {count}; [ $(wc -l < {count}) -gt 1 ] && touch done"
-    ));
-    world.align(&plan(
-        &["test -f done"],
-        json!({"max_attempts": 1}),
-        json!({"A1": atom}),
-    ));
-    world.run().expect(5);
-    world.replace_in_state("\"max_attempts\": 1", "\"max_attempts\": 2");
-    world.run().expect(0);
-    assert_eq!(world.state()["corrections"][0]["type"], "constraint_change");
-}
-
-#[test]
-fn a_changed_goal_clears_the_trail_and_opens_a_completed_run() {
-    let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done; echo more > more")}),
-    ));
-    world.run().expect(0);
-    world.replace_in_state(
-        "\"command\": \"test -f done\"",
-        "\"command\": \"grep -q more more\"",
-    );
-    world.run().expect(0);
-    let correction = world.state()["corrections"][0].clone();
-    assert_eq!(
-        (&correction["type"], &correction["trail_cleared"]),
-        (&json!("objective_change"), &json!(true))
-    );
-}
-
 /// The text of a state that began at the present serial, with a place changed.
 fn stale(it: &Waiting, from: &str, to: &str) -> String {
     let text = it.world.state_text();
@@ -499,32 +460,4 @@ fn an_atom_taken_out_while_its_attempt_is_in_flight_ends_the_attempt_and_the_run
     let ran = it.run.wait().expect(0);
     assert_eq!(ran.count("interrupted"), 1);
     assert_eq!(it.world.result_file("log"), "two\nthree\n");
-}
-
-#[test]
-fn a_remark_in_the_loops_own_notebook_survives_the_next_run() {
-    let world = World::new();
-    world.align(&plan(
-        &["test -f log"],
-        json!({}),
-        json!({"A1": task("echo one > log")}),
-    ));
-    world.run().expect(0);
-    let text = world.state_text();
-    let text = text.replacen(
-        "\"atom\": \"A1\",\n        \"commit\"",
-        "\"atom\": \"A1\",\n        \"notes\": \"keep\",\n        \"commit\"",
-        1,
-    );
-    let text = text.replacen(
-        "\"measure\": {",
-        "\"measure\": {\n      \"notes\": \"less\",",
-        1,
-    );
-    assert!(text.contains("\"keep\"") && text.contains("\"less\""));
-    world.save(&text);
-    world.run().expect(0);
-    let run = &world.state()["run"];
-    assert_eq!(run["line"][0]["notes"], "keep", "{run}");
-    assert_eq!(run["measure"]["notes"], "less", "{run}");
 }
