@@ -132,7 +132,7 @@ fn nano(path: &Path, mark: &str, line: &str) {
         }
     });
     let until = Instant::now() + Duration::from_secs(20);
-    let mut ends = |child: &mut Child| {
+    let ends = |child: &mut Child| {
         if Instant::now() > until {
             let _ = child.kill();
             panic!("nano does not end: {:?}", screen.lock().unwrap());

@@ -111,7 +111,11 @@ pub fn resolve(
             ..Touched::default()
         },
         state: next,
-        notices: Vec::from([Notice::Corrected { what, effects }]),
+        notices: Vec::from([Notice::Corrected {
+            what,
+            effects,
+            lost: Vec::new(),
+        }]),
     })
 }
 
