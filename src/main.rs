@@ -19,5 +19,6 @@ mod verify;
 mod workspace;
 
 fn main() -> std::process::ExitCode {
+    signal::outlive_the_file_limit();
     cli::main()
 }

@@ -84,6 +84,15 @@ async fn pass_on(one: Signal, mut stream: Stream, tell: mpsc::Sender<Signal>) {
     }
 }
 
+/// From here on a file that grows beyond the limit of this process (`ulimit -f`) is an error of the write, and not
+/// the end of the process. Children begin with the system's own way: a handler is not inherited.
+pub fn outlive_the_file_limit() {
+    let seen = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    if let Err(error) = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), seen) {
+        tracing::warn!(%error, "a limit on the size of files ends this process");
+    }
+}
+
 fn is_in(mask: u64, one: Signal) -> bool {
     mask & (1 << (one.number() - 1)) != 0
 }

@@ -7,10 +7,13 @@
 mod disk;
 mod error;
 mod journal;
+mod lease;
 mod load;
 mod locks;
+mod mode;
 mod names;
 mod place;
+mod swap;
 mod sweep;
 #[cfg(test)]
 pub mod tests;
@@ -21,19 +24,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use descent_core::graph::validate;
 use descent_core::id::{Serial, UnixMillis};
 use descent_core::state::State;
-use descent_core::state::decode::decode;
 use descent_core::state::encode::{Rendered, Touched};
 use descent_core::trust::Hand;
 
-use disk::{Disk, Found, RealDisk, Swap};
+use disk::{Disk, Found, Ground, RealDisk};
 use names::Names;
+use swap::{Swap, Writer};
 
 pub use error::{CommitError, StoreError, count};
 pub use load::{Loaded, pattern_faults, placed, read_bytes, show_faults};
 pub use locks::Lease;
+pub use mode::Mode;
 pub use place::Place;
 
 /// As much as the reader takes (`doc::Limits`).
@@ -45,6 +48,10 @@ const OVERTAKEN_MAX: u32 = 16;
 /// An editor that renames or truncates leaves the name absent or empty for an instant.
 const SETTLE_MS: u64 = 10;
 const SETTLE_TIMES: u32 = 10;
+/// How often a save in place is waited for, `SETTLE_MS` each time; then its bytes are taken up afterwards.
+const WRITER_TIMES: u32 = 20;
+/// Commits from one look at what lies beside the state to the next.
+const SWEEP_EVERY: u64 = 8;
 
 /// One state file, and what this process knows of it.
 #[derive(Debug)]
@@ -62,6 +69,8 @@ pub struct Store {
     committed: Option<Arc<Loaded>>,
     /// Whose the file was when it was read last.
     hand: Option<Hand>,
+    /// By this process.
+    commits: u64,
 }
 
 /// What a commit is to write: the state with its next serial, and what differs from the present one.
@@ -74,7 +83,8 @@ pub struct Next {
 impl Store {
     #[must_use]
     pub fn open(place: Place) -> Self {
-        Self::on(place, Box::new(RealDisk))
+        let disk = RealDisk::in_dir(place.parent());
+        Self::on(place, Box::new(disk))
     }
 
     fn on(place: Place, disk: Box<dyn Disk>) -> Self {
@@ -87,6 +97,7 @@ impl Store {
             recent: VecDeque::new(),
             committed: None,
             hand: None,
+            commits: 0,
         }
     }
 
@@ -98,9 +109,9 @@ impl Store {
     /// The state as it is now; the same value as long as the bytes are the same.
     pub fn read(&mut self) -> Result<Arc<Loaded>, StoreError> {
         let found = self.look()?;
-        let (uid, mode) = (found.uid, found.mode);
+        let (uid, mode) = (found.opened.uid, found.opened.mode);
         self.hand = Some(Hand { uid, mode });
-        self.take_in(found.bytes)
+        self.take_in(&found.bytes)
     }
 
     /// The owner and mode of the very file whose bytes `read` gave last.
@@ -116,14 +127,18 @@ impl Store {
         &mut self,
         mut decide: impl FnMut(&Loaded) -> Result<Option<Next>, E>,
     ) -> Result<Arc<Loaded>, CommitError<E>> {
-        let _held = self.lock()?;
+        let mut held = self.lock()?;
         for _ in 0..OVERTAKEN_MAX {
-            let found = self.look()?;
-            let now = self.take_in(found.bytes.clone())?;
+            // Cleared away meanwhile, it keeps nobody out.
+            if !held.is_whole() {
+                held = self.lock()?;
+            }
+            let (found, writer) = self.look_at_rest()?;
+            let now = self.take_in(&found.bytes)?;
             let Some(next) = decide(&now).map_err(CommitError::Decide)? else {
                 return Ok(now);
             };
-            if let Some(done) = self.publish(&now, &found, next)? {
+            if let Some(done) = self.publish(&now, &found, next, writer)? {
                 return Ok(done);
             }
         }
@@ -135,7 +150,7 @@ impl Store {
     pub fn create(&mut self, state: State) -> Result<Arc<Loaded>, StoreError> {
         let _held = self.lock()?;
         let (loaded, rendered) = self.checked(state)?;
-        disk::first(&*self.disk, &self.names, &loaded.bytes)?;
+        swap::first(&*self.disk, &self.names, &loaded.bytes)?;
         Ok(self.adopt(loaded, rendered))
     }
 
@@ -147,11 +162,12 @@ impl Store {
     ) -> Result<(Arc<Loaded>, Option<PathBuf>), StoreError> {
         let _held = self.lock()?;
         for _ in 0..OVERTAKEN_MAX {
-            let found = self.look()?;
-            let now = self.take_in(found.bytes.clone())?;
+            let (found, writer) = self.look_at_rest()?;
+            let now = self.take_in(&found.bytes)?;
             let archived = archive.then(|| self.archive(&now)).transpose()?;
             let (loaded, rendered) = self.checked(state.clone())?;
-            let swap = disk::replace(&*self.disk, &self.names, &found, &loaded.bytes)?;
+            let bytes = &loaded.bytes;
+            let swap = swap::replace(&*self.disk, &self.names, &found, bytes, writer)?;
             if swap == Swap::Done {
                 self.recent.clear();
                 return Ok((self.adopt(loaded, rendered), archived));
@@ -164,13 +180,13 @@ impl Store {
     /// The right to run the loop. `info` is one line for others: since when, which command.
     pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
         self.place.make_dir()?;
-        locks::lease(&self.place.run_lock(), info)
+        locks::lease(&self.place.run_lock(), &self.place.dir, info)
     }
 
     /// Whether a loop lives.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        locks::is_held(&self.place.run_lock())
+        locks::is_held(&self.place.run_lock(), &self.place.dir)
     }
 
     /// What the loop that holds the lease said of itself.
@@ -192,21 +208,27 @@ impl Store {
         recent.cloned().or_else(|| self.base_on_disk(serial))
     }
 
-    /// The newest committed state of this lineage that is known or kept.
+    /// The newest commit of the lineage of what was read last that is known, kept, or lies beside the file: newer than
+    /// an edit that began from an older one and has the name now.
     #[must_use]
     pub fn newest(&self) -> Option<Arc<State>> {
         let lineage = &self.cached.as_ref()?.state.lineage;
-        let known = self
-            .recent
-            .iter()
-            .rev()
-            .find(|state| state.lineage == *lineage);
+        let beside = sweep::sealed(&*self.disk, &self.names).into_iter();
+        let mut beside = beside.filter(|loaded| loaded.state.lineage == *lineage);
+        let beside = beside.next().map(|loaded| Arc::new(loaded.state));
+        let mut known = self.recent.iter().rev();
+        let known = known.find(|state| state.lineage == *lineage).cloned();
         let kept = journal::newest(&self.place.journal()).unwrap_or_default();
-        let kept = kept
-            .into_iter()
-            .find_map(|serial| self.base_on_disk(Serial(serial)));
-        let all = known.cloned().into_iter().chain(kept);
+        let mut kept = kept.into_iter();
+        let kept = kept.find_map(|serial| self.base_on_disk(Serial(serial)));
+        let all = [beside, known, kept].into_iter().flatten();
         all.max_by_key(|state| state.serial)
+    }
+
+    /// What a commit can rely on in this directory: tried there, and cleared away again.
+    pub fn mode(&self) -> Result<Mode, StoreError> {
+        let _held = self.lock()?;
+        mode::probe(&*self.disk, &self.names)
     }
 
     /// Keeps the last commit where another process finds it as a base: when idle, and at the end.
@@ -221,7 +243,10 @@ impl Store {
     /// Looks at what earlier commits swapped out, and takes up a save that came late; when idle.
     pub fn tend(&mut self, now: UnixMillis) -> Result<(), StoreError> {
         let _held = self.lock()?;
-        sweep::sweep(&*self.disk, &self.names, &self.place.journal(), now.0);
+        // What a person's edit replaced may be newer than what it began from: it stays until the edit is taken in.
+        if !self.read()?.is_foreign {
+            sweep::sweep(&*self.disk, &self.names, &self.place.journal(), now.0);
+        }
         Ok(())
     }
 
@@ -244,16 +269,50 @@ impl Store {
     }
 
     fn look(&self) -> Result<Found, StoreError> {
-        let mut found = self.disk.read(&self.place.state, self.names.bytes_max);
+        let mut found = self.find();
         for _ in 0..SETTLE_TIMES {
             match &found {
                 Ok(found) if !found.bytes.is_empty() => break,
-                Err(error) if error.kind() != io::ErrorKind::NotFound => break,
-                _ => std::thread::sleep(Duration::from_millis(SETTLE_MS)),
+                Err(StoreError::NoState { .. } | StoreError::Vanished { .. }) | Ok(_) => {
+                    std::thread::sleep(Duration::from_millis(SETTLE_MS));
+                }
+                Err(_) => break,
             }
-            found = self.disk.read(&self.place.state, self.names.bytes_max);
+            found = self.find();
         }
-        found.map_err(|error| self.cannot_read(error))
+        found
+    }
+
+    fn find(&self) -> Result<Found, StoreError> {
+        let state = &self.place.state;
+        let ground = self
+            .disk
+            .ground()
+            .map_err(|error| self.cannot_read(error))?;
+        match ground {
+            Ground::Same => self.disk.find(state, self.names.bytes_max),
+            Ground::Gone => Err(io::ErrorKind::NotFound.into()),
+            Ground::Other => {
+                let path = self.names.dir().to_owned();
+                return Err(StoreError::Moved { path });
+            }
+        }
+        .map_err(|error| self.cannot_read(error))
+    }
+
+    /// The same when nobody writes into it; whoever writes for very long is not waited for.
+    fn look_at_rest(&self) -> Result<(Found, Writer), StoreError> {
+        for _ in 0..WRITER_TIMES {
+            let found = self.look()?;
+            let lease = self.disk.lease(&found.opened).map(drop);
+            match lease {
+                Err(error) if swap::is_busy(&error) => {
+                    std::thread::sleep(Duration::from_millis(SETTLE_MS));
+                }
+                _ => return Ok((found, Writer::GiveWay)),
+            }
+        }
+        Ok((self.look()?, Writer::GoOn))
     }
 
     fn cannot_read(&self, source: io::Error) -> StoreError {
@@ -262,17 +321,18 @@ impl Store {
             io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
             io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
             io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
+            _ if disk::is_link(&source) => StoreError::Link { path },
             _ => StoreError::Unreadable { path, source },
         }
     }
 
-    fn take_in(&mut self, bytes: Vec<u8>) -> Result<Arc<Loaded>, StoreError> {
+    fn take_in(&mut self, bytes: &[u8]) -> Result<Arc<Loaded>, StoreError> {
         if let Some(cached) = &self.cached
             && cached.bytes == bytes
         {
             return Ok(Arc::clone(cached));
         }
-        let (loaded, rendered) = load::read(&self.place.state, bytes)?;
+        let (loaded, rendered) = load::read(&self.place.state, bytes.to_vec())?;
         Ok(self.adopt(loaded, rendered))
     }
 
@@ -298,6 +358,7 @@ impl Store {
         now: &Loaded,
         found: &Found,
         next: Next,
+        writer: Writer,
     ) -> Result<Option<Arc<Loaded>>, StoreError> {
         let (from, to) = (now.state.serial.0, next.state.serial.0);
         // The serial of an edited file is what a person made of it; what is committed over it comes from the newest.
@@ -305,11 +366,15 @@ impl Store {
             return Err(StoreError::NotNext { from, to });
         }
         let rendered = self.render(now, &next);
-        let loaded = written(next.state, &rendered, &now.warnings)?;
-        if disk::replace(&*self.disk, &self.names, found, &loaded.bytes)? == Swap::Overtaken {
+        let loaded = written(next.state, &rendered)?;
+        let swap = swap::replace(&*self.disk, &self.names, found, &loaded.bytes, writer)?;
+        if swap != Swap::Done {
             return Ok(None);
         }
-        self.clear_up();
+        if self.commits.is_multiple_of(SWEEP_EVERY) {
+            self.clear_up();
+        }
+        self.commits += 1;
         Ok(Some(self.adopt(loaded, rendered)))
     }
 
@@ -333,7 +398,7 @@ impl Store {
     /// A whole state that did not come from a step: held to all that is asked of a file.
     fn checked(&self, state: State) -> Result<(Loaded, Rendered), StoreError> {
         let rendered = Rendered::of(&state);
-        let loaded = written(state, &rendered, &[])?;
+        let loaded = written(state, &rendered)?;
         load::read(&self.place.state, loaded.bytes)
     }
 
@@ -364,13 +429,10 @@ impl Store {
 }
 
 /// What a reader will make of the state once it is written.
-fn written(
-    mut state: State,
-    rendered: &Rendered,
-    warned: &[descent_core::doc::Fault],
-) -> Result<Loaded, StoreError> {
-    state.seal = Some(rendered.seal(&state));
-    let bytes = rendered.text(&state).into_bytes();
+fn written(mut state: State, rendered: &Rendered) -> Result<Loaded, StoreError> {
+    let seal = rendered.seal(&state);
+    let bytes = rendered.sealed_text(&state, &seal).into_bytes();
+    state.seal = Some(seal);
     if bytes.len() > BYTES_MAX {
         let bytes = bytes.len();
         return Err(StoreError::TooLarge {
@@ -378,18 +440,5 @@ fn written(
             bytes_max: BYTES_MAX,
         });
     }
-    // Places come of reading alone: the new text is read only where something is to be placed.
-    let unplaced = validate::gate(&state, &descent_core::doc::Node::null());
-    let is_quiet = warned.is_empty() && unplaced.is_empty();
-    let read_back = (!is_quiet).then(|| decode(&bytes));
-    let gate = read_back
-        .as_ref()
-        .and_then(|read| Some(validate::gate(&state, read.root.as_ref()?)));
-    Ok(Loaded {
-        gate: gate.unwrap_or(unplaced),
-        warnings: read_back.map(|read| read.warnings).unwrap_or_default(),
-        is_foreign: false,
-        state,
-        bytes,
-    })
+    Ok(Loaded::written(state, bytes))
 }

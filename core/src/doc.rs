@@ -17,7 +17,7 @@ mod write;
 pub use parse::{fits_double, is_number, parse, parse_bytes, parse_bytes_as, readable};
 pub use places::Places;
 pub use suggest::suggest;
-pub use write::{canonical, write, write_compact, write_indented};
+pub use write::{canonical, write, write_compact, write_indented, write_quoted};
 
 use alloc::{
     string::{String, ToString},

@@ -101,7 +101,8 @@ impl Context {
     }
 
     pub(super) fn warn(&self, store: &Store, loaded: &Loaded) {
-        for line in crate::store::show_faults(&store.place().state, &loaded.bytes, &loaded.warnings)
+        for line in
+            crate::store::show_faults(&store.place().state, &loaded.bytes, loaded.warnings())
         {
             self.out.say(&format!("warning: {line}"));
         }

@@ -44,12 +44,13 @@ pub struct Flags {
 pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let mut store = context.store()?;
     let first = store.read()?;
-    if !first.gate.is_empty() {
-        return Err(align::not_aligned(&first.gate));
+    if !first.gate().is_empty() {
+        return Err(align::not_aligned(first.gate()));
     }
     let config = config::load(&store.place().project)?;
     trust::gate(context, &store, &first.state, Some(&config))?;
     let lease = store.lease("run")?;
+    say_mode(context, &store);
     let loaded = store.read()?;
     context.warn(&store, &loaded);
     let mut loaded = context.adopt_edit(&mut store, loaded)?;
@@ -112,7 +113,22 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     finish(context, flags, &ending, &workspaces)
 }
 
-/// The workspaces, with what the run began from.
+/// Where a save by hand is less safe than elsewhere, a person is told.
+fn say_mode(context: &Context, store: &Store) {
+    match store.mode() {
+        Ok(mode) if mode.is_degraded() => {
+            let (name, meaning) = (mode.name(), mode.meaning());
+            context.out.say(&format!(
+                "the file system of the state is degraded ({name}): {meaning}"
+            ));
+        }
+        Ok(_) => {}
+        // The first commit will say it better.
+        Err(error) => tracing::debug!(%error, "the file system of the state could not be tried"),
+    }
+}
+
+/// The workspaces, with everything there that the state names.
 fn open(store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
     let state = &loaded.state;
     let workspaces = Workspaces::open(

@@ -17,8 +17,8 @@ use crate::{
 pub(super) fn verify(context: &Context) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
-    if !loaded.gate.is_empty() {
-        return Err(align::not_aligned(&loaded.gate));
+    if !loaded.gate().is_empty() {
+        return Err(align::not_aligned(loaded.gate()));
     }
     let state = &loaded.state;
     trust::gate(context, &store, state, None)?;

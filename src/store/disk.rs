@@ -1,34 +1,67 @@
-//! The state file on disk: replaced whole, by steps in an order that no crash can tear.
+//! The system calls that a commit is made of, behind a trait so that each can fail in a test.
 //!
-//! Here: the few system calls a commit is made of, behind a trait so that each can fail in a test,
-//! and the two ways a file comes to its name. Not here: locks, what the bytes mean.
-//! Invariant: the name holds a whole state, or what a person's editor put there; bytes that a
-//! person may have written are never unlinked.
+//! Here: the disk as the store asks for it, and the real one. Not here: the order of the calls (`swap`), locks, what
+//! the bytes mean. Invariant: whatever comes to be under a path, a commit acts on the directory that was opened first.
 #![allow(clippy::disallowed_methods)] // door: writes, renames and removes the state's files
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat, renameat_with,
+};
 use rustix::io::Errno;
 
-use super::StoreError;
-use super::names::Names;
+use super::lease::{self, Held};
 
-/// A file's bytes, and the mode that what replaces it must not exceed.
+/// Which file it is, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileId {
+    dev: u64,
+    ino: u64,
+}
+
+/// An open regular file, and the mode that what replaces it must not exceed.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) bytes: Vec<u8>,
+pub(super) struct Opened {
+    pub(super) file: File,
+    pub(super) id: FileId,
     pub(super) mode: u32,
     pub(super) uid: u32,
 }
 
+/// An open file with the bytes that it held when it was read.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) opened: Opened,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// What stands where the directory was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ground {
+    Same,
+    Gone,
+    /// Another directory has its name now.
+    Other,
+}
+
 pub(super) trait Disk: fmt::Debug + Send + Sync {
-    /// A regular file whole, but no more than `bytes_max` and one byte.
-    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Found>;
+    /// Whether the directory of the state still has its name.
+    fn ground(&self) -> io::Result<Ground>;
+    /// A regular file; a symbolic link is refused.
+    fn open(&self, path: &Path) -> io::Result<Opened>;
+    /// All of it, but no more than `bytes_max` and one byte.
+    fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>>;
+    /// Keeps others from beginning to write; `WouldBlock` where one writes already.
+    fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>>;
+    /// The file that has the name now.
+    fn identify(&self, path: &Path) -> io::Result<FileId>;
     /// A new file; fails where one is.
     fn create(&self, path: &Path, mode: u32) -> io::Result<File>;
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()>;
@@ -38,6 +71,8 @@ pub(super) trait Disk: fmt::Debug + Send + Sync {
     /// Fails where there is a file at `to`.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
+    /// A second name for a file.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Files of `dir` whose names start so.
     fn list(&self, dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>>;
@@ -45,184 +80,25 @@ pub(super) trait Disk: fmt::Debug + Send + Sync {
     fn changed_ms(&self, path: &Path) -> io::Result<u64>;
 }
 
-/// What came of putting new bytes in the place of the old.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Swap {
-    Done,
-    /// Somebody saved in between: their bytes have the name, ours are gone.
-    Overtaken,
-}
-
-/// Puts `new` in the place of `old`: the one way a state file changes.
-pub(super) fn replace(
-    disk: &dyn Disk,
-    names: &Names,
-    old: &Found,
-    new: &[u8],
-) -> Result<Swap, StoreError> {
-    let ready = names.swapped(&old.bytes);
-    // Content before name: a crash after the exchange must not find the name on an empty file.
-    let fresh = write_durably(disk, names, 0o600 & old.mode, new)?;
-    // The name now says what will be in the file after the exchange. Killed before it, the whole
-    // state that was never published is known by its seal.
-    let renamed = disk.rename(&fresh, &ready);
-    renamed.map_err(|error| abandon(disk, &fresh, "rename", &fresh, error))?;
-    let swap = match disk.exchange(&ready, &names.state) {
-        Ok(()) => look_at_what_came_out(disk, names, &ready, old, new)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => overtaken(disk, &ready),
-        Err(error) if has_no_exchange(&error) => rename_over(disk, names, &ready, old)?,
-        Err(error) => return Err(abandon(disk, &ready, "exchange", &names.state, error)),
-    };
-    if swap == Swap::Done {
-        // Name before effects: after a power cut the name would be back on the old file, and
-        // nothing would know of what was started on the new one's word.
-        let synced = disk.fsync_dir(names.dir());
-        synced.map_err(|error| StoreError::io("sync", names.dir(), error))?;
-    }
-    Ok(swap)
-}
-
-/// The first state at a name that has none.
-pub(super) fn first(disk: &dyn Disk, names: &Names, new: &[u8]) -> Result<(), StoreError> {
-    let fresh = write_durably(disk, names, 0o600, new)?;
-    // Never over a file that appeared meanwhile, whatever is in it.
-    if let Err(error) = disk.rename_new(&fresh, &names.state) {
-        let _ = disk.unlink(&fresh);
-        return Err(match error.kind() {
-            io::ErrorKind::AlreadyExists => StoreError::Exists {
-                path: names.state.clone(),
-            },
-            _ => StoreError::io("make", &names.state, error),
-        });
-    }
-    let synced = disk.fsync_dir(names.dir());
-    synced.map_err(|error| StoreError::io("sync", names.dir(), error))
-}
-
-/// Gives a person's late save the name back, in exchange for `old`, which must be kept elsewhere.
-pub(super) fn give_back(
-    disk: &dyn Disk,
-    names: &Names,
-    late: &Path,
-    old: &Found,
-) -> io::Result<()> {
-    let ready = names.swapped(&old.bytes);
-    disk.rename(late, &ready)?;
-    disk.exchange(&ready, &names.state)?;
-    disk.fsync_dir(names.dir())
-}
-
-fn write_durably(
-    disk: &dyn Disk,
-    names: &Names,
-    mode: u32,
-    new: &[u8],
-) -> Result<PathBuf, StoreError> {
-    let fresh = names.fresh();
-    let file = disk.create(&fresh, mode);
-    let file = file.map_err(|error| StoreError::io("make", &fresh, error))?;
-    // A failed fsync is never repeated on the same file: the kernel may have dropped the pages
-    // and call the second one a success.
-    let written = disk.write(&file, new).and_then(|()| disk.fsync(&file));
-    written.map_err(|error| abandon(disk, &fresh, "write", &names.state, error))?;
-    Ok(fresh)
-}
-
-/// A step failed before anything was published: `ours` is removed and all is as before.
-fn abandon(
-    disk: &dyn Disk,
-    ours: &Path,
-    doing: &'static str,
-    path: &Path,
-    error: io::Error,
-) -> StoreError {
-    let _ = disk.unlink(ours);
-    StoreError::io(doing, path, error)
-}
-
-/// The file that lost the name stays for a while: an editor that had it open may write yet.
-fn look_at_what_came_out(
-    disk: &dyn Disk,
-    names: &Names,
-    ready: &Path,
-    old: &Found,
-    new: &[u8],
-) -> Result<Swap, StoreError> {
-    match disk.read(ready, names.bytes_max) {
-        Ok(came_out) if came_out.bytes == old.bytes => Ok(Swap::Done),
-        Ok(_) => put_back(disk, names, ready, new),
-        Err(error) => {
-            // Unseen, it may be a person's: it gets the name again.
-            put_back(disk, names, ready, new)?;
-            Err(StoreError::io("read", ready, error))
-        }
+impl dyn Disk + '_ {
+    pub(super) fn find(&self, path: &Path, bytes_max: u64) -> io::Result<Found> {
+        let opened = self.open(path)?;
+        let bytes = self.read(&opened, bytes_max)?;
+        Ok(Found { opened, bytes })
     }
 }
 
-fn put_back(disk: &dyn Disk, names: &Names, ready: &Path, new: &[u8]) -> Result<Swap, StoreError> {
-    let failed = |error| StoreError::io("put back", &names.state, error);
-    match disk.exchange(ready, &names.state) {
-        Ok(()) => {}
-        // The editor has moved the name away and will make it anew: what it saved before waits.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            disk.rename_new(ready, &names.state).map_err(failed)?;
-            return Ok(Swap::Overtaken);
-        }
-        Err(error) => return Err(failed(error)),
-    }
-    let is_ours = disk
-        .read(ready, names.bytes_max)
-        .map(|found| found.bytes == new);
-    if is_ours.map_err(failed)? {
-        return Ok(overtaken(disk, ready));
-    }
-    // A second save came between the two exchanges: the newer one has the name, the older is kept.
-    disk.exchange(ready, &names.state).map_err(failed)?;
-    rescue(disk, names, ready).map_err(failed)?;
-    Ok(Swap::Overtaken)
-}
-
-fn overtaken(disk: &dyn Disk, ours: &Path) -> Swap {
-    let _ = disk.unlink(ours);
-    Swap::Overtaken
-}
-
-/// Without an exchange: a window of microseconds remains in which a save could be lost.
-fn rename_over(
-    disk: &dyn Disk,
-    names: &Names,
-    ready: &Path,
-    old: &Found,
-) -> Result<Swap, StoreError> {
-    match disk.read(&names.state, names.bytes_max) {
-        Ok(now) if now.bytes == old.bytes => {
-            let renamed = disk.rename(ready, &names.state);
-            renamed.map_err(|error| abandon(disk, ready, "replace", &names.state, error))?;
-            Ok(Swap::Done)
-        }
-        Ok(_) => Ok(overtaken(disk, ready)),
-        Err(error) => Err(abandon(disk, ready, "read", &names.state, error)),
-    }
-}
-
-/// Keeps a file that is a person's under a name that the person sees.
-pub(super) fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> io::Result<PathBuf> {
-    for n in 1..RESCUED_MAX {
-        let kept = names.rescued(n);
-        match disk.rename_new(path, &kept) {
-            Ok(()) => return Ok(kept),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
-
-const RESCUED_MAX: u32 = 10_000;
-
-fn has_no_exchange(error: &io::Error) -> bool {
+/// Errors that say that the file system lacks the call.
+pub(super) fn is_unsupported(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
-    errno.is_some_and(|errno| [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno))
+    error.kind() == io::ErrorKind::Unsupported
+        || errno
+            .is_some_and(|errno| [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno))
+}
+
+/// What opening a symbolic link without following it says.
+pub(super) fn is_link(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::LOOP)
 }
 
 /// A directory that nobody else looks into; one that is there stays as it is.
@@ -246,18 +122,73 @@ pub(super) fn ignore_all(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// The system's own disk.
+/// The system's own disk, with one directory held open: its files are reached through it, others by their paths.
 #[derive(Debug)]
-pub(super) struct RealDisk;
+pub(super) struct RealDisk {
+    dir: PathBuf,
+    pin: OnceLock<OwnedFd>,
+}
+
+impl RealDisk {
+    pub(super) fn in_dir(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            pin: OnceLock::new(),
+        }
+    }
+
+    fn pinned(&self) -> io::Result<BorrowedFd<'_>> {
+        if let Some(pin) = self.pin.get() {
+            return Ok(pin.as_fd());
+        }
+        let opened = openat(CWD, &self.dir, DIRECTORY, Mode::empty())?;
+        Ok(self.pin.get_or_init(|| opened).as_fd())
+    }
+
+    fn at<'a>(&'a self, path: &'a Path) -> io::Result<(BorrowedFd<'a>, &'a Path)> {
+        match path.file_name() {
+            Some(name) if path.parent() == Some(&*self.dir) => {
+                Ok((self.pinned()?, Path::new(name)))
+            }
+            _ => Ok((CWD, path)),
+        }
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<rustix::fs::Stat> {
+        let (dir, name) = self.at(path)?;
+        Ok(rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
+/// Opening a pipe would wait for somebody to write into it.
+const REGULAR: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
+const NEW: OFlags = OFlags::WRONLY
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::CLOEXEC);
 
 impl Disk for RealDisk {
-    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Found> {
-        // Opening a pipe would wait for somebody to write into it.
-        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags)
-            .open(path)?;
+    fn ground(&self) -> io::Result<Ground> {
+        let pinned = rustix::fs::fstat(self.pinned()?)?;
+        match fs::metadata(&self.dir) {
+            Ok(now) if (now.dev(), now.ino()) == (pinned.st_dev, pinned.st_ino) => Ok(Ground::Same),
+            Ok(_) => Ok(Ground::Other),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Ground::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        let (dir, name) = self.at(path)?;
+        let file = File::from(openat(dir, name, REGULAR, Mode::empty())?);
         let meta = file.metadata()?;
         if meta.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -265,19 +196,41 @@ impl Disk for RealDisk {
         if !meta.is_file() {
             return Err(io::Error::other("not a regular file"));
         }
-        let size = usize::try_from(meta.len().min(bytes_max)).unwrap_or(0);
+        Ok(Opened {
+            id: FileId {
+                dev: meta.dev(),
+                ino: meta.ino(),
+            },
+            mode: meta.mode(),
+            uid: meta.uid(),
+            file,
+        })
+    }
+
+    fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let mut file = &opened.file;
+        let size = usize::try_from(file.metadata()?.len().min(bytes_max)).unwrap_or(0);
         let mut bytes = Vec::with_capacity(size + 1);
+        file.rewind()?;
         file.take(bytes_max + 1).read_to_end(&mut bytes)?;
-        let (mode, uid) = (meta.mode(), meta.uid());
-        Ok(Found { bytes, mode, uid })
+        Ok(bytes)
+    }
+
+    fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {
+        lease::take(&opened.file)
+    }
+
+    fn identify(&self, path: &Path) -> io::Result<FileId> {
+        let stat = self.stat(path)?;
+        Ok(FileId {
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+        })
     }
 
     fn create(&self, path: &Path, mode: u32) -> io::Result<File> {
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(path)
+        let (dir, name) = self.at(path)?;
+        Ok(openat(dir, name, NEW, Mode::from_raw_mode(mode))?.into())
     }
 
     fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
@@ -289,45 +242,63 @@ impl Disk for RealDisk {
     }
 
     fn fsync_dir(&self, dir: &Path) -> io::Result<()> {
-        File::open(dir)?.sync_all()
+        match dir == self.dir {
+            true => Ok(rustix::fs::fsync(self.pinned()?)?),
+            false => File::open(dir)?.sync_all(),
+        }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
+        let (from, to) = (self.at(from)?, self.at(to)?);
+        Ok(renameat(from.0, from.1, to.0, to.1)?)
     }
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        let (old, new) = (self.at(from)?, self.at(to)?);
+        match renameat_with(old.0, old.1, new.0, new.1, RenameFlags::NOREPLACE) {
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                fs::hard_link(from, to)?;
-                fs::remove_file(from)
+                self.link(from, to)?;
+                self.unlink(from)
             }
             result => result.map_err(io::Error::from),
         }
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
-        renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).map_err(io::Error::from)
+        let (one, other) = (self.at(one)?, self.at(other)?);
+        let swapped = renameat_with(one.0, one.1, other.0, other.1, RenameFlags::EXCHANGE);
+        swapped.map_err(io::Error::from)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (from, to) = (self.at(from)?, self.at(to)?);
+        Ok(linkat(from.0, from.1, to.0, to.1, AtFlags::empty())?)
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
+        let (dir, name) = self.at(path)?;
+        Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
     }
 
     fn list(&self, dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+        let opened = match dir == self.dir {
+            true => openat(self.pinned()?, ".", DIRECTORY, Mode::empty())?,
+            false => openat(CWD, dir, DIRECTORY, Mode::empty())?,
+        };
         let mut found = Vec::new();
-        for entry in fs::read_dir(dir)? {
+        for entry in rustix::fs::Dir::new(opened)? {
             let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(prefix) {
-                found.push(entry.path());
+            let name = entry.file_name().to_string_lossy();
+            if name.starts_with(prefix) {
+                found.push(dir.join(&*name));
             }
         }
         Ok(found)
     }
 
     fn changed_ms(&self, path: &Path) -> io::Result<u64> {
-        let meta = fs::metadata(path)?;
-        let ms = meta.ctime() * 1000 + meta.ctime_nsec() / 1_000_000;
-        Ok(u64::try_from(ms).unwrap_or(0))
+        let stat = self.stat(path)?;
+        let (seconds, nanos) = (i128::from(stat.st_ctime), i128::from(stat.st_ctime_nsec));
+        Ok(u64::try_from(seconds * 1000 + nanos / 1_000_000).unwrap_or(0))
     }
 }

@@ -16,6 +16,10 @@ pub enum StoreError {
     Vanished { path: PathBuf },
     #[error("`{}` is a directory, not a state file", path.display())]
     IsDirectory { path: PathBuf },
+    #[error("`{}` is a symbolic link now", path.display())]
+    Link { path: PathBuf },
+    #[error("the directory `{}` is another one now", path.display())]
+    Moved { path: PathBuf },
     #[error("`{}` cannot be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("the state file `{}` is empty", path.display())]
@@ -38,6 +42,8 @@ pub enum StoreError {
     ReadOnly { path: PathBuf, source: io::Error },
     #[error("no space is left for `{}`: {source}", path.display())]
     DiskFull { path: PathBuf, source: io::Error },
+    #[error("`{}` is larger than this process may write: {source}", path.display())]
+    FileLimit { path: PathBuf, source: io::Error },
     #[error("cannot {doing} `{}`: {source}", path.display())]
     Io {
         doing: &'static str,
@@ -68,6 +74,7 @@ impl StoreError {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 Self::DiskFull { path, source }
             }
+            io::ErrorKind::FileTooLarge => Self::FileLimit { path, source },
             _ => Self::Io {
                 doing,
                 path,
@@ -85,6 +92,7 @@ impl StoreError {
                 | Self::Invalid { .. }
                 | Self::Newer { .. }
                 | Self::IsDirectory { .. }
+                | Self::Link { .. }
         )
     }
 
@@ -113,6 +121,8 @@ impl StoreError {
             Self::NoState { .. } => "E-NO-STATE",
             Self::Vanished { .. } => "E-STATE-VANISHED",
             Self::IsDirectory { .. } => "E-STATE-DIRECTORY",
+            Self::Link { .. } => "E-STATE-LINK",
+            Self::Moved { .. } => "E-STATE-MOVED",
             Self::Unreadable { .. } => "E-STATE-UNREADABLE",
             Self::Empty { .. } => "E-STATE-EMPTY",
             Self::Newer { .. } => "E-STATE-NEWER",
@@ -124,6 +134,7 @@ impl StoreError {
             Self::Restless { .. } => "E-STATE-RESTLESS",
             Self::ReadOnly { .. } => "E-READ-ONLY",
             Self::DiskFull { .. } => "E-DISK-FULL",
+            Self::FileLimit { .. } => "E-FILE-LIMIT",
             Self::Io { .. } => "E-IO",
             Self::NotNext { .. } => "E-BUG",
         }
@@ -135,6 +146,7 @@ impl StoreError {
         match self {
             Self::NoState { .. } => 4,
             Self::IsDirectory { .. }
+            | Self::Link { .. }
             | Self::Empty { .. }
             | Self::Newer { .. }
             | Self::Invalid { .. }
@@ -142,9 +154,11 @@ impl StoreError {
             | Self::TooLarge { .. } => 65,
             Self::NotNext { .. } => 70,
             Self::Vanished { .. }
+            | Self::Moved { .. }
             | Self::Unreadable { .. }
             | Self::ReadOnly { .. }
             | Self::DiskFull { .. }
+            | Self::FileLimit { .. }
             | Self::Io { .. } => 74,
             Self::LeaseHeld { .. } | Self::LockTimeout { .. } | Self::Restless { .. } => 75,
         }
@@ -157,6 +171,12 @@ impl StoreError {
             Self::NoState { .. } => "make one with `descent align`",
             Self::Vanished { .. } => "put the file back, or start anew with `descent align`",
             Self::IsDirectory { .. } => "name a file with `--state`",
+            Self::Link { .. } => {
+                "put the file itself back; or end the loop first: the next start follows the link"
+            }
+            Self::Moved { .. } => {
+                "put the directory back, or start again: what was committed lies in the one that was moved"
+            }
             Self::Unreadable { .. } => "look at the file's owner, its mode and the disk",
             Self::Empty { .. } => {
                 "put its content back (the newest commits are in `journal/`), or remove the file"
@@ -172,6 +192,9 @@ impl StoreError {
             Self::Restless { .. } => "let the other program that writes the file come to rest",
             Self::ReadOnly { .. } => "make the directory of the state file writable",
             Self::DiskFull { .. } => "free some space; the state is as it was",
+            Self::FileLimit { .. } => {
+                "raise the limit of this shell (`ulimit -f unlimited`); the state is as it was"
+            }
             Self::Io { .. } => "look at the disk; the state is whole, old or new",
             Self::NotNext { .. } => "this is a bug of descent: please report it",
         }

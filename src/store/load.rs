@@ -4,8 +4,9 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::OnceLock;
 
-use descent_core::doc::{Fault, Places, readable};
+use descent_core::doc::{Fault, Node, Places, readable};
 use descent_core::graph::validate;
 use descent_core::state::State;
 use descent_core::state::check::{Pattern, PatternKind};
@@ -19,12 +20,52 @@ use super::StoreError;
 pub struct Loaded {
     pub state: State,
     pub bytes: Vec<u8>,
-    /// Unknown keys and the like: nothing that keeps the state from being used.
-    pub warnings: Vec<Fault>,
-    /// What the start gate still asks for.
-    pub gate: Vec<Fault>,
     /// The seal does not match: a person edited the file.
     pub is_foreign: bool,
+    remarks: OnceLock<Remarks>,
+}
+
+/// What is said of a state that may be used, with the places in its bytes.
+#[derive(Debug)]
+struct Remarks {
+    warnings: Vec<Fault>,
+    gate: Vec<Fault>,
+}
+
+impl Loaded {
+    /// A state with the bytes that it was just written as.
+    pub(super) fn written(state: State, bytes: Vec<u8>) -> Self {
+        Self {
+            state,
+            bytes,
+            is_foreign: false,
+            remarks: OnceLock::new(),
+        }
+    }
+
+    /// Unknown keys and the like: nothing that keeps the state from being used.
+    #[must_use]
+    pub fn warnings(&self) -> &[Fault] {
+        &self.remarks().warnings
+    }
+
+    /// What the start gate still asks for.
+    #[must_use]
+    pub fn gate(&self) -> &[Fault] {
+        &self.remarks().gate
+    }
+
+    /// Places come of reading alone, which a commit does not wait for.
+    fn remarks(&self) -> &Remarks {
+        self.remarks.get_or_init(|| {
+            let decoded = decode(&self.bytes);
+            let root = decoded.root.unwrap_or_else(Node::null);
+            Remarks {
+                warnings: decoded.warnings,
+                gate: validate::gate(&self.state, &root),
+            }
+        })
+    }
 }
 
 /// A fault and where a person finds it; line and column count from 1.
@@ -70,10 +111,13 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(Loaded, Rendered), St
         return Err(refused.unwrap_or_else(|| unreadable(path)));
     };
     let rendered = Rendered::of(&state);
-    let loaded = Loaded {
-        is_foreign: state.seal.as_ref() != Some(&rendered.seal(&state)),
+    let remarks = Remarks {
         gate: validate::gate(&state, &root),
         warnings: decoded.warnings,
+    };
+    let loaded = Loaded {
+        is_foreign: state.seal.as_ref() != Some(&rendered.seal(&state)),
+        remarks: remarks.into(),
         state,
         bytes,
     };

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::StoreError;
@@ -23,27 +23,40 @@ const HOLDER_BYTES_MAX: u64 = 4096;
 /// The commit lock while it lives.
 #[derive(Debug)]
 pub(super) struct Guard {
-    _file: File,
+    file: File,
+    path: PathBuf,
+}
+
+impl Guard {
+    /// Whether others still meet it: the file may have been cleared away.
+    pub(super) fn is_whole(&self) -> bool {
+        is_at(&self.file, &self.path).unwrap_or(false)
+    }
 }
 
 /// The right to run the one loop of a state, until it is dropped.
 #[derive(Debug)]
 pub struct Lease {
     _file: File,
+    /// The directory of the sidecars: with the lock on it too, clearing the file away frees nothing. None where the
+    /// file system has no locks on directories.
+    _dir: Option<File>,
 }
 
 pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<Guard, StoreError> {
-    let held = wait(path, wait_ms).map_err(|error| StoreError::io("lock", path, error))?;
-    let timeout = || StoreError::LockTimeout {
-        path: path.to_owned(),
-    };
-    held.map(|file| Guard { _file: file }).ok_or_else(timeout)
+    let held = wait(wait_ms, || take(path)).map_err(|error| StoreError::io("lock", path, error))?;
+    let path = path.to_owned();
+    match held {
+        Some(file) => Ok(Guard { file, path }),
+        None => Err(StoreError::LockTimeout { path }),
+    }
 }
 
 /// `info` is one line for whoever meets the lease: since when, which command.
-pub(super) fn lease(path: &Path, info: &str) -> Result<Lease, StoreError> {
+pub(super) fn lease(path: &Path, dir: &Path, info: &str) -> Result<Lease, StoreError> {
     let failed = |error| StoreError::io("lock", path, error);
-    let Some(mut file) = wait(path, LEASE_WAIT_MS).map_err(failed)? else {
+    let held = wait(LEASE_WAIT_MS, || take_both(path, dir)).map_err(failed)?;
+    let Some((mut file, dir)) = held else {
         let holder = holder(path).unwrap_or_else(|| "unknown".to_owned());
         return Err(StoreError::LeaseHeld { holder });
     };
@@ -52,15 +65,20 @@ pub(super) fn lease(path: &Path, info: &str) -> Result<Lease, StoreError> {
     let _ = file
         .set_len(0)
         .and_then(|()| file.write_all(line.as_bytes()));
-    Ok(Lease { _file: file })
+    Ok(Lease {
+        _file: file,
+        _dir: dir,
+    })
 }
 
 /// Whether somebody holds the lease; nothing is made for the question.
-pub(super) fn is_held(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else {
-        return false;
-    };
-    fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error))
+pub(super) fn is_held(path: &Path, dir: &Path) -> bool {
+    [path, dir].into_iter().any(|path| {
+        let Ok(file) = File::open(path) else {
+            return false;
+        };
+        fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error))
+    })
 }
 
 /// What the holder said of itself; of a dead one too.
@@ -73,13 +91,13 @@ pub(super) fn holder(path: &Path) -> Option<String> {
 }
 
 /// `None` after `wait_ms`. Waits are jittered, so that many waiters do not march in step.
-fn wait(path: &Path, wait_ms: u64) -> io::Result<Option<File>> {
+fn wait<T>(wait_ms: u64, mut take: impl FnMut() -> io::Result<Option<T>>) -> io::Result<Option<T>> {
     let chance = RandomState::new();
     let mut waited_ms = 0;
     let mut step_ms = 1;
     loop {
-        if let Some(file) = take(path)? {
-            return Ok(Some(file));
+        if let Some(taken) = take()? {
+            return Ok(Some(taken));
         }
         if waited_ms >= wait_ms {
             return Ok(None);
@@ -88,6 +106,18 @@ fn wait(path: &Path, wait_ms: u64) -> io::Result<Option<File>> {
         std::thread::sleep(Duration::from_millis(jittered_ms));
         waited_ms += jittered_ms;
         step_ms = (step_ms * 2).min(WAIT_STEP_MS_MAX);
+    }
+}
+
+fn take_both(path: &Path, dir: &Path) -> io::Result<Option<(File, Option<File>)>> {
+    let Some(file) = take(path)? else {
+        return Ok(None);
+    };
+    let dir = File::open(dir)?;
+    match fs2::FileExt::try_lock_exclusive(&dir) {
+        Ok(()) => Ok(Some((file, Some(dir)))),
+        Err(error) if is_contended(&error) => Ok(None),
+        Err(_) => Ok(Some((file, None))),
     }
 }
 

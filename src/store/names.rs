@@ -6,15 +6,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use descent_core::id::Digest;
+use twox_hash::XxHash3_64;
 
 use super::Place;
 
 /// Told apart within the process; the process id does the rest, and creating fails on a clash.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
-/// Hexadecimal digits of a digest in a name.
-const DIGITS: usize = 16;
+const FRESH: &str = "new-";
+const SWAPPED: &str = "old-";
 
 #[derive(Debug)]
 pub(super) struct Names {
@@ -41,29 +41,39 @@ impl Names {
     /// A file that is being written: never had the state's name, always ours.
     pub(super) fn fresh(&self) -> PathBuf {
         self.dir
-            .join(format!("{}{}", self.fresh_prefix(), unique()))
+            .join(format!("{}{FRESH}{}", self.prefix(), unique()))
     }
 
-    pub(super) fn fresh_prefix(&self) -> String {
-        format!(".{}.new-", self.file)
+    /// Of all that commits make beside the state, and maybe of what others do.
+    pub(super) fn prefix(&self) -> String {
+        format!(".{}.", self.file)
+    }
+
+    pub(super) fn is_fresh(&self, path: &Path) -> bool {
+        self.rest(path, FRESH).is_some()
     }
 
     /// A file that lost the state's name when it held `bytes`, or was about to get it instead.
     pub(super) fn swapped(&self, bytes: &[u8]) -> PathBuf {
-        let digest = short(bytes);
+        let (prefix, digest) = (self.prefix(), short(bytes));
         self.dir
-            .join(format!("{}{digest}-{}", self.swapped_prefix(), unique()))
+            .join(format!("{prefix}{SWAPPED}{digest}-{}", unique()))
     }
 
-    pub(super) fn swapped_prefix(&self) -> String {
-        format!(".{}.old-", self.file)
+    pub(super) fn is_swapped(&self, path: &Path) -> bool {
+        self.rest(path, SWAPPED).is_some()
     }
 
     /// Whether a swapped-out file still holds what it held then.
     pub(super) fn is_unchanged(&self, path: &Path, bytes: &[u8]) -> bool {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let rest = name.strip_prefix(&self.swapped_prefix());
+        let rest = self.rest(path, SWAPPED);
         rest.is_some_and(|rest| rest.starts_with(&short(bytes)))
+    }
+
+    fn rest(&self, path: &Path, kind: &str) -> Option<String> {
+        let name = path.file_name()?.to_string_lossy();
+        let rest = name.strip_prefix(&self.prefix())?.strip_prefix(kind)?;
+        Some(rest.to_owned())
     }
 
     /// What a person wrote and nothing could take up.
@@ -77,8 +87,7 @@ fn unique() -> String {
     format!("{}-{n}", std::process::id())
 }
 
+/// Chance alone is to be told from an edit here, at every commit of a large state: not an adversary.
 fn short(bytes: &[u8]) -> String {
-    let digest = Digest::of(bytes);
-    let digits = digest.as_str().trim_start_matches("sha256:");
-    digits.chars().take(DIGITS).collect()
+    format!("{:016x}", XxHash3_64::oneshot(bytes))
 }

@@ -2,74 +2,146 @@
 //!
 //! An editor that opened the file before a commit and writes into it afterwards writes into the file
 //! that lost the name. So that file stays until it had time to come to rest, and is looked at then.
-//! Invariant: under the commit lock; only bytes that a commit held are removed.
+//! Invariant: under the commit lock, and with a sealed state at the name; only bytes that a commit held are removed,
+//! and no file that somebody still has open for writing.
 
 use std::path::{Path, PathBuf};
 
-use super::disk::{self, Disk};
+use super::disk::{Disk, FileId, is_unsupported};
+use super::lease::Held;
+use super::load::Loaded;
 use super::names::Names;
-use super::{journal, load};
+use super::{journal, load, swap};
 
 /// Longer than an editor takes to save.
 pub(super) const GRACE_MS: u64 = 2_000;
-/// Beyond these the oldest are looked at early: as many as hundreds of commits a second leave in the time above.
-const WAITING_MAX: usize = 1_024;
+/// Beyond these the oldest are looked at early, if it can be known that nobody writes to them.
+const WAITING_MAX: usize = 64;
+/// Beyond these the oldest are looked at in any case.
+const KEPT_MAX: usize = 1_024;
+
+/// What a look at one file came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    Settled,
+    /// To be looked at again.
+    Waits,
+    /// The name holds a person's edit now: what else lies here is not touched before it is taken in.
+    GivenBack,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Age {
+    Rested,
+    Young,
+}
 
 /// `now_ms` by the clock of the file system.
 pub(super) fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64) {
+    let (fresh, swapped) = leftovers(disk, names);
     // The commit lock is held: whoever was writing one of these is dead.
-    for path in disk
-        .list(names.dir(), &names.fresh_prefix())
-        .unwrap_or_default()
-    {
+    for path in fresh {
         let _ = disk.unlink(&path);
     }
-    for path in at_rest(disk, names, now_ms) {
-        judge(disk, names, journal, &path);
+    for (age, path) in due(disk, swapped, now_ms) {
+        if judge(disk, names, journal, &path, age) == Judged::GivenBack {
+            return;
+        }
     }
 }
 
-/// The swapped-out files that nobody will write to any more, oldest first.
-fn at_rest(disk: &dyn Disk, names: &Names, now_ms: u64) -> Vec<PathBuf> {
-    let all = disk
-        .list(names.dir(), &names.swapped_prefix())
-        .unwrap_or_default();
+/// The states among what lies beside, the newest of them first: one may be newer than what an edit began from.
+pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<Loaded> {
+    let (_, swapped) = leftovers(disk, names);
+    let read = |path: &PathBuf| load::read(path, disk.find(path, names.bytes_max).ok()?.bytes).ok();
+    let states = swapped.iter().filter_map(read).map(|(loaded, _)| loaded);
+    let mut sealed: Vec<Loaded> = states.filter(|loaded| !loaded.is_foreign).collect();
+    sealed.sort_by_key(|loaded| std::cmp::Reverse(loaded.state.serial));
+    sealed
+}
+
+/// What is unfinished, and what was swapped out.
+fn leftovers(disk: &dyn Disk, names: &Names) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let all = disk.list(names.dir(), &names.prefix()).unwrap_or_default();
+    let (fresh, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| names.is_fresh(path));
+    let swapped = others.into_iter().filter(|path| names.is_swapped(path));
+    (fresh, swapped.collect())
+}
+
+/// The files that may be looked at now, oldest first.
+fn due(disk: &dyn Disk, swapped: Vec<PathBuf>, now_ms: u64) -> Vec<(Age, PathBuf)> {
     let aged = |path: PathBuf| Some((disk.changed_ms(&path).ok()?, path));
-    let mut waiting: Vec<(u64, PathBuf)> = all.into_iter().filter_map(aged).collect();
+    let mut waiting: Vec<(u64, PathBuf)> = swapped.into_iter().filter_map(aged).collect();
     waiting.sort();
-    let too_many = waiting.len().saturating_sub(WAITING_MAX);
-    let is_due = |(n, (changed_ms, _)): &(usize, (u64, PathBuf))| {
-        *n < too_many || now_ms.saturating_sub(*changed_ms) >= GRACE_MS
-    };
-    let due = waiting.into_iter().enumerate().filter(is_due);
-    due.map(|(_, (_, path))| path).collect()
+    let (young, any) = (
+        waiting.len().saturating_sub(WAITING_MAX),
+        waiting.len().saturating_sub(KEPT_MAX),
+    );
+    let all = waiting.into_iter().enumerate();
+    let due = all.filter_map(|(n, (changed_ms, path))| {
+        let has_rested = now_ms.saturating_sub(changed_ms) >= GRACE_MS;
+        match has_rested || n < any {
+            true => Some((Age::Rested, path)),
+            false => (n < young).then_some((Age::Young, path)),
+        }
+    });
+    due.collect()
 }
 
-fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path) {
+fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) -> Judged {
     // What cannot be read now can be at another time.
-    let Ok(found) = disk.read(path, names.bytes_max) else {
-        return;
+    let Ok(opened) = disk.open(path) else {
+        return Judged::Waits;
     };
-    if names.is_unchanged(path, &found.bytes) {
-        let _ = disk.unlink(path);
-        return;
+    let lease = disk.lease(&opened);
+    match &lease {
+        Err(error) if swap::is_busy(error) => return Judged::Waits,
+        Err(_) if age == Age::Young => return Judged::Waits,
+        _ => {}
     }
-    match load::read(path, found.bytes) {
-        // Sealed: a state whose commit died before it was published.
-        Ok((loaded, _)) if !loaded.is_foreign => drop(disk.unlink(path)),
-        Ok(_) if take_up(disk, names, journal, path).is_some() => {}
-        _ => drop(disk::rescue(disk, names, path)),
+    let Ok(bytes) = disk.read(&opened, names.bytes_max) else {
+        return Judged::Waits;
+    };
+    if names.is_unchanged(path, &bytes) || is_second_name(disk, names, opened.id) {
+        return remove(disk, path, lease.ok());
     }
+    match load::read(path, bytes) {
+        // Sealed: a state whose commit died before it was published, or that gave way to an edit.
+        Ok((loaded, _)) if !loaded.is_foreign => remove(disk, path, lease.ok()),
+        Ok(_) => take_up(disk, names, journal, path),
+        Err(_) => rescue(disk, names, path),
+    }
+}
+
+fn is_second_name(disk: &dyn Disk, names: &Names, file: FileId) -> bool {
+    disk.identify(&names.state).is_ok_and(|named| named == file)
+}
+
+fn remove(disk: &dyn Disk, path: &Path, lease: Option<Held<'_>>) -> Judged {
+    if lease.is_some_and(|lease| lease.is_wanted()) || disk.unlink(path).is_err() {
+        return Judged::Waits;
+    }
+    Judged::Settled
+}
+
+fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> Judged {
+    let rescued = swap::rescue(disk, names, path);
+    rescued.map_or(Judged::Waits, |_| Judged::Settled)
 }
 
 /// A valid late save gets the name, as if it were saved now; the present state is kept for merging.
-fn take_up(disk: &dyn Disk, names: &Names, journal: &Path, late: &Path) -> Option<()> {
-    let present = disk.read(&names.state, names.bytes_max).ok()?;
-    let (loaded, _) = load::read(&names.state, present.bytes.clone()).ok()?;
+fn take_up(disk: &dyn Disk, names: &Names, journal: &Path, late: &Path) -> Judged {
+    let present = disk.find(&names.state, names.bytes_max).ok();
+    let present = present.and_then(|found| load::read(&names.state, found.bytes).ok());
     // Two edits at once: the one that has the name goes first.
-    if loaded.is_foreign {
-        return None;
+    let Some((present, _)) = present.filter(|(present, _)| !present.is_foreign) else {
+        return Judged::Waits;
+    };
+    // Without it another process merges the edit from what lies beside.
+    let _ = journal::keep(journal, present.state.serial.0, &present.bytes);
+    match swap::give_back(disk, names, late) {
+        Ok(()) => Judged::GivenBack,
+        Err(error) if is_unsupported(&error) => rescue(disk, names, late),
+        Err(_) => Judged::Waits,
     }
-    journal::keep(journal, loaded.state.serial.0, &present.bytes).ok()?;
-    disk::give_back(disk, names, late, &present).ok()
 }

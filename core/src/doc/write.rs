@@ -23,7 +23,7 @@ pub fn write_indented(node: &Node, level: usize, out: &mut String) {
         }
         Value::Object(members) if !members.is_empty() => {
             write_lines('{', '}', members, level, out, |member, out| {
-                write_string(&member.key, out);
+                write_quoted(&member.key, out);
                 out.push_str(": ");
                 write_indented(&member.node, level + 1, out);
             });
@@ -77,7 +77,7 @@ fn write_flat(node: &Node, sorted: bool, out: &mut String) {
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Number(raw) => out.push_str(raw),
-        Value::String(text) => write_string(text, out),
+        Value::String(text) => write_quoted(text, out),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
@@ -98,7 +98,7 @@ fn write_members(members: &[Member], sorted: bool, out: &mut String) {
     out.push('{');
     for (index, member) in members.into_iter().enumerate() {
         separate(index, out);
-        write_string(&member.key, out);
+        write_quoted(&member.key, out);
         out.push(':');
         write_flat(&member.node, sorted, out);
     }
@@ -112,7 +112,7 @@ fn separate(index: usize, out: &mut String) {
 }
 
 /// Escapes what JSON demands and nothing more.
-fn write_string(text: &str, out: &mut String) {
+pub fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -7,7 +7,7 @@ use alloc::{
     borrow::ToOwned,
     collections::{BTreeMap, BTreeSet},
     format,
-    string::{String, ToString},
+    string::String,
     vec::Vec,
 };
 
@@ -152,7 +152,10 @@ impl Rendered {
 
     /// The digest that a person's edit does not keep up.
     pub fn seal(&self, state: &State) -> Digest {
-        let mut list = format!("{} {}\n", state.lineage, state.serial.0);
+        let records =
+            self.atoms.len() + self.bindings.len() + self.trail.len() + self.corrections.len();
+        let mut list = String::with_capacity(TOP_BYTES + records * LINE_BYTES);
+        list.push_str(&format!("{} {}\n", state.lineage, state.serial.0));
         let mut line = |key: &str, record: &Record| {
             list.push_str(key);
             list.push(' ');
@@ -192,41 +195,103 @@ impl Rendered {
 
     /// The whole file.
     pub fn text(&self, state: &State) -> String {
-        let seal = self.seal(state);
+        self.sealed_text(state, &self.seal(state))
+    }
+
+    /// The same with the seal that was taken already.
+    pub fn sealed_text(&self, state: &State, seal: &Digest) -> String {
         let quoted = |text: &str| doc::write_compact(&Node::string(text));
-        let mut pieces = Vec::from([
+        let version = format!("{}.{}", VERSION.major, state.version.minor);
+        let own = Vec::from([
+            ("version".to_owned(), Piece::Text(quoted(&version))),
             (
-                "version".to_owned(),
-                quoted(&format!("{}.{}", VERSION.major, state.version.minor)),
+                "lineage".to_owned(),
+                Piece::Text(quoted(state.lineage.as_str())),
             ),
-            ("lineage".to_owned(), quoted(state.lineage.as_str())),
             (
                 "serial".to_owned(),
-                doc::write_compact(&Node::uint(state.serial.0)),
+                Piece::Text(doc::write_compact(&Node::uint(state.serial.0))),
             ),
-            ("seal".to_owned(), quoted(seal.as_str())),
-            ("objective".to_owned(), self.objective.text.clone()),
-            ("control".to_owned(), self.control.text.clone()),
-            ("work_graph".to_owned(), self.work_graph(state)),
-            ("bindings".to_owned(), map_text(&self.bindings, IN_TOP)),
-            ("trail".to_owned(), list_text(&self.trail)),
-            ("corrections".to_owned(), list_text(&self.corrections)),
-            ("run".to_owned(), self.run.text.clone()),
+            ("seal".to_owned(), Piece::Text(quoted(seal.as_str()))),
+            ("objective".to_owned(), Piece::Record(&self.objective)),
+            ("control".to_owned(), Piece::Record(&self.control)),
+            (
+                "work_graph".to_owned(),
+                Piece::Members(self.work_graph(state)),
+            ),
+            ("bindings".to_owned(), Piece::Map(&self.bindings)),
+            ("trail".to_owned(), Piece::List(&self.trail)),
+            ("corrections".to_owned(), Piece::List(&self.corrections)),
+            ("run".to_owned(), Piece::Record(&self.run)),
         ]);
+        let mut pieces = own;
         state
             .extra
-            .weave(&mut pieces, |node| indented(node, IN_TOP));
-        let mut text = object_text(pieces, 0);
+            .weave(&mut pieces, |node| Piece::Text(indented(node, IN_TOP)));
+        // One buffer of the right size: a large state is moved once.
+        let mut text = String::with_capacity(self.size_about());
+        Piece::Members(pieces).write(0, &mut text);
         text.push('\n');
         text
     }
 
-    fn work_graph(&self, state: &State) -> String {
-        let mut pieces = Vec::from([("atoms".to_owned(), map_text(&self.atoms, IN_LIST))]);
+    fn work_graph(&self, state: &State) -> Vec<(String, Piece<'_>)> {
+        let mut pieces = Vec::from([("atoms".to_owned(), Piece::Map(&self.atoms))]);
         state
             .work_graph_extra
-            .weave(&mut pieces, |node| indented(node, IN_LIST));
-        object_text(pieces, IN_TOP)
+            .weave(&mut pieces, |node| Piece::Text(indented(node, IN_LIST)));
+        pieces
+    }
+
+    /// Bytes of the text but for what this program does not know.
+    fn size_about(&self) -> usize {
+        let keyed = |(id, record): (&AtomId, &Record)| id.as_str().len() + record.text.len();
+        let mapped = self.atoms.iter().chain(&self.bindings).map(keyed);
+        let listed = self.trail.iter().chain(&self.corrections);
+        let single = [&self.objective, &self.control, &self.run];
+        let lengths = listed.chain(single).map(|record| record.text.len());
+        TOP_BYTES
+            + mapped
+                .chain(lengths)
+                .map(|bytes| bytes + AROUND_BYTES)
+                .sum::<usize>()
+    }
+}
+
+/// Keys, quotes and blanks around a record, and those of the file as a whole: about.
+const AROUND_BYTES: usize = 16;
+const TOP_BYTES: usize = 1024;
+/// Of a line of the seal's list: an id and a digest, about.
+const LINE_BYTES: usize = 100;
+
+/// What stands at a key.
+enum Piece<'r> {
+    Text(String),
+    Record(&'r Record),
+    Map(&'r BTreeMap<AtomId, Record>),
+    List(&'r [Record]),
+    Members(Vec<(String, Piece<'r>)>),
+}
+
+impl Piece<'_> {
+    fn write(&self, level: usize, text: &mut String) {
+        match self {
+            Piece::Text(own) => text.push_str(own),
+            Piece::Record(record) => text.push_str(&record.text),
+            Piece::Map(records) => {
+                let members = records.iter().map(|(id, record)| (id.as_str(), record));
+                write_members(members, level, text, |record, text| {
+                    text.push_str(&record.text);
+                });
+            }
+            Piece::List(records) => write_list(records, level, text),
+            Piece::Members(pieces) => {
+                let members = pieces.iter().map(|(key, piece)| (key.as_str(), piece));
+                write_members(members, level, text, |piece, text| {
+                    piece.write(level + 1, text);
+                });
+            }
+        }
     }
 }
 
@@ -243,53 +308,40 @@ fn indented(node: &Node, level: usize) -> String {
     text
 }
 
-fn map_text(records: &BTreeMap<AtomId, Record>, level: usize) -> String {
-    if records.is_empty() {
-        return "{}".to_owned();
-    }
-    object_text(
-        records
-            .iter()
-            .map(|(id, record)| (id.to_string(), &record.text))
-            .collect(),
-        level,
-    )
-}
-
-fn object_text<T: AsRef<str>>(pieces: Vec<(String, T)>, level: usize) -> String {
-    let size = pieces
-        .iter()
-        .map(|(key, text)| key.len() + text.as_ref().len() + 8 + 2 * level)
-        .sum::<usize>();
-    let mut text = String::with_capacity(size + 8);
+fn write_members<'k, T>(
+    members: impl ExactSizeIterator<Item = (&'k str, T)>,
+    level: usize,
+    text: &mut String,
+    mut value: impl FnMut(T, &mut String),
+) {
+    let is_empty = members.len() == 0;
     text.push('{');
-    for (index, (key, value)) in pieces.iter().enumerate() {
+    for (index, (key, each)) in members.enumerate() {
         text.push_str(if index == 0 { "\n" } else { ",\n" });
-        pad(&mut text, level + 1);
-        text.push_str(&doc::write_compact(&Node::string(key.as_str())));
+        pad(text, level + 1);
+        doc::write_quoted(key, text);
         text.push_str(": ");
-        text.push_str(value.as_ref());
+        value(each, text);
     }
-    text.push('\n');
-    pad(&mut text, level);
+    if !is_empty {
+        text.push('\n');
+        pad(text, level);
+    }
     text.push('}');
-    text
 }
 
-fn list_text(records: &[Record]) -> String {
-    if records.is_empty() {
-        return "[]".to_owned();
-    }
-    let mut text = "[".to_owned();
+fn write_list(records: &[Record], level: usize, text: &mut String) {
+    text.push('[');
     for (index, record) in records.iter().enumerate() {
         text.push_str(if index == 0 { "\n" } else { ",\n" });
-        pad(&mut text, IN_LIST);
+        pad(text, level + 1);
         text.push_str(&record.text);
     }
-    text.push('\n');
-    pad(&mut text, IN_TOP);
+    if !records.is_empty() {
+        text.push('\n');
+        pad(text, level);
+    }
     text.push(']');
-    text
 }
 
 fn pad(text: &mut String, level: usize) {

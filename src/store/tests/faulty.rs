@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::super::disk::{Disk, Found, RealDisk};
+use super::super::disk::{Disk, FileId, Ground, Opened, RealDisk};
+use super::super::lease::Held;
 use super::*;
 
 /// Sees each call before it happens: its name, and how many of that name came before.
@@ -15,6 +16,11 @@ pub struct Faulty {
     /// The first call that fails, from 0; whether all later ones do; with which error.
     plan: Option<(usize, bool, i32)>,
     person: Option<Person>,
+    /// Calls that this file system does not have.
+    lacks: &'static [&'static str],
+    /// The one call of all whose name is this fails so.
+    refuses: Option<(&'static str, i32)>,
+    real: Option<RealDisk>,
 }
 
 impl std::fmt::Debug for Faulty {
@@ -36,7 +42,8 @@ impl Faulty {
     }
 
     /// A store on this disk.
-    pub fn store(self, place: Place) -> Store {
+    pub fn store(mut self, place: Place) -> Store {
+        self.real = Some(RealDisk::in_dir(place.parent()));
         Store::on(place, Box::new(self))
     }
 
@@ -48,9 +55,25 @@ impl Faulty {
         }
     }
 
+    pub(super) fn refusing(name: &'static str, errno: i32) -> Self {
+        let refuses = Some((name, errno));
+        Self {
+            refuses,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn lacking(self, lacks: &'static [&'static str]) -> Self {
+        Self { lacks, ..self }
+    }
+
     /// The names of all calls so far.
     pub fn calls(&self) -> Arc<Mutex<Vec<&'static str>>> {
         Arc::clone(&self.calls)
+    }
+
+    fn real(&self) -> &RealDisk {
+        self.real.as_ref().unwrap()
     }
 
     fn call(&self, name: &'static str) -> io::Result<()> {
@@ -64,6 +87,14 @@ impl Faulty {
         if let Some(person) = &self.person {
             person(name, same);
         }
+        if self.lacks.contains(&name) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        if let Some((refused, errno)) = self.refuses
+            && refused == name
+        {
+            return Err(io::Error::from_raw_os_error(errno));
+        }
         match self.plan {
             Some((at, for_good, errno)) if n == at || (for_good && n > at) => {
                 Err(io::Error::from_raw_os_error(errno))
@@ -74,63 +105,87 @@ impl Faulty {
 }
 
 impl Disk for Faulty {
-    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Found> {
+    fn ground(&self) -> io::Result<Ground> {
+        self.call("ground")?;
+        self.real().ground()
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        self.call("open")?;
+        self.real().open(path)
+    }
+
+    fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>> {
         self.call("read")?;
-        RealDisk.read(path, bytes_max)
+        self.real().read(opened, bytes_max)
+    }
+
+    fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {
+        self.call("lease")?;
+        self.real().lease(opened)
+    }
+
+    fn identify(&self, path: &Path) -> io::Result<FileId> {
+        self.call("identify")?;
+        self.real().identify(path)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call("link")?;
+        self.real().link(from, to)
     }
 
     fn create(&self, path: &Path, mode: u32) -> io::Result<fs::File> {
         self.call("create")?;
-        RealDisk.create(path, mode)
+        self.real().create(path, mode)
     }
 
     /// Half of it is there when it fails.
     fn write(&self, file: &fs::File, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = self.call("write") {
-            RealDisk.write(file, &bytes[..bytes.len() / 2])?;
+            self.real().write(file, &bytes[..bytes.len() / 2])?;
             return Err(error);
         }
-        RealDisk.write(file, bytes)
+        self.real().write(file, bytes)
     }
 
-    fn fsync(&self, file: &fs::File) -> io::Result<()> {
-        self.call("fsync")?;
-        RealDisk.fsync(file)
+    /// What a power cut takes is tried in `power`.
+    fn fsync(&self, _: &fs::File) -> io::Result<()> {
+        self.call("fsync")
     }
 
-    fn fsync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.call("fsync_dir")?;
-        RealDisk.fsync_dir(dir)
+    fn fsync_dir(&self, _: &Path) -> io::Result<()> {
+        self.call("fsync_dir")
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.call("rename")?;
-        RealDisk.rename(from, to)
+        self.real().rename(from, to)
     }
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.call("rename_new")?;
-        RealDisk.rename_new(from, to)
+        self.real().rename_new(from, to)
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
         self.call("exchange")?;
-        RealDisk.exchange(one, other)
+        self.real().exchange(one, other)
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {
         self.call("unlink")?;
-        RealDisk.unlink(path)
+        self.real().unlink(path)
     }
 
     fn list(&self, dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
         self.call("list")?;
-        RealDisk.list(dir, prefix)
+        self.real().list(dir, prefix)
     }
 
     fn changed_ms(&self, path: &Path) -> io::Result<u64> {
         self.call("changed_ms")?;
-        RealDisk.changed_ms(path)
+        self.real().changed_ms(path)
     }
 }
 

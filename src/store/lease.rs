@@ -1,0 +1,91 @@
+//! Read leases: while one is held, nobody begins to write to the file; whoever tries waits until it ends.
+//!
+//! Invariant: no signal of a lease ends this process. Not here: what is done under a lease.
+#![allow(unsafe_code)] // the one call that no safe interface has
+
+use std::fs::File;
+use std::io;
+
+/// A lease until it is dropped.
+#[derive(Debug)]
+pub(super) struct Held<'f> {
+    file: &'f File,
+}
+
+impl Held<'_> {
+    /// Whether somebody waits to write; they go on when this ends.
+    pub(super) fn is_wanted(&self) -> bool {
+        !kernel::is_whole(self.file)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        kernel::release(self.file);
+    }
+}
+
+/// `WouldBlock` where somebody has the file open for writing; any other error: no leases here.
+pub(super) fn take(file: &File) -> io::Result<Held<'_>> {
+    kernel::take(file)?;
+    Ok(Held { file })
+}
+
+#[cfg(target_os = "linux")]
+mod kernel {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::sync::{Arc, OnceLock, atomic::AtomicBool};
+
+    pub(super) fn take(file: &File) -> io::Result<()> {
+        if !outlives_breaks() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        set(file, libc::F_RDLCK)
+    }
+
+    pub(super) fn release(file: &File) {
+        // It ends with the open file at the latest.
+        let _ = set(file, libc::F_UNLCK);
+    }
+
+    pub(super) fn is_whole(file: &File) -> bool {
+        // SAFETY: the descriptor is open as long as the reference lives, and the call takes no memory.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) == libc::F_RDLCK }
+    }
+
+    fn set(file: &File, kind: libc::c_int) -> io::Result<()> {
+        // SAFETY: as above.
+        match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whoever wants to write makes the kernel send SIGIO, which ends a process that has no handler. To ignore it
+    /// would do too, but children inherit that.
+    fn outlives_breaks() -> bool {
+        static HANDLED: OnceLock<bool> = OnceLock::new();
+        *HANDLED.get_or_init(|| {
+            let seen = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(libc::SIGIO, seen).is_ok()
+        })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod kernel {
+    use std::fs::File;
+    use std::io;
+
+    pub(super) fn take(_: &File) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn release(_: &File) {}
+
+    pub(super) fn is_whole(_: &File) -> bool {
+        true
+    }
+}

@@ -1,0 +1,279 @@
+//! How bytes come to the state's name: whole, durably, and without losing what a person saves meanwhile.
+//!
+//! Invariant: the name holds a whole state, or what a person's editor put there; a file that had the name is never
+//! removed here, since an editor may have it open: it stays beside the state until `sweep` saw it at rest.
+//! Not here: the calls themselves (`disk`), what the bytes mean.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+use super::disk::{Disk, FileId, Found, is_unsupported};
+use super::lease::Held;
+use super::names::Names;
+
+/// What came of putting new bytes in the place of the old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Swap {
+    Done,
+    /// Somebody saved in between: their bytes have the name, ours are withdrawn.
+    Overtaken,
+    /// Somebody has the file open for writing.
+    Busy,
+}
+
+/// What to do about a file that somebody has open for writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    GiveWay,
+    /// Their bytes are taken up from the file that lost the name.
+    GoOn,
+}
+
+/// Puts `new` in the place of `old`: the one way a state file changes.
+pub(super) fn replace(
+    disk: &dyn Disk,
+    names: &Names,
+    old: &Found,
+    new: &[u8],
+    writer: Writer,
+) -> Result<Swap, StoreError> {
+    let ready = names.swapped(&old.bytes);
+    // Content before name: a crash after the exchange must not find the name on an empty file.
+    let fresh = write_durably(disk, names, 0o600 & old.opened.mode, new)?;
+    // The name now says what will be in the file after the exchange. Killed before it, the whole
+    // state that was never published is known by its seal.
+    match disk.rename(&fresh, &ready) {
+        Ok(()) => {}
+        // Another commit cleared it away: our lock file was removed, and it took a new one.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Swap::Overtaken),
+        Err(error) => return Err(abandon(disk, &fresh, "rename", &fresh, error)),
+    }
+    let swap = match look_before(disk, names, old, writer) {
+        Ok(Before::Quiet(lease)) => exchange(disk, names, &ready, old, Some(lease), new)?,
+        Ok(Before::Unguarded) => exchange(disk, names, &ready, old, None, new)?,
+        Ok(Before::Busy) => withdraw(disk, &ready, Swap::Busy),
+        Ok(Before::Changed) => withdraw(disk, &ready, Swap::Overtaken),
+        Err(error) => return Err(abandon(disk, &ready, "read", &names.state, error)),
+    };
+    if swap == Swap::Done {
+        // Name before effects: after a power cut the name would be back on the old file, and
+        // nothing would know of what was started on the new one's word.
+        let synced = disk.fsync_dir(names.dir());
+        synced.map_err(|error| StoreError::io("sync", names.dir(), error))?;
+    }
+    Ok(swap)
+}
+
+/// The first state at a name that has none.
+pub(super) fn first(disk: &dyn Disk, names: &Names, new: &[u8]) -> Result<(), StoreError> {
+    let fresh = write_durably(disk, names, 0o600, new)?;
+    // Never over a file that appeared meanwhile, whatever is in it.
+    if let Err(error) = disk.rename_new(&fresh, &names.state) {
+        let _ = disk.unlink(&fresh);
+        return Err(match error.kind() {
+            io::ErrorKind::AlreadyExists => StoreError::Exists {
+                path: names.state.clone(),
+            },
+            _ => StoreError::io("make", &names.state, error),
+        });
+    }
+    let synced = disk.fsync_dir(names.dir());
+    synced.map_err(|error| StoreError::io("sync", names.dir(), error))
+}
+
+/// Gives a person's late save the name back; the state that had it stays beside, known by its seal.
+pub(super) fn give_back(disk: &dyn Disk, names: &Names, late: &Path) -> io::Result<()> {
+    disk.exchange(late, &names.state)?;
+    disk.fsync_dir(names.dir())
+}
+
+fn write_durably(
+    disk: &dyn Disk,
+    names: &Names,
+    mode: u32,
+    new: &[u8],
+) -> Result<PathBuf, StoreError> {
+    let fresh = names.fresh();
+    let file = disk.create(&fresh, mode);
+    let file = file.map_err(|error| StoreError::io("make", &fresh, error))?;
+    // A failed fsync is never repeated on the same file: the kernel may have dropped the pages
+    // and call the second one a success. The next commit writes a new file.
+    let written = disk.write(&file, new).and_then(|()| disk.fsync(&file));
+    written.map_err(|error| abandon(disk, &fresh, "write", &names.state, error))?;
+    Ok(fresh)
+}
+
+/// A step failed before anything was published: `ours` is removed and all is as before.
+fn abandon(
+    disk: &dyn Disk,
+    ours: &Path,
+    doing: &'static str,
+    path: &Path,
+    error: io::Error,
+) -> StoreError {
+    let _ = disk.unlink(ours);
+    StoreError::io(doing, path, error)
+}
+
+/// `ours` never had the name: nobody can have it open.
+fn withdraw(disk: &dyn Disk, ours: &Path, swap: Swap) -> Swap {
+    let _ = disk.unlink(ours);
+    swap
+}
+
+/// How the file stands in the instant before the exchange.
+enum Before<'f> {
+    /// As it was read, and nobody can begin to write into it as long as the lease is held.
+    Quiet(Held<'f>),
+    /// As it was read; there are no leases here, or a writer is not waited for.
+    Unguarded,
+    Busy,
+    Changed,
+}
+
+fn look_before<'f>(
+    disk: &dyn Disk,
+    names: &Names,
+    old: &'f Found,
+    writer: Writer,
+) -> io::Result<Before<'f>> {
+    let lease = match disk.lease(&old.opened) {
+        Ok(lease) => Some(lease),
+        Err(error) if is_busy(&error) && writer == Writer::GiveWay => return Ok(Before::Busy),
+        Err(_) => None,
+    };
+    // What was read may have changed since; what is read under the lease stays.
+    if !is_named(disk, names, old.opened.id)?
+        || disk.read(&old.opened, names.bytes_max)? != old.bytes
+    {
+        return Ok(Before::Changed);
+    }
+    Ok(match lease {
+        // Let in now, they write into the file that has the name.
+        Some(lease) if lease.is_wanted() && writer == Writer::GiveWay => Before::Busy,
+        Some(lease) => Before::Quiet(lease),
+        None => Before::Unguarded,
+    })
+}
+
+pub(super) fn is_busy(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+fn is_named(disk: &dyn Disk, names: &Names, file: FileId) -> io::Result<bool> {
+    match disk.identify(&names.state) {
+        Ok(now) => Ok(now == file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn exchange(
+    disk: &dyn Disk,
+    names: &Names,
+    ready: &Path,
+    old: &Found,
+    lease: Option<Held<'_>>,
+    new: &[u8],
+) -> Result<Swap, StoreError> {
+    match disk.exchange(ready, &names.state) {
+        Ok(()) => {}
+        // An editor has moved the name away and will make it anew.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(withdraw(disk, ready, Swap::Overtaken));
+        }
+        Err(error) if is_unsupported(&error) => return rename_over(disk, names, ready, old),
+        Err(error) => return Err(abandon(disk, ready, "exchange", &names.state, error)),
+    }
+    let is_as_read = came_out_as_read(disk, names, ready, old, lease.is_some());
+    drop(lease);
+    match is_as_read {
+        Ok(true) => Ok(Swap::Done),
+        Ok(false) => put_back(disk, names, ready, new),
+        Err(error) => {
+            // Unseen, it may be a person's: it gets the name again.
+            put_back(disk, names, ready, new)?;
+            Err(StoreError::io("read", ready, error))
+        }
+    }
+}
+
+/// Whether nothing was saved between the look and the exchange, neither over the name nor into the file.
+fn came_out_as_read(
+    disk: &dyn Disk,
+    names: &Names,
+    ready: &Path,
+    old: &Found,
+    is_guarded: bool,
+) -> io::Result<bool> {
+    if disk.identify(ready)? != old.opened.id {
+        return Ok(false);
+    }
+    Ok(is_guarded || disk.read(&old.opened, names.bytes_max)? == old.bytes)
+}
+
+fn put_back(disk: &dyn Disk, names: &Names, ready: &Path, new: &[u8]) -> Result<Swap, StoreError> {
+    let failed = |error| StoreError::io("put back", &names.state, error);
+    match disk.exchange(ready, &names.state) {
+        Ok(()) => {}
+        // The editor has moved the name away and will make it anew: what it saved before waits.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            disk.rename_new(ready, &names.state).map_err(failed)?;
+            return Ok(Swap::Overtaken);
+        }
+        Err(error) => return Err(failed(error)),
+    }
+    // Ours had the name for an instant, so it stays until it rested, and is known by its seal.
+    let found = disk.find(ready, names.bytes_max).map_err(failed)?;
+    if found.bytes == new {
+        return Ok(Swap::Overtaken);
+    }
+    // A second save came between the two exchanges: the newer one has the name, the older is kept.
+    disk.exchange(ready, &names.state).map_err(failed)?;
+    rescue(disk, names, ready).map_err(failed)?;
+    Ok(Swap::Overtaken)
+}
+
+/// Without an exchange: a window of microseconds remains in which a save over the name could be lost.
+fn rename_over(
+    disk: &dyn Disk,
+    names: &Names,
+    ready: &Path,
+    old: &Found,
+) -> Result<Swap, StoreError> {
+    let kept = names.swapped(&old.bytes);
+    match disk.link(&names.state, &kept) {
+        Ok(()) if disk.identify(&kept).is_ok_and(|id| id == old.opened.id) => {}
+        Ok(()) => {
+            let _ = disk.unlink(&kept);
+            return Ok(withdraw(disk, ready, Swap::Overtaken));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(withdraw(disk, ready, Swap::Overtaken));
+        }
+        // No second names either: an editor that has the file open now writes into nothing.
+        Err(_) => {}
+    }
+    let renamed = disk.rename(ready, &names.state);
+    renamed.map_err(|error| {
+        let _ = disk.unlink(&kept);
+        abandon(disk, ready, "replace", &names.state, error)
+    })?;
+    Ok(Swap::Done)
+}
+
+/// Keeps a file that is a person's under a name that the person sees.
+pub(super) fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> io::Result<PathBuf> {
+    for n in 1..RESCUED_MAX {
+        let kept = names.rescued(n);
+        match disk.rename_new(path, &kept) {
+            Ok(()) => return Ok(kept),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+const RESCUED_MAX: u32 = 10_000;

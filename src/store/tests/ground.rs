@@ -1,0 +1,123 @@
+//! What another hand does to the ground under a store: links, moved directories, locks cleared away.
+
+use std::os::unix::fs::symlink;
+
+use super::faulty::Faulty;
+use super::*;
+
+/// A link in the place of the file, to where the file was moved.
+fn linked_away(world: &World) -> std::path::PathBuf {
+    let target = world.path().join("kept-elsewhere.json");
+    fs::rename(world.file(), &target).unwrap();
+    symlink(&target, world.file()).unwrap();
+    target
+}
+
+#[test]
+fn a_link_in_the_place_of_the_file_is_refused_and_nothing_is_written_until_the_file_is_back() {
+    let world = World::new();
+    let mut store = world.store();
+    store.read().unwrap();
+    let target = linked_away(&world);
+    let before = fs::read(&target).unwrap();
+    let Err(CommitError::Store(error)) = bump(&mut store) else {
+        panic!("committed")
+    };
+    assert_eq!((error.code(), error.exit_code()), ("E-STATE-LINK", 65));
+    assert!(error.is_about_content(), "the loop waits for it");
+    assert!(fs::symlink_metadata(world.file()).unwrap().is_symlink());
+    assert_eq!(fs::read(&target).unwrap(), before);
+    fs::rename(&target, world.file()).unwrap();
+    assert_eq!(bump(&mut store).unwrap().state.serial, Serial(8));
+}
+
+#[test]
+fn a_link_that_comes_in_the_instant_of_the_exchange_gets_the_name_again() {
+    let world = World::new();
+    let (file, beside) = (world.file(), world.path().join("kept-elsewhere.json"));
+    let link = move |call: &str, n: usize| {
+        if (call, n) == ("exchange", 0) {
+            fs::rename(&file, &beside).unwrap();
+            symlink(&beside, &file).unwrap();
+        }
+    };
+    let Err(CommitError::Store(error)) = bump(&mut world.store_on(Faulty::with(link))) else {
+        panic!("committed")
+    };
+    assert_eq!(error.code(), "E-STATE-LINK");
+    assert!(fs::symlink_metadata(world.file()).unwrap().is_symlink());
+    assert_eq!(world.bytes(), sealed());
+}
+
+#[test]
+fn another_directory_in_the_place_of_ours_is_not_written_to() {
+    let world = World::new();
+    let mut store = world.store();
+    bump(&mut store).unwrap();
+    let (dir, moved) = (world.path().join(".descent"), world.path().join("moved"));
+    fs::rename(&dir, &moved).unwrap();
+    assert_eq!(code(store.read()), "E-STATE-VANISHED");
+    fs::create_dir(&dir).unwrap();
+    world.write(sealed());
+    let Err(CommitError::Store(error)) = bump(&mut store) else {
+        panic!("committed")
+    };
+    assert_eq!((error.code(), error.exit_code()), ("E-STATE-MOVED", 74));
+    assert_eq!(world.bytes(), sealed());
+    fs::remove_dir_all(&dir).unwrap();
+    fs::rename(&moved, &dir).unwrap();
+    assert_eq!(bump(&mut store).unwrap().state.serial, Serial(9));
+}
+
+#[test]
+fn a_directory_swapped_in_the_instant_of_the_exchange_gets_nothing_of_the_commit() {
+    let world = World::new();
+    let (dir, moved) = (world.path().join(".descent"), world.path().join("moved"));
+    let (from, to) = (dir.clone(), moved.clone());
+    let swap = move |call: &str, n: usize| {
+        if (call, n) == ("exchange", 0) {
+            fs::rename(&from, &to).unwrap();
+            fs::create_dir(&from).unwrap();
+            fs::write(from.join("state.json"), sealed()).unwrap();
+        }
+    };
+    let committed = bump(&mut world.store_on(Faulty::with(swap))).unwrap();
+    assert_eq!(world.bytes(), sealed());
+    assert_eq!(fs::read(moved.join("state.json")).unwrap(), committed.bytes);
+}
+
+#[test]
+fn a_lease_outlives_its_lock_file_and_the_commit_lock_is_made_again() {
+    let world = World::new();
+    let store = world.store();
+    let lease = store.lease("run").unwrap();
+    for name in ["run.lock", "commit.lock"] {
+        let _ = fs::remove_file(world.path().join(".descent").join(name));
+    }
+    assert!(store.is_live());
+    assert_eq!(code(world.store().lease("run")), "E-LEASE-HELD");
+    bump(&mut world.store()).unwrap();
+    drop(lease);
+    assert!(!store.is_live());
+    store.lease("run").unwrap();
+}
+
+#[test]
+fn a_commit_lock_cleared_away_in_mid_commit_does_not_let_one_commit_undo_another() {
+    let world = World::new();
+    let (root, lock) = (
+        world.path().to_owned(),
+        world.path().join(".descent/commit.lock"),
+    );
+    let other = move |call: &str, n: usize| {
+        if (call, n) == ("rename", 0) {
+            fs::remove_file(&lock).unwrap();
+            let place = Place::find(&root, None).unwrap();
+            bump(&mut Store::open(place)).unwrap();
+        }
+    };
+    bump(&mut world.store_on(Faulty::with(other))).unwrap();
+    let now = world.store().read().unwrap();
+    assert_eq!((now.state.serial, now.state.run.iteration), (Serial(9), 2));
+    assert!(world.store().rescued().is_empty());
+}
