@@ -100,9 +100,21 @@ impl World {
         Self { directory }
     }
 
-    /// With the directory of a state; nothing is synced, for there are hundreds of these.
+    /// With the directory of a state; in memory where that can be, for there are hundreds of these.
     fn empty() -> Self {
-        let world = Self::bare();
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self::with_dir(directory.unwrap())
+    }
+
+    /// On the disk, where `empty` may not be.
+    fn on_disk() -> Self {
+        let world = Self::with_dir(tempfile::tempdir().unwrap());
+        world.write(sealed());
+        world
+    }
+
+    fn with_dir(directory: tempfile::TempDir) -> Self {
+        let world = Self { directory };
         let dir = world.path().join(".descent");
         fs::create_dir(&dir).unwrap();
         fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();

@@ -93,7 +93,7 @@ fn commit_until(store: &mut Store, is_over: &AtomicBool) -> (BTreeSet<String>, u
 fn race(lacks: &'static [&'static str]) {
     let saves = figure("DESCENT_SOAK_INPLACE", SAVES);
     let seed = figure("DESCENT_SOAK_SEED", SEED);
-    let world = World::new();
+    let world = World::on_disk();
     let (file, is_over) = (world.file(), AtomicBool::new(false));
     let mut store = world.store_on(Faulty::default().lacking(lacks));
     let ((known, serial), saved) = std::thread::scope(|scope| {
