@@ -1,6 +1,6 @@
 //! What one commit of the store costs, against write + fsync + rename + fsync of the directory with the same bytes.
 //!
-//! Both take turns, so that a busy disk slows both alike; medians. `scripts/bench` runs it, with a directory as its
+//! Both take turns, so that a busy disk slows both alike; medians of the time and of the CPU's part in it (Linux). `scripts/bench` runs it, with a directory as its
 //! argument. It builds the store from its source because a program cannot be imported. Not here: the rest of a step.
 #![allow(
     clippy::print_stdout,
@@ -34,8 +34,8 @@ const SIZES_KB: [usize; 3] = [10, 100, 1_000];
 fn main() {
     let dir = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
     println!(
-        "{:>8}  {:>12}  {:>12}  {:>6}",
-        "bytes", "commit", "raw", "ratio"
+        "{:>8}  {:>12}  {:>12}  {:>6}  {:>12}  {:>12}",
+        "bytes", "commit", "raw", "ratio", "commit CPU", "raw CPU"
     );
     for kb in SIZES_KB {
         compare(&dir.join(format!("{kb}kb")), kb * 1_000);
@@ -48,12 +48,13 @@ fn compare(dir: &Path, bytes: usize) {
     let written = store.create(state_of(bytes)).unwrap().bytes.to_vec();
     let (mut commits, mut raws) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
-        commits.push(micros(|| commit(&mut store, turn)));
-        raws.push(micros(|| raw(dir, &written)));
+        commits.push(cost(|| commit(&mut store, turn)));
+        raws.push(cost(|| raw(dir, &written)));
     }
-    let (commit, raw) = (median(commits), median(raws));
+    let (commit, commit_cpu) = medians(commits);
+    let (raw, raw_cpu) = medians(raws);
     println!(
-        "{:>8}  {commit:>9} µs  {raw:>9} µs  {:>6.2}",
+        "{:>8}  {commit:>9} µs  {raw:>9} µs  {:>6.2}  {commit_cpu:>9} µs  {raw_cpu:>9} µs",
         written.len(),
         commit as f64 / raw as f64
     );
@@ -95,8 +96,7 @@ fn state_of(bytes: usize) -> State {
         )
     };
     let atoms: Vec<String> = (0..bytes.div_ceil(400)).map(atom).collect();
-    let objective =
-        r#"{"goal": "g", "background_intent": "w", "base_case": {"all": [{"command": "true"}]}}"#;
+    let objective = r#"{"goal": "g", "background_intent": "w", "deliverables": "d", "definition_of_done": "d", "base_case": {"all": [{"command": "true"}]}}"#;
     let text = format!(
         r#"{{"objective": {objective}, "work_graph": {{"atoms": {{{}}}}}}}"#,
         atoms.join(",")
@@ -104,10 +104,23 @@ fn state_of(bytes: usize) -> State {
     plan::read(text.as_bytes()).into_state(Lineage::new("00000000-0000-7000-8000-000000000000"))
 }
 
-fn micros(work: impl FnOnce()) -> u128 {
-    let start = Instant::now();
+/// Microseconds: passed, and of the CPU.
+fn cost(work: impl FnOnce()) -> (u128, u128) {
+    let (start, cpu) = (Instant::now(), cpu_nanos());
     work();
-    start.elapsed().as_micros()
+    (start.elapsed().as_micros(), (cpu_nanos() - cpu) / 1_000)
+}
+
+/// What this thread has had of a CPU; 0 where the system does not tell.
+fn cpu_nanos() -> u128 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let first = text.split(' ').next().unwrap_or_default();
+    first.parse().unwrap_or_default()
+}
+
+fn medians(all: Vec<(u128, u128)>) -> (u128, u128) {
+    let (times, cpus): (Vec<u128>, Vec<u128>) = all.into_iter().unzip();
+    (median(times), median(cpus))
 }
 
 fn median(mut all: Vec<u128>) -> u128 {

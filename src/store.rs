@@ -321,7 +321,8 @@ impl Store {
             io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
             io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
             io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
-            _ if disk::is_link(&source) => StoreError::Link { path },
+            // One that was there at the start was followed then, if it led anywhere.
+            _ if disk::is_link(&source) && self.cached.is_some() => StoreError::Link { path },
             _ => StoreError::Unreadable { path, source },
         }
     }

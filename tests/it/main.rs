@@ -22,6 +22,7 @@ mod edit;
 mod editors;
 mod errors;
 mod gate;
+mod ground;
 mod help;
 mod killed;
 mod look;

@@ -142,6 +142,10 @@ const CODES_UNMET: &[(&str, &str)] = &[
     ),
     ("E-DISK-FULL", "needs a full disk; store::tests"),
     (
+        "E-STATE-LINK",
+        "a loop waits for the file, and a start follows the link; store::tests",
+    ),
+    (
         "E-STATE-RESTLESS",
         "needs saves faster than commits; store::tests",
     ),

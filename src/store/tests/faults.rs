@@ -143,7 +143,7 @@ fn with_late_save() -> World {
         .open(world.file())
         .unwrap();
     let text = world.text().replace("It works", "It works well");
-    bump(&mut world.store_on(Faulty::default())).unwrap();
+    bump(&mut world.store_on(Faulty::default().lacking(&["lease"]))).unwrap();
     open.set_len(0).unwrap();
     std::io::Write::write_all(&mut open, text.as_bytes()).unwrap();
     world
@@ -207,7 +207,7 @@ fn what_the_file_system_lacks_has_a_name_and_a_commit_does_without_it() {
 fn without_an_exchange_a_late_save_in_place_is_kept_where_a_person_sees_it() {
     let world = World::new();
     let text = world.text().replace("It works", "It works well");
-    let mut store = world.store_on(Faulty::default().lacking(&["exchange"]));
+    let mut store = world.store_on(Faulty::default().lacking(&["exchange", "lease"]));
     let mut open = fs::OpenOptions::new()
         .write(true)
         .open(world.file())

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::faulty::Faulty;
-use super::lines::{merged, with_line};
+use super::lines::{merged, notes, with_line};
 use super::*;
 
 const SAVES: u64 = 120;
@@ -113,15 +113,24 @@ fn race(lacks: &'static [&'static str]) {
         let committed = commit_until(&mut store, &is_over);
         (committed, person.join().unwrap())
     });
-    let lost: Vec<&String> = saved.difference(&known).collect();
-    let rescued = store.rescued().len();
+    // Two saves within one commit that is put back: the older one is kept where a person sees it.
+    let rescued = store.rescued();
+    let beside = rescued.iter().map(|path| fs::read(path).unwrap());
+    let beside = beside.filter_map(|bytes| load::load(&file, bytes).ok());
+    let beside: BTreeSet<String> = beside.flat_map(|loaded| notes(&loaded.state)).collect();
+    let (rescued, kept) = (rescued.len(), known.union(&beside).cloned().collect());
+    let lost: Vec<&String> = saved.difference(&kept).collect();
     println!(
         "{saves} saves in place, {} commits, seed {seed}, without {lacks:?}: {} lost, {rescued} rescued",
         serial - 7,
         lost.len()
     );
     assert!(lost.is_empty(), "{lost:?}");
-    assert_eq!((known.len() as u64, rescued), (saves, 0));
+    assert!(known.is_subset(&saved), "invented: {known:?}");
+    assert!(
+        rescued == 0 || lacks.contains(&"lease"),
+        "{rescued} rescued"
+    );
 }
 
 #[test]
