@@ -291,3 +291,28 @@ fn sidecars_cleared_away_are_made_again() {
     bump(&mut store).unwrap();
     assert!(world.path().join(".descent/commit.lock").exists());
 }
+
+#[test]
+fn nobody_can_begin_to_write_during_the_exchange_where_there_are_leases() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let world = World::new();
+    if world.store().mode().unwrap() != Mode::Full {
+        println!("not tried: this file system has no leases");
+        return;
+    }
+    let (file, seen) = (world.file(), Arc::new(std::sync::Mutex::new(None)));
+    let outcome = Arc::clone(&seen);
+    let begin = move |call: &str, n: usize| {
+        if (call, n) == ("exchange", 0) {
+            let mut options = fs::OpenOptions::new();
+            let opened = options
+                .write(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open(&file);
+            *outcome.lock().unwrap() = Some(opened.map_err(|error| error.kind()).err());
+        }
+    };
+    bump(&mut world.store_on(Faulty::with(begin))).unwrap();
+    let seen = seen.lock().unwrap().take();
+    assert_eq!(seen, Some(Some(io::ErrorKind::WouldBlock)));
+}
