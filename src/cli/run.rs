@@ -128,7 +128,7 @@ fn say_mode(context: &Context, store: &Store) {
     }
 }
 
-/// The workspaces, with everything there that the state names.
+/// The workspaces, with what the run began from.
 fn open(store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
     let state = &loaded.state;
     let workspaces = Workspaces::open(
