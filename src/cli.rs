@@ -13,6 +13,7 @@ mod help;
 mod judging;
 mod live;
 mod log;
+mod newer;
 mod resolve;
 mod run;
 mod schema;

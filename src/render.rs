@@ -6,6 +6,7 @@
 pub mod area;
 mod carried;
 mod diagram;
+mod excerpt;
 mod graph;
 mod log;
 mod notice;
@@ -22,6 +23,7 @@ use std::{
 
 pub use carried::{Bounds, carried, visible};
 pub use diagram::{dot, mermaid};
+pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
 pub use log::{log, words};
 pub use notice::notice;

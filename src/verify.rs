@@ -98,7 +98,7 @@ pub async fn measure(leaf: &Leaf, bench: &Bench<'_>) -> Option<Measurement> {
                 .await
         }
         Leaf::NotFile { path } => bench.files(Wanted::Nothing { path: path.clone() }).await,
-        Leaf::Quality { .. } | Leaf::Assertion { .. } => {
+        Leaf::Quality { .. } | Leaf::Assertion { .. } | Leaf::Newer(_) => {
             Some(unmeasured("no machine decides this", ""))
         }
     }

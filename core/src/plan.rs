@@ -71,7 +71,7 @@ pub fn of_tree(parsed: Parsed) -> Plan {
     let (root, written, faults) = flat::flatten(root, &plan.faults);
     let mut found = Findings {
         faults,
-        warnings: Vec::new(),
+        ..Findings::default()
     };
     read_into(&mut plan, &root, &mut found);
     written.put_back(&mut found.faults);
@@ -277,6 +277,7 @@ fn render(check: &Check) -> String {
                 Leaf::Quality { statement, .. } | Leaf::Assertion { statement } => {
                     statement.clone()
                 }
+                Leaf::Newer(_) => check.title(),
             },
         },
     }

@@ -179,8 +179,14 @@ impl Carried {
             match leaf.leaf() {
                 Some(Leaf::Command(rule)) => self.add(Group::Check, at, &rule.command),
                 Some(Leaf::NotCommand { command, .. }) => self.add(Group::Check, at, command),
-                // A file is looked at, a person is asked: nothing is run.
-                Some(Leaf::File { .. } | Leaf::NotFile { .. } | Leaf::Assertion { .. }) | None => {}
+                // A file is looked at, a person is asked, what is not understood is refused: nothing is run.
+                Some(
+                    Leaf::File { .. }
+                    | Leaf::NotFile { .. }
+                    | Leaf::Assertion { .. }
+                    | Leaf::Newer(_),
+                )
+                | None => {}
                 Some(Leaf::Quality { statement, .. }) => {
                     self.add(Group::Task, &format!("quality {at}"), statement);
                 }

@@ -259,7 +259,7 @@ impl<'a> Court<'a> {
                     None => Progress::Confirm(check),
                 }
             }
-            Leaf::Quality { .. } => Progress::Decided(Verdict::Unknown),
+            Leaf::Quality { .. } | Leaf::Newer(_) => Progress::Decided(Verdict::Unknown),
             Leaf::Command(_)
             | Leaf::NotCommand { .. }
             | Leaf::File { .. }

@@ -15,7 +15,7 @@ use super::{
     End, align, constraints,
     context::{Context, runtime, signals},
     live::Live,
-    trust,
+    newer, trust,
 };
 use crate::{
     clock,
@@ -44,6 +44,7 @@ pub struct Flags {
 pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let mut store = context.store()?;
     let first = store.read()?;
+    newer::gate(&store, &first)?;
     if !first.gate().is_empty() {
         return Err(align::not_aligned(first.gate()));
     }
@@ -52,6 +53,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let lease = store.lease("run")?;
     say_mode(context, &store);
     let loaded = store.read()?;
+    newer::gate(&store, &loaded)?;
     context.warn(&store, &loaded);
     let mut loaded = context.adopt_edit(&mut store, loaded)?;
     // Again, on what was read under the lease: it is what will run.

@@ -1,9 +1,9 @@
 //! `descent status`, and `descent` alone: how things stand, and one command to type next.
 
 use clap::Args;
-use descent_core::{step::World, view};
+use descent_core::{state::State, step::World, view};
 
-use super::{End, constraints, context::Context, run};
+use super::{End, constraints, context::Context, newer, run};
 use crate::{
     clock,
     failure::Failure,
@@ -55,23 +55,29 @@ pub(super) fn bare(context: &Context) -> Result<End, Failure> {
 
 pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let loaded = store.read()?;
+    let loaded = match store.read() {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            let state = newer::understood(context, &store, error)?;
+            return Ok(show(context, flags, &store, state, &[]));
+        }
+    };
     context.warn(&store, &loaded);
+    let notes = notes(&store, &loaded);
+    Ok(show(context, flags, &store, loaded.state.clone(), &notes))
+}
+
+fn show(context: &Context, flags: &Flags, store: &Store, state: State, notes: &[Note]) -> End {
     if flags.constraints {
-        return Ok(constraints::show(context, &loaded.state));
+        return constraints::show(context, &state);
     }
-    let world = World::new(loaded.state.clone());
+    let world = World::new(state);
     let mut status = view::status(&world, store.is_live());
-    fill_workspace(&store, &world, &mut status);
+    fill_workspace(store, &world, &mut status);
     if context.out.json {
         context.out.json(&status);
     } else {
-        let page = render::status(
-            &status,
-            &notes(&store, &loaded),
-            clock::now(),
-            context.out.width(),
-        );
+        let page = render::status(&status, notes, clock::now(), context.out.width());
         context.out.page(&page);
     }
     let code = if flags.exit_code {
@@ -79,7 +85,7 @@ pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
     } else {
         0
     };
-    Ok(End::Code(code))
+    End::Code(code)
 }
 
 /// What stands beside the state: who holds the lease, and whether the file was edited.

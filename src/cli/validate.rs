@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use descent_core::{
-    doc::{Fault, Node},
+    doc::{self, Fault, Node},
     graph::validate as rules,
     id::Lineage,
     state::decode,
@@ -14,13 +14,23 @@ use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
     plan_file::{self, Notation, PlanFile},
-    store,
+    render, store,
 };
 
 #[derive(Debug, Args)]
 pub struct Flags {
     /// A state file, or a plan in JSON or YAML; `-` is standard input; without it the state of this directory
     file: Option<PathBuf>,
+    /// For a person; one JSON value, as --json; or lines that an editor's error list takes
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Human)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Human,
+    Json,
+    Gcc,
 }
 
 /// What was found, and the error's code where there are faults.
@@ -28,6 +38,13 @@ struct Found {
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
     code: &'static str,
+}
+
+impl Found {
+    fn end(&self) -> End {
+        let is_valid = self.faults.is_empty();
+        End::Code(if is_valid { 0 } else { exit::INVALID })
+    }
 }
 
 pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure> {
@@ -48,7 +65,25 @@ pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure>
             (file.name, file.bytes, found)
         }
     };
-    report(context, &path, &bytes, &found)
+    let format = match flags.format {
+        _ if context.out.json => Format::Json,
+        chosen => chosen,
+    };
+    match format {
+        Format::Human => tell(context, &path, &bytes, &found),
+        Format::Json => {
+            warn(context, &path, &bytes, &found);
+            context.out.json(&json(&bytes, &found));
+            Ok(found.end())
+        }
+        Format::Gcc => {
+            let lines = gcc(&path, &bytes, &found);
+            if !lines.is_empty() {
+                context.out.data(&render::clean(&lines.join("\n")));
+            }
+            Ok(found.end())
+        }
+    }
 }
 
 /// A plan holds nothing of what only a state has; a state is JSON.
@@ -93,32 +128,70 @@ fn look_at_state(bytes: &[u8]) -> Found {
     }
 }
 
-fn report(context: &Context, path: &Path, bytes: &[u8], found: &Found) -> Result<End, Failure> {
-    let (faults, warnings) = (&found.faults, &found.warnings);
-    let (lines, odd) = (
-        store::show_faults(path, bytes, faults),
-        store::show_faults(path, bytes, warnings),
-    );
-    odd.iter()
-        .for_each(|line| context.out.say(&format!("warning: {line}")));
-    if context.out.json {
-        context.out.json(&json(bytes, faults, warnings));
+fn warn(context: &Context, path: &Path, bytes: &[u8], found: &Found) {
+    for line in store::show_faults(path, bytes, &found.warnings) {
+        context.out.say(&format!("warning: {line}"));
     }
-    if faults.is_empty() {
-        if !context.out.json {
-            context.out.data(&format!("{} is valid", path.display()));
-        }
-        return Ok(End::Code(0));
-    }
-    if context.out.json {
-        return Ok(End::Code(exit::INVALID));
-    }
-    let message = format!("{} has {}", path.display(), store::count(lines.len()));
-    let hint = "mend them in an editor; nothing was written";
-    Err(Failure::new(found.code, exit::INVALID, message, hint).with(lines))
 }
 
-fn json(bytes: &[u8], faults: &[Fault], warnings: &[Fault]) -> serde_json::Value {
+fn tell(context: &Context, path: &Path, bytes: &[u8], found: &Found) -> Result<End, Failure> {
+    warn(context, path, bytes, found);
+    if found.faults.is_empty() {
+        context.out.data(&format!("{} is valid", path.display()));
+        return Ok(found.end());
+    }
+    let details = explained(path, bytes, &found.faults);
+    let message = format!("{} has {}", path.display(), store::count(details.len()));
+    let hint = "mend them in an editor; nothing was written";
+    Err(Failure::new(found.code, exit::INVALID, message, hint).with(details))
+}
+
+/// Each fault with the line that it stands in.
+pub(super) fn explained(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<String> {
+    let text = doc::readable(bytes);
+    let lines: Vec<&str> = text.split('\n').collect();
+    let one = |at: store::Placed| {
+        let told = format!("{}:{at}", path.display());
+        let line = lines
+            .get(at.line - 1)
+            .filter(|line| !line.trim().is_empty());
+        match line {
+            Some(line) => format!("{told}\n{}", render::excerpt(line, at.line, at.column)),
+            None => told,
+        }
+    };
+    store::placed(bytes, faults).into_iter().map(one).collect()
+}
+
+/// `path:line:col: error: message [rule]`, in the order of the text, as compilers print it.
+fn gcc(path: &Path, bytes: &[u8], found: &Found) -> Vec<String> {
+    let mut all: Vec<(store::Placed, &str)> = Vec::new();
+    for (faults, kind) in [(&found.faults, "error"), (&found.warnings, "warning")] {
+        let placed = store::placed(bytes, faults);
+        all.extend(placed.into_iter().map(|placed| (placed, kind)));
+    }
+    all.sort_by_key(|(at, _)| (at.line, at.column));
+    let line = |(at, kind): &(store::Placed, &str)| {
+        let fault = &at.fault;
+        let place = match fault.pointer.as_str() {
+            "" => String::new(),
+            pointer => format!("{pointer}: "),
+        };
+        let hint = fault.hint.as_deref().map(|hint| format!(" ({hint})"));
+        format!(
+            "{}:{}:{}: {kind}: {place}{}{} [{}]",
+            path.display(),
+            at.line,
+            at.column,
+            fault.message.replace('\n', " "),
+            hint.unwrap_or_default().replace('\n', " "),
+            fault.rule
+        )
+    };
+    all.iter().map(line).collect()
+}
+
+fn json(bytes: &[u8], found: &Found) -> serde_json::Value {
     let list = |faults: &[Fault]| -> Vec<serde_json::Value> {
         store::placed(bytes, faults)
             .into_iter()
@@ -136,8 +209,8 @@ fn json(bytes: &[u8], faults: &[Fault], warnings: &[Fault]) -> serde_json::Value
     };
     serde_json::json!({
         "schema": "descent/validate/1",
-        "valid": faults.is_empty(),
-        "faults": list(faults),
-        "warnings": list(warnings),
+        "valid": found.faults.is_empty(),
+        "faults": list(&found.faults),
+        "warnings": list(&found.warnings),
     })
 }

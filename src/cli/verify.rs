@@ -5,7 +5,7 @@ use descent_core::verdict::Verdict;
 use super::{
     End, align,
     context::{Context, Waited, interruptible},
-    judging, trust,
+    judging, newer, trust,
 };
 use crate::{
     clock,
@@ -17,6 +17,7 @@ use crate::{
 pub(super) fn verify(context: &Context) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
+    newer::gate(&store, &loaded)?;
     if !loaded.gate().is_empty() {
         return Err(align::not_aligned(loaded.gate()));
     }

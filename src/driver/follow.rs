@@ -88,6 +88,11 @@ impl Loop<'_> {
             self.wait_for_file(vec![why], &"the state file is another one now");
             return Ok(false);
         }
+        let newer = loaded.not_understood(&self.host.store.place().state);
+        if !newer.is_empty() {
+            self.wait_for_file(newer, &"the file holds what only a newer descent knows");
+            return Ok(false);
+        }
         if loaded.is_foreign {
             return self.adopt();
         }

@@ -5,6 +5,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use descent_core::state::VERSION;
+
 use super::load::Placed;
 use crate::failure::Failure;
 
@@ -24,7 +26,7 @@ pub enum StoreError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("the state file `{}` is empty", path.display())]
     Empty { path: PathBuf },
-    #[error("`{}` has version {found}, which this program does not know", path.display())]
+    #[error("`{}` has version {found}: to write it, a descent is needed that reads {found}, and this one reads {}.x", path.display(), VERSION.major)]
     Newer { path: PathBuf, found: String },
     #[error("the state file `{}` is not valid ({})", path.display(), count(faults.len()))]
     Invalid { path: PathBuf, faults: Vec<Placed> },
@@ -181,7 +183,9 @@ impl StoreError {
             Self::Empty { .. } => {
                 "put its content back (the newest commits are in `journal/`), or remove the file"
             }
-            Self::Newer { .. } => "use a newer descent",
+            Self::Newer { .. } => {
+                "use a newer descent; `descent status` shows what this one understands"
+            }
             Self::Invalid { .. } => "mend the places named; nothing is written until then",
             Self::Exists { .. } => {
                 "look at it with `descent status`; `descent align --force` archives it, `--state` names another"

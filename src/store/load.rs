@@ -10,7 +10,7 @@ use descent_core::doc::{Fault, Node, Places, readable};
 use descent_core::graph::validate;
 use descent_core::state::State;
 use descent_core::state::check::{Pattern, PatternKind};
-use descent_core::state::decode::{Decoded, decode};
+use descent_core::state::decode::{Decoded, deciding, decode};
 use descent_core::state::encode::Rendered;
 
 use super::StoreError;
@@ -65,6 +65,15 @@ impl Loaded {
                 gate: validate::gate(&self.state, &root),
             }
         })
+    }
+}
+
+impl Loaded {
+    /// What a run would have to decide by and does not understand, a line each: values of a newer version.
+    #[must_use]
+    pub fn not_understood(&self, path: &Path) -> Vec<String> {
+        let deciding: Vec<Fault> = deciding(&self.warnings).cloned().collect();
+        show_faults(path, &self.bytes, &deciding)
     }
 }
 

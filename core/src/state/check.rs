@@ -58,6 +58,8 @@ pub enum Leaf {
     Assertion {
         statement: String,
     },
+    /// Of a kind that only a newer version knows: unknown for ever, and carried as it stands.
+    Newer(Free),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -126,8 +128,12 @@ impl Check {
             ["any"] => CheckKind::Any(read_parts(&mut fields, "any", depth)),
             [key] => CheckKind::Leaf(Box::new(read_leaf(&mut fields, key)?)),
             _ => {
-                no_single_kind(&mut fields, &present);
-                return None;
+                let is_newer = no_single_kind(&mut fields, &present);
+                return is_newer.then(|| Self {
+                    name,
+                    kind: CheckKind::Leaf(Box::new(Leaf::Newer(node.clone()))),
+                    extra: Extra::whole(node),
+                });
             }
         };
         Some(Self {
@@ -225,7 +231,7 @@ impl Leaf {
             | Leaf::NotCommand { .. }
             | Leaf::File { .. }
             | Leaf::NotFile { .. } => true,
-            Leaf::Quality { .. } | Leaf::Assertion { .. } => false,
+            Leaf::Quality { .. } | Leaf::Assertion { .. } | Leaf::Newer(_) => false,
         }
     }
 
@@ -236,7 +242,8 @@ impl Leaf {
             | Leaf::File { .. }
             | Leaf::NotFile { .. }
             | Leaf::Quality { .. }
-            | Leaf::Assertion { .. } => None,
+            | Leaf::Assertion { .. }
+            | Leaf::Newer(_) => None,
         }
     }
 
@@ -247,7 +254,8 @@ impl Leaf {
             | Leaf::File { .. }
             | Leaf::NotFile { .. }
             | Leaf::Quality { .. }
-            | Leaf::Assertion { .. } => None,
+            | Leaf::Assertion { .. }
+            | Leaf::Newer(_) => None,
         }
     }
 
@@ -259,6 +267,7 @@ impl Leaf {
             Leaf::NotFile { path } => format!("no file {path}"),
             Leaf::Quality { statement, .. } => format!("quality: {statement}"),
             Leaf::Assertion { statement } => format!("confirmed: {statement}"),
+            Leaf::Newer(node) => format!("a newer check: {}", doc::write_compact(node)),
         }
     }
 }
@@ -290,7 +299,8 @@ fn read_parts(fields: &mut Fields<'_, '_>, key: &'static str, depth: usize) -> V
         .collect()
 }
 
-fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) {
+/// True where only a newer version can know what kind it is.
+fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) -> bool {
     let at = (fields.pointer.clone(), fields.node.span);
     let (message, hint) = if present.is_empty() {
         let keys = fields
@@ -306,6 +316,13 @@ fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) {
             Some((key, near)) => format!("`{key}`: did you mean `{near}`?"),
             None => format!("one of {}", LEAF_KEYS.join(", ")),
         };
+        let unknown = "a check of a kind that is not known".to_owned();
+        if fields
+            .found
+            .newer((&at.0, at.1), unknown, near.map(|_| hint.clone()))
+        {
+            return true;
+        }
         (
             "a check needs one key that tells what is checked".to_owned(),
             hint,
@@ -319,6 +336,7 @@ fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) {
     fields
         .found
         .fault("bad-check", (&at.0, at.1), message, Some(hint));
+    false
 }
 
 fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
@@ -344,7 +362,7 @@ fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
             path: inside(fields, "not_file")?,
         },
         "quality" => Leaf::Quality {
-            statement: not_blank(fields, "quality")?,
+            statement: quality(fields)?,
             pass_threshold: fields.take("pass_threshold").cloned(),
             rubric: fields.take("rubric").cloned(),
         },
@@ -377,6 +395,18 @@ fn inside(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
 fn not_blank(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
     let text = fields.text(key);
     filled(fields, key, text?)
+}
+
+/// No model judges in this version; in a newer one it may.
+fn quality(fields: &mut Fields<'_, '_>) -> Option<String> {
+    let text = not_blank(fields, "quality")?;
+    let at = (fields.at("quality"), fields.node.span);
+    let _ = fields.found.newer(
+        (&at.0, at.1),
+        "a judging model is not known".to_owned(),
+        None,
+    );
+    Some(text)
 }
 
 fn command(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
@@ -461,6 +491,11 @@ fn write_leaf(leaf: &Leaf, to: &mut Writer) {
         }
         Leaf::Assertion { statement } => {
             to.text("assertion", statement);
+        }
+        Leaf::Newer(node) => {
+            for member in node.as_object().unwrap_or_default() {
+                to.put(&member.key, member.node.clone());
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use alloc::{borrow::ToOwned, collections::BTreeMap, format, sync::Arc, vec::Vec}
 use super::{
     Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, State, VERSION, Version,
     check::{self, Pattern},
-    fields::{Fields, Findings},
+    fields::{Fields, Findings, NEWER_VALUE},
 };
 use crate::{
     doc::{self, Fault, Limits, Node},
@@ -25,6 +25,8 @@ pub struct Decoded {
     pub patterns: Vec<Pattern>,
     /// The file's version, where it could be read.
     pub version: Option<Version>,
+    /// Of a newer major version: the state as far as it is understood, to look at and never to write.
+    pub understood: Option<State>,
 }
 
 /// Reads the types; the graph is looked at by `graph::validate::check`.
@@ -34,7 +36,7 @@ pub fn decode(bytes: &[u8]) -> Decoded {
     let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings {
         faults: parsed.faults,
-        warnings: Vec::new(),
+        ..Findings::default()
     };
     let Some(root) = parsed.node else {
         return Decoded {
@@ -44,20 +46,25 @@ pub fn decode(bytes: &[u8]) -> Decoded {
             warnings: found.warnings,
             patterns: Vec::new(),
             version: None,
+            understood: None,
         };
     };
     let version = root
         .get("version")
         .and_then(Node::as_str)
         .and_then(Version::parse);
-    let state = match version {
+    found.is_newer = version.is_some_and(|version| version > VERSION);
+    let (mut state, mut understood) = (None, None);
+    match version {
         Some(version) if version.major != VERSION.major => {
+            if found.is_newer && found.faults.is_empty() {
+                understood = read_leniently(&root, &mut found);
+            }
             found.faults.push(foreign_version(&root, version));
-            None
         }
-        _ if is_cut => None,
-        _ => read_state(&root, &mut found),
-    };
+        _ if is_cut => {}
+        _ => state = read_state(&root, &mut found),
+    }
     let mut patterns = Vec::new();
     collect_patterns(&root, &mut patterns);
     Decoded {
@@ -67,7 +74,28 @@ pub fn decode(bytes: &[u8]) -> Decoded {
         warnings: found.warnings,
         patterns,
         version,
+        understood,
     }
+}
+
+/// A state of a newer major version: what does not fit is no fault of the file, and a state only without any.
+fn read_leniently(root: &Node, found: &mut Findings) -> Option<State> {
+    let state = read_state(root, found);
+    let odd = core::mem::take(&mut found.faults);
+    let is_whole = odd.is_empty();
+    found.warnings.extend(odd);
+    state.filter(|_| is_whole)
+}
+
+/// The warnings of values that only a newer version knows and on which it hangs what a run does. History decides
+/// nothing, and neither does how a resolved atom stood.
+pub fn deciding(warnings: &[Fault]) -> impl Iterator<Item = &Fault> {
+    warnings.iter().filter(|warning| {
+        let at = warning.pointer.as_str();
+        let is_history = at.starts_with("/trail/") || at.starts_with("/corrections/");
+        let is_past = at.starts_with("/bindings/") && at.ends_with("/of/status");
+        warning.rule == NEWER_VALUE && !is_history && !is_past
+    })
 }
 
 impl Version {
@@ -84,7 +112,7 @@ fn foreign_version(root: &Node, found: Version) -> Fault {
     let span = root.get("version").map_or(root.span, |node| node.span);
     let is_newer = found.major > VERSION.major;
     let hint = if is_newer {
-        "use a newer descent"
+        "use a descent that reads it; this one only looks at it, and never writes it"
     } else {
         "make a state with `descent align`"
     };

@@ -10,12 +10,22 @@ use alloc::{
     vec::Vec,
 };
 
+mod length;
+
+pub use length::Length;
+
 pub use crate::doc::Span;
 use crate::doc::{self, Fault, Member, Node, Value};
 
-/// Unknown keys of one record, each with the key before it.
+/// What one record carries and nobody here reads: unknown keys, and values of known keys that only a newer version
+/// knows, each with the key before it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Extra(Vec<Unknown>);
+pub struct Extra {
+    unknown: Vec<Unknown>,
+    kept: Vec<Unknown>,
+    /// Of a record whose very kind is unknown: the record as it stands.
+    whole: Option<Node>,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 struct Unknown {
@@ -26,35 +36,59 @@ struct Unknown {
 
 impl Extra {
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.unknown.is_empty() && self.kept.is_empty() && self.whole.is_none()
     }
 
+    /// What is carried under a key: unknown, or known with a value that is not.
     pub fn get(&self, key: &str) -> Option<&Node> {
-        let unknown = self.0.iter().find(|unknown| unknown.key == key)?;
-        Some(&unknown.node)
+        let mut all = self.unknown.iter().chain(&self.kept);
+        Some(&all.find(|carried| carried.key == key)?.node)
     }
 
-    /// The keys of two readings of one record, in the order and the places of the second; `value` decides each.
+    /// What two readings of one record carry, in the order and the places of the second; `value` decides each. A record
+    /// of an unknown kind is changed by nobody but a person: the second's stands.
     pub fn merged(ours: &Self, theirs: &Self, mut value: impl FnMut(&str) -> Option<Node>) -> Self {
-        let of_ours = ours
-            .0
-            .iter()
-            .filter(|unknown| theirs.get(&unknown.key).is_none());
-        let all = theirs.0.iter().chain(of_ours);
-        let merged = all.filter_map(|unknown| {
-            Some(Unknown {
-                after: unknown.after.clone(),
-                key: unknown.key.clone(),
-                node: value(&unknown.key)?,
-            })
-        });
-        Self(merged.collect())
+        let mut list = |ours: &[Unknown], of_theirs: &[Unknown]| -> Vec<Unknown> {
+            let of_ours = ours.iter().filter(|one| theirs.get(&one.key).is_none());
+            let all = of_theirs.iter().chain(of_ours);
+            let merged = all.filter_map(|one| {
+                Some(Unknown {
+                    after: one.after.clone(),
+                    key: one.key.clone(),
+                    node: value(&one.key)?,
+                })
+            });
+            merged.collect()
+        };
+        Self {
+            unknown: list(&ours.unknown, &theirs.unknown),
+            kept: list(&ours.kept, &theirs.kept),
+            whole: theirs.whole.clone(),
+        }
     }
 
-    /// Puts the unknown keys back where they stood among `pieces`.
+    /// Of a record that is written back as it is.
+    pub fn whole(node: &Node) -> Self {
+        Self {
+            whole: Some(node.clone()),
+            ..Self::default()
+        }
+    }
+
+    /// Puts the unknown keys and values back where they stood among `pieces`.
     pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
+        for kept in &self.kept {
+            let place = |key: &String| pieces.iter().position(|(known, _)| known == key);
+            if let Some(index) = place(&kept.key) {
+                pieces[index].1 = make(&kept.node);
+            } else {
+                let after = kept.after.as_ref().map(place);
+                let index = after.map_or(0, |after| after.map_or(pieces.len(), |at| at + 1));
+                pieces.insert(index, (kept.key.clone(), make(&kept.node)));
+            }
+        }
         let mut at_end = 0;
-        for unknown in self.0.iter().rev() {
+        for unknown in self.unknown.iter().rev() {
             let after = unknown
                 .after
                 .as_ref()
@@ -78,6 +112,8 @@ impl Extra {
 pub struct Findings {
     pub faults: Vec<Fault>,
     pub warnings: Vec<Fault>,
+    /// The file says that it is of a version that knows more: then an unknown value is no fault.
+    pub is_newer: bool,
 }
 
 impl Findings {
@@ -97,11 +133,28 @@ impl Findings {
         });
     }
 
+    /// A value that a newer version may know: kept, and said. False where it is none, but a fault.
+    pub fn newer(&mut self, at: (&str, Span), message: String, hint: Option<String>) -> bool {
+        if self.is_newer {
+            self.warnings.push(Fault {
+                span: at.1,
+                pointer: at.0.to_owned(),
+                rule: NEWER_VALUE,
+                message: message + " here, kept as it is",
+                hint,
+            });
+        }
+        self.is_newer
+    }
+
     fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
         let message = format!("expected {wanted}, found {}", node.kind_name());
         self.fault("wrong-type", (pointer, node.span), message, None);
     }
 }
+
+/// The rule of the warning for a value that only a newer version knows.
+pub const NEWER_VALUE: &str = "newer-value";
 
 /// One object under reading.
 #[derive(Debug)]
@@ -110,6 +163,7 @@ pub struct Fields<'a, 'f> {
     pub pointer: String,
     pub found: &'f mut Findings,
     asked: Vec<&'static str>,
+    kept: Vec<&'static str>,
 }
 
 impl<'a, 'f> Fields<'a, 'f> {
@@ -124,6 +178,7 @@ impl<'a, 'f> Fields<'a, 'f> {
             pointer: pointer.to_owned(),
             found,
             asked: Vec::new(),
+            kept: Vec::new(),
         })
     }
 
@@ -268,19 +323,44 @@ impl<'a, 'f> Fields<'a, 'f> {
             |near| format!("did you mean `{near}`?"),
         );
         let message = format!("`{text}` is no known `{key}`");
+        let near = doc::suggest(text, known.iter().copied());
+        let near = near.map(|near| format!("did you mean `{near}`?"));
+        if self
+            .found
+            .newer((&pointer, node.span), message.clone(), near)
+        {
+            self.keep(key);
+            return None;
+        }
         self.found
             .fault("unknown-value", (&pointer, node.span), message, Some(hint));
         None
     }
 
+    /// The value of `key` stands beside one that is not understood: it is written back as it is.
+    pub fn keep(&mut self, key: &'static str) {
+        self.kept.push(key);
+    }
+
+    pub fn keeps(&self, key: &str) -> bool {
+        self.kept.contains(&key)
+    }
+
     /// Closes the object: what was not asked for is unknown, kept, and warned of, but for a person's `notes` and the
     /// `$schema` that an editor reads at the top.
     pub fn finish(self) -> Extra {
-        let mut extra = Vec::new();
+        let mut extra = Extra::default();
         let mut after: Option<String> = None;
         for member in self.node.as_object().unwrap_or_default() {
             if self.asked.contains(&member.key.as_str()) {
-                after = Some(member.key.clone());
+                let before = after.replace(member.key.clone());
+                if self.kept.contains(&member.key.as_str()) {
+                    extra.kept.push(Unknown {
+                        after: before,
+                        key: member.key.clone(),
+                        node: member.node.clone(),
+                    });
+                }
                 continue;
             }
             let is_for_others = member.key == "$schema" && self.pointer.is_empty();
@@ -289,13 +369,13 @@ impl<'a, 'f> Fields<'a, 'f> {
                     .warnings
                     .push(unknown_key(&self.pointer, member, &self.asked));
             }
-            extra.push(Unknown {
+            extra.unknown.push(Unknown {
                 after: after.clone(),
                 key: member.key.clone(),
                 node: member.node.clone(),
             });
         }
-        Extra(extra)
+        extra
     }
 }
 
@@ -369,6 +449,9 @@ impl Writer {
 
     /// The object, with the unknown keys back where they stood.
     pub fn finish(&mut self, extra: &Extra) -> Node {
+        if let Some(whole) = &extra.whole {
+            return whole.clone();
+        }
         let mut pieces: Vec<(String, Node)> = core::mem::take(&mut self.0)
             .into_iter()
             .map(|member| (member.key, member.node))
@@ -394,90 +477,4 @@ pub fn pairs_node<K: ToString, V: ToString>(pairs: &BTreeMap<K, V>) -> Node {
             .map(|(key, value)| (key.to_string(), Node::string(value.to_string())))
             .collect(),
     )
-}
-
-/// A span of time as people write it: `90s`, `1h30m`, `500ms`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Length {
-    pub ms: u64,
-    text: String,
-}
-
-impl Length {
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut rest = text.trim();
-        let mut total_ms: u64 = 0;
-        if rest.is_empty() {
-            return None;
-        }
-        while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit())?;
-            let count: u64 = rest.get(..digits)?.parse().ok()?;
-            let tail = rest.get(digits..)?;
-            let letters = tail
-                .find(|c: char| c.is_ascii_digit())
-                .unwrap_or(tail.len());
-            let unit_ms = match tail.get(..letters)?.trim() {
-                "ms" => 1,
-                "s" => 1_000,
-                "m" => 60_000,
-                "h" => 3_600_000,
-                "d" => 86_400_000,
-                _ => return None,
-            };
-            total_ms = total_ms.checked_add(count.checked_mul(unit_ms)?)?;
-            rest = tail.get(letters..)?;
-        }
-        Some(Self {
-            ms: total_ms,
-            text: text.to_owned(),
-        })
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-}
-
-impl Fields<'_, '_> {
-    pub fn length(&mut self, key: &'static str) -> Option<Length> {
-        let node = self.take(key)?;
-        let read = node.as_str().and_then(Length::parse);
-        if read.is_none() {
-            let pointer = self.at(key);
-            let hint = match &node.value {
-                Value::Number(count) => format!("write \"{count}s\" or \"{count}m\""),
-                _ => "a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned(),
-            };
-            self.found.fault(
-                "bad-duration",
-                (&pointer, node.span),
-                "not a duration".to_owned(),
-                Some(hint),
-            );
-        }
-        if read.as_ref().is_some_and(|length| length.ms == 0) {
-            let pointer = self.at(key);
-            let message = format!("`{key}` is no time at all, so nothing could ever be done in it");
-            let hint = "a number and a unit: \"90s\", \"10m\", \"1h30m\"".to_owned();
-            self.found
-                .fault("limit", (&pointer, node.span), message, Some(hint));
-        }
-        read
-    }
-
-    /// A text that a shell is to run.
-    pub fn command(&mut self, key: &'static str) -> Option<String> {
-        let node = self.node.get(key);
-        let text = self.text(key)?;
-        if text.contains('\0') {
-            let pointer = self.at(key);
-            let span = node.map_or(self.node.span, |node| node.span);
-            let message = format!("`{key}` holds a NUL, which no command can");
-            let hint = "take it out, or let printf '\\0' write it".to_owned();
-            self.found
-                .fault("nul", (&pointer, span), message, Some(hint));
-        }
-        Some(text)
-    }
 }

@@ -184,7 +184,7 @@ fn refuse_shadow(fields: &mut Fields<'_, '_>) {
     let Some(node) = fields
         .node
         .get("workspace")
-        .filter(|node| node.as_str() == Some("shadow"))
+        .filter(|node| node.as_str() == Some("shadow") && !fields.found.is_newer)
     else {
         return;
     };
@@ -348,7 +348,11 @@ impl Control {
         let redirect_requested = fields.flag("redirect_requested");
         let request = fields.take("request").and_then(|node| {
             let at = fields.at("request");
-            Request::read(node, &at, fields.found)
+            let request = Request::read(node, &at, fields.found);
+            if request.is_none() {
+                fields.keep("request");
+            }
+            request
         });
         Some(Self {
             stop_requested,

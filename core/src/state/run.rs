@@ -263,6 +263,9 @@ impl Intent {
             .word("effect", &[("tree", false), ("external", true)])
             .unwrap_or(false);
         let idempotent = fields.flag("idempotent");
+        if fields.keeps("effect") {
+            fields.keep("idempotent");
+        }
         let effect = if external {
             Effect::External { idempotent }
         } else {

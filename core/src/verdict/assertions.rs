@@ -132,7 +132,8 @@ pub(super) fn called(check: &Check) -> Option<(&str, &str)> {
         | Leaf::NotCommand { .. }
         | Leaf::File { .. }
         | Leaf::NotFile { .. }
-        | Leaf::Quality { .. } => None,
+        | Leaf::Quality { .. }
+        | Leaf::Newer(_) => None,
     }
 }
 

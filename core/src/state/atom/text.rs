@@ -7,7 +7,7 @@ use crate::{
     doc::{self, Fault, Node},
     id::{AtomId, AttemptId, Digest},
     state::{
-        Binding, Check,
+        Binding, Check, Extra, binding,
         fields::{Fields, Findings, Writer, pairs_node, texts_node},
     },
 };
@@ -15,10 +15,12 @@ use crate::{
 impl Atom {
     pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::open(node, pointer, found)?;
-        let kind = read_kind(&mut fields);
+        let Some(kind) = read_kind(&mut fields) else {
+            return fields.found.is_newer.then(|| Self::newer(fields));
+        };
         let description = fields.text_or_empty("description");
         let depends_on = ids(&mut fields, "depends_on");
-        let body = match kind? {
+        let body = match kind {
             "all" => Body::All {
                 parts: kids(&mut fields, "parts"),
             },
@@ -40,6 +42,16 @@ impl Atom {
             origin,
             extra: fields.finish(),
         })
+    }
+
+    /// Of a kind that only a newer version knows: what all atoms have is read, all is written back as it is.
+    fn newer(mut fields: Fields<'_, '_>) -> Self {
+        Self {
+            description: fields.text_or_empty("description"),
+            depends_on: ids(&mut fields, "depends_on"),
+            extra: Extra::whole(fields.node),
+            ..binding::nothing()
+        }
     }
 
     pub fn node(&self) -> Node {
@@ -105,7 +117,7 @@ fn read_kind(fields: &mut Fields<'_, '_>) -> Option<&'static str> {
     if let Some(node) = fields
         .node
         .get("kind")
-        .filter(|node| node.as_str() == Some("plan"))
+        .filter(|node| node.as_str() == Some("plan") && !fields.found.is_newer)
     {
         let _ = fields.take("kind");
         let at = fields.at("kind");
@@ -194,6 +206,7 @@ fn read_spec(fields: &mut Fields<'_, '_>) -> Spec {
         .word("effect", &[("tree", false), ("external", true)])
         .unwrap_or(false);
     let idempotent = fields.flag("idempotent");
+    keep_beside(fields, "effect", &["idempotent"]);
     let checks = fields
         .take("checks")
         .and_then(|node| read_own_checks(fields, node));
@@ -242,6 +255,7 @@ fn read_status(fields: &mut Fields<'_, '_>) -> Status {
     ];
     let word = fields.word("status", &words).unwrap_or(Word::Pending);
     let because = fields.text_or_empty("because");
+    keep_beside(fields, "status", &["because"]);
     match word {
         Word::Pending => Status::Pending,
         Word::Failed => Status::Failed,
@@ -270,6 +284,7 @@ fn read_try(node: &Node, pointer: &str, found: &mut Findings) -> Option<Try> {
         let at = fields.at("result");
         Binding::read(node, &at, fields.found)
     });
+    keep_beside(&mut fields, "ended", &["class", "result"]);
     let ended = match is_parked {
         None => None,
         Some(false) => Some(Ended::Failed(class)),
@@ -289,6 +304,13 @@ fn read_try(node: &Node, pointer: &str, found: &mut Findings) -> Option<Try> {
         ended,
         extra,
     })
+}
+
+/// What is written only beside a known value of `word` stays where that one is not understood.
+fn keep_beside(fields: &mut Fields<'_, '_>, word: &str, keys: &[&'static str]) {
+    if fields.keeps(word) {
+        keys.iter().for_each(|key| fields.keep(key));
+    }
 }
 
 pub(super) fn write_spec(spec: &Spec, to: &mut Writer) {

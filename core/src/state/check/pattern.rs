@@ -23,6 +23,10 @@ pub enum PatternKind {
 
 /// The patterns under `node`, read as a check that stands at `pointer`.
 pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
+    if super::LEAF_KEYS.iter().all(|key| node.get(key).is_none()) {
+        // Of no kind that is known: what its keys mean is not known either.
+        return;
+    }
     for key in ["all", "any"] {
         for (index, part) in node
             .get(key)

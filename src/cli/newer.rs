@@ -1,0 +1,87 @@
+//! States of newer versions: what of them is not understood is never acted on, and never written over.
+//!
+//! A newer minor version is read and written with all that it holds; only where something hangs on a value that is not
+//! known here does a command refuse. A newer major version is only looked at. Not here: what is known (`state` of the core).
+
+use descent_core::{
+    doc::Node,
+    graph::validate as rules,
+    state::{State, decode},
+};
+
+use super::context::Context;
+use crate::{
+    failure::{Failure, exit},
+    render,
+    store::{self, Loaded, Store, StoreError},
+};
+
+/// `run` and `verify` go on only where nothing that they decide by is beyond them.
+pub(super) fn gate(store: &Store, loaded: &Loaded) -> Result<(), Failure> {
+    let lines = loaded.not_understood(&store.place().state);
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let version = loaded.state.version;
+    let message = format!(
+        "the state says what only a newer descent knows: version {}.{} is needed",
+        version.major, version.minor
+    );
+    let hint =
+        "use a descent that reads that version; look, stop, edit and apply work with this one";
+    Err(Failure::new("E-VERSION-NEEDED", exit::INVALID, message, hint).with(lines))
+}
+
+/// Of a newer major version: the state, where all of it could be read and holds together; else the refusal, with what
+/// could be made out.
+pub(super) fn understood(
+    context: &Context,
+    store: &Store,
+    error: StoreError,
+) -> Result<State, Failure> {
+    let StoreError::Newer { path, found } = &error else {
+        return Err(error.into());
+    };
+    let Ok(bytes) = store::read_bytes(&store.place().state) else {
+        return Err(error.into());
+    };
+    let decoded = decode::decode(&bytes);
+    let root = decoded.root.unwrap_or_else(Node::null);
+    let whole = decoded
+        .understood
+        .filter(|state| rules::check(state, &root).is_empty());
+    let Some(state) = whole else {
+        return Err(Failure::from(error).with(made_out(&root)));
+    };
+    let (path, found) = (path.display(), found);
+    context.out.say(&format!(
+        "warning: {path} has version {found}: shown as far as it is understood, and not written"
+    ));
+    for line in store::show_faults(&store.place().state, &bytes, &decoded.warnings) {
+        context.out.say(&format!("warning: {line}"));
+    }
+    Ok(state)
+}
+
+/// The few things that every version will have, as they stand.
+fn made_out(root: &Node) -> Vec<String> {
+    let text = |keys: [&str; 2]| {
+        let node = root.get(keys[0])?.get(keys[1])?;
+        node.as_str().map(str::to_owned)
+    };
+    let size = |node: Option<&Node>| node.and_then(Node::as_object).map(<[_]>::len);
+    let count = |what: &str, node: Option<&Node>| size(node).map(|n| format!("{what}: {n}"));
+    let told = |what: &str, text: Option<String>| {
+        text.map(|text| format!("{what}: {}", render::visible(&render::line(&text))))
+    };
+    let atoms = root.get("work_graph").and_then(|graph| graph.get("atoms"));
+    [
+        told("goal", text(["objective", "goal"])),
+        told("run", text(["run", "status"])),
+        count("open atoms", atoms),
+        count("solved", root.get("bindings")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
