@@ -8,11 +8,13 @@ mod completions;
 mod confirm;
 mod constraints;
 mod context;
+mod edit;
 mod graph;
 mod help;
 mod judging;
 mod live;
 mod log;
+mod migrate;
 mod newer;
 mod resolve;
 mod run;
@@ -91,8 +93,12 @@ enum Command {
     Resolve(resolve::Flags),
     /// Show how things stand
     Status(status::Flags),
+    /// Change the state in your editor, also while a loop runs
+    Edit,
     /// Look for faults in the state file, or in a plan
     Validate(validate::Flags),
+    /// Take over the state file of an AoT loop
+    Migrate(migrate::Flags),
     /// Evaluate the base case now: 0 it holds, 1 it does not
     Verify,
     /// Bring the result home: files, a branch or a patch
@@ -180,6 +186,8 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
         Some(Command::Resolve(flags)) => resolve::resolve(&context, &flags),
         Some(Command::Status(flags)) => status::status(&context, &flags),
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
+        Some(Command::Edit) => edit::edit(&context),
+        Some(Command::Migrate(flags)) => migrate::migrate(&context, &flags),
         Some(Command::Verify) => verify::verify(&context),
         Some(Command::Apply(flags)) => apply::apply(&context, &flags),
         Some(Command::Schema(flags)) => schema::schema(&context, &flags),

@@ -5,6 +5,7 @@
 //!
 //! Invariant: a fault has the line and column of the text that the person wrote, in either notation.
 
+pub mod front_matter;
 #[cfg(test)]
 mod tests;
 mod yaml;

@@ -23,6 +23,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
 pub mod capture;
+pub mod editor;
 pub mod environment;
 pub mod orphans;
 pub mod programs;

@@ -8,6 +8,8 @@
 //! schema begins as a line of the table and an empty file; `DESCENT_UPDATE=1 cargo test schema` fills it.
 
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod looking;
 #[cfg(test)]
 mod output;
@@ -59,6 +61,8 @@ schemas! {
     "align": output::Align,
     "verify": output::Verify,
     "validate": output::Validate,
+    "edit": files::Edit,
+    "migrate": files::Migrate,
     "apply": output::Apply,
     "stop": output::Stop,
     "why": looking::Why,

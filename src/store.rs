@@ -34,7 +34,7 @@ use names::Names;
 use swap::{Swap, Writer};
 
 pub use error::{CommitError, StoreError, count};
-pub use load::{Loaded, Placed, pattern_faults, placed, read_bytes, show_faults};
+pub use load::{Loaded, Placed, load as examine, pattern_faults, placed, read_bytes, show_faults};
 pub use locks::Lease;
 pub use mode::Mode;
 pub use place::Place;

@@ -13,6 +13,7 @@ pub mod event;
 pub mod graph;
 pub mod id;
 pub mod measure;
+pub mod migrate;
 pub mod owed;
 pub mod plan;
 pub mod prompt;

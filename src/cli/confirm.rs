@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Between two tries, while the loop takes in an edit or moves on.
-const AGAIN_MS: u64 = 20;
+pub(super) const AGAIN_MS: u64 = 20;
 pub(super) const AGAIN_TIMES: u32 = 250;
 
 #[derive(Debug, Args)]

@@ -15,12 +15,12 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("start", &["align", "run", "apply"]),
     ("steer", &["stop", "confirm", "resolve"]),
     ("look", &["status", "graph", "why", "log"]),
-    ("file", &["validate", "schema", "trust"]),
+    ("file", &["edit", "validate", "migrate", "schema", "trust"]),
     ("more", &["verify", "completions", "help"]),
 ];
 
 /// One call that does what the command is for.
-const EXAMPLES: [(&str, &str); 15] = [
+const EXAMPLES: [(&str, &str); 17] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" --check \"make test\" \\\n      --step \"mend the parser=./mend-parser.sh\"",
@@ -37,7 +37,9 @@ const EXAMPLES: [(&str, &str); 15] = [
     ),
     ("why", "descent why parser"),
     ("log", "descent log -n 20"),
+    ("edit", "descent edit"),
     ("validate", "descent validate plan.yaml"),
+    ("migrate", "descent migrate -n .claude/aot-loop-state.md"),
     ("verify", "descent verify && git push"),
     (
         "completions",

@@ -144,6 +144,22 @@ pub(super) fn made_here(context: &Context, lineage: &Lineage, config: &Config) {
     }
 }
 
+/// A state that was made here from a file: where that is another hand's, its commands are asked about before they run.
+pub(super) fn taken_from(
+    context: &Context,
+    project: &Path,
+    file: &Path,
+    lineage: &Lineage,
+    config: &Config,
+) {
+    match origin::of(project, file) {
+        Origin::Own => made_here(context, lineage, config),
+        Origin::Another(why) => context.out.say(&format!(
+            "its commands are another's ({why}): `descent trust` shows them before anything runs"
+        )),
+    }
+}
+
 pub(super) fn trust(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let subject = asked_about(context, flags)?;
     let records = Records::find();

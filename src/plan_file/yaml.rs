@@ -29,7 +29,26 @@ pub(super) fn parse(text: &str, limits: &Limits, warnings: &mut Vec<Fault>) -> P
         let fault = fault("empty-file", Span::default(), "the file is empty", None);
         return refused(fault);
     }
-    let mut builder = Builder::new(text, text.len() - body.len(), limits);
+    read(
+        Builder::new(text, text.len() - body.len(), limits),
+        warnings,
+    )
+}
+
+/// Reads what stands from byte `from` to the end: numbers may be keys there, as other programs write them.
+pub(super) fn parse_below(
+    text: &str,
+    from: usize,
+    limits: &Limits,
+    warnings: &mut Vec<Fault>,
+) -> Parsed {
+    let mut builder = Builder::new(text, from, limits);
+    builder.takes_number_keys = true;
+    read(builder, warnings)
+}
+
+fn read(mut builder: Builder<'_>, warnings: &mut Vec<Fault>) -> Parsed {
+    let (text, body) = builder.texts();
     let mut parser = Parser::new_from_str(body);
     loop {
         match parser.next_event() {

@@ -72,7 +72,7 @@ impl Loaded {
     /// What a run would have to decide by and does not understand, a line each: values of a newer version.
     #[must_use]
     pub fn not_understood(&self, path: &Path) -> Vec<String> {
-        let deciding: Vec<Fault> = deciding(&self.warnings).cloned().collect();
+        let deciding: Vec<Fault> = deciding(self.warnings()).cloned().collect();
         show_faults(path, &self.bytes, &deciding)
     }
 }
@@ -102,7 +102,6 @@ impl fmt::Display for Placed {
 }
 
 /// Reads bytes that came from anywhere.
-#[cfg(test)]
 pub fn load(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
     read(path, bytes).map(|(loaded, _)| loaded)
 }

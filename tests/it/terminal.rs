@@ -150,9 +150,13 @@ impl Terminal {
     }
 
     pub fn interrupt(&mut self) -> &mut Self {
+        self.signal(rustix::process::Signal::INT)
+    }
+
+    pub fn signal(&mut self, signal: rustix::process::Signal) -> &mut Self {
         let pid = i32::try_from(self.child.id()).expect("a pid");
         let pid = rustix::process::Pid::from_raw(pid).expect("a pid");
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it lives");
+        rustix::process::kill_process(pid, signal).expect("it lives");
         self
     }
 

@@ -31,7 +31,18 @@ pub struct Decoded {
 
 /// Reads the types; the graph is looked at by `graph::validate::check`.
 pub fn decode(bytes: &[u8]) -> Decoded {
-    let parsed = doc::parse_bytes(bytes, &Limits::default());
+    of_parsed(doc::parse_bytes(bytes, &Limits::default()))
+}
+
+/// The same of a tree that no text of a state was the source of.
+pub fn of_tree(root: Node) -> Decoded {
+    of_parsed(doc::Parsed {
+        node: Some(root),
+        faults: Vec::new(),
+    })
+}
+
+fn of_parsed(parsed: doc::Parsed) -> Decoded {
     // What is missing then may only have been cut off, and the rest may stand in the wrong object.
     let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings {

@@ -30,6 +30,8 @@ struct Frame {
 pub(super) struct Builder<'t> {
     pub(super) lines: Lines<'t>,
     text: &'t str,
+    from: usize,
+    pub(super) takes_number_keys: bool,
     limits: Limits,
     stack: Vec<Frame>,
     root: Option<Node>,
@@ -49,6 +51,8 @@ impl<'t> Builder<'t> {
         Self {
             lines: Lines::new(text, from),
             text,
+            from,
+            takes_number_keys: false,
             limits: *limits,
             stack: Vec::new(),
             root: None,
@@ -59,6 +63,11 @@ impl<'t> Builder<'t> {
             warnings: Vec::new(),
             documents: 0,
         }
+    }
+
+    /// The whole text, and what of it is to be read.
+    pub(super) fn texts(&self) -> (&'t str, &'t str) {
+        (self.text, &self.text[self.from..])
     }
 
     /// `None` when the reading is over.
@@ -264,7 +273,7 @@ impl<'t> Builder<'t> {
         } else if is_plain && text == "<<" {
             let hint = "a plan takes no merge keys: write the keys out, or name a whole value with `&` and `*`";
             Some(("merge-key", "`<<` merges nothing here".to_owned(), hint))
-        } else if is_plain && !matches!(scalar::plain(&text).value, Value::String(_)) {
+        } else if is_plain && !self.can_be_key(&text) {
             let message = format!("a key must be text, and `{}` is none", shown(&text));
             Some(("bad-key", message, TEXT_KEYS))
         } else {
@@ -282,6 +291,14 @@ impl<'t> Builder<'t> {
             *waiting = Some((text, span));
         }
         kept.ok()
+    }
+
+    fn can_be_key(&self, text: &str) -> bool {
+        match scalar::plain(text).value {
+            Value::String(_) => true,
+            Value::Number(_) => self.takes_number_keys,
+            _ => false,
+        }
     }
 
     fn alias(&mut self, id: usize, span: Span) -> Option<()> {

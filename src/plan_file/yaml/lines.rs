@@ -13,6 +13,8 @@ const STRIDE: usize = 64;
 /// The lines of a text, by what YAML takes for a line break: LF, CR, or both together.
 pub(super) struct Lines<'t> {
     text: &'t str,
+    /// Lines above the first one.
+    above: usize,
     /// Where each line starts.
     starts: Vec<usize>,
     /// For each line the index of its first place in `places`.
@@ -26,6 +28,7 @@ impl<'t> Lines<'t> {
     pub(super) fn new(text: &'t str, from: usize) -> Self {
         let mut lines = Self {
             text,
+            above: text[..from].matches('\n').count(),
             starts: vec![from],
             firsts: vec![0],
             places: Vec::new(),
@@ -81,6 +84,9 @@ impl<'t> Lines<'t> {
     pub(super) fn line_col(&self, byte: usize) -> (usize, usize) {
         let line = self.starts.partition_point(|start| *start <= byte).max(1);
         let start = self.starts[line - 1].min(byte);
-        (line, self.text[start..byte].chars().count() + 1)
+        (
+            self.above + line,
+            self.text[start..byte].chars().count() + 1,
+        )
     }
 }

@@ -1,0 +1,333 @@
+//! `descent edit`: the state in a person's editor, on a copy, taken in only when it is valid, by a merge.
+//!
+//! Invariant: what was typed is never lost: it is in the state, or in the copy, and it is said where. Nothing is held
+//! while the person types: a loop goes on. Not here: the merge and what follows from a change (`step::correct`).
+
+mod copy;
+
+use std::{ffi::OsString, io::IsTerminal, os::unix::process::ExitStatusExt};
+
+use descent_core::{
+    doc::{Fault, Node},
+    event::Notice,
+    graph::validate as rules,
+    state::State,
+    step::{
+        World,
+        correct,
+    },
+    view,
+};
+
+use super::{
+    End, ask,
+    confirm::{AGAIN_TIMES, restless, settled},
+    context::{Context, runtime},
+    trust, validate,
+};
+use crate::{
+    clock,
+    failure::{Failure, exit, quoted},
+    process::editor::Editor,
+    render,
+    signal::{Signal, Signals},
+    store::{self, CommitError, Loaded, Next, Store, StoreError},
+};
+
+use copy::Copy;
+
+/// How often an invalid text is opened again; nobody types so long.
+const EDITED_MAX: usize = 1_000;
+/// How often a question is put again that was not understood.
+const ASKED_MAX: usize = 5;
+
+pub(super) fn edit(context: &Context) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let first = store.read()?;
+    // What is written here becomes our own file: another hand's must not become so unseen.
+    trust::gate(context, &store, &first.state, None)?;
+    if !(context.is_attended && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return Err(no_terminal(&store));
+    }
+    let begun = settled(context, &mut store)?;
+    // Where another process finds it, and this one when the loop has moved on.
+    store.remember();
+    let serial = begun.state.serial.0;
+    let made = Copy::create(&store.place().dir, serial, &begun.bytes);
+    let copy = made.map_err(|error| Failure::io("the copy to edit cannot be made", &error))?;
+    let command = editor(|name| std::env::var_os(name));
+    for _ in 0..EDITED_MAX {
+        match typed(&copy, &begun, &command)? {
+            Typed::Nothing => {
+                copy.remove();
+                report(context, &store, &begun.state, None);
+                return Ok(End::Code(0));
+            }
+            Typed::Signal(signal, is_changed) => {
+                close(context, copy, is_changed);
+                return Ok(End::Signal(signal));
+            }
+            Typed::Failed(how, is_changed) => return Err(failed(&command, &how, copy, is_changed)),
+            Typed::Text(bytes) => match take_in(context, &mut store, &begun, bytes, &copy)? {
+                Taken::In(state, notices) => {
+                    copy.remove();
+                    if !store.is_live() {
+                        store.remember();
+                    }
+                    report(context, &store, &state, Some(&notices));
+                    return Ok(End::Code(0));
+                }
+                Taken::Not(lines) => {
+                    lines
+                        .iter()
+                        .for_each(|line| context.out.say(&render::clean(line)));
+                    if !again(context) {
+                        return Err(not_taken(&copy, lines.len()));
+                    }
+                }
+            },
+        }
+    }
+    Err(not_taken(&copy, 1))
+}
+
+/// What the editor left.
+enum Typed {
+    Nothing,
+    Text(Vec<u8>),
+    /// How it ended, and whether the text is another.
+    Failed(String, bool),
+    Signal(Signal, bool),
+}
+
+fn typed(copy: &Copy, begun: &Loaded, command: &str) -> Result<Typed, Failure> {
+    let ended = runtime()?.block_on(async {
+        // Ctrl-C in the editor is the editor's: here it is only taken off.
+        let mut signals = Signals::install()?;
+        let mut editor = Editor::open(command, &copy.path)?;
+        let mut told = None;
+        loop {
+            tokio::select! {
+                status = editor.ended() => return status.map(|status| (status, told)),
+                signal = signals.next() => {
+                    if signal != Signal::Interrupt {
+                        editor.tell(signal.number());
+                        told = Some(signal);
+                    }
+                }
+            }
+        }
+    });
+    let (status, told) =
+        ended.map_err(|error| Failure::io("the editor cannot be started", &error))?;
+    let bytes = copy
+        .read()
+        .map_err(|error| Failure::io("the copy cannot be read", &error))?;
+    let is_changed = bytes != begun.bytes;
+    if let Some(signal) = told {
+        return Ok(Typed::Signal(signal, is_changed));
+    }
+    if !status.success() {
+        let how = match (status.code(), status.signal()) {
+            (Some(code), _) => format!("ended with {code}"),
+            (None, signal) => format!("was killed by signal {}", signal.unwrap_or_default()),
+        };
+        return Ok(Typed::Failed(how, is_changed));
+    }
+    Ok(if is_changed {
+        Typed::Text(bytes)
+    } else {
+        Typed::Nothing
+    })
+}
+
+/// What became of a text.
+enum Taken {
+    In(Box<State>, Vec<Notice>),
+    /// Why not, with its places.
+    Not(Vec<String>),
+}
+
+/// Why a commit was not made.
+enum Not {
+    /// Somebody's edit of the file itself has to be taken in first.
+    Moved,
+    Invalid(Vec<String>),
+}
+
+fn take_in(
+    context: &Context,
+    store: &mut Store,
+    begun: &Loaded,
+    bytes: Vec<u8>,
+    copy: &Copy,
+) -> Result<Taken, Failure> {
+    let theirs = match store::examine(&copy.path, bytes.clone()) {
+        Ok(theirs) => theirs,
+        Err(StoreError::Invalid { faults, .. }) => {
+            let faults: Vec<_> = faults.into_iter().map(|placed| placed.fault).collect();
+            return Ok(Taken::Not(validate::explained(&copy.path, &bytes, &faults)));
+        }
+        Err(error) => {
+            return Ok(Taken::Not(vec![format!(
+                "{}: {error}",
+                copy.path.display()
+            )]));
+        }
+    };
+    if !theirs.is_foreign {
+        // Written in another way, and nothing else.
+        return Ok(Taken::In(Box::new(begun.state.clone()), Vec::new()));
+    }
+    for line in store::show_faults(&copy.path, &bytes, theirs.warnings()) {
+        context.out.say(&format!("warning: {line}"));
+    }
+    for _ in 0..AGAIN_TIMES {
+        let mut notices = Vec::new();
+        let written = store.commit(|fresh| {
+            let next = merged(&begun.state, fresh, &theirs.state)?;
+            notices = next.1;
+            Ok(Some(next.0))
+        });
+        return match written {
+            Ok(loaded) => Ok(Taken::In(Box::new(loaded.state.clone()), notices)),
+            Err(CommitError::Decide(Not::Moved)) => {
+                settled(context, store)?;
+                continue;
+            }
+            Err(CommitError::Decide(Not::Invalid(lines))) => Ok(Taken::Not(lines)),
+            Err(CommitError::Store(error)) => Err(kept(error.into(), copy)),
+        };
+    }
+    Err(kept(restless(store), copy))
+}
+
+/// The edit on top of what was committed meanwhile, with what follows from it.
+fn merged(begun: &State, fresh: &Loaded, theirs: &State) -> Result<(Next, Vec<Notice>), Not> {
+    if fresh.is_foreign || fresh.state.lineage != begun.lineage {
+        return Err(Not::Moved);
+    }
+    let ours = &fresh.state;
+    let merged = correct::merge(Some(begun), Some(ours), theirs);
+    // Two valid states can make one that is not.
+    let faults = rules::check(&merged.state, &Node::null());
+    if !faults.is_empty() {
+        let line = |fault: &Fault| format!("{}: {}", fault.pointer, fault.message);
+        let mut lines = vec!["together with what was committed meanwhile:".to_owned()];
+        lines.extend(faults.iter().map(line));
+        return Err(Not::Invalid(lines));
+    }
+    let adopted = correct::adopt(Some(ours), merged, &Context::by(), clock::now());
+    let next = Next {
+        state: adopted.state,
+        touched: adopted.touched,
+    };
+    Ok((next, adopted.notices))
+}
+
+/// `$VISUAL`, else `$EDITOR`, else vi.
+fn editor(var: impl Fn(&str) -> Option<OsString>) -> String {
+    let named = ["VISUAL", "EDITOR"]
+        .into_iter()
+        .filter_map(|name| var(name)?.into_string().ok());
+    named
+        .into_iter()
+        .find(|command| !command.trim().is_empty())
+        .unwrap_or_else(|| "vi".to_owned())
+}
+
+/// The end of the input is no wish to go on.
+fn again(context: &Context) -> bool {
+    ask::forget_typed();
+    for _ in 0..ASKED_MAX {
+        let answer = ask::now(context.out, "edit again (e), or discard (x)? ");
+        match answer.as_deref().map(str::to_lowercase).as_deref() {
+            Some("e" | "edit") => return true,
+            Some("x" | "discard") | None => return false,
+            Some(_) => context.out.say("e opens the text again, x changes nothing"),
+        }
+    }
+    false
+}
+
+fn close(context: &Context, copy: Copy, is_changed: bool) {
+    if is_changed {
+        context.out.say(&where_it_is(&copy));
+    } else {
+        copy.remove();
+    }
+}
+
+fn where_it_is(copy: &Copy) -> String {
+    format!("what you typed is kept in {}", copy.path.display())
+}
+
+fn kept(mut failure: Failure, copy: &Copy) -> Failure {
+    failure.details.push(where_it_is(copy));
+    failure
+}
+
+fn not_taken(copy: &Copy, places: usize) -> Failure {
+    let message = format!(
+        "the edit has {}, and nothing was changed",
+        store::count(places)
+    );
+    let hint = "descent edit begins anew, on the present state";
+    kept(
+        Failure::new("E-EDIT-INVALID", exit::INVALID, message, hint),
+        copy,
+    )
+}
+
+fn failed(command: &str, how: &str, copy: Copy, is_changed: bool) -> Failure {
+    let message = format!("the editor `{command}` {how}, and nothing was changed");
+    let hint = "name one that works: VISUAL=nano descent edit";
+    let failure = Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint);
+    if is_changed {
+        return kept(failure, &copy);
+    }
+    copy.remove();
+    failure
+}
+
+fn no_terminal(store: &Store) -> Failure {
+    let path = quoted(&store.place().state);
+    let hint = format!("change the file itself, with any program, at any time: {path}");
+    let message = "there is no terminal for an editor";
+    Failure::new("E-NO-TERMINAL", exit::UNAVAILABLE, message, hint)
+}
+
+/// `None`: nothing was changed.
+fn report(context: &Context, store: &Store, state: &State, notices: Option<&[Notice]>) {
+    let notices = notices.filter(|notices| !notices.is_empty());
+    let live = store.is_live();
+    let next = if live {
+        "descent status".to_owned()
+    } else {
+        view::next(&World::new(state.clone()), false)
+    };
+    let result = if notices.is_some() {
+        "committed"
+    } else {
+        "unchanged"
+    };
+    if context.out.json {
+        context.out.json(&serde_json::json!({
+            "schema": "descent/edit/1",
+            "result": result,
+            "serial": state.serial.0,
+            "notices": notices.unwrap_or_default(),
+            "next": next,
+        }));
+        return;
+    }
+    notices
+        .unwrap_or_default()
+        .iter()
+        .for_each(|notice| context.tell(notice));
+    let words = match notices {
+        Some(_) => format!("committed as serial {}", state.serial.0),
+        None => "unchanged".to_owned(),
+    };
+    context.out.data(&format!("{words}\nnext: {next}"));
+}

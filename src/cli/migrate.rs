@@ -1,0 +1,262 @@
+//! `descent migrate`: the state file of an AoT loop becomes a state of this program, with a word on each thing in it.
+//!
+//! Invariant: the old file is only read, and nothing of it is run. Not here: what its keys mean (`migrate` of the core).
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use descent_core::{
+    doc::{Fault, Span},
+    id::Lineage,
+    migrate::{self, Added, AotFile, Fate, Migrated},
+    state::VERSION,
+};
+
+use super::{End, align, context::Context, trust, validate};
+use crate::{
+    config,
+    failure::{Failure, exit},
+    plan_file::{self, Notation, PlanFile, front_matter},
+    render::{self, Line, Meaning, Page},
+    store::{self, Place, Store},
+};
+
+/// Where the AoT loop keeps its state.
+const USUAL: &str = ".claude/aot-loop-state.md";
+
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// The old state file; without it .claude/aot-loop-state.md; `-` is standard input
+    file: Option<PathBuf>,
+    /// What wrote it
+    #[arg(long, value_name = "PROGRAM", value_enum, default_value_t = From::Aot)]
+    from: From,
+    /// Only tell what would become of it
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Write the state there, instead of to .descent/state.json
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Why it is wanted, where the old file does not say
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// A command that must pass too; may be given again
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum From {
+    /// The AoT loop, contracts 1.2 and 1.3
+    Aot,
+}
+
+pub(super) fn migrate(context: &Context, flags: &Flags) -> Result<End, Failure> {
+    let From::Aot = flags.from;
+    let top = align::top(context)?;
+    let (dir, path) = match &flags.file {
+        Some(path) => (context.dir.as_path(), path.as_path()),
+        None => (top.as_path(), Path::new(USUAL)),
+    };
+    let file = plan_file::read(dir, path)?;
+    if let Some(version) = version_of(&file) {
+        return already(context, &file, &version);
+    }
+    let old = front_matter::read(&file.bytes);
+    let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
+    let Some(front) = old.front.as_ref().filter(|_| old.faults.is_empty()) else {
+        return Err(refused(&file, &old.faults));
+    };
+    let body = old.body.clone();
+    let aot = AotFile {
+        front,
+        body: &old.text[body.clone()],
+        body_at: Span {
+            start: body.start,
+            end: body.end,
+        },
+    };
+    let added = Added {
+        why: flags.why.clone(),
+        checks: flags.check.clone(),
+    };
+    let mut migrated = migrate::of_aot(&aot, &added, &lineage, old.report);
+    let bad = store::pattern_faults(&migrated.patterns);
+    migrated.faults.extend(bad);
+    let state = match migrated.state.take() {
+        Some(state) if migrated.faults.is_empty() => state,
+        _ => return Err(refused(&file, &migrated.faults)),
+    };
+    for line in file.lines(&old.warnings) {
+        context.out.say(&format!("warning: {line}"));
+    }
+    if flags.dry_run {
+        report(context, &file, &migrated, None);
+        return Ok(End::Code(0));
+    }
+    let output = flags.output.as_ref().map(|path| context.dir.join(path));
+    let named = output.as_deref().or(context.state.as_deref());
+    let mut store = Store::open(Place::create(&top, named)?);
+    store.create(state)?;
+    store.remember();
+    let origin = dir.join(path);
+    let config = config::load(&top).unwrap_or_default();
+    trust::taken_from(context, &top, &origin, &lineage, &config);
+    report(context, &file, &migrated, Some(&store.place().state));
+    Ok(End::Code(0))
+}
+
+/// Of a file that is a state of this program, of whatever version.
+fn version_of(file: &PlanFile) -> Option<String> {
+    if file.notation != Notation::Json {
+        return None;
+    }
+    let root = file.tree().node?;
+    root.get("lineage")?;
+    Some(root.get("version")?.as_str()?.to_owned())
+}
+
+fn already(context: &Context, file: &PlanFile, version: &str) -> Result<End, Failure> {
+    let known = format!("{}.", VERSION.major);
+    if !version.starts_with(&known) {
+        let message = format!("{} is a state of version {version}", file.name.display());
+        let hint = "use a descent that reads that version";
+        return Err(Failure::new("E-STATE-NEWER", exit::INVALID, message, hint));
+    }
+    let words = format!(
+        "{} is a state of version {version}: there is nothing to migrate, it is read as it is",
+        file.name.display()
+    );
+    if context.out.json {
+        context.out.json(&serde_json::json!({
+            "schema": "descent/migrate/1",
+            "file": file.name.display().to_string(),
+            "contract": version,
+            "state": null,
+            "items": [],
+            "next": "descent status",
+        }));
+    } else {
+        context.out.data(&format!("{words}\nnext: descent status"));
+    }
+    Ok(End::Code(0))
+}
+
+fn refused(file: &PlanFile, faults: &[Fault]) -> Failure {
+    let lines = validate::explained(&file.name, &file.bytes, faults);
+    let message = format!("{} has {}", file.name.display(), store::count(lines.len()));
+    let hint = "mend them in the old file, where what is meant is known; nothing was written";
+    Failure::new("E-MIGRATE-INVALID", exit::INVALID, message, hint).with(lines)
+}
+
+/// An item as it is shown: fate, line and column, where it stood, what became of it.
+struct Told {
+    fate: Fate,
+    line: usize,
+    column: usize,
+    from: String,
+    what: String,
+}
+
+fn told(file: &PlanFile, migrated: &Migrated) -> Vec<Told> {
+    let faults: Vec<Fault> = migrated
+        .report
+        .items()
+        .iter()
+        .map(|item| Fault {
+            span: item.span,
+            pointer: item.from.clone(),
+            rule: item.fate.word(),
+            message: item.what.clone(),
+            hint: None,
+        })
+        .collect();
+    let placed = store::placed(&file.bytes, &faults).into_iter();
+    let mut told: Vec<Told> = placed
+        .filter_map(|at| {
+            let fate = Fate::ALL
+                .into_iter()
+                .find(|fate| fate.word() == at.fault.rule)?;
+            Some(Told {
+                fate,
+                line: at.line,
+                column: at.column,
+                from: at.fault.pointer,
+                what: at.fault.message,
+            })
+        })
+        .collect();
+    told.sort_by_key(|one| (one.fate, one.line, one.column));
+    told
+}
+
+fn report(context: &Context, file: &PlanFile, migrated: &Migrated, state: Option<&Path>) {
+    let told = told(file, migrated);
+    let next = match state {
+        Some(_) => "descent run",
+        None => "descent migrate, without -n",
+    };
+    if context.out.json {
+        let items: Vec<serde_json::Value> = told.iter().map(json).collect();
+        context.out.json(&serde_json::json!({
+            "schema": "descent/migrate/1",
+            "file": file.name.display().to_string(),
+            "contract": migrated.contract,
+            "state": state.map(|path| path.display().to_string()),
+            "items": items,
+            "next": next,
+        }));
+        return;
+    }
+    let mut page = Page::new(usize::MAX);
+    let name = file.name.display();
+    page.push(Line::new().strong(format!(
+        "{name}: the state of an AoT loop, contract {}",
+        migrated.contract
+    )));
+    for fate in Fate::ALL {
+        let of_it: Vec<&Told> = told.iter().filter(|one| one.fate == fate).collect();
+        if of_it.is_empty() {
+            continue;
+        }
+        let meaning = if fate == Fate::Warned {
+            Meaning::Error
+        } else {
+            Meaning::Plain
+        };
+        page.push(Line::new().put(meaning, format!("{} ({})", heading(fate), of_it.len())));
+        for one in of_it {
+            let from = if one.from.is_empty() { "/" } else { &one.from };
+            let (from, what) = (render::visible(from), render::visible(&one.what));
+            page.push(Line::indent(2).plain(format!(
+                "{name}:{}:{}: {from}: {what}",
+                one.line, one.column
+            )));
+        }
+    }
+    if let Some(path) = state {
+        page.push(Line::new().plain(format!("written: {}", path.display())));
+    }
+    page.next(next);
+    context.out.page(&page);
+}
+
+fn heading(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Warned => "carried as it stands, and it looks wrong",
+        Fate::Mended => "mended in the reading",
+        Fate::Changed => "changed",
+        Fate::Kept => "no place for it here: kept in /notes",
+        Fate::Carried => "carried",
+    }
+}
+
+fn json(one: &Told) -> serde_json::Value {
+    serde_json::json!({
+        "fate": one.fate,
+        "line": one.line,
+        "column": one.column,
+        "from": one.from,
+        "what": one.what,
+    })
+}

@@ -1,0 +1,468 @@
+//! Files of other versions: every format that was ever released is read for good; what a newer one says is never lost.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::world::{Ran, Running, World, plan, task, wait_for_or};
+
+fn fixture(name: &str) -> String {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/upgrade");
+    fs::read_to_string(dir.join(name)).expect("a fixture")
+}
+
+/// A repository with an old state file where the old loop keeps it, and a worker.
+fn with_old(text: &str) -> World {
+    let world = World::new();
+    fs::create_dir_all(world.repo().join(".claude")).unwrap();
+    world.write(".claude/aot-loop-state.md", text);
+    let log = world.out("made").display().to_string();
+    let work = format!(
+        "mkdir -p src docs && echo auth >src/auth.rs && echo x >docs/a.md && echo $DESCENT_ATOM >>{log}"
+    );
+    world.write("descent.toml", &format!("worker = {{run = '{work}'}}\n"));
+    world
+}
+
+fn items(report: &Value, fate: &str) -> Vec<String> {
+    let items = report["items"].as_array().expect("items").iter();
+    items
+        .filter(|item| item["fate"] == fate)
+        .map(|item| item["from"].as_str().expect("a place").to_owned())
+        .collect()
+}
+
+#[test]
+fn a_state_of_contract_1_2_is_migrated_and_runs_to_its_end() {
+    let world = with_old(&fixture("aot-1.2.md"));
+    let before = world.read(".claude/aot-loop-state.md");
+    let told = world.descent(&["migrate", "--json"]).expect(0).json();
+    assert_eq!(told["contract"], "1.2");
+    assert_eq!(world.read(".claude/aot-loop-state.md"), before);
+    world.descent(&["validate"]).expect(0);
+    let state = world.state();
+    let words = "Please implement user authentication feature.\nstatus: this line is the person's, and no key\n---\nSo is this one.";
+    assert_eq!(state["objective"]["raw_input"], words);
+    assert_eq!(
+        state["objective"]["base_case"]["all"][0]["command"],
+        "test -f src/auth.rs"
+    );
+    let constraints = json!({"max_parallel_agents": 2, "max_iterations": 12});
+    assert_eq!(state["objective"]["constraints"], constraints);
+    assert_eq!(state["bindings"]["A1"]["summary"], "Created User model");
+    assert_eq!(
+        state["corrections"][0]["description"],
+        "Added caching requirement"
+    );
+    assert_eq!(state["notes"]["kept"]["/control/iteration"], 5);
+    assert!(items(&told, "changed").contains(&"/atoms/1/status".to_owned()));
+    assert_eq!(world.run().expect(0).result()["result"], "completed");
+    assert_eq!(world.left("made"), "A2\n");
+}
+
+#[test]
+fn a_state_of_contract_1_3_keeps_its_graph_its_failures_and_what_people_said() {
+    let world = with_old(&fixture("aot-1.3.md"));
+    let told = world.descent(&["migrate", "--json"]).expect(0).json();
+    assert_eq!(told["contract"], "1.3");
+    assert_eq!(items(&told, "warned").len(), 1, "{told:#}");
+    world.descent(&["validate"]).expect(0);
+    let state = world.state();
+    let atoms = &state["work_graph"]["atoms"];
+    assert_eq!(atoms["A2"]["parts"], json!(["A3", "token_method"]));
+    assert_eq!(atoms["token_method"]["choices"], json!(["A4", "A4_alt"]));
+    assert_eq!(atoms["token_method"]["selected"], "A4_alt");
+    assert_eq!(atoms["A4"]["status"], "failed");
+    assert_eq!(atoms["A5"]["depends_on"], json!(["A2"]));
+    let parts = &state["objective"]["base_case"]["all"];
+    assert_eq!(parts[0]["all"][1]["any"][0]["file"], "docs/*.md");
+    assert_eq!(
+        parts[1]["all"][1]["not_command"],
+        "npm audit --audit-level=high"
+    );
+    assert_eq!(
+        parts[1]["all"][2]["command"],
+        "test -e '/etc/ssl/private/auth.key'"
+    );
+    assert_eq!(parts[3]["assertion"], "Readability; Design");
+    assert_eq!(
+        state["objective"]["scope"],
+        json!({"in": ["src"], "out": ["the admin tool"]})
+    );
+    assert_eq!(state["trail"][1]["choice"], "A4_alt");
+    let kept = &state["notes"]["kept"];
+    assert_eq!(kept["/control/stop_reason"], "lunch");
+    assert_eq!(kept["/atoms/4/owner"], "worker 2");
+    assert_eq!(
+        kept["/objective/base_case/checklist/3/check"]["pass_threshold"].to_string(),
+        "3.5"
+    );
+    assert_eq!(state["control"]["stop_requested"], false);
+}
+
+#[test]
+fn a_migrated_graph_is_solved_without_what_had_failed() {
+    let text = fixture("aot-1.3.md")
+        .replace("npm audit --audit-level=high", "false")
+        .replace("/etc/ssl/private/auth.key", "src/auth.rs");
+    let world = with_old(&text);
+    world.descent(&["migrate"]).expect(0);
+    world.run().expect(6);
+    assert_eq!(world.left("made"), "A4_alt\nA5\n");
+    for assertion in ["Somebody looked at it", "Code Quality"] {
+        world.descent(&["confirm", assertion]).expect(0);
+    }
+    assert_eq!(world.run().expect(0).result()["result"], "completed");
+}
+
+#[test]
+fn a_migration_is_shown_before_it_is_made_and_takes_no_place_that_is_taken() {
+    let world = with_old(&fixture("aot-1.2.md"));
+    let shown = world.descent(&["migrate", "-n"]).expect(0);
+    shown
+        .shows("aot-loop-state.md:30:13: /atoms/1/status: it was under way")
+        .shows("carried (");
+    assert!(!world.repo().join(".descent").exists());
+    world.descent(&["migrate", "-o", "other.json"]).expect(0);
+    world.descent(&["validate", "other.json"]).expect(0);
+    world.descent(&["migrate"]).expect(0);
+    let before = world.state_bytes();
+    world
+        .descent(&["migrate"])
+        .expect(65)
+        .says("E-STATE-EXISTS");
+    assert_eq!(world.state_bytes(), before);
+    world
+        .descent(&["migrate", ".descent/state.json"])
+        .expect(0)
+        .shows("nothing to migrate");
+}
+
+/// Migrates the file of 1.3 with one thing replaced.
+fn migrated(from: &str, to: &str) -> (World, Ran) {
+    let text = fixture("aot-1.3.md");
+    assert!(text.contains(from), "no `{from}`");
+    let world = with_old(&text.replacen(from, to, 1));
+    let ran = world.descent(&["migrate", "--json"]);
+    (world, ran)
+}
+
+#[test]
+fn what_can_be_meant_in_one_way_only_is_mended_and_told() {
+    for (from, to, place) in [
+        ("\"Login endpoint\"", "\"the \"login\" endpoint\"", ""),
+        ("---\n\n# Original", "\n# Original", ""),
+        (
+            "max_parallel_agents: 3",
+            "max_parallel_agents: \"3\"",
+            "/objective/constraints/max_parallel_agents",
+        ),
+        ("---\n# v1.3", "\u{feff}---\n# v1.3", ""),
+        (
+            "value: \"test -f src/auth.rs\"",
+            "value: true",
+            "/objective/base_case/checklist/0/group/0/check/value",
+        ),
+    ] {
+        let (world, ran) = migrated(from, to);
+        let told = ran.expect(0).json();
+        assert!(
+            items(&told, "mended").contains(&place.to_owned()),
+            "{to}: {told:#}"
+        );
+        world.descent(&["validate"]).expect(0);
+    }
+    let (world, ran) = migrated("\"Login endpoint\"", "\"the \"login\" endpoint\"");
+    ran.expect(0);
+    assert_eq!(
+        world.state()["work_graph"]["atoms"]["A5"]["description"],
+        "the \"login\" endpoint"
+    );
+    let crlf = with_old(&fixture("aot-1.3.md").replace('\n', "\r\n"));
+    crlf.descent(&["migrate"]).expect(0).shows("CR LF");
+    crlf.descent(&["validate"]).expect(0);
+}
+
+#[test]
+fn what_is_unclear_is_refused_with_its_place_and_nothing_is_written() {
+    for (from, to, place, words) in [
+        (
+            "    status: pending\n    depends_on: [A3",
+            "\tstatus: pending\n    depends_on: [A3",
+            "112:",
+            "tab",
+        ),
+        (
+            "depends_on: [A3, A4]",
+            "depends_on: [A3, A9]",
+            "113:22",
+            "no atom `A9`",
+        ),
+        (
+            "selected: A4_alt\n    failed",
+            "selected: A7\n    failed",
+            "123:15",
+            "no choice",
+        ),
+        (
+            "or_group: token_method\n\n  - id: A4_alt",
+            "or_group: tokens\n\n  - id: A4_alt",
+            "101:15",
+            "says that it is a choice",
+        ),
+        ("id: A3\n", "id: A1\n", "92:9", "stands there already"),
+        ("type: not_file", "type: no_file", "27:21", "no known type"),
+        (
+            "status: in_progress",
+            "status: almost",
+            "105:13",
+            "no status",
+        ),
+        ("\natoms:\n", "\nother:\n", "3:1", "`atoms` is missing"),
+        ("---\n\n# Original Prompt", "\n# Prompt", "", "not closed"),
+    ] {
+        let (world, ran) = migrated(from, to);
+        let ran = ran.expect(65).says("error[E-MIGRATE-INVALID]").says(words);
+        assert!(
+            ran.stderr.contains(&format!("aot-loop-state.md:{place}")),
+            "{to}: {}",
+            ran.stderr
+        );
+        assert!(!world.repo().join(".descent").exists(), "{to}");
+    }
+}
+
+#[test]
+fn what_the_old_file_lacks_can_be_added() {
+    let text = fixture("aot-1.2.md")
+        .replace("type: command", "type: assertion")
+        .replace(
+            "  background_intent: \"Enable existing users to log in\"\n",
+            "",
+        );
+    let world = with_old(&text);
+    world
+        .descent(&["migrate"])
+        .expect(65)
+        .says("no leaf of the base case")
+        .says("why it is wanted");
+    world
+        .descent(&[
+            "migrate",
+            "--why",
+            "people wait",
+            "--check",
+            "test -f src/auth.rs",
+        ])
+        .expect(0);
+    assert_eq!(
+        world.state()["objective"]["background_intent"],
+        "people wait"
+    );
+}
+
+#[test]
+fn the_commands_of_a_file_that_another_committed_are_asked_about_before_they_run() {
+    let world = with_old(&fixture("aot-1.2.md"));
+    world.git(&["add", "-Af", ".claude"]);
+    world.git(&[
+        "-c",
+        "user.name=Eve",
+        "-c",
+        "user.email=eve@example.org",
+        "commit",
+        "-qm",
+        "a state",
+    ]);
+    world.descent(&["migrate"]).expect(0).says("descent trust");
+    world.descent(&["run"]).expect(77).says("E-NOT-TRUSTED");
+    assert_eq!(world.left("made"), "");
+}
+
+#[test]
+fn a_state_of_version_2_0_is_read_as_it_is() {
+    let world = World::new();
+    let text = fixture("2.0.json");
+    fs::create_dir(world.repo().join(".descent")).unwrap();
+    fs::write(world.state_path(), &text).unwrap();
+    for command in ["validate", "status", "graph", "log", "why"] {
+        world.descent(&[command]).expect(0);
+    }
+    assert_eq!(world.state_text(), text);
+}
+
+fn newer(world: &World, edits: &[(&str, &str)]) {
+    let mut text = world
+        .state_text()
+        .replacen("\"version\": \"2.0\"", "\"version\": \"2.7\"", 1);
+    for (from, to) in edits {
+        assert!(text.contains(from), "no `{from}` in:\n{text}");
+        text = text.replacen(from, to, 1);
+    }
+    world.save(&text);
+}
+
+fn aligned() -> World {
+    let world = World::new();
+    let atoms = json!({"A1": task("echo one >one")});
+    world.align(&plan(&["test -e one"], json!({"max_attempts": 2}), atoms));
+    world
+}
+
+#[test]
+fn where_nothing_hangs_on_what_a_newer_minor_version_says_the_run_goes_on_and_keeps_it() {
+    let world = aligned();
+    newer(
+        &world,
+        &[
+            (
+                "\"trail\": []",
+                "\"trail\": [{\"type\": \"hunch\", \"n\": 1e3}]",
+            ),
+            (
+                "\"max_attempts\": 2",
+                "\"max_attempts\": 2, \"mood\": {\"x\": 1.50}",
+            ),
+        ],
+    );
+    assert_eq!(world.run().expect(0).result()["result"], "completed");
+    let text = world.state_text();
+    for kept in [
+        "\"version\": \"2.7\"",
+        "\"type\": \"hunch\"",
+        "\"n\": 1e3",
+        "\"x\": 1.50",
+    ] {
+        assert!(text.contains(kept), "no `{kept}` in:\n{text}");
+    }
+}
+
+#[test]
+fn where_something_hangs_on_it_the_run_refuses_and_all_else_works() {
+    for (from, to, place) in [
+        (
+            "\"command\": \"test -e one\"",
+            "\"weather\": \"sunny\"",
+            "/objective/base_case/all/0",
+        ),
+        (
+            "\"max_attempts\": 2",
+            "\"max_attempts\": 2, \"workspace\": \"cloud\"",
+            "/objective/constraints/workspace",
+        ),
+        (
+            "\"kind\": \"task\"",
+            "\"kind\": \"oracle\"",
+            "/work_graph/atoms/A1/kind",
+        ),
+        (
+            "\"status\": \"pending\"",
+            "\"status\": \"dreaming\"",
+            "/work_graph/atoms/A1/status",
+        ),
+        (
+            "\"status\": \"aligned\"",
+            "\"status\": \"dreaming\"",
+            "/run/status",
+        ),
+        (
+            "\"kind\": \"task\"",
+            "\"kind\": \"task\", \"effect\": \"quantum\"",
+            "/work_graph/atoms/A1/effect",
+        ),
+    ] {
+        let world = aligned();
+        newer(&world, &[(from, to)]);
+        let before = world.state_bytes();
+        world
+            .descent(&["run"])
+            .expect(65)
+            .says("error[E-VERSION-NEEDED]")
+            .says("2.7")
+            .says(place);
+        world
+            .descent(&["verify"])
+            .expect(65)
+            .says("E-VERSION-NEEDED");
+        world.descent(&["status"]).expect(0).says(place);
+        for command in ["why", "log", "graph", "stop"] {
+            world.descent(&[command]).expect(0);
+        }
+        assert_eq!(world.state_bytes(), before, "{place}");
+    }
+}
+
+#[test]
+fn a_running_loop_waits_where_an_edit_says_what_only_a_newer_version_knows() {
+    let world = World::new();
+    let go = world.out("go").display().to_string();
+    let first = format!(
+        "touch {}; until [ -e {go} ]; do sleep 0.02; done",
+        world.out("at").display()
+    );
+    let atoms = json!({"A1": task(&first), "A2": crate::world::after(&["A1"], "echo two >two")});
+    world.align(&plan(&["test -e two"], json!({}), atoms));
+    let mut run: Running = world.start(&["run"]);
+    world.wait_for_file("at");
+    newer(
+        &world,
+        &[(
+            "\"constraints\": {",
+            "\"constraints\": {\"on_stuck\": \"pray\", \"x\": {",
+        )],
+    );
+    wait_for_or(
+        "the wait",
+        || run.said().contains("newer descent knows"),
+        || run.said(),
+    );
+    let text = world.state_text().replace("\"on_stuck\": \"pray\", ", "");
+    world.save(&text);
+    wait_for_or(
+        "the end of it",
+        || run.said().contains("whole again"),
+        || run.said(),
+    );
+    world.touch("go");
+    run.wait().expect(0);
+}
+
+#[test]
+fn a_newer_major_version_is_looked_at_and_never_written() {
+    let world = aligned();
+    let text = world
+        .state_text()
+        .replacen("\"version\": \"2.0\"", "\"version\": \"3.1\"", 1);
+    world.save(&text);
+    world
+        .descent(&["status"])
+        .expect(0)
+        .says("version 3.1")
+        .shows("it is so");
+    world.descent(&["validate"]).expect(65).says("3.1");
+    for args in [
+        &["run"][..],
+        &["verify"],
+        &["confirm", "x"],
+        &["edit"],
+        &["apply"],
+        &["align", "another", "--force"],
+        &["migrate", ".descent/state.json"],
+    ] {
+        let ran = world.descent(args).expect(65);
+        assert!(
+            ran.stderr.contains("E-STATE-NEWER") && ran.stderr.contains("3.1"),
+            "{args:?}: {}",
+            ran.stderr
+        );
+    }
+    world.descent(&["stop"]).expect(0);
+    assert_eq!(world.state_text(), text);
+    // What does not fit any more is told as far as it can be made out.
+    world.save(&text.replacen("\"trail\": []", "\"trail\": {}", 1));
+    world
+        .descent(&["status"])
+        .expect(65)
+        .says("goal: it is so")
+        .says("open atoms: 1");
+}
