@@ -8,10 +8,10 @@ mod copy;
 use std::{ffi::OsString, io::IsTerminal, os::unix::process::ExitStatusExt};
 
 use descent_core::{
-    doc::{Fault, Node},
+    doc::Fault,
     event::Notice,
     graph::validate as rules,
-    state::State,
+    state::{State, decode::decode, encode::Rendered},
     step::{
         World,
         correct,
@@ -210,11 +210,8 @@ fn merged(begun: &State, fresh: &Loaded, theirs: &State) -> Result<(Next, Vec<No
     let ours = &fresh.state;
     let merged = correct::merge(Some(begun), Some(ours), theirs);
     // Two valid states can make one that is not.
-    let faults = rules::check(&merged.state, &Node::null());
-    if !faults.is_empty() {
-        let line = |fault: &Fault| format!("{}: {}", fault.pointer, fault.message);
-        let mut lines = vec!["together with what was committed meanwhile:".to_owned()];
-        lines.extend(faults.iter().map(line));
+    let lines = unsound(&merged.state);
+    if !lines.is_empty() {
         return Err(Not::Invalid(lines));
     }
     let adopted = correct::adopt(Some(ours), merged, &Context::by(), clock::now());
@@ -223,6 +220,22 @@ fn merged(begun: &State, fresh: &Loaded, theirs: &State) -> Result<(Next, Vec<No
         touched: adopted.touched,
     };
     Ok((next, adopted.notices))
+}
+
+/// What is wrong with a state that no text was read for.
+fn unsound(state: &State) -> Vec<String> {
+    let read = decode(Rendered::of(state).text(state).as_bytes());
+    let mut faults = read.faults;
+    if let (Some(state), Some(root)) = (&read.state, &read.root) {
+        faults.extend(rules::check(state, root));
+    }
+    if faults.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec!["together with what was committed meanwhile:".to_owned()];
+    let line = |fault: &Fault| format!("{}: {}", fault.pointer, fault.message);
+    lines.extend(faults.iter().map(line));
+    lines
 }
 
 /// `$VISUAL`, else `$EDITOR`, else vi.

@@ -20,6 +20,13 @@ pub struct Editor {
     mode: Option<Termios>,
 }
 
+/// The shell steps aside where it can, so that signals and the way it ended are the editor's own.
+fn line(command: &str) -> String {
+    let is_plain = !command.contains(|c| "|&;<>(){}=\n".contains(c));
+    let exec = if is_plain { "exec " } else { "" };
+    format!("{exec}{command} \"$@\"")
+}
+
 impl Editor {
     /// `command` is a line for the shell, as `$EDITOR` holds it; the file comes behind it.
     ///
@@ -31,7 +38,7 @@ impl Editor {
         let screen = io::stderr().as_fd().try_clone_to_owned()?;
         let child = Command::new(super::SHELL)
             .arg("-c")
-            .arg(format!("{command} \"$@\""))
+            .arg(line(command))
             .arg(command)
             .arg(file)
             .stdin(Stdio::inherit())

@@ -79,45 +79,48 @@ pub(super) fn read(old: &mut Old<'_>, report: &mut Report) -> Graph {
     for (id, atom) in &all.atoms {
         let node = written(id, atom, &all, report);
         let result = results.remove(id);
-        if all.splits.contains_key(id) {
-            if let Some(result) = result {
-                let why = "a group is solved by its parts";
-                report.keep(&doc::pointer_push("/bindings", id), result, why);
-            }
-            graph.atoms.push((id.clone(), node));
-            continue;
-        }
-        match (atom.is_resolved, result) {
-            (true, Some(result)) => {
+        let is_group = all.splits.contains_key(id);
+        let result = result.and_then(|result| solved(id, atom, is_group, result, report));
+        match result {
+            Some(result) => {
                 let binding = binding(result, id, node, report);
                 graph.bindings.push((id.clone(), binding));
             }
-            (true, None) => {
-                let what = "resolved, but there is no result of it: it is open again";
-                report.add(Fate::Changed, (&atom.at, atom.span), what);
-                graph.atoms.push((id.clone(), node));
-            }
-            (false, result) => {
-                if let Some(result) = result {
-                    let why = "the atom is not resolved, so it is made again";
-                    report.keep(&doc::pointer_push("/bindings", id), result, why);
+            None => {
+                if atom.is_resolved && !is_group {
+                    let what = "resolved, but there is no result of it: it is open again";
+                    report.add(Fate::Changed, (&atom.at, atom.span), what);
                 }
                 graph.atoms.push((id.clone(), node));
             }
         }
     }
     for (id, result) in results {
-        report.keep(
-            &doc::pointer_push("/bindings", &id),
-            result,
-            "there is no such atom",
-        );
+        let at = doc::pointer_push("/bindings", &id);
+        report.keep(&at, result, "there is no such atom");
     }
     for (id, group) in &all.groups {
         graph.atoms.push((id.clone(), any(group)));
     }
     graph.atoms.sort_by(|a, b| a.0.cmp(&b.0));
     graph
+}
+
+/// A result counts where its atom is resolved, and is no group: that is solved by its parts.
+fn solved<'a>(
+    id: &str,
+    atom: &Atom,
+    is_group: bool,
+    result: &'a Node,
+    report: &mut Report,
+) -> Option<&'a Node> {
+    let why = match (is_group, atom.is_resolved) {
+        (true, _) => "a group is solved by its parts",
+        (false, false) => "the atom is not resolved, so it is made again",
+        (false, true) => return Some(result),
+    };
+    report.keep(&doc::pointer_push("/bindings", id), result, why);
+    None
 }
 
 fn atom(node: &Node, at: &str, all: &mut Sections, report: &mut Report) {
