@@ -1,10 +1,12 @@
 //! Contract 1.3 of the AoT loop's state file, as version 2.0 has it. Frozen: a file of this version means this for good.
 //!
-//! Here: its sections. `checks` has the base case, `graph` the atoms with their groups, `history` what happened.
+//! Here: its sections. `checks` has the base case, `graph` the atoms with their groups, `results` what was made of them,
+//! `history` what happened.
 
 mod checks;
 mod graph;
 mod history;
+mod results;
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 

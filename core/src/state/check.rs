@@ -429,16 +429,6 @@ fn filled(fields: &mut Fields<'_, '_>, key: &'static str, text: String) -> Optio
     Some(text)
 }
 
-/// A number of the file, or a decimal string (as numbers above 2^53 are written).
-pub fn as_number(node: &Node) -> Option<f64> {
-    match &node.value {
-        doc::Value::Number(text) | doc::Value::String(text) => {
-            text.trim().parse().ok().filter(|n: &f64| n.is_finite())
-        }
-        _ => None,
-    }
-}
-
 fn write_leaf(leaf: &Leaf, to: &mut Writer) {
     let length =
         |length: &Option<Length>| length.as_ref().map(|length| Node::string(length.as_str()));

@@ -16,10 +16,10 @@ use super::super::{
     old::{Name, Old, placed},
     report::{Fate, Report},
 };
+use super::results;
 use crate::{
     doc::{self, Node, Span},
-    id::AtomId,
-    state::{Extra, binding::SUMMARY_CHARS_MAX, fields::Writer},
+    state::{Extra, fields::Writer},
 };
 
 #[derive(Default)]
@@ -75,7 +75,7 @@ pub(super) fn read(old: &mut Old<'_>, report: &mut Report) -> Graph {
     groups(old, &mut all, &mut graph, report);
     members(&all, &graph, report);
     own(&mut all);
-    let mut results = results(old, report);
+    let mut results = results::all(old, report);
     for (id, atom) in &all.atoms {
         let node = written(id, atom, &all, report);
         let result = results.remove(id);
@@ -83,7 +83,7 @@ pub(super) fn read(old: &mut Old<'_>, report: &mut Report) -> Graph {
         let result = result.and_then(|result| solved(id, atom, is_group, result, report));
         match result {
             Some(result) => {
-                let binding = binding(result, id, node, report);
+                let binding = results::binding(result, id, node, report);
                 graph.bindings.push((id.clone(), binding));
             }
             None => {
@@ -476,61 +476,4 @@ fn any(group: &Group) -> Node {
 fn names(names: Vec<Name>) -> Node {
     let node = |(name, span): Name| placed(span, Node::string(name));
     Node::array(names.into_iter().map(node).collect())
-}
-
-fn results<'a>(old: &mut Old<'a>, report: &mut Report) -> BTreeMap<String, &'a Node> {
-    let Some(node) = old.take("bindings") else {
-        return BTreeMap::new();
-    };
-    if node.as_array().is_none_or(|items| !items.is_empty())
-        && Old::open(node, "/bindings", report).is_none()
-    {
-        return BTreeMap::new();
-    }
-    let members = node.as_object().unwrap_or_default().iter();
-    members
-        .map(|member| (member.key.clone(), &member.node))
-        .collect()
-}
-
-fn binding(result: &Node, id: &str, of: Node, report: &mut Report) -> Node {
-    let at = doc::pointer_push("/bindings", id);
-    let Some(mut old) = Old::open(result, &at, report) else {
-        return result.clone();
-    };
-    let mut to = Writer::default();
-    let summary = old.text("summary", report);
-    let text = summary.as_ref().and_then(Node::as_str).unwrap_or_default();
-    if text.chars().count() > SUMMARY_CHARS_MAX {
-        let why = format!(
-            "a summary has at most {SUMMARY_CHARS_MAX} characters: its beginning is carried"
-        );
-        report.keep(
-            &old.path("summary"),
-            summary.as_ref().unwrap_or(result),
-            &why,
-        );
-    }
-    let short: String = text.chars().take(SUMMARY_CHARS_MAX).collect();
-    to.put("summary", placed(result.span, Node::string(short)));
-    if let Some(artifacts) = old
-        .take("artifacts")
-        .filter(|node| node.as_array().is_none_or(|all| !all.is_empty()))
-    {
-        to.put("artifacts", artifacts.clone());
-    }
-    to.put("attempts", Node::uint(0)).text("by", "aot");
-    to.put("of", of);
-    old.finish(report);
-    report.add(
-        Fate::Carried,
-        (&at, result.span),
-        format!("the result of `{id}`"),
-    );
-    placed(result.span, to.finish(&Extra::default()))
-}
-
-/// Whether an id can be one here is told by the decoder; this is for the trail alone.
-pub(super) fn is_id(text: &str) -> bool {
-    AtomId::is_valid(text)
 }

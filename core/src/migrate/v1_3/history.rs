@@ -7,10 +7,11 @@ use super::{
         old::{Old, placed},
         report::{Fate, Report},
     },
-    graph::{Graph, is_id},
+    graph::Graph,
 };
 use crate::{
     doc::Node,
+    id::AtomId,
     state::{Extra, fields::Writer},
 };
 
@@ -46,7 +47,9 @@ fn entry(node: &Node, at: &str, graph: &Graph, report: &mut Report) -> Option<No
     let when = old.text("timestamp", report);
     let group = old.name("or_group", report);
     let known = group.as_ref().and_then(|(name, _)| graph.groups.get(name));
-    let chosen = old.name("selected", report).filter(|(name, _)| is_id(name));
+    let chosen = old
+        .name("selected", report)
+        .filter(|(name, _)| AtomId::is_valid(name));
     let is_choice = kind.as_deref().is_none_or(|kind| kind == "choice");
     match (known, &chosen) {
         (Some(group), Some((choice, _))) if is_choice => {

@@ -4,7 +4,6 @@
 
 use alloc::{borrow::ToOwned, format, string::String};
 
-use super::as_number;
 use crate::{
     doc::{Node, Span, Value},
     state::{
@@ -166,5 +165,15 @@ pub fn number_node(number: f64) -> Node {
     Node {
         value,
         span: Span::default(),
+    }
+}
+
+/// A number of the file, or a decimal string (as numbers above 2^53 are written).
+fn as_number(node: &Node) -> Option<f64> {
+    match &node.value {
+        Value::Number(text) | Value::String(text) => {
+            text.trim().parse().ok().filter(|n: &f64| n.is_finite())
+        }
+        _ => None,
     }
 }
