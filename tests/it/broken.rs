@@ -116,6 +116,11 @@ fn check_commands(args: &[&str]) {
             assert_eq!(ran.code, Some(expected), "{name} {args:?}: {}", ran.stderr);
             return;
         }
+        if args[0] == "status" && faults[0].rule == "newer-version" {
+            // Nothing of it is broken for that one: it is looked at.
+            assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+            return;
+        }
         assert_eq!(ran.code, Some(65), "{name} {args:?}: {}", ran.stderr);
         if ["newer-version", "empty-file"].contains(&faults[0].rule.as_str()) {
             return;
