@@ -16,6 +16,7 @@ mod live;
 mod log;
 mod migrate;
 mod newer;
+mod pulse;
 mod resolve;
 mod run;
 mod schema;

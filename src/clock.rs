@@ -1,7 +1,8 @@
-//! The door to the clocks: the time of day for records, and active time for budgets.
+//! The door to the clocks: the time of day for records, active time for waits and budgets, and how long the machine
+//! slept.
 //!
-//! Invariant: active time is monotonic and stands still while the machine sleeps; the loop reads no clock but the one
-//! that was handed in.
+//! Invariant: active time is monotonic and stands still while the machine sleeps; the time of day, which anybody can
+//! set, decides nothing; the loop reads no clock but the one that was handed in.
 #![allow(clippy::disallowed_methods)] // this is the door
 
 use std::{
@@ -13,6 +14,7 @@ use std::{
 };
 
 use descent_core::id::UnixMillis;
+use rustix::time::{ClockId, clock_gettime};
 
 pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -61,6 +63,45 @@ pub fn now() -> UnixMillis {
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// Milliseconds since the machine started, which every process of it reads alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SinceBoot {
+    /// Without the time that the machine slept.
+    pub awake_ms: u64,
+    /// With it; the same where the system does not tell.
+    pub total_ms: u64,
+}
+
+pub fn since_boot() -> SinceBoot {
+    let awake_ms = read_ms(ClockId::Monotonic);
+    SinceBoot {
+        awake_ms,
+        total_ms: with_sleep_ms().unwrap_or(awake_ms),
+    }
+}
+
+/// Whether the sleep of the machine can be told from time that passed.
+pub fn tells_sleep() -> bool {
+    with_sleep_ms().is_some()
+}
+
+#[cfg(target_os = "linux")]
+fn with_sleep_ms() -> Option<u64> {
+    Some(read_ms(ClockId::Boottime))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn with_sleep_ms() -> Option<u64> {
+    None
+}
+
+fn read_ms(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    let (seconds, nanos) = (time.tv_sec.max(0), time.tv_nsec.max(0));
+    let whole_ms = u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000);
+    whole_ms.saturating_add(u64::try_from(nanos).unwrap_or(0) / 1_000_000)
+}
+
 /// Measures what has passed between two looks.
 #[derive(Debug)]
 pub struct Stopwatch {
@@ -76,10 +117,15 @@ impl Stopwatch {
         }
     }
 
+    /// Milliseconds since the last lap, which goes on.
+    pub fn passed_ms(&self) -> u64 {
+        let passed_ms = self.clock.active().saturating_sub(self.at).as_millis();
+        u64::try_from(passed_ms).unwrap_or(u64::MAX)
+    }
+
     /// Milliseconds since the last lap.
     pub fn lap_ms(&mut self) -> u64 {
-        let passed_ms = self.clock.active().saturating_sub(self.at).as_millis();
-        let passed_ms = u64::try_from(passed_ms).unwrap_or(u64::MAX);
+        let passed_ms = self.passed_ms();
         // Only whole milliseconds are taken, so that many short laps lose nothing.
         self.at += Duration::from_millis(passed_ms);
         passed_ms

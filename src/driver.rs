@@ -21,10 +21,11 @@ use std::{
 
 use descent_core::{
     event::{Event, Notice, Observation},
-    id::{AttemptId, RunId, Serial, UnixMillis},
+    id::{AttemptId, RunId, Serial},
     owed::{self, Key, Owed},
     state::{Request, RunStatus, StartedFrom, fields::Extra, objective::RequestKind},
     step::{self, Refusal, Session, Transition, World},
+    view::liveness::WaitsFor,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -66,7 +67,7 @@ pub struct Eyes<'e> {
     /// What else a person should know.
     pub say: &'e mut dyn FnMut(&str),
     /// What should be going on, at every turn of the loop.
-    pub look: &'e mut dyn FnMut(&World, &Owed),
+    pub look: &'e mut dyn FnMut(&World, &Owed, Option<WaitsFor>),
 }
 
 /// How a run ended: the state as it is, and the signal to die by, if one ended it.
@@ -167,12 +168,13 @@ impl Loop<'_> {
         self.start().await?;
         loop {
             self.work_off().await?;
-            let owed = owed::owed(&self.world, &self.session, self.host.clock.now());
+            let owed = owed::owed(&self.world, &self.session, self.stopwatch.passed_ms());
+            let waits_for = self.waits_for(&owed);
+            (self.eyes.look)(&self.world, &owed, waits_for);
             if owed.is_over && self.waits_for_file.is_none() {
                 return Ok(());
             }
             self.reconcile(&owed)?;
-            (self.eyes.look)(&self.world, &owed);
             let sleep = Duration::from_millis(self.sleep_ms(&owed));
             tokio::select! {
                 done = self.inbox.recv() => self.take(done)?,
@@ -236,11 +238,17 @@ impl Loop<'_> {
         Ok(())
     }
 
+    /// Why nothing new begins, if so.
+    fn waits_for(&self, owed: &Owed) -> Option<WaitsFor> {
+        if self.waits_for_file.is_some() {
+            return Some(WaitsFor::File);
+        }
+        let is_at_rest = owed.effects.is_empty() && self.running.is_empty() && !owed.is_over;
+        is_at_rest.then_some(WaitsFor::Backoff)
+    }
+
     fn sleep_ms(&self, owed: &Owed) -> u64 {
-        let until = owed.wake.map_or(POLL_MS, |UnixMillis(at)| {
-            at.saturating_sub(self.host.clock.now().0)
-        });
-        until.clamp(1, POLL_MS)
+        owed.wake_in_ms.unwrap_or(POLL_MS).clamp(1, POLL_MS)
     }
 
     fn take(&mut self, done: Option<Done>) -> Result<(), Failure> {

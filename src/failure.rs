@@ -17,6 +17,7 @@ pub mod exit {
     pub const UNAVAILABLE: u8 = 69;
     pub const BUG: u8 = 70;
     pub const IO: u8 = 74;
+    pub const LEASE: u8 = 75;
     pub const UNTRUSTED: u8 = 77;
     pub const CONFIG: u8 = 78;
 }

@@ -7,6 +7,7 @@ mod config;
 mod driver;
 mod failure;
 mod git;
+mod heartbeat;
 mod plan_file;
 mod process;
 mod render;

@@ -36,6 +36,7 @@ pub mod tool;
 pub use capture::{Captured, Whole};
 pub use orphans::{become_subreaper, end_recorded, sweep};
 pub use programs::Programs;
+pub(crate) use table::{boot_id, entry};
 
 use capture::Sink;
 use orphans::Kin;

@@ -41,6 +41,8 @@ use crate::failure::Failure;
 const TEXT_WIDTH_MAX: usize = 160;
 /// Columns of a view that goes to no terminal.
 const PIPE_WIDTH: usize = 110;
+/// A clock that is corrected by less is not worth a word.
+const SET_BACK_MS: u64 = 60_000;
 /// Columns that a view is made for at least, however narrow the terminal.
 const WIDTH_MIN: usize = 30;
 
@@ -236,10 +238,15 @@ pub fn since(at: &str, now: UnixMillis) -> Option<u64> {
 
 /// `3 m ago`.
 pub fn ago(at: &str, now: UnixMillis) -> String {
-    since(at, now).map_or_else(
-        || "some time ago".to_owned(),
-        |ms| format!("{} ago", age(ms)),
-    )
+    moment(at).map_or_else(|| "some time ago".to_owned(), |at| since_moment(at, now))
+}
+
+/// `3 m ago`; of a time that the clock has not reached, after it was set back, the day.
+pub fn since_moment(at: UnixMillis, now: UnixMillis) -> String {
+    if at.0 > now.0.saturating_add(SET_BACK_MS) {
+        return format!("on {}, by a clock that was set back since", at.day());
+    }
+    format!("{} ago", age(now.0.saturating_sub(at.0)))
 }
 
 /// `1 attempt`, `2 attempts`.

@@ -5,7 +5,7 @@ use alloc::{sync::Arc, vec::Vec};
 
 use crate::{
     event::{Made, Merge, Outcome, Scope},
-    id::{AtomId, AttemptId, CommitId, Epoch, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Epoch},
     state::{Check, Intent, Placed, RunStatus},
     step::{Progress, Session, World},
     verdict::{Basis, Court, Progress as Verdicts},
@@ -51,12 +51,14 @@ pub enum Effect {
 #[derive(Debug, Default)]
 pub struct Owed {
     pub effects: Vec<(Key, Effect)>,
-    pub wake: Option<UnixMillis>,
+    pub wake_in_ms: Option<u64>,
     /// The run has ended.
     pub is_over: bool,
 }
 
-pub fn owed(world: &World, session: &Session, now: UnixMillis) -> Owed {
+/// `passed_ms`: active time since the last observation.
+pub fn owed(world: &World, session: &Session, passed_ms: u64) -> Owed {
+    let now_ms = session.active_ms.saturating_add(passed_ms);
     let mut owed = Owed {
         is_over: world.state.run.status != RunStatus::Running,
         ..Owed::default()
@@ -66,9 +68,9 @@ pub fn owed(world: &World, session: &Session, now: UnixMillis) -> Owed {
     }
     learn(world, session, &mut owed);
     rebuild(world, &mut owed);
-    attempts(world, session, now, &mut owed);
+    attempts(world, session, now_ms, &mut owed);
     base_case(world, session, &mut owed);
-    wake(world, session, now, &mut owed);
+    wake(world, session, now_ms, &mut owed);
     owed
 }
 
@@ -85,7 +87,7 @@ fn learn(world: &World, session: &Session, owed: &mut Owed) {
     }
 }
 
-fn attempts(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) {
+fn attempts(world: &World, session: &Session, now_ms: u64, owed: &mut Owed) {
     let run = &world.state.run;
     // What finished first lands first, one at a time: the next one's candidate is made on the head after it. A tree
     // that is to be made anew takes nothing in, and nothing lands before what is being made again.
@@ -111,7 +113,7 @@ fn attempts(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) 
         lands = false;
         match (progress, seen) {
             (Progress::Merged { merge, .. }, Some((basis, _))) => {
-                judge_attempt(world, session, now, (intent, merge, basis), owed);
+                judge_attempt(world, session, now_ms, (intent, merge, basis), owed);
             }
             (Progress::Merged { onto, .. }, None) if *onto == run.head => {}
             (Progress::Finished(outcome) | Progress::Merged { outcome, .. }, _) => {
@@ -146,14 +148,14 @@ fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, owed: &mut
 fn judge_attempt(
     world: &World,
     session: &Session,
-    now: UnixMillis,
+    now_ms: u64,
     (intent, merge, basis): (&Intent, &Arc<Merge>, Basis),
     owed: &mut Owed,
 ) {
     if session
-        .check_waits
+        .checks_wait_until_ms
         .get(&intent.id)
-        .is_some_and(|until| *until > now)
+        .is_some_and(|until_ms| *until_ms > now_ms)
     {
         return;
     }
@@ -253,26 +255,26 @@ fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId
     head.or(start).or(any).cloned()
 }
 
-fn wake(world: &World, session: &Session, now: UnixMillis, owed: &mut Owed) {
+fn wake(world: &World, session: &Session, now_ms: u64, owed: &mut Owed) {
     let waits = session
-        .waits
+        .waits_until_ms
         .values()
-        .chain(session.check_waits.values())
-        .chain(session.base_again_at.iter());
-    let mut wake = waits.filter(|at| **at > now).min().copied();
+        .chain(session.checks_wait_until_ms.values())
+        .chain(session.base_again_at_ms.iter());
+    let later = waits.filter_map(|at_ms| at_ms.checked_sub(now_ms));
+    let mut wake_in_ms = later.filter(|in_ms| *in_ms > 0).min();
     let spent_ms = world.state.run.spent.active_ms + session.unwritten_ms;
     let budget = world.state.objective.constraints.time_budget.as_ref();
     if let Some(left_ms) = budget
         .map(|budget| budget.ms.saturating_sub(spent_ms))
         .filter(|left_ms| *left_ms > 0)
     {
-        let over = UnixMillis(now.0.saturating_add(left_ms));
-        wake = Some(wake.map_or(over, |wake| wake.min(over)));
+        wake_in_ms = Some(wake_in_ms.map_or(left_ms, |in_ms| in_ms.min(left_ms)));
     }
     if session.has_more {
-        wake = Some(now);
+        wake_in_ms = Some(0);
     }
-    owed.wake = wake;
+    owed.wake_in_ms = wake_in_ms;
 }
 
 /// The leaf to measure next of a check under evaluation, by what is known and what was measured just now.

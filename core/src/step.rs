@@ -27,7 +27,7 @@ use crate::{
         Graph, Ix,
         standing::{self, Standing},
     },
-    id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     measure::{Measure, Measured},
     search::{self, Fits},
     state::{Placed, State, Workspace, encode::Touched, record::Choices},
@@ -134,9 +134,10 @@ pub struct Session {
     pub(crate) base_was_seen: bool,
     /// What the base case is being evaluated on.
     pub(crate) base_target: Option<Basis>,
-    pub(crate) base_again_at: Option<UnixMillis>,
-    pub(crate) waits: BTreeMap<(AtomId, Digest), UnixMillis>,
-    pub(crate) check_waits: BTreeMap<AttemptId, UnixMillis>,
+    /// Backoffs end at an active time of this session: a clock that is set, or a machine that sleeps, moves none.
+    pub(crate) base_again_at_ms: Option<u64>,
+    pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
+    pub(crate) checks_wait_until_ms: BTreeMap<AttemptId, u64>,
     /// Attempts of the lineage when this run began.
     pub(crate) started_with: u64,
     pub(crate) active_ms: u64,

@@ -4,6 +4,7 @@
 
 pub mod diary;
 pub mod graph;
+pub mod liveness;
 pub mod why;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
@@ -18,6 +19,7 @@ use crate::{
     step::{World, correct::doubts},
     verdict::{Verdict, assertions},
 };
+use liveness::Liveness;
 
 #[derive(Debug, Serialize)]
 pub struct Status {
@@ -25,6 +27,8 @@ pub struct Status {
     pub status: &'static str,
     /// Whether a loop holds the lease.
     pub live: bool,
+    #[serde(flatten)]
+    pub liveness: Liveness,
     pub goal: String,
     pub lineage: String,
     pub iteration: u64,
@@ -116,7 +120,7 @@ pub struct FlightView {
     pub description: String,
 }
 
-pub fn status(world: &World, live: bool) -> Status {
+pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
     let state = &world.state;
     let run = &state.run;
     let (resolved, unresolved) = world.split();
@@ -166,7 +170,8 @@ pub fn status(world: &World, live: bool) -> Status {
             iterations: state.objective.constraints.max_iterations,
         },
         last_result: run.last_result.clone(),
-        next: next(world, live),
+        next: liveness.mend.clone().unwrap_or_else(|| next(world, live)),
+        liveness,
     }
 }
 

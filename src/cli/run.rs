@@ -15,16 +15,17 @@ use super::{
     End, align, constraints,
     context::{Context, runtime, signals},
     live::Live,
-    newer, trust,
+    newer, pulse, trust,
 };
 use crate::{
     clock,
     config::{self, Config},
     driver::{self, Ending, Host, RealHands},
     failure::{Failure, exit},
+    heartbeat::Heart,
     process::programs,
     render,
-    store::{Loaded, Store},
+    store::{Lease, Loaded, Store},
     workspace::Workspaces,
 };
 
@@ -50,8 +51,10 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     }
     let config = config::load(&store.place().project)?;
     trust::gate(context, &store, &first.state, Some(&config))?;
-    let lease = store.lease("run")?;
+    let lease = lease(&store, &first.state)?;
     say_mode(context, &store);
+    let run = RunId::new(uuid::Uuid::now_v7().to_string());
+    let heart = Heart::start(store.place(), &run);
     let loaded = store.read()?;
     newer::gate(&store, &loaded)?;
     context.warn(&store, &loaded);
@@ -78,7 +81,6 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     workspaces.tidy()?;
     let path = store.place().clone();
     let live = Live::start(context);
-    let run = RunId::new(uuid::Uuid::now_v7().to_string());
     let clock = clock::real();
     let hands = RealHands {
         place: path.clone(),
@@ -102,7 +104,10 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     };
     let mut tell = |notice: &_| context.tell(notice);
     let mut say = |text: &str| context.out.say(text);
-    let mut look = |world: &World, owed: &Owed| live.look(world, owed);
+    let mut look = |world: &World, owed: &Owed, waits_for| {
+        live.look(world, owed);
+        heart.turn(world, owed, waits_for);
+    };
     let eyes = driver::Eyes {
         tell: &mut tell,
         say: &mut say,
@@ -110,9 +115,22 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     };
     let ending = runtime.block_on(driver::run(host, loaded, eyes))?;
     drop(live);
+    drop(heart);
     drop(lease);
     tracing::debug!(state = %path.state.display(), "ended");
     finish(context, flags, &ending, &workspaces)
+}
+
+/// A hung loop keeps its lease: a person is told what it is, and how to get it going.
+fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
+    store.lease("run").map_err(|error| {
+        let failure = Failure::from(error);
+        let look = pulse::look(store, state.run.status);
+        if failure.code == "E-LEASE-HELD" && look.is_hung() {
+            return look.failure("E-LEASE-HELD", "another loop works on this state; ");
+        }
+        failure
+    })
 }
 
 /// Where a save by hand is less safe than elsewhere, a person is told.

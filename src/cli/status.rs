@@ -3,12 +3,12 @@
 use clap::Args;
 use descent_core::{state::State, step::World, view};
 
-use super::{End, constraints, context::Context, newer, run};
+use super::{End, constraints, context::Context, newer, pulse, run};
 use crate::{
     clock,
     failure::Failure,
     render::{self, Meaning, Note},
-    store::{Loaded, Store},
+    store::Store,
     workspace,
 };
 
@@ -59,25 +59,27 @@ pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
         Ok(loaded) => loaded,
         Err(error) => {
             let state = newer::understood(context, &store, error)?;
-            return Ok(show(context, flags, &store, state, &[]));
+            return Ok(show(context, flags, &store, state, false));
         }
     };
     context.warn(&store, &loaded);
-    let notes = notes(&store, &loaded);
-    Ok(show(context, flags, &store, loaded.state.clone(), &notes))
+    let state = loaded.state.clone();
+    Ok(show(context, flags, &store, state, loaded.is_foreign))
 }
 
-fn show(context: &Context, flags: &Flags, store: &Store, state: State, notes: &[Note]) -> End {
+fn show(context: &Context, flags: &Flags, store: &Store, state: State, is_edited: bool) -> End {
     if flags.constraints {
         return constraints::show(context, &state);
     }
     let world = World::new(state);
-    let mut status = view::status(&world, store.is_live());
+    let look = pulse::look(store, world.state.run.status);
+    let notes = notes(&look, is_edited);
+    let mut status = view::status(&world, store.is_live(), look.liveness);
     fill_workspace(store, &world, &mut status);
     if context.out.json {
         context.out.json(&status);
     } else {
-        let page = render::status(&status, notes, clock::now(), context.out.width());
+        let page = render::status(&status, &notes, clock::now(), context.out.width());
         context.out.page(&page);
     }
     let code = if flags.exit_code {
@@ -88,17 +90,13 @@ fn show(context: &Context, flags: &Flags, store: &Store, state: State, notes: &[
     End::Code(code)
 }
 
-/// What stands beside the state: who holds the lease, and whether the file was edited.
-fn notes(store: &Store, loaded: &Loaded) -> Vec<Note> {
-    let holder = store.holder().map(|holder| Note {
-        meaning: Meaning::Running,
-        text: format!("a loop is at work: {holder}"),
-    });
-    let edited = loaded.is_foreign.then(|| Note {
+/// What stands beside the state: what a loop does, and whether the file was edited.
+fn notes(look: &pulse::Look, is_edited: bool) -> Vec<Note> {
+    let edited = is_edited.then(|| Note {
         meaning: Meaning::Unknown,
         text: "edited by hand since the last commit; it is taken in by the next run".to_owned(),
     });
-    holder.into_iter().chain(edited).collect()
+    look.note().into_iter().chain(edited).collect()
 }
 
 fn fill_workspace(store: &Store, world: &World, status: &mut view::Status) {

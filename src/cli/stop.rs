@@ -6,11 +6,11 @@ use clap::Args;
 use descent_core::{
     event::{Event, Observation},
     id::RequestId,
-    state::{Request, fields::Extra, objective::RequestKind},
+    state::{Request, RunStatus, fields::Extra, objective::RequestKind},
     step::{self, Refusal, Session, World},
 };
 
-use super::{End, context::Context};
+use super::{End, context::Context, pulse};
 use crate::{
     clock,
     failure::Failure,
@@ -19,6 +19,8 @@ use crate::{
 
 /// Between two looks at whether the loop has ended.
 const LOOK_MS: u64 = 10;
+/// Between two looks at whether it hangs.
+const PULSE_MS: u64 = 500;
 /// Between two words while it takes long.
 const WORD_MS: u64 = 5_000;
 
@@ -50,10 +52,14 @@ pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
         context.out.say("a stop was requested already");
     }
     if flags.no_wait {
+        let look = pulse::look(&store, RunStatus::Running);
+        if look.is_hung() {
+            return Err(hung(&look));
+        }
         context.out.say("stop requested\nnext: descent status");
         return Ok(End::Code(0));
     }
-    wait(context, &store);
+    wait(context, &store)?;
     report(context, "stopped", "descent status");
     Ok(End::Code(0))
 }
@@ -113,15 +119,28 @@ fn ask(store: &mut Store, flags: &Flags) -> Result<bool, Failure> {
     }
 }
 
-fn wait(context: &Context, store: &Store) {
+/// The request stands: the loop obeys when it goes on, and who goes on after it retires it.
+fn hung(look: &pulse::Look) -> Failure {
+    look.failure("E-LOOP-HUNG", "the stop is requested, but ")
+}
+
+/// Until the loop has ended; a hung one is not waited for.
+fn wait(context: &Context, store: &Store) -> Result<(), Failure> {
     let mut waited_ms = 0;
     while store.is_live() {
         std::thread::sleep(Duration::from_millis(LOOK_MS));
         waited_ms += LOOK_MS;
+        if waited_ms % PULSE_MS == 0 {
+            let look = pulse::look(store, RunStatus::Running);
+            if look.is_hung() {
+                return Err(hung(&look));
+            }
+        }
         if waited_ms % WORD_MS == 0 {
             context
                 .out
                 .say("waiting for what may not be interrupted (--now ends it)");
         }
     }
+    Ok(())
 }

@@ -87,7 +87,7 @@ impl Project {
         let eyes = Eyes {
             tell: &mut |_| (),
             say: &mut |_| (),
-            look: &mut |_, _| (),
+            look: &mut |_, _, _| (),
         };
         run(host, loaded, eyes).await
     }

@@ -24,6 +24,8 @@ pub(crate) struct Entry {
     pub(crate) session: u32,
     /// Ended, but its parent has not asked yet.
     pub(crate) is_zombie: bool,
+    /// Stopped by a signal: it does nothing until it is continued.
+    pub(crate) is_stopped: bool,
     /// Since boot, in clock ticks (10 ms almost everywhere).
     pub(crate) start_ticks: u64,
 }
@@ -47,6 +49,7 @@ fn parse(pid: u32, stat: &[u8]) -> Option<Entry> {
         group: id(2)?,
         session: id(3)?,
         is_zombie: matches!(*fields.first()?, "Z" | "X" | "x"),
+        is_stopped: *fields.first()? == "T",
         start_ticks: number(19)?,
     })
 }
@@ -145,6 +148,7 @@ mod tests {
             group: 6,
             session: 7,
             is_zombie: false,
+            is_stopped: false,
             start_ticks: 12345,
         };
         assert_eq!(parse(77, stat), Some(expected));

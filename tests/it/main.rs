@@ -12,6 +12,7 @@ mod adopted;
 mod align;
 mod apply;
 mod bad_input;
+mod beat;
 mod broken;
 mod chance;
 mod checks;

@@ -30,7 +30,7 @@ const SHELL_FLOORS: &[&[&str]] = &[
     &[
         "clock", "config", "signal", "process", "store", "survey", "render", "schema", "trust",
     ],
-    &["git", "plan_file"],
+    &["git", "plan_file", "heartbeat"],
     &["workspace", "agent", "verify"],
     &["driver"],
     &["cli"],
@@ -67,6 +67,7 @@ const DOORS: &[Door] = &[
             "src/cli/edit/copy.rs",
             "src/git/disk.rs",
             "src/git/place.rs",
+            "src/heartbeat/disk.rs",
             "src/process.rs",
             "src/process/",
             "src/store/disk.rs",

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     event::{Merge, Outcome},
-    id::{AttemptId, CommitId, UnixMillis},
+    id::{AttemptId, CommitId},
     state::{Check, FailureClass, Intent, State},
     verdict::{self, Basis, Court, Verdict},
 };
@@ -181,8 +181,9 @@ pub(super) fn ask_again_later(draft: &mut Draft, id: &AttemptId, check: &Check, 
         matches!(court.judge(check), verdict::Progress::Again(_))
     }) {
         let wait_ms = ended::backoff_ms(1, id.as_str());
-        let until = UnixMillis(draft.now.0.saturating_add(wait_ms));
-        draft.session.check_waits.insert(id.clone(), until);
+        let until_ms = draft.active_in(wait_ms);
+        let waits = &mut draft.session.checks_wait_until_ms;
+        waits.insert(id.clone(), until_ms);
     }
 }
 

@@ -108,7 +108,10 @@ fn start(draft: &mut Draft, x: Ix) {
         None => (Effect::Tree, n),
     };
     let at = draft.at().into();
-    draft.session.waits.remove(&(atom.clone(), context.clone()));
+    draft
+        .session
+        .waits_until_ms
+        .remove(&(atom.clone(), context.clone()));
     let description = draft
         .state
         .atom(&atom)
@@ -145,12 +148,12 @@ fn ready(draft: &Draft) -> Vec<Ix> {
         let Some(context) = draft.standing.context(*x) else {
             return false;
         };
-        let waits = &draft.session.waits;
+        let waits = &draft.session.waits_until_ms;
         if waits.is_empty() {
             return true;
         }
-        let until = waits.get(&(draft.graph.id(*x).clone(), context.clone()));
-        until.is_none_or(|until| *until <= draft.now)
+        let until_ms = waits.get(&(draft.graph.id(*x).clone(), context.clone()));
+        until_ms.is_none_or(|until_ms| *until_ms <= draft.session.active_ms)
     };
     startable(draft).filter(is_due).collect()
 }
@@ -203,7 +206,8 @@ impl Draft {
     }
 
     fn base_is_due(&self) -> bool {
-        self.session.base_again_at.is_none_or(|at| at <= self.now)
+        let at_ms = self.session.base_again_at_ms;
+        at_ms.is_none_or(|at_ms| at_ms <= self.session.active_ms)
     }
 
     fn base_is_open(&self, basis: &verdict::Basis) -> bool {

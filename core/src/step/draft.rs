@@ -32,7 +32,6 @@ pub(super) struct Draft {
     pub(super) session: Session,
     pub(super) touched: Touched,
     pub(super) notices: Vec<Notice>,
-    pub(super) now: UnixMillis,
     /// The loop itself is looking: it may dispatch and end. False for a request of another process.
     pub(super) is_loop: bool,
     /// The measure counts anew from here: a correction, or a new run.
@@ -62,7 +61,6 @@ impl Draft {
             session,
             touched: Touched::default(),
             notices: Vec::new(),
-            now,
             is_loop: true,
             counts_anew: false,
             is_settled: world.is_settled,
@@ -71,6 +69,11 @@ impl Draft {
             is_line_settled: OnceCell::new(),
             at: now.rfc3339(),
         }
+    }
+
+    /// The end of a wait that begins now.
+    pub(super) fn active_in(&self, wait_ms: u64) -> u64 {
+        self.session.active_ms.saturating_add(wait_ms)
     }
 
     pub(super) fn at(&self) -> &str {
@@ -228,7 +231,7 @@ impl Draft {
             .iter()
             .position(|intent| intent.id == *id)?;
         self.session.progress.remove(id);
-        self.session.check_waits.remove(id);
+        self.session.checks_wait_until_ms.remove(id);
         Some(self.run().in_flight.remove(index))
     }
 

@@ -5,7 +5,7 @@ use alloc::{format, string::String, sync::Arc, vec::Vec};
 use super::{Progress, draft::Draft};
 use crate::{
     event::{Notice, Outcome},
-    id::{AttemptId, Digest, Epoch, UnixMillis},
+    id::{AttemptId, Digest, Epoch},
     measure, search,
     state::{
         Ended, EntryKind, FailureClass, Intent, Status, fields::texts_node, record::choices_node,
@@ -114,11 +114,11 @@ fn transient(draft: &mut Draft, id: &AttemptId, outcome: &Outcome) {
     let wait_ms = backoff_ms(retry, id.as_str());
     draft.run().spent.transient += 1;
     draft.land(id);
-    let until = UnixMillis(draft.now.0.saturating_add(wait_ms));
+    let until_ms = draft.active_in(wait_ms);
     draft
         .session
-        .waits
-        .insert((intent.atom.clone(), intent.context), until);
+        .waits_until_ms
+        .insert((intent.atom.clone(), intent.context), until_ms);
     let ms = outcome.duration_ms;
     draft.say(Notice::Transient {
         attempt: id.clone(),

@@ -10,7 +10,7 @@ use alloc::{
 use super::{Progress, candidate, draft::Draft, ended, settle};
 use crate::{
     event::{Merge, Notice, Outcome, Scope},
-    id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     measure,
     state::{Binding, Check, Extra, Intent, Placed, binding::SUMMARY_CHARS_MAX},
     verdict::{self, Basis, Court, Measurement, Verdict},
@@ -67,9 +67,9 @@ fn base_case_seen(draft: &mut Draft, check: &Check, basis: &Basis) {
     });
     draft.session.base_was_seen = true;
     let wait_ms = ended::backoff_ms(1, "base case");
-    let later = UnixMillis(draft.now.0.saturating_add(wait_ms));
-    draft.session.base_again_at =
-        (verdict == Verdict::Unknown && awaits.is_none()).then_some(later);
+    let later_ms = draft.active_in(wait_ms);
+    draft.session.base_again_at_ms =
+        (verdict == Verdict::Unknown && awaits.is_none()).then_some(later_ms);
     draft.say(Notice::BaseCase {
         verdict,
         awaits,

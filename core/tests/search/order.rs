@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use descent_core::{
     event::{Event, Notice, Scope},
-    id::UnixMillis,
     owed::{self, Effect, Key},
     state::objective::RequestKind,
 };
@@ -55,9 +54,7 @@ fn check(case: &Case, expected: (&str, &str)) -> Vec<Notice> {
         sim.ask(*kind);
     }
     let before = sim.notices.len();
-    let (key, effect) = owed::owed(&sim.world, &sim.session, UnixMillis(sim.now))
-        .effects
-        .remove(0);
+    let (key, effect) = owed::owed(&sim.world, &sim.session, 0).effects.remove(0);
     assert!(matches!(key, Key::Judge(Scope::BaseCase, _)), "{key:?}");
     let event = sim.answer(&key, effect);
     sim.observe(event);
@@ -74,7 +71,7 @@ fn check(case: &Case, expected: (&str, &str)) -> Vec<Notice> {
 /// `a` is solved, `b` failed for good, and the new tree is not judged yet.
 fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
     loop {
-        let owed = owed::owed(&sim.world, &sim.session, UnixMillis(sim.now));
+        let owed = owed::owed(&sim.world, &sim.session, 0);
         let has_worked = sim.world.state.run.spent.attempts == 2;
         let is_base = |key: &Key| matches!(key, Key::Judge(Scope::BaseCase, _));
         // First the first verdict, without which nothing starts; then everything but the last one.

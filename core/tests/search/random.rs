@@ -115,3 +115,29 @@ fn without_isolation_the_search_is_the_same() {
     };
     agree(40_000..40_300, r#", "workspace": "shared""#, faults);
 }
+
+/// Backoffs included: what waits neither comes at once nor never.
+#[test]
+fn a_clock_that_is_set_by_ten_years_between_any_two_events_changes_nothing_of_what_happens() {
+    let faults = Faults {
+        transient: 20,
+        unknown: 20,
+        stop: 2,
+        ..Faults::default()
+    };
+    let mut waited = 0;
+    for seed in 50_000..50_200 {
+        let mut model = Model::random(&mut Rng::new(seed));
+        model.constraints = ROOMY.to_owned();
+        let story = |is_clock_set: bool| {
+            let mut sim = Sim::new(&model, seed, 2, faults);
+            sim.is_clock_set = is_clock_set;
+            sim.run();
+            sim.story
+        };
+        let steady = story(false);
+        assert_eq!(steady, story(true), "seed {seed}");
+        waited += usize::from(steady.contains("transient"));
+    }
+    assert!(waited > 50, "{waited} of 200 waited: too few to tell");
+}

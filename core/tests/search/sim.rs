@@ -49,6 +49,11 @@ pub(crate) struct Sim<'m> {
     pub(crate) session: Session,
     pub(crate) slots: u32,
     pub(crate) now: u64,
+    /// Active time that a wait took, not yet told.
+    passed_ms: u64,
+    /// The wall clock is set by ten years between any two events, to and fro.
+    pub(crate) is_clock_set: bool,
+    events: u64,
     pub(crate) story: String,
     pub(crate) notices: Vec<Notice>,
     rendered: Rendered,
@@ -65,6 +70,7 @@ pub(crate) struct Sim<'m> {
 }
 
 const EVENTS_MAX: usize = 5_000;
+const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
 
 impl<'m> Sim<'m> {
     pub(crate) fn new(model: &'m Model, seed: u64, slots: u32, faults: Faults) -> Self {
@@ -85,6 +91,9 @@ impl<'m> Sim<'m> {
             session: Session::new(slots),
             slots,
             now: 1_700_000_000_000,
+            passed_ms: 0,
+            is_clock_set: false,
+            events: 0,
             story: String::new(),
             notices: Vec::new(),
             rendered,
@@ -204,10 +213,20 @@ impl<'m> Sim<'m> {
         );
     }
 
+    fn wall(&self) -> UnixMillis {
+        let way = if self.is_clock_set {
+            self.events % 3
+        } else {
+            1
+        };
+        UnixMillis(self.now - TEN_YEARS_MS + way * TEN_YEARS_MS)
+    }
+
     pub(crate) fn observe(&mut self, event: Event) {
+        self.events += 1;
         let seen = Observation {
-            now: UnixMillis(self.now),
-            active_ms: 1,
+            now: self.wall(),
+            active_ms: 1 + std::mem::take(&mut self.passed_ms),
             event,
         };
         let is_start = matches!(seen.event, Event::Started { .. });
@@ -281,7 +300,7 @@ impl<'m> Sim<'m> {
 
     /// One event; false when the run is over.
     pub(crate) fn turn(&mut self) -> bool {
-        let owed = owed::owed(&self.world, &self.session, UnixMillis(self.now));
+        let owed = owed::owed(&self.world, &self.session, 0);
         if owed.is_over {
             assert!(self.world.state.run.in_flight.is_empty());
             return false;
@@ -293,8 +312,8 @@ impl<'m> Sim<'m> {
             return true;
         }
         if owed.effects.is_empty() || self.rng.percent(3) {
-            match owed.wake {
-                Some(UnixMillis(wake)) => self.now = self.now.max(wake),
+            match owed.wake_in_ms {
+                Some(in_ms) => self.passed_ms = in_ms,
                 None => assert!(
                     !owed.effects.is_empty(),
                     "nothing is owed and nothing is waited for"

@@ -1,0 +1,295 @@
+//! What a loop does, from outside: at work, waiting, hung, dead, or of a machine that slept; as data and as rules.
+//!
+//! Invariant: who holds the lease lives; a beat tells only what the holder is at, and its absence proves nothing.
+//! Not here: reading clocks, locks and the heartbeat.
+
+use alloc::{string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    event::Scope,
+    owed::{Effect, Owed},
+    state::RunStatus,
+};
+
+/// Between two beats at most.
+pub const BEAT_EVERY_MS: u64 = 2_000;
+/// Without a beat for so long a loop is hung: some beats are missed on a busy machine or a slow disk.
+pub const HUNG_MS: u64 = 10_000;
+/// Less is the rounding of two clocks.
+const SLEEP_MS_MIN: u64 = 1_000;
+
+/// What a loop is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Starting,
+    Attempts,
+    Merging,
+    Checks,
+    BaseCase,
+    Rebuilding,
+    /// Nothing can be done now.
+    Waiting,
+    Ending,
+}
+
+impl Phase {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Attempts => "making attempts",
+            Self::Merging => "merging",
+            Self::Checks => "measuring checks",
+            Self::BaseCase => "measuring the base case",
+            Self::Rebuilding => "rebuilding the result",
+            Self::Waiting => "waiting",
+            Self::Ending => "ending",
+        }
+    }
+
+    /// The loop takes a turn every second in it; elsewhere one turn takes as long as git takes.
+    pub fn turns(self) -> bool {
+        !matches!(self, Self::Starting | Self::Ending)
+    }
+}
+
+/// Why nothing new begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitsFor {
+    /// The state file to be mended.
+    File,
+    /// Space, or the right to write.
+    Disk,
+    /// The time at which something is tried again.
+    Backoff,
+}
+
+/// What the loop is at, by what is owed.
+pub fn phase(owed: &Owed) -> Phase {
+    if owed.is_over {
+        return Phase::Ending;
+    }
+    let phases = owed.effects.iter().map(|(_, effect)| match effect {
+        Effect::Attempt(_) => Phase::Attempts,
+        Effect::Judge {
+            scope: Scope::Atom(_),
+            ..
+        } => Phase::Checks,
+        Effect::Judge {
+            scope: Scope::BaseCase,
+            ..
+        } => Phase::BaseCase,
+        Effect::Merge { .. } => Phase::Merging,
+        Effect::Rebuild { .. } => Phase::Rebuilding,
+        Effect::Learn(_) => Phase::Waiting,
+    });
+    phases
+        .min_by_key(|phase| *phase as u8)
+        .unwrap_or(Phase::Waiting)
+}
+
+/// What is seen of a loop.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pulse {
+    pub is_lease_held: bool,
+    /// The holder's process was stopped by a signal.
+    pub is_stopped: bool,
+    /// The newest beat, if it is of the holder and of this boot of this machine.
+    pub beat: Option<Beat>,
+    /// Whether beats can be written where the state lies.
+    pub can_beat: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Beat {
+    /// Without the time that the machine slept since.
+    pub age_ms: u64,
+    /// How long the machine slept since.
+    pub slept_ms: u64,
+    pub waits_for: Option<WaitsFor>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// A loop is at work.
+    Running,
+    /// A loop lives and does nothing: its process was stopped, or it is stuck.
+    Hung,
+    /// The state says that it runs, and nobody does.
+    Dead,
+    /// The machine slept, and the loop has not taken a turn since.
+    Asleep,
+    /// Nothing runs; or the loop waits, and `waits_for` says for what.
+    Idle,
+}
+
+/// What to make of it.
+pub fn activity(pulse: &Pulse, status: RunStatus) -> Activity {
+    if !pulse.is_lease_held {
+        return if status.is_active() {
+            Activity::Dead
+        } else {
+            Activity::Idle
+        };
+    }
+    if pulse.is_stopped {
+        return Activity::Hung;
+    }
+    // Nothing was heard of it yet, or the heartbeat was deleted: it holds the lease, so it lives.
+    let Some(beat) = pulse.beat else {
+        return Activity::Running;
+    };
+    if beat.age_ms > HUNG_MS {
+        return if pulse.can_beat {
+            Activity::Hung
+        } else {
+            Activity::Running
+        };
+    }
+    if beat.slept_ms >= SLEEP_MS_MIN {
+        return Activity::Asleep;
+    }
+    match beat.waits_for {
+        Some(_) => Activity::Idle,
+        None => Activity::Running,
+    }
+}
+
+/// The loop as `status` shows it.
+#[derive(Debug, Serialize)]
+pub struct Liveness {
+    pub activity: Activity,
+    pub waits_for: Option<WaitsFor>,
+    /// What stands in the heartbeat, if one is there: also that of a loop that died.
+    pub heartbeat: Option<HeartbeatView>,
+    /// What a person types to get a hung loop going.
+    #[serde(skip)]
+    pub mend: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct HeartbeatView {
+    pub run: String,
+    pub pid: u32,
+    pub host: String,
+    pub phase: Phase,
+    pub iteration: u64,
+    pub in_flight: Vec<String>,
+    /// By the time of day then.
+    pub at: String,
+    /// Absent for one of another boot or machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age_ms: Option<u64>,
+    /// How long the machine slept since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slept_ms: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRESH: Beat = Beat {
+        age_ms: 900,
+        slept_ms: 0,
+        waits_for: None,
+    };
+    const HELD: Pulse = Pulse {
+        is_lease_held: true,
+        is_stopped: false,
+        beat: Some(FRESH),
+        can_beat: true,
+    };
+
+    #[track_caller]
+    fn check(pulse: Pulse, status: RunStatus, expected: Activity) {
+        assert_eq!(activity(&pulse, status), expected, "{pulse:?}");
+    }
+
+    fn beating(beat: Beat) -> Pulse {
+        Pulse {
+            beat: Some(beat),
+            ..HELD
+        }
+    }
+
+    #[test]
+    fn who_holds_the_lease_and_beats_is_at_work() {
+        check(HELD, RunStatus::Running, Activity::Running);
+        check(HELD, RunStatus::Aligned, Activity::Running);
+    }
+
+    #[test]
+    fn without_a_lease_a_run_is_dead_and_anything_else_is_idle_whatever_the_beat() {
+        let free = Pulse {
+            is_lease_held: false,
+            ..HELD
+        };
+        check(free, RunStatus::Running, Activity::Dead);
+        check(free, RunStatus::Redirecting, Activity::Dead);
+        check(free, RunStatus::Stopped, Activity::Idle);
+        check(free, RunStatus::Completed, Activity::Idle);
+    }
+
+    #[test]
+    fn an_old_beat_or_a_stopped_process_is_a_hung_loop_and_no_dead_one() {
+        let old = Beat {
+            age_ms: HUNG_MS + 1,
+            ..FRESH
+        };
+        check(beating(old), RunStatus::Running, Activity::Hung);
+        let edge = Beat {
+            age_ms: HUNG_MS,
+            ..FRESH
+        };
+        check(beating(edge), RunStatus::Running, Activity::Running);
+        let stopped = Pulse {
+            is_stopped: true,
+            ..HELD
+        };
+        check(stopped, RunStatus::Running, Activity::Hung);
+    }
+
+    #[test]
+    fn a_beat_that_is_not_there_or_cannot_be_written_proves_nothing() {
+        let silent = Pulse { beat: None, ..HELD };
+        check(silent, RunStatus::Running, Activity::Running);
+        let old = Beat {
+            age_ms: HUNG_MS * 100,
+            ..FRESH
+        };
+        let unwritable = Pulse {
+            can_beat: false,
+            ..beating(old)
+        };
+        check(unwritable, RunStatus::Running, Activity::Running);
+    }
+
+    #[test]
+    fn a_night_of_sleep_is_no_hang() {
+        let slept = Beat {
+            slept_ms: 8 * 3_600_000,
+            ..FRESH
+        };
+        check(beating(slept), RunStatus::Running, Activity::Asleep);
+        let rounding = Beat {
+            slept_ms: SLEEP_MS_MIN - 1,
+            ..FRESH
+        };
+        check(beating(rounding), RunStatus::Running, Activity::Running);
+    }
+
+    #[test]
+    fn a_loop_that_waits_is_idle() {
+        for waits_for in [WaitsFor::File, WaitsFor::Disk, WaitsFor::Backoff] {
+            let waiting = Beat {
+                waits_for: Some(waits_for),
+                ..FRESH
+            };
+            check(beating(waiting), RunStatus::Running, Activity::Idle);
+        }
+    }
+}

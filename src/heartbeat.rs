@@ -1,0 +1,268 @@
+//! The sign of life beside the state: written while a loop lives, read by those who look.
+//!
+//! Here: what it says, the thread that writes it, and what a reader makes of its clocks. Not here: what is told of a
+//! loop by it (`descent_core::view::liveness`).
+//!
+//! Invariant: nothing depends on it. It is no part of the state, has no serial, and is never synced; without it a loop
+//! works all the same, and who looks learns less. A beat is the loop's own word: when the loop takes no turn any more,
+//! the thread falls silent too.
+
+mod disk;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use descent_core::{
+    id::{RunId, UnixMillis},
+    owed::Owed,
+    step::World,
+    view::liveness::{self, BEAT_EVERY_MS, Beat, HeartbeatView, Phase, Pulse, WaitsFor},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{clock, process, store::Place};
+
+/// A loop that turns does so every second; an event takes longer where the disk or a lock does.
+const TURN_MS_MAX: u64 = 30_000;
+/// Atoms named in a beat.
+const NAMED_MAX: usize = 16;
+
+/// What stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Written {
+    schema: String,
+    run: String,
+    pid: u32,
+    start_ticks: u64,
+    boot_id: String,
+    host: String,
+    phase: Phase,
+    waits_for: Option<WaitsFor>,
+    iteration: u64,
+    serial: u64,
+    in_flight: Vec<String>,
+    /// How many more are in flight than are named.
+    unnamed: usize,
+    at: String,
+    awake_ms: u64,
+    total_ms: u64,
+}
+
+/// Beats as long as it lives; the file is gone afterwards.
+#[derive(Debug)]
+pub struct Heart {
+    shared: Arc<Shared>,
+    path: PathBuf,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    told: Mutex<Told>,
+    changed: Condvar,
+}
+
+/// What the loop said last.
+#[derive(Debug)]
+struct Told {
+    beat: Written,
+    /// When that was.
+    turned_ms: u64,
+    is_over: bool,
+}
+
+impl Heart {
+    /// The caller holds the lease.
+    pub fn start(place: &Place, run: &RunId) -> Self {
+        let path = path_in(&place.dir);
+        let beat = first(run);
+        disk::write(&path, &beat);
+        let shared = Arc::new(Shared {
+            told: Mutex::new(Told {
+                turned_ms: beat.awake_ms,
+                beat,
+                is_over: false,
+            }),
+            changed: Condvar::new(),
+        });
+        let (inner, to) = (Arc::clone(&shared), path.clone());
+        let thread = std::thread::Builder::new()
+            .name("heartbeat".to_owned())
+            .spawn(move || beat_on(&inner, &to));
+        // Without a thread there are no beats, which proves nothing.
+        Self {
+            shared,
+            path,
+            thread: thread.ok(),
+        }
+    }
+
+    /// The loop takes a turn.
+    pub fn turn(&self, world: &World, owed: &Owed, waits_for: Option<WaitsFor>) {
+        let run = &world.state.run;
+        let mut told = self.shared.lock();
+        let is_news = told.beat.waits_for != waits_for;
+        told.turned_ms = clock::since_boot().awake_ms;
+        let beat = &mut told.beat;
+        beat.phase = if waits_for.is_some() {
+            Phase::Waiting
+        } else {
+            liveness::phase(owed)
+        };
+        beat.waits_for = waits_for;
+        beat.iteration = run.iteration;
+        beat.serial = world.state.serial.0;
+        let names = run.in_flight.iter().map(|intent| intent.atom.to_string());
+        beat.in_flight = names.take(NAMED_MAX).collect();
+        beat.unnamed = run.in_flight.len() - beat.in_flight.len();
+        if is_news {
+            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Heart {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        disk::remove(&self.path);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn path_in(dir: &Path) -> PathBuf {
+    dir.join("heartbeat")
+}
+
+fn beat_on(shared: &Shared, path: &Path) {
+    let mut told = shared.lock();
+    while !told.is_over {
+        let now = clock::since_boot();
+        let is_stuck = now.awake_ms.saturating_sub(told.turned_ms) > TURN_MS_MAX;
+        if !(is_stuck && told.beat.phase.turns()) {
+            let mut beat = told.beat.clone();
+            drop(told);
+            beat.at = clock::now().rfc3339();
+            (beat.awake_ms, beat.total_ms) = (now.awake_ms, now.total_ms);
+            // The lock is not held meanwhile: a slow disk must not hold the loop up.
+            disk::write(path, &beat);
+            told = shared.lock();
+        }
+        if told.is_over {
+            return;
+        }
+        let pause = Duration::from_millis(BEAT_EVERY_MS);
+        let waited = shared.changed.wait_timeout(told, pause);
+        told = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+fn first(run: &RunId) -> Written {
+    let (pid, now) = (std::process::id(), clock::since_boot());
+    Written {
+        schema: "descent/heartbeat/1".to_owned(),
+        run: run.to_string(),
+        pid,
+        start_ticks: process::entry(pid).map_or(0, |entry| entry.start_ticks),
+        boot_id: process::boot_id(),
+        host: host(),
+        phase: Phase::Starting,
+        waits_for: None,
+        iteration: 0,
+        serial: 0,
+        in_flight: Vec::new(),
+        unnamed: 0,
+        at: clock::now().rfc3339(),
+        awake_ms: now.awake_ms,
+        total_ms: now.total_ms,
+    }
+}
+
+fn host() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}
+
+/// What is seen of the loop of a state, and its newest beat.
+#[derive(Debug)]
+pub struct Seen {
+    pub pulse: Pulse,
+    pub view: Option<HeartbeatView>,
+}
+
+/// `holder`: what the holder of the lease said of itself, while it is held.
+pub fn look(place: &Place, holder: Option<&str>, is_lease_held: bool) -> Seen {
+    let written = disk::read(&path_in(&place.dir));
+    let now = clock::since_boot();
+    let beat = written.as_ref().filter(|beat| is_of_this_boot(beat));
+    let holder_pid = holder.and_then(pid_in);
+    let process = holder_pid.and_then(process::entry);
+    let is_same = |beat: &&Written| Some(beat.pid) == holder_pid;
+    let view = written.as_ref().map(|written| HeartbeatView {
+        run: written.run.clone(),
+        pid: written.pid,
+        host: written.host.clone(),
+        phase: written.phase,
+        iteration: written.iteration,
+        in_flight: written.in_flight.clone(),
+        at: written.at.clone(),
+        age_ms: beat.map(|beat| age_ms(beat, now)),
+        slept_ms: beat.map(|beat| slept_ms(beat, now)),
+    });
+    let pulse = Pulse {
+        is_lease_held,
+        is_stopped: is_lease_held && process.is_some_and(|process| process.is_stopped),
+        beat: beat.filter(is_same).map(|beat| Beat {
+            age_ms: age_ms(beat, now),
+            slept_ms: slept_ms(beat, now),
+            waits_for: beat.waits_for,
+        }),
+        can_beat: !disk::is_read_only(&place.dir),
+    };
+    Seen { pulse, view }
+}
+
+/// The number in `pid 12, run`.
+pub fn pid_in(holder: &str) -> Option<u32> {
+    let number = holder.strip_prefix("pid ")?.split(',').next()?;
+    number.trim().parse().ok()
+}
+
+/// Clocks since the start of a machine tell nothing on another one, or after another start.
+fn is_of_this_boot(beat: &Written) -> bool {
+    let boot_id = process::boot_id();
+    !boot_id.is_empty() && beat.boot_id == boot_id && beat.host == host()
+}
+
+fn age_ms(beat: &Written, now: clock::SinceBoot) -> u64 {
+    now.awake_ms.saturating_sub(beat.awake_ms)
+}
+
+/// The total goes on in sleep, the rest stands still.
+fn slept_ms(beat: &Written, now: clock::SinceBoot) -> u64 {
+    let then_ms = beat.total_ms.saturating_sub(beat.awake_ms);
+    let now_ms = now.total_ms.saturating_sub(now.awake_ms);
+    now_ms.saturating_sub(then_ms)
+}
+
+/// When the beat was made, for people: by the clocks of the machine where they tell, else by the time of day.
+pub fn last_sign(view: &HeartbeatView, now: UnixMillis) -> UnixMillis {
+    match (view.age_ms, view.slept_ms) {
+        (Some(age_ms), Some(slept_ms)) => UnixMillis(now.0.saturating_sub(age_ms + slept_ms)),
+        _ => crate::render::moment(&view.at).unwrap_or(now),
+    }
+}

@@ -1,0 +1,96 @@
+//! What is written is read, whatever else lies there.
+
+use descent_core::id::RunId;
+
+use super::*;
+
+fn place(dir: &Path) -> Place {
+    Place::at(dir, None)
+}
+
+#[test]
+fn what_lies_there_instead_of_a_beat_is_none_and_stops_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = path_in(dir.path());
+    assert_eq!(disk::read(&path), None);
+    std::fs::write(&path, "{\"schema\":").unwrap();
+    assert_eq!(disk::read(&path), None);
+    std::fs::write(&path, vec![b'x'; 100_000]).unwrap();
+    disk::write(&path, &first(&RunId::new("r")));
+    assert_eq!(disk::read(&path).map(|beat| beat.run), Some("r".to_owned()));
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    disk::write(&path, &first(&RunId::new("r")));
+    assert_eq!(disk::read(&path), None);
+    disk::remove(&path);
+    assert!(path.is_dir());
+}
+
+#[test]
+fn a_beat_has_one_size_and_a_longer_list_than_it_can_name() {
+    let mut beat = first(&RunId::new("x".repeat(36)));
+    beat.in_flight = vec!["a".repeat(64); NAMED_MAX];
+    let dir = tempfile::tempdir().unwrap();
+    let path = path_in(dir.path());
+    disk::write(&path, &beat);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 4_096);
+    assert_eq!(disk::read(&path), Some(beat));
+}
+
+#[test]
+fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_loop() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = place(dir.path());
+    std::fs::create_dir(&place.dir).unwrap();
+    let me = format!("pid {}, run", std::process::id());
+    let seen = |change: &dyn Fn(&mut Written), holder: &str| {
+        let mut beat = first(&RunId::new("r"));
+        change(&mut beat);
+        disk::write(&path_in(&place.dir), &beat);
+        look(&place, Some(holder), true)
+    };
+    assert!(seen(&|_| {}, &me).pulse.beat.is_some());
+    assert!(seen(&|_| {}, "pid 1, run").pulse.beat.is_none());
+    assert!(seen(&|_| {}, "nonsense").pulse.beat.is_none());
+    let other_boot = seen(&|beat| beat.boot_id = "other".to_owned(), &me);
+    assert!(other_boot.pulse.beat.is_none());
+    assert_eq!(other_boot.view.unwrap().age_ms, None);
+    let other_host = seen(&|beat| beat.host = "other".to_owned(), &me);
+    assert!(other_host.pulse.beat.is_none());
+}
+
+#[test]
+fn sleep_is_told_apart_from_time_that_passed() {
+    let mut beat = first(&RunId::new("r"));
+    (beat.awake_ms, beat.total_ms) = (5_000, 6_000);
+    let at = |awake_ms, total_ms| {
+        let now = clock::SinceBoot { awake_ms, total_ms };
+        (age_ms(&beat, now), slept_ms(&beat, now))
+    };
+    assert_eq!(at(5_500, 6_500), (500, 0));
+    assert_eq!(at(5_500, 3_606_500), (500, 3_600_000));
+    assert_eq!(at(5_500, 6_499), (500, 0));
+    // Clocks that cannot be: no age is below nothing.
+    assert_eq!(at(0, 0), (0, 0));
+}
+
+/// Waits for a fact: the thread is there.
+#[test]
+fn a_deleted_beat_comes_back_and_is_gone_when_the_heart_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = place(dir.path());
+    std::fs::create_dir(&place.dir).unwrap();
+    let path = path_in(&place.dir);
+    let heart = Heart::start(&place, &RunId::new("r"));
+    std::fs::remove_file(&path).unwrap();
+    heart.shared.changed.notify_one();
+    for _ in 0..2_000 {
+        if path.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(path.exists());
+    drop(heart);
+    assert!(!path.exists());
+}

@@ -1,0 +1,220 @@
+//! The heartbeat: a loop at work, hung, dead, asleep and idle, as `status`, `run` and `stop` tell them apart.
+
+use std::{fs, path::PathBuf};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::world::{PATIENCE, Running, World, plan, task, wait_for, wait_for_or};
+
+fn beat_path(world: &World) -> PathBuf {
+    world.repo().join(".descent/heartbeat")
+}
+
+fn beat(world: &World) -> Option<Value> {
+    serde_json::from_slice(&fs::read(beat_path(world)).ok()?).ok()
+}
+
+/// A run whose one attempt lasts until the test lets it go on.
+fn at_work() -> (World, Running) {
+    let world = World::new();
+    let (at, go) = (world.out("at"), world.out("go"));
+    let run = format!(
+        "echo x >> {}; while ! test -f {}; do sleep 0.02; done; touch done",
+        at.display(),
+        go.display()
+    );
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": task(&run)}),
+    ));
+    let run = world.start(&["run", "--json"]);
+    wait_for("the attempt", || !world.left("at").is_empty());
+    (world, run)
+}
+
+#[track_caller]
+fn wait_for_activity(world: &World, activity: &str) -> Value {
+    let mut last = Value::Null;
+    let began = std::time::Instant::now();
+    while last["activity"] != activity {
+        assert!(began.elapsed() < PATIENCE, "never {activity}: {last}");
+        last = world.status();
+    }
+    last
+}
+
+#[test]
+fn a_loop_at_work_beats_beside_the_state_and_a_deleted_beat_harms_nothing() {
+    let (world, mut run) = at_work();
+    wait_for_or(
+        "the atom in the beat",
+        || beat(&world).is_some_and(|beat| beat["in_flight"] == json!(["A1"])),
+        || format!("{:?}", beat(&world)),
+    );
+    let before = world.state_bytes();
+    let status = world.status();
+    assert_eq!(
+        (&status["activity"], &status["live"]),
+        (&json!("running"), &json!(true))
+    );
+    let beat_seen = &status["heartbeat"];
+    assert_eq!(beat_seen["pid"], run.pid());
+    assert_eq!(beat_seen["phase"], "attempts");
+    assert!(
+        beat_seen["age_ms"].as_u64().unwrap() < 10_000,
+        "{beat_seen}"
+    );
+    fs::remove_file(beat_path(&world)).unwrap();
+    let silent = world.status();
+    assert_eq!(
+        (&silent["activity"], &silent["heartbeat"]),
+        (&json!("running"), &Value::Null)
+    );
+    wait_for("another beat", || beat_path(&world).exists());
+    assert_eq!(world.state_bytes(), before, "a beat is no commit");
+    world.touch("go");
+    run.wait().expect(0);
+    assert!(!beat_path(&world).exists());
+    let status = world.status();
+    assert_eq!(
+        (&status["activity"], &status["waits_for"]),
+        (&json!("idle"), &Value::Null)
+    );
+}
+
+#[test]
+fn a_stopped_loop_is_hung_and_keeps_its_lease_and_goes_on_when_it_is_continued() {
+    let (world, mut run) = at_work();
+    run.signal(Signal::STOP);
+    let status = wait_for_activity(&world, "hung");
+    let go_on = format!("kill -CONT {}", run.pid());
+    assert_eq!(
+        (&status["live"], &status["next"]),
+        (&json!(true), &json!(go_on))
+    );
+    world
+        .descent(&["status"])
+        .expect(0)
+        .shows("the loop hangs")
+        .shows("stopped by a signal")
+        .shows(&format!("next: {go_on}"));
+    let second = world.descent(&["run"]).expect(75);
+    second
+        .says("error[E-LEASE-HELD]")
+        .says("the loop hangs")
+        .says(&format!("next: {go_on}"));
+    let stop = world.descent(&["stop"]).expect(75);
+    stop.says("error[E-LOOP-HUNG]: the stop is requested, but the loop hangs")
+        .says(&format!("next: {go_on}"));
+    run.signal(Signal::CONT);
+    run.wait().expect(3);
+    assert_eq!(world.status()["spent"]["attempts"], 0);
+    world.touch("go");
+    world.run().expect(0);
+    assert_eq!(
+        world.left("at"),
+        "x\nx\n",
+        "made again under the same number"
+    );
+}
+
+/// Its process is not stopped: only its silence tells. The beat that lies there is made old.
+#[test]
+fn a_loop_that_gives_no_sign_of_life_is_hung() {
+    let (world, run) = at_work();
+    wait_for("a beat", || beat(&world).is_some());
+    // Continued at once after each look, so that nothing but the age of the beat can tell.
+    run.signal(Signal::STOP);
+    let mut old = beat(&world).expect("a whole beat");
+    for clock in ["awake_ms", "total_ms"] {
+        old[clock] = json!(old[clock].as_u64().unwrap().saturating_sub(11_000));
+    }
+    let holder = world.repo().join(".descent/run.lock");
+    // The holder's number is that of a process which was not stopped: this one.
+    fs::write(&holder, format!("pid {}, run\n", std::process::id())).unwrap();
+    old["pid"] = json!(std::process::id());
+    fs::write(beat_path(&world), old.to_string()).unwrap();
+    let status = world.status();
+    assert_eq!(status["activity"], "hung", "{status}");
+    assert_eq!(
+        status["next"],
+        format!("kill -9 {} && descent run", std::process::id())
+    );
+    world
+        .descent(&["status"])
+        .expect(0)
+        .shows("it gives no sign of life");
+    run.kill();
+}
+
+#[test]
+fn a_killed_loop_is_dead_and_its_last_sign_of_life_is_told() {
+    let (world, run) = at_work();
+    wait_for("a beat", || beat(&world).is_some());
+    let pid = run.pid();
+    run.kill();
+    let status = world.status();
+    assert_eq!(
+        (&status["activity"], &status["live"]),
+        (&json!("dead"), &json!(false))
+    );
+    assert_eq!(status["next"], "descent run");
+    world
+        .descent(&["status"])
+        .expect(0)
+        .shows("it was cut off")
+        .shows("its last sign of life: ")
+        .shows(&format!("(pid {pid})"));
+    world.touch("go");
+    world.run().expect(0);
+    assert_eq!(world.status()["activity"], "idle");
+}
+
+#[test]
+fn a_loop_that_waits_for_the_file_or_for_the_next_try_is_idle_and_says_which() {
+    let (world, mut run) = at_work();
+    let whole = world.state_text();
+    world.save("{\"version\": ");
+    wait_for_or(
+        "it waits",
+        || beat(&world).is_some_and(|beat| beat["waits_for"] == "file"),
+        || run.said(),
+    );
+    world.save(&whole);
+    world.touch("go");
+    run.wait().expect(0);
+
+    let world = World::new();
+    let atoms = json!({"A1": task("exit 75")});
+    world.align(&plan(&["test -f done"], json!({"max_transient": 9}), atoms));
+    let mut run = world.start(&["run", "--json"]);
+    let status = wait_for_activity(&world, "idle");
+    assert_eq!(
+        (&status["live"], &status["waits_for"]),
+        (&json!(true), &json!("backoff"))
+    );
+    world.descent(&["stop"]).expect(0);
+    run.wait().expect(3);
+}
+
+#[test]
+fn whatever_lies_at_the_heartbeats_name_stops_no_run() {
+    let world = World::new();
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": task("touch done")}),
+    ));
+    fs::create_dir(beat_path(&world)).unwrap();
+    world.status();
+    world.run().expect(0);
+    fs::remove_dir(beat_path(&world)).unwrap();
+    let elsewhere = world.out("elsewhere");
+    fs::write(&elsewhere, "a person's").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, beat_path(&world)).unwrap();
+    world.status();
+    world.run().expect(0);
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "a person's");
+}
