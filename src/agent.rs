@@ -78,7 +78,9 @@ impl AgentError {
 
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
-        Failure::new(error.code(), error.exit(), &error, error.hint())
+        let AgentError::Unwritable { source, .. } = &error;
+        let lack = crate::failure::lack_of(source);
+        Failure::new(error.code(), error.exit(), &error, error.hint()).lacking(lack)
     }
 }
 

@@ -8,6 +8,7 @@ mod completions;
 mod confirm;
 mod constraints;
 mod context;
+mod doctor;
 mod edit;
 mod graph;
 mod help;
@@ -114,6 +115,8 @@ enum Command {
     Graph(graph::Flags),
     /// Tell what happened, the newest last
     Log(log::Flags),
+    /// Look at what this machine lacks, and how to mend it
+    Doctor,
     /// Print completions for a shell, or the man pages
     Completions(completions::Flags),
 }
@@ -196,6 +199,7 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),
         Some(Command::Graph(flags)) => graph::graph(&context, &flags),
         Some(Command::Log(flags)) => log::log(&context, &flags),
+        Some(Command::Doctor) => doctor::doctor(&context),
         Some(Command::Completions(flags)) => completions::completions(&context, &flags),
     }
 }

@@ -9,6 +9,7 @@ mod follow;
 mod hands;
 mod reconcile;
 mod resume;
+mod room;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -108,6 +109,7 @@ struct Loop<'t> {
     pending: VecDeque<Event>,
     /// What is wrong with the file, while the loop waits for it to be mended.
     waits_for_file: Option<Vec<String>>,
+    room: room::Room,
     watch_stamp: watch::Stamp,
     stopwatch: Stopwatch,
     eyes: Eyes<'t>,
@@ -137,6 +139,7 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
         inbox,
         pending: VecDeque::new(),
         waits_for_file: None,
+        room: room::Room::default(),
         eyes,
         signal: None,
         followed: follow::Followed::default(),
@@ -149,7 +152,7 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
         return Err(failure);
     }
     this.host.store.remember();
-    follow::deliver(&mut this).await?;
+    this.deliver().await?;
     Ok(Ending {
         world: this.world,
         signal: this.signal,
@@ -167,7 +170,8 @@ impl Loop<'_> {
         }
         self.start().await?;
         loop {
-            self.work_off().await?;
+            let worked = self.work_off().await;
+            self.endure(worked)?;
             let owed = owed::owed(&self.world, &self.session, self.stopwatch.passed_ms());
             let waits_for = self.waits_for(&owed);
             (self.eyes.look)(&self.world, &owed, waits_for);
@@ -177,20 +181,27 @@ impl Loop<'_> {
             self.reconcile(&owed)?;
             let sleep = Duration::from_millis(self.sleep_ms(&owed));
             tokio::select! {
-                done = self.inbox.recv() => self.take(done)?,
-                () = watch.changed() => self.look_at_file().await?,
+                done = self.inbox.recv() => {
+                    let taken = self.take(done);
+                    self.endure(taken)?;
+                }
+                () = watch.changed() => {
+                    let looked = self.look_at_file().await;
+                    self.endure(looked)?;
+                }
                 signal = self.host.signals.next() => self.on_signal(signal).await?,
                 () = self.host.clock.sleep(sleep) => {
                     // A write through a memory map may change neither time nor length: the bytes are looked at.
                     self.watch_stamp = None;
-                    self.look_at_file().await?;
-                    self.tend()?;
+                    let looked = self.look_around().await;
+                    self.endure(looked)?;
                     self.pending.push_back(Event::Tick);
                 }
             }
             // What arrived together is worked off together.
             while let Ok(done) = self.inbox.try_recv() {
-                self.take(Some(done))?;
+                let taken = self.take(Some(done));
+                self.endure(taken)?;
             }
         }
     }
@@ -218,9 +229,14 @@ impl Loop<'_> {
         Ok(())
     }
 
+    async fn look_around(&mut self) -> Result<(), Failure> {
+        self.look_at_file().await?;
+        self.tend()
+    }
+
     /// Small chores of the store while nothing happens.
     fn tend(&mut self) -> Result<(), Failure> {
-        if self.waits_for_file.is_some() {
+        if self.waits_for_file.is_some() || self.room.is_lacking() {
             return Ok(());
         }
         let rescued = self.host.store.rescued().len();
@@ -243,12 +259,17 @@ impl Loop<'_> {
         if self.waits_for_file.is_some() {
             return Some(WaitsFor::File);
         }
+        if self.room.lacked().is_some() {
+            return Some(WaitsFor::Disk);
+        }
         let is_at_rest = owed.effects.is_empty() && self.running.is_empty() && !owed.is_over;
         is_at_rest.then_some(WaitsFor::Backoff)
     }
 
     fn sleep_ms(&self, owed: &Owed) -> u64 {
-        owed.wake_in_ms.unwrap_or(POLL_MS).clamp(1, POLL_MS)
+        let left_ms = self.room.left_ms().filter(|left_ms| *left_ms > 0);
+        let wake_in_ms = left_ms.or(owed.wake_in_ms);
+        wake_in_ms.unwrap_or(POLL_MS).clamp(1, POLL_MS)
     }
 
     fn take(&mut self, done: Option<Done>) -> Result<(), Failure> {
@@ -271,13 +292,15 @@ impl Loop<'_> {
 
     /// Takes in all that happened, unless the file cannot be written now.
     async fn work_off(&mut self) -> Result<(), Failure> {
-        while self.waits_for_file.is_none() {
+        while self.waits_for_file.is_none() && !self.room.is_lacking() {
             let Some(event) = self.pending.pop_front() else {
                 return Ok(());
             };
-            if !self.observe(event.clone()).await? {
+            let observed = self.observe(event.clone()).await;
+            if !matches!(observed, Ok(true)) {
                 self.pending.push_front(event);
             }
+            observed?;
         }
         if self.pending.len() > PENDING_MAX {
             return Err(Failure::bug("too many events wait for the state file"));
@@ -313,6 +336,7 @@ impl Loop<'_> {
                     self.loaded = loaded;
                     // Whose file a stamp taken now would be is not known: the next look reads it.
                     self.watch_stamp = None;
+                    self.there_is_room();
                     self.arrive(next);
                     return Ok(true);
                 }
@@ -357,6 +381,9 @@ impl Loop<'_> {
 
     async fn on_signal(&mut self, signal: Signal) -> Result<(), Failure> {
         let is_second = self.signal.replace(signal).is_some();
+        if let Some(lacked) = self.room.lacked() {
+            return Err(lacked.clone());
+        }
         if self.waits_for_file.is_some() {
             let hint = "mend the state file, then `descent run` goes on from it";
             return Err(Failure::new(

@@ -3,7 +3,11 @@
 //!
 //! Not here: the typed errors of the rooms; each turns into this at its own border.
 
+mod lack;
+
 use std::{ffi::OsStr, fmt::Display};
+
+pub use lack::{Lack, lack_in, lack_of};
 
 /// Exit codes, by the contract.
 pub mod exit {
@@ -41,6 +45,8 @@ pub struct Failure {
     /// One line a fault, or whatever else belongs to it.
     pub details: Vec<String>,
     pub hint: String,
+    /// It failed for want of this alone.
+    pub lack: Option<Lack>,
 }
 
 impl Failure {
@@ -56,7 +62,28 @@ impl Failure {
             message: message.to_string(),
             details: Vec::new(),
             hint: hint.into(),
+            lack: None,
         }
+    }
+
+    /// Whatever was being done: a lack has one code and one way to mend it.
+    #[must_use]
+    pub fn lacking(mut self, lack: Option<Lack>) -> Self {
+        self.lack = lack;
+        let (code, hint) = match lack {
+            None => return self,
+            Some(Lack::Space) => (
+                "E-DISK-FULL",
+                "free some space there; `descent doctor` shows how much there is",
+            ),
+            Some(Lack::Writing) => ("E-READ-ONLY", "mount the file system for writing again"),
+            Some(Lack::Files) => (
+                "E-OPEN-FILES",
+                "raise the limit (`ulimit -n`), or end what holds many files open",
+            ),
+        };
+        (self.code, self.exit, self.hint) = (code, exit::IO, hint.to_owned());
+        self
     }
 
     #[must_use]

@@ -129,6 +129,12 @@ impl Git {
     }
 }
 
+/// The version of the git that is used in `dir`, a repository or not.
+pub fn version(dir: &Path) -> Result<(u32, u32), GitError> {
+    let theirs: Env = std::env::vars_os().collect();
+    Host::read(programs::real(), dir, &theirs).map(|host| host.version)
+}
+
 fn locate(host: &Host, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {
     let args = [
         "rev-parse",

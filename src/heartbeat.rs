@@ -26,7 +26,7 @@ use descent_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{clock, process, store::Place};
+use crate::{clock, process, space, store::Place};
 
 /// A loop that turns does so every second; an event takes longer where the disk or a lock does.
 const TURN_MS_MAX: u64 = 30_000;
@@ -110,10 +110,10 @@ impl Heart {
         let is_news = told.beat.waits_for != waits_for;
         told.turned_ms = clock::since_boot().awake_ms;
         let beat = &mut told.beat;
-        beat.phase = if waits_for.is_some() {
-            Phase::Waiting
-        } else {
-            liveness::phase(owed)
+        // What is over ends in one long turn, also where it waits.
+        beat.phase = match liveness::phase(owed) {
+            phase if waits_for.is_none() || owed.is_over => phase,
+            _ => Phase::Waiting,
         };
         beat.waits_for = waits_for;
         beat.iteration = run.iteration;
@@ -231,7 +231,7 @@ pub fn look(place: &Place, holder: Option<&str>, is_lease_held: bool) -> Seen {
             slept_ms: slept_ms(beat, now),
             waits_for: beat.waits_for,
         }),
-        can_beat: !disk::is_read_only(&place.dir),
+        can_beat: !space::of(&place.dir).is_some_and(|space| space.is_read_only),
     };
     Seen { pulse, view }
 }

@@ -13,6 +13,7 @@ mod process;
 mod render;
 mod schema;
 mod signal;
+mod space;
 mod store;
 mod survey;
 mod trust;

@@ -132,6 +132,11 @@ fn told(page: &Page) {
     write(stderr, &text);
 }
 
+/// Whether what is printed on standard output is coloured.
+pub fn is_coloured() -> bool {
+    style::is_coloured(&std::io::stdout())
+}
+
 /// Where tracing writes: above what is drawn, as everything else.
 #[derive(Debug, Clone, Copy)]
 pub struct Traced;

@@ -71,6 +71,7 @@ schemas! {
     "log": looking::Log,
     "trust": output::Trust,
     "confirm": output::Confirm,
+    "doctor": looking::Doctor,
     "resolve": output::Resolve,
     "constraints": output::ConstraintsShown,
     "schema": output::Schemas,

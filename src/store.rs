@@ -13,6 +13,7 @@ mod locks;
 mod mode;
 mod names;
 mod place;
+mod probe;
 mod swap;
 mod sweep;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use load::{Loaded, Placed, load as examine, pattern_faults, placed, read_byt
 pub use locks::Lease;
 pub use mode::Mode;
 pub use place::Place;
+pub use probe::{Probe, probe};
 
 /// As much as the reader takes (`doc::Limits`).
 const BYTES_MAX: usize = 16 << 20;

@@ -255,7 +255,7 @@ impl Workspaces {
                 Ok(Some(commit)) => Ok(Some(Made::Commit(commit))),
                 Ok(None) => Ok(Some(Made::Unchanged)),
                 // With the repository itself in order it is the attempt that broke its workspace.
-                Err(error) if rooms.is_there(base).unwrap_or(false) => {
+                Err(error) if error.lack().is_none() && rooms.is_there(base).unwrap_or(false) => {
                     Ok(Some(Made::Broken(error.to_string())))
                 }
                 Err(error) => Err(error),
@@ -491,6 +491,11 @@ fn variable(name: &str) -> Option<OsString> {
 }
 
 /// By the XDG rules: a relative path in the variable counts as none.
+/// Where workspaces are, if there is a place for them; nothing is made.
+pub fn cache_dir() -> Option<PathBuf> {
+    cache_root(variable)
+}
+
 fn cache_root(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| {
         var(name)

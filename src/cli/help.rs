@@ -16,11 +16,11 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("steer", &["stop", "confirm", "resolve"]),
     ("look", &["status", "graph", "why", "log"]),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
-    ("more", &["verify", "completions", "help"]),
+    ("more", &["verify", "doctor", "completions", "help"]),
 ];
 
 /// One call that does what the command is for.
-const EXAMPLES: [(&str, &str); 17] = [
+const EXAMPLES: [(&str, &str); 18] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" --check \"make test\" \\\n      --step \"mend the parser=./mend-parser.sh\"",
@@ -41,6 +41,7 @@ const EXAMPLES: [(&str, &str); 17] = [
     ("validate", "descent validate plan.yaml"),
     ("migrate", "descent migrate -n .claude/aot-loop-state.md"),
     ("verify", "descent verify && git push"),
+    ("doctor", "descent doctor"),
     (
         "completions",
         "descent completions bash > ~/.local/share/bash-completion/completions/descent",

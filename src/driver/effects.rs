@@ -1,15 +1,19 @@
 //! How each owed effect is carried out: attempts, merges, rebuilds, judgements. Each ends in an event.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use descent_core::{
-    event::{Event, Made, Merge, Scope},
+    event::{Event, Made, Merge, Outcome, Scope},
     id::CommitId,
     owed::{self, Effect},
     prompt,
-    state::{Check, Intent, Placed},
+    state::{Check, Intent, Leaf, Placed},
     step::{Session, World},
-    verdict::{Basis, How},
+    verdict::{self, Basis, How, Measurement, Verdict},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -17,8 +21,9 @@ use super::{Measuring, RealHands, blocking, hands::Work};
 use crate::{
     agent,
     clock::Clock,
-    failure::{Failure, exit},
+    failure::{Failure, Lack, exit},
     process::{Programs, environment::Environment},
+    space,
     verify::{self, Bench},
     workspace::{self, Checkout, Landing, Workspaces},
 };
@@ -136,9 +141,13 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
         mark: a.mark,
         setup,
     };
-    let Some(mut outcome) = agent::make(attempt, &cancel).await? else {
+    let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
+    // An agent costs: none is started where nothing of it could be kept.
+    [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
+    let Some(outcome) = agent::make(attempt, &cancel).await? else {
         return Ok(None);
     };
+    let mut outcome = without_room(outcome, [&cwd, &own]);
     let message = message(&a.world, &a.intent);
     let (workspaces, slot, dir, intent) = (a.workspaces, a.slot, a.dir, a.intent);
     blocking(move || {
@@ -173,6 +182,42 @@ fn made(
     }
     Ok(made)
 }
+
+/// What failed on a full disk proves nothing of the atom: it is tried again, as often as anything transient.
+fn without_room(outcome: Outcome, places: [&PathBuf; 2]) -> Outcome {
+    let is_bad = outcome.how != How::Exit(0);
+    let full = places.into_iter().find(|place| space::is_used_up(place));
+    match full.filter(|_| is_bad) {
+        None => outcome,
+        Some(place) => Outcome {
+            how: How::Exit(TRANSIENT),
+            last_line: Some(format!(
+                "no room is left on the disk of {}",
+                place.display()
+            )),
+            ..outcome
+        },
+    }
+}
+
+/// A check that did not pass on a full disk is no verdict: it is waited for, and measured again.
+fn proves_nothing(at: &Path, rule: &Leaf, seen: &Measurement) -> Option<Failure> {
+    if verdict::of_leaf(rule, seen) == Verdict::Pass || !space::is_used_up(at) {
+        return None;
+    }
+    has_room(at).err()
+}
+
+fn has_room(at: &Path) -> Result<(), Failure> {
+    if !space::is_used_up(at) {
+        return Ok(());
+    }
+    let message = format!("no room is left on the disk of {}", at.display());
+    Err(Failure::new("E-IO", exit::IO, message, "").lacking(Some(Lack::Space)))
+}
+
+/// What asks to be tried again, by the contract.
+const TRANSIENT: i32 = 75;
 
 pub fn no_worker() -> Failure {
     let hint =
@@ -271,7 +316,7 @@ async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Event>, F
                 Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
                 None => false,
             });
-            if failure.code == "E-SETUP" || !is_sound.await? {
+            if failure.code == "E-SETUP" || failure.lack.is_some() || !is_sound.await? {
                 return Err(failure);
             }
             let merge = Merge::Broken(failure.message);
@@ -324,6 +369,9 @@ async fn judge_in_checkout(
         let Some(measurement) = verify::measure(rule, &bench).await else {
             return Ok(None);
         };
+        if let Some(failure) = proves_nothing(&at, rule, &measurement) {
+            return Err(failure);
+        }
         j.session.ledger.record(leaf, &j.basis, measurement.clone());
         seen.push((key, measurement));
     }

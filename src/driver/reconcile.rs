@@ -14,8 +14,8 @@ use crate::failure::Failure;
 impl Loop<'_> {
     /// Starts what is owed and does not run, ends what runs and is not owed.
     pub(super) fn reconcile(&mut self, owed: &Owed) -> Result<(), Failure> {
-        // With the file broken nothing is started; what is in flight finishes.
-        let is_waiting = self.waits_for_file.is_some();
+        // With the file broken or the disk full nothing is started; what is in flight finishes.
+        let is_waiting = self.waits_for_file.is_some() || self.room.is_lacking();
         let keys: std::collections::BTreeSet<&Key> =
             owed.effects.iter().map(|(key, _)| key).collect();
         let gone: Vec<Key> = self

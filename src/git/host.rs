@@ -93,6 +93,7 @@ pub(super) struct Host {
     program: PathBuf,
     env: Env,
     pub(super) identity_is_default: bool,
+    pub(super) version: (u32, u32),
     /// Every e-mail that the person configured, in any scope.
     pub(super) emails: Vec<String>,
 }
@@ -119,7 +120,7 @@ impl Host {
             dir,
             theirs,
         };
-        asking.check_version()?;
+        let version = asking.check_version()?;
         let settings = asking.settings()?;
         let (name, email, identity_is_default) = identity(&settings, theirs);
         let mut env: Env = PASSED
@@ -137,6 +138,7 @@ impl Host {
             program,
             env,
             identity_is_default,
+            version,
             emails: emails(&settings, theirs),
         })
     }
@@ -243,7 +245,7 @@ impl Asking<'_> {
         Err(GitError::failed(verb, ran.status.to_string(), &ran.stderr))
     }
 
-    fn check_version(&self) -> Result<(), GitError> {
+    fn check_version(&self) -> Result<(u32, u32), GitError> {
         let said = self.ask("version", &["--version"])?;
         let said = String::from_utf8_lossy(&said);
         let found = said.split_whitespace().nth(2).unwrap_or_default();
@@ -256,7 +258,7 @@ impl Asking<'_> {
             let found = found.to_owned();
             return Err(GitError::TooOld { found });
         }
-        Ok(())
+        Ok(version)
     }
 
     fn settings(&self) -> Result<Vec<Setting>, GitError> {

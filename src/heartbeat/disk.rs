@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::{OFlags, StatVfsMountFlags};
+use rustix::fs::OFlags;
 
 use super::Written;
 
@@ -91,9 +91,4 @@ pub(super) fn remove(path: &Path) {
     if path.is_file() {
         let _ = fs::remove_file(path);
     }
-}
-
-pub(super) fn is_read_only(dir: &Path) -> bool {
-    let stat = rustix::fs::statvfs(dir);
-    stat.is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY))
 }

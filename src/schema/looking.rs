@@ -133,3 +133,35 @@ struct LogEntry {
     /// The record itself
     entry: Value,
 }
+
+/// What the machine gives: `descent doctor --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/doctor/1")]
+pub(super) struct Doctor {
+    schema: String,
+    /// Nothing is missing that a run needs
+    can_run: bool,
+    place: String,
+    findings: Vec<Finding>,
+    next: String,
+}
+
+#[derive(JsonSchema)]
+struct Finding {
+    name: String,
+    health: Health,
+    found: String,
+    /// What follows from it, where it is not as it should be
+    means: Option<String>,
+    /// What mends it
+    mend: Option<String>,
+}
+
+/// `degraded`: a run works without it, or with less of it
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Health {
+    Ok,
+    Degraded,
+    Missing,
+}

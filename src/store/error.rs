@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use descent_core::state::VERSION;
 
 use super::load::Placed;
-use crate::failure::Failure;
+use crate::failure::{Failure, lack_of};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -102,6 +102,16 @@ impl StoreError {
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::NoState { .. } | Self::Vanished { .. })
+    }
+
+    fn source_io(&self) -> Option<&io::Error> {
+        match self {
+            Self::Unreadable { source, .. }
+            | Self::ReadOnly { source, .. }
+            | Self::DiskFull { source, .. }
+            | Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
     }
 
     /// One line a fault, with its place.
@@ -207,8 +217,9 @@ impl StoreError {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let details = error.details();
-        Failure::new(error.code(), error.exit_code(), &error, error.hint()).with(details)
+        let (details, lack) = (error.details(), error.source_io().and_then(lack_of));
+        let failure = Failure::new(error.code(), error.exit_code(), &error, error.hint());
+        failure.with(details).lacking(lack)
     }
 }
 

@@ -3,8 +3,9 @@
 use std::{io, path::PathBuf};
 
 use crate::{
-    failure::{Failure, quoted},
+    failure::{self, Failure, Lack, quoted},
     git::GitError,
+    process::tool::ToolError,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +103,20 @@ impl WorkspaceError {
         }
     }
 
+    /// What it lacked, if that is why.
+    pub(super) fn lack(&self) -> Option<Lack> {
+        match self {
+            Self::CacheUnwritable { source, .. }
+            | Self::Io { source, .. }
+            | Self::Git(
+                GitError::Io { source, .. }
+                | GitError::Tool(ToolError::Start { source, .. } | ToolError::Read { source, .. }),
+            ) => failure::lack_of(source),
+            Self::Git(GitError::Failed { stderr_tail, .. }) => failure::lack_in(stderr_tail),
+            _ => None,
+        }
+    }
+
     pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
@@ -122,6 +137,7 @@ impl From<GitError> for WorkspaceError {
 
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
-        Failure::new(error.code(), error.exit(), &error, error.hint())
+        let lack = error.lack();
+        Failure::new(error.code(), error.exit(), &error, error.hint()).lacking(lack)
     }
 }

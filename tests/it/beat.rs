@@ -218,3 +218,41 @@ fn whatever_lies_at_the_heartbeats_name_stops_no_run() {
     world.run().expect(0);
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "a person's");
 }
+
+/// Another clock of the machine for who looks: as after a night in which it slept. It takes the user root.
+#[test]
+fn after_the_machine_slept_the_loop_is_asleep_and_not_hung() {
+    let (world, mut run) = at_work();
+    wait_for("a beat", || beat(&world).is_some());
+    let status = |offset: &str| {
+        let look = world.command(&["status", "--json"]);
+        let mut beside = std::process::Command::new("unshare");
+        beside.args(["--time", offset, "28800", "--fork"]);
+        beside.arg(look.get_program()).args(look.get_args());
+        beside.current_dir(world.repo()).env_clear();
+        for (name, value) in look.get_envs() {
+            beside.env(name, value.unwrap_or_default());
+        }
+        Running::of(beside).wait()
+    };
+    let slept = status("--boottime");
+    if slept.code == Some(1) && slept.stderr.contains("unshare") {
+        println!(
+            "passed over: no time namespace can be made here: {}",
+            slept.stderr.trim()
+        );
+    } else {
+        let slept = slept.expect(0).json();
+        assert_eq!(slept["activity"], "asleep", "{slept}");
+        assert!(
+            slept["heartbeat"]["slept_ms"].as_u64().unwrap() > 28_000_000,
+            "{slept}"
+        );
+        world
+            .descent(&["status"])
+            .expect(0)
+            .shows("a loop is at work");
+    }
+    world.touch("go");
+    run.wait().expect(0);
+}

@@ -1,0 +1,217 @@
+//! The places that a run writes to: the state's directory and the cache.
+
+use std::{
+    io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use super::Finding;
+use crate::{
+    space,
+    store::{self, Place},
+    trust, workspace,
+};
+
+/// Below it a run may soon stand still.
+const FREE_BYTES_LOW: u64 = 512 << 20;
+const FREE_FILES_LOW: u64 = 10_000;
+
+/// Numbers by which the kernel tells file systems, as far as they matter here.
+const KINDS: [(u64, &str); 17] = [
+    (0xEF53, "ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683E, "btrfs"),
+    (0x0102_1994, "tmpfs"),
+    (0x794c_7630, "overlay"),
+    (0x2FC1_2FC1, "zfs"),
+    (0xF2F5_2010, "f2fs"),
+    (0xca45_1a4e, "bcachefs"),
+    (0x6969, "nfs"),
+    (0xFE53_4D42, "smb"),
+    (0xFF53_4D42, "cifs"),
+    (0x0102_1997, "9p"),
+    (0x6573_5546, "fuse"),
+    (0x6a65_6a63, "virtiofs"),
+    (0x4d44, "vfat"),
+    (0x2011_BAB0, "exfat"),
+    (0x5346_544e, "ntfs"),
+];
+const REMOTE: [&str; 5] = ["nfs", "smb", "cifs", "9p", "fuse"];
+
+pub(super) fn findings(place: &Place) -> Vec<Finding> {
+    let mut findings = state(place);
+    match workspace::cache_dir() {
+        Some(cache) => {
+            let there = nearest(&cache);
+            findings.push(kind("cache", &there));
+            findings.push(room("cache space", &there));
+            findings.extend(writable("cache write", &there));
+        }
+        None => findings.push(
+            Finding::missing(
+                "cache",
+                "neither XDG_CACHE_HOME nor HOME is set",
+                "there is no place for the working copies of attempts",
+            )
+            .mend("export HOME=…"),
+        ),
+    }
+    findings
+}
+
+fn state(place: &Place) -> Vec<Finding> {
+    let dir = nearest(&place.dir);
+    let mut findings = vec![kind("state", &dir), owner(&dir), room("state space", &dir)];
+    match store::probe(&dir) {
+        Ok(probe) => findings.extend(tried(&probe)),
+        Err(error) => findings.push(unwritable("state write", &dir, &error)),
+    }
+    findings
+}
+
+fn tried(probe: &store::Probe) -> [Finding; 4] {
+    let durable = match &probe.durable {
+        Ok(()) => Finding::ok("state write", "written, synced and renamed"),
+        Err(error) => Finding::missing(
+            "state write",
+            error.to_string(),
+            "a commit cannot be made durable here",
+        )
+        .mend("put the project on another file system, or name another with --state"),
+    };
+    let exchange = match &probe.exchange {
+        Ok(()) => Finding::ok("exchange", "two files can change places in one step"),
+        Err(error) => Finding::degraded(
+            "exchange",
+            error.to_string(),
+            "a save of yours in the microseconds of a commit could be lost",
+        )
+        .mend("keep the state on a local disk: --state FILE"),
+    };
+    let unnamed = match &probe.unnamed {
+        Ok(()) => Finding::ok(
+            "unnamed files",
+            "files can be written before they have a name",
+        ),
+        Err(error) => Finding::degraded(
+            "unnamed files",
+            error.to_string(),
+            "a crash may leave a hidden file beside the state; the next commit removes it",
+        ),
+    };
+    let lock = match &probe.lock {
+        Ok(()) => Finding::ok("locks", "who holds a lock keeps others out"),
+        Err(error) => Finding::missing(
+            "locks",
+            error.to_string(),
+            "two loops could work on one state",
+        )
+        .mend("keep the state on a local disk: --state FILE"),
+    };
+    [durable, exchange, unnamed, lock]
+}
+
+fn unwritable(name: &'static str, dir: &Path, error: &io::Error) -> Finding {
+    let found = format!("{}: {error}", dir.display());
+    Finding::missing(name, found, "nothing can be written there").mend(format!(
+        "chmod u+w {}, or free some space",
+        crate::failure::quoted(dir)
+    ))
+}
+
+fn writable(name: &'static str, dir: &Path) -> Option<Finding> {
+    let error = store::probe(dir).err()?;
+    Some(unwritable(name, dir, &error))
+}
+
+fn kind(name: &'static str, dir: &Path) -> Finding {
+    let found = kind_of(dir);
+    let text = format!("{found}, {}", dir.display());
+    if REMOTE.contains(&found.as_str()) {
+        return Finding::degraded(
+            name,
+            text,
+            "a change by another machine is noticed by polling, within a second",
+        );
+    }
+    if found == "tmpfs" {
+        return Finding::degraded(
+            name,
+            text,
+            "what is there is gone when the machine restarts",
+        );
+    }
+    Finding::ok(name, text)
+}
+
+#[cfg(target_os = "linux")]
+fn kind_of(dir: &Path) -> String {
+    let Ok(stat) = rustix::fs::statfs(dir) else {
+        return "unknown".to_owned();
+    };
+    // The field is signed on some machines: the number is of 32 bits everywhere.
+    #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
+    let number = stat.f_type as u64 & 0xffff_ffff;
+    let known = KINDS.iter().find(|(known, _)| *known == number);
+    known.map_or_else(
+        || format!("file system {number:#x}"),
+        |(_, name)| (*name).to_owned(),
+    )
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kind_of(_: &Path) -> String {
+    "a file system".to_owned()
+}
+
+fn room(name: &'static str, dir: &Path) -> Finding {
+    let Some(space) = space::of(dir) else {
+        return Finding::degraded(name, "unknown", "a full disk is noticed when it is full");
+    };
+    let files = space.free_files;
+    let files_text = files.map_or_else(String::new, |files| format!(", {files} files"));
+    let found = format!("{} free{files_text}", size(space.free_bytes));
+    if space.is_read_only {
+        let means = "nothing can be written there";
+        return Finding::missing(name, "mounted for reading alone", means)
+            .mend("mount it for writing");
+    }
+    if space::is_used_up(dir) {
+        return Finding::missing(name, found, "a run would wait for room").mend("free some space");
+    }
+    if space.free_bytes < FREE_BYTES_LOW || files.is_some_and(|files| files < FREE_FILES_LOW) {
+        let means = "a run that finds it full waits, and goes on when there is room";
+        return Finding::degraded(name, found, means).mend("free some space");
+    }
+    Finding::ok(name, found)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes >> 20 {
+        megabytes @ 0..10_240 => format!("{megabytes} MB"),
+        megabytes => format!("{} GB", megabytes >> 10),
+    }
+}
+
+fn owner(dir: &Path) -> Finding {
+    let Ok(meta) = dir.metadata() else {
+        return Finding::degraded("owner", "unknown", "permissions cannot be looked at");
+    };
+    let (mode, mine) = (meta.mode() & 0o777, trust::me().uid == meta.uid());
+    let whose = if mine { "yours" } else { "of another account" };
+    let found = format!("{whose}, mode {mode:03o}");
+    let is_sticky = meta.mode() & 0o1000 != 0;
+    if mode & 0o002 != 0 && !is_sticky {
+        let means = "anybody can put commands into your state";
+        return Finding::degraded("owner", found, means)
+            .mend(format!("chmod o-w {}", crate::failure::quoted(dir)));
+    }
+    Finding::ok("owner", found)
+}
+
+/// What is there of a place that a run would make.
+fn nearest(path: &Path) -> PathBuf {
+    let there = path.ancestors().find(|path| path.is_dir());
+    there.unwrap_or(Path::new("/")).to_owned()
+}

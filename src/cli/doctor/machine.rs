@@ -1,0 +1,136 @@
+//! What the machine itself gives: clocks, ways to end processes, file events, limits, and the terminal.
+
+use std::{fs, path::Path};
+
+use rustix::process::{Resource, getrlimit};
+
+use super::Finding;
+use crate::{
+    clock, process,
+    render::{self, area},
+};
+
+/// git, pipes and the program's own files, of some attempts side by side.
+const FILES_MIN: u64 = 256;
+const PROCESSES_MIN: u64 = 128;
+/// Columns that a page needs.
+const COLUMNS_MIN: usize = 60;
+
+pub(super) fn findings() -> Vec<Finding> {
+    vec![
+        clocks(),
+        ending(),
+        events(),
+        open_files(),
+        processes(),
+        terminal(),
+    ]
+}
+
+fn clocks() -> Finding {
+    let has_boot_id = !process::boot_id().is_empty();
+    match (clock::tells_sleep(), has_boot_id) {
+        (true, true) => Finding::ok("clocks", "sleep and restarts of the machine can be told"),
+        (false, _) => Finding::degraded(
+            "clocks",
+            "the sleep of the machine cannot be told from work",
+            "a loop that slept may be shown as hung until its next beat",
+        ),
+        (true, false) => Finding::degraded(
+            "clocks",
+            "restarts of the machine cannot be told",
+            "what a killed run left is found by its mark alone",
+        ),
+    }
+}
+
+/// What a run can use to end all that an attempt started.
+fn ending() -> Finding {
+    let has_proc = Path::new("/proc/self/stat").exists();
+    let has_namespaces = Path::new("/proc/self/ns/pid").exists();
+    let mut ways = Vec::new();
+    if has_namespaces {
+        ways.push("process namespaces");
+    }
+    if Path::new("/proc/self/cgroup").exists() {
+        ways.push("control groups");
+    }
+    if has_proc {
+        ways.push("a guard");
+        return Finding::ok("ending", format!("the kernel has {}", ways.join(", ")));
+    }
+    Finding::degraded(
+        "ending",
+        "there is no /proc",
+        "a process that leaves the group of its attempt is not found",
+    )
+    .mend("mount -t proc proc /proc")
+}
+
+fn events() -> Finding {
+    let read = |name: &str| {
+        let path = format!("/proc/sys/fs/inotify/{name}");
+        fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
+    };
+    let (Some(watches), Some(instances)) = (read("max_user_watches"), read("max_user_instances"))
+    else {
+        let means = "an edit of the state is noticed by polling, within a second";
+        return Finding::degraded("file events", "the system tells no limits of them", means);
+    };
+    let found = format!("{watches} watches, {instances} watchers for each account");
+    if watches < 16 || instances < 4 {
+        let means = "an edit of the state may be noticed by polling alone, within a second";
+        return Finding::degraded("file events", found, means)
+            .mend("sysctl fs.inotify.max_user_instances=128");
+    }
+    Finding::ok("file events", found)
+}
+
+fn open_files() -> Finding {
+    let most = getrlimit(Resource::Nofile).current;
+    limit(("open files", "ulimit -n 1024"), most, FILES_MIN)
+}
+
+fn processes() -> Finding {
+    let most = getrlimit(Resource::Nproc).current;
+    limit(("processes", "ulimit -u 4096"), most, PROCESSES_MIN)
+}
+
+fn limit((name, mend): (&'static str, &str), most: Option<u64>, enough: u64) -> Finding {
+    match most {
+        None => Finding::ok(name, "no limit"),
+        Some(most) if most >= enough => Finding::ok(name, format!("at most {most}")),
+        Some(most) => {
+            let means = "a run may have to wait for others to end";
+            Finding::degraded(name, format!("at most {most}"), means).mend(mend)
+        }
+    }
+}
+
+fn terminal() -> Finding {
+    if !area::can_draw() {
+        return Finding::ok("terminal", "none, or a simple one: nothing is drawn");
+    }
+    let (columns, rows) = area::size();
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let is_utf8 = locale.is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    let colour = if render::is_coloured() {
+        "colour"
+    } else {
+        "no colour"
+    };
+    let found = format!("{columns} columns, {rows} rows, {colour}");
+    if columns < COLUMNS_MIN {
+        return Finding::degraded("terminal", found, "lines are cut short");
+    }
+    if !is_utf8 {
+        let means = "marks such as ✓ may look wrong";
+        return Finding::degraded("terminal", found, means).mend("export LANG=C.UTF-8");
+    }
+    Finding::ok("terminal", format!("{found}, UTF-8"))
+}

@@ -1,0 +1,70 @@
+//! The programs that a run starts: git, the shell.
+
+use std::path::Path;
+
+use super::Finding;
+use crate::{
+    failure::Failure,
+    git::{self, Git},
+    store::Place,
+    workspace::WorkspaceError,
+};
+
+pub(super) fn findings(place: &Place) -> Vec<Finding> {
+    let mut findings = vec![version(place)];
+    findings.extend(repository(place));
+    findings.push(shell());
+    findings
+}
+
+fn version(place: &Place) -> Finding {
+    match git::version(&place.project) {
+        Ok((major, minor)) => Finding::ok(
+            "git",
+            format!("{major}.{minor}, syncs what it writes when descent asks"),
+        ),
+        Err(error) => missing("git", error),
+    }
+}
+
+fn missing(name: &'static str, error: git::GitError) -> Finding {
+    let failure = Failure::from(WorkspaceError::from(error));
+    Finding::missing(name, failure.message, "no copies for attempts can be made").mend(failure.hint)
+}
+
+fn repository(place: &Place) -> Vec<Finding> {
+    match Git::open(&place.project) {
+        Ok(Some(git)) => vec![
+            Finding::ok("repository", git.top().display().to_string()),
+            identity(&git),
+        ],
+        Ok(None) => vec![
+            Finding::missing(
+                "repository",
+                "none around this directory",
+                "attempts could only work in place: --set workspace=shared",
+            )
+            .mend("git init && git add -A && git commit -m start"),
+        ],
+        // Told by its version already.
+        Err(git::GitError::Missing | git::GitError::TooOld { .. }) => Vec::new(),
+        Err(error) => vec![missing("repository", error)],
+    }
+}
+
+fn identity(git: &Git) -> Finding {
+    if git.identity_is_default() {
+        let means = "commits of the result bear a made-up name";
+        return Finding::degraded("identity", "git knows no name of yours", means)
+            .mend("git config --global user.name …; … user.email …");
+    }
+    Finding::ok("identity", "git knows your name")
+}
+
+fn shell() -> Finding {
+    if Path::new("/bin/sh").exists() {
+        return Finding::ok("shell", "/bin/sh");
+    }
+    Finding::missing("shell", "there is no /bin/sh", "no command can be run")
+        .mend("install a POSIX shell there")
+}

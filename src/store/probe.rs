@@ -1,0 +1,80 @@
+//! What a directory can do for a state file, tried in that very directory. Nothing of the trial stays.
+//!
+//! Not here: what is made of it (`cli::doctor`).
+#![allow(clippy::disallowed_methods)] // door: makes and removes a file to try things on
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
+use tempfile::TempDir;
+
+/// Each as the system answers it.
+#[derive(Debug)]
+pub struct Probe {
+    /// A file can be made, written and made durable; and so can its name.
+    pub durable: io::Result<()>,
+    pub exchange: io::Result<()>,
+    /// A file without a name.
+    pub unnamed: io::Result<()>,
+    pub lock: io::Result<()>,
+}
+
+pub fn probe(dir: &Path) -> io::Result<Probe> {
+    let trial = tempfile::Builder::new()
+        .prefix(".descent-doctor-")
+        .tempdir_in(dir)?;
+    Ok(Probe {
+        durable: durable(&trial),
+        exchange: exchange(&trial),
+        unnamed: unnamed(&trial),
+        lock: lock(&trial),
+    })
+}
+
+fn made(trial: &TempDir, name: &str) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    options.open(trial.path().join(name))
+}
+
+fn durable(trial: &TempDir) -> io::Result<()> {
+    use std::io::Write;
+    let mut file = made(trial, "one")?;
+    file.write_all(b"one\n")?;
+    file.sync_all()?;
+    fs::rename(trial.path().join("one"), trial.path().join("two"))?;
+    File::open(trial.path())?.sync_all()
+}
+
+fn exchange(trial: &TempDir) -> io::Result<()> {
+    made(trial, "this")?;
+    made(trial, "that")?;
+    let [this, that] = ["this", "that"].map(|name| trial.path().join(name));
+    Ok(renameat_with(CWD, this, CWD, that, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(target_os = "linux")]
+fn unnamed(trial: &TempDir) -> io::Result<()> {
+    let mode = Mode::from_raw_mode(0o600);
+    rustix::fs::open(trial.path(), OFlags::TMPFILE | OFlags::WRONLY, mode)?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &TempDir) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// One holder keeps the other out.
+fn lock(trial: &TempDir) -> io::Result<()> {
+    let one = made(trial, "lock")?;
+    let other = File::open(trial.path().join("lock"))?;
+    fs2::FileExt::try_lock_exclusive(&one)?;
+    match fs2::FileExt::try_lock_exclusive(&other) {
+        Ok(()) => Err(io::Error::other("two can hold the same lock")),
+        Err(_) => Ok(()),
+    }
+}

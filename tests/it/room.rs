@@ -1,0 +1,346 @@
+//! A disk that is full, or may not be written, at every phase of a run, and has room again: through small file systems
+//! of a test's own. Where none can be made, a test says so in one line and is passed over.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::world::{Ran, Running, World, after, plan, task, wait_for, wait_for_or};
+
+/// A small file system of its own, as long as this lives.
+struct Small {
+    at: PathBuf,
+}
+
+impl Small {
+    /// `None`, and a word, where the system gives no such thing.
+    fn at(at: &Path, options: &str) -> Option<Self> {
+        fs::create_dir_all(at).unwrap();
+        let mounted = mount(&["-t", "tmpfs", "-o", options, "small"], at);
+        if !mounted {
+            println!("passed over: a tmpfs cannot be mounted here (it takes the user root)");
+            return None;
+        }
+        Some(Self { at: at.to_owned() })
+    }
+
+    /// Takes all the room that is left.
+    fn fill(&self) {
+        use std::io::Write;
+        let mut file = fs::File::create(self.at.join("filler")).unwrap();
+        let block = vec![b'x'; 4_096];
+        while file.write_all(&block).is_ok() {}
+    }
+
+    fn free(&self) {
+        fs::remove_file(self.at.join("filler")).unwrap();
+    }
+
+    /// For whoever comes by its name from now on: what is open stays so, as on a disk that failed.
+    fn forbid_writing(&self) {
+        let at = self.at.display().to_string();
+        assert!(mount(&["--bind", &at], &self.at));
+        assert!(mount(&["-o", "remount,bind,ro"], &self.at));
+    }
+
+    fn allow_writing(&self) {
+        let mut command = Command::new("umount");
+        let status = command.arg("-l").arg(&self.at).status();
+        assert!(status.is_ok_and(|status| status.success()));
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.at).status();
+    }
+}
+
+fn mount(options: &[&str], at: &Path) -> bool {
+    let mut command = Command::new("mount");
+    command.args(options).arg(at).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// What a run leaves that nothing disturbed.
+fn end_of(world: &World) -> (Value, Value, String) {
+    let state = world.state();
+    (
+        state["run"]["attempts_started"].clone(),
+        state["run"]["spent"]["attempts"].clone(),
+        world.result_file("done"),
+    )
+}
+
+/// Two steps; the first waits for the test in its middle.
+fn steps(world: &World) -> Value {
+    let (at, go) = (world.out("at"), world.out("go"));
+    let first = format!(
+        "echo x >> {}; while ! test -f {}; do sleep 0.02; done; echo one >> done",
+        at.display(),
+        go.display()
+    );
+    let atoms = json!({"A1": task(&first), "A2": after(&["A1"], "echo two >> done")});
+    plan(&["grep -q two done"], json!({}), atoms)
+}
+
+fn begun(world: &World) -> Running {
+    let run = world.start(&["run", "--json"]);
+    wait_for_or(
+        "the attempt",
+        || !world.left("at").is_empty(),
+        || run.said(),
+    );
+    run
+}
+
+#[track_caller]
+fn waits_for_the_disk(world: &World, run: &Running, word: &str) {
+    wait_for_or(
+        "it waits",
+        || run.said().contains("waiting: "),
+        || run.said(),
+    );
+    assert!(run.said().contains(word), "{}", run.said());
+    wait_for("status tells", || {
+        let status = world.descent(&["status", "--json"]).json();
+        status["waits_for"] == "disk" && status["activity"] == "idle"
+    });
+}
+
+#[track_caller]
+fn went_on(world: &World, ran: Ran) {
+    let ran = ran.expect(0);
+    assert_eq!(ran.stderr.matches("waiting: ").count(), 1, "{}", ran.stderr);
+    ran.says("going on");
+    assert_eq!(world.left("at"), "x\n", "what was made is not made again");
+    assert_eq!(end_of(world), (json!(2), json!(2), "one\ntwo\n".to_owned()));
+}
+
+/// The state's own disk, so that the outcome of the attempt cannot be committed.
+#[test]
+fn an_outcome_that_finds_the_disk_full_waits_and_is_committed_when_there_is_room() {
+    let world = World::new();
+    let dir = world.repo().join(".descent");
+    let Some(small) = Small::at(&dir, "size=1m,mode=0700") else {
+        return;
+    };
+    world.align(&steps(&world));
+    let mut run = begun(&world);
+    small.fill();
+    world.touch("go");
+    waits_for_the_disk(&world, &run, "no space is left");
+    small.free();
+    went_on(&world, run.wait());
+}
+
+#[test]
+fn an_outcome_that_finds_no_inode_left_waits_too() {
+    let world = World::new();
+    let dir = world.repo().join(".descent");
+    let Some(small) = Small::at(&dir, "size=4m,nr_inodes=40,mode=0700") else {
+        return;
+    };
+    world.align(&steps(&world));
+    let mut run = begun(&world);
+    let fillers = (0..60).map(|n| small.at.join(format!("filler{n}")));
+    let made: Vec<PathBuf> = fillers.filter(|path| fs::write(path, "").is_ok()).collect();
+    world.touch("go");
+    waits_for_the_disk(&world, &run, "no space is left");
+    made.iter().for_each(|path| fs::remove_file(path).unwrap());
+    went_on(&world, run.wait());
+}
+
+#[test]
+fn a_state_that_may_not_be_written_for_a_while_is_waited_for() {
+    let world = World::new();
+    let dir = world.repo().join(".descent");
+    let Some(small) = Small::at(&dir, "size=4m,mode=0700") else {
+        return;
+    };
+    world.align(&steps(&world));
+    let mut run = begun(&world);
+    small.forbid_writing();
+    world.touch("go");
+    wait_for_or(
+        "it waits",
+        || run.said().contains("waiting: "),
+        || run.said(),
+    );
+    assert!(run.said().contains("Read-only"), "{}", run.said());
+    // No beat can be written, and yet it is not taken for hung.
+    let status = world.descent(&["status", "--json"]).expect(0).json();
+    assert_ne!(status["activity"], "hung", "{status}");
+    small.allow_writing();
+    went_on(&world, run.wait());
+}
+
+/// The repository's: a candidate's objects cannot be written.
+#[test]
+fn an_integration_that_finds_the_repository_full_waits_and_happens_once() {
+    let world = World::new();
+    let objects = world.repo().join(".git/objects");
+    let kept = world.out("objects");
+    let moved = Command::new("cp")
+        .arg("-a")
+        .arg(&objects)
+        .arg(&kept)
+        .status();
+    assert!(moved.is_ok_and(|status| status.success()));
+    let Some(small) = Small::at(&objects, "size=2m") else {
+        return;
+    };
+    let back = Command::new("cp")
+        .arg("-a")
+        .arg(kept.join("."))
+        .arg(&objects)
+        .status();
+    assert!(back.is_ok_and(|status| status.success()));
+    world.align(&steps(&world));
+    let mut run = begun(&world);
+    small.fill();
+    world.touch("go");
+    waits_for_the_disk(&world, &run, "No space left");
+    small.free();
+    went_on(&world, run.wait());
+}
+
+/// The cache: no checkout can be made for the second attempt.
+#[test]
+fn a_checkout_that_finds_the_cache_full_is_made_when_there_is_room() {
+    let world = World::new();
+    let Some(small) = Small::at(&world.cache(), "size=2m") else {
+        return;
+    };
+    world.write("big", &"0123456789abcdef".repeat(30_000));
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "big"]);
+    world.align(&steps(&world));
+    let mut run = begun(&world);
+    small.fill();
+    world.touch("go");
+    wait_for_or(
+        "it waits",
+        || run.said().contains("waiting: "),
+        || run.said(),
+    );
+    small.free();
+    let ran = run.wait().expect(0);
+    ran.says("going on");
+    assert_eq!(world.result_file("done"), "one\ntwo\n");
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
+}
+
+/// What fails because its disk is full proves nothing: no attempt is spent on it.
+#[test]
+fn an_attempt_that_fails_on_a_full_disk_is_tried_again_and_costs_none() {
+    let world = World::new();
+    let Some(small) = Small::at(&world.cache(), "size=4m") else {
+        return;
+    };
+    let full = world.out("full").display().to_string();
+    let run = format!(
+        "test -e {full} || {{ touch {full}; dd if=/dev/zero of={}/filler bs=64k 2>/dev/null; echo 1 > some || exit 1; }}; touch done",
+        world.cache().display()
+    );
+    let atoms = json!({"A1": task(&run)});
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    let mut run = world.start(&["run", "--json"]);
+    wait_for_or("it fills", || world.out("full").exists(), || run.said());
+    wait_for_or(
+        "it is told",
+        || {
+            let seen = run.stdout.lock().unwrap().clone();
+            String::from_utf8_lossy(&seen).contains("transient") || run.said().contains("waiting: ")
+        },
+        || run.said(),
+    );
+    small.free();
+    run.wait().expect(0);
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 1);
+}
+
+#[test]
+fn what_cannot_begin_on_a_full_disk_says_so_and_begins_when_there_is_room() {
+    let world = World::new();
+    let dir = world.repo().join(".descent");
+    let Some(small) = Small::at(&dir, "size=1m,mode=0700") else {
+        return;
+    };
+    small.fill();
+    let plan_file = world.plan(&steps(&world));
+    let align = || world.descent(&["align", "-y", "-f", &plan_file]);
+    align()
+        .expect(74)
+        .says("error[E-DISK-FULL]")
+        .says("next: free some space");
+    assert!(!world.state_path().exists());
+    small.free();
+    align().expect(0);
+    world.touch("go");
+    small.fill();
+    let before = world.state_bytes();
+    world
+        .descent(&["run"])
+        .expect(74)
+        .says("error[E-DISK-FULL]");
+    world.descent(&["confirm", "x"]);
+    assert_eq!(world.state_bytes(), before);
+    small.forbid_writing();
+    world
+        .descent(&["run"])
+        .expect(74)
+        .says("error[E-READ-ONLY]");
+    small.allow_writing();
+    small.free();
+    world.run().expect(0);
+    assert_eq!(world.result_file("done"), "one\ntwo\n");
+}
+
+/// A run that waits is ended by a signal, and the next one goes on.
+#[test]
+fn a_run_that_waits_for_room_ends_on_a_signal_and_the_next_goes_on() {
+    let world = World::new();
+    let dir = world.repo().join(".descent");
+    let Some(small) = Small::at(&dir, "size=1m,mode=0700") else {
+        return;
+    };
+    world.align(&steps(&world));
+    let mut run = begun(&world);
+    small.fill();
+    world.touch("go");
+    waits_for_the_disk(&world, &run, "no space is left");
+    world
+        .descent(&["stop"])
+        .expect(74)
+        .says("error[E-DISK-FULL]");
+    run.signal(rustix::process::Signal::INT);
+    run.wait().expect(74).says("error[E-DISK-FULL]");
+    small.free();
+    world.run().expect(0);
+    assert_eq!(world.result_file("done"), "one\ntwo\n");
+    assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
+}
+
+#[test]
+fn a_run_that_may_open_no_more_files_says_so_and_the_next_goes_on() {
+    let world = World::new();
+    world.align(&steps(&world));
+    world.touch("go");
+    let run = world.command(&["run"]);
+    let mut limited = Command::new("/bin/sh");
+    let line = "ulimit -n 16; exec \"$0\" run";
+    limited.args(["-c", line]).arg(run.get_program());
+    limited.current_dir(world.repo()).env_clear();
+    for (name, value) in run.get_envs() {
+        limited.env(name, value.unwrap_or_default());
+    }
+    let ran = Running::of(limited).wait().expect(74);
+    ran.says("error[E-OPEN-FILES]").says("ulimit -n");
+    world.run().expect(0);
+    assert_eq!(world.result_file("done"), "one\ntwo\n");
+}
