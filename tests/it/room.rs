@@ -18,6 +18,7 @@ struct Small {
 
 impl Small {
     /// `None`, and a word, where the system gives no such thing.
+    #[allow(clippy::print_stdout)]
     fn at(at: &Path, options: &str) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let mounted = mount(&["-t", "tmpfs", "-o", options, "small"], at);
