@@ -9,6 +9,7 @@
 
 mod disk;
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)] // plants beats
 mod tests;
 
 use std::{
@@ -26,7 +27,11 @@ use descent_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{clock, process, space, store::Place};
+use crate::{
+    clock::{self, Clock},
+    process, space,
+    store::Place,
+};
 
 /// A loop that turns does so every second; an event takes longer where the disk or a lock does.
 const TURN_MS_MAX: u64 = 30_000;
@@ -79,9 +84,9 @@ struct Told {
 
 impl Heart {
     /// The caller holds the lease.
-    pub fn start(place: &Place, run: &RunId) -> Self {
+    pub fn start(place: &Place, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         let path = path_in(&place.dir);
-        let beat = first(run);
+        let beat = first(run, clock.now());
         disk::write(&path, &beat);
         let shared = Arc::new(Shared {
             told: Mutex::new(Told {
@@ -94,7 +99,7 @@ impl Heart {
         let (inner, to) = (Arc::clone(&shared), path.clone());
         let thread = std::thread::Builder::new()
             .name("heartbeat".to_owned())
-            .spawn(move || beat_on(&inner, &to));
+            .spawn(move || beat_on(&inner, &to, &*clock));
         // Without a thread there are no beats, which proves nothing.
         Self {
             shared,
@@ -148,7 +153,7 @@ fn path_in(dir: &Path) -> PathBuf {
     dir.join("heartbeat")
 }
 
-fn beat_on(shared: &Shared, path: &Path) {
+fn beat_on(shared: &Shared, path: &Path, clock: &dyn Clock) {
     let mut told = shared.lock();
     while !told.is_over {
         let now = clock::since_boot();
@@ -156,7 +161,7 @@ fn beat_on(shared: &Shared, path: &Path) {
         if !(is_stuck && told.beat.phase.turns()) {
             let mut beat = told.beat.clone();
             drop(told);
-            beat.at = clock::now().rfc3339();
+            beat.at = clock.now().rfc3339();
             (beat.awake_ms, beat.total_ms) = (now.awake_ms, now.total_ms);
             // The lock is not held meanwhile: a slow disk must not hold the loop up.
             disk::write(path, &beat);
@@ -171,7 +176,7 @@ fn beat_on(shared: &Shared, path: &Path) {
     }
 }
 
-fn first(run: &RunId) -> Written {
+fn first(run: &RunId, at: UnixMillis) -> Written {
     let (pid, now) = (std::process::id(), clock::since_boot());
     Written {
         schema: "descent/heartbeat/1".to_owned(),
@@ -186,7 +191,7 @@ fn first(run: &RunId) -> Written {
         serial: 0,
         in_flight: Vec::new(),
         unnamed: 0,
-        at: clock::now().rfc3339(),
+        at: at.rfc3339(),
         awake_ms: now.awake_ms,
         total_ms: now.total_ms,
     }

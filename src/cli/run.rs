@@ -54,7 +54,8 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let lease = lease(&store, &first.state)?;
     say_mode(context, &store);
     let run = RunId::new(uuid::Uuid::now_v7().to_string());
-    let heart = Heart::start(store.place(), &run);
+    let clock = clock::real();
+    let heart = Heart::start(store.place(), &run, Arc::clone(&clock));
     let loaded = store.read()?;
     newer::gate(&store, &loaded)?;
     context.warn(&store, &loaded);
@@ -81,7 +82,6 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     workspaces.tidy()?;
     let path = store.place().clone();
     let live = Live::start(context);
-    let clock = clock::real();
     let hands = RealHands {
         place: path.clone(),
         run: run.clone(),

@@ -16,11 +16,11 @@ fn what_lies_there_instead_of_a_beat_is_none_and_stops_nobody() {
     std::fs::write(&path, "{\"schema\":").unwrap();
     assert_eq!(disk::read(&path), None);
     std::fs::write(&path, vec![b'x'; 100_000]).unwrap();
-    disk::write(&path, &first(&RunId::new("r")));
+    disk::write(&path, &first(&RunId::new("r"), UnixMillis(0)));
     assert_eq!(disk::read(&path).map(|beat| beat.run), Some("r".to_owned()));
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    disk::write(&path, &first(&RunId::new("r")));
+    disk::write(&path, &first(&RunId::new("r"), UnixMillis(0)));
     assert_eq!(disk::read(&path), None);
     disk::remove(&path);
     assert!(path.is_dir());
@@ -28,7 +28,7 @@ fn what_lies_there_instead_of_a_beat_is_none_and_stops_nobody() {
 
 #[test]
 fn a_beat_has_one_size_and_a_longer_list_than_it_can_name() {
-    let mut beat = first(&RunId::new("x".repeat(36)));
+    let mut beat = first(&RunId::new("x".repeat(36)), UnixMillis(0));
     beat.in_flight = vec!["a".repeat(64); NAMED_MAX];
     let dir = tempfile::tempdir().unwrap();
     let path = path_in(dir.path());
@@ -44,7 +44,7 @@ fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_
     std::fs::create_dir(&place.dir).unwrap();
     let me = format!("pid {}, run", std::process::id());
     let seen = |change: &dyn Fn(&mut Written), holder: &str| {
-        let mut beat = first(&RunId::new("r"));
+        let mut beat = first(&RunId::new("r"), UnixMillis(0));
         change(&mut beat);
         disk::write(&path_in(&place.dir), &beat);
         look(&place, Some(holder), true)
@@ -61,7 +61,7 @@ fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_
 
 #[test]
 fn sleep_is_told_apart_from_time_that_passed() {
-    let mut beat = first(&RunId::new("r"));
+    let mut beat = first(&RunId::new("r"), UnixMillis(0));
     (beat.awake_ms, beat.total_ms) = (5_000, 6_000);
     let at = |awake_ms, total_ms| {
         let now = clock::SinceBoot { awake_ms, total_ms };
@@ -81,7 +81,7 @@ fn a_deleted_beat_comes_back_and_is_gone_when_the_heart_is() {
     let place = place(dir.path());
     std::fs::create_dir(&place.dir).unwrap();
     let path = path_in(&place.dir);
-    let heart = Heart::start(&place, &RunId::new("r"));
+    let heart = Heart::start(&place, &RunId::new("r"), clock::real());
     std::fs::remove_file(&path).unwrap();
     heart.shared.changed.notify_one();
     for _ in 0..2_000 {

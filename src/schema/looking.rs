@@ -165,3 +165,52 @@ enum Health {
     Degraded,
     Missing,
 }
+
+/// `hung`: it lives and does nothing. `dead`: the state says that it runs, and nobody does. `asleep`: the machine
+/// slept, and the loop has not taken a turn since. `idle`: nothing runs, or the loop waits
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Activity {
+    Running,
+    Hung,
+    Dead,
+    Asleep,
+    Idle,
+}
+
+/// The state file to be mended, room on the disk, or the time of the next try
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum WaitsFor {
+    File,
+    Disk,
+    Backoff,
+}
+
+#[derive(JsonSchema)]
+pub(super) struct Heartbeat {
+    run: String,
+    pid: u32,
+    host: String,
+    phase: Phase,
+    iteration: u64,
+    in_flight: Vec<String>,
+    /// By the time of day then
+    at: String,
+    /// Absent for one of another boot or machine; without the time that the machine slept
+    age_ms: Option<u64>,
+    slept_ms: Option<u64>,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Phase {
+    Starting,
+    Attempts,
+    Merging,
+    Checks,
+    BaseCase,
+    Rebuilding,
+    Waiting,
+    Ending,
+}

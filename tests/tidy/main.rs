@@ -22,7 +22,8 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["search", "event", "advice", "migrate"],
     &["measure"],
     &["step"],
-    &["owed", "prompt", "view"],
+    &["owed", "prompt"],
+    &["view"],
     &["lib"],
 ];
 const SHELL_FLOORS: &[&[&str]] = &[

@@ -133,6 +133,40 @@ async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {
     }
 }
 
+/// Once, at every call in steps: there is room again at the next try.
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_was_full_for_a_while_ends_no_run_that_has_begun_and_nothing_is_made_twice() {
+    const STEP: usize = 5;
+    const ENOSPC: i32 = 28;
+    let mut waited = 0;
+    for n in (0..CALLS_MAX).step_by(STEP) {
+        let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
+        let disk = Faulty::failing(n, false, ENOSPC);
+        let calls = disk.calls();
+        let hands = hands(&clock, &trees, &[]);
+        let store = disk.store(project.place());
+        let ran = project.run(store, clock, hands, no_signals(), 1).await;
+        let begun = trees.begun.lock().unwrap().clone();
+        match ran {
+            Ok(ending) => {
+                let status = ending.world.state.run.status;
+                assert_eq!(status, RunStatus::Completed, "call {n}");
+                assert_eq!(begun, ["a", "b", "c"], "call {n}");
+                waited += 1;
+            }
+            // The first commit: nothing has begun, and a person is there.
+            Err(failure) => {
+                assert_eq!(failure.code, "E-DISK-FULL", "call {n}: {failure:?}");
+                assert!(begun.is_empty(), "call {n}: {begun:?}");
+            }
+        }
+        if calls.lock().unwrap().len() <= n {
+            assert!(waited > 10, "only {waited} runs went on");
+            break;
+        }
+    }
+}
+
 fn git(project: &Project, args: &[&str]) {
     let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
     let mut git = Command::new("git");
