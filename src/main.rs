@@ -21,6 +21,10 @@ mod verify;
 mod workspace;
 
 fn main() -> std::process::ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = process::guard::answer() {
+        return code;
+    }
     signal::outlive_the_file_limit();
     cli::main()
 }

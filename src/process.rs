@@ -10,43 +10,51 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
+mod brand;
 pub mod capture;
+mod cgroup;
+pub mod ending;
 pub mod editor;
 pub mod environment;
+mod error;
+#[cfg(target_os = "linux")]
+pub mod guard;
+mod leash;
 pub mod orphans;
 pub mod programs;
 pub(crate) mod registry;
+mod report;
 mod table;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 pub mod tool;
 
 pub use capture::{Captured, Whole};
-pub use orphans::{become_subreaper, end_recorded, sweep};
+pub use ending::prepare;
+pub use error::SpawnError;
+pub use orphans::sweep;
 pub use programs::Programs;
 pub(crate) use table::{boot_id, entry};
 
+use brand::Brand;
 use capture::Sink;
+use ending::Method;
+use leash::Leash;
 use orphans::Kin;
-use registry::Registered;
 
 const SHELL: &str = "/bin/sh";
 /// How long output is still read after the leader has ended and its remains were killed.
 const DRAIN_MAX: Duration = Duration::from_millis(200);
-/// How long a killed leader is waited for; one that hangs in the kernel is given up.
-const REAP_MAX: Duration = Duration::from_secs(2);
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// One program to run.
@@ -58,7 +66,7 @@ pub struct Job {
     /// The whole environment; only the mark is added.
     pub env: Vec<(OsString, OsString)>,
     pub timeout: Duration,
-    /// Inherited by all that the job starts, to find it again. Unique to the job.
+    /// Whose job it is, up to the first `/`, and which; inherited by all that the job starts.
     pub mark: String,
     /// 0: standard output is not kept whole, and the order of both streams is exact.
     pub whole_stdout_bytes_max: usize,
@@ -92,56 +100,13 @@ pub struct Started {
     pub start_ticks: u64,
     pub boot_id: String,
     pub mark: String,
-}
-
-/// Why nothing was started.
-#[derive(Debug, thiserror::Error)]
-pub enum SpawnError {
-    #[error("the working directory {} is not there", .0.display())]
-    NoDirectory(PathBuf),
-    #[error("there is no shell at {SHELL}")]
-    NoShell,
-    #[error("the command and its environment are too long for the system")]
-    TooLong(#[source] io::Error),
-    #[error("the system has no room for another process")]
-    NoRoom(#[source] io::Error),
-    #[error("the command or its environment contains a NUL byte")]
-    Nul(#[source] io::Error),
-    #[error("the log {} cannot be written", path.display())]
-    Log { path: PathBuf, source: io::Error },
-    #[error("the command cannot be started")]
-    Other(#[source] io::Error),
-}
-
-impl SpawnError {
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
-            SpawnError::NoDirectory(_) => "it was removed while it was in use: run again",
-            SpawnError::NoShell => "commands are run by a POSIX shell: install one there",
-            SpawnError::TooLong(_) => "put the command into a script and name that",
-            SpawnError::NoRoom(_) => {
-                "lower the parallelism, or raise the limits on processes (`ulimit -u`), \
-                 open files (`ulimit -n`) or memory"
-            }
-            SpawnError::Nul(_) => "remove the NUL byte",
-            SpawnError::Log { .. } => "check the directory's permissions and the free space",
-            SpawnError::Other(_) => "the cause below is the system's own word",
-        }
-    }
-
-    fn from_spawn(error: io::Error, cwd: &Path) -> SpawnError {
-        match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::TOOBIG) => SpawnError::TooLong(error),
-            Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
-                SpawnError::NoRoom(error)
-            }
-            _ if !cwd.is_dir() => SpawnError::NoDirectory(cwd.to_owned()),
-            _ if !Path::new(SHELL).exists() => SpawnError::NoShell,
-            _ if error.kind() == io::ErrorKind::InvalidInput => SpawnError::Nul(error),
-            _ => SpawnError::Other(error),
-        }
-    }
+    /// What follows is missing where an earlier version started it.
+    #[serde(default)]
+    pub method: Option<Method>,
+    #[serde(default)]
+    pub brand: Option<Brand>,
+    #[serde(default)]
+    pub cgroup: Option<PathBuf>,
 }
 
 /// Runs a job to its end, its timeout or its cancellation. `on_started` is told where it runs
@@ -164,22 +129,34 @@ pub async fn run(
     let Spawned {
         mut child,
         mut output,
-        leash,
+        mut leash,
     } = spawn(job)?;
     let since = Instant::now();
     on_started(&leash.started(&job.mark));
-    let how = tokio::select! {
+    let over = tokio::select! {
         biased;
-        () = cancel.cancelled() => How::Cancelled,
-        () = tokio::time::sleep(job.timeout) => How::TimedOut,
-        status = child.wait() => how(status),
-        () = output.read_on(&mut sink) => How::Cancelled,
+        () = cancel.cancelled() => Over::Cut(How::Cancelled),
+        () = tokio::time::sleep(job.timeout) => Over::Cut(How::TimedOut),
+        status = child.wait() => Over::ByItself(status),
+        () = output.read_on(&mut sink) => Over::Cut(How::Cancelled),
     };
     let duration = since.elapsed();
-    leash.release(&mut child, how).await;
+    let is_cut = matches!(over, Over::Cut(_));
+    leash.release(&mut child, is_cut).await;
     // Whoever holds a pipe open now is beyond our reach: it may not hold us up.
     let _ = tokio::time::timeout(DRAIN_MAX, output.read_to_end(&mut sink)).await;
+    let how = match over {
+        Over::Cut(how) => how,
+        Over::ByItself(status) => leash
+            .how(status)
+            .map_err(|error| SpawnError::from_spawn(error, &job.cwd))?,
+    };
     Ok(ended(how, duration, sink))
+}
+
+enum Over {
+    Cut(How),
+    ByItself(io::Result<ExitStatus>),
 }
 
 fn ended(how: How, duration: Duration, sink: Sink) -> Ended {
@@ -188,17 +165,6 @@ fn ended(how: How, duration: Duration, sink: Sink) -> Ended {
         duration,
         output: sink.output,
         stdout: sink.stdout,
-    }
-}
-
-fn how(status: io::Result<ExitStatus>) -> How {
-    // Without a status (somebody else reaped our child) all that is known is that it ended badly.
-    let Ok(status) = status else {
-        return How::Signal(9);
-    };
-    match (status.code(), status.signal()) {
-        (Some(code), _) => How::Exit(code),
-        (None, signal) => How::Signal(signal.unwrap_or(9)),
     }
 }
 
@@ -227,23 +193,21 @@ fn spawn(job: &Job) -> Result<Spawned, SpawnError> {
     } else {
         (None, writer.try_clone().map_err(failed)?)
     };
-    let pipes = [Some(&merged), apart.as_ref()]
-        .into_iter()
-        .flatten()
-        .filter_map(inode)
-        .collect();
-    let mut command = Command::new(SHELL);
-    command
-        .arg("-c")
-        .arg(&job.command)
-        .current_dir(&job.cwd)
-        .process_group(0);
-    command
-        .env_clear()
-        .envs(job.env.iter().map(|(name, value)| (name, value)));
+    let brand = Brand::of_job(&job.mark);
+    let ending = ending::taken();
+    let leaf = ending.leaf(brand);
+    let (program, control) = ending
+        .command(&job.command, brand, leaf.as_ref())
+        .map_err(failed)?;
+    let mut command = Command::from(program);
+    command.current_dir(&job.cwd).env_clear();
+    command.envs(job.env.iter().map(|(name, value)| (name, value)));
     command.env(table::MARK, &job.mark);
-    command.stdin(Stdio::null()).stdout(stdout).stderr(writer);
-    let (child, registered) = registry::spawn(Some(&job.mark), || {
+    if control.is_some() {
+        command.env(guard::COMMAND, &job.command);
+    }
+    command.stdout(stdout).stderr(writer);
+    let spawned = registry::spawn(|| {
         let child = command.spawn()?;
         Ok((
             child
@@ -251,10 +215,25 @@ fn spawn(job: &Job) -> Result<Spawned, SpawnError> {
                 .expect("BUG: a child that was never waited for has its id"),
             child,
         ))
-    })
-    .map_err(failed)?;
+    });
+    // It holds the guard's end of the socket, and the pipes'.
+    drop(command);
+    if let (Err(_), Some(leaf)) = (&spawned, &leaf) {
+        leaf.remove();
+    }
+    let (child, registered) = spawned.map_err(failed)?;
     // From here on, whatever fails, dropping the leash ends the child.
-    let leash = Leash::new(registered, &job.mark, pipes);
+    let leash = Leash {
+        kin: Kin {
+            leader: registered.pid,
+            start_ticks: registered.start_ticks,
+            brand,
+        },
+        method: ending.method,
+        leaf,
+        control,
+        registered: Some(registered),
+    };
     let apart = apart.map(reader).transpose().map_err(failed)?;
     let output = Output {
         merged: Some(reader(merged).map_err(failed)?),
@@ -270,10 +249,6 @@ fn spawn(job: &Job) -> Result<Spawned, SpawnError> {
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((reader.into(), writer.into()))
-}
-
-fn inode(pipe: &OwnedFd) -> Option<u64> {
-    rustix::fs::fstat(pipe.as_fd()).ok().map(|stat| stat.st_ino)
 }
 
 /// The runtime's only reader of a pipe that it didn't make itself.
@@ -318,87 +293,4 @@ async fn read<R: AsyncRead + Unpin>(from: &mut Option<R>, buffer: &mut [u8]) -> 
         *from = None;
     }
     count
-}
-
-/// What holds a running job: dropping it kills the job and all that descends from it.
-struct Leash {
-    kin: Kin,
-    /// Nothing once the leader has been reaped.
-    registered: Option<Registered>,
-}
-
-impl Leash {
-    fn new(registered: Registered, mark: &str, pipes: Vec<u64>) -> Leash {
-        let Registered {
-            pid: leader,
-            start_ticks,
-        } = registered;
-        let kin = Kin {
-            leader,
-            start_ticks,
-            mark: mark.to_owned(),
-            pipes,
-        };
-        Leash {
-            kin,
-            registered: Some(registered),
-        }
-    }
-
-    fn started(&self, mark: &str) -> Started {
-        Started {
-            pid: self.kin.leader,
-            start_ticks: self.kin.start_ticks,
-            boot_id: table::boot_id(),
-            mark: mark.to_owned(),
-        }
-    }
-
-    /// Ends the job for good, whether the leader has ended by itself or not.
-    async fn release(mut self, child: &mut Child, how: How) {
-        if matches!(how, How::TimedOut | How::Cancelled) {
-            orphans::fell(self.kin.leader, self.kin.start_ticks);
-            if tokio::time::timeout(REAP_MAX, child.wait()).await.is_err() {
-                return;
-            }
-        }
-        // The leader was reaped in this very poll. Its id can be somebody else's only if its group
-        // is empty and the kernel has gone once around all ids since.
-        orphans::kill_group(self.kin.leader);
-        self.registered = None;
-        if !self.kin.is_gone() {
-            let kin = self.kin.clone();
-            // It fails only if the runtime ends, and then its thread goes on by itself.
-            let _ = tokio::task::spawn_blocking(move || kin.end()).await;
-        }
-    }
-}
-
-impl Drop for Leash {
-    fn drop(&mut self) {
-        let Some(registered) = self.registered.take() else {
-            return;
-        };
-        orphans::fell(self.kin.leader, self.kin.start_ticks);
-        let kin = self.kin.clone();
-        let finish = move || {
-            wait_until_reaped(&kin);
-            drop(registered);
-            kin.end();
-        };
-        // Without a thread what is left is what escaped from the tree before this moment.
-        let _ = std::thread::Builder::new()
-            .name("orphans".to_owned())
-            .spawn(finish);
-    }
-}
-
-/// The runtime reaps the child that was dropped; until then its id has to stay on the list.
-fn wait_until_reaped(kin: &Kin) {
-    let until = Instant::now() + REAP_MAX;
-    let is_there =
-        || table::entry(kin.leader).is_some_and(|now| now.start_ticks == kin.start_ticks);
-    while is_there() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }

@@ -52,9 +52,7 @@ pub(super) async fn leaves(
         None => None,
     };
     let mark = format!("{}/judging", place.mark());
-    if let Err(error) = process::become_subreaper() {
-        tracing::warn!(%error, "orphans of checks go to init instead of here");
-    }
+    process::prepare()?;
     let at = driver::prepare_checkout(
         workspaces,
         checkout,

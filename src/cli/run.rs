@@ -81,6 +81,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     };
     workspaces.tidy()?;
     let path = store.place().clone();
+    crate::process::prepare()?;
     let live = Live::start(context);
     let hands = RealHands {
         place: path.clone(),

@@ -80,22 +80,17 @@ pub struct RealHands {
 
 impl Hands for RealHands {
     fn sweep(&self) {
-        if let Err(error) = process::become_subreaper() {
-            tracing::warn!(%error, "orphans of attempts go to init instead of here");
-        }
-        // Marks the processes of this state file, and of no copy of it: an inode is not copied.
-        for pid in process::sweep(&format!("{}/", self.place.mark())) {
-            tracing::info!(pid, "ended a process that an earlier run left");
-        }
         let attempts = self.place.attempts();
-        for entry in std::fs::read_dir(&attempts).into_iter().flatten().flatten() {
-            let text =
-                std::fs::read_to_string(entry.path().join("started.json")).unwrap_or_default();
-            if let Ok(started) = serde_json::from_str::<process::Started>(&text) {
-                for pid in process::end_recorded(&started) {
-                    tracing::info!(pid, "ended a process that an earlier run left");
-                }
-            }
+        let records: Vec<process::Started> = std::fs::read_dir(&attempts)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| std::fs::read(entry.path().join("started.json")).ok())
+            .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
+            .collect();
+        // Of this state file, and of no copy of it: an inode is not copied.
+        for pid in process::sweep(&format!("{}/", self.place.mark()), &records) {
+            tracing::info!(pid, "ended a process that an earlier run left");
         }
         agent::tidy(&attempts);
     }

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use super::brand::Brand;
+use super::cgroup::{self, Leaf};
 use super::table::{self, Entry};
 use super::{Started, registry};
 
@@ -29,6 +31,9 @@ const PAUSE_MAX: Duration = Duration::from_millis(20);
 /// Rounds of stopping what was started while the round before was stopped.
 const FREEZE_ROUNDS_MAX: usize = 32;
 
+/// A guard, in the kernel's table.
+const GUARD: &str = "descent-guard";
+
 static IS_SUBREAPER: AtomicBool = AtomicBool::new(false);
 
 /// From here on, processes that lose their parent become our children. Once, at the start of a
@@ -36,7 +41,7 @@ static IS_SUBREAPER: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// When the kernel refuses. Elsewhere than on Linux there is no such thing, and no error.
-pub fn become_subreaper() -> io::Result<()> {
+pub(crate) fn become_subreaper() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -45,40 +50,68 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends what an earlier loop left: every process whose mark starts with `mark_prefix`, and what
-/// those started. To be called before this process starts anything under that prefix. Gives the
-/// ids of the ended ones.
+/// Ends what an earlier loop left: all that bears the brand of a job of this owner, or of a recorded
+/// job, and what those started; and the recorded jobs' groups. To be called before this process starts
+/// anything of that owner. Gives the ids of the ended ones.
+///
+/// A job whose guard is still a child of the program that started it is another command's of this
+/// moment, not a leftover.
 #[must_use]
-pub fn sweep(mark_prefix: &str) -> Vec<u32> {
-    let is_marked = |pid| table::mark(pid).is_some_and(|mark| mark.starts_with(mark_prefix));
-    let find = || {
-        living(table::every_pid())
-            .filter(|one| is_marked(one.pid))
-            .collect()
+pub fn sweep(mark_prefix: &str, records: &[Started]) -> Vec<u32> {
+    let records: Vec<&Started> = records.iter().filter(|one| is_of_this_boot(one)).collect();
+    let watched = watched();
+    let is_ours = |brand: Brand| {
+        (brand.is_owned_like(mark_prefix) || records.iter().any(|one| one.brand == Some(brand)))
+            && !watched.contains(&brand)
     };
+    let recorded = records.iter().filter_map(|one| {
+        let brand = one.brand?;
+        Some((brand, Leaf::recorded(one.cgroup.as_ref()?, brand)?))
+    });
+    for (brand, leaf) in recorded.chain(cgroup::leaves()) {
+        if is_ours(brand) {
+            leaf.end();
+        }
+    }
+    let is_left = |one: &Entry| match Brand::read(one.pid) {
+        Some(brand) => is_ours(brand),
+        None => records.iter().any(|record| is_in_group(one, record)),
+    };
+    let find = || living(table::every_pid()).filter(is_left).collect();
     hunt(find, |_| false, Instant::now() + ENDING_MAX)
 }
 
-/// Ends what is left of one recorded job although it took the mark out of its environment: the
-/// members of its group and session. Nothing is touched after a reboot, or when the leader's id
-/// belongs to a younger process: an id is not given away while a group or session still has it,
-/// so then none of the job's is left.
-#[must_use]
-pub fn end_recorded(started: &Started) -> Vec<u32> {
-    if started.boot_id.is_empty() || started.boot_id != table::boot_id() {
-        return Vec::new();
-    }
-    let is_member = |one: &Entry| {
-        (one.group == started.pid || one.session == started.pid)
-            && one.start_ticks >= started.start_ticks
+/// Process ids and start times mean nothing beyond a boot.
+fn is_of_this_boot(record: &Started) -> bool {
+    !record.boot_id.is_empty() && record.boot_id == table::boot_id()
+}
+
+/// Of a job that bears no brand: a member of its group or session. None when the leader's id belongs
+/// to a younger process: an id is not given away while a group or session still has it, so then none
+/// of the job's is left.
+fn is_in_group(one: &Entry, record: &Started) -> bool {
+    record.brand.is_none()
+        && (one.group == record.pid || one.session == record.pid)
+        && one.start_ticks >= record.start_ticks
+        && table::entry(record.pid).is_none_or(|now| now.start_ticks == record.start_ticks)
+}
+
+/// Of jobs whose guards have for a parent, still, the program that started them.
+fn watched() -> Vec<Brand> {
+    let is_watched = |guard: &Entry| {
+        table::is_named(guard.pid, GUARD)
+            && !table::is_named(guard.parent, GUARD)
+            && table::runs_the_same(guard.pid, guard.parent)
     };
-    let find = || {
-        if table::entry(started.pid).is_some_and(|one| one.start_ticks != started.start_ticks) {
-            return Vec::new();
-        }
-        living(table::every_pid()).filter(is_member).collect()
-    };
-    hunt(find, |_| false, Instant::now() + ENDING_MAX)
+    let guards = living(table::every_pid()).filter(is_watched);
+    guards.filter_map(|guard| Brand::read(guard.pid)).collect()
+}
+
+/// One round over all that descends from this process itself: of a guard, that is its job.
+pub(crate) fn kill_descendants() {
+    kill_all(&freeze(|| {
+        living(table::children(std::process::id())).collect()
+    }));
 }
 
 /// Stops and kills a leader that is not reaped yet, its group and all that descends from it.
@@ -97,13 +130,11 @@ pub(crate) fn kill_group(leader: u32) {
 }
 
 /// What tells that an orphan belongs to a job whose leader has been reaped.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Kin {
     pub(crate) leader: u32,
     pub(crate) start_ticks: u64,
-    pub(crate) mark: String,
-    /// The pipes that its output came through.
-    pub(crate) pipes: Vec<u64>,
+    pub(crate) brand: Brand,
 }
 
 impl Kin {
@@ -126,35 +157,23 @@ impl Kin {
     }
 
     fn orphans(&self) -> Vec<Entry> {
-        if !IS_SUBREAPER.load(Ordering::Relaxed) {
-            return living(table::every_pid())
-                .filter(|one| self.has_marked(one))
-                .collect();
-        }
-        living(table::children(std::process::id()))
-            .filter(|one| self.owns(one))
-            .collect()
+        let all = if IS_SUBREAPER.load(Ordering::Relaxed) {
+            table::children(std::process::id())
+        } else {
+            table::every_pid()
+        };
+        living(all).filter(|one| self.owns(one)).collect()
     }
 
-    fn has_marked(&self, one: &Entry) -> bool {
+    /// What lost the brand is taken by whoever ends next: a job that runs on has a guard, who has
+    /// its orphans.
+    fn owns(&self, one: &Entry) -> bool {
         !registry::is_ours(one.pid, one.start_ticks)
             && one.start_ticks >= self.start_ticks
-            && table::mark(one.pid).is_some_and(|mark| mark == self.mark)
-    }
-
-    /// Of a child of ours. One that shows none of the job's signs is taken by the last job that
-    /// may have started it, so that nothing of a job that still runs is ever taken, and nothing
-    /// is left when all have ended.
-    fn owns(&self, one: &Entry) -> bool {
-        if registry::is_ours(one.pid, one.start_ticks) || one.start_ticks < self.start_ticks {
-            return false;
-        }
-        let mark = table::mark(one.pid);
-        one.group == self.leader
-            || mark.as_ref() == Some(&self.mark)
-            || table::writes_to(one.pid, &self.pipes)
-            || (is_stray(one, mark.as_deref())
-                && !registry::some_job_may_have_started(one.start_ticks))
+            && match Brand::read(one.pid) {
+                Some(brand) => brand == self.brand,
+                None => one.group == self.leader || is_adopted(one),
+            }
     }
 
     fn may_be_reaped(&self, one: &Entry) -> bool {
@@ -162,13 +181,8 @@ impl Kin {
     }
 }
 
-/// Surely not started by this process itself, with or without the registry: our own children stay
-/// in our session and have our environment's mark or a live job's.
-fn is_stray(one: &Entry, mark: Option<&str>) -> bool {
-    let is_foreign_mark = |mark: &str| {
-        std::env::var(table::MARK).as_deref() != Ok(mark) && !registry::is_mark_of_live_job(mark)
-    };
-    is_elsewhere(one) || mark.is_some_and(is_foreign_mark)
+fn is_adopted(one: &Entry) -> bool {
+    one.parent == std::process::id() && is_elsewhere(one)
 }
 
 fn is_elsewhere(one: &Entry) -> bool {

@@ -13,8 +13,6 @@ use super::table;
 struct Live {
     pid: u32,
     start_ticks: u64,
-    /// Of a job; a tool has none.
-    mark: Option<String>,
 }
 
 static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
@@ -40,18 +38,13 @@ impl Drop for Registered {
 
 /// Runs `start`, which spawns one child and returns its process id, and puts it on the list.
 pub(crate) fn spawn<C>(
-    mark: Option<&str>,
     start: impl FnOnce() -> io::Result<(u32, C)>,
 ) -> io::Result<(C, Registered)> {
     let mut live = live();
     let (pid, child) = start()?;
     // A child that has ended already is a zombie, and still has its line.
     let start_ticks = table::entry(pid).map_or(0, |entry| entry.start_ticks);
-    live.push(Live {
-        pid,
-        start_ticks,
-        mark: mark.map(str::to_owned),
-    });
+    live.push(Live { pid, start_ticks });
     Ok((child, Registered { pid, start_ticks }))
 }
 
@@ -59,15 +52,4 @@ pub(crate) fn is_ours(pid: u32, start_ticks: u64) -> bool {
     live()
         .iter()
         .any(|one| (one.pid, one.start_ticks) == (pid, start_ticks))
-}
-
-/// Is there a job still running that is old enough to have started a process of this age?
-pub(crate) fn some_job_may_have_started(start_ticks: u64) -> bool {
-    live()
-        .iter()
-        .any(|one| one.mark.is_some() && one.start_ticks <= start_ticks)
-}
-
-pub(crate) fn is_mark_of_live_job(mark: &str) -> bool {
-    live().iter().any(|one| one.mark.as_deref() == Some(mark))
 }

@@ -5,16 +5,12 @@
 //! are no processes to be seen.
 //! Not here: signals, decisions.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
 /// The variable that every process of a job inherits.
 pub(crate) const MARK: &str = "DESCENT_MARK";
-const ENVIRON_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -48,7 +44,8 @@ fn parse(pid: u32, stat: &[u8]) -> Option<Entry> {
         parent: id(1)?,
         group: id(2)?,
         session: id(3)?,
-        is_zombie: matches!(*fields.first()?, "Z" | "X" | "x"),
+        // It looks so too when its first thread has ended and others work on.
+        is_zombie: matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1,
         is_stopped: *fields.first()? == "T",
         start_ticks: number(19)?,
     })
@@ -97,24 +94,18 @@ pub(crate) fn ourselves_and_ancestors() -> Vec<u32> {
     line
 }
 
-/// The mark in the environment that the process was started with. Nothing for a zombie, for a
-/// process of another user, and for one that wrote over its environment.
-pub(crate) fn mark(pid: u32) -> Option<String> {
-    let mut bytes = Vec::new();
-    let file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
-    file.take(ENVIRON_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    bytes.split(|byte| *byte == 0).find_map(|pair| {
-        let value = pair.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
-        Some(OsStr::from_bytes(value).to_string_lossy().into_owned())
-    })
+/// The name that a process gave itself, or was started by.
+pub(crate) fn is_named(pid: u32, name: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == name)
 }
 
-/// Does the process write its output or its errors to one of these pipes? Other descriptors say
-/// nothing: between its start and its exec, a child of ours has copies of all that we have open.
-pub(crate) fn writes_to(pid: u32, pipe_inodes: &[u64]) -> bool {
-    let targets = [1, 2].map(|number| fs::read_link(format!("/proc/{pid}/fd/{number}")).ok());
-    let is_it = |inode| targets.contains(&Some(PathBuf::from(format!("pipe:[{inode}]"))));
-    pipe_inodes.iter().any(is_it)
+/// Are both made from one file? Asked of processes that began as one another's copy.
+pub(crate) fn runs_the_same(one: u32, other: u32) -> bool {
+    let file = |pid: u32| {
+        let meta = fs::metadata(format!("/proc/{pid}/exe")).ok()?;
+        Some((meta.dev(), meta.ino()))
+    };
+    file(one).is_some_and(|found| file(other) == Some(found))
 }
 
 /// Changes with every boot: process ids and start times mean nothing beyond it. Empty where the
@@ -152,6 +143,17 @@ mod tests {
             start_ticks: 12345,
         };
         assert_eq!(parse(77, stat), Some(expected));
+    }
+
+    #[test]
+    fn what_has_ended_is_told_from_what_lost_its_first_thread() {
+        let check = |threads: u32, is_zombie: bool| {
+            let stat = format!("7 (x) Z 5 6 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 {threads} 0 12345 9 9\n");
+            assert_eq!(parse(7, stat.as_bytes()).unwrap().is_zombie, is_zombie);
+        };
+        check(0, true);
+        check(1, true);
+        check(2, false);
     }
 
     #[test]

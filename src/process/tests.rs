@@ -5,11 +5,12 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use std::os::unix::process::CommandExt;
-use std::process::Command as StdCommand;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+
+mod sweeps;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -19,7 +20,7 @@ struct World {
 
 impl World {
     fn new() -> World {
-        become_subreaper().unwrap();
+        prepare().unwrap();
         World {
             directory: tempfile::tempdir().unwrap(),
         }
@@ -38,15 +39,23 @@ impl World {
     }
 
     fn pid(&self, name: &str) -> u32 {
-        let path = self.directory.path().join(name);
-        eventually(|| {
-            std::fs::read_to_string(&path)
-                .ok()?
-                .strip_suffix('\n')?
-                .parse()
-                .ok()
-        })
+        pid_told(self.directory.path(), name)
     }
+}
+
+/// Our id of a process here that told its own, which may be of a namespace; 0 when it is gone.
+fn pid_told(directory: &Path, name: &str) -> u32 {
+    let told = eventually(|| {
+        let text = std::fs::read_to_string(directory.join(name)).ok()?;
+        Some(text.strip_suffix('\n')?.to_owned())
+    });
+    let is_it = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        ids.is_some_and(|ids| ids.split_whitespace().last() == Some(&told))
+            && std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == directory)
+    };
+    table::every_pid().into_iter().find(is_it).unwrap_or(0)
 }
 
 fn unique(what: &str) -> String {
@@ -250,7 +259,7 @@ async fn a_daemon_that_holds_the_pipe_neither_delays_nor_survives() {
 }
 
 #[tokio::test]
-async fn an_orphan_without_any_sign_ends_with_the_last_job_that_may_have_started_it() {
+async fn an_orphan_without_any_sign_ends_with_its_job_while_an_elder_one_goes_on() {
     let world = World::new();
     let silent = "env -i setsid sh -c 'echo $$ >pid; exec sleep 60 >/dev/null 2>&1' \
                   >/dev/null 2>&1 & while [ ! -s pid ]; do sleep 0.01; done";
@@ -266,10 +275,8 @@ async fn an_orphan_without_any_sign_ends_with_the_last_job_that_may_have_started
         survived
     };
     let (elder, survived) = tokio::join!(elder, younger);
-    assert!(survived, "it may be the elder job's");
+    assert!(!survived);
     assert_eq!(elder.unwrap().how, How::Exit(0));
-    // Jobs of other tests may be running beside this one, and may have started it, too.
-    eventually(|| (!is_alive(world.pid("pid"))).then_some(()));
 }
 
 #[tokio::test]
@@ -279,10 +286,8 @@ async fn the_end_of_one_job_leaves_another_and_its_daemons_alone() {
     let no_cancel = CancellationToken::new();
     let other = run(&other, &no_cancel, |_| {});
     let one = async {
-        let pid = tokio::task::spawn_blocking({
-            let path = world.directory.path().join("pid");
-            move || eventually(|| std::fs::read_to_string(&path).ok()?.trim().parse().ok())
-        });
+        let path = world.directory.path().to_owned();
+        let pid = tokio::task::spawn_blocking(move || pid_told(&path, "pid"));
         let pid: u32 = pid.await.unwrap();
         run_it(&world.job(&daemon("mine", "setsid"))).await;
         assert!(!is_alive(world.pid("mine")));
@@ -305,18 +310,21 @@ async fn a_process_that_starts_itself_again_and_again_comes_to_its_end() {
     )
     .unwrap();
     run_it(&world.job("sh ./again; sleep 0.2")).await;
-    let last = world.pid("pid");
-    assert!(!is_alive(last));
+    let path = world.directory.path().join("pid");
+    let last = std::fs::read_to_string(&path).unwrap();
+    assert!(!is_alive(world.pid("pid")));
     // Nobody writes the file any more.
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(world.pid("pid"), last);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), last);
 }
 
 #[tokio::test]
 async fn adopted_processes_leave_no_zombies() {
     let world = World::new();
     run_it(&world.job(&daemon("pid", "setsid"))).await;
-    assert!(!is_zombie(world.pid("pid")));
+    let ours = table::children(std::process::id());
+    let of_it = |pid: &u32| table::is_named(*pid, "sleep") && is_zombie(*pid);
+    assert_eq!(ours.into_iter().find(of_it), None);
 }
 
 #[tokio::test]
@@ -327,10 +335,8 @@ async fn a_cancelled_job_is_gone_within_100_ms() {
         let cancel = CancellationToken::new();
         let job = world.job(&(daemon("pid", "setsid") + "sleep 60"));
         let cancelling = async {
-            let pid = tokio::task::spawn_blocking({
-                let path = world.directory.path().join("pid");
-                move || eventually(|| std::fs::read_to_string(&path).ok()?.trim().parse().ok())
-            });
+            let path = world.directory.path().to_owned();
+            let pid = tokio::task::spawn_blocking(move || pid_told(&path, "pid"));
             let pid: u32 = pid.await.unwrap();
             cancel.cancel();
             (pid, Instant::now())
@@ -381,103 +387,25 @@ async fn a_dropped_future_ends_its_job() {
     let gone = move || eventually(|| (!is_alive(leader) && !is_alive(daemon)).then_some(()));
     tokio::task::spawn_blocking(gone).await.unwrap();
     // By the drop itself, not by the thread that looks after it.
-    assert!(since.elapsed() < REAP_MAX);
+    assert!(since.elapsed() < leash::REAP_MAX);
 }
 
 #[tokio::test]
 async fn what_was_started_is_told_as_the_kernel_knows_it() {
     let world = World::new();
     let mut told = None;
-    let job = world.job("echo $$");
-    let cancel = CancellationToken::new();
-    let ended = run(&job, &cancel, |started| told = Some(started.clone()))
-        .await
-        .unwrap();
-    let told = told.unwrap();
-    assert_eq!(ended.output.head().trim(), told.pid.to_string());
+    let mut known = None;
+    let job = world.job("true");
+    let note = |started: &Started| {
+        known = table::entry(started.pid);
+        told = Some(started.clone());
+    };
+    run(&job, &CancellationToken::new(), note).await.unwrap();
+    let (told, known) = (told.unwrap(), known.unwrap());
+    assert_eq!((told.pid, told.start_ticks), (known.pid, known.start_ticks));
+    assert_eq!(known.parent, std::process::id());
     assert_eq!(told.mark, job.mark);
     assert_eq!(told.boot_id.len(), 36);
-    assert!(told.start_ticks >= table::entry(std::process::id()).unwrap().start_ticks);
-}
-
-/// A process of our own, as another loop's would be; not a job.
-fn sleeper(mark: Option<&str>) -> (std::process::Child, Registered) {
-    let mut command = StdCommand::new("sleep");
-    command.arg("60").process_group(0).env_remove(table::MARK);
-    command.envs(mark.map(|mark| (table::MARK, mark)));
-    registry::spawn(mark, || command.spawn().map(|child| (child.id(), child))).unwrap()
-}
-
-#[test]
-fn a_sweep_ends_what_bears_the_mark_and_nothing_else() {
-    let prefix = unique("sweep");
-    let (mut first, _a) = sleeper(Some(&format!("{prefix}/1")));
-    let (mut second, _b) = sleeper(Some(&format!("{prefix}/2")));
-    let (mut other, _c) = sleeper(Some(&format!("another-{prefix}/1")));
-    let (mut unmarked, _d) = sleeper(None);
-    let mut expected = [first.id(), second.id()];
-    expected.sort_unstable();
-    let mut ended = sweep(&format!("{prefix}/"));
-    ended.sort_unstable();
-    assert_eq!(ended, expected);
-    assert!(is_alive(other.id()) && is_alive(unmarked.id()));
-    for child in [&mut other, &mut unmarked] {
-        child.kill().unwrap();
-    }
-    for child in [&mut first, &mut second, &mut other, &mut unmarked] {
-        assert_eq!(
-            child.wait().unwrap().signal(),
-            Some(9),
-            "its status was not stolen"
-        );
-    }
-    assert_eq!(sweep(&format!("{prefix}/")), Vec::<u32>::new());
-}
-
-fn record(pid: u32, start_ticks: u64) -> Started {
-    Started {
-        pid,
-        start_ticks,
-        boot_id: table::boot_id(),
-        mark: "unmarked".to_owned(),
-    }
-}
-
-#[test]
-fn a_recorded_group_is_ended_although_it_bears_no_mark() {
-    let world = World::new();
-    let script = "env -i sh -c 'echo $$ >pid; exec sleep 60' & while [ ! -s pid ]; do :; done";
-    let mut command = StdCommand::new("sh");
-    command
-        .args(["-c", script])
-        .current_dir(&world.directory)
-        .process_group(0);
-    let start = || command.spawn().map(|child| (child.id(), child));
-    let (mut leader, registered) = registry::spawn(None, start).unwrap();
-    leader.wait().unwrap();
-    let member = world.pid("pid");
-    let started = record(leader.id(), registered.start_ticks);
-    let of_another_boot = Started {
-        boot_id: "another".to_owned(),
-        ..started.clone()
-    };
-    assert!(end_recorded(&of_another_boot).is_empty());
-    assert!(end_recorded(&record(leader.id(), u64::MAX)).is_empty());
-    assert!(is_alive(member));
-    assert_eq!(end_recorded(&started), [member]);
-    assert!(!is_alive(member));
-}
-
-#[test]
-fn a_recorded_id_that_belongs_to_another_process_now_is_not_touched() {
-    let (mut child, registered) = sleeper(None);
-    for start_ticks in [registered.start_ticks - 1, registered.start_ticks + 1] {
-        assert!(end_recorded(&record(child.id(), start_ticks)).is_empty());
-        assert!(is_alive(child.id()));
-    }
-    assert_eq!(
-        end_recorded(&record(child.id(), registered.start_ticks)),
-        [child.id()]
-    );
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    assert!(told.brand.unwrap().is_owned_like(&job.mark));
+    assert_eq!(told.method, Some(ending::taken().method));
 }

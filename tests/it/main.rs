@@ -24,6 +24,7 @@ mod edit;
 mod editor;
 mod editors;
 mod errors;
+mod escapes;
 mod formats;
 mod gate;
 mod ground;

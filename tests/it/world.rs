@@ -145,6 +145,10 @@ impl Running {
         rustix::process::kill_process(pid, signal).expect("the program lives");
     }
 
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("our child").is_some()
+    }
+
     /// kill -9, whether it has ended already or not.
     pub fn kill(mut self) -> Ran {
         let _ = self.child.kill();

@@ -118,9 +118,7 @@ impl Bench<'_> {
         state: &State,
         workspaces: &Workspaces,
     ) -> Result<Looks, Failure> {
-        if let Err(error) = process::become_subreaper() {
-            tracing::warn!(%error, "orphans of checks go to init instead of here");
-        }
+        process::prepare()?;
         let mut looks = Looks::default();
         // The checkout of a shared workspace is the working directory.
         if self.start.is_some() {

@@ -1,0 +1,207 @@
+//! A control group for one job: what is born in it stays in it, and one write ends all of it.
+//!
+//! Only groups of the second version have that write, and only below the group that we are in
+//! ourselves, where we may make directories; nothing is taken for granted (`ending` tries it).
+//!
+//! Invariant: only a directory that bears our name and the job's brand is ever killed or removed.
+#![allow(clippy::disallowed_methods)] // door: directories of the kernel, made and removed
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::brand::Brand;
+
+const NAME: &str = "descent-";
+/// How long a killed group is waited for until it is empty and can be removed.
+const REMOVE_MAX: Duration = Duration::from_secs(2);
+const LOOK_MIN: Duration = Duration::from_micros(200);
+const LOOK_MAX: Duration = Duration::from_millis(10);
+/// Groups that a job made inside of its own.
+const DEPTH_MAX: usize = 16;
+
+/// The group that this process is in, as a directory.
+pub(crate) fn own() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    find(&mounts, &groups)
+}
+
+fn find(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let (root, point) = mounts.lines().find_map(mount)?;
+    // A group outside of what is mounted here cannot be reached.
+    let below = Path::new(path).strip_prefix(&root).ok()?;
+    let is_plain = below
+        .components()
+        .all(|part| matches!(part, std::path::Component::Normal(_)));
+    is_plain.then(|| Path::new(&point).join(below))
+}
+
+/// Root and mount point, if the line is of a hierarchy of the second version.
+fn mount(line: &str) -> Option<(String, String)> {
+    let (place, kind) = line.split_once(" - ")?;
+    let mut fields = place.split(' ').skip(3);
+    kind.starts_with("cgroup2 ")
+        .then(|| Some((unescaped(fields.next()?), unescaped(fields.next()?))))?
+}
+
+/// The kernel writes blanks and the like as three octal digits.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(3).unwrap_or((part, ""));
+        match u8::from_str_radix(digits, 8) {
+            Ok(byte) => plain.push(char::from(byte)),
+            Err(_) => plain.push_str(digits),
+        }
+        plain.push_str(rest);
+    }
+    plain
+}
+
+/// What jobs left below our own group, with whose it was.
+pub(crate) fn leaves() -> Vec<(Brand, Leaf)> {
+    let entries = own().and_then(|own| fs::read_dir(own).ok());
+    let paths = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let leaf = |path: PathBuf| {
+        let brand = path.file_name()?.to_str()?.strip_prefix(NAME)?;
+        let brand = Brand::from_raw(u64::from_str_radix(brand, 16).ok()?)?;
+        Some((brand, Leaf::recorded(&path, brand)?))
+    };
+    paths.filter_map(leaf).collect()
+}
+
+/// The group of one job.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaf(PathBuf);
+
+impl Leaf {
+    pub(crate) fn make(below: &Path, brand: Brand) -> io::Result<Leaf> {
+        let leaf = Leaf(below.join(format!("{NAME}{brand}")));
+        fs::create_dir(&leaf.0)?;
+        if !leaf.0.join("cgroup.kill").exists() {
+            leaf.remove();
+            return Err(io::Error::other(
+                "the kernel has no `cgroup.kill` (Linux 5.14)",
+            ));
+        }
+        Ok(leaf)
+    }
+
+    /// One that was recorded; nothing unless its name is that job's.
+    pub(crate) fn recorded(path: &Path, brand: Brand) -> Option<Leaf> {
+        let is_it = path
+            .file_name()
+            .is_some_and(|name| *name == *format!("{NAME}{brand}"));
+        let is_group = path.join("cgroup.kill").exists() && path.join("cgroup.procs").exists();
+        (is_it && is_group).then(|| Leaf(path.to_owned()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// For a child that is to be born in it.
+    pub(crate) fn open(&self) -> io::Result<OwnedFd> {
+        Ok(fs::File::open(&self.0)?.into())
+    }
+
+    /// All that is in it, at once: nothing can fork away meanwhile.
+    pub(crate) fn kill(&self) {
+        // Fails when it is gone, which is what was wanted.
+        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+    }
+
+    /// Not while something is left in it.
+    pub(crate) fn remove(&self) -> bool {
+        remove_below(&self.0, DEPTH_MAX);
+        !self.0.exists()
+    }
+
+    /// Blocks until all of it is gone, for at most [`REMOVE_MAX`].
+    pub(crate) fn end(&self) {
+        let (until, mut pause) = (Instant::now() + REMOVE_MAX, LOOK_MIN);
+        loop {
+            self.kill();
+            if self.remove() || Instant::now() >= until {
+                return;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LOOK_MAX);
+        }
+    }
+}
+
+fn remove_below(dir: &Path, depth: usize) {
+    if fs::remove_dir(dir).is_ok() || depth == 0 {
+        return;
+    }
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_below(&entry.path(), depth - 1);
+        }
+    }
+    // What is left in it keeps it: the caller looks again.
+    let _ = fs::remove_dir(dir);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(mounts: &str, groups: &str, expected: Option<&str>) {
+        assert_eq!(find(mounts, groups), expected.map(PathBuf::from));
+    }
+
+    const ONLY: &str =
+        "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const MIXED: &str = "36 31 0:33 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                         41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn our_group_is_found_below_the_mount() {
+        check(
+            ONLY,
+            "0::/user.slice/a.scope\n",
+            Some("/sys/fs/cgroup/user.slice/a.scope"),
+        );
+        check(MIXED, "8:pids:/x\n0::/\n", Some("/sys/fs/cgroup/unified"));
+        let part = "30 23 0:26 /box /a\\040b rw - cgroup2 cgroup2 rw\n";
+        check(part, "0::/box/inner\n", Some("/a b/inner"));
+    }
+
+    #[test]
+    fn a_group_out_of_reach_is_none() {
+        check(ONLY, "0::/../other\n", None);
+        check("30 23 0:26 /box /a rw - cgroup2 c rw\n", "0::/else\n", None);
+        check(MIXED, "8:pids:/x\n", None);
+        check("", "0::/\n", None);
+        check("nonsense\n - cgroup2 x\n", "0::/\n", None);
+    }
+
+    #[test]
+    fn a_recorded_path_that_is_not_the_jobs_group_is_not_touched() {
+        let brand = Brand::of_job("a/b");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(format!("{NAME}{brand}"));
+        std::fs::create_dir(&path).unwrap();
+        assert!(Leaf::recorded(&path, brand).is_none(), "no group");
+        for file in ["cgroup.kill", "cgroup.procs"] {
+            std::fs::write(path.join(file), "").unwrap();
+        }
+        assert!(Leaf::recorded(&path, brand).is_some());
+        assert!(
+            Leaf::recorded(&path, Brand::of_job("a/b")).is_none(),
+            "another job's"
+        );
+        assert!(Leaf::recorded(dir.path(), brand).is_none());
+    }
+}

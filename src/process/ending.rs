@@ -1,0 +1,311 @@
+//! By which means a job is ended for good, and whether that works on this machine.
+//!
+//! From the strongest: a namespace of process ids, whose end the kernel makes the end of all in it; a
+//! control group, which is ended by one write; a guard, which is the foster parent of all that a job
+//! loses. The first two have a guard too, and a namespace has a group where there is one. Which one
+//! is taken is tried out, once a process: a job is run by it that leaves something behind.
+//!
+//! A namespace is taken by itself only where none of users is needed for it: inside of such a one,
+//! files of other owners look as nobody's, so that ssh refuses its configuration, sudo does not work,
+//! and no file can be given to another group of the person.
+#![allow(clippy::disallowed_methods)] // door: a process to try a method out, and how long it takes
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
+
+use super::brand::Brand;
+use super::cgroup::{self, Leaf};
+use super::guard::{self, Task, Walls};
+use super::report::Report;
+use super::{orphans, registry};
+use crate::failure::{Failure, exit};
+
+/// The variable that names a method, for those whom the strongest one harms.
+const WISH: &str = "DESCENT_ENDING";
+/// Leaves a process behind that holds the output open, and ends with a status that nobody else has.
+const TRIAL: &str = "sleep 600 & exit 42";
+const TRIAL_STATUS: i32 = 42 << 8;
+const TRIAL_MARK: &str = "trial";
+const TRIAL_MAX: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_micros(500);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    Namespace,
+    Cgroup,
+    Guard,
+    /// No more than the process group: what leaves it is lost. Where nothing else works.
+    Group,
+}
+
+impl Method {
+    const WISHES: [Method; 3] = [Method::Namespace, Method::Cgroup, Method::Guard];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Namespace => "namespace",
+            Method::Cgroup => "cgroup",
+            Method::Guard => "guard",
+            Method::Group => "group",
+        }
+    }
+}
+
+/// One method, and why it does not work here, if so.
+#[derive(Debug)]
+pub struct Tried {
+    pub method: Method,
+    pub why_not: Option<String>,
+}
+
+impl Tried {
+    fn text(&self) -> String {
+        let how = self.why_not.as_deref().unwrap_or("works here");
+        format!("{}: {how}", self.method.name())
+    }
+}
+
+/// Tries every method, the strongest first: for a person who asks how things stand here.
+#[must_use]
+pub fn methods() -> Vec<Tried> {
+    let tries = Method::WISHES.map(|method| {
+        let why_not = choose(&candidates(Some(method))).err();
+        Tried { method, why_not }
+    });
+    tries.into()
+}
+
+/// Before the first job: from here on, what a job loses becomes ours, and its means are known.
+///
+/// # Errors
+/// When a method was wished for that is none, or does not work here.
+pub fn prepare() -> Result<(), Failure> {
+    if let Err(error) = orphans::become_subreaper() {
+        tracing::warn!(%error, "orphans of jobs go to init instead of here");
+    }
+    choice().as_ref().map(|_| ()).map_err(Clone::clone)
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Ending {
+    pub(crate) method: Method,
+    walls: Walls,
+    /// The group that leaves are made below.
+    below: Option<PathBuf>,
+}
+
+const GROUP: &Ending = &Ending {
+    method: Method::Group,
+    walls: Walls::None,
+    below: None,
+};
+
+pub(crate) fn taken() -> &'static Ending {
+    choice().as_ref().unwrap_or(GROUP)
+}
+
+fn choice() -> &'static Result<Ending, Failure> {
+    static CHOICE: OnceLock<Result<Ending, Failure>> = OnceLock::new();
+    CHOICE.get_or_init(|| {
+        let wish = wish()?;
+        match choose(&candidates(wish)) {
+            Ok(ending) => {
+                tracing::info!(method = ending.method.name(), "how jobs are ended");
+                Ok(ending.clone())
+            }
+            Err(why) if wish.is_none() => {
+                tracing::warn!(
+                    why,
+                    "a program that leaves its process group may outlive its end"
+                );
+                Ok(GROUP.clone())
+            }
+            Err(why) => Err(refused(format!("it does not work here: {why}"))),
+        }
+    })
+}
+
+fn wish() -> Result<Option<Method>, Failure> {
+    let Some(wish) = std::env::var_os(WISH).filter(|wish| !wish.is_empty()) else {
+        return Ok(None);
+    };
+    let method = Method::WISHES
+        .into_iter()
+        .find(|method| wish == *method.name());
+    method
+        .map(Some)
+        .ok_or_else(|| refused("it is none of namespace, cgroup and guard".to_owned()))
+}
+
+fn refused(why: String) -> Failure {
+    let wish = std::env::var_os(WISH).unwrap_or_default();
+    let message = format!("{WISH}={}: {why}", wish.to_string_lossy());
+    let hint = format!("unset {WISH}: then the strongest method that works is taken");
+    let mut failure = Failure::new("E-ENDING", exit::UNAVAILABLE, message, hint);
+    failure.details = methods().iter().map(Tried::text).collect();
+    failure
+}
+
+/// The strongest first.
+fn candidates(wish: Option<Method>) -> Vec<Ending> {
+    let below = cgroup::own();
+    let walled = |walls| {
+        let of = |below| Ending {
+            method: Method::Namespace,
+            walls,
+            below,
+        };
+        // Without a group last: it may be the group that does not work.
+        below
+            .clone()
+            .map(|below| of(Some(below)))
+            .into_iter()
+            .chain([of(None)])
+    };
+    let grouped = below.clone().map(|below| Ending {
+        method: Method::Cgroup,
+        walls: Walls::None,
+        below: Some(below),
+    });
+    let guarded = Ending {
+        method: Method::Guard,
+        walls: Walls::None,
+        below: None,
+    };
+    match wish {
+        Some(Method::Namespace) => walled(Walls::Pids)
+            .chain(walled(Walls::PidsAndUsers))
+            .collect(),
+        Some(Method::Cgroup) => grouped.into_iter().collect(),
+        Some(Method::Guard | Method::Group) => vec![guarded],
+        None => walled(Walls::Pids)
+            .chain(grouped)
+            .chain([guarded])
+            .collect(),
+    }
+}
+
+/// The first that works, or why the last does not.
+fn choose(candidates: &[Ending]) -> Result<&Ending, String> {
+    if cfg!(not(target_os = "linux")) {
+        return Err("this system has none of it".to_owned());
+    }
+    let mut why = "no control group of the second version can be reached".to_owned();
+    for ending in candidates {
+        match ending.try_out() {
+            Ok(()) => return Ok(ending),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(why)
+}
+
+impl Ending {
+    /// The group of one job. A machine that has no more room for groups takes the rest of the means.
+    pub(crate) fn leaf(&self, brand: Brand) -> Option<Leaf> {
+        let made = Leaf::make(self.below.as_ref()?, brand);
+        made.inspect_err(|error| tracing::warn!(%error, "a job has no control group"))
+            .ok()
+    }
+
+    /// The program that a job is started by, without its surroundings, and the end of its guard's socket.
+    pub(crate) fn command(
+        &self,
+        command: &str,
+        brand: Brand,
+        leaf: Option<&Leaf>,
+    ) -> io::Result<(Command, Option<UnixStream>)> {
+        if self.method == Method::Group {
+            let mut shell = Command::new(super::SHELL);
+            shell
+                .arg("-c")
+                .arg(command)
+                .stdin(Stdio::null())
+                .process_group(0);
+            return Ok((shell, None));
+        }
+        let (ours, its) = UnixStream::pair()?;
+        let task = Task {
+            brand,
+            walls: self.walls,
+            cgroup: leaf.map(|leaf| leaf.path().to_owned()),
+        };
+        let mut program = Command::new(guard::PROGRAM);
+        program
+            .arg0(guard::NAME)
+            .arg(guard::argument(&task))
+            .env(guard::COMMAND, command)
+            .stdin(std::os::fd::OwnedFd::from(its))
+            .process_group(0);
+        Ok((program, Some(ours)))
+    }
+
+    /// Runs a job that leaves something behind, and sees whether it is gone.
+    fn try_out(&self) -> io::Result<()> {
+        let brand = Brand::of_job(TRIAL_MARK);
+        let leaf = self
+            .below
+            .as_ref()
+            .map(|below| Leaf::make(below, brand))
+            .transpose()?;
+        let tried = self.trial(brand, leaf.as_ref());
+        if let Some(leaf) = &leaf {
+            leaf.end();
+        }
+        tried
+    }
+
+    fn trial(&self, brand: Brand, leaf: Option<&Leaf>) -> io::Result<()> {
+        let (left, held) = io::pipe()?;
+        let (mut command, control) = self.command(TRIAL, brand, leaf)?;
+        command.stdout(held).stderr(Stdio::null());
+        let (mut child, _registered) =
+            registry::spawn(|| command.spawn().map(|child| (child.id(), child)))?;
+        // It holds the other end of the pipe.
+        drop(command);
+        if let Err(error) = wait(&mut child) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
+        match control.and_then(Report::read) {
+            Some(Report::Ended(TRIAL_STATUS)) => {}
+            Some(Report::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
+            said => return Err(io::Error::other(format!("its trial ended oddly: {said:?}"))),
+        }
+        let mut fds = [PollFd::from_borrowed_fd(left.as_fd(), PollFlags::IN)];
+        poll(
+            &mut fds,
+            Some(&Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            }),
+        )?;
+        if fds[0].revents().contains(PollFlags::HUP) {
+            return Ok(());
+        }
+        Err(io::Error::other("a process outlived its trial"))
+    }
+}
+
+fn wait(child: &mut Child) -> io::Result<()> {
+    let until = Instant::now() + TRIAL_MAX;
+    while child.try_wait()?.is_none() {
+        if Instant::now() >= until {
+            return Err(io::Error::other("its trial did not end"));
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! The guard of one job: our own program, started again as a small parent of all that the job starts.
+//!
+//! It runs the command, is the foster parent of whatever the job loses, says how the command ended,
+//! ends the rest, and goes. When the loop is gone, its end of the control socket is closed, however
+//! it died: then the guard ends the job at once.
+//!
+//! Invariant: the guard ends by itself only when it has no child any more, or after `ENDING_MAX`;
+//! as every orphan below it becomes its child, no child means that nothing of the job is left.
+//! It has one thread and starts no runtime: so it may fork. Its own group and brand are set before
+//! the command exists. Not here: which method is taken (`ending`).
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, PipeReader, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
+use serde::{Deserialize, Serialize};
+
+use super::brand::Brand;
+use super::cgroup::Leaf;
+use super::{SHELL, orphans, report::Report};
+
+mod kernel;
+mod namespace;
+
+use namespace::Namespace;
+
+/// The name that the guard is started under, and shows in lists of processes.
+pub(crate) const NAME: &str = "descent-guard";
+/// The running program itself: a file that was replaced meanwhile does not matter.
+pub(crate) const PROGRAM: &str = "/proc/self/exe";
+/// The variable that hands over the command: in arguments, it would be found by its words.
+pub(crate) const COMMAND: &str = "DESCENT_COMMAND";
+const LOOK_MIN: Duration = Duration::from_micros(200);
+const LOOK_MAX: Duration = Duration::from_millis(5);
+
+/// A namespace for the job's processes, if it is to have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Walls {
+    None,
+    Pids,
+    /// For those who may not make the others without: changes what owners of files look like.
+    PidsAndUsers,
+}
+
+/// What the guard is told, as its one argument.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Task {
+    pub(crate) brand: Brand,
+    pub(crate) walls: Walls,
+    pub(crate) cgroup: Option<PathBuf>,
+}
+
+/// The exit code, if this process was started as a guard. To be asked before anything else.
+pub fn answer() -> Option<ExitCode> {
+    let mut args = std::env::args_os();
+    if args.next()? != NAME {
+        return None;
+    }
+    let task = args
+        .next()
+        .and_then(|text| serde_json::from_str(text.to_str()?).ok());
+    let command = std::env::var_os(COMMAND);
+    let (Some(task), Some(command)) = (task, command) else {
+        return Some(ExitCode::from(crate::failure::exit::USAGE));
+    };
+    let (report, code) = match Guard::start(&task, &command) {
+        Ok(mut guard) => {
+            guard.watch();
+            guard.finish();
+            return Some(ExitCode::SUCCESS);
+        }
+        Err(error) => (Report::of_error(&error), ExitCode::FAILURE),
+    };
+    tell(report);
+    Some(code)
+}
+
+/// Nobody may be there to be told.
+fn tell(report: Report) {
+    let _ = rustix::io::write(rustix::stdio::stdin(), &report.bytes());
+}
+
+struct Guard {
+    leader: Pid,
+    /// Readable when a child has ended.
+    children: UnixStream,
+    leaf: Option<Leaf>,
+    namespace: Option<Namespace>,
+}
+
+impl Guard {
+    fn start(task: &Task, command: &OsStr) -> io::Result<Guard> {
+        // The name is for people alone.
+        let _ = rustix::thread::set_name(c"descent-guard");
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        brand(task.brand);
+        let (children, signals) = UnixStream::pair()?;
+        children.set_nonblocking(true)?;
+        signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, signals)?;
+        let leaf = task
+            .cgroup
+            .as_ref()
+            .and_then(|path| Leaf::recorded(path, task.brand));
+        if task.cgroup.is_some() && leaf.is_none() {
+            return Err(Errno::NOENT.into());
+        }
+        let group = leaf.as_ref().map(Leaf::open).transpose()?;
+        let group = group.as_ref().map(AsFd::as_fd);
+        let namespace = match task.walls {
+            Walls::None => None,
+            walls => Some(Namespace::make(
+                walls == Walls::PidsAndUsers,
+                task.brand,
+                group,
+            )?),
+        };
+        let leader = lead(command, group)?;
+        // The job's directory may be removed, its disk unmounted.
+        let _ = std::env::set_current_dir("/");
+        Ok(Guard {
+            leader,
+            children,
+            leaf,
+            namespace,
+        })
+    }
+
+    /// Until the command has ended, or nobody wants to know any more.
+    fn watch(&mut self) {
+        loop {
+            let mut fds = [
+                PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN),
+                PollFd::new(&self.children, PollFlags::IN),
+            ];
+            if poll(&mut fds, None).is_err() {
+                continue;
+            }
+            let is_alone = !fds[0].revents().is_empty();
+            if let Some(status) = self.reap().of_leader {
+                tell(Report::Ended(status.as_raw()));
+                return;
+            }
+            if is_alone {
+                return;
+            }
+        }
+    }
+
+    /// All children that have ended; none may stay behind as a zombie while the job runs.
+    fn reap(&mut self) -> Reaped {
+        let mut drained = [0; 64];
+        while self
+            .children
+            .read(&mut drained)
+            .is_ok_and(|count| count > 0)
+        {}
+        let mut of_leader = None;
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.leader => of_leader = Some(status),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => {
+                    return Reaped {
+                        of_leader,
+                        is_none_left: false,
+                    };
+                }
+                Err(_) => {
+                    return Reaped {
+                        of_leader,
+                        is_none_left: true,
+                    };
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        let (until, mut pause) = (Instant::now() + orphans::ENDING_MAX, LOOK_MIN);
+        // The first of a namespace lives until it is ended here.
+        if let Some(namespace) = &self.namespace {
+            namespace.end();
+        }
+        while !self.reap().is_none_left && Instant::now() < until {
+            if let Some(leaf) = &self.leaf {
+                leaf.kill();
+            }
+            if self.namespace.is_none() {
+                orphans::kill_descendants();
+            }
+            let timeout = Timespec {
+                tv_sec: 0,
+                tv_nsec: pause.subsec_nanos().into(),
+            };
+            let mut fds = [PollFd::new(&self.children, PollFlags::IN)];
+            // Whether it was woken or not: it looks again.
+            let _ = poll(&mut fds, Some(&timeout));
+            pause = (pause * 2).min(LOOK_MAX);
+        }
+        // The loop does so too; it may be gone.
+        self.leaf.as_ref().map(Leaf::remove);
+    }
+}
+
+struct Reaped {
+    of_leader: Option<WaitStatus>,
+    is_none_left: bool,
+}
+
+/// Refused where a lower limit was set: then a start after both of us died finds the job by less.
+fn brand(brand: Brand) {
+    let hard = rustix::process::getrlimit(Resource::Rttime).maximum;
+    let limit = Rlimit {
+        current: Some(brand.raw()),
+        maximum: hard,
+    };
+    let _ = rustix::process::setrlimit(Resource::Rttime, limit);
+}
+
+/// Starts the command. Comes back in the guard alone, when the shell runs, or with why it doesn't.
+fn lead(command: &OsStr, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
+    let (mut failed, fails) = io::pipe()?;
+    match kernel::fork(group)? {
+        Some(leader) => {
+            drop(fails);
+            match why(&mut failed) {
+                None => Ok(leader),
+                Some(error) => Err(error),
+            }
+        }
+        None => {
+            let mut fails = fails;
+            let error = Command::new(SHELL)
+                .arg("-c")
+                .arg(command)
+                .env_remove(COMMAND)
+                .stdin(Stdio::null())
+                .process_group(0)
+                .exec();
+            let raw = error.raw_os_error().unwrap_or_default();
+            // Its parent reads it, or is gone.
+            let _ = fails.write_all(&raw.to_le_bytes());
+            std::process::exit(127)
+        }
+    }
+}
+
+/// What a child said before it could become another program; nothing if it did.
+fn why(failed: &mut PipeReader) -> Option<io::Error> {
+    let mut raw = [0; 4];
+    failed.read_exact(&mut raw).ok()?;
+    Some(io::Error::from_raw_os_error(i32::from_le_bytes(raw)))
+}
+
+/// The guard's argument.
+pub(super) fn argument(task: &Task) -> OsString {
+    // Paths that are no text cannot be told this way: the kernel's groups have none.
+    serde_json::to_string(task).unwrap_or_default().into()
+}
+
+fn kill(pid: Pid) {
+    // Not reaped yet, so it can be nobody else.
+    let _ = rustix::process::kill_process(pid, Signal::KILL);
+}
+
+/// A program of tests is a guard too when it is started as one, before its tests are looked at.
+#[cfg(test)]
+mod tests {
+    #![allow(unsafe_code)]
+
+    extern "C" fn be_a_guard() {
+        if let Some(code) = super::answer() {
+            std::process::exit(i32::from(code != std::process::ExitCode::SUCCESS));
+        }
+    }
+
+    #[used]
+    // SAFETY: called once by the loader, before `main`, in the one thread that there is.
+    #[unsafe(link_section = ".init_array")]
+    static FIRST: extern "C" fn() = be_a_guard;
+}

@@ -1,0 +1,52 @@
+//! What the kernel offers and no safe function does: forks into a group, and ways into namespaces.
+//!
+//! Invariant: only the guard calls this, which has one thread; so a fork is a whole copy of it, and
+//! nobody else holds a lock or a descriptor that the copy would miss.
+#![allow(unsafe_code)] // door: fork, clone3, unshare, signal
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::process::Pid;
+
+/// The first flag beyond 32 bits, which `libc` names in a type too small for it.
+const CLONE_INTO_CGROUP: u64 = 1 << 33;
+
+/// Nothing in the child.
+pub(super) fn fork(group: Option<BorrowedFd<'_>>) -> io::Result<Option<Pid>> {
+    let pid = match group {
+        // SAFETY: there is one thread, so that the child has all of what it may use.
+        None => i64::from(unsafe { libc::fork() }),
+        Some(group) => fork_into(group),
+    };
+    match pid {
+        ..0 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        _ => Ok(i32::try_from(pid).ok().and_then(Pid::from_raw)),
+    }
+}
+
+/// The child is born in the group: at no instant it is outside.
+fn fork_into(group: BorrowedFd<'_>) -> i64 {
+    // SAFETY: all zeros are a valid value of this structure of numbers.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    args.flags = CLONE_INTO_CGROUP;
+    args.exit_signal = libc::SIGCHLD.cast_unsigned().into();
+    args.cgroup = group.as_raw_fd().cast_unsigned().into();
+    // SAFETY: as `fork`; no stack and no memory is shared, and the structure lives until it returns.
+    unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) }
+}
+
+pub(super) fn unshare(flags: i32) -> io::Result<()> {
+    // SAFETY: it changes what later calls of this one thread see; no memory is touched.
+    match unsafe { libc::unshare(flags) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// From here on ended children leave no zombie to be asked about.
+pub(super) fn forget_children() {
+    // SAFETY: no function of ours is set as a handler.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+}

@@ -1,0 +1,95 @@
+//! A namespace of process ids for one job: its first process ends, and the kernel ends all others.
+//!
+//! The first process is a fork of the guard that does nothing but live. The command is a child of the
+//! guard, not of the first: so its status comes as it was, and its parent is not 1, which programs
+//! take for having been orphaned. Ids begin at a different number in every job, as they do
+//! elsewhere: counted from 1, a stale file with an id would nearly always name a living process.
+//!
+//! Invariant: the first process never outlives the guard; the kernel sends it a signal, and the pipe
+//! that it reads comes to its end.
+#![allow(clippy::disallowed_methods)] // door: the kernel's files that map users and set the next id
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::BorrowedFd;
+
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{Pid, Signal};
+
+use super::super::brand::Brand;
+use super::kernel;
+
+/// Ids begin somewhere in here.
+const FIRST_ID: u64 = 300;
+const IDS: u64 = 20_000;
+
+pub(super) struct Namespace {
+    first: Pid,
+    /// While this is open, the first lives.
+    _open: io::PipeWriter,
+}
+
+impl Namespace {
+    /// What this process starts from here on is inside. Its own `/proc` is the inside's too.
+    pub(super) fn make(
+        with_users: bool,
+        brand: Brand,
+        group: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Namespace> {
+        let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
+        let users = if with_users { libc::CLONE_NEWUSER } else { 0 };
+        kernel::unshare(users | libc::CLONE_NEWPID | libc::CLONE_NEWNS)?;
+        if with_users {
+            fs::write("/proc/self/setgroups", "deny")?;
+            fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+            fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+        }
+        // What is mounted outside shows inside, and not the other way round.
+        let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+        mount_change("/", flags)?;
+        let (mut said, says) = io::pipe()?;
+        let (closed, open) = io::pipe()?;
+        let Some(first) = kernel::fork(group)? else {
+            drop((said, open));
+            first(says, closed, brand);
+        };
+        drop((says, closed));
+        let mut raw = [0; 4];
+        match said.read_exact(&mut raw).map(|()| i32::from_le_bytes(raw)) {
+            Ok(0) => Ok(Namespace { first, _open: open }),
+            Ok(code) => Err(io::Error::from_raw_os_error(code)),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn end(&self) {
+        super::kill(self.first);
+    }
+}
+
+/// The life of the first process.
+fn first(mut says: io::PipeWriter, mut closed: io::PipeReader, brand: Brand) -> ! {
+    let is_ready = prepare(brand);
+    let code = is_ready
+        .err()
+        .map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+    let is_told = says.write_all(&code.to_le_bytes()).is_ok();
+    drop(says);
+    if code == 0 && is_told {
+        // Nothing is ever written: it comes back when the guard is gone.
+        let _ = closed.read(&mut [0]);
+    }
+    std::process::exit(0)
+}
+
+fn prepare(brand: Brand) -> io::Result<()> {
+    let _ = rustix::thread::set_name(c"descent-first");
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    kernel::forget_children();
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None)?;
+    let next = FIRST_ID + brand.raw() % IDS;
+    // A kernel without it counts from 1.
+    let _ = fs::write("/proc/sys/kernel/ns_last_pid", next.to_string());
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! What holds a running job: dropping it kills the job and all that descends from it.
+#![allow(clippy::disallowed_methods)] // door: how long an ended process may take to be gone
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use tokio::process::Child;
+
+use super::cgroup::Leaf;
+use super::ending::Method;
+use super::orphans::{self, Kin};
+use super::registry::Registered;
+use super::report::Report;
+use super::{How, Started, table};
+
+/// How long a killed leader is waited for; one that hangs in the kernel is given up.
+pub(super) const REAP_MAX: Duration = Duration::from_secs(2);
+
+pub(super) struct Leash {
+    pub(super) kin: Kin,
+    pub(super) method: Method,
+    pub(super) leaf: Option<Leaf>,
+    /// Of a job that has a guard: closing it ends the job.
+    pub(super) control: Option<UnixStream>,
+    /// Nothing once the leader has been reaped.
+    pub(super) registered: Option<Registered>,
+}
+
+impl Leash {
+    pub(super) fn started(&self, mark: &str) -> Started {
+        Started {
+            pid: self.kin.leader,
+            start_ticks: self.kin.start_ticks,
+            boot_id: table::boot_id(),
+            mark: mark.to_owned(),
+            method: Some(self.method),
+            brand: Some(self.kin.brand),
+            cgroup: self.leaf.as_ref().map(|leaf| leaf.path().to_owned()),
+        }
+    }
+
+    /// What the ended leader was: the command itself, or its guard, which says how the command ended.
+    pub(super) fn how(&self, status: io::Result<ExitStatus>) -> Result<How, io::Error> {
+        let Some(control) = &self.control else {
+            return Ok(how(status));
+        };
+        // It is dead: what it said is there, and nobody says more.
+        control.set_nonblocking(true)?;
+        match Report::read(control) {
+            Some(Report::Ended(raw)) => Ok(how(Ok(ExitStatus::from_raw(raw)))),
+            Some(Report::Failed(errno)) => Err(io::Error::from_raw_os_error(errno)),
+            None => Ok(How::Signal(9)),
+        }
+    }
+
+    /// Ends the job for good, whether the leader has ended by itself or is to be cut off.
+    pub(super) async fn release(&mut self, child: &mut Child, is_cut: bool) {
+        if is_cut {
+            self.fell();
+            if tokio::time::timeout(REAP_MAX, child.wait()).await.is_err() {
+                return;
+            }
+        }
+        // The leader was reaped in this very poll. Its id can be somebody else's only if its group
+        // is empty and the kernel has gone once around all ids since.
+        orphans::kill_group(self.kin.leader);
+        self.registered = None;
+        let is_empty = self.leaf.as_ref().is_none_or(Leaf::remove);
+        if !is_empty || !self.kin.is_gone() {
+            let (kin, leaf) = (self.kin, self.leaf.clone());
+            // It fails only if the runtime ends, and then its thread goes on by itself.
+            let _ = tokio::task::spawn_blocking(move || end(&kin, leaf.as_ref())).await;
+        }
+    }
+
+    fn fell(&self) {
+        if let Some(leaf) = &self.leaf {
+            leaf.kill();
+        }
+        orphans::fell(self.kin.leader, self.kin.start_ticks);
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        let Some(registered) = self.registered.take() else {
+            return;
+        };
+        self.fell();
+        let (kin, leaf) = (self.kin, self.leaf.clone());
+        let finish = move || {
+            wait_until_reaped(&kin);
+            drop(registered);
+            end(&kin, leaf.as_ref());
+        };
+        // Without a thread what is left is what escaped from the tree before this moment.
+        let _ = std::thread::Builder::new()
+            .name("orphans".to_owned())
+            .spawn(finish);
+    }
+}
+
+fn end(kin: &Kin, leaf: Option<&Leaf>) {
+    if let Some(leaf) = leaf {
+        leaf.kill();
+    }
+    kin.end();
+    if let Some(leaf) = leaf {
+        leaf.end();
+    }
+}
+
+fn how(status: io::Result<ExitStatus>) -> How {
+    // Without a status (somebody else reaped our child) all that is known is that it ended badly.
+    let Ok(status) = status else {
+        return How::Signal(9);
+    };
+    match (status.code(), status.signal()) {
+        (Some(code), _) => How::Exit(code),
+        (None, signal) => How::Signal(signal.unwrap_or(9)),
+    }
+}
+
+/// The runtime reaps the child that was dropped; until then its id has to stay on the list.
+fn wait_until_reaped(kin: &Kin) {
+    let until = Instant::now() + REAP_MAX;
+    let is_there =
+        || table::entry(kin.leader).is_some_and(|now| now.start_ticks == kin.start_ticks);
+    while is_there() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

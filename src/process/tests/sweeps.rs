@@ -1,0 +1,132 @@
+//! What a start finds of an earlier loop, and what it leaves alone.
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::Command as StdCommand;
+
+use super::super::registry::Registered;
+use super::*;
+
+/// A process of our own, as another loop's would be; not a job.
+fn sleeper(brand: Option<Brand>) -> (std::process::Child, Registered) {
+    let mut command = match brand {
+        Some(brand) => {
+            let mut limited = StdCommand::new("prlimit");
+            limited.args([&format!("--rttime={}:", brand.raw()), "sleep", "60"]);
+            limited
+        }
+        None => {
+            let mut plain = StdCommand::new("sleep");
+            plain.arg("60");
+            plain
+        }
+    };
+    // What a program took over from a job's environment does not make it the job's.
+    command.process_group(0).env(table::MARK, "a-1/r/x");
+    let (child, registered) =
+        registry::spawn(|| command.spawn().map(|child| (child.id(), child))).unwrap();
+    eventually(|| (Brand::read(child.id()) == brand).then_some(()));
+    (child, registered)
+}
+
+#[test]
+fn a_sweep_ends_what_bears_the_brand_and_nothing_else() {
+    let owner = unique("sweep");
+    let of = |mark: &str| Some(Brand::of_job(mark));
+    let (mut first, _a) = sleeper(of(&format!("{owner}/r/1")));
+    let (mut second, _b) = sleeper(of(&format!("{owner}/q/2")));
+    let (mut other, _c) = sleeper(of(&format!("another-{owner}/r/1")));
+    let (mut plain, _d) = sleeper(None);
+    let mut expected = [first.id(), second.id()];
+    expected.sort_unstable();
+    let mut ended = sweep(&format!("{owner}/"), &[]);
+    ended.sort_unstable();
+    assert_eq!(ended, expected);
+    assert!(is_alive(other.id()) && is_alive(plain.id()));
+    for child in [&mut other, &mut plain] {
+        child.kill().unwrap();
+    }
+    for child in [&mut first, &mut second, &mut other, &mut plain] {
+        assert_eq!(
+            child.wait().unwrap().signal(),
+            Some(9),
+            "its status was not stolen"
+        );
+    }
+    assert_eq!(sweep(&format!("{owner}/"), &[]), Vec::<u32>::new());
+}
+
+#[tokio::test]
+async fn a_sweep_leaves_a_job_alone_whose_program_still_watches_it() {
+    let world = World::new();
+    let job = world.job("echo $$ >pid; while [ ! -e over ]; do sleep 0.01; done; exit 5");
+    let no_cancel = CancellationToken::new();
+    let sweeping = async {
+        let path = world.directory.path().to_owned();
+        let mark = job.mark.clone();
+        let ended = tokio::task::spawn_blocking(move || {
+            pid_told(&path, "pid");
+            let ended = sweep(&mark, &[]);
+            std::fs::write(path.join("over"), "").unwrap();
+            ended
+        });
+        ended.await.unwrap()
+    };
+    let (ran, ended) = tokio::join!(run(&job, &no_cancel, |_| {}), sweeping);
+    assert_eq!((ran.unwrap().how, ended), (How::Exit(5), Vec::new()));
+}
+
+fn record(pid: u32, start_ticks: u64) -> Started {
+    Started {
+        pid,
+        start_ticks,
+        boot_id: table::boot_id(),
+        mark: "unmarked".to_owned(),
+        method: None,
+        brand: None,
+        cgroup: None,
+    }
+}
+
+/// Of a record alone: no owner is named.
+fn end_recorded(record: &Started) -> Vec<u32> {
+    sweep(&unique("nobody"), std::slice::from_ref(record))
+}
+
+#[test]
+fn a_recorded_group_is_ended_although_it_bears_no_brand() {
+    let world = World::new();
+    let script = "env -i sh -c 'echo $$ >pid; exec sleep 60' & while [ ! -s pid ]; do :; done";
+    let mut command = StdCommand::new("sh");
+    command
+        .args(["-c", script])
+        .current_dir(&world.directory)
+        .process_group(0);
+    let start = || command.spawn().map(|child| (child.id(), child));
+    let (mut leader, registered) = registry::spawn(start).unwrap();
+    leader.wait().unwrap();
+    let member = world.pid("pid");
+    let started = record(leader.id(), registered.start_ticks);
+    let of_another_boot = Started {
+        boot_id: "another".to_owned(),
+        ..started.clone()
+    };
+    assert!(end_recorded(&of_another_boot).is_empty());
+    assert!(end_recorded(&record(leader.id(), u64::MAX)).is_empty());
+    assert!(is_alive(member));
+    assert_eq!(end_recorded(&started), [member]);
+    assert!(!is_alive(member));
+}
+
+#[test]
+fn a_recorded_id_that_belongs_to_another_process_now_is_not_touched() {
+    let (mut child, registered) = sleeper(None);
+    for start_ticks in [registered.start_ticks - 1, registered.start_ticks + 1] {
+        assert!(end_recorded(&record(child.id(), start_ticks)).is_empty());
+        assert!(is_alive(child.id()));
+    }
+    assert_eq!(
+        end_recorded(&record(child.id(), registered.start_ticks)),
+        [child.id()]
+    );
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+}
