@@ -3,6 +3,8 @@
 //!
 //! Many tricks at once, in one attempt. `DESCENT_SOAK_ESCAPES=<count>` tries so many, and prints what was run.
 
+#![allow(clippy::print_stdout)] // what was skipped, and what a soak ran
+
 mod escapee;
 
 use std::{
