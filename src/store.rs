@@ -31,10 +31,12 @@ use descent_core::state::encode::{Rendered, Touched};
 use descent_core::trust::Hand;
 
 use disk::{Disk, Found, Ground, RealDisk};
+use journal::Journal;
 use names::Names;
 use swap::{Swap, Writer};
 
 pub use error::{CommitError, StoreError, count};
+pub use journal::{Commit, History, Past};
 pub use load::{Loaded, Placed, load as examine, pattern_faults, placed, read_bytes, show_faults};
 pub use locks::Lease;
 pub use mode::Mode;
@@ -73,6 +75,7 @@ pub struct Store {
     hand: Option<Hand>,
     /// By this process.
     commits: u64,
+    journal: Journal,
 }
 
 /// What a commit is to write: the state with its next serial, and what differs from the present one.
@@ -92,6 +95,7 @@ impl Store {
     fn on(place: Place, disk: Box<dyn Disk>) -> Self {
         Self {
             names: Names::of(&place, BYTES_MAX as u64),
+            journal: Journal::of(place.journal()),
             place,
             disk,
             cached: None,
@@ -153,6 +157,7 @@ impl Store {
         let _held = self.lock()?;
         let (loaded, rendered) = self.checked(state)?;
         swap::first(&*self.disk, &self.names, &loaded.bytes)?;
+        self.note(None, &loaded, None);
         Ok(self.adopt(loaded, rendered))
     }
 
@@ -172,6 +177,7 @@ impl Store {
             let swap = swap::replace(&*self.disk, &self.names, &found, bytes, writer)?;
             if swap == Swap::Done {
                 self.recent.clear();
+                self.note(None, &loaded, None);
                 return Ok((self.adopt(loaded, rendered), archived));
             }
         }
@@ -220,9 +226,9 @@ impl Store {
         let beside = beside.next().map(|loaded| Arc::new(loaded.state));
         let mut known = self.recent.iter().rev();
         let known = known.find(|state| state.lineage == *lineage).cloned();
-        let kept = journal::newest(&self.place.journal()).unwrap_or_default();
-        let mut kept = kept.into_iter();
-        let kept = kept.find_map(|serial| self.base_on_disk(Serial(serial)));
+        let mut kept = self.history().lineages().into_iter();
+        let kept = kept.find(|(of, _)| of == lineage);
+        let kept = kept.and_then(|(_, serial)| self.base_on_disk(serial));
         let all = [beside, known, kept].into_iter().flatten();
         all.max_by_key(|state| state.serial)
     }
@@ -233,13 +239,25 @@ impl Store {
         mode::probe(&*self.disk, &self.names)
     }
 
-    /// Keeps the last commit where another process finds it as a base: when idle, and at the end.
+    /// Sees to it that the last commit is in the journal, also where that was deleted meanwhile; when idle, and at the
+    /// end.
     pub fn remember(&mut self) {
-        if let Some(committed) = &self.committed {
-            let serial = committed.state.serial.0;
-            // Without it an edit is merged against the present state: poorer, not wrong.
-            let _ = journal::keep(&self.place.journal(), serial, &committed.bytes);
+        if let (Some(committed), Ok(_held)) = (self.committed.clone(), self.lock()) {
+            let at_ms = self.disk.changed_ms(&self.place.state).unwrap_or(0);
+            self.journal.keep(&committed, at_ms);
         }
+        self.journal.tidy();
+    }
+
+    /// In whose name commits stand in the journal, and by which command.
+    pub fn signed(&mut self, command: &str, by: &str) {
+        self.journal.signed(command, by);
+    }
+
+    /// The commits of the past, as far as they are kept.
+    #[must_use]
+    pub fn history(&self) -> History {
+        self.journal.history()
     }
 
     /// Looks at what earlier commits swapped out, and takes up a save that came late; when idle.
@@ -369,6 +387,7 @@ impl Store {
             return Err(StoreError::NotNext { from, to });
         }
         let rendered = self.render(now, &next);
+        let touched = next.touched;
         let loaded = written(next.state, &rendered)?;
         let swap = swap::replace(&*self.disk, &self.names, found, &loaded.bytes, writer)?;
         if swap != Swap::Done {
@@ -378,6 +397,7 @@ impl Store {
             self.clear_up();
         }
         self.commits += 1;
+        self.note(Some(now), &loaded, Some(&touched));
         Ok(Some(self.adopt(loaded, rendered)))
     }
 
@@ -412,6 +432,24 @@ impl Store {
         }
     }
 
+    /// What was committed goes into the journal, which may fail: the commit stands.
+    fn note(&mut self, now: Option<&Loaded>, after: &Loaded, touched: Option<&Touched>) {
+        let at_ms = self.disk.changed_ms(&self.place.state).unwrap_or(0);
+        let edited = now.filter(|now| now.is_foreign);
+        let sealed = self.committed.clone();
+        let before = match edited {
+            Some(_) => sealed.as_deref(),
+            None => now,
+        };
+        self.journal.note(journal::Made {
+            before,
+            after,
+            touched,
+            edited,
+            at_ms,
+        });
+    }
+
     fn archive(&self, now: &Loaded) -> Result<PathBuf, StoreError> {
         let lineage: String = now.state.lineage.as_str().chars().take(8).collect();
         let is_plain = lineage.chars().all(|c| c.is_ascii_alphanumeric());
@@ -423,11 +461,9 @@ impl Store {
     }
 
     fn base_on_disk(&self, serial: Serial) -> Option<Arc<State>> {
-        let bytes = journal::kept(&self.place.journal(), serial.0)?;
-        let (loaded, _) = load::read(&self.place.journal(), bytes).ok()?;
         let lineage = &self.cached.as_ref()?.state.lineage;
-        let is_it = !loaded.is_foreign && loaded.state.serial == serial;
-        (is_it && loaded.state.lineage == *lineage).then(|| Arc::new(loaded.state))
+        let past = self.history().state(lineage, serial)?;
+        Some(Arc::new(past.state))
     }
 }
 

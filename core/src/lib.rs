@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod advice;
+pub mod difference;
 pub mod doc;
 pub mod event;
 pub mod graph;

@@ -12,6 +12,7 @@ pub mod encode;
 pub mod fields;
 pub mod limits;
 pub mod objective;
+pub mod patch;
 pub mod record;
 pub mod run;
 

@@ -1,85 +1,365 @@
-//! Earlier states beside the state file: what an edit is merged against, and what was replaced.
+//! Earlier states beside the state file: every commit, who made it and what it changed; and what was replaced.
 //!
-//! Invariant: nothing here is needed to go on; only an archive is promised to be there afterwards.
-//! Not here: the states in memory.
-#![allow(clippy::disallowed_methods)] // door: writes and prunes the journal
+//! Invariant: derived. Nothing here is needed to go on, nothing here is waited for: what cannot be written is left
+//! out with a word, what cannot be read is passed over. Only an archive is promised to be there afterwards.
+//!
+//! A commit appends one line, whose size follows what the commit touched; now and then the line holds the whole
+//! state. Each line repeats the patch of the line before it, so that no single damaged line takes another with it.
+//! Not here: the states in memory, what a difference is called (the core).
 
-use std::fs;
+mod archive;
+mod files;
+mod line;
+mod read;
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::disk::{Disk, private_dir};
+use descent_core::difference::{self, Change, Weight};
+use descent_core::doc::Node;
+use descent_core::state::State;
+use descent_core::state::encode::Touched;
+use descent_core::state::patch::Patch;
 
-const KEPT_MAX: usize = 8;
-const SAME_NAME_MAX: u32 = 1000;
+use super::{Loaded, load};
+use line::{Body, Line};
 
-/// Keeps the bytes of a commit, and of all the newest alone: a higher serial is of a state that was
-/// replaced. Not durable: a hint for merging.
-pub(super) fn keep(journal: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> {
-    private_dir(journal)?;
-    let unfinished = journal.join(format!(".{serial}.{}.tmp", std::process::id()));
-    fs::write(&unfinished, bytes)?;
-    fs::rename(&unfinished, file_of(journal, serial))?;
-    let serials = newest(journal)?;
-    let (replaced, ours): (Vec<u64>, Vec<u64>) = serials.iter().partition(|kept| **kept > serial);
-    for gone in replaced.iter().chain(ours.iter().skip(KEPT_MAX)) {
-        fs::remove_file(file_of(journal, *gone))?;
-    }
-    Ok(())
+pub(super) use archive::archive;
+pub use read::{Commit, History, Past};
+
+/// Commits in one file.
+const LINES_MAX: usize = 256;
+/// Bytes of patches in one file, or as many as the whole state has.
+const PATCHES_BYTES_MAX: u64 = 256 << 10;
+/// Files that are kept at most: the oldest go first, the newest two never.
+const SEGMENTS_MAX: usize = 400;
+/// Bytes of all files together, after which the oldest go.
+const BYTES_MAX: u64 = 64 << 20;
+/// Changes in one line at most.
+const CHANGES_MAX: usize = 40;
+const STAMPS_MAX: usize = 16;
+/// What a chain begins with: two whole states, so that the loss of either is no loss of what follows.
+const WHOLES_FIRST: u32 = 2;
+
+/// Where commits are noted down; who makes them.
+#[derive(Debug)]
+pub(super) struct Journal {
+    dir: PathBuf,
+    command: String,
+    by: String,
+    /// The file that this process appended to last.
+    open: Option<Open>,
+    is_broken: bool,
 }
 
-pub(super) fn kept(journal: &Path, serial: u64) -> Option<Vec<u8>> {
-    fs::read(file_of(journal, serial)).ok()
+#[derive(Debug)]
+struct Open {
+    segment: PathBuf,
+    /// As long as we left it; else somebody else wrote, or damaged it.
+    len: u64,
+    lines: usize,
+    /// So many lines are to hold the whole state yet.
+    wholes_due: u32,
+    patches_len: u64,
+    whole_len: u64,
+    lineage: String,
+    serial: u64,
+    /// To the state of the newest line.
+    last: Option<Patch>,
 }
 
-/// The serials that are kept, the newest first.
-pub(super) fn newest(journal: &Path) -> io::Result<Vec<u64>> {
-    let mut serials = kept_serials(journal)?;
-    serials.sort_unstable_by(|a, b| b.cmp(a));
-    Ok(serials)
+/// One commit, to be noted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Made<'a> {
+    /// The committed state before it, where it is known.
+    pub(super) before: Option<&'a Loaded>,
+    pub(super) after: &'a Loaded,
+    /// What differs between the two; `None`: anything may.
+    pub(super) touched: Option<&'a Touched>,
+    /// What a person saved, and this commit took in.
+    pub(super) edited: Option<&'a Loaded>,
+    pub(super) at_ms: u64,
 }
 
-/// Keeps bytes for good, durable when this returns; the same bytes twice are one file.
-pub(super) fn archive(
-    disk: &dyn Disk,
-    journal: &Path,
-    name: &str,
-    bytes: &[u8],
-) -> io::Result<PathBuf> {
-    private_dir(journal)?;
-    for n in 0..SAME_NAME_MAX {
-        let suffix = if n == 0 {
-            String::new()
-        } else {
-            format!("-{n}")
-        };
-        let path = journal.join(format!("archive-{name}{suffix}.json"));
-        match disk.create(&path, 0o600) {
-            Ok(file) => {
-                // Half an archive would be taken for one.
-                let written = disk.write(&file, bytes).and_then(|()| disk.fsync(&file));
-                written.inspect_err(|_| drop(disk.unlink(&path)))?;
-                disk.fsync_dir(journal)?;
-                return Ok(path);
-            }
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            Err(_) if fs::read(&path).is_ok_and(|there| there == bytes) => return Ok(path),
-            Err(_) => {}
+impl Journal {
+    pub(super) fn of(dir: PathBuf) -> Self {
+        Self {
+            dir,
+            command: "descent".to_owned(),
+            by: "person".to_owned(),
+            open: None,
+            is_broken: false,
         }
     }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
 
-fn file_of(journal: &Path, serial: u64) -> PathBuf {
-    journal.join(format!("{serial}.json"))
-}
-
-fn kept_serials(journal: &Path) -> io::Result<Vec<u64>> {
-    let mut serials = Vec::new();
-    for entry in fs::read_dir(journal)? {
-        let name = entry?.file_name();
-        let stem = name.to_str().and_then(|name| name.strip_suffix(".json"));
-        serials.extend(stem.and_then(|stem| stem.parse::<u64>().ok()));
+    /// Which command commits from here on, and for whom.
+    pub(super) fn signed(&mut self, command: &str, by: &str) {
+        command.clone_into(&mut self.command);
+        by.clone_into(&mut self.by);
     }
-    Ok(serials)
+
+    /// Notes a commit, under the commit lock. It is durable already: nothing of this can take it back.
+    pub(super) fn note(&mut self, made: Made<'_>) {
+        let noted = self.try_note(made);
+        self.settle(noted);
+    }
+
+    /// Sees to it that the state stands in the journal, whoever committed it; under the commit lock.
+    pub(super) fn keep(&mut self, loaded: &Loaded, at_ms: u64) {
+        let (serial, lineage) = (loaded.state.serial.0, loaded.state.lineage.as_str());
+        let is_newest = self.open.as_ref().is_some_and(|open| {
+            open.serial == serial && open.lineage == lineage && open.is_as_left()
+        });
+        if loaded.is_foreign || is_newest {
+            return;
+        }
+        let history = self.history();
+        let kept = history.state(&loaded.state.lineage, loaded.state.serial);
+        if kept.is_some_and(|kept| kept.bytes == loaded.bytes) {
+            return;
+        }
+        self.note(Made {
+            before: None,
+            after: loaded,
+            touched: None,
+            edited: None,
+            at_ms,
+        });
+    }
+
+    /// Compresses what is closed, and lets go of the oldest; needs no lock, and may be left out.
+    pub(super) fn tidy(&mut self) {
+        let tidied = files::compress_closed(&self.dir)
+            .and_then(|()| files::prune(&self.dir, SEGMENTS_MAX, BYTES_MAX));
+        if let Err(error) = tidied {
+            self.warn(&error);
+        }
+    }
+
+    pub(super) fn history(&self) -> History {
+        History::of(self.dir.clone())
+    }
+
+    fn settle(&mut self, done: io::Result<()>) {
+        match done {
+            Ok(()) => self.is_broken = false,
+            Err(error) => {
+                // The next commit begins a new chain.
+                self.open = None;
+                self.warn(&error);
+            }
+        }
+    }
+
+    fn warn(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.is_broken, true) {
+            let dir = self.dir.display();
+            tracing::warn!(%error, %dir, "the history could not be written; the run is not affected");
+        }
+    }
+
+    fn try_note(&mut self, made: Made<'_>) -> io::Result<()> {
+        let patch = match (made.before, made.touched) {
+            (Some(before), Some(touched)) if made.edited.is_none() => {
+                Some(Patch::between(&before.state, &made.after.state, touched))
+            }
+            _ => None,
+        };
+        let mut open = self.opened(&made, patch.is_some())?;
+        if let Some(edited) = made.edited {
+            open.append(&self.edit_line(&made, edited))?;
+        }
+        let mut line = self.line(&made);
+        line.before = open.last.take();
+        let is_whole = patch.is_none() || open.wholes_due > 0;
+        line.body = match &patch {
+            Some(patch) if !is_whole => Body::Patch(patch.clone()),
+            _ => Body::Whole(text_of(made.after)),
+        };
+        open.append(&line)?;
+        open.noted(made.after, is_whole, patch);
+        self.open = Some(open);
+        Ok(())
+    }
+
+    /// The file to append to, and whether it is to hold whole states first.
+    fn opened(&mut self, made: &Made<'_>, has_patch: bool) -> io::Result<Open> {
+        let follows = |open: &Open| {
+            made.before.is_some_and(|before| {
+                before.state.serial.0 == open.serial
+                    && before.state.lineage.as_str() == open.lineage
+            })
+        };
+        // Where somebody else wrote, or took the file away, a new chain begins.
+        let open = self.open.take();
+        let open = open.filter(|open| has_patch && follows(open) && open.is_as_left());
+        let wholes_due = match &open {
+            Some(open) if !open.is_full() => open.wholes_due,
+            Some(_) => 1,
+            None => WHOLES_FIRST,
+        };
+        match open {
+            Some(open) if !open.is_full() => Ok(open),
+            before => {
+                let segment = files::next(&self.dir)?;
+                files::prune(&self.dir, SEGMENTS_MAX, BYTES_MAX)?;
+                let last = before.and_then(|before| before.last);
+                Ok(Open::new(segment, wholes_due, last))
+            }
+        }
+    }
+
+    fn line(&self, made: &Made<'_>) -> Line {
+        let after = &made.after.state;
+        let kept = self.before_edit(made);
+        let before = made.before.map(|before| &before.state).or(kept.as_ref());
+        let changes = match (before, made.touched) {
+            (Some(before), Some(touched)) if made.edited.is_none() => {
+                difference::touched(before, after, touched)
+            }
+            (Some(before), _) => difference::difference(before, after),
+            (None, _) => Vec::new(),
+        };
+        Line {
+            lineage: after.lineage.to_string(),
+            serial: after.serial.0,
+            at_ms: made.at_ms,
+            by: self.by.clone(),
+            command: self.command.clone(),
+            is_correction: before.is_some_and(|before| corrects(before, after)),
+            stamps: stamps(before, after),
+            changes: bounded(changes),
+            before: None,
+            body: Body::Edit(String::new()),
+        }
+    }
+
+    /// A process that begins with an edited file finds here what it was edited from.
+    fn before_edit(&self, made: &Made<'_>) -> Option<State> {
+        let edited = made.edited.filter(|_| made.before.is_none())?;
+        let (lineage, serial) = (&edited.state.lineage, edited.state.serial);
+        let kept = self.history().state(lineage, serial)?;
+        Some(kept.state)
+    }
+
+    /// What a person saved stands as it was typed, before the commit that took it in.
+    fn edit_line(&self, made: &Made<'_>, edited: &Loaded) -> Line {
+        Line {
+            lineage: made.after.state.lineage.to_string(),
+            serial: made.after.state.serial.0,
+            at_ms: made.at_ms,
+            by: self.by.clone(),
+            command: "edit".to_owned(),
+            is_correction: false,
+            stamps: Vec::new(),
+            changes: Vec::new(),
+            before: None,
+            body: Body::Edit(text_of(edited)),
+        }
+    }
+}
+
+impl Open {
+    fn new(segment: PathBuf, wholes_due: u32, last: Option<Patch>) -> Self {
+        Self {
+            segment,
+            len: 0,
+            lines: 0,
+            wholes_due,
+            patches_len: 0,
+            whole_len: 0,
+            lineage: String::new(),
+            serial: 0,
+            last,
+        }
+    }
+
+    fn is_as_left(&self) -> bool {
+        files::len(&self.segment) == Some(self.len)
+    }
+
+    fn is_full(&self) -> bool {
+        self.lines >= LINES_MAX || self.patches_len >= PATCHES_BYTES_MAX.max(self.whole_len)
+    }
+
+    fn append(&mut self, line: &Line) -> io::Result<()> {
+        let text = line.encode();
+        files::append(&self.segment, self.len, text.as_bytes())?;
+        self.len += text.len() as u64;
+        self.lines += 1;
+        if matches!(line.body, Body::Patch(_)) {
+            self.patches_len += text.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn noted(&mut self, after: &Loaded, is_whole: bool, patch: Option<Patch>) {
+        after.state.lineage.as_str().clone_into(&mut self.lineage);
+        self.serial = after.state.serial.0;
+        self.last = patch;
+        if is_whole {
+            self.wholes_due = self.wholes_due.saturating_sub(1);
+            self.whole_len = after.bytes.len() as u64;
+        }
+    }
+}
+
+/// A state file that was read is UTF-8; nothing else is committed.
+fn text_of(loaded: &Loaded) -> String {
+    String::from_utf8_lossy(&loaded.bytes).into_owned()
+}
+
+/// Keeps a state that is about to lose its name; for those who have no journal at hand.
+pub(super) fn keep(dir: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> {
+    let read = load::read(dir, bytes.to_vec());
+    let (loaded, _) = read.map_err(|error| io::Error::other(error.to_string()))?;
+    let mut journal = Journal::of(dir.to_owned());
+    journal.keep(&loaded, 0);
+    match journal.is_broken || loaded.state.serial.0 != serial {
+        true => Err(io::Error::other("the state could not be kept")),
+        false => Ok(()),
+    }
+}
+
+/// Whether a person changed what was agreed; a word on an assertion changes nothing of it.
+fn corrects(before: &State, after: &State) -> bool {
+    let added = after.corrections.iter().skip(before.corrections.len());
+    let mut kinds = added.map(|one| one.node.get("type").and_then(Node::as_str));
+    kinds.any(|kind| kind != Some("confirmation"))
+}
+
+/// When what is new in its records happened, as the records say it.
+fn stamps(before: Option<&State>, after: &State) -> Vec<String> {
+    let Some(before) = before else {
+        return Vec::new();
+    };
+    let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+    let trail = after.trail.iter().skip(before.trail.len());
+    let corrections = after.corrections.iter().skip(before.corrections.len());
+    let result = |state: &State| state.run.last_result.as_ref().and_then(|result| text(result, "at"));
+    let mut stamps: Vec<String> = trail
+        .filter_map(|one| text(&one.node, "at"))
+        .chain(corrections.filter_map(|one| text(&one.node, "timestamp")))
+        .chain(result(after).filter(|at| Some(at) != result(before).as_ref()))
+        .collect();
+    let request = |state: &State| state.control.request.as_ref().map(|one| one.at.clone());
+    stamps.extend(request(after).filter(|at| Some(at) != request(before).as_ref()));
+    if after.bindings.len() != before.bindings.len() {
+        let is_new = |id: &_| !before.bindings.contains_key(id);
+        let new = after.bindings.iter().filter(|(id, _)| is_new(*id));
+        stamps.extend(new.map(|(_, binding)| binding.at.clone()));
+    }
+    stamps.sort();
+    stamps.dedup();
+    stamps.truncate(STAMPS_MAX);
+    stamps
+}
+
+/// What matters first, and no more than a line should hold.
+fn bounded(mut changes: Vec<Change>) -> Vec<Change> {
+    changes.sort_by_key(|change| change.weight == Weight::Detail);
+    changes.truncate(CHANGES_MAX);
+    changes
 }

@@ -1,0 +1,339 @@
+//! What differs between two states, in words: "B solved; auth: jwt → session; 3 attempts left".
+//!
+//! Invariant: total. Two states that differ in any record differ in words too; what has no words of its own is told
+//! as a detail of its record. Not here: what an edit leads to (`step::correct`).
+
+mod atom;
+mod notebook;
+#[cfg(test)]
+mod tests;
+
+use alloc::{
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    doc::{self, Node},
+    id::AtomId,
+    state::{
+        Entry, EntryKind, Extra, State,
+        encode::Touched,
+        fields::Writer,
+        limits,
+        record::{self},
+    },
+};
+
+/// Characters at most of one value in words.
+const VALUE_CHARS_MAX: usize = 80;
+/// Names at most in one list.
+const NAMES_MAX: usize = 5;
+/// Changes at most that `words` tells of.
+const TOLD_MAX: usize = 12;
+
+/// How much a change matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Weight {
+    Main,
+    /// Told after what matters: what is left.
+    Left,
+    /// Bookkeeping.
+    Detail,
+}
+
+/// One thing that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The atom that it is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Follows the atom's name, where there is one.
+    pub what: String,
+    pub weight: Weight,
+}
+
+impl Change {
+    /// In words, whole.
+    pub fn text(&self) -> String {
+        match &self.of {
+            Some(of) => joined(of, &self.what),
+            None => self.what.clone(),
+        }
+    }
+}
+
+fn joined(of: &str, what: &str) -> String {
+    let blank = if what.starts_with(':') { "" } else { " " };
+    format!("{of}{blank}{what}")
+}
+
+/// All that differs, what is agreed first.
+pub fn difference(before: &State, after: &State) -> Vec<Change> {
+    let mut look = Look::new(before, after);
+    look.objective();
+    let states = [before, after];
+    let ids = states
+        .iter()
+        .flat_map(|state| state.atoms.keys().chain(state.bindings.keys()));
+    let ids: BTreeSet<&AtomId> = ids.collect();
+    ids.into_iter().for_each(|id| look.atom(id));
+    look.lists(true);
+    look.control();
+    look.notebook();
+    look.rest();
+    look.found
+}
+
+/// The same of two states that differ in what was touched alone: the cost follows the change.
+pub fn touched(before: &State, after: &State, touched: &Touched) -> Vec<Change> {
+    let mut look = Look::new(before, after);
+    if touched.objective {
+        look.objective();
+    }
+    let ids: BTreeSet<&AtomId> = touched.atoms.union(&touched.bindings).collect();
+    ids.into_iter().for_each(|id| look.atom(id));
+    look.lists(touched.lists_replaced);
+    if touched.control {
+        look.control();
+    }
+    if touched.run {
+        look.notebook();
+    }
+    look.found
+}
+
+/// What matters of it, in one line; bookkeeping only where there is nothing else.
+pub fn words(changes: &[Change]) -> String {
+    let of = |weight: Weight| changes.iter().filter(move |change| change.weight == weight);
+    let mut told: Vec<&Change> = of(Weight::Main).collect();
+    if told.is_empty() {
+        told = of(Weight::Detail).collect();
+    }
+    told.extend(of(Weight::Left));
+    let groups = grouped(&told);
+    let mut texts: Vec<String> = groups.iter().take(TOLD_MAX).map(said).collect();
+    if groups.len() > TOLD_MAX {
+        texts.push(format!("{} more", groups.len() - TOLD_MAX));
+    }
+    if texts.is_empty() {
+        return "nothing".to_string();
+    }
+    texts.join("; ")
+}
+
+/// Neighbours of which the same is said are told together.
+fn grouped<'c>(told: &[&'c Change]) -> Vec<(Vec<&'c str>, &'c str)> {
+    let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
+    for change in told {
+        let same = groups.iter_mut().find(|(of, what)| {
+            !of.is_empty() && change.of.is_some() && *what == change.what.as_str()
+        });
+        match (same, change.of.as_deref()) {
+            (Some((names, _)), Some(of)) => names.push(of),
+            (_, of) => groups.push((of.into_iter().collect(), &change.what)),
+        }
+    }
+    groups
+}
+
+fn said((names, what): &(Vec<&str>, &str)) -> String {
+    if names.is_empty() {
+        return (*what).to_string();
+    }
+    joined(&listed(names), what)
+}
+
+fn listed(names: &[&str]) -> String {
+    match names.len().checked_sub(NAMES_MAX) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..NAMES_MAX].join(", ")),
+    }
+}
+
+/// A value as words, cut.
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= VALUE_CHARS_MAX {
+        return line;
+    }
+    let cut: String = line.chars().take(VALUE_CHARS_MAX - 1).collect();
+    cut + "…"
+}
+
+/// Whether two records are the same text; the same record needs no look.
+fn same(old: &Node, new: &Node) -> bool {
+    old == new || doc::canonical(old) == doc::canonical(new)
+}
+
+struct Look<'s> {
+    before: &'s State,
+    after: &'s State,
+    found: Vec<Change>,
+}
+
+impl<'s> Look<'s> {
+    fn new(before: &'s State, after: &'s State) -> Self {
+        Self {
+            before,
+            after,
+            found: Vec::new(),
+        }
+    }
+
+    fn say(&mut self, weight: Weight, what: impl Into<String>) {
+        self.found.push(Change {
+            of: None,
+            what: what.into(),
+            weight,
+        });
+    }
+
+    fn say_of(&mut self, id: &AtomId, weight: Weight, what: impl Into<String>) {
+        self.found.push(Change {
+            of: Some(id.to_string()),
+            what: what.into(),
+            weight,
+        });
+    }
+
+    fn objective(&mut self) {
+        if Arc::ptr_eq(&self.before.objective, &self.after.objective) {
+            return;
+        }
+        let (old, new) = (self.before.objective.node(), self.after.objective.node());
+        for key in keys(&old, &new) {
+            let (was, is) = (old.get(&key), new.get(&key));
+            if was.zip(is).is_some_and(|(was, is)| same(was, is)) {
+                continue;
+            }
+            let what = match key.as_str() {
+                "constraints" => limits::difference(
+                    &self.before.objective.constraints,
+                    &self.after.objective.constraints,
+                ),
+                "base_case" => "the base case is another".to_string(),
+                _ => between(&key, was, is),
+            };
+            self.say(Weight::Main, what);
+        }
+        if old != new && self.found.is_empty() {
+            self.say(Weight::Detail, "the objective is written otherwise");
+        }
+    }
+
+    /// `is_whole`: more than growth is looked for.
+    fn lists(&mut self, is_whole: bool) {
+        let (old, new) = (&self.before.trail, &self.after.trail);
+        let pairs = |old: &[Arc<Entry>], new: &[Arc<Entry>]| {
+            old.iter().zip(new).all(|(a, b)| {
+                Arc::ptr_eq(a, b) || same(&a.node, &b.node)
+            })
+        };
+        let is_grown = old.len() <= new.len() && (!is_whole || pairs(old, new));
+        let known = if is_grown { old.len() } else { 0 };
+        if !is_grown {
+            let what = match new.is_empty() {
+                true => "the trail was cleared",
+                false => "the trail is another",
+            };
+            self.say(Weight::Main, what);
+        }
+        for entry in &self.after.trail[known..] {
+            self.entry(entry);
+        }
+        self.corrections(is_whole);
+    }
+
+    fn entry(&mut self, entry: &Entry) {
+        match &entry.kind {
+            EntryKind::Failure { atom, reason, .. } => {
+                let nth = entry.node.get("n").and_then(Node::as_u64).unwrap_or(1);
+                let what = format!("attempt {nth} failed: {}", short(reason));
+                self.say_of(atom, Weight::Main, what);
+            }
+            EntryKind::Refuted { .. } => self.say(Weight::Main, "the base case does not hold"),
+            // Told by what it did to the groups and requests.
+            EntryKind::Choice { .. } | EntryKind::Backtrack | EntryKind::Other => {
+                let what = format!("recorded: {}", record::type_of(entry).replace('_', " "));
+                self.say(Weight::Detail, what);
+            }
+        }
+    }
+
+    fn corrections(&mut self, is_whole: bool) {
+        let (old, new) = (&self.before.corrections, &self.after.corrections);
+        let pairs = || {
+            old.iter().zip(new).all(|(a, b)| {
+                Arc::ptr_eq(a, b) || same(&a.node, &b.node)
+            })
+        };
+        let is_grown = old.len() <= new.len() && (!is_whole || pairs());
+        if !is_grown {
+            self.say(Weight::Main, "the corrections are others");
+        }
+        let known = if is_grown { old.len() } else { new.len() };
+        for correction in &self.after.corrections[known..] {
+            let text = correction.node.get("description").and_then(Node::as_str);
+            let what = format!("corrected: {}", short(text.unwrap_or_default()));
+            self.say(Weight::Main, what);
+        }
+    }
+
+    /// What stands beside the sections.
+    fn rest(&mut self) {
+        let (before, after) = (self.before, self.after);
+        if before.lineage != after.lineage {
+            let what = format!("another lineage: {} → {}", before.lineage, after.lineage);
+            self.say(Weight::Main, what);
+        }
+        if before.version != after.version {
+            let minor = |state: &State| format!("{}.{}", state.version.major, state.version.minor);
+            let what = format!("version: {} → {}", minor(before), minor(after));
+            self.say(Weight::Main, what);
+        }
+        for (old, new) in [
+            (&before.extra, &after.extra),
+            (&before.work_graph_extra, &after.work_graph_extra),
+        ] {
+            let node = |extra: &Extra| Writer::default().finish(extra);
+            let (was, is) = (node(old), node(new));
+            for key in keys(&was, &is) {
+                let (was, is) = (was.get(&key), is.get(&key));
+                if was.zip(is).is_none_or(|(was, is)| was != is) {
+                    self.say(Weight::Detail, between(&key, was, is));
+                }
+            }
+        }
+    }
+}
+
+/// The keys of both, in order.
+fn keys(old: &Node, new: &Node) -> Vec<String> {
+    let of = |node: &Node| -> Vec<String> {
+        let members = node.as_object().unwrap_or_default().iter();
+        members.map(|member| member.key.clone()).collect()
+    };
+    let mut all = of(old);
+    all.extend(of(new).into_iter().filter(|key| old.get(key).is_none()));
+    all
+}
+
+/// `goal: the tests pass → all tests pass`.
+fn between(key: &str, was: Option<&Node>, is: Option<&Node>) -> String {
+    let word = |node: Option<&Node>| match node.map(limits::plain) {
+        Some(text) if !text.is_empty() => short(&text),
+        _ => "nothing".to_string(),
+    };
+    let (was, is) = (word(was), word(is));
+    let key = key.replace('_', " ");
+    if was == is {
+        return format!("{key}: changed");
+    }
+    format!("{key}: {was} → {is}")
+}

@@ -1,0 +1,176 @@
+//! What differs in one atom: whether it is resolved, what it asks for, what was tried.
+
+use alloc::{format, string::ToString, sync::Arc};
+
+use super::{Look, Weight, between, keys, same, short};
+use crate::{
+    doc::Node,
+    id::AtomId,
+    state::{Atom, Binding, Body, Status, Task},
+};
+
+/// How an atom stands in a state.
+#[derive(Clone, Copy)]
+enum Place<'s> {
+    None,
+    Open(&'s Arc<Atom>),
+    Bound(&'s Arc<Binding>),
+}
+
+impl<'s> Place<'s> {
+    fn atom(self) -> Option<&'s Atom> {
+        match self {
+            Place::None => None,
+            Place::Open(atom) => Some(atom),
+            Place::Bound(binding) => Some(&binding.of),
+        }
+    }
+
+    fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Place::None, Place::None) => true,
+            (Place::Open(a), Place::Open(b)) => Arc::ptr_eq(a, b) || same(&a.node(), &b.node()),
+            (Place::Bound(a), Place::Bound(b)) => Arc::ptr_eq(a, b) || same(&a.node(), &b.node()),
+            _ => false,
+        }
+    }
+}
+
+impl<'s> Look<'s> {
+    pub(super) fn atom(&mut self, id: &AtomId) {
+        // A result beside its open atom is told by the result.
+        let place = |state: &'s crate::state::State| match (
+            state.bindings.get(id),
+            state.atoms.get(id),
+        ) {
+            (Some(binding), _) => Place::Bound(binding),
+            (None, Some(atom)) => Place::Open(atom),
+            (None, None) => Place::None,
+        };
+        let (old, new) = (place(self.before), place(self.after));
+        let known = self.found.len();
+        if !old.is_same(new) {
+            self.standing(id, old, new);
+            if let (Some(old), Some(new)) = (old.atom(), new.atom()) {
+                self.content(id, old, new);
+            }
+        }
+        self.beside(id);
+        if known == self.found.len() && !old.is_same(new) {
+            self.say_of(id, Weight::Detail, "is written otherwise");
+        }
+    }
+
+    /// An open atom whose id is bound as well.
+    fn beside(&mut self, id: &AtomId) {
+        let open = |state: &'s crate::state::State| {
+            state.bindings.get(id).and_then(|_| state.atoms.get(id))
+        };
+        let (old, new) = (open(self.before), open(self.after));
+        let is_same = match (old, new) {
+            (Some(old), Some(new)) => same(&old.node(), &new.node()),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            self.say_of(id, Weight::Detail, "stands beside its own result");
+        }
+    }
+
+    fn standing(&mut self, id: &AtomId, old: Place<'_>, new: Place<'_>) {
+        let by = |binding: &Binding| match binding.is_by_person() {
+            true => "solved by a person",
+            false => "solved",
+        };
+        match (old, new) {
+            (Place::None, Place::Open(_)) => self.say_of(id, Weight::Main, "added"),
+            (Place::None, Place::Bound(binding)) => {
+                let what = format!("added and {}", by(binding));
+                self.say_of(id, Weight::Main, what);
+            }
+            (_, Place::None) => self.say_of(id, Weight::Main, "removed"),
+            (Place::Open(_), Place::Bound(binding)) => self.say_of(id, Weight::Main, by(binding)),
+            (Place::Bound(_), Place::Open(_)) => self.say_of(id, Weight::Main, "open again"),
+            (Place::Bound(old), Place::Bound(new)) => self.result(id, old, new),
+            (Place::Open(_), Place::Open(_)) => {}
+        }
+    }
+
+    fn result(&mut self, id: &AtomId, old: &Binding, new: &Binding) {
+        if old.result_digest() != new.result_digest() {
+            return self.say_of(id, Weight::Main, "has another result");
+        }
+        let (was, is) = (old.parked_node(), new.parked_node());
+        for key in keys(&was, &is) {
+            if was.get(&key) != is.get(&key) {
+                let what = format!("result: {}", between(&key, was.get(&key), is.get(&key)));
+                self.say_of(id, Weight::Detail, what);
+            }
+        }
+    }
+
+    fn content(&mut self, id: &AtomId, old: &Atom, new: &Atom) {
+        if let (Some(was), Some(is)) = (old.task(), new.task()) {
+            self.status(id, was, is);
+            self.tried(id, was, is);
+        }
+        if let (Body::Any { .. }, Body::Any { .. }) = (&old.body, &new.body)
+            && old.selected() != new.selected()
+        {
+            let word = |atom: &Atom| atom.selected().map_or("none".to_string(), |id| id.to_string());
+            let what = format!(": {} → {}", word(old), word(new));
+            self.say_of(id, Weight::Main, what);
+        }
+        self.intent(id, &old.node(), &new.node());
+    }
+
+    fn status(&mut self, id: &AtomId, was: &Task, is: &Task) {
+        if was.status == is.status {
+            return;
+        }
+        let what = match &is.status {
+            Status::Pending => "to be tried again".to_string(),
+            Status::Failed => "failed for good".to_string(),
+            Status::Invalid(words) => format!("blocked: {}", short(words)),
+            Status::NeedsGuidance => "needs guidance".to_string(),
+            Status::InDoubt(attempt) => format!("in doubt: {attempt}"),
+        };
+        self.say_of(id, Weight::Main, what);
+    }
+
+    fn tried(&mut self, id: &AtomId, was: &Task, is: &Task) {
+        let count = |task: &Task| -> u64 {
+            task.tries.iter().map(|tried| u64::from(tried.attempts)).sum()
+        };
+        let (old, new) = (count(was), count(is));
+        if old != new {
+            let what = format!("attempts: {old} → {new}");
+            self.say_of(id, Weight::Detail, what);
+        }
+        let (old, new) = (was.interruptions, is.interruptions);
+        if old != new {
+            let what = format!("interrupted: {old} → {new}");
+            self.say_of(id, Weight::Detail, what);
+        }
+    }
+
+    /// What a person may write of an atom; and whatever else differs, as a detail.
+    fn intent(&mut self, id: &AtomId, old: &Node, new: &Node) {
+        for key in keys(old, new) {
+            let (was, is) = (old.get(&key), new.get(&key));
+            if was.zip(is).is_some_and(|(was, is)| same(was, is)) {
+                continue;
+            }
+            let (weight, what) = match key.as_str() {
+                "status" | "selected" | "interruptions" => continue,
+                "tries" => (Weight::Detail, "tries: changed".to_string()),
+                "checks" | "output_schema" | "description" | "action" | "depends_on" | "parts"
+                | "choices" | "effect" | "idempotent" | "timeout" | "kind" => {
+                    (Weight::Main, between(&key, was, is))
+                }
+                _ => (Weight::Detail, between(&key, was, is)),
+            };
+            self.say_of(id, weight, format!(": {what}"));
+        }
+    }
+}

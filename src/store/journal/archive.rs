@@ -1,0 +1,41 @@
+//! States that were replaced, kept for good.
+//!
+//! Invariant: durable when it is said so; never half. Not here: the commits of a state that goes on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::super::disk::{Disk, private_dir};
+
+const SAME_NAME_MAX: u32 = 1000;
+
+/// Keeps bytes for good, durable when this returns; the same bytes twice are one file.
+pub(in super::super) fn archive(
+    disk: &dyn Disk,
+    journal: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> io::Result<PathBuf> {
+    private_dir(journal)?;
+    for n in 0..SAME_NAME_MAX {
+        let suffix = if n == 0 {
+            String::new()
+        } else {
+            format!("-{n}")
+        };
+        let path = journal.join(format!("archive-{name}{suffix}.json"));
+        match disk.create(&path, 0o600) {
+            Ok(file) => {
+                // Half an archive would be taken for one.
+                let written = disk.write(&file, bytes).and_then(|()| disk.fsync(&file));
+                written.inspect_err(|_| drop(disk.unlink(&path)))?;
+                disk.fsync_dir(journal)?;
+                return Ok(path);
+            }
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Err(_) if std::fs::read(&path).is_ok_and(|there| there == bytes) => return Ok(path),
+            Err(_) => {}
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}

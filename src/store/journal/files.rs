@@ -1,0 +1,186 @@
+//! The files of the journal: numbered segments, the newest one open for appending, the others compressed.
+//!
+//! Invariant: under a segment's name stand whole lines and at most one torn line at its end. A compressed segment is
+//! one gzip member a line: `zcat` reads it, and a damaged byte costs one line. Nothing here is synced: it is derived.
+//! Not here: what lines say.
+#![allow(clippy::disallowed_methods)] // door: writes, compresses and prunes the journal
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::bufread::GzDecoder;
+use flate2::write::GzEncoder;
+
+use super::super::disk::private_dir;
+
+const PREFIX: &str = "seg-";
+const OPEN: &str = ".log";
+const CLOSED: &str = ".log.gz";
+/// The newest that are never let go of: the later of the two may hold a line or none.
+const KEPT_MIN: usize = 2;
+/// As a gzip member begins.
+const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
+/// More than the largest state as a line; what unfolds to more is damaged.
+const LINE_BYTES_MAX: u64 = 128 << 20;
+/// Bytes of one segment that are read.
+const SEGMENT_BYTES_MAX: u64 = 512 << 20;
+
+/// A segment by its number; there may be both forms of it while it is compressed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Segment {
+    number: u64,
+    path: PathBuf,
+    is_closed: bool,
+}
+
+/// Every segment once, the oldest first.
+pub(super) fn segments(dir: &Path) -> Vec<Segment> {
+    let mut found: Vec<Segment> = fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| segment(entry.path()))
+        .collect();
+    // The closed form last: it is renamed into place when it is whole.
+    found.sort_by_key(|one| (one.number, one.is_closed));
+    found.reverse();
+    found.dedup_by_key(|one| one.number);
+    found.reverse();
+    found
+}
+
+fn segment(path: PathBuf) -> Option<Segment> {
+    let name = path.file_name()?.to_str()?;
+    let rest = name.strip_prefix(PREFIX)?;
+    let (number, is_closed) = match rest.strip_suffix(CLOSED) {
+        Some(number) => (number, true),
+        None => (rest.strip_suffix(OPEN)?, false),
+    };
+    Some(Segment {
+        number: number.parse().ok()?,
+        is_closed,
+        path,
+    })
+}
+
+/// The name of a new one.
+pub(super) fn next(dir: &Path) -> io::Result<PathBuf> {
+    private_dir(dir)?;
+    let newest = segments(dir).last().map_or(0, |one| one.number);
+    Ok(dir.join(format!("{PREFIX}{:08}{OPEN}", newest.saturating_add(1))))
+}
+
+pub(super) fn len(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().map(|meta| meta.len())
+}
+
+/// Appends to a file that is `len` long. What came short is taken back: a torn line would join the next one.
+pub(super) fn append(path: &Path, len: u64, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(bytes)
+        .inspect_err(|_| drop(file.set_len(len)))
+}
+
+/// The lines of a segment as they were written; what cannot be read is missing.
+pub(super) fn read(segment: &Segment) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let Ok(file) = File::open(&segment.path) else {
+        return bytes;
+    };
+    // As much as could be read is what there is.
+    let _ = file.take(SEGMENT_BYTES_MAX).read_to_end(&mut bytes);
+    if segment.is_closed {
+        unfolded(&bytes)
+    } else {
+        bytes
+    }
+}
+
+fn unfolded(mut bytes: &[u8]) -> Vec<u8> {
+    let mut lines = Vec::new();
+    while !bytes.is_empty() {
+        let known = lines.len();
+        let mut member = GzDecoder::new(bytes);
+        let read = member.by_ref().take(LINE_BYTES_MAX).read_to_end(&mut lines);
+        bytes = match read {
+            Ok(1..) => member.into_inner(),
+            _ => {
+                lines.truncate(known);
+                // Lines before and after it are members of their own.
+                let rest = bytes.get(1..).unwrap_or_default();
+                let next = rest.windows(MAGIC.len()).position(|three| three == MAGIC);
+                next.and_then(|at| rest.get(at..)).unwrap_or_default()
+            }
+        };
+    }
+    lines
+}
+
+/// Compresses every segment but the newest, which may be appended to.
+pub(super) fn compress_closed(dir: &Path) -> io::Result<()> {
+    let all = segments(dir);
+    let older = all.iter().rev().skip(1).filter(|one| !one.is_closed);
+    for one in older {
+        let unfinished = dir.join(format!(".{}.{}.tmp", one.number, std::process::id()));
+        let done = compress(&read(one), &unfinished)
+            .and_then(|()| fs::rename(&unfinished, one.path.with_extension("log.gz")));
+        if let Err(error) = done {
+            let _ = fs::remove_file(&unfinished);
+            return Err(error);
+        }
+    }
+    remove_leftovers(dir);
+    Ok(())
+}
+
+/// Open forms of what is compressed, and what a killed process was writing.
+fn remove_leftovers(dir: &Path) {
+    let all = segments(dir);
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_compressed = segment(path.clone()).is_some_and(|one| {
+            let is_closed = |other: &Segment| other.number == one.number && other.is_closed;
+            !one.is_closed && all.iter().any(is_closed)
+        });
+        let is_unfinished = path.extension().is_some_and(|end| end == "tmp");
+        if is_compressed || is_unfinished {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn compress(lines: &[u8], to: &Path) -> io::Result<()> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(to)?;
+    let mut file = io::BufWriter::new(file);
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+        let mut member = GzEncoder::new(&mut file, Compression::fast());
+        member.write_all(line)?;
+        member.finish()?;
+    }
+    file.flush()
+}
+
+/// Lets go of the oldest beyond so many files and bytes.
+pub(super) fn prune(dir: &Path, segments_max: usize, bytes_max: u64) -> io::Result<()> {
+    let mut bytes = 0;
+    for (n, one) in segments(dir).iter().rev().enumerate() {
+        bytes += len(&one.path).unwrap_or(0);
+        let is_too_much = n >= segments_max || bytes > bytes_max;
+        if n >= KEPT_MIN && is_too_much {
+            fs::remove_file(&one.path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! One line of the journal: a digest, then JSON.
+//!
+//! Invariant: a line is what was written, or it is no line: its digest says so. A line ends where its JSON ends, so
+//! that a newline that went lost joins no two. Not here: files, chains of lines.
+
+use std::borrow::Cow;
+
+use descent_core::difference::Change;
+use descent_core::id::Digest;
+use descent_core::state::patch::Patch;
+use serde::{Deserialize, Serialize};
+
+/// Hexadecimal digits of the digest.
+const DIGITS: usize = 16;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Line {
+    pub(super) lineage: String,
+    pub(super) serial: u64,
+    pub(super) at_ms: u64,
+    pub(super) by: String,
+    pub(super) command: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_correction: bool,
+    /// When what is new happened, as the records of the state have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) stamps: Vec<String>,
+    pub(super) changes: Vec<Change>,
+    /// The patch to the state before this one: it stands in the line before too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) before: Option<Patch>,
+    pub(super) body: Body,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Body {
+    /// The text of the state.
+    Whole(String),
+    Patch(Patch),
+    /// What a person saved.
+    Edit(String),
+}
+
+impl Line {
+    pub(super) fn encode(&self) -> String {
+        let json = serde_json::to_string(self).unwrap_or_default();
+        format!("{} {json}\n", check(json.as_bytes()))
+    }
+}
+
+/// Every line that is whole, in order.
+pub(super) fn decode(bytes: &[u8]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match first(rest) {
+            Some((line, used)) => {
+                lines.push(line);
+                rest = rest.get(used..).unwrap_or_default();
+            }
+            None => {
+                let end = rest.iter().position(|byte| *byte == b'\n');
+                rest = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
+            }
+        }
+    }
+    lines
+}
+
+/// The line at the beginning, and how many bytes it takes up.
+fn first(bytes: &[u8]) -> Option<(Line, usize)> {
+    let (digits, rest) = bytes.split_at_checked(DIGITS)?;
+    let json = rest.strip_prefix(b" ")?;
+    let mut values = serde_json::Deserializer::from_slice(json).into_iter::<Line>();
+    let line = values.next()?.ok()?;
+    let used = values.byte_offset();
+    let is_whole = check(json.get(..used)?).as_bytes() == digits;
+    // The newline too, or what stands in its place.
+    is_whole.then_some((line, (DIGITS + 1 + used + 1).min(bytes.len())))
+}
+
+fn check(json: &[u8]) -> Cow<'static, str> {
+    let digest = Digest::of(json);
+    let digits = digest.as_str().trim_start_matches("sha256:");
+    digits.chars().take(DIGITS).collect::<String>().into()
+}

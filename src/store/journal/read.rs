@@ -1,0 +1,222 @@
+//! The journal, read: every commit that is kept, and the state of each, byte for byte.
+//!
+//! Invariant: what is given out as a state has the seal that was committed; what is damaged is not there. Nothing is
+//! written. Not here: the state file itself.
+
+use std::path::{Path, PathBuf};
+
+use descent_core::difference::{self, Change};
+use descent_core::id::{Lineage, Serial};
+use descent_core::state::State;
+use descent_core::state::encode::Rendered;
+use descent_core::state::patch::Patch;
+
+use super::super::Loaded;
+use super::super::load;
+use super::files::{self, Segment};
+use super::line::{self, Body, Line};
+
+/// One commit, as it was noted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    pub lineage: Lineage,
+    pub serial: Serial,
+    pub at_ms: u64,
+    pub by: String,
+    /// `edit` where a person saved the file: then it is what the commit of this serial took in.
+    pub command: String,
+    /// A person changed what was agreed.
+    pub is_correction: bool,
+    pub stamps: Vec<String>,
+    pub changes: Vec<Change>,
+}
+
+impl Commit {
+    #[must_use]
+    pub fn words(&self) -> String {
+        match (self.command.as_str(), self.changes.is_empty()) {
+            ("edit", _) => "the file was saved by hand".to_owned(),
+            (_, true) => "kept as it was found".to_owned(),
+            _ => difference::words(&self.changes),
+        }
+    }
+}
+
+/// A state of the past.
+#[derive(Debug, Clone)]
+pub struct Past {
+    pub state: State,
+    pub bytes: Vec<u8>,
+}
+
+/// What is kept of the past of a state file.
+#[derive(Debug)]
+pub struct History {
+    dir: PathBuf,
+}
+
+impl History {
+    pub(super) fn of(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// The commits of a lineage, the oldest first; of those with one serial the last.
+    #[must_use]
+    pub fn commits(&self, lineage: &Lineage) -> Vec<Commit> {
+        let mut found: Vec<Commit> = Vec::new();
+        for segment in files::segments(&self.dir) {
+            for line in line::decode(&files::read(&segment)) {
+                if line.lineage != lineage.as_str() {
+                    continue;
+                }
+                let commit = Commit::of(line);
+                // An older file was put back in the meantime: what was committed after it is gone.
+                let is_gone = |other: &Commit| {
+                    other.serial > commit.serial
+                        || (other.serial == commit.serial && other.command == commit.command)
+                };
+                while found.last().is_some_and(is_gone) {
+                    found.pop();
+                }
+                found.push(commit);
+            }
+        }
+        found
+    }
+
+    /// Earlier lineages whose commits are kept, each with its last serial, the oldest first.
+    #[must_use]
+    pub fn lineages(&self) -> Vec<(Lineage, Serial)> {
+        let mut found: Vec<(Lineage, Serial)> = Vec::new();
+        for segment in files::segments(&self.dir) {
+            for line in line::decode(&files::read(&segment)) {
+                let lineage = Lineage::new(line.lineage.as_str());
+                found.retain(|(other, _)| *other != lineage);
+                found.push((lineage, Serial(line.serial)));
+            }
+        }
+        found
+    }
+
+    /// The state of a serial, byte for byte as it was committed.
+    #[must_use]
+    pub fn state(&self, lineage: &Lineage, serial: Serial) -> Option<Past> {
+        let segments = files::segments(&self.dir);
+        let mut lines: Vec<Line> = Vec::new();
+        // Most questions are about what is new: older files are read only where they are needed.
+        for segment in segments.iter().rev() {
+            let mut older = self.lines_of(segment, lineage);
+            let has_it = |line: &Line| line.serial >= serial.0;
+            older.append(&mut lines);
+            lines = older;
+            let reaches = lines.first().is_some_and(|line| line.serial <= serial.0);
+            if (reaches && lines.iter().any(has_it))
+                && let Some(past) = replayed(&lines, serial)
+            {
+                return Some(past);
+            }
+        }
+        None
+    }
+
+    /// What a person saved, that the commit of this serial took in.
+    #[must_use]
+    pub fn edit(&self, lineage: &Lineage, serial: Serial) -> Option<Vec<u8>> {
+        for segment in files::segments(&self.dir).iter().rev() {
+            let lines = self.lines_of(segment, lineage);
+            let mut edits = lines.into_iter().rev().filter(|line| line.serial == serial.0);
+            let found = edits.find_map(|line| match line.body {
+                Body::Edit(text) => Some(text.into_bytes()),
+                Body::Whole(_) | Body::Patch(_) => None,
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    fn lines_of(&self, segment: &Segment, lineage: &Lineage) -> Vec<Line> {
+        let mut lines = line::decode(&files::read(segment));
+        lines.retain(|line| line.lineage == lineage.as_str());
+        lines
+    }
+}
+
+impl Commit {
+    fn of(line: Line) -> Self {
+        Self {
+            lineage: Lineage::new(line.lineage),
+            serial: Serial(line.serial),
+            at_ms: line.at_ms,
+            by: line.by,
+            command: line.command,
+            is_correction: line.is_correction,
+            stamps: line.stamps,
+            changes: line.changes,
+        }
+    }
+}
+
+/// Goes along the lines, from whole states over patches; the newest state of that serial counts.
+fn replayed(lines: &[Line], serial: Serial) -> Option<Past> {
+    let mut way = Way {
+        serial,
+        now: None,
+        found: None,
+    };
+    for line in lines {
+        // Where the line before is lost, its patch stands here too.
+        let mended = line.before.as_ref().and_then(|patch| way.over(patch));
+        if let Some(state) = mended {
+            way.take(state);
+        }
+        match &line.body {
+            Body::Edit(_) => {}
+            Body::Whole(text) => {
+                if let Some(state) = whole(text) {
+                    way.take(state);
+                }
+            }
+            Body::Patch(patch) => match way.over(patch) {
+                Some(state) => way.take(state),
+                None => way.now = None,
+            },
+        }
+    }
+    way.found
+}
+
+struct Way {
+    serial: Serial,
+    now: Option<State>,
+    found: Option<Past>,
+}
+
+impl Way {
+    fn over(&self, patch: &Patch) -> Option<State> {
+        patch.apply(self.now.as_ref()?)
+    }
+
+    fn take(&mut self, state: State) {
+        if state.serial == self.serial {
+            self.found = proved(&state).or(self.found.take());
+        }
+        self.now = Some(state);
+    }
+}
+
+fn whole(text: &str) -> Option<State> {
+    let read = load::read(Path::new(""), text.to_owned().into_bytes());
+    let (loaded, _) = read.ok()?;
+    (!loaded.is_foreign).then_some(loaded.state)
+}
+
+/// The state with its bytes, if they have its seal.
+fn proved(state: &State) -> Option<Past> {
+    let rendered = Rendered::of(state);
+    (state.seal.as_ref() == Some(&rendered.seal(state))).then(|| Past {
+        bytes: rendered.text(state).into_bytes(),
+        state: state.clone(),
+    })
+}
