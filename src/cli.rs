@@ -10,6 +10,7 @@ mod constraints;
 mod context;
 mod doctor;
 mod edit;
+mod fork;
 mod graph;
 mod help;
 mod judging;
@@ -21,9 +22,12 @@ mod pulse;
 mod resolve;
 mod run;
 mod schema;
+mod serial;
+mod show;
 mod status;
 mod stop;
 mod trust;
+mod undo;
 mod validate;
 mod verify;
 mod why;
@@ -115,6 +119,12 @@ enum Command {
     Graph(graph::Flags),
     /// Tell what happened, the newest last
     Log(log::Flags),
+    /// Show how things stood at a commit
+    Show(show::Flags),
+    /// Go back to an earlier state, as a new commit
+    Undo(undo::Flags),
+    /// Begin a second state where this one stands
+    Fork(fork::Flags),
     /// Look at what this machine lacks, and how to mend it
     Doctor,
     /// Print completions for a shell, or the man pages
@@ -131,11 +141,12 @@ pub enum End {
 
 pub fn main() -> ExitCode {
     render::choose_colour(std::env::args_os());
-    let parsed = help::command()
-        .try_get_matches()
-        .and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
-        Ok(cli) => cli,
+    let parsed = help::command().try_get_matches().and_then(|matches| {
+        let name = matches.subcommand_name().unwrap_or("status").to_owned();
+        Cli::from_arg_matches(&matches).map(|cli| (cli, name))
+    });
+    let (cli, name) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return not_understood(&error),
     };
     tell_more(cli.global.verbose);
@@ -143,7 +154,7 @@ pub fn main() -> ExitCode {
         json: cli.global.json,
         quiet: cli.global.quiet,
     };
-    match answer(cli, out) {
+    match answer(cli, out, &name) {
         Ok(End::Code(_)) if render::data_was_lost() => {
             let hint = "look at where the output goes (a full disk?); nothing else was affected";
             let failure = Failure::new("E-OUTPUT", exit::IO, "the output cannot be written", hint);
@@ -179,8 +190,8 @@ fn not_understood(error: &clap::Error) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
-    let context = context::Context::new(&cli.global, out)?;
+fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
+    let context = context::Context::new(&cli.global, out, name)?;
     match cli.command {
         None => status::bare(&context),
         Some(Command::Align(flags)) => align::align(&context, *flags),
@@ -199,6 +210,9 @@ fn answer(cli: Cli, out: Out) -> Result<End, Failure> {
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),
         Some(Command::Graph(flags)) => graph::graph(&context, &flags),
         Some(Command::Log(flags)) => log::log(&context, &flags),
+        Some(Command::Show(flags)) => show::show(&context, &flags),
+        Some(Command::Undo(flags)) => undo::undo(&context, &flags),
+        Some(Command::Fork(flags)) => fork::fork(&context, &flags),
         Some(Command::Doctor) => doctor::doctor(&context),
         Some(Command::Completions(flags)) => completions::completions(&context, &flags),
     }

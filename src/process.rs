@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 mod brand;
 pub mod capture;
 mod cgroup;
-pub mod ending;
 pub mod editor;
+pub mod ending;
 pub mod environment;
 mod error;
 #[cfg(target_os = "linux")]

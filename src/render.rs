@@ -31,7 +31,7 @@ pub use result::{judged, result};
 pub use status::{Note, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
 pub use text::{Line, Page};
-pub use why::{why, worth_asking};
+pub use why::{Told, why, worth_asking};
 
 use descent_core::{doc::Node, id::UnixMillis};
 

@@ -36,7 +36,7 @@ use names::Names;
 use swap::{Swap, Writer};
 
 pub use error::{CommitError, StoreError, count};
-pub use journal::{Commit, History, Past};
+pub use journal::{Commit, History};
 pub use load::{Loaded, Placed, load as examine, pattern_faults, placed, read_bytes, show_faults};
 pub use locks::Lease;
 pub use mode::Mode;

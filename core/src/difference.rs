@@ -231,9 +231,9 @@ impl<'s> Look<'s> {
     fn lists(&mut self, is_whole: bool) {
         let (old, new) = (&self.before.trail, &self.after.trail);
         let pairs = |old: &[Arc<Entry>], new: &[Arc<Entry>]| {
-            old.iter().zip(new).all(|(a, b)| {
-                Arc::ptr_eq(a, b) || same(&a.node, &b.node)
-            })
+            old.iter()
+                .zip(new)
+                .all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node))
         };
         let is_grown = old.len() <= new.len() && (!is_whole || pairs(old, new));
         let known = if is_grown { old.len() } else { 0 };
@@ -269,9 +269,9 @@ impl<'s> Look<'s> {
     fn corrections(&mut self, is_whole: bool) {
         let (old, new) = (&self.before.corrections, &self.after.corrections);
         let pairs = || {
-            old.iter().zip(new).all(|(a, b)| {
-                Arc::ptr_eq(a, b) || same(&a.node, &b.node)
-            })
+            old.iter()
+                .zip(new)
+                .all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node))
         };
         let is_grown = old.len() <= new.len() && (!is_whole || pairs());
         if !is_grown {

@@ -191,7 +191,7 @@ fn configured(context: &Context, top: &Path) -> Config {
 }
 
 fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<(), Failure> {
-    let mut store = Store::open(Place::create(top, context.state.as_deref())?);
+    let mut store = context.open(Place::create(top, context.state.as_deref())?);
     if replaces {
         let _lease = store.lease("align")?;
         let (_, archived) = store.replace(state, true)?;

@@ -99,7 +99,7 @@ pub(super) fn settled(
             return Ok(loaded);
         }
         if !store.is_live() {
-            let lease = store.lease("confirm")?;
+            let lease = store.lease("taking in an edit")?;
             let adopted = context.adopt_edit(store, loaded);
             drop(lease);
             return adopted;

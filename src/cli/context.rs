@@ -31,10 +31,12 @@ pub(super) struct Context {
     pub(super) may_ask: bool,
     /// A person may be there: neither `--no-input` nor CI says otherwise.
     pub(super) is_attended: bool,
+    /// As it was typed.
+    command: String,
 }
 
 impl Context {
-    pub(super) fn new(global: &Global, out: Out) -> Result<Self, Failure> {
+    pub(super) fn new(global: &Global, out: Out, command: &str) -> Result<Self, Failure> {
         let here = std::env::current_dir()
             .map_err(|error| Failure::io("the current directory cannot be read", &error))?;
         let dir = global
@@ -57,6 +59,7 @@ impl Context {
             dir,
             may_ask,
             is_attended,
+            command: command.to_owned(),
         })
     }
 
@@ -69,7 +72,14 @@ impl Context {
         let Some(place) = self.place() else {
             return Err(self.no_state());
         };
-        Ok(Store::open(place))
+        Ok(self.open(place))
+    }
+
+    /// A store whose commits say who made them.
+    pub(super) fn open(&self, place: Place) -> Store {
+        let mut store = Store::open(place);
+        store.signed(&self.command, &Self::by());
+        store
     }
 
     pub(super) fn no_state(&self) -> Failure {

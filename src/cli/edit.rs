@@ -12,10 +12,7 @@ use descent_core::{
     event::Notice,
     graph::validate as rules,
     state::{State, decode::decode, encode::Rendered},
-    step::{
-        World,
-        correct,
-    },
+    step::{World, correct},
     view,
 };
 

@@ -13,14 +13,14 @@ const WIDTH: usize = 80;
 /// Groups in the order of a day's work. Names that this build does not have are passed over.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("start", &["align", "run", "apply"]),
-    ("steer", &["stop", "confirm", "resolve"]),
-    ("look", &["status", "graph", "why", "log"]),
+    ("steer", &["stop", "confirm", "resolve", "undo", "fork"]),
+    ("look", &["status", "graph", "why", "log", "show"]),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
     ("more", &["verify", "doctor", "completions", "help"]),
 ];
 
 /// One call that does what the command is for.
-const EXAMPLES: [(&str, &str); 18] = [
+const EXAMPLES: [(&str, &str); 21] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" --check \"make test\" \\\n      --step \"mend the parser=./mend-parser.sh\"",
@@ -37,6 +37,9 @@ const EXAMPLES: [(&str, &str); 18] = [
     ),
     ("why", "descent why parser"),
     ("log", "descent log -n 20"),
+    ("show", "descent show -1"),
+    ("undo", "descent undo -n"),
+    ("fork", "descent fork ../other-way"),
     ("edit", "descent edit"),
     ("validate", "descent validate plan.yaml"),
     ("migrate", "descent migrate -n .claude/aot-loop-state.md"),

@@ -1,27 +1,46 @@
-//! `descent log`: what happened, as far as the state keeps it.
+//! `descent log`: who changed what and why, as the state and the journal beside it keep it; and what changed between
+//! two commits.
+
+use std::collections::BTreeSet;
 
 use clap::Args;
-use descent_core::view::diary;
+use descent_core::{
+    difference::{self, Weight},
+    doc::Node,
+    id::UnixMillis,
+    view::diary::{self, DiaryEntry},
+};
 
-use super::{End, context::Context};
-use crate::{clock, failure::Failure, render};
+use super::{
+    End,
+    context::Context,
+    serial::{Point, Timeline},
+};
+use crate::{clock, failure::Failure, render, store::Commit};
 
 #[derive(Debug, Args)]
 pub struct Flags {
     /// Only the last N entries
     #[arg(short, long, value_name = "N")]
     number: Option<usize>,
+    /// What changed between two commits: 12..40, 12.., ..40, -3.., 10m..
+    #[arg(value_name = "A..B", allow_hyphen_values = true)]
+    range: Option<String>,
 }
 
 pub(super) fn log(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
     context.warn(&store, &loaded);
-    let diary = diary::diary(&loaded.state);
+    let timeline = Timeline::of(&store, loaded);
+    if let Some(range) = &flags.range {
+        return between(context, &timeline, range);
+    }
+    let entries = joined(diary::diary(&timeline.now.state), &timeline.commits);
     let left_out = flags
         .number
-        .map_or(0, |number| diary.len().saturating_sub(number));
-    let entries = diary.get(left_out..).unwrap_or_default();
+        .map_or(0, |number| entries.len().saturating_sub(number));
+    let entries = entries.get(left_out..).unwrap_or_default();
     if context.out.json {
         let entries: Vec<_> = entries
             .iter()
@@ -42,4 +61,100 @@ pub(super) fn log(context: &Context, flags: &Flags) -> Result<End, Failure> {
         context.out.page(&page);
     }
     Ok(End::Code(0))
+}
+
+/// What the state tells, each with its serial; and what only the journal knows any more.
+fn joined(mut diary: Vec<DiaryEntry>, commits: &[Commit]) -> Vec<DiaryEntry> {
+    let mut told = BTreeSet::new();
+    for entry in &mut diary {
+        let commit = commits
+            .iter()
+            .rev()
+            .find(|commit| commit.stamps.contains(&entry.at));
+        if let Some(commit) = commit {
+            entry.serial = Some(commit.serial.0);
+            told.insert(commit.serial);
+        }
+    }
+    let matters = |commit: &Commit| {
+        let mut changes = commit.changes.iter();
+        changes.any(|change| change.weight == Weight::Main)
+    };
+    let untold = commits
+        .iter()
+        .filter(|commit| commit.is_edit() || (!told.contains(&commit.serial) && matters(commit)));
+    diary.extend(untold.map(of_commit));
+    diary.sort_by(|a, b| a.at.cmp(&b.at));
+    diary
+}
+
+fn of_commit(commit: &Commit) -> DiaryEntry {
+    let kind = if commit.is_edit() { "edit" } else { "commit" };
+    let by = if commit.command == "run" {
+        "descent"
+    } else {
+        &commit.by
+    };
+    DiaryEntry {
+        at: UnixMillis(commit.at_ms).rfc3339(),
+        kind: kind.to_owned(),
+        by: by.to_owned(),
+        serial: Some(commit.serial.0),
+        entry: Node::object(vec![
+            ("serial", Node::uint(commit.serial.0)),
+            ("command", Node::string(commit.command.as_str())),
+            ("description", Node::string(commit.words())),
+        ]),
+    }
+}
+
+fn between(context: &Context, timeline: &Timeline, range: &str) -> Result<End, Failure> {
+    let Some((from, to)) = range.split_once("..") else {
+        let hint = "such as 12..40, 12.. up to now, ..40 from the oldest that is kept, 10m..";
+        return Err(Failure::usage(format!("`{range}` is no range"), hint));
+    };
+    let (from, to) = (oldest_or(timeline, from)?, newest_or(timeline, to)?);
+    let changes = difference::difference(&from.state, &to.state);
+    let words = difference::words(&changes);
+    if context.out.json {
+        let changes: Vec<_> = changes
+            .iter()
+            .map(|change| {
+                serde_json::json!({
+                    "atom": change.of,
+                    "text": change.text(),
+                    "weight": change.weight,
+                })
+            })
+            .collect();
+        context.out.json(&serde_json::json!({
+            "schema": "descent/difference/1",
+            "from": from.state.serial.0,
+            "to": to.state.serial.0,
+            "text": words,
+            "changes": changes,
+        }));
+    } else {
+        context.out.data(&render::clean(&words));
+    }
+    Ok(End::Code(0))
+}
+
+fn oldest_or(timeline: &Timeline, text: &str) -> Result<Point, Failure> {
+    match (text, timeline.commits.first()) {
+        ("", Some(first)) => timeline.point(first.serial),
+        ("", None) => timeline.point(timeline.now.state.serial),
+        _ => timeline.point(timeline.serial(text)?),
+    }
+}
+
+/// Up to now is up to what stands in the file, edited or not.
+fn newest_or(timeline: &Timeline, text: &str) -> Result<Point, Failure> {
+    if text.is_empty() {
+        return Ok(Point {
+            state: timeline.now.state.clone(),
+            bytes: timeline.now.bytes.clone(),
+        });
+    }
+    timeline.point(timeline.serial(text)?)
 }

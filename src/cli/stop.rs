@@ -42,7 +42,7 @@ pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
         report(context, "nothing runs", "descent align --help");
         return Ok(End::Code(0));
     };
-    let mut store = Store::open(place);
+    let mut store = context.open(place);
     if !store.is_live() {
         report(context, "nothing runs", "descent status");
         return Ok(End::Code(0));

@@ -1,10 +1,16 @@
 //! `descent why ATOM`: its choices, attempts and evidence.
 
 use clap::Args;
-use descent_core::{doc, id::AtomId, step::World, view};
+use descent_core::{
+    difference::{Change, Weight},
+    doc,
+    id::{AtomId, UnixMillis},
+    step::World,
+    view,
+};
 
 use super::{End, context::Context};
-use crate::{clock, failure::Failure, render, workspace};
+use crate::{clock, failure::Failure, render, store::Commit, workspace};
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -38,16 +44,62 @@ pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
         );
         return Err(Failure::usage(format!("there is no atom `{asked}`"), hint));
     };
+    let commits = store.history().commits(&world.state.lineage);
+    let past = past(&commits, asked);
     if context.out.json {
-        context.out.json(&why);
+        let mut value = serde_json::to_value(&why).unwrap_or_default();
+        value["past"] = past.iter().map(json).collect();
+        context.out.json(&value);
     } else {
         let place = store.place();
         let result = workspace::result_of(&place.project, &world.state.lineage);
         let path = result
             .and_then(|(path, _)| path)
             .map(|path| super::context::shown(&path));
-        let page = render::why(&why, path.as_deref(), clock::now(), context.out.width());
+        let page = render::why(
+            &why,
+            &past,
+            path.as_deref(),
+            clock::now(),
+            context.out.width(),
+        );
         context.out.page(&page);
     }
     Ok(End::Code(0))
+}
+
+/// What commits did to one atom, as far as they are kept: attempts, choices, results and who changed it.
+fn past(commits: &[Commit], atom: &str) -> Vec<render::Told> {
+    let mut told = Vec::new();
+    for commit in commits {
+        let of_it =
+            |change: &&Change| change.of.as_deref() == Some(atom) && change.weight == Weight::Main;
+        let by = if commit.command == "run" {
+            "descent"
+        } else {
+            &commit.by
+        };
+        told.extend(
+            commit
+                .changes
+                .iter()
+                .filter(of_it)
+                .map(|change| render::Told {
+                    serial: commit.serial.0,
+                    at: UnixMillis(commit.at_ms).rfc3339(),
+                    by: by.to_owned(),
+                    what: change.what.trim_start_matches(": ").to_owned(),
+                }),
+        );
+    }
+    told
+}
+
+fn json(told: &render::Told) -> serde_json::Value {
+    serde_json::json!({
+        "serial": told.serial,
+        "at": told.at,
+        "by": told.by,
+        "text": told.what,
+    })
 }

@@ -31,10 +31,25 @@ pub fn log(entries: &[DiaryEntry], left_out: usize, now: UnixMillis, width: usiz
         .unwrap_or(0)
         .max(AGE_WIDTH)
         + 2;
+    let digits = |entry: &DiaryEntry| {
+        entry
+            .serial
+            .map_or(0, |serial| serial.to_string().len() + 2)
+    };
+    let serial_width = entries.iter().map(digits).max().unwrap_or(0);
+    let serial_width = if serial_width > 0 {
+        serial_width + 1
+    } else {
+        0
+    };
     for (entry, age) in entries.iter().zip(ages) {
         let (word, what) = words(entry);
+        let serial = entry
+            .serial
+            .map_or(String::new(), |serial| format!("#{serial}"));
         let mut head = age
             .pad(age_width)
+            .then(Line::new().dim(serial).pad(serial_width))
             .then(Line::new().word(word).pad(WORD_WIDTH));
         if entry.by != "descent" {
             head = head
@@ -108,6 +123,9 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             ("confirmed", name.unwrap_or_else(|| of("description")))
         }
         "resolution" => ("settled", corrected(node)),
+        "undo" => ("undone", corrected(node)),
+        "commit" => ("changed", of("description")),
+        "edit" => ("edited", of("description")),
         "objective_change" | "dag_adjustment" | "constraint_change" | "bindings_override" => {
             ("corrected", corrected(node))
         }

@@ -13,14 +13,32 @@ const OUTPUT_LINES_MAX: usize = 6;
 /// Attempts shown at most; the newest matter most.
 const ATTEMPTS_MAX: usize = 12;
 const NAMES_MAX: usize = 8;
+/// Commits shown at most.
+const PAST_MAX: usize = 12;
 
-pub fn why(why: &Why, commit_is_in: Option<&str>, now: UnixMillis, width: usize) -> Page {
+/// One thing that a commit did to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    pub serial: u64,
+    pub at: String,
+    pub by: String,
+    pub what: String,
+}
+
+pub fn why(
+    why: &Why,
+    past: &[Told],
+    commit_is_in: Option<&str>,
+    now: UnixMillis,
+    width: usize,
+) -> Page {
     let mut page = Page::new(width);
     head(&mut page, why);
     about(&mut page, why);
     result(&mut page, why, commit_is_in);
     attempts(&mut page, why, now);
     history(&mut page, why, now);
+    commits(&mut page, past, now);
     page.gap();
     page.next(&why.next);
     page
@@ -230,6 +248,28 @@ fn history(page: &mut Page, why: &Why, now: UnixMillis) {
         if field(entry, "type") == "refuted" {
             proofs(page, super::items(entry, "evidence"));
         }
+    }
+}
+
+/// What happened to it, commit by commit: also what the state itself has let go of.
+fn commits(page: &mut Page, past: &[Told], now: UnixMillis) {
+    let left_out = past.len().saturating_sub(PAST_MAX);
+    let Some(last) = past.last() else { return };
+    let column = last.serial.to_string().len() + 3;
+    page.gap();
+    page.push(Line::new().dim("commits"));
+    if left_out > 0 {
+        page.push(Line::indent(2).dim(format!("… {left_out} before")));
+    }
+    for told in past.iter().skip(left_out) {
+        let by = match told.by.as_str() {
+            "descent" => String::new(),
+            by => format!(", by {by}"),
+        };
+        let serial = Line::new().dim(format!("#{}", told.serial)).pad(column);
+        let when = ago(&told.at, now);
+        let text = format!("{}, {when}{by}", told.what);
+        page.wrapped(Line::indent(2).then(serial), Meaning::Plain, &text, 2);
     }
 }
 

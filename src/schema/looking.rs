@@ -33,7 +33,17 @@ pub(super) struct Why {
     attempts: Vec<Attempt>,
     /// The entries of the trail that speak of it, in order
     trail: Vec<Value>,
+    /// What commits did to it, as far as they are kept
+    past: Vec<Past>,
     next: String,
+}
+
+#[derive(JsonSchema)]
+struct Past {
+    serial: u64,
+    at: String,
+    by: String,
+    text: String,
 }
 
 #[derive(JsonSchema)]
@@ -130,6 +140,8 @@ struct LogEntry {
     /// `descent`, or the person who asked
     by: String,
     text: String,
+    /// The commit that it happened in, where that is known
+    serial: Option<u64>,
     /// The record itself
     entry: Value,
 }
@@ -213,4 +225,81 @@ enum Phase {
     Rebuilding,
     Waiting,
     Ending,
+}
+
+/// What changed between two commits: `descent log A..B --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/difference/1")]
+pub(super) struct Difference {
+    schema: String,
+    from: u64,
+    to: u64,
+    /// What matters of it, in one line
+    text: String,
+    changes: Vec<Change>,
+}
+
+#[derive(JsonSchema)]
+struct Change {
+    atom: Option<String>,
+    text: String,
+    weight: Weight,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Weight {
+    Main,
+    /// What is left to try
+    Left,
+    /// Bookkeeping
+    Detail,
+}
+
+/// How things stood at a commit: `descent show --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/show/1")]
+pub(super) struct Show {
+    schema: String,
+    serial: u64,
+    lineage: String,
+    /// When it was committed, by whom and by which command; null where that is not kept
+    at: Option<String>,
+    by: Option<String>,
+    command: Option<String>,
+    /// What it changed
+    text: Option<String>,
+    /// The state file as it was
+    state: Value,
+}
+
+/// What an undo did, or would do: `descent undo --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/undo/1")]
+pub(super) struct Undo {
+    schema: String,
+    /// `undone`, `planned` (with `-n`) or `unchanged`
+    result: String,
+    text: String,
+    effects: Vec<String>,
+    /// Of the commit that undid
+    serial: Option<u64>,
+    next: String,
+}
+
+/// Where a fork stands: `descent fork --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/fork/1")]
+pub(super) struct Fork {
+    schema: String,
+    state: String,
+    lineage: String,
+    parent: Parent,
+    next: String,
+}
+
+#[derive(JsonSchema)]
+struct Parent {
+    lineage: String,
+    serial: u64,
 }

@@ -108,6 +108,8 @@ struct Correction {
     lost: Option<Vec<Lost>>,
     /// The assertion that a confirmation confirms
     name: Option<String>,
+    /// The serial that an undo went back to
+    to: Option<Count>,
 }
 
 /// A place where an edit and the program both wrote
@@ -138,6 +140,7 @@ enum CorrectionType {
     Guidance,
     Confirmation,
     Resolution,
+    Undo,
 }
 
 /// The loop's own notebook
@@ -160,6 +163,8 @@ struct Run {
     measure: Option<Measure>,
     /// How the last run ended
     last_result: Option<Value>,
+    /// The lineage and serial that this one was forked from
+    parent: Option<Value>,
 }
 
 #[derive(JsonSchema)]

@@ -11,8 +11,6 @@ mod archive;
 mod files;
 mod line;
 mod read;
-#[cfg(test)]
-mod tests;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,7 +25,8 @@ use super::{Loaded, load};
 use line::{Body, Line};
 
 pub(super) use archive::archive;
-pub use read::{Commit, History, Past};
+pub(super) use files::prune;
+pub use read::{Commit, History};
 
 /// Commits in one file.
 const LINES_MAX: usize = 256;
@@ -132,7 +131,7 @@ impl Journal {
     /// Compresses what is closed, and lets go of the oldest; needs no lock, and may be left out.
     pub(super) fn tidy(&mut self) {
         let tidied = files::compress_closed(&self.dir)
-            .and_then(|()| files::prune(&self.dir, SEGMENTS_MAX, BYTES_MAX));
+            .and_then(|()| prune(&self.dir, SEGMENTS_MAX, BYTES_MAX));
         if let Err(error) = tidied {
             self.warn(&error);
         }
@@ -204,7 +203,7 @@ impl Journal {
             Some(open) if !open.is_full() => Ok(open),
             before => {
                 let segment = files::next(&self.dir)?;
-                files::prune(&self.dir, SEGMENTS_MAX, BYTES_MAX)?;
+                prune(&self.dir, SEGMENTS_MAX, BYTES_MAX)?;
                 let last = before.and_then(|before| before.last);
                 Ok(Open::new(segment, wholes_due, last))
             }
@@ -338,7 +337,13 @@ fn stamps(before: Option<&State>, after: &State) -> Vec<String> {
     let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
     let trail = after.trail.iter().skip(before.trail.len());
     let corrections = after.corrections.iter().skip(before.corrections.len());
-    let result = |state: &State| state.run.last_result.as_ref().and_then(|result| text(result, "at"));
+    let result = |state: &State| {
+        state
+            .run
+            .last_result
+            .as_ref()
+            .and_then(|result| text(result, "at"))
+    };
     let mut stamps: Vec<String> = trail
         .filter_map(|one| text(&one.node, "at"))
         .chain(corrections.filter_map(|one| text(&one.node, "timestamp")))

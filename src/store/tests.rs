@@ -5,6 +5,7 @@ mod edits;
 mod faults;
 pub mod faulty;
 mod ground;
+mod journal;
 mod lines;
 mod power;
 mod races;

@@ -29,6 +29,7 @@ mod formats;
 mod gate;
 mod ground;
 mod help;
+mod history;
 mod killed;
 mod look;
 mod mended;

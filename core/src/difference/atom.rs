@@ -39,14 +39,12 @@ impl<'s> Place<'s> {
 impl<'s> Look<'s> {
     pub(super) fn atom(&mut self, id: &AtomId) {
         // A result beside its open atom is told by the result.
-        let place = |state: &'s crate::state::State| match (
-            state.bindings.get(id),
-            state.atoms.get(id),
-        ) {
-            (Some(binding), _) => Place::Bound(binding),
-            (None, Some(atom)) => Place::Open(atom),
-            (None, None) => Place::None,
-        };
+        let place =
+            |state: &'s crate::state::State| match (state.bindings.get(id), state.atoms.get(id)) {
+                (Some(binding), _) => Place::Bound(binding),
+                (None, Some(atom)) => Place::Open(atom),
+                (None, None) => Place::None,
+            };
         let (old, new) = (place(self.before), place(self.after));
         let known = self.found.len();
         if !old.is_same(new) {
@@ -117,7 +115,10 @@ impl<'s> Look<'s> {
         if let (Body::Any { .. }, Body::Any { .. }) = (&old.body, &new.body)
             && old.selected() != new.selected()
         {
-            let word = |atom: &Atom| atom.selected().map_or("none".to_string(), |id| id.to_string());
+            let word = |atom: &Atom| {
+                atom.selected()
+                    .map_or("none".to_string(), |id| id.to_string())
+            };
             let what = format!(": {} → {}", word(old), word(new));
             self.say_of(id, Weight::Main, what);
         }
@@ -140,7 +141,10 @@ impl<'s> Look<'s> {
 
     fn tried(&mut self, id: &AtomId, was: &Task, is: &Task) {
         let count = |task: &Task| -> u64 {
-            task.tries.iter().map(|tried| u64::from(tried.attempts)).sum()
+            task.tries
+                .iter()
+                .map(|tried| u64::from(tried.attempts))
+                .sum()
         };
         let (old, new) = (count(was), count(is));
         if old != new {

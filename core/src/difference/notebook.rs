@@ -40,10 +40,7 @@ impl Look<'_> {
         if Arc::ptr_eq(&self.before.run, &self.after.run) {
             return;
         }
-        let (old, new) = (
-            Arc::clone(&self.before.run),
-            Arc::clone(&self.after.run),
-        );
+        let (old, new) = (Arc::clone(&self.before.run), Arc::clone(&self.after.run));
         if old.status != new.status {
             let what = format!("run: {} → {}", old.status.word(), new.status.word());
             self.say(Weight::Main, what.replace('_', " "));
@@ -86,7 +83,9 @@ impl Look<'_> {
                 "head" => {
                     let short = |node: Option<&Node>| {
                         let text = node.and_then(Node::as_str).unwrap_or("nothing");
-                        text.chars().take(COMMIT_CHARS).collect::<alloc::string::String>()
+                        text.chars()
+                            .take(COMMIT_CHARS)
+                            .collect::<alloc::string::String>()
                     };
                     format!("result: {} → {}", short(was), short(is))
                 }

@@ -127,10 +127,12 @@ pub enum CorrectionType {
     Guidance,
     Confirmation,
     Resolution,
+    /// Back to an earlier serial, which stands in `to`.
+    Undo,
 }
 
 impl CorrectionType {
-    const WORDS: [(&'static str, CorrectionType); 7] = [
+    const WORDS: [(&'static str, CorrectionType); 8] = [
         ("objective_change", CorrectionType::ObjectiveChange),
         ("dag_adjustment", CorrectionType::DagAdjustment),
         ("constraint_change", CorrectionType::ConstraintChange),
@@ -138,6 +140,7 @@ impl CorrectionType {
         ("guidance", CorrectionType::Guidance),
         ("confirmation", CorrectionType::Confirmation),
         ("resolution", CorrectionType::Resolution),
+        ("undo", CorrectionType::Undo),
     ];
 
     pub fn word(self) -> &'static str {
@@ -149,6 +152,7 @@ impl CorrectionType {
             CorrectionType::Guidance => "guidance",
             CorrectionType::Confirmation => "confirmation",
             CorrectionType::Resolution => "resolution",
+            CorrectionType::Undo => "undo",
         }
     }
 }

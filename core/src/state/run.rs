@@ -30,6 +30,8 @@ pub struct Run {
     pub spent: Spent,
     pub measure: Option<Measure>,
     pub last_result: Option<Free>,
+    /// The lineage and serial that this one was forked from.
+    pub parent: Option<Free>,
     pub extra: Extra,
 }
 
@@ -159,6 +161,7 @@ impl Default for Run {
             spent: Spent::default(),
             measure: None,
             last_result: None,
+            parent: None,
             extra: Extra::default(),
         }
     }
@@ -205,6 +208,7 @@ impl Run {
             spent: one(&mut fields, "spent", Spent::read).unwrap_or_default(),
             measure: one(&mut fields, "measure", Measure::read),
             last_result: fields.take("last_result").cloned(),
+            parent: fields.take("parent").cloned(),
             extra: fields.finish(),
         })
     }
@@ -238,6 +242,7 @@ impl Run {
         to.put("spent", self.spent.node());
         to.some("measure", self.measure.as_ref().map(Measure::node));
         to.some("last_result", self.last_result.clone());
+        to.some("parent", self.parent.clone());
         to.finish(&self.extra)
     }
 }

@@ -1,8 +1,10 @@
 //! A person's edit of the file becomes a correction: what changed between two states, and what follows (contract §8).
 
 mod confirm;
+mod fork;
 mod merge;
 mod resolve;
+mod undo;
 
 use alloc::{
     collections::BTreeSet,
@@ -25,8 +27,10 @@ use crate::{
 };
 
 pub use confirm::{Word, confirm, lost_lines, news};
+pub use fork::fork;
 pub use merge::{Kept, LOST_MAX, Lost, Merged, merge};
 pub use resolve::{Doubt, NotInDoubt, Resolution, doubts, resolve};
+pub use undo::Undo;
 
 /// An edit that was adopted: the next state, to be committed whole.
 #[derive(Debug)]

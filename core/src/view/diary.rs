@@ -26,6 +26,9 @@ pub struct DiaryEntry {
     pub kind: String,
     /// `descent`, or who asked.
     pub by: String,
+    /// The commit that it happened in, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<u64>,
     /// The record itself.
     pub entry: Free,
 }
@@ -70,6 +73,7 @@ fn trail<'s>(
         at: text(&entry.node, "at"),
         kind: type_of(entry),
         by: LOOP.to_owned(),
+        serial: entry.node.get("serial").and_then(Node::as_u64),
         entry: entry.node.clone(),
     });
     entries.filter(|entry| entry.kind != "user_correction" || !told.contains(&entry.at))
@@ -82,6 +86,7 @@ fn corrections(state: &State) -> Vec<DiaryEntry> {
         by: Some(text(node, "by"))
             .filter(|by| !by.is_empty())
             .unwrap_or_else(|| "person".to_owned()),
+        serial: None,
         entry: node.clone(),
     };
     state
@@ -133,6 +138,7 @@ fn result(id: &AtomId, binding: &Binding) -> DiaryEntry {
         } else {
             LOOP.to_owned()
         },
+        serial: None,
         entry: to.finish(&Extra::default()),
     }
 }
@@ -149,6 +155,7 @@ fn request(state: &State) -> Option<DiaryEntry> {
         at: request.at.clone(),
         kind: "request".to_owned(),
         by: request.by.to_string(),
+        serial: None,
         entry: to.finish(&Extra::default()),
     })
 }
@@ -164,6 +171,7 @@ fn ending(state: &State) -> Option<DiaryEntry> {
         at: Some(text(result, "at")).filter(|at| !at.is_empty())?,
         kind: "ended".to_owned(),
         by: LOOP.to_owned(),
+        serial: None,
         entry: to.finish(&Extra::default()),
     })
 }

@@ -170,6 +170,18 @@ pub struct Liveness {
     pub mend: Option<String>,
 }
 
+impl Liveness {
+    /// Where no loop is looked at: a state of the past.
+    pub fn none() -> Self {
+        Self {
+            activity: Activity::Idle,
+            waits_for: None,
+            heartbeat: None,
+            mend: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub struct HeartbeatView {
     pub run: String,

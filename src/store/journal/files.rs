@@ -173,7 +173,7 @@ fn compress(lines: &[u8], to: &Path) -> io::Result<()> {
 }
 
 /// Lets go of the oldest beyond so many files and bytes.
-pub(super) fn prune(dir: &Path, segments_max: usize, bytes_max: u64) -> io::Result<()> {
+pub(in super::super) fn prune(dir: &Path, segments_max: usize, bytes_max: u64) -> io::Result<()> {
     let mut bytes = 0;
     for (n, one) in segments(dir).iter().rev().enumerate() {
         bytes += len(&one.path).unwrap_or(0);

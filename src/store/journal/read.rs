@@ -11,7 +11,6 @@ use descent_core::state::State;
 use descent_core::state::encode::Rendered;
 use descent_core::state::patch::Patch;
 
-use super::super::Loaded;
 use super::super::load;
 use super::files::{self, Segment};
 use super::line::{self, Body, Line};
@@ -32,12 +31,18 @@ pub struct Commit {
 }
 
 impl Commit {
+    /// What a person saved, not what was made of it.
+    #[must_use]
+    pub fn is_edit(&self) -> bool {
+        self.command == "edit"
+    }
+
     #[must_use]
     pub fn words(&self) -> String {
-        match (self.command.as_str(), self.changes.is_empty()) {
-            ("edit", _) => "the file was saved by hand".to_owned(),
-            (_, true) => "kept as it was found".to_owned(),
-            _ => difference::words(&self.changes),
+        match (self.is_edit(), self.changes.is_empty()) {
+            (true, _) => "the file was saved by hand".to_owned(),
+            (false, true) => "kept as it was found".to_owned(),
+            (false, false) => difference::words(&self.changes),
         }
     }
 }
@@ -124,7 +129,10 @@ impl History {
     pub fn edit(&self, lineage: &Lineage, serial: Serial) -> Option<Vec<u8>> {
         for segment in files::segments(&self.dir).iter().rev() {
             let lines = self.lines_of(segment, lineage);
-            let mut edits = lines.into_iter().rev().filter(|line| line.serial == serial.0);
+            let mut edits = lines
+                .into_iter()
+                .rev()
+                .filter(|line| line.serial == serial.0);
             let found = edits.find_map(|line| match line.body {
                 Body::Edit(text) => Some(text.into_bytes()),
                 Body::Whole(_) | Body::Patch(_) => None,

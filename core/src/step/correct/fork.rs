@@ -1,0 +1,41 @@
+//! A second state that begins where this one stands: another lineage, its parent recorded.
+//!
+//! Not here: where it lies, what of the repository it needs.
+
+use alloc::sync::Arc;
+
+use crate::{
+    doc::Node,
+    id::{Epoch, Lineage, Serial},
+    state::{Control, RunStatus, Spent, State},
+};
+
+/// What is in flight, asked for or spent stays with the parent; what was agreed, found and tried goes along.
+pub fn fork(parent: &State, lineage: Lineage) -> State {
+    let mut state = parent.clone();
+    state.lineage = lineage;
+    state.serial = Serial(1);
+    state.seal = None;
+    let control = Control {
+        extra: parent.control.extra.clone(),
+        ..Control::default()
+    };
+    state.control = Arc::new(control);
+    let run = Arc::make_mut(&mut state.run);
+    run.id = None;
+    run.in_flight.clear();
+    run.epoch = Epoch(run.epoch.0 + 1);
+    run.spent = Spent {
+        extra: run.spent.extra.clone(),
+        ..Spent::default()
+    };
+    run.iteration = 0;
+    run.last_result = None;
+    run.status = RunStatus::Aligned;
+    let from = Node::object(alloc::vec![
+        ("lineage", Node::string(parent.lineage.as_str())),
+        ("serial", Node::uint(parent.serial.0)),
+    ]);
+    run.parent = Some(from);
+    state
+}

@@ -1,0 +1,324 @@
+//! Back to an earlier state, as a new commit: what was agreed and what was found then; never what is spent, what was
+//! interrupted, or the lineage (contract §8).
+//!
+//! Invariant: what happened outside of the tree is not done again: an atom that may happen once only keeps what is
+//! known of it. To undo an undo brings back what stood before it.
+
+use alloc::{
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+use core::fmt;
+
+use super::Adopted;
+use crate::{
+    difference,
+    doc::{self, Node},
+    event::Notice,
+    id::{AtomId, CommitId, Epoch, Serial, UnixMillis},
+    state::{
+        Atom, Binding, Correction, Effect, Extra, Intent, Run, RunStatus, State, Status, Workspace,
+        encode::Touched,
+        fields::{Writer, texts_node},
+        record::CorrectionType,
+    },
+    step::World,
+};
+
+/// What an undo goes by.
+pub struct Undo<'a> {
+    /// As things stand.
+    pub now: &'a State,
+    /// As they stood, in the same lineage.
+    pub then: &'a State,
+    pub by: &'a str,
+    pub at: UnixMillis,
+    /// Whether the repository still holds a commit.
+    pub is_there: &'a dyn Fn(&CommitId) -> bool,
+}
+
+impl fmt::Debug for Undo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to) = (self.now.serial, self.then.serial);
+        write!(f, "Undo({} to {})", from.0, to.0)
+    }
+}
+
+impl Undo<'_> {
+    /// The next state; `None` where nothing of it would be another.
+    pub fn adopt(&self) -> Option<Adopted> {
+        let mut back = Back {
+            undo: self,
+            state: self.now.clone(),
+            outside: Vec::new(),
+            lost: Vec::new(),
+            effects: Vec::new(),
+        };
+        back.agreement();
+        back.graph();
+        back.keep_what_is_outside();
+        back.open_what_is_lost();
+        let changes = difference::difference(self.now, &back.state);
+        if changes.is_empty() {
+            return None;
+        }
+        back.notebook();
+        let what = format!(
+            "back to serial {}: {}",
+            self.then.serial.0,
+            difference::words(&changes)
+        );
+        Some(back.close(what))
+    }
+}
+
+struct Back<'a> {
+    undo: &'a Undo<'a>,
+    state: State,
+    /// Atoms whose effects are not taken back.
+    outside: Vec<AtomId>,
+    /// Atoms whose result the repository no longer holds.
+    lost: Vec<AtomId>,
+    effects: Vec<String>,
+}
+
+impl Back<'_> {
+    fn agreement(&mut self) {
+        let then = self.undo.then;
+        let text = |state: &State| doc::canonical(&state.objective.node());
+        if text(then) == text(&self.state) {
+            return;
+        }
+        self.state.objective = Arc::clone(&then.objective);
+        let goal = |state: &State| {
+            let mut objective = (*state.objective).clone();
+            objective.constraints = Default::default();
+            doc::canonical(&objective.node())
+        };
+        // What the base case refuted is true of its own objective alone.
+        if goal(then) != goal(self.undo.now) {
+            self.state.trail.clone_from(&then.trail);
+            self.effects
+                .push("the trail is that of the objective that is back".to_string());
+        }
+    }
+
+    fn graph(&mut self) {
+        let then = self.undo.then;
+        self.state.atoms.clone_from(&then.atoms);
+        self.state.bindings.clone_from(&then.bindings);
+        self.state
+            .work_graph_extra
+            .clone_from(&then.work_graph_extra);
+        let ids: Vec<AtomId> = then.all_atoms().into_keys().cloned().collect();
+        for id in ids {
+            let interruptions = |state: &State| Some(state.atom(&id)?.task()?.interruptions);
+            let (Some(now), Some(then)) = (interruptions(self.undo.now), interruptions(then))
+            else {
+                continue;
+            };
+            if now > then {
+                self.change(&id, |atom| {
+                    if let Some(task) = atom.task_mut() {
+                        task.interruptions = now;
+                    }
+                });
+            }
+        }
+    }
+
+    fn change(&mut self, id: &AtomId, change: impl FnOnce(&mut Atom)) {
+        if let Some(atom) = self.state.atoms.get_mut(id) {
+            change(Arc::make_mut(atom));
+        } else if let Some(binding) = self.state.bindings.get_mut(id) {
+            change(Arc::make_mut(&mut Arc::make_mut(binding).of));
+        }
+    }
+
+    /// A context in which it happened stays closed, whatever else is undone.
+    fn keep_what_is_outside(&mut self) {
+        let (now, then) = (self.undo.now, self.undo.then);
+        for (id, atom) in now.all_atoms() {
+            let Some(task) = atom.task() else { continue };
+            let is_flying = now.run.in_flight.iter().any(|intent| intent.atom == *id);
+            let was_tried = is_flying || now.bindings.contains_key(id) || !task.tries.is_empty();
+            let is_same_as_then = now.bindings.contains_key(id) == then.bindings.contains_key(id)
+                && then
+                    .atom(id)
+                    .is_some_and(|old| doc::canonical(&old.node()) == doc::canonical(&atom.node()));
+            let is_inside = task.spec.effect == Effect::Tree;
+            if is_inside || !was_tried || (is_same_as_then && !is_flying) {
+                continue;
+            }
+            self.outside.push(id.clone());
+            let old = then.atom(id).cloned();
+            let is_kept = task.spec.effect.is_once_only()
+                && old
+                    .as_ref()
+                    .is_some_and(|old| old.spec_digest() == atom.spec_digest());
+            if is_kept && let Some(old) = old {
+                self.keep(id, &old);
+            }
+        }
+    }
+
+    /// The record of today, at the place in the graph that it had then.
+    fn keep(&mut self, id: &AtomId, old: &Atom) {
+        let now = self.undo.now;
+        self.state.atoms.remove(id);
+        self.state.bindings.remove(id);
+        if let Some(atom) = now.atoms.get(id) {
+            self.state.atoms.insert(id.clone(), Arc::clone(atom));
+        }
+        if let Some(binding) = now.bindings.get(id) {
+            self.state.bindings.insert(id.clone(), Arc::clone(binding));
+        }
+        let depends_on = old.depends_on.clone();
+        self.change(id, |atom| atom.depends_on = depends_on);
+    }
+
+    /// A result that git has swept away is made again.
+    fn open_what_is_lost(&mut self) {
+        let is_lost = |binding: &Binding| {
+            let commit = binding.commit.as_ref();
+            commit.is_some_and(|commit| !(self.undo.is_there)(commit))
+        };
+        let bindings = self.state.bindings.iter();
+        let lost = bindings.filter(|(_, binding)| is_lost(binding));
+        let lost: Vec<AtomId> = lost.map(|(id, _)| id.clone()).collect();
+        for id in lost {
+            let Some(binding) = self.state.bindings.remove(&id) else {
+                continue;
+            };
+            let mut atom = (*binding.of).clone();
+            if let (Some(task), Some(context)) = (atom.task_mut(), &binding.context) {
+                task.tries.retain(|tried| tried.context != *context);
+                task.status = Status::Pending;
+            }
+            self.state.atoms.insert(id.clone(), Arc::new(atom));
+            self.lost.push(id);
+        }
+    }
+
+    /// Attempts in flight end, and their results come too late by their epoch.
+    fn notebook(&mut self) {
+        let mut run: Run = (*self.undo.now.run).clone();
+        run.epoch = Epoch(run.epoch.0 + 1);
+        run.pass += 1;
+        let (outside, flying): (Vec<Intent>, Vec<Intent>) = core::mem::take(&mut run.in_flight)
+            .into_iter()
+            .partition(|intent| self.stays_in_flight(intent));
+        run.in_flight = outside;
+        if !flying.is_empty() {
+            let names: BTreeSet<&str> = flying.iter().map(|intent| intent.atom.as_str()).collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            self.effects.push(format!(
+                "what is in flight ends, at no cost: {}",
+                names.join(", ")
+            ));
+        }
+        if !run.status.is_active() {
+            run.status = RunStatus::Aligned;
+        }
+        self.tree(&mut run);
+        self.state.run = Arc::new(run);
+        let record = World::new(self.state.clone()).measure().record();
+        let run = Arc::make_mut(&mut self.state.run);
+        let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
+        run.measure = Some(crate::state::Measure { extra, ..record });
+        self.tell();
+    }
+
+    /// What may have happened outside already goes on to its end: else nobody would know whether it did.
+    fn stays_in_flight(&self, intent: &Intent) -> bool {
+        intent.effect.is_once_only() && self.state.atoms.contains_key(&intent.atom)
+    }
+
+    /// The very tree of then, where git still holds it and nothing else must stay; else the loop makes it from what
+    /// stays.
+    fn tree(&mut self, run: &mut Run) {
+        let then = &self.undo.then.run;
+        if self.state.objective.constraints.workspace() == Workspace::Shared {
+            self.effects.push(
+                "agents work in place here: the files stay as they are, only the record goes back"
+                    .to_string(),
+            );
+            return;
+        }
+        let start = || run.started_from.as_ref().map(|start| start.commit.clone());
+        let head = then.head.clone().or_else(start);
+        if head == run.head && then.line == run.line {
+            return;
+        }
+        let is_exact = self.lost.is_empty() && self.outside.is_empty();
+        match head.filter(|head| is_exact && (self.undo.is_there)(head)) {
+            Some(head) => {
+                run.head = Some(head);
+                run.line.clone_from(&then.line);
+                self.effects
+                    .push("the result is the tree that it was then".to_string());
+            }
+            None if run.head.is_some() => self
+                .effects
+                .push("the result is made again from what stays, when the loop runs".to_string()),
+            None => {}
+        }
+    }
+
+    fn tell(&mut self) {
+        let list = |ids: &[AtomId]| {
+            let names: Vec<&str> = ids.iter().map(AtomId::as_str).collect();
+            names.join(", ")
+        };
+        if !self.outside.is_empty() {
+            let names = list(&self.outside);
+            self.effects.push(format!(
+                "what these did outside of the tree is not taken back: {names}"
+            ));
+        }
+        if !self.lost.is_empty() {
+            let names = list(&self.lost);
+            self.effects.push(format!(
+                "open again, for git no longer holds their results: {names}"
+            ));
+        }
+        self.effects
+            .push("what is spent stays spent; what is left is counted anew".to_string());
+    }
+
+    fn close(mut self, what: String) -> Adopted {
+        self.state.serial = Serial(self.undo.now.serial.0 + 1);
+        let at = self.undo.at.rfc3339();
+        let cleared = self.state.trail.len() < self.undo.now.trail.len();
+        let mut to = Writer::default();
+        to.text("id", &format!("c{}", self.state.corrections.len() + 1))
+            .text("timestamp", &at)
+            .text("type", CorrectionType::Undo.word())
+            .text("description", &what)
+            .put("trail_cleared", Node::bool(cleared))
+            .text("by", self.undo.by)
+            .put("changes", texts_node(&self.effects))
+            .put("to", Node::uint(self.undo.then.serial.0));
+        let node = to.finish(&Extra::default());
+        self.state.corrections.push(Arc::new(Correction {
+            node,
+            confirms: None,
+        }));
+        let mut touched = Touched::all(&self.state);
+        let now = self.undo.now;
+        touched.atoms.extend(now.atoms.keys().cloned());
+        touched.bindings.extend(now.bindings.keys().cloned());
+        Adopted {
+            touched,
+            state: self.state,
+            notices: Vec::from([Notice::Corrected {
+                lost: Vec::new(),
+                what,
+                effects: self.effects,
+            }]),
+        }
+    }
+}

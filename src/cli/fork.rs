@@ -1,0 +1,129 @@
+//! `descent fork`: a second state that begins where this one stands, to try another way from the same point.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use descent_core::{id::Lineage, state::Workspace, step::correct};
+
+use super::{End, confirm, context::Context, run, trust};
+use crate::{
+    config,
+    failure::{Failure, exit, quoted},
+    render,
+    store::{Place, Store},
+    workspace::Workspaces,
+};
+
+/// Names tried where none is given.
+const NAMES_MAX: u32 = 1000;
+
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Begin a second state where this one stands, to try another way from the same point.\n\nThe fork has its own lineage, with this one recorded as its parent. It takes along what was agreed, the work graph, its results, and what was tried; not what is in flight, asked for or spent. Both share the repository's objects; cache, journal and locks are each one's own.\n\nWithout a name it is .descent/fork-1.json here. A directory is another worktree or clone of the same project: the fork becomes the state there."
+)]
+pub struct Flags {
+    /// A file for the fork's state, or a directory of the same project
+    #[arg(value_name = "DIR|FILE")]
+    to: Option<PathBuf>,
+}
+
+pub(super) fn fork(context: &Context, flags: &Flags) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let first = store.read()?;
+    let config = config::load(&store.place().project)?;
+    // The fork is made here: what it can execute must be our own, or allowed, before.
+    trust::gate(context, &store, &first.state, Some(&config))?;
+    let parent = confirm::settled(context, &mut store)?;
+    let place = place_of(context, store.place(), flags.to.as_deref())?;
+    let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
+    let state = correct::fork(&parent.state, lineage.clone());
+    let constraints = &state.objective.constraints;
+    let is_git = constraints.workspace() == Workspace::Git;
+    if let (true, Some(head)) = (is_git, &state.run.head) {
+        let workspaces = Workspaces::open(&place.project, &lineage, constraints)?;
+        let needed = state.run.started_from.iter().map(|start| &start.commit);
+        for commit in needed.chain([head]) {
+            if !workspaces.head_is_there(commit)? {
+                return Err(run::commit_missing(commit));
+            }
+        }
+        // Before the state that names it: git must not sweep it away.
+        workspaces.follow(head)?;
+    }
+    let mut made = Store::open(Place::create(&place.project, Some(&place.state))?);
+    made.signed("fork", &Context::by());
+    made.create(state)?;
+    trust::made_here(context, &lineage, &config);
+    made.remember();
+    report(context, &parent.state, &lineage, made.place(), !is_git);
+    Ok(End::Code(0))
+}
+
+/// Where the fork will stand; what stands there already is never written over.
+fn place_of(context: &Context, parent: &Place, to: Option<&Path>) -> Result<Place, Failure> {
+    let place = match to {
+        None => unnamed(parent)?,
+        Some(to) => {
+            let to = context.dir.join(to);
+            match to.is_dir() {
+                true => Place::at(&to, None),
+                false => Place::at(&parent.project, Some(&to)),
+            }
+        }
+    };
+    if std::fs::symlink_metadata(&place.state).is_ok() {
+        let message = format!("{} is there already", place.state.display());
+        let hint = "name another file, or another worktree: git worktree add ../other, then descent fork ../other";
+        return Err(Failure::new("E-FORK-EXISTS", exit::USAGE, message, hint));
+    }
+    Ok(place)
+}
+
+fn unnamed(parent: &Place) -> Result<Place, Failure> {
+    let dir = parent.project.join(".descent");
+    for n in 1..NAMES_MAX {
+        let file = dir.join(format!("fork-{n}.json"));
+        if std::fs::symlink_metadata(&file).is_err() {
+            return Ok(Place::at(&parent.project, Some(&file)));
+        }
+    }
+    let hint = "give a name: descent fork FILE";
+    Err(Failure::usage("there are very many forks here", hint))
+}
+
+fn report(
+    context: &Context,
+    parent: &descent_core::state::State,
+    lineage: &Lineage,
+    place: &Place,
+    is_shared: bool,
+) {
+    let is_usual = place.state == place.project.join(".descent/state.json");
+    let next = match is_usual {
+        true => format!("descent -C {} run", quoted(&place.project)),
+        false => format!("descent --state {} run", quoted(&place.state)),
+    };
+    if context.out.json {
+        context.out.json(&serde_json::json!({
+            "schema": "descent/fork/1",
+            "state": place.state.display().to_string(),
+            "lineage": lineage,
+            "parent": {"lineage": parent.lineage, "serial": parent.serial.0},
+            "next": next,
+        }));
+        return;
+    }
+    if is_shared {
+        context
+            .out
+            .say("agents work in place here: two runs in one directory get in each other's way");
+    }
+    let words = format!(
+        "{} begins where serial {} stands, with a lineage of its own",
+        place.state.display(),
+        parent.serial.0
+    );
+    context
+        .out
+        .data(&render::clean(&format!("{words}\nnext: {next}")));
+}

@@ -1,0 +1,107 @@
+//! `descent show`: how things stood at a commit.
+
+use clap::Args;
+use descent_core::{doc, id::UnixMillis, step::World, view};
+
+use super::{End, context::Context, serial::Timeline};
+use crate::{
+    clock,
+    failure::Failure,
+    render,
+    store::{Store, StoreError},
+};
+
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// Which: a serial, -1 for the commit before the present one, or 10m for ten minutes ago
+    #[arg(value_name = "SERIAL", allow_hyphen_values = true)]
+    serial: Option<String>,
+    /// Print the state file itself, byte for byte
+    #[arg(long, conflicts_with = "saved")]
+    bytes: bool,
+    /// Print what a person saved, that this commit took in
+    #[arg(long, requires = "serial")]
+    saved: bool,
+}
+
+pub(super) fn show(context: &Context, flags: &Flags) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let loaded = match store.read() {
+        Ok(loaded) => loaded,
+        Err(error) => return newest_kept(context, &store, flags, error),
+    };
+    let timeline = Timeline::of(&store, loaded);
+    if let (true, Some(text)) = (flags.saved, &flags.serial) {
+        let serial = timeline.serial(text)?;
+        let edit = timeline.history.edit(&timeline.now.state.lineage, serial);
+        let Some(edit) = edit else {
+            let what = format!("serial {} took in no edit by hand", serial.0);
+            return Err(Failure::usage(what, "descent log shows which did"));
+        };
+        context.out.bytes(&edit);
+        return Ok(End::Code(0));
+    }
+    let point = match &flags.serial {
+        Some(text) => timeline.named(text)?,
+        None if timeline.now.is_foreign => timeline.point(timeline.now.state.serial)?,
+        None => timeline.named(&timeline.now.state.serial.0.to_string())?,
+    };
+    if flags.bytes {
+        context.out.bytes(&point.bytes);
+        return Ok(End::Code(0));
+    }
+    let commit = timeline.commit(point.state.serial);
+    let commit = commit.filter(|commit| commit.lineage == point.state.lineage);
+    if context.out.json {
+        let state = doc::parse_bytes(&point.bytes, &doc::Limits::default()).node;
+        context.out.json(&serde_json::json!({
+            "schema": "descent/show/1",
+            "serial": point.state.serial.0,
+            "lineage": point.state.lineage,
+            "at": commit.map(|commit| UnixMillis(commit.at_ms).rfc3339()),
+            "by": commit.map(|commit| commit.by.clone()),
+            "command": commit.map(|commit| commit.command.clone()),
+            "text": commit.map(crate::store::Commit::words),
+            "state": state,
+        }));
+        return Ok(End::Code(0));
+    }
+    let note = commit.map(|commit| render::Note {
+        meaning: render::Meaning::Plain,
+        text: format!(
+            "serial {}, by {} ({}): {}",
+            commit.serial.0,
+            commit.by,
+            commit.command,
+            commit.words()
+        ),
+    });
+    let notes: Vec<render::Note> = note.into_iter().collect();
+    let status = view::status(
+        &World::new(point.state),
+        false,
+        view::liveness::Liveness::none(),
+    );
+    let page = render::status(&status, &notes, clock::now(), context.out.width());
+    context.out.page(&page);
+    Ok(End::Code(0))
+}
+
+/// The state file cannot be read: then its newest commit that is kept can be had, to be put back.
+fn newest_kept(
+    context: &Context,
+    store: &Store,
+    flags: &Flags,
+    error: StoreError,
+) -> Result<End, Failure> {
+    let history = store.history();
+    let newest = history.lineages().pop();
+    let past = newest.and_then(|(lineage, serial)| history.state(&lineage, serial));
+    match past.filter(|_| flags.bytes && flags.serial.is_none()) {
+        Some(past) => {
+            context.out.bytes(&past.bytes);
+            Ok(End::Code(0))
+        }
+        None => Err(error.into()),
+    }
+}

@@ -1,0 +1,280 @@
+//! `descent undo`: back to an earlier state, as a new commit.
+
+use clap::Args;
+use descent_core::{
+    event::Notice,
+    id::{CommitId, Serial},
+    state::State,
+    step::{World, correct},
+    view,
+};
+
+use super::{
+    End, confirm,
+    context::{Context, runtime},
+    serial::Timeline,
+    trust,
+};
+use crate::{
+    clock,
+    failure::{Failure, exit},
+    render,
+    store::{Commit, CommitError, Loaded, Next, Store, StoreError},
+    workspace::Workspaces,
+};
+
+/// How often it is looked again while a loop commits.
+const AGAIN_TIMES: u32 = 250;
+
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Back to an earlier state, as a new commit.\n\nWithout SERIAL: to what stood before your last correction (an edit by hand, `run --set`, an undo). What was agreed, the work graph and its results are again what they were, and the result's tree with them. What was spent stays spent; what an action did outside of the tree is not taken back, and is said. To undo again brings back what stood before."
+)]
+pub struct Flags {
+    /// To which: a serial, -1 for the commit before the present one, or 10m for ten minutes ago
+    #[arg(value_name = "SERIAL", allow_hyphen_values = true)]
+    serial: Option<String>,
+    /// Only show what it would do
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// What came of it.
+struct Undone {
+    state: State,
+    what: String,
+    effects: Vec<String>,
+}
+
+pub(super) fn undo(context: &Context, flags: &Flags) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let first = store.read()?;
+    // What is written here becomes our own file: another hand's must not become so unseen.
+    trust::gate(context, &store, &first.state, None)?;
+    let loaded = confirm::settled(context, &mut store)?;
+    let timeline = Timeline::of(&store, loaded);
+    let serial = match &flags.serial {
+        Some(text) => timeline.serial(text)?,
+        None => before_last_correction(&timeline)?,
+    };
+    let then = timeline.point(serial)?.state;
+    let Some(planned) = plan(&store, &timeline.now.state, &then)? else {
+        return Ok(nothing(context, serial));
+    };
+    if flags.dry_run || !flags.yes {
+        show(context, &planned, flags.dry_run);
+        if flags.dry_run {
+            return Ok(End::Code(0));
+        }
+        if !consents(context)? {
+            return Err(Failure::usage(
+                "nothing was undone",
+                "descent undo -y does it without asking",
+            ));
+        }
+    }
+    let Some(done) = commit(context, &mut store, &then)? else {
+        return Ok(nothing(context, serial));
+    };
+    let is_live = store.is_live();
+    if !is_live {
+        follow(context, &store, &done.state);
+        store.remember();
+    }
+    report(context, &done, is_live);
+    Ok(End::Code(0))
+}
+
+/// The state before the last thing that a person changed; an edit that undid one is a change too.
+fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
+    let commits = &timeline.commits;
+    let is_present = |commit: &&Commit| commit.serial <= timeline.now.state.serial;
+    let last = commits
+        .iter()
+        .rev()
+        .filter(is_present)
+        .find(|one| one.is_correction);
+    let Some(last) = last else {
+        let hint = "descent log shows the serials; descent undo SERIAL goes back to one";
+        let what = "no correction is kept that could be undone";
+        return Err(Failure::new("E-NOTHING-TO-UNDO", exit::USAGE, what, hint));
+    };
+    let before = commits.iter().rev().find(|one| one.serial < last.serial);
+    before
+        .map(|one| one.serial)
+        .ok_or_else(|| timeline.not_kept(&format!("the serial before {}", last.serial.0)))
+}
+
+fn plan(store: &Store, now: &State, then: &State) -> Result<Option<Undone>, Failure> {
+    let workspaces = Workspaces::open(
+        &store.place().project,
+        &now.lineage,
+        &then.objective.constraints,
+    )?;
+    let adopted = adopt(&workspaces, now, then);
+    Ok(adopted.map(|adopted| {
+        let (what, effects) = words(&adopted.notices);
+        Undone {
+            state: adopted.state,
+            what,
+            effects,
+        }
+    }))
+}
+
+fn adopt(workspaces: &Workspaces, now: &State, then: &State) -> Option<correct::Adopted> {
+    let is_there = |commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false);
+    let undo = correct::Undo {
+        now,
+        then,
+        by: &Context::by(),
+        at: clock::now(),
+        is_there: &is_there,
+    };
+    undo.adopt()
+}
+
+fn words(notices: &[Notice]) -> (String, Vec<String>) {
+    let corrected = notices.iter().find_map(|notice| match notice {
+        Notice::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),
+        _ => None,
+    });
+    corrected.unwrap_or_default()
+}
+
+enum Not {
+    Foreign,
+    Same,
+}
+
+/// Made again on whatever a loop has committed in the meantime.
+fn commit(context: &Context, store: &mut Store, then: &State) -> Result<Option<Undone>, Failure> {
+    let workspaces = Workspaces::open(
+        &store.place().project,
+        &then.lineage,
+        &then.objective.constraints,
+    )?;
+    for _ in 0..AGAIN_TIMES {
+        let mut said = (String::new(), Vec::new());
+        let written = store.commit(|fresh: &Loaded| {
+            if fresh.is_foreign || fresh.state.lineage != then.lineage {
+                return Err(Not::Foreign);
+            }
+            let adopted = adopt(&workspaces, &fresh.state, then).ok_or(Not::Same)?;
+            said = words(&adopted.notices);
+            Ok(Some(Next {
+                state: adopted.state,
+                touched: adopted.touched,
+            }))
+        });
+        match written {
+            Ok(loaded) => {
+                return Ok(Some(Undone {
+                    state: loaded.state.clone(),
+                    what: said.0,
+                    effects: said.1,
+                }));
+            }
+            Err(CommitError::Decide(Not::Same)) => return Ok(None),
+            Err(CommitError::Decide(Not::Foreign)) => drop(confirm::settled(context, store)?),
+            Err(CommitError::Store(error)) => return Err(error.into()),
+        }
+    }
+    let path = store.place().state.clone();
+    Err(StoreError::Restless { path }.into())
+}
+
+/// The result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends what fails here.
+fn follow(context: &Context, store: &Store, state: &State) {
+    let (Some(head), place) = (&state.run.head, store.place()) else {
+        return;
+    };
+    let constraints = &state.objective.constraints;
+    let followed =
+        Workspaces::open(&place.project, &state.lineage, constraints).and_then(|workspaces| {
+            workspaces
+                .follow(head)
+                .and_then(|()| workspaces.deliver(head))
+        });
+    if let Err(error) = followed {
+        let words = format!("the result's files do not follow yet ({error}); the next run does it");
+        context.out.say(&words);
+    }
+}
+
+fn consents(context: &Context) -> Result<bool, Failure> {
+    if !context.may_ask || context.out.json {
+        let hint = "descent undo -n shows what it does, descent undo -y does it";
+        let what = "nobody can be asked here, and undo changes what is agreed";
+        return Err(Failure::usage(what, hint));
+    }
+    Ok(runtime()?.block_on(context.consents("undo?")))
+}
+
+fn nothing(context: &Context, serial: Serial) -> End {
+    let words = format!(
+        "nothing differs from serial {}: nothing was undone",
+        serial.0
+    );
+    if context.out.json {
+        context.out.json(&serde_json::json!({
+            "schema": "descent/undo/1",
+            "result": "unchanged",
+            "text": words,
+            "effects": [],
+            "serial": null,
+            "next": "descent log",
+        }));
+    } else {
+        context.out.data(&format!("{words}\nnext: descent log"));
+    }
+    End::Code(0)
+}
+
+fn show(context: &Context, planned: &Undone, is_dry: bool) {
+    if context.out.json && is_dry {
+        return json(context, planned, "planned", "descent undo -y");
+    }
+    let next = if is_dry {
+        "\nnext: descent undo -y"
+    } else {
+        ""
+    };
+    let text = format!("{}{next}", lines(planned));
+    if is_dry {
+        context.out.data(&render::clean(&text));
+    } else {
+        context.out.say(&render::clean(&text));
+    }
+}
+
+fn lines(undone: &Undone) -> String {
+    let effects = undone.effects.iter().map(|effect| format!("\n  {effect}"));
+    format!("{}{}", undone.what, effects.collect::<String>())
+}
+
+fn report(context: &Context, done: &Undone, is_live: bool) {
+    let next = match is_live {
+        true => "descent status".to_owned(),
+        false => view::next(&World::new(done.state.clone()), false),
+    };
+    if context.out.json {
+        return json(context, done, "undone", &next);
+    }
+    let text = format!("{}\nnext: {next}", lines(done));
+    context.out.data(&render::clean(&text));
+}
+
+fn json(context: &Context, undone: &Undone, result: &str, next: &str) {
+    context.out.json(&serde_json::json!({
+        "schema": "descent/undo/1",
+        "result": result,
+        "text": undone.what,
+        "effects": undone.effects,
+        "serial": undone.state.serial.0,
+        "next": next,
+    }));
+}

@@ -1,0 +1,270 @@
+//! The journal as those meet it who ask for the past: every serial, damage, deletion, two writers.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use descent_core::id::Lineage;
+
+use super::*;
+
+struct Past {
+    world: World,
+    bytes: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Past {
+    fn of(commits: usize) -> Self {
+        let world = World::new();
+        let mut past = Self {
+            world,
+            bytes: BTreeMap::new(),
+        };
+        let mut store = past.store();
+        past.go_on(&mut store, commits);
+        past
+    }
+
+    fn store(&self) -> Store {
+        let mut store = self.world.store();
+        store.read().unwrap();
+        store
+    }
+
+    fn go_on(&mut self, store: &mut Store, commits: usize) {
+        for _ in 0..commits {
+            bump(store).unwrap();
+            let loaded = store.read().unwrap();
+            self.bytes
+                .insert(loaded.state.serial.0, loaded.bytes.clone());
+        }
+    }
+
+    fn lineage() -> Lineage {
+        fixture().lineage
+    }
+
+    /// The serials that do not come back as they were committed.
+    fn lost(&self) -> Vec<u64> {
+        let history = self.store().history();
+        let is_lost = |serial: &u64, bytes: &Vec<u8>| {
+            let past = history.state(&Self::lineage(), Serial(*serial));
+            if let Some(past) = &past {
+                assert_eq!(&past.bytes, bytes, "serial {serial} came back as another");
+            }
+            past.is_none()
+        };
+        let all = self.bytes.iter();
+        all.filter(|(serial, bytes)| is_lost(serial, bytes))
+            .map(|(serial, _)| *serial)
+            .collect()
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.world.path().join(".descent/journal")
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.dir()).unwrap();
+        let mut files: Vec<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+}
+
+#[test]
+fn every_serial_comes_back_byte_for_byte_before_and_after_compression() {
+    let past = Past::of(300);
+    assert_eq!(past.lost(), Vec::<u64>::new());
+    past.store().remember();
+    let names = past.files();
+    assert!(
+        names
+            .iter()
+            .any(|name| name.to_string_lossy().ends_with(".log.gz")),
+        "{names:?}"
+    );
+    assert_eq!(past.lost(), Vec::<u64>::new());
+}
+
+#[test]
+fn a_commit_appends_by_what_it_touched_and_not_by_what_the_state_holds() {
+    let mut past = Past::of(4);
+    let mut store = past.store();
+    past.go_on(&mut store, 3);
+    let size = |past: &Past| fs::metadata(past.files().last().unwrap()).unwrap().len();
+    let before = size(&past);
+    past.go_on(&mut store, 10);
+    let each = (size(&past) - before) / 10;
+    assert!(each < 1_300, "{each} bytes a commit");
+}
+
+/// Damages each file at many places; `lost_max` serials may be lost by it.
+#[track_caller]
+fn check_damage(past: &Past, lost_max: usize) {
+    for file in past.files() {
+        let whole = fs::read(&file).unwrap();
+        let step = (whole.len() / 60).max(1);
+        for at in (0..whole.len()).step_by(step) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            fs::write(&file, &damaged).unwrap();
+            let lost = past.lost();
+            assert!(
+                lost.len() <= lost_max,
+                "byte {at} of {}: {lost:?}",
+                file.display()
+            );
+        }
+        fs::write(&file, &whole).unwrap();
+    }
+    assert_eq!(past.lost(), Vec::<u64>::new());
+}
+
+#[test]
+fn a_flipped_byte_costs_its_own_line_at_most() {
+    check_damage(&Past::of(12), 1);
+}
+
+#[test]
+fn a_flipped_byte_of_a_compressed_file_costs_its_own_line_at_most() {
+    let past = Past::of(12);
+    // A second process begins a file of its own, so that the first is closed.
+    bump(&mut past.store()).unwrap();
+    past.store().remember();
+    assert!(past.files()[0].to_string_lossy().ends_with(".gz"));
+    check_damage(&past, 1);
+}
+
+#[test]
+fn a_newline_that_is_lost_joins_no_two_lines() {
+    let past = Past::of(8);
+    let file = past.files()[0].clone();
+    let whole = fs::read(&file).unwrap();
+    let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    for (at, _) in ends {
+        let mut damaged = whole.clone();
+        damaged[at] = b'x';
+        fs::write(&file, &damaged).unwrap();
+        assert_eq!(past.lost(), Vec::<u64>::new(), "the newline at {at}");
+    }
+}
+
+#[test]
+fn a_torn_last_line_costs_the_last_commit_alone_and_the_next_one_stands() {
+    let whole = Past::of(6);
+    let newest = *whole.bytes.keys().last().unwrap();
+    let file = whole.files()[0].clone();
+    let bytes = fs::read(&file).unwrap();
+    let line_at = bytes[..bytes.len() - 1]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .unwrap()
+        + 1;
+    for len in (line_at..bytes.len() - 1).step_by(97) {
+        fs::write(&file, &bytes[..len]).unwrap();
+        assert_eq!(whole.lost(), vec![newest], "torn at {len}");
+    }
+    let mut past = whole;
+    let mut store = past.store();
+    past.go_on(&mut store, 3);
+    assert_eq!(past.lost(), vec![newest]);
+}
+
+#[test]
+fn deleting_the_journal_between_two_commits_costs_what_was_in_it_alone() {
+    let mut past = Past::of(5);
+    let mut store = past.store();
+    past.go_on(&mut store, 5);
+    let gone: Vec<u64> = past.bytes.keys().copied().collect();
+    fs::remove_dir_all(past.dir()).unwrap();
+    past.go_on(&mut store, 5);
+    assert_eq!(past.lost(), gone);
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_stops_no_commit() {
+    let mut past = Past::of(1);
+    fs::remove_dir_all(past.dir()).unwrap();
+    fs::write(past.dir(), "in the way").unwrap();
+    let mut store = past.store();
+    past.go_on(&mut store, 3);
+    store.remember();
+    fs::remove_file(past.dir()).unwrap();
+    past.go_on(&mut store, 2);
+    let kept = past.bytes.len() - past.lost().len();
+    assert_eq!(kept, 2);
+}
+
+#[test]
+fn two_writers_in_turns_lose_nothing() {
+    let mut past = Past::of(2);
+    let (mut one, mut other) = (past.store(), past.store());
+    for _ in 0..6 {
+        past.go_on(&mut one, 2);
+        past.go_on(&mut other, 1);
+    }
+    assert_eq!(past.lost(), Vec::<u64>::new());
+}
+
+#[test]
+fn an_older_file_that_was_put_back_begins_another_past() {
+    let mut past = Past::of(6);
+    let middle = *past.bytes.keys().nth(2).unwrap();
+    fs::write(past.world.file(), &past.bytes[&middle]).unwrap();
+    past.bytes.retain(|serial, _| *serial <= middle);
+    let mut store = past.store();
+    past.go_on(&mut store, 2);
+    assert_eq!(past.lost(), Vec::<u64>::new());
+    let commits = past.store().history().commits(&Past::lineage());
+    let serials: Vec<u64> = commits.iter().map(|one| one.serial.0).collect();
+    assert_eq!(serials, past.bytes.keys().copied().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_oldest_go_and_the_newest_two_files_never() {
+    let mut past = Past::of(1);
+    for _ in 0..6 {
+        let mut store = past.store();
+        past.go_on(&mut store, 1);
+    }
+    let before = past.files();
+    crate::store::journal::prune(&past.dir(), 4, u64::MAX).unwrap();
+    assert_eq!(past.files(), before[before.len() - 4..]);
+    crate::store::journal::prune(&past.dir(), 0, 0).unwrap();
+    assert_eq!(past.files(), before[before.len() - 2..]);
+}
+
+#[test]
+fn what_a_person_saved_is_an_entry_of_its_own() {
+    let mut past = Past::of(3);
+    let text = String::from_utf8(past.world.bytes()).unwrap();
+    let saved = text.replace("the hard part", "the easy part");
+    fs::write(past.world.file(), &saved).unwrap();
+    let mut store = past.store();
+    past.go_on(&mut store, 1);
+    let history = store.history();
+    let newest = *past.bytes.keys().last().unwrap();
+    let edit = history.edit(&Past::lineage(), Serial(newest));
+    assert_eq!(edit, Some(saved.into_bytes()));
+    let commits = history.commits(&Past::lineage());
+    let last: Vec<(u64, bool)> = commits
+        .iter()
+        .map(|one| (one.serial.0, one.is_edit()))
+        .collect();
+    assert_eq!(last[last.len() - 2..], [(newest, true), (newest, false)]);
+    assert_eq!(past.lost(), Vec::<u64>::new());
+}
+
+#[test]
+fn a_replaced_state_stays_reachable_by_its_lineage() {
+    let mut past = Past::of(3);
+    let mut other = fixture();
+    other.lineage = Lineage::new("0298c0de-other");
+    let mut store = past.store();
+    store.replace(other, true).unwrap();
+    bump(&mut store).unwrap();
+    let newest = *past.bytes.keys().last().unwrap();
+    let kept = store.history().state(&Past::lineage(), Serial(newest));
+    assert_eq!(kept.unwrap().bytes, past.bytes.remove(&newest).unwrap());
+    assert_eq!(store.history().lineages().len(), 2);
+}
