@@ -67,7 +67,7 @@ fn place_of(context: &Context, parent: &Place, to: Option<&Path>) -> Result<Plac
             let to = context.dir.join(to);
             match to.is_dir() {
                 true => Place::at(&to, None),
-                false => Place::at(&parent.project, Some(&to)),
+                false => beside(parent, &to)?,
             }
         }
     };
@@ -77,6 +77,21 @@ fn place_of(context: &Context, parent: &Place, to: Option<&Path>) -> Result<Plac
         return Err(Failure::new("E-FORK-EXISTS", exit::USAGE, message, hint));
     }
     Ok(place)
+}
+
+/// A state file is about the directory that it lies in.
+fn beside(parent: &Place, file: &Path) -> Result<Place, Failure> {
+    let place = Place::at(&parent.project, Some(file));
+    if place.project == parent.project {
+        return Ok(place);
+    }
+    let what = format!(
+        "a state at {} would be about {}",
+        file.display(),
+        place.project.display()
+    );
+    let hint = "descent fork without a name, a file at the top of the project, or the directory of another worktree";
+    Err(Failure::usage(what, hint))
 }
 
 fn unnamed(parent: &Place) -> Result<Place, Failure> {

@@ -3,7 +3,7 @@
 use clap::Args;
 use descent_core::{
     event::Notice,
-    id::{CommitId, Serial},
+    id::{AtomId, CommitId, Serial},
     state::State,
     step::{World, correct},
     view,
@@ -61,8 +61,9 @@ pub(super) fn undo(context: &Context, flags: &Flags) -> Result<End, Failure> {
         None => before_last_correction(&timeline)?,
     };
     let then = timeline.point(serial)?.state;
-    let Some(planned) = plan(&store, &timeline.now.state, &then)? else {
-        return Ok(nothing(context, serial));
+    let planned = match plan(&store, &timeline.now.state, &then)? {
+        Ok(planned) => planned,
+        Err(outside) => return Ok(nothing(context, serial, &outside)),
     };
     if flags.dry_run || !flags.yes {
         show(context, &planned, flags.dry_run);
@@ -76,8 +77,9 @@ pub(super) fn undo(context: &Context, flags: &Flags) -> Result<End, Failure> {
             ));
         }
     }
-    let Some(done) = commit(context, &mut store, &then)? else {
-        return Ok(nothing(context, serial));
+    let done = match commit(context, &mut store, &then)? {
+        Ok(done) => done,
+        Err(outside) => return Ok(nothing(context, serial, &outside)),
     };
     let is_live = store.is_live();
     if !is_live {
@@ -108,7 +110,10 @@ fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
         .ok_or_else(|| timeline.not_kept(&format!("the serial before {}", last.serial.0)))
 }
 
-fn plan(store: &Store, now: &State, then: &State) -> Result<Option<Undone>, Failure> {
+/// What came of it, or the atoms that keep it from changing anything.
+type Tried = Result<Undone, Vec<AtomId>>;
+
+fn plan(store: &Store, now: &State, then: &State) -> Result<Tried, Failure> {
     let workspaces = Workspaces::open(
         &store.place().project,
         &now.lineage,
@@ -125,7 +130,11 @@ fn plan(store: &Store, now: &State, then: &State) -> Result<Option<Undone>, Fail
     }))
 }
 
-fn adopt(workspaces: &Workspaces, now: &State, then: &State) -> Option<correct::Adopted> {
+fn adopt(
+    workspaces: &Workspaces,
+    now: &State,
+    then: &State,
+) -> Result<correct::Adopted, Vec<AtomId>> {
     let is_there = |commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false);
     let undo = correct::Undo {
         now,
@@ -147,11 +156,11 @@ fn words(notices: &[Notice]) -> (String, Vec<String>) {
 
 enum Not {
     Foreign,
-    Same,
+    Same(Vec<AtomId>),
 }
 
 /// Made again on whatever a loop has committed in the meantime.
-fn commit(context: &Context, store: &mut Store, then: &State) -> Result<Option<Undone>, Failure> {
+fn commit(context: &Context, store: &mut Store, then: &State) -> Result<Tried, Failure> {
     let workspaces = Workspaces::open(
         &store.place().project,
         &then.lineage,
@@ -163,7 +172,7 @@ fn commit(context: &Context, store: &mut Store, then: &State) -> Result<Option<U
             if fresh.is_foreign || fresh.state.lineage != then.lineage {
                 return Err(Not::Foreign);
             }
-            let adopted = adopt(&workspaces, &fresh.state, then).ok_or(Not::Same)?;
+            let adopted = adopt(&workspaces, &fresh.state, then).map_err(Not::Same)?;
             said = words(&adopted.notices);
             Ok(Some(Next {
                 state: adopted.state,
@@ -172,13 +181,13 @@ fn commit(context: &Context, store: &mut Store, then: &State) -> Result<Option<U
         });
         match written {
             Ok(loaded) => {
-                return Ok(Some(Undone {
+                return Ok(Ok(Undone {
                     state: loaded.state.clone(),
                     what: said.0,
                     effects: said.1,
                 }));
             }
-            Err(CommitError::Decide(Not::Same)) => return Ok(None),
+            Err(CommitError::Decide(Not::Same(outside))) => return Ok(Err(outside)),
             Err(CommitError::Decide(Not::Foreign)) => drop(confirm::settled(context, store)?),
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
@@ -214,11 +223,16 @@ fn consents(context: &Context) -> Result<bool, Failure> {
     Ok(runtime()?.block_on(context.consents("undo?")))
 }
 
-fn nothing(context: &Context, serial: Serial) -> End {
-    let words = format!(
-        "nothing differs from serial {}: nothing was undone",
-        serial.0
-    );
+fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
+    let names: Vec<&str> = outside.iter().map(AtomId::as_str).collect();
+    let why = match names.is_empty() {
+        true => format!("nothing differs from serial {}", serial.0),
+        false => format!(
+            "what these did outside of the tree is not taken back: {}",
+            names.join(", ")
+        ),
+    };
+    let words = format!("{why}; nothing was undone");
     if context.out.json {
         context.out.json(&serde_json::json!({
             "schema": "descent/undo/1",

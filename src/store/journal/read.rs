@@ -37,6 +37,12 @@ impl Commit {
         self.command == "edit"
     }
 
+    /// An edit stands before the commit that took it in.
+    fn stands_before(&self, next: &Self) -> bool {
+        self.serial < next.serial
+            || (self.serial == next.serial && self.is_edit() && !next.is_edit())
+    }
+
     #[must_use]
     pub fn words(&self) -> String {
         match (self.is_edit(), self.changes.is_empty()) {
@@ -76,11 +82,10 @@ impl History {
                 }
                 let commit = Commit::of(line);
                 // An older file was put back in the meantime: what was committed after it is gone.
-                let is_gone = |other: &Commit| {
-                    other.serial > commit.serial
-                        || (other.serial == commit.serial && other.command == commit.command)
-                };
-                while found.last().is_some_and(is_gone) {
+                while found
+                    .last()
+                    .is_some_and(|last| !last.stands_before(&commit))
+                {
                     found.pop();
                 }
                 found.push(commit);

@@ -103,7 +103,7 @@ fn a_commit_appends_by_what_it_touched_and_not_by_what_the_state_holds() {
 fn check_damage(past: &Past, lost_max: usize) {
     for file in past.files() {
         let whole = fs::read(&file).unwrap();
-        let step = (whole.len() / 60).max(1);
+        let step = (whole.len() / 24).max(1);
         for at in (0..whole.len()).step_by(step) {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x10;
@@ -122,12 +122,12 @@ fn check_damage(past: &Past, lost_max: usize) {
 
 #[test]
 fn a_flipped_byte_costs_its_own_line_at_most() {
-    check_damage(&Past::of(12), 1);
+    check_damage(&Past::of(8), 1);
 }
 
 #[test]
 fn a_flipped_byte_of_a_compressed_file_costs_its_own_line_at_most() {
-    let past = Past::of(12);
+    let past = Past::of(8);
     // A second process begins a file of its own, so that the first is closed.
     bump(&mut past.store()).unwrap();
     past.store().remember();
@@ -138,7 +138,7 @@ fn a_flipped_byte_of_a_compressed_file_costs_its_own_line_at_most() {
 #[test]
 fn a_newline_that_is_lost_joins_no_two_lines() {
     let past = Past::of(8);
-    let file = past.files()[0].clone();
+    let file = past.files().pop().unwrap();
     let whole = fs::read(&file).unwrap();
     let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
     for (at, _) in ends {
@@ -153,7 +153,7 @@ fn a_newline_that_is_lost_joins_no_two_lines() {
 fn a_torn_last_line_costs_the_last_commit_alone_and_the_next_one_stands() {
     let whole = Past::of(6);
     let newest = *whole.bytes.keys().last().unwrap();
-    let file = whole.files()[0].clone();
+    let file = whole.files().pop().unwrap();
     let bytes = fs::read(&file).unwrap();
     let line_at = bytes[..bytes.len() - 1]
         .iter()
@@ -217,7 +217,7 @@ fn an_older_file_that_was_put_back_begins_another_past() {
     assert_eq!(past.lost(), Vec::<u64>::new());
     let commits = past.store().history().commits(&Past::lineage());
     let serials: Vec<u64> = commits.iter().map(|one| one.serial.0).collect();
-    assert_eq!(serials, past.bytes.keys().copied().collect::<Vec<_>>());
+    assert_eq!(serials[1..], past.bytes.keys().copied().collect::<Vec<_>>());
 }
 
 #[test]

@@ -48,8 +48,8 @@ impl fmt::Debug for Undo<'_> {
 }
 
 impl Undo<'_> {
-    /// The next state; `None` where nothing of it would be another.
-    pub fn adopt(&self) -> Option<Adopted> {
+    /// The next state; or, where nothing of it would be another, the atoms that stay for what they did outside.
+    pub fn adopt(&self) -> Result<Adopted, Vec<AtomId>> {
         let mut back = Back {
             undo: self,
             state: self.now.clone(),
@@ -63,7 +63,7 @@ impl Undo<'_> {
         back.open_what_is_lost();
         let changes = difference::difference(self.now, &back.state);
         if changes.is_empty() {
-            return None;
+            return Err(back.outside);
         }
         back.notebook();
         let what = format!(
@@ -71,7 +71,7 @@ impl Undo<'_> {
             self.then.serial.0,
             difference::words(&changes)
         );
-        Some(back.close(what))
+        Ok(back.close(what))
     }
 }
 
