@@ -71,7 +71,7 @@ fn place_of(context: &Context, parent: &Place, to: Option<&Path>) -> Result<Plac
             }
         }
     };
-    if std::fs::symlink_metadata(&place.state).is_ok() {
+    if place.state.symlink_metadata().is_ok() {
         let message = format!("{} is there already", place.state.display());
         let hint = "name another file, or another worktree: git worktree add ../other, then descent fork ../other";
         return Err(Failure::new("E-FORK-EXISTS", exit::USAGE, message, hint));
@@ -98,7 +98,7 @@ fn unnamed(parent: &Place) -> Result<Place, Failure> {
     let dir = parent.project.join(".descent");
     for n in 1..NAMES_MAX {
         let file = dir.join(format!("fork-{n}.json"));
-        if std::fs::symlink_metadata(&file).is_err() {
+        if file.symlink_metadata().is_err() {
             return Ok(Place::at(&parent.project, Some(&file)));
         }
     }

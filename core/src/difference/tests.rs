@@ -1,3 +1,5 @@
+//! Totality: whatever is changed in a state has words, and a patch that makes the very state.
+
 use alloc::{string::String, vec::Vec};
 
 use super::*;

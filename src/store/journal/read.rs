@@ -47,7 +47,11 @@ impl Commit {
     pub fn words(&self) -> String {
         match (self.is_edit(), self.changes.is_empty()) {
             (true, _) => "the file was saved by hand".to_owned(),
-            (false, true) => "kept as it was found".to_owned(),
+            (false, true) => match self.command.as_str() {
+                "align" => "agreed".to_owned(),
+                "fork" => "forked".to_owned(),
+                _ => "kept as it was found".to_owned(),
+            },
             (false, false) => difference::words(&self.changes),
         }
     }
