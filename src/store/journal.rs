@@ -174,7 +174,7 @@ impl Journal {
         line.before = open.last.take();
         let is_whole = patch.is_none() || open.wholes_due > 0;
         line.body = match &patch {
-            Some(patch) if !is_whole => Body::Patch(patch.clone()),
+            Some(patch) if !is_whole => Body::Patch(Box::new(patch.clone())),
             _ => Body::Whole(text_of(made.after)),
         };
         open.append(&line)?;

@@ -37,7 +37,7 @@ pub(super) struct Line {
 pub(super) enum Body {
     /// The text of the state.
     Whole(String),
-    Patch(Patch),
+    Patch(Box<Patch>),
     /// What a person saved.
     Edit(String),
 }
