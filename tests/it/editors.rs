@@ -11,6 +11,7 @@ use crate::{
     world::{World, after, long_nap, plan, processes, task, wait_for, wait_for_or},
 };
 
+#[allow(clippy::print_stderr)] // what was not looked at
 fn has(program: &str, package: &str) -> bool {
     let is_there = Command::new(program).arg("--version").output().is_ok();
     if !is_there {

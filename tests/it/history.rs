@@ -278,7 +278,7 @@ fn why_tells_what_the_state_no_longer_holds() {
     let world = told();
     world.replace_in_state("\"goal\": \"it is so\"", "\"goal\": \"it is so, and well\"");
     world.run().expect(0);
-    assert_eq!(world.state()["trail"].to_string().contains("no key"), false);
+    assert!(!world.state()["trail"].to_string().contains("no key"));
     let why = world.descent(&["why", "jwt", "--json"]).expect(0).json();
     let past = why["past"].as_array().expect("the past");
     let has = |words: &str| {

@@ -99,9 +99,8 @@ fn atom<'v>(value: &'v mut Value, id: &str) -> Option<&'v mut Value> {
 }
 
 fn remove(value: &mut Value, id: &str) {
-    for map in [&mut value["bindings"]] {
-        map.as_object_mut().expect("a map").remove(id);
-    }
+    let bindings = value["bindings"].as_object_mut();
+    bindings.expect("a map").remove(id);
     value["work_graph"]["atoms"]
         .as_object_mut()
         .expect("a map")
