@@ -77,7 +77,7 @@ schemas! {
     "confirm": output::Confirm,
     "doctor": looking::Doctor,
     "resolve": output::Resolve,
-    "constraints": output::ConstraintsShown,
+    "constraints": looking::ConstraintsShown,
     "schema": output::Schemas,
 }
 

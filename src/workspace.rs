@@ -5,6 +5,7 @@
 //! own files change in `apply` alone. All functions block.
 //! Not here: when a tree is made (`driver`), how git is asked (`git`).
 
+mod cache;
 mod error;
 mod git;
 mod links;
@@ -17,7 +18,6 @@ mod tests;
 
 use std::{
     collections::BTreeSet,
-    ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -29,6 +29,7 @@ use descent_core::{
 };
 
 pub use crate::git::Stamps;
+pub use cache::cache_dir;
 pub use error::WorkspaceError;
 
 use crate::{
@@ -87,7 +88,7 @@ pub type Rebuilt = (CommitId, Vec<Placed>, Vec<AtomId>);
 impl Workspaces {
     /// Looks at the project and makes the place in the cache; nothing else is created yet.
     pub fn open(project: &Path, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
-        let cache = cache_root(variable);
+        let cache = cache_dir();
         Self::open_in(programs::real(), cache, project, lineage, constraints)
     }
 
@@ -429,7 +430,7 @@ impl Workspaces {
 
 /// Where `deliver` puts the result, if it did, and the reference that follows it: known without asking git.
 pub fn result_of(project: &Path, lineage: &Lineage) -> Option<(Option<PathBuf>, String)> {
-    let cache = cache_root(variable)?;
+    let cache = cache_dir()?;
     let result = git::place_in(&cache, project, lineage).join("result");
     let mut above = project.ancestors();
     let top = above.find(|dir| dir.join(".git").symlink_metadata().is_ok());
@@ -480,28 +481,4 @@ pub fn message(atom: &AtomId, description: &str) -> String {
         format!("{}…", cut.trim_end())
     };
     format!("{subject}\n\nDescent-Atom: {atom}\n")
-}
-
-/// Without HOME, the account's own entry tells.
-fn variable(name: &str) -> Option<OsString> {
-    match name {
-        "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
-        _ => std::env::var_os(name),
-    }
-}
-
-/// By the XDG rules: a relative path in the variable counts as none.
-/// Where workspaces are, if there is a place for them; nothing is made.
-pub fn cache_dir() -> Option<PathBuf> {
-    cache_root(variable)
-}
-
-fn cache_root(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let absolute = |name| {
-        var(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    Some(cache?.join("descent"))
 }

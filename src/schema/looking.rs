@@ -303,3 +303,28 @@ struct Parent {
     lineage: String,
     serial: u64,
 }
+
+/// What is in force: `descent status --constraints --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/constraints/1")]
+pub(super) struct ConstraintsShown {
+    schema: String,
+    constraints: Vec<InForce>,
+}
+
+#[derive(JsonSchema)]
+struct InForce {
+    key: String,
+    /// Null where nothing limits
+    value: Option<Value>,
+    from: From,
+    /// What it limits; empty for a key that nothing reads
+    limits: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum From {
+    Chosen,
+    Default,
+}

@@ -157,18 +157,6 @@ fn a_cache_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn the_cache_follows_xdg_and_a_relative_path_counts_as_none() {
-    let var = |xdg: Option<&'static str>, home: Option<&'static str>| {
-        cache_root(move |name| if name == "HOME" { home } else { xdg }.map(Into::into))
-    };
-    let path = |text: &str| Some(PathBuf::from(text));
-    assert_eq!(var(Some("/c"), Some("/h")), path("/c/descent"));
-    assert_eq!(var(Some("c"), Some("/h")), path("/h/.cache/descent"));
-    assert_eq!(var(None, Some("/h")), path("/h/.cache/descent"));
-    assert_eq!(var(None, None), None);
-}
-
-#[test]
 fn the_snapshot_is_the_working_tree_as_it_is_and_a_reference_keeps_it() {
     let world = World::new();
     put(world.top().join("a.txt"), "two\n");
