@@ -42,7 +42,7 @@ use crate::{
     signal::{self, Signal},
 };
 
-/// Hand a goal to agents and walk away: a loop that ends when a machine says that the goal holds.
+/// Hand a goal to agents and walk away: it ends when a machine says that it holds.
 #[derive(Debug, Parser)]
 #[command(name = "descent", version, max_term_width = 100)]
 struct Cli {

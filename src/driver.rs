@@ -145,6 +145,8 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
         followed: follow::Followed::default(),
         remembered: Serial(0),
     };
+    // An edit may begin from what this run begins from, wherever the journal went.
+    this.host.store.remember();
     let result = this.go().await;
     this.end_all().await;
     if let Err(failure) = result {

@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("steer", &["stop", "confirm", "resolve", "undo", "fork"]),
     ("look", &["status", "graph", "why", "log", "show"]),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
-    ("more", &["verify", "doctor", "completions", "help"]),
+    ("more", &["verify", "doctor", "completions"]),
 ];
 
 /// One call that does what the command is for.
@@ -54,7 +54,7 @@ const EXAMPLES: [(&str, &str); 21] = [
 ];
 
 /// The options of every command in few lines: the help of one command has them in full.
-const OPTIONS: [(&str, &str); 4] = [
+const OPTIONS: [(&str, &str); 3] = [
     (
         "-C DIR, --state FILE",
         "start elsewhere, or with another state file",
@@ -63,8 +63,10 @@ const OPTIONS: [(&str, &str); 4] = [
         "--json, -q, -v",
         "for a program; only what was asked for; more",
     ),
-    ("--color WHEN", "auto, always or never"),
-    ("--no-input", "never ask, and draw nothing that moves"),
+    (
+        "--color, --no-input",
+        "auto, always or never; never ask, draw nothing that moves",
+    ),
 ];
 
 /// The command line as it is parsed, with its help.
@@ -87,19 +89,14 @@ pub(super) fn command() -> Command {
 /// What it is, and every command with its line, by group.
 fn whole(command: &Command) -> String {
     let about = |one: &Command| one.get_about().map(ToString::to_string).unwrap_or_default();
-    let mut known: Vec<(String, String)> = command
+    let known: Vec<(String, String)> = command
         .get_subcommands()
         .filter(|one| !one.is_hide_set())
         .map(|one| (one.get_name().to_owned(), about(one)))
         .collect();
-    known.push((
-        "help".to_owned(),
-        "Show this, or the help of a command".to_owned(),
-    ));
     let column = known.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
     let mut page = Page::new(WIDTH);
     page.wrapped(Line::new(), Meaning::Plain, &about(command), 2);
-    page.gap();
     page.push(
         Line::new()
             .strong("Usage: ")

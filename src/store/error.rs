@@ -191,7 +191,7 @@ impl StoreError {
             }
             Self::Unreadable { .. } => "look at the file's owner, its mode and the disk",
             Self::Empty { .. } => {
-                "put its content back (the newest commits are in `journal/`), or remove the file"
+                "`descent show --bytes` prints the newest commit that is kept: put that back, or remove the file"
             }
             Self::Newer { .. } => {
                 "use a newer descent; `descent status` shows what this one understands"

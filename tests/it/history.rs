@@ -359,3 +359,20 @@ fn a_state_that_was_replaced_is_shown_by_its_lineage() {
     let shown = world.descent(&["show", &at, "--json"]).expect(0).json();
     assert_eq!(shown["state"], before);
 }
+
+#[test]
+fn a_state_file_that_was_emptied_is_put_back_from_what_is_kept() {
+    let world = told();
+    let whole = world.state_text();
+    std::fs::write(world.state_path(), "").expect("emptied");
+    let refused = world.descent(&["status"]).expect(65);
+    assert!(
+        refused.stderr.contains("descent show --bytes"),
+        "{}",
+        refused.stderr
+    );
+    let kept = world.descent(&["show", "--bytes"]).expect(0);
+    assert_eq!(kept.stdout, whole);
+    std::fs::write(world.state_path(), &kept.stdout).expect("put back");
+    world.run().expect(0);
+}

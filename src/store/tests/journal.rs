@@ -20,6 +20,7 @@ impl Past {
             bytes: BTreeMap::new(),
         };
         let mut store = past.store();
+        store.remember();
         past.go_on(&mut store, commits);
         past
     }

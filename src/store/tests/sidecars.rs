@@ -40,6 +40,7 @@ fn an_earlier_commit_is_found_in_memory_and_after_remembering_by_others() {
     let world = World::new();
     let mut store = world.store();
     store.read().unwrap();
+    store.remember();
     bump(&mut store).unwrap();
     assert_eq!(store.base(Serial(7)).unwrap().run.iteration, 0);
     store.remember();
