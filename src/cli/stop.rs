@@ -5,12 +5,17 @@ use std::time::Duration;
 use clap::Args;
 use descent_core::{
     event::{Event, Observation},
-    id::RequestId,
-    state::{Request, RunStatus, fields::Extra, objective::RequestKind},
+    id::{RequestId, UnixMillis},
+    state::{Request, RunStatus, State, fields::Extra, objective::RequestKind},
     step::{self, Refusal, Session, World},
 };
 
-use super::{End, context::Context, pulse};
+use super::{
+    End,
+    confirm::{restless, settled},
+    context::Context,
+    pulse,
+};
 use crate::{
     clock,
     failure::Failure,
@@ -23,6 +28,8 @@ const LOOK_MS: u64 = 10;
 const PULSE_MS: u64 = 500;
 /// Between two words while it takes long.
 const WORD_MS: u64 = 5_000;
+/// Edits that may come between the look and the write.
+const AGAIN_TIMES: u32 = 100;
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -47,7 +54,7 @@ pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
         report(context, "nothing runs", "descent status");
         return Ok(End::Code(0));
     }
-    let asked = ask(&mut store, &flags)?;
+    let asked = ask(context, &mut store, &flags)?;
     if !asked {
         context.out.say("a stop was requested already");
     }
@@ -75,47 +82,71 @@ fn report(context: &Context, what: &str, next: &str) {
 }
 
 /// False when the same was asked already.
-fn ask(store: &mut Store, flags: &Flags) -> Result<bool, Failure> {
-    let now = clock::now();
+fn ask(context: &Context, store: &mut Store, flags: &Flags) -> Result<bool, Failure> {
     let kind = if flags.now {
         RequestKind::StopNow
     } else {
         RequestKind::Stop
     };
     let id = RequestId::new(uuid::Uuid::now_v7().to_string());
-    let asked = store.commit(|loaded| {
-        let world = World::new(loaded.state.clone());
-        let request = Request {
-            id: id.clone(),
-            run: loaded.state.run.id.clone(),
-            by: Context::by(),
-            at: now.rfc3339(),
-            kind,
-            extra: Extra::default(),
-        };
-        let event = Event::Asked {
-            request,
-            reason: flags.reason.clone(),
-        };
-        let next = step::step(
-            &world,
-            &Session::default(),
-            Observation {
-                now,
-                active_ms: 0,
-                event,
-            },
-        )?;
-        Ok(Some(Next {
-            state: next.world.state,
-            touched: next.touched,
-        }))
-    });
-    match asked {
-        Ok(_) => Ok(true),
-        Err(CommitError::Decide(Refusal::AlreadyAsked | Refusal::NothingRuns)) => Ok(false),
-        Err(CommitError::Decide(refusal)) => Err(Failure::bug(refusal)),
-        Err(CommitError::Store(error)) => Err(error.into()),
+    for _ in 0..AGAIN_TIMES {
+        settled(context, store)?;
+        let now = clock::now();
+        let asked = store.commit(|fresh| {
+            // Sealed with the request, it would be taken for the program's own words.
+            if fresh.is_foreign {
+                return Err(Not::Moved);
+            }
+            let request = Request {
+                id: id.clone(),
+                run: fresh.state.run.id.clone(),
+                by: Context::by(),
+                at: now.rfc3339(),
+                kind,
+                extra: Extra::default(),
+            };
+            asked(&fresh.state, request, flags, now).map_err(Not::Taken)
+        });
+        match asked {
+            Ok(_) => return Ok(true),
+            Err(CommitError::Decide(Not::Moved)) => {}
+            Err(CommitError::Decide(Not::Taken(refusal))) => return refused(refusal),
+            Err(CommitError::Store(error)) => return Err(error.into()),
+        }
+    }
+    Err(restless(store))
+}
+
+/// Why a request was not written.
+enum Not {
+    /// The file was edited: that is taken in first.
+    Moved,
+    Taken(Refusal),
+}
+
+fn asked(
+    state: &State,
+    request: Request,
+    flags: &Flags,
+    now: UnixMillis,
+) -> Result<Option<Next>, Refusal> {
+    let reason = flags.reason.clone();
+    let seen = Observation {
+        now,
+        active_ms: 0,
+        event: Event::Asked { request, reason },
+    };
+    let next = step::step(&World::new(state.clone()), &Session::default(), seen)?;
+    Ok(Some(Next {
+        state: next.world.state,
+        touched: next.touched,
+    }))
+}
+
+fn refused(refusal: Refusal) -> Result<bool, Failure> {
+    match refusal {
+        Refusal::AlreadyAsked | Refusal::NothingRuns => Ok(false),
+        Refusal::MeasureRose { .. } => Err(Failure::bug(refusal)),
     }
 }
 
