@@ -13,7 +13,7 @@ use super::{
     landed, settle, started,
 };
 use crate::{
-    event::{Notice, Reason},
+    event::Reason,
     id::AttemptId,
     state::{Intent, OnStuck, RunStatus, Status, objective::RequestKind},
     verdict::{self, Verdict},
@@ -203,15 +203,7 @@ fn interrupt(draft: &mut Draft, which: impl Fn(&Intent, bool) -> bool, why: &'st
         .filter(|intent| which(intent, draft.must_finish(intent)))
         .map(|intent| intent.id.clone())
         .collect();
-    for id in chosen {
-        if let Some(intent) = draft.land(&id) {
-            draft.say(Notice::Interrupted {
-                attempt: id,
-                atom: intent.atom,
-                why,
-            });
-        }
-    }
+    chosen.iter().for_each(|id| ended::cut_off(draft, id, why));
 }
 
 /// With all roots resolved and the base case failed on this very tree, the selection is refuted.

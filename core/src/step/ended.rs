@@ -235,6 +235,21 @@ fn criteria(criteria: &[(String, &'static str)]) -> crate::doc::Node {
     Node::array(criteria.iter().map(one).collect())
 }
 
+/// The loop itself ends it, at no cost; of an effect outside nobody knows then whether it happened.
+pub(super) fn cut_off(draft: &mut Draft, id: &AttemptId, why: &'static str) {
+    let is_once_only = |intent: &Intent| intent.effect.is_once_only();
+    if draft.in_flight(id).is_some_and(is_once_only) {
+        return lost(draft, id);
+    }
+    if let Some(intent) = draft.land(id) {
+        draft.say(Notice::Interrupted {
+            attempt: id.clone(),
+            atom: intent.atom,
+            why,
+        });
+    }
+}
+
 /// A crash cut it off: it costs no attempt and is made again under the same number, so often and no more.
 pub(super) fn lost(draft: &mut Draft, id: &AttemptId) {
     let Some(intent) = draft.land(id) else { return };

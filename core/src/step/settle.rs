@@ -9,7 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::draft::Draft;
+use super::{draft::Draft, ended};
 use crate::{
     event::Notice,
     graph::{Graph, Ix, Kind, standing::Standing},
@@ -257,13 +257,7 @@ fn end_abandoned(draft: &mut Draft) {
         .map(|intent| intent.id.clone())
         .collect();
     for id in abandoned {
-        if let Some(intent) = draft.land(&id) {
-            draft.say(Notice::Interrupted {
-                attempt: id,
-                atom: intent.atom,
-                why: "its context was abandoned",
-            });
-        }
+        ended::cut_off(draft, &id, "its context was abandoned");
     }
 }
 

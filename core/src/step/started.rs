@@ -171,13 +171,7 @@ pub(super) fn asked(
 /// All attempts are ended and their results thrown away; the loop goes on.
 pub(super) fn redirect(draft: &mut Draft) {
     for id in draft.flying() {
-        if let Some(intent) = draft.land(&id) {
-            draft.say(Notice::Interrupted {
-                attempt: id,
-                atom: intent.atom,
-                why: "redirected",
-            });
-        }
+        ended::cut_off(draft, &id, "redirected");
     }
     let run = draft.run();
     run.epoch = Epoch(run.epoch.0 + 1);
