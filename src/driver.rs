@@ -48,12 +48,14 @@ const POLL_MS: u64 = 1_000;
 pub use effects::{no_worker, prepare_checkout};
 use hands::Found;
 pub use hands::{Hands, Measuring, RealHands};
+pub use watch::Watch;
 
 /// What a run needs of its surroundings.
 pub struct Host {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
     pub signals: Signals,
+    pub watch: Watch,
     pub hands: Arc<dyn Hands>,
     pub run: RunId,
     pub by: String,
@@ -163,8 +165,7 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
 
 impl Loop<'_> {
     async fn go(&mut self) -> Result<(), Failure> {
-        let mut watch = watch::Watch::of(&self.host.store.place().state);
-        if watch.is_deaf() {
+        if self.host.watch.is_deaf() {
             (self.eyes.say)(
                 "the system gives no file events here (all of inotify is taken, it seems): edits of the state file are \
                  noticed within a second",
@@ -183,15 +184,17 @@ impl Loop<'_> {
             self.reconcile(&owed)?;
             let sleep = Duration::from_millis(self.sleep_ms(&owed));
             tokio::select! {
+                // The same order every time: what happens follows from what came, and from no chance.
+                biased;
+                signal = self.host.signals.next() => self.on_signal(signal).await?,
                 done = self.inbox.recv() => {
                     let taken = self.take(done);
                     self.endure(taken)?;
                 }
-                () = watch.changed() => {
+                () = self.host.watch.changed() => {
                     let looked = self.look_at_file().await;
                     self.endure(looked)?;
                 }
-                signal = self.host.signals.next() => self.on_signal(signal).await?,
                 () = self.host.clock.sleep(sleep) => {
                     // A write through a memory map may change neither time nor length: the bytes are looked at.
                     self.watch_stamp = None;

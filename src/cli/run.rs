@@ -98,6 +98,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
         store,
         clock,
         signals: runtime.block_on(async { signals() })?,
+        watch: driver::Watch::of(&path.state),
         hands: Arc::new(hands),
         run,
         by: Context::by(),

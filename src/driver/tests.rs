@@ -6,6 +6,7 @@ mod failing;
 mod faults;
 mod played;
 mod race;
+mod sim;
 mod simulated;
 
 use std::{fs, path::Path, sync::Arc};
@@ -16,7 +17,7 @@ use descent_core::{
     state::State,
 };
 
-use super::{Ending, Eyes, Hands, Host, run};
+use super::{Ending, Eyes, Hands, Host, Watch, run};
 use crate::{
     clock::Clock,
     failure::Failure,
@@ -76,6 +77,7 @@ impl Project {
     ) -> Result<Ending, Failure> {
         let loaded = store.read()?;
         let host = Host {
+            watch: Watch::of(&store.place().state),
             store,
             clock,
             signals,

@@ -17,7 +17,7 @@ pub(super) fn stamp(path: &Path) -> Stamp {
 }
 
 /// Events of the directory: a replaced file would make a watch on itself deaf.
-pub(super) struct Watch {
+pub struct Watch {
     events: mpsc::Receiver<()>,
     /// Where no events can be had, the loop's slow poll remains.
     _watcher: Option<RecommendedWatcher>,
@@ -25,7 +25,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn of(state: &Path) -> Self {
+    #[must_use]
+    pub fn of(state: &Path) -> Self {
         let (tell, events) = mpsc::channel(1);
         let name: PathBuf = state.to_owned();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -51,9 +52,18 @@ impl Watch {
             tracing::info!(%error, "no file events here: the state file is polled");
         }
         Self {
-            events,
             is_deaf: watcher.is_err(),
             _watcher: watcher.ok(),
+            ..Self::told(events)
+        }
+    }
+
+    /// What `told` says.
+    pub(super) fn told(events: mpsc::Receiver<()>) -> Self {
+        Self {
+            events,
+            _watcher: None,
+            is_deaf: false,
         }
     }
 

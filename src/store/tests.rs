@@ -7,6 +7,7 @@ pub mod faulty;
 mod ground;
 mod journal;
 mod lines;
+pub mod lossy;
 mod power;
 mod races;
 mod sidecars;
@@ -416,4 +417,9 @@ fn a_read_of_unchanged_bytes_is_the_same_value() {
     assert!(Arc::ptr_eq(&committed, &store.read().unwrap()));
     world.write(committed.bytes.clone());
     assert!(Arc::ptr_eq(&committed, &store.read().unwrap()));
+}
+
+/// A whole state, where the bytes are one.
+pub fn whole(bytes: &[u8]) -> Option<Loaded> {
+    load(Path::new("state"), bytes.to_vec()).ok()
 }

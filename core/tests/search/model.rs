@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::rng::Rng;
+use super::rng::Rng;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -28,6 +28,8 @@ pub(crate) struct Node {
     pub(crate) has_check: bool,
     /// It succeeds without a change to the tree.
     pub(crate) is_silent: bool,
+    /// What it does is outside of the tree: nothing undoes it.
+    pub(crate) is_external: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -57,6 +59,7 @@ impl Model {
             needs: Vec::new(),
             has_check: false,
             is_silent: false,
+            is_external: false,
         });
         x
     }
@@ -238,6 +241,9 @@ impl Model {
                 format!(
                     r#"{{"kind": "task", "depends_on": {deps}, "checks": {{"all": [{{"command": "check {id}"}}]}}}}"#
                 )
+            }
+            Kind::Task if node.is_external => {
+                format!(r#"{{"kind": "task", "depends_on": {deps}, "effect": "external"}}"#)
             }
             Kind::Task => format!(r#"{{"kind": "task", "depends_on": {deps}}}"#),
         }

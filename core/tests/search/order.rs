@@ -190,3 +190,30 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
     while sim.turn() {}
     assert_eq!(sim.world.state.run.status.word(), "completed");
 }
+
+#[test]
+fn a_redirect_leaves_an_effect_outside_in_doubt_and_does_not_make_it_again() {
+    let mut model = Model {
+        max_attempts: 1,
+        ..Model::default()
+    };
+    let a = model.task("a", &[]);
+    model.nodes[a].is_external = true;
+    let faults = Faults {
+        reads_back: true,
+        ..Faults::default()
+    };
+    let mut sim = Sim::new(&model, 1, 1, faults);
+    sim.begin();
+    while sim.world.state.run.in_flight.is_empty() {
+        assert!(sim.turn());
+    }
+    sim.ask(RequestKind::Redirect);
+    sim.observe(Event::Tick);
+    let doubts = sim
+        .notices
+        .iter()
+        .filter(|notice| matches!(notice, Notice::InDoubt { .. }));
+    assert_eq!(doubts.count(), 1, "{}", sim.story);
+    assert!(sim.world.state.run.in_flight.is_empty(), "{}", sim.story);
+}

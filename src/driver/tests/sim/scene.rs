@@ -1,0 +1,273 @@
+//! What one story has in common: its chance, its clock, its faults to come, and what was seen of it.
+//!
+//! Invariant: all that happens by chance comes from the one seed, in the one order in which it is asked for.
+
+use std::{
+    any::Any,
+    collections::{BTreeMap, VecDeque},
+    fmt, io,
+    panic::resume_unwind,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::mpsc;
+
+use super::{super::simulated::SetClock, rng::Rng, watchman::Watchman};
+use crate::{clock::Clock, store::tests::lossy::Fate};
+
+/// Lines that a story keeps: of a long one the end.
+const LINES_MAX: usize = 4_000;
+pub(super) const ENOSPC: i32 = 28;
+pub(super) const EROFS: i32 = 30;
+const EIO: i32 = 5;
+const EMFILE: i32 = 24;
+
+/// How the loop dies in these tests.
+struct Death;
+
+pub(super) fn is_death(payload: &(dyn Any + Send)) -> bool {
+    payload.is::<Death>()
+}
+
+/// Calls of the disk that fail.
+#[derive(Debug, Clone, Copy)]
+struct Failing {
+    errno: i32,
+    /// Calls until the first that fails.
+    after: u64,
+    /// Calls that fail then.
+    times: u64,
+}
+
+#[derive(Default)]
+struct Inner {
+    story: VecDeque<String>,
+    seen: BTreeMap<&'static str, u32>,
+    /// Calls and awaits until the loop dies.
+    dies_in: Option<u64>,
+    failing: Option<Failing>,
+    wrong: Option<String>,
+}
+
+pub(super) struct Scene {
+    rng: Mutex<Rng>,
+    inner: Mutex<Inner>,
+    pub(super) clock: Arc<SetClock>,
+    pub(super) watchman: Mutex<Watchman>,
+    /// Who hears that the file changed.
+    news: Mutex<Option<mpsc::Sender<()>>>,
+    /// What a person does in the middle of a commit, after so many calls of the disk.
+    intrusion: Mutex<Option<(u64, Intrusion)>>,
+}
+
+/// What a person does between two calls.
+pub(super) type Intrusion = Box<dyn FnOnce() + Send>;
+
+impl fmt::Debug for Scene {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scene").finish_non_exhaustive()
+    }
+}
+
+impl Scene {
+    pub(super) fn new(rng: Rng) -> Arc<Self> {
+        Arc::new(Self {
+            rng: Mutex::new(rng),
+            inner: Mutex::default(),
+            clock: SetClock::new(),
+            watchman: Mutex::default(),
+            news: Mutex::default(),
+            intrusion: Mutex::default(),
+        })
+    }
+
+    pub(super) fn hears(&self, news: Option<mpsc::Sender<()>>) {
+        *held(&self.news) = news;
+    }
+
+    fn rings(&self) {
+        if let Some(news) = &*held(&self.news) {
+            // One that waits says it already.
+            let _ = news.try_send(());
+        }
+    }
+
+    pub(super) fn intrude(&self, after: u64, intrusion: Intrusion) {
+        *held(&self.intrusion) = Some((after, intrusion));
+    }
+
+    fn intruded(&self) {
+        let mut intrusion = held(&self.intrusion);
+        if let Some((left @ 1.., _)) = &mut *intrusion {
+            *left -= 1;
+            return;
+        }
+        let due = intrusion.take();
+        drop(intrusion);
+        if let Some((_, due)) = due {
+            due();
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        held(&self.inner)
+    }
+
+    pub(super) fn percent(&self, chance: usize) -> bool {
+        held(&self.rng).percent(chance)
+    }
+
+    /// Tells what happened, and counts it.
+    pub(super) fn saw(&self, what: &'static str) {
+        *self.inner().seen.entry(what).or_default() += 1;
+        self.tell(what);
+    }
+
+    pub(super) fn tell(&self, line: impl fmt::Display) {
+        let at_ms = self.clock.active().as_millis();
+        let mut inner = self.inner();
+        if inner.story.len() == LINES_MAX {
+            inner.story.pop_front();
+        }
+        inner.story.push_back(format!("{at_ms:>8} ms  {line}"));
+    }
+
+    pub(super) fn story(&self) -> String {
+        Vec::from(self.inner().story.clone()).join("\n")
+    }
+
+    pub(super) fn seen(&self) -> BTreeMap<&'static str, u32> {
+        self.inner().seen.clone()
+    }
+
+    /// The first thing that may not be; whoever waits for the loop ends the story with it.
+    pub(super) fn wrong(&self, what: String) {
+        self.tell(format_args!("WRONG: {what}"));
+        self.inner().wrong.get_or_insert(what);
+    }
+
+    pub(super) fn check(&self) {
+        let wrong = self.inner().wrong.clone();
+        assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
+    }
+
+    /// A place where the loop can die.
+    pub(super) fn step(&self, what: &str) {
+        let mut inner = self.inner();
+        let Some(left) = inner.dies_in else { return };
+        inner.dies_in = left.checked_sub(1);
+        if left == 0 {
+            drop(inner);
+            self.tell(format_args!("the loop dies: {what}"));
+            resume_unwind(Box::new(Death));
+        }
+    }
+
+    pub(super) fn die_in(&self, steps: Option<u64>) {
+        self.inner().dies_in = steps;
+    }
+
+    /// Some error from some call on.
+    pub(super) fn fail_soon(&self) {
+        let errno = [EIO, ENOSPC, EROFS, EMFILE][self.below(4)];
+        let after = self.below(120) as u64;
+        let times = if self.percent(50) { 1 } else { u64::MAX };
+        self.inner().failing = Some(Failing {
+            errno,
+            after,
+            times,
+        });
+    }
+
+    /// Every call fails, from now on.
+    pub(super) fn fail_with(&self, errno: i32) {
+        self.inner().failing = Some(Failing {
+            errno,
+            after: 0,
+            times: u64::MAX,
+        });
+    }
+
+    pub(super) fn heal(&self) {
+        self.inner().failing = None;
+    }
+
+    fn fault(&self, name: &'static str) -> Option<i32> {
+        let mut inner = self.inner();
+        let failing = inner.failing.as_mut()?;
+        // A disk that cannot be written to can be read.
+        if [ENOSPC, EROFS].contains(&failing.errno) && is_reading(name) {
+            return None;
+        }
+        if failing.after > 0 {
+            failing.after -= 1;
+            return None;
+        }
+        failing.times -= 1;
+        let errno = failing.errno;
+        if failing.times == 0 {
+            inner.failing = None;
+        }
+        Some(errno)
+    }
+}
+
+fn is_reading(name: &str) -> bool {
+    [
+        "read",
+        "list",
+        "changed_ms",
+        "open",
+        "identify",
+        "ground",
+        "lease",
+    ]
+    .contains(&name)
+}
+
+impl Fate for Scene {
+    fn call(&self, name: &'static str) -> io::Result<()> {
+        self.intruded();
+        self.step(name);
+        match self.fault(name) {
+            Some(errno) => {
+                self.saw("a call of the disk fails");
+                Err(io::Error::from_raw_os_error(errno))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn below(&self, most: usize) -> usize {
+        held(&self.rng).below(most)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.clock.now().0
+    }
+
+    fn shown(&self, bytes: &[u8]) {
+        if let Err(what) = held(&self.watchman).shown(bytes) {
+            self.wrong(what);
+        }
+        self.rings();
+    }
+
+    fn saved(&self) {
+        held(&self.watchman).saved();
+        self.rings();
+    }
+
+    fn kept(&self) {
+        let looked = held(&self.watchman).kept();
+        match looked {
+            Ok(lines) => lines.iter().for_each(|line| self.tell(line)),
+            Err(what) => self.wrong(what),
+        }
+    }
+}
+
+/// A story goes on after a death in its middle.
+pub(super) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
