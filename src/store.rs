@@ -75,6 +75,8 @@ pub struct Store {
     hand: Option<Hand>,
     /// By this process.
     commits: u64,
+    /// A commit failed, maybe after it had got the name: what is gone on from must stay first.
+    may_be_loose: bool,
     journal: Journal,
 }
 
@@ -104,6 +106,7 @@ impl Store {
             committed: None,
             hand: None,
             commits: 0,
+            may_be_loose: false,
         }
     }
 
@@ -115,6 +118,11 @@ impl Store {
     /// The state as it is now; the same value as long as the bytes are the same.
     pub fn read(&mut self) -> Result<Arc<Loaded>, StoreError> {
         let found = self.look()?;
+        if self.may_be_loose {
+            let synced = self.disk.fsync_dir(self.names.dir());
+            synced.map_err(|error| StoreError::io("sync", self.names.dir(), error))?;
+            self.may_be_loose = false;
+        }
         let (uid, mode) = (found.opened.uid, found.opened.mode);
         self.hand = Some(Hand { uid, mode });
         self.take_in(&found.bytes)
@@ -389,7 +397,9 @@ impl Store {
         let rendered = self.render(now, &next);
         let touched = next.touched;
         let loaded = written(next.state, &rendered)?;
+        self.may_be_loose = true;
         let swap = swap::replace(&*self.disk, &self.names, found, &loaded.bytes, writer)?;
+        self.may_be_loose = false;
         if swap != Swap::Done {
             return Ok(None);
         }
