@@ -333,10 +333,16 @@ async fn loop_of(
         loaded = taken_in(&scene, &mut store)?;
     }
     // Names of files differ from one telling to the next.
+    let dir = store.place().project.display().to_string();
     let (told, said) = (Arc::clone(&scene), Arc::clone(&scene));
     let eyes = Eyes {
         tell: &mut |notice| told.tell(format_args!("  {}", serde_json::to_string(notice).unwrap())),
-        say: &mut |text| said.tell(format_args!("  says: {}", text.split('`').next().unwrap())),
+        say: &mut |text| {
+            said.tell(format_args!(
+                "  says: {}",
+                text.replace(&dir, "…").split('`').next().unwrap()
+            ))
+        },
         look: &mut |world, _, _| held(&scene.watchman).reported(world.state.serial),
     };
     run(host(store), loaded, eyes).await
