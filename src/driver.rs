@@ -24,7 +24,7 @@ use descent_core::{
     event::{Event, Notice, Observation},
     id::{AttemptId, RunId, Serial},
     owed::{self, Key, Owed},
-    state::{Request, RunStatus, StartedFrom, fields::Extra, objective::RequestKind},
+    state::{Intent, Request, RunStatus, StartedFrom, fields::Extra, objective::RequestKind},
     step::{self, Refusal, Session, Transition, World},
     view::liveness::WaitsFor,
 };
@@ -336,6 +336,7 @@ impl Loop<'_> {
                 self.arrive(next);
                 return Ok(true);
             }
+            self.obey(&next);
             match self.commit(&next)? {
                 Committed::Done(loaded) => {
                     self.loaded = loaded;
@@ -351,6 +352,17 @@ impl Loop<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// A stop that was asked for is not kept waiting by the disk: what it ends is ended now. Should the commit fail, or
+    /// a crash come before it, what was ended stands in flight still, and is made again at no cost; so not where
+    /// something may be made once only.
+    fn obey(&mut self, next: &Transition) {
+        let state = &self.world.state;
+        let is_once_only = |intent: &Intent| intent.effect.is_once_only();
+        if state.control.stop_requested && !state.run.in_flight.iter().any(is_once_only) {
+            self.end_all_but(&owed::owed(&next.world, &next.session, 0));
         }
     }
 

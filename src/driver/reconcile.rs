@@ -2,6 +2,8 @@
 //!
 //! Invariant: a checkout and a slot are used by one effect at a time.
 
+use std::collections::BTreeSet;
+
 use descent_core::{
     id::AttemptId,
     owed::{Effect, Key, Owed},
@@ -16,19 +18,8 @@ impl Loop<'_> {
     pub(super) fn reconcile(&mut self, owed: &Owed) -> Result<(), Failure> {
         // With the file broken or the disk full nothing is started; what is in flight finishes.
         let is_waiting = self.waits_for_file.is_some() || self.room.is_lacking();
-        let keys: std::collections::BTreeSet<&Key> =
-            owed.effects.iter().map(|(key, _)| key).collect();
-        let gone: Vec<Key> = self
-            .running
-            .keys()
-            .filter(|key| !keys.contains(key))
-            .cloned()
-            .collect();
-        for key in gone.into_iter().filter(|_| !is_waiting) {
-            if let Some(running) = self.running.remove(&key) {
-                running.cancel.cancel();
-                self.leaving += 1;
-            }
+        if !is_waiting {
+            self.end_all_but(owed);
         }
         self.free_slots();
         for (key, effect) in &owed.effects {
@@ -40,6 +31,16 @@ impl Loop<'_> {
         }
         self.follow_head();
         Ok(())
+    }
+
+    /// Ends what runs and is not owed; waits for nothing.
+    pub(super) fn end_all_but(&mut self, owed: &Owed) {
+        let keys: BTreeSet<&Key> = owed.effects.iter().map(|(key, _)| key).collect();
+        let gone = self.running.extract_if(.., |key, _| !keys.contains(key));
+        for (_, running) in gone {
+            running.cancel.cancel();
+            self.leaving += 1;
+        }
     }
 
     /// A slot is free when its attempt has landed and its processes are gone.

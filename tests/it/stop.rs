@@ -1,6 +1,6 @@
 //! Stopping: on request, by signal, at once; and going on afterwards.
 
-use rustix::process::Signal;
+use rustix::{fs::FlockOperation, process::Signal};
 use serde_json::{Value, json};
 
 use crate::world::{
@@ -47,6 +47,27 @@ impl Napping {
         assert_eq!(self.world.left("at"), "1\n1\n");
         assert_eq!(self.world.state()["bindings"]["A1"]["attempts"], 1);
     }
+}
+
+/// Whoever holds the lock of commits keeps everybody from writing.
+fn with_no_commit_possible<T>(world: &World, act: impl FnOnce() -> T) -> T {
+    let lock = std::fs::File::open(world.repo().join(".descent/commit.lock")).expect("the lock");
+    rustix::fs::flock(&lock, FlockOperation::LockExclusive).expect("locked");
+    act()
+}
+
+#[test]
+fn a_stop_ends_what_runs_before_anything_is_written_of_it() {
+    let mut it = napping(json!({}));
+    it.run.signal(Signal::STOP);
+    it.world.descent(&["stop", "--no-wait"]);
+    with_no_commit_possible(&it.world, || {
+        it.run.signal(Signal::CONT);
+        wait_for("its end", || processes(&it.nap).is_empty());
+        assert_eq!(it.world.state()["run"]["status"], "running");
+    });
+    it.run.wait().expect(3);
+    it.check_stopped_and_resumes();
 }
 
 #[test]
