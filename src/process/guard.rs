@@ -225,10 +225,25 @@ fn brand(brand: Brand) {
     let _ = rustix::process::setrlimit(Resource::Rttime, limit);
 }
 
-/// Starts the command. Comes back in the guard alone, when the shell runs, or with why it doesn't.
+/// Starts the command, in the group if there is one: comes back when the shell runs, or with why it doesn't.
 fn lead(command: &OsStr, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
-    let (mut failed, fails) = io::pipe()?;
-    match kernel::fork(group)? {
+    let mut shell = Command::new(SHELL);
+    shell
+        .arg("-c")
+        .arg(command)
+        .env_remove(COMMAND)
+        .stdin(Stdio::null())
+        .process_group(0);
+    match group {
+        // Without a copy of this process, which costs more than all else here.
+        None => Ok(Pid::from_child(&shell.spawn()?)),
+        Some(group) => lead_into(shell, group),
+    }
+}
+
+fn lead_into(mut shell: Command, group: BorrowedFd<'_>) -> io::Result<Pid> {
+    let (mut failed, mut fails) = io::pipe()?;
+    match kernel::fork_into(group)? {
         Some(leader) => {
             drop(fails);
             match why(&mut failed) {
@@ -237,14 +252,7 @@ fn lead(command: &OsStr, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
             }
         }
         None => {
-            let mut fails = fails;
-            let error = Command::new(SHELL)
-                .arg("-c")
-                .arg(command)
-                .env_remove(COMMAND)
-                .stdin(Stdio::null())
-                .process_group(0)
-                .exec();
+            let error = shell.exec();
             let raw = error.raw_os_error().unwrap_or_default();
             // Its parent reads it, or is gone.
             let _ = fails.write_all(&raw.to_le_bytes());

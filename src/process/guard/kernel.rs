@@ -14,11 +14,14 @@ const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
 /// Nothing in the child.
 pub(super) fn fork(group: Option<BorrowedFd<'_>>) -> io::Result<Option<Pid>> {
-    let pid = match group {
+    match group {
         // SAFETY: there is one thread, so that the child has all of what it may use.
-        None => i64::from(unsafe { libc::fork() }),
+        None => told(unsafe { libc::fork() }.into()),
         Some(group) => fork_into(group),
-    };
+    }
+}
+
+fn told(pid: i64) -> io::Result<Option<Pid>> {
     match pid {
         ..0 => Err(io::Error::last_os_error()),
         0 => Ok(None),
@@ -27,14 +30,14 @@ pub(super) fn fork(group: Option<BorrowedFd<'_>>) -> io::Result<Option<Pid>> {
 }
 
 /// The child is born in the group: at no instant it is outside.
-fn fork_into(group: BorrowedFd<'_>) -> i64 {
+pub(super) fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
     // SAFETY: all zeros are a valid value of this structure of numbers.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     args.flags = CLONE_INTO_CGROUP;
     args.exit_signal = libc::SIGCHLD.cast_unsigned().into();
     args.cgroup = group.as_raw_fd().cast_unsigned().into();
     // SAFETY: as `fork`; no stack and no memory is shared, and the structure lives until it returns.
-    unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) }
+    told(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
 }
 
 pub(super) fn unshare(flags: i32) -> io::Result<()> {
