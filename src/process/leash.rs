@@ -76,11 +76,17 @@ impl Leash {
         }
     }
 
+    /// Quick: another job's may wait behind it.
     fn fell(&self) {
-        if let Some(leaf) = &self.leaf {
-            leaf.kill();
+        let (leader, start_ticks) = (self.kin.leader, self.kin.start_ticks);
+        match &self.leaf {
+            // All but the guard is in it; what is not is found when the guard is gone.
+            Some(leaf) => {
+                leaf.kill();
+                orphans::kill_leader(leader, start_ticks);
+            }
+            None => orphans::fell(leader, start_ticks),
         }
-        orphans::fell(self.kin.leader, self.kin.start_ticks);
     }
 }
 

@@ -122,6 +122,14 @@ pub(crate) fn fell(leader: u32, start_ticks: u64) {
     kill_group(leader);
 }
 
+/// One that is not reaped yet, and nobody else.
+pub(crate) fn kill_leader(leader: u32, start_ticks: u64) {
+    let it = living([leader]).find(|one| one.start_ticks == start_ticks);
+    if let Some(handle) = it.and_then(|one| Handle::open(&one)) {
+        handle.send(Signal::KILL);
+    }
+}
+
 /// The caller makes sure that the id is still the group's: the leader is not reaped yet, or was
 /// in this very moment.
 pub(crate) fn kill_group(leader: u32) {
