@@ -70,7 +70,8 @@ pub struct Tried {
 }
 
 impl Tried {
-    fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         let how = self.why_not.as_deref().unwrap_or("works here");
         format!("{}: {how}", self.method.name())
     }

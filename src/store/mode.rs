@@ -63,7 +63,8 @@ pub(super) fn probe(disk: &dyn Disk, names: &Names) -> Result<Mode, StoreError> 
     probed.map_err(|error| StoreError::io("try", names.dir(), error))
 }
 
-fn try_in(disk: &dyn Disk, one: &Path, other: &Path) -> io::Result<Mode> {
+/// With files of these names, which the caller clears away.
+pub(super) fn try_in(disk: &dyn Disk, one: &Path, other: &Path) -> io::Result<Mode> {
     drop(disk.create(one, 0o600)?);
     let has_links = disk.link(one, other).is_ok();
     if has_links {

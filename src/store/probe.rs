@@ -1,6 +1,7 @@
-//! What a directory can do for a state file, tried in that very directory. Nothing of the trial stays.
+//! What a directory can do for a state file, tried in that very directory, also where no state is yet. Nothing of the
+//! trial stays.
 //!
-//! Not here: what is made of it (`cli::doctor`).
+//! Not here: what a commit relies on (`mode`), what is made of it (`cli::doctor`).
 #![allow(clippy::disallowed_methods)] // door: makes and removes a file to try things on
 
 use std::fs::{self, File, OpenOptions};
@@ -8,17 +9,17 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 use tempfile::TempDir;
+
+use super::disk::RealDisk;
+use super::mode::{self, Mode};
 
 /// Each as the system answers it.
 #[derive(Debug)]
 pub struct Probe {
     /// A file can be made, written and made durable; and so can its name.
     pub durable: io::Result<()>,
-    pub exchange: io::Result<()>,
-    /// A file without a name.
-    pub unnamed: io::Result<()>,
+    pub mode: io::Result<Mode>,
     pub lock: io::Result<()>,
 }
 
@@ -28,8 +29,7 @@ pub fn probe(dir: &Path) -> io::Result<Probe> {
         .tempdir_in(dir)?;
     Ok(Probe {
         durable: durable(&trial),
-        exchange: exchange(&trial),
-        unnamed: unnamed(&trial),
+        mode: commit_mode(&trial),
         lock: lock(&trial),
     })
 }
@@ -49,23 +49,9 @@ fn durable(trial: &TempDir) -> io::Result<()> {
     File::open(trial.path())?.sync_all()
 }
 
-fn exchange(trial: &TempDir) -> io::Result<()> {
-    made(trial, "this")?;
-    made(trial, "that")?;
-    let [this, that] = ["this", "that"].map(|name| trial.path().join(name));
-    Ok(renameat_with(CWD, this, CWD, that, RenameFlags::EXCHANGE)?)
-}
-
-#[cfg(target_os = "linux")]
-fn unnamed(trial: &TempDir) -> io::Result<()> {
-    let mode = Mode::from_raw_mode(0o600);
-    rustix::fs::open(trial.path(), OFlags::TMPFILE | OFlags::WRONLY, mode)?;
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn unnamed(_: &TempDir) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+fn commit_mode(trial: &TempDir) -> io::Result<Mode> {
+    let [one, other] = ["this", "that"].map(|name| trial.path().join(name));
+    mode::try_in(&RealDisk::in_dir(trial.path()), &one, &other)
 }
 
 /// One holder keeps the other out.

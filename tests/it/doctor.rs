@@ -25,8 +25,7 @@ fn where_descent_can_run_it_says_so_and_leaves_nothing_with_and_without_a_state(
         "owner",
         "state space",
         "state write",
-        "exchange",
-        "unnamed files",
+        "edits",
         "locks",
         "cache",
         "cache space",
@@ -44,6 +43,10 @@ fn where_descent_can_run_it_says_so_and_leaves_nothing_with_and_without_a_state(
         let health = named(&found, name)["health"].as_str().expect("a word");
         assert!(["ok", "degraded"].contains(&health), "{name}: {health}");
     }
+    let found_in = |name: &str| named(&found, name)["found"].as_str().expect("a text");
+    assert!(found_in("ending").contains("guard: works here"));
+    let modes = ["full", "no-lease", "no-exchange", "rename-only"];
+    assert!(modes.iter().any(|mode| found_in("edits").starts_with(mode)));
     world.align(&plan(
         &["test -f done"],
         json!({}),

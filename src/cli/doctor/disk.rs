@@ -70,7 +70,7 @@ fn state(place: &Place) -> Vec<Finding> {
     findings
 }
 
-fn tried(probe: &store::Probe) -> [Finding; 4] {
+fn tried(probe: &store::Probe) -> [Finding; 3] {
     let durable = match &probe.durable {
         Ok(()) => Finding::ok("state write", "written, synced and renamed"),
         Err(error) => Finding::missing(
@@ -80,25 +80,14 @@ fn tried(probe: &store::Probe) -> [Finding; 4] {
         )
         .mend("put the project on another file system, or name another with --state"),
     };
-    let exchange = match &probe.exchange {
-        Ok(()) => Finding::ok("exchange", "two files can change places in one step"),
-        Err(error) => Finding::degraded(
-            "exchange",
-            error.to_string(),
-            "a save of yours in the microseconds of a commit could be lost",
-        )
-        .mend("keep the state on a local disk: --state FILE"),
-    };
-    let unnamed = match &probe.unnamed {
-        Ok(()) => Finding::ok(
-            "unnamed files",
-            "files can be written before they have a name",
-        ),
-        Err(error) => Finding::degraded(
-            "unnamed files",
-            error.to_string(),
-            "a crash may leave a hidden file beside the state; the next commit removes it",
-        ),
+    let edits = match &probe.mode {
+        Ok(mode) if mode.is_degraded() => Finding::degraded("edits", mode.name(), mode.meaning())
+            .mend("keep the state on a local disk: --state FILE"),
+        Ok(mode) => Finding::ok("edits", format!("{}: {}", mode.name(), mode.meaning())),
+        Err(error) => {
+            Finding::missing("edits", error.to_string(), "no commit can take a name here")
+                .mend("put the project on another file system, or name another with --state")
+        }
     };
     let lock = match &probe.lock {
         Ok(()) => Finding::ok("locks", "who holds a lock keeps others out"),
@@ -109,7 +98,7 @@ fn tried(probe: &store::Probe) -> [Finding; 4] {
         )
         .mend("keep the state on a local disk: --state FILE"),
     };
-    [durable, exchange, unnamed, lock]
+    [durable, edits, lock]
 }
 
 fn unwritable(name: &'static str, dir: &Path, error: &io::Error) -> Finding {

@@ -1,6 +1,6 @@
 //! What the machine itself gives: clocks, ways to end processes, file events, limits, and the terminal.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use rustix::process::{Resource, getrlimit};
 
@@ -44,27 +44,20 @@ fn clocks() -> Finding {
     }
 }
 
-/// What a run can use to end all that an attempt started.
+/// What a run can use to end all that an attempt started, each tried.
 fn ending() -> Finding {
-    let has_proc = Path::new("/proc/self/stat").exists();
-    let has_namespaces = Path::new("/proc/self/ns/pid").exists();
-    let mut ways = Vec::new();
-    if has_namespaces {
-        ways.push("process namespaces");
-    }
-    if Path::new("/proc/self/cgroup").exists() {
-        ways.push("control groups");
-    }
-    if has_proc {
-        ways.push("a guard");
-        return Finding::ok("ending", format!("the kernel has {}", ways.join(", ")));
+    let tried = process::ending::methods();
+    let found: Vec<String> = tried.iter().map(process::ending::Tried::text).collect();
+    let found = found.join("; ");
+    if tried.iter().any(|one| one.why_not.is_none()) {
+        return Finding::ok("ending", found);
     }
     Finding::degraded(
         "ending",
-        "there is no /proc",
-        "a process that leaves the group of its attempt is not found",
+        found,
+        "a process that leaves the group of its attempt may outlive it",
     )
-    .mend("mount -t proc proc /proc")
+    .mend("mount -t proc proc /proc, and see docs/processes.md")
 }
 
 fn events() -> Finding {
