@@ -8,17 +8,19 @@
 mod escapee;
 
 use std::{
+    collections::BTreeMap,
     fs,
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, Stdio},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::world::{Ran, Running, World, plan, task, with};
+use crate::world::{Ran, Running, World, long_nap, plan, processes, task, with};
 
 /// Tricks of a shell: `$E` is a program that says it is out and stays.
 const BY_SHELL: &[(&str, &str)] = &[
@@ -52,6 +54,9 @@ const BY_SHELL: &[(&str, &str)] = &[
 
 /// Thirty programs are started for every case, on a machine that may be busy with others.
 const PATIENCE: Duration = Duration::from_secs(240);
+
+/// A look goes over all processes of the machine.
+const LOOK: Duration = Duration::from_millis(40);
 
 const METHODS: [&str; 3] = ["namespace", "cgroup", "guard"];
 
@@ -236,7 +241,7 @@ fn wait_for_or(what: &str, mut holds: impl FnMut() -> bool, why: impl Fn() -> St
             "waited in vain for: {what}\n{}",
             why()
         );
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -326,8 +331,14 @@ fn mark_of(world: &World) -> String {
     format!("{:x}-{:x}/run/attempt", meta.dev(), meta.ino())
 }
 
-/// Why a method cannot be tried on this machine, if so.
-fn lacks(method: &str) -> Option<String> {
+/// Why a method cannot be tried on this machine, if so. Found out once.
+fn lacks(method: &'static str) -> Option<String> {
+    static FOUND: Mutex<BTreeMap<&str, Option<String>>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    found.entry(method).or_insert_with(|| tried(method)).clone()
+}
+
+fn tried(method: &str) -> Option<String> {
     let world = World::new();
     world.align(&plan(
         &["test -f done"],
@@ -416,6 +427,34 @@ fn soak_of_escapes() {
         done += kinds;
     }
     println!("{done} escapes of {kinds} kinds, by {methods:?}, on {ENDS:?}: no survivor");
+}
+
+/// A guard that was put to sleep cannot see that the loop is gone.
+#[test]
+fn what_a_stopped_guard_left_is_ended_by_the_next_start() {
+    let (world, nap) = (World::new(), long_nap());
+    let (at, go) = (world.out("at"), world.out("go"));
+    let action = format!(
+        "[ ! -e {} ] || exec touch done; touch {}; kill -STOP $PPID; exec sleep {nap}",
+        go.display(),
+        at.display()
+    );
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": task(&action)}),
+    ));
+    let run = Running::of(command(&world, "guard"));
+    let sleeps = || {
+        let lines = processes(&nap);
+        lines.iter().any(|line| line.contains(" sleep 7200"))
+    };
+    wait_for_or("the nap", sleeps, String::new);
+    run.kill();
+    assert!(sleeps(), "nobody was left to end it");
+    world.touch("go");
+    end_of(&mut Running::of(command(&world, "guard"))).expect(0);
+    assert_eq!(processes(&nap), Vec::<String>::new());
 }
 
 #[test]
