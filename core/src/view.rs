@@ -16,7 +16,10 @@ use crate::{
     id::{AtomId, AttemptId, CommitId},
     measure::{self, Measure},
     state::{Check, Ended, EntryKind, Free, State, Status as AtomStatus},
-    step::{World, correct::doubts},
+    step::{
+        World,
+        correct::{doubts, lost_lines},
+    },
     verdict::{Verdict, assertions},
 };
 use liveness::Liveness;
@@ -47,6 +50,8 @@ pub struct Status {
     /// The budgets that somebody chose.
     pub budget: Budget,
     pub last_result: Option<Free>,
+    /// What gave way in the newest edit, a line each.
+    pub gave_way: Vec<String>,
     /// One command to type next.
     pub next: String,
 }
@@ -170,9 +175,20 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
             iterations: state.objective.constraints.max_iterations,
         },
         last_result: run.last_result.clone(),
+        gave_way: gave_way(state),
         next: liveness.mend.clone().unwrap_or_else(|| next(world, live)),
         liveness,
     }
+}
+
+/// One edit may make several corrections, told together.
+fn gave_way(state: &State) -> Vec<String> {
+    let edits = state.corrections.iter().rev();
+    let mut edits = edits.filter(|one| one.confirms.is_none()).peekable();
+    let at = edits.peek().map(|newest| newest.node.get("timestamp"));
+    let of_the_newest = edits.take_while(|one| Some(one.node.get("timestamp")) == at);
+    let lost = of_the_newest.filter_map(|one| one.node.get("lost")?.as_array());
+    lost.flat_map(lost_lines).collect()
 }
 
 pub fn bound(measure: &Measure) -> Bound {

@@ -58,6 +58,18 @@ fn head(page: &mut Page, status: &Status, notes: &[Note]) {
     for one in notes {
         note(one.meaning, &one.text);
     }
+    gave_way(page, &status.gave_way);
+}
+
+/// The first of what gave way in the newest edit, and where the rest is read.
+fn gave_way(page: &mut Page, lines: &[String]) {
+    let Some(first) = lines.first() else { return };
+    let more = match lines.len() - 1 {
+        0 => "`descent log` has it".to_owned(),
+        more => format!("`descent log` has it and {more} more"),
+    };
+    let line = Line::indent(2).put(Meaning::Unknown, &format!("gave way ({more}): {first}"));
+    page.push(line);
 }
 
 /// One row a check: its verdict, its name, how it ended, how old that is.

@@ -41,6 +41,8 @@ pub(super) struct Status {
     /// What somebody chose
     budget: Budget,
     last_result: Option<RunResult>,
+    /// What gave way in the newest edit of the file, a line each
+    gave_way: Vec<String>,
     /// One command to type next
     next: String,
 }

@@ -288,6 +288,14 @@ fn what_only_the_program_can_say_is_not_taken_from_an_edit_and_is_told_by_run_lo
         .descent(&["log"])
         .expect(0)
         .shows("gave way: /run/iteration");
+    let status = it.world.descent(&["status"]).expect(0);
+    status.shows("gave way (`descent log` has it): /run/iteration");
+    let status = it.world.descent(&["status", "--json"]).expect(0);
+    let gave_way = status.json()["gave_way"][0].clone();
+    assert!(
+        gave_way.as_str().unwrap().contains("/run/iteration"),
+        "{gave_way}"
+    );
     it.world.touch("go");
     let ran = it.run.wait().expect(0);
     let lines = ran.lines();

@@ -43,9 +43,9 @@ fn run(command: &mut Command) {
     assert!(status.success(), "{command:?}: {status}");
 }
 
-/// Replaces one line, the one that holds `mark`, by the editor itself, in the file as the editor finds it.
+/// Replaces one line, the one that begins with `mark`, by the editor itself, in the file as the editor finds it.
 pub(super) fn replace_line(editor: Editor, path: &Path, mark: &str, line: &str) {
-    let substitute = format!("s/^.*{mark}.*$/{line}/");
+    let substitute = format!("s/^{mark}.*$/{line}/");
     let file = path.display();
     match editor {
         Editor::Sed => run(Command::new("sed").arg("-i").arg(&substitute).arg(path)),
@@ -62,92 +62,128 @@ pub(super) fn replace_line(editor: Editor, path: &Path, mark: &str, line: &str) 
     }
 }
 
+/// Saves from vim as a person does: where it asks because the file changed since it was read, the answer is yes.
+///
+/// Without a terminal vim takes silence for a no, writes nothing and ends well.
 fn vim(path: &Path, substitute: &str, backupcopy: &str) {
-    run(Command::new("vim")
-        .args(["-es", "-u", "NONE", "-i", "NONE", "-n", "-N"])
-        .args([
-            "-c",
-            &format!("set backupcopy={backupcopy} backupdir=. nofsync"),
-        ])
-        .args([
-            "-c",
-            substitute.replacen("s/", "%s/", 1).as_str(),
-            "-c",
-            "w!",
-            "-c",
-            "qa!",
-        ])
-        .arg(path)
-        .stdin(Stdio::null()));
+    let options = format!("set backupcopy={backupcopy} backupdir=. nofsync");
+    let everywhere = format!("%{substitute}");
+    let mut vim = Seat::at(
+        Command::new("vim")
+            .args(["-u", "NONE", "-i", "NONE", "-n", "-N"])
+            .args(["-c", &options, "-c", &everywhere, "-c", "w!"])
+            .arg(path),
+        "vt100",
+    );
+    while !vim.has_ended() {
+        let shown = vim.shown_since_last();
+        assert!(!shown.contains("E486"), "vim found no such line: {shown:?}");
+        if shown.contains("(y/n)") {
+            vim.types("y");
+        } else if shown.contains(" written") {
+            vim.types("\r:qa!\r");
+        } else if shown.contains("E949") {
+            // The file changed while it was written: vim has not touched it, and says so.
+            vim.types("\r:w!\r");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Types into nano: to the line, cut it, type the new one, save, whatever nano asks.
 fn nano(path: &Path, mark: &str, line: &str) {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&person).unwrap();
-    unlockpt(&person).unwrap();
-    let size = rustix::termios::Winsize {
-        ws_row: 24,
-        ws_col: 120,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    rustix::termios::tcsetwinsize(&person, size).unwrap();
-    let name = ptsname(&person, Vec::new()).unwrap().into_string().unwrap();
-    let terminal = || {
-        Stdio::from(
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(&name)
-                .unwrap(),
-        )
-    };
-    let mut person = File::from(person);
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let Some(number) = text.lines().position(|line| line.contains(mark)) else {
-        return;
-    };
-    let mut child = Command::new("nano")
-        .args(["--ignorercfiles", &format!("+{},1", number + 1)])
-        .arg(path)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("TERM", "xterm")
-        .env("HOME", "/nonexistent")
-        .stdin(terminal())
-        .stdout(terminal())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let screen = Arc::new(Mutex::new(String::new()));
-    let (mut from, to) = (person.try_clone().unwrap(), Arc::clone(&screen));
-    std::thread::spawn(move || {
-        let mut block = [0; 4096];
-        while let Ok(n @ 1..) = from.read(&mut block) {
-            to.lock()
-                .unwrap()
-                .push_str(&String::from_utf8_lossy(&block[..n]));
-        }
-    });
-    let until = Instant::now() + Duration::from_secs(20);
-    let ends = |child: &mut Child| {
-        if Instant::now() > until {
-            let _ = child.kill();
-            panic!("nano does not end: {:?}", screen.lock().unwrap());
-        }
-        child.try_wait().unwrap().is_some()
-    };
+    let text = fs::read_to_string(path).unwrap();
+    let number = text.lines().position(|line| line.starts_with(mark)).unwrap();
+    let mut nano = Seat::at(
+        Command::new("nano")
+            .args(["--ignorercfiles", &format!("+{},1", number + 1)])
+            .arg(path),
+        "xterm",
+    );
     // Before it has drawn its keys the terminal is not its own yet.
-    while !ends(&mut child) && !screen.lock().unwrap().contains("Exit") {
+    while !nano.has_ended() && !nano.shown_since_last().contains("Exit") {
         std::thread::sleep(Duration::from_millis(2));
     }
-    let _ = person.write_all(format!("\x0b{line}\r\x0f\r").as_bytes());
+    nano.types(&format!("\x0b{line}\r\x0f\r"));
     // `y` where nano asks because the file changed, else it is typed; then it leaves, whatever was typed.
-    while !ends(&mut child) {
-        let _ = person.write_all(b"y\x18n");
+    while !nano.has_ended() {
+        nano.types("y\x18n");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A program at a terminal of its own.
+struct Seat {
+    child: Child,
+    keys: File,
+    screen: Arc<Mutex<String>>,
+    /// Bytes of the screen that were there when something was typed last.
+    seen: usize,
+    until: Instant,
+}
+
+impl Seat {
+    fn at(command: &mut Command, term: &str) -> Self {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&person).unwrap();
+        unlockpt(&person).unwrap();
+        let size = rustix::termios::Winsize {
+            ws_row: 24,
+            ws_col: 120,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        rustix::termios::tcsetwinsize(&person, size).unwrap();
+        let name = ptsname(&person, Vec::new()).unwrap().into_string().unwrap();
+        let mut both = OpenOptions::new();
+        both.read(true).write(true);
+        let terminal = || Stdio::from(both.open(&name).unwrap());
+        let child = command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("TERM", term)
+            .env("HOME", "/nonexistent")
+            .stdin(terminal())
+            .stdout(terminal())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let keys = File::from(person);
+        let screen = Arc::new(Mutex::new(String::new()));
+        let (mut from, to) = (keys.try_clone().unwrap(), Arc::clone(&screen));
+        std::thread::spawn(move || {
+            let mut block = [0; 4096];
+            while let Ok(n @ 1..) = from.read(&mut block) {
+                let text = String::from_utf8_lossy(&block[..n]);
+                to.lock().unwrap().push_str(&text);
+            }
+        });
+        Self {
+            child,
+            keys,
+            screen,
+            seen: 0,
+            until: Instant::now() + Duration::from_secs(60),
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        if Instant::now() > self.until {
+            let _ = self.child.kill();
+            panic!("the editor does not end: {:?}", self.screen.lock().unwrap());
+        }
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    fn shown_since_last(&self) -> String {
+        self.screen.lock().unwrap()[self.seen..].to_owned()
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.seen = self.screen.lock().unwrap().len();
+        // It may just have ended.
+        let _ = self.keys.write_all(keys.as_bytes());
     }
 }
 

@@ -1,0 +1,88 @@
+//! A buffer that was opened long ago and is saved when nobody knows its beginning any more, or after a kill.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::world::{Running, World, after, plan, task, wait_for_or};
+
+/// What a person typed into a buffer that was opened while nothing was solved yet.
+const TYPED: &str = "from an old buffer";
+
+/// A run whose second atom waits: the first is solved, and the text of the file from before that.
+struct Cut {
+    world: World,
+    buffer: String,
+}
+
+fn waits(world: &World, n: u32, then: &str) -> String {
+    let (at, go) = (world.out(&format!("at{n}")), world.out(&format!("go{n}")));
+    let (at, go) = (at.display(), go.display());
+    format!("touch {at}; until [ -e {go} ]; do sleep 0.02; done; {then}")
+}
+
+fn killed_behind_an_old_buffer() -> Cut {
+    let world = World::new();
+    let atoms = json!({
+        "A1": task(&waits(&world, 1, "echo one >> log")),
+        "A2": after(&["A1"], &waits(&world, 2, "echo two >> log")),
+        "A3": after(&["A2"], "echo three >> log"),
+    });
+    world.align(&plan(&["grep -q three log"], json!({}), atoms));
+    let run = world.start(&["run", "--json"]);
+    world.wait_for_file("at1");
+    let text = world.state_text();
+    let buffer = text.replace("run echo three >> log", TYPED);
+    assert_ne!(buffer, text);
+    world.touch("go1");
+    world.wait_for_file("at2");
+    run.kill();
+    Cut { world, buffer }
+}
+
+impl Cut {
+    /// Goes on, with the edit in and all that was committed before the kill.
+    #[track_caller]
+    fn goes_on(&self, mut run: Running) {
+        self.world.touch("go2");
+        let ran = run.wait().expect(0);
+        assert_eq!(ran.result()["result"], "completed");
+        let state: Value = self.world.state();
+        let bindings = &state["bindings"];
+        assert_eq!(bindings["A1"]["attempts"], 1, "{bindings}");
+        assert_eq!(bindings["A3"]["of"]["description"], TYPED);
+        assert_eq!(self.world.result_file("log"), "one\ntwo\nthree\n");
+        self.world.descent(&["validate"]).expect(0);
+    }
+}
+
+fn forget(journal: &Path) {
+    fs::remove_dir_all(journal).unwrap();
+}
+
+#[test]
+fn saved_over_the_newest_commit_of_a_killed_loop_it_takes_nothing_of_that_back() {
+    let cut = killed_behind_an_old_buffer();
+    fs::write(cut.world.state_path(), &cut.buffer).unwrap();
+    cut.goes_on(cut.world.start(&["run", "--json"]));
+}
+
+#[test]
+fn where_its_beginning_is_no_longer_kept_it_is_merged_with_the_present_and_no_run_waits_for_it() {
+    let cut = killed_behind_an_old_buffer();
+    let world = &cut.world;
+    forget(&world.repo().join(".descent/journal"));
+    fs::remove_file(world.out("at2")).unwrap();
+    let run = world.start(&["run", "--json"]);
+    world.wait_for_file("at2");
+    world.save(&cut.buffer);
+    let corrected = || {
+        let state: Value = serde_json::from_slice(&world.state_bytes()).unwrap_or_default();
+        let made = state["corrections"].as_array().map_or(0, Vec::len);
+        made > 0
+    };
+    wait_for_or("the correction", corrected, || run.said());
+    let waited = run.said();
+    assert!(!waited.contains("waiting:"), "{waited}");
+    cut.goes_on(run);
+}
