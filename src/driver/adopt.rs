@@ -49,9 +49,11 @@ pub fn adopt(
     for _ in 0..RACES_MAX {
         let edited = store.read()?;
         let base = store.base(edited.state.serial);
-        // One that is older than the file knows less of what happened than the file does.
+        // A caller that follows the file has it at hand: what is kept is read for the others alone. One that is older
+        // than the file knows less of what happened than the file does.
         let is_news = |kept: &Arc<State>| kept.serial >= edited.state.serial;
-        let kept = store.newest().filter(is_news);
+        let kept = ours.is_none().then(|| store.newest()).flatten();
+        let kept = kept.filter(is_news);
         let ours = ours.or(kept.as_deref());
         let began_at = edited.state.serial;
         match once(store, began_at, base.as_deref(), ours, (by, now)) {

@@ -93,7 +93,10 @@ fn vim(path: &Path, substitute: &str, backupcopy: &str) {
 /// Types into nano: to the line, cut it, type the new one, save, whatever nano asks.
 fn nano(path: &Path, mark: &str, line: &str) {
     let text = fs::read_to_string(path).unwrap();
-    let number = text.lines().position(|line| line.starts_with(mark)).unwrap();
+    let number = text
+        .lines()
+        .position(|line| line.starts_with(mark))
+        .unwrap();
     let mut nano = Seat::at(
         Command::new("nano")
             .args(["--ignorercfiles", &format!("+{},1", number + 1)])

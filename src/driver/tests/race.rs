@@ -27,9 +27,9 @@ use crate::{
 };
 
 /// Edits of one file; then another begins, so that the list of corrections stays short.
-const EDITS_OF_A_FILE: u64 = 100;
+const EDITS_OF_A_FILE: u64 = 50;
 /// Files that are raced for side by side: an edit is waited for, so one file leaves the machine idle.
-const FILES: usize = 3;
+const FILES: usize = 4;
 /// Far more than a save takes to be taken in, also one that came too late and waits for the sweep.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Commits that an old buffer is behind.
