@@ -65,62 +65,6 @@ fn integrating_plan(world: &World) -> Value {
     plan(&[wanted], json!({}), atoms)
 }
 
-/// What must be the same whatever was killed.
-#[derive(Debug, PartialEq)]
-struct End {
-    tree: String,
-    attempts: BTreeMap<String, Value>,
-    spent: Value,
-    tries: BTreeMap<String, u64>,
-}
-
-fn end_of(world: &World) -> End {
-    let state = world.state();
-    let head = state["run"]["head"].as_str().unwrap().to_owned();
-    let bindings = state["bindings"].as_object().unwrap();
-    let bound = bindings.iter();
-    End {
-        tree: world.git(&["rev-parse", &format!("{head}^{{tree}}")]),
-        attempts: bound
-            .clone()
-            .map(|(id, binding)| (id.clone(), binding["attempts"].clone()))
-            .collect(),
-        spent: state["run"]["spent"]["attempts"].clone(),
-        tries: bound
-            .map(|(id, binding)| (id.clone(), attempts_of(&binding["of"])))
-            .collect(),
-    }
-}
-
-fn attempts_of(atom: &Value) -> u64 {
-    let tries = atom["tries"].as_array().into_iter().flatten();
-    tries
-        .map(|tried| tried["attempts"].as_u64().unwrap_or(0))
-        .sum()
-}
-
-/// The person's own: a branch, an index with something staged, a file of no commit, a stash.
-fn person(world: &World) -> Vec<String> {
-    [
-        &["rev-parse", "HEAD", "stash@{0}"][..],
-        &["branch", "--list"],
-        &["status", "--porcelain=v2", "--branch"],
-        &["ls-files", "-s"],
-    ]
-    .map(|args| world.git(args))
-    .to_vec()
-}
-
-fn world_of_a_person() -> World {
-    let world = World::new();
-    world.write("a.txt", "put away\n");
-    world.git(&["stash", "-q"]);
-    world.write("staged.txt", "staged\n");
-    world.git(&["add", "staged.txt"]);
-    world.write("untracked.txt", "untracked\n");
-    world
-}
-
 /// The loop alone, or it and all that came of it.
 fn kill(run: Running, with_all: bool) {
     let below = if with_all {
@@ -183,74 +127,6 @@ fn finish(world: &World) {
     }
 }
 
-/// Each of `times` gets a seed of its own, and a place in one of the lanes.
-fn side_by_side(times: u64, one: impl Fn(u64) + Sync) {
-    let next = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= times {
-                        return;
-                    }
-                    one(chance::seed().wrapping_mul(1_000_003).wrapping_add(n));
-                }
-            });
-        }
-    });
-}
-
-/// Nothing that is bound began more often than its attempts and its interruptions say.
-fn check_counts(world: &World, seed: u64) {
-    let (state, began) = (world.state(), world.left("began"));
-    for (id, binding) in state["bindings"].as_object().unwrap() {
-        let times = began.lines().filter(|line| line == id).count() as u64;
-        let interruptions = binding["of"]["interruptions"].as_u64().unwrap_or(0);
-        let most = attempts_of(&binding["of"]) + interruptions;
-        assert!(
-            times <= most,
-            "seed {seed}: {id} began {times} times, not {most}"
-        );
-    }
-}
-
-fn check_repository(world: &World, before: &[String], seed: u64) {
-    assert_eq!(person(world), before, "seed {seed}: the person's own");
-    let state = world.state();
-    let head = state["run"]["head"].as_str().unwrap().to_owned();
-    let start = state["run"]["started_from"]["commit"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let line = world.git(&[
-        "log",
-        "--format=%(trailers:key=Descent-Atom,valueonly)",
-        &format!("{start}..{head}"),
-    ]);
-    let mut atoms: Vec<&str> = line.split_whitespace().collect();
-    atoms.sort_unstable();
-    let mut once = atoms.clone();
-    once.dedup();
-    assert_eq!(atoms, once, "seed {seed}: each is in once");
-    for (id, binding) in state["bindings"].as_object().unwrap() {
-        if let Some(commit) = binding["commit"].as_str() {
-            assert!(atoms.contains(&id.as_str()), "seed {seed}: {id} is in");
-            world.git(&["merge-base", "--is-ancestor", commit, &head]);
-        }
-    }
-    let fsck = world.git(&["fsck", "--no-dangling", "--no-progress"]);
-    assert_eq!(fsck, "", "seed {seed}");
-    let locks = processes_free_locks(world);
-    assert!(locks.is_empty(), "seed {seed}: {locks:?}");
-}
-
-fn processes_free_locks(world: &World) -> Vec<std::path::PathBuf> {
-    let files = crate::world::listing(&world.repo().join(".git"));
-    let is_lock = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "lock");
-    files.into_keys().filter(is_lock).collect()
-}
-
 #[test]
 fn killed_at_random_moments_a_run_ends_as_an_undisturbed_one() {
     let calm = World::new();
@@ -260,7 +136,7 @@ fn killed_at_random_moments_a_run_ends_as_an_undisturbed_one() {
     let lasts_ms = u64::try_from(since.elapsed().as_millis()).unwrap();
     let wanted = end_of(&calm);
     let (times, kills) = (chance::count("KILLS", 50), AtomicU64::new(0));
-    side_by_side(times, |seed| {
+    side_by_side(SIDE_BY_SIDE, times, |seed| {
         let mut rng = Rng::new(seed);
         let world = World::new();
         world.align(&whole_plan(&world));
@@ -273,7 +149,7 @@ fn killed_at_random_moments_a_run_ends_as_an_undisturbed_one() {
         finish(&world);
         assert_eq!(end_of(&world), wanted, "seed {seed}");
         assert_eq!(world.left("outside"), "once\n", "seed {seed}: once outside");
-        check_counts(&world, seed);
+        check_counts(&world, seed, None);
     });
     println!(
         "{times} runs, {} kills, seed {}: the same tree, bindings and attempts",
@@ -285,7 +161,7 @@ fn killed_at_random_moments_a_run_ends_as_an_undisturbed_one() {
 #[test]
 fn killed_while_it_integrates_and_rebuilds_each_change_is_in_once() {
     let (times, kills) = (chance::count("INTEGRATION", 100), AtomicU64::new(0));
-    side_by_side(times.div_ceil(KILLS_MAX), |seed| {
+    side_by_side(SIDE_BY_SIDE, times.div_ceil(KILLS_MAX), |seed| {
         let mut rng = Rng::new(seed ^ 0x5EED);
         let world = world_of_a_person();
         let before = person(&world);
@@ -310,7 +186,7 @@ fn killed_while_it_integrates_and_rebuilds_each_change_is_in_once() {
         }
         finish(&world);
         check_repository(&world, &before, seed);
-        check_counts(&world, seed);
+        check_counts(&world, seed, None);
         let here = world.root().display().to_string();
         assert_eq!(
             processes(&here),

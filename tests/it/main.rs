@@ -51,6 +51,7 @@ mod strangers;
 mod taken_back;
 mod terminal;
 mod trust;
+mod undisturbed;
 mod upgrade;
 mod watched;
 mod work;

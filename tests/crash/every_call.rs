@@ -1,0 +1,144 @@
+//! A whole session whose loops are killed at their N-th system call, for every N or a fair sample of them; and killed
+//! again while they resume. It ends as an undisturbed one does.
+
+use std::{
+    process::Command,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use crate::{
+    chance::{self, Rng},
+    outward::is_outward,
+    quiet::runs_inside,
+    session::{Ending, Session},
+    tracer::{Fate, trace},
+    undisturbed::side_by_side,
+};
+
+/// Sessions at once: more than small machines have cores, for each of them mostly waits.
+const SIDE_BY_SIDE: u64 = 4;
+
+/// Runs one loop, killed at its `at`-th call that can be told from outside. Returns how many there were.
+fn run_killed_at(command: &Command, at: u64) -> (Ending, u64) {
+    let mut outward = 0;
+    let traced = trace(command, |call| {
+        outward += u64::from(is_outward(call));
+        if outward == at {
+            Fate::Kills
+        } else {
+            Fate::Happens
+        }
+    });
+    let ending = traced.code.map_or(Ending::Killed, Ending::Code);
+    (ending, outward)
+}
+
+/// Counted over the loops of the session, it is killed after each of `gaps`, from the kill before. Returns the calls.
+fn play(session: &mut Session, gaps: &[u64]) -> u64 {
+    let (mut gaps, mut left, mut calls) = (gaps.iter().copied(), None, 0);
+    session.play(|world, command| {
+        left = left.or_else(|| gaps.next());
+        let Some(at) = left else {
+            return Ending::Code(
+                world
+                    .descent(&["run", "--json"])
+                    .code
+                    .expect("an exit code"),
+            );
+        };
+        let (ending, seen) = run_killed_at(command, at);
+        calls += seen;
+        left = (ending != Ending::Killed).then(|| at - seen);
+        ending
+    });
+    calls
+}
+
+/// Every so many calls one, at a place that the seed chooses.
+fn sample(calls: u64, times: u64) -> Vec<u64> {
+    let mut rng = Rng::new(chance::seed());
+    let stride = (calls / times).max(1);
+    let place = |n: u64| 1 + n * calls / times + rng.below(stride);
+    (0..times).map(place).collect()
+}
+
+/// Sessions killed as told, side by side; each ends as the calm one.
+fn check_killed(
+    name: &str,
+    times: impl Fn(u64) -> u64,
+    gaps: impl Fn(u64, &[u64]) -> Vec<u64> + Sync,
+) {
+    if runs_inside(name) {
+        return;
+    }
+    let mut calm = Session::new();
+    let calls = play(&mut calm, &[u64::MAX]);
+    let wanted = calm.check(0);
+    let times = times(calls);
+    let (points, kills) = (sample(calls, times), AtomicU64::new(0));
+    let next = AtomicU64::new(0);
+    side_by_side(SIDE_BY_SIDE, times, |_| {
+        let n = next.fetch_add(1, Ordering::Relaxed);
+        let gaps = gaps(points[usize::try_from(n).unwrap()], &points);
+        let mut session = Session::new();
+        let told = format!("seed {}, killed at {gaps:?}", chance::seed());
+        let told = Told(told);
+        play(&mut session, &gaps);
+        assert_eq!(session.check(n), wanted, "{:?}", session.endings);
+        std::mem::forget(told);
+        let killed = session.endings.iter().filter(|one| **one == Ending::Killed);
+        kills.fetch_add(killed.count() as u64, Ordering::Relaxed);
+    });
+    println!(
+        "{} kills in {times} sessions, each at another of its {calls} calls that can be told from outside; seed {}",
+        kills.into_inner(),
+        chance::seed()
+    );
+}
+
+/// Where a session fails: what was done to it.
+struct Told(String);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        eprintln!("failed: {}", self.0);
+    }
+}
+
+#[test]
+fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
+    let is_all = chance::count("KILLS_ALL", 0) != 0;
+    let times = |calls| {
+        if is_all {
+            calls
+        } else {
+            chance::count("KILLS_EACH", 300).min(calls)
+        }
+    };
+    check_killed(
+        "every_call::killed_at_any_system_call_the_session_ends_as_an_undisturbed_one",
+        times,
+        |point, _| vec![point],
+    );
+}
+
+#[test]
+fn killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one() {
+    check_killed(
+        "every_call::killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one",
+        |_| chance::count("KILLS_DOUBLE", 20),
+        |point, points| {
+            // A resume begins with what mends: half of the second kills fall into it.
+            let mut rng = Rng::new(chance::seed() ^ point);
+            let second = points[usize::try_from(rng.below(points.len() as u64)).unwrap()];
+            vec![
+                point,
+                if rng.below(2) == 0 {
+                    1 + rng.below(200)
+                } else {
+                    second
+                },
+            ]
+        },
+    );
+}

@@ -1,0 +1,29 @@
+//! A whole session through the binary, at every system call of which something goes wrong.
+//!
+//! The world of such a test, and what must hold at its end, are those of `tests/it`. Linux on x86-64 only: elsewhere
+//! nobody here can look into the calls of another program.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    missing_debug_implementations
+)] // door: tests
+
+#[path = "../it/chance.rs"]
+mod chance;
+mod every_call;
+mod outward;
+#[path = "../it/plans.rs"]
+#[allow(dead_code)] // of tests/it
+mod plans;
+#[path = "../it/processes.rs"]
+mod processes;
+mod quiet;
+mod session;
+mod tracer;
+#[path = "../it/undisturbed.rs"]
+mod undisturbed;
+#[path = "../it/world.rs"]
+#[allow(dead_code, unused_imports)] // of tests/it
+mod world;

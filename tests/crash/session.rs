@@ -1,0 +1,241 @@
+//! One whole session, in which everything happens once: attempts side by side, a choice taken back, changes taken in, an
+//! effect outside, an edit by hand, a stop, a resume; and all that must hold at its end, whatever was done to its loops.
+//!
+//! Not here: what is done to them.
+
+use std::{
+    fs,
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    undisturbed::{End, check_counts, check_repository, end_of, person, world_of_a_person},
+    world::{World, long_nap, plan, processes, task, with},
+};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOOK: Duration = Duration::from_millis(4);
+/// Starts of one session at most: far more than what is done to it needs.
+const STARTS_MAX: usize = 12;
+
+/// How a loop of the session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Code(i32),
+    Killed,
+}
+
+pub struct Session {
+    pub world: World,
+    nap: String,
+    before: Vec<String>,
+    /// How its loops ended, in order.
+    pub endings: Vec<Ending>,
+}
+
+impl Session {
+    pub fn new() -> Self {
+        let (world, nap) = (world_of_a_person(), long_nap());
+        let before = person(&world);
+        world.align(&whole_plan(&world, &nap));
+        Self {
+            world,
+            nap,
+            before,
+            endings: Vec::new(),
+        }
+    }
+
+    /// To its end. `run` carries out one loop of it, and says how it ended.
+    #[track_caller]
+    pub fn play(&mut self, mut run: impl FnMut(&World, &Command) -> Ending) {
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let world = &self.world;
+            scope.spawn(|| a_person(world, &is_over));
+            scope.spawn(|| a_reader(world, &is_over));
+            let _over = Over(&is_over);
+            while self.endings.last() != Some(&Ending::Code(0)) {
+                let so_far = &self.endings;
+                assert!(so_far.len() < STARTS_MAX, "it does not end: {so_far:?}");
+                let ending = run(world, &world.command(&["run", "--json"]));
+                world.descent(&["validate"]).expect(0);
+                if ending == Ending::Code(6) {
+                    look_outside(world);
+                }
+                self.endings.push(ending);
+            }
+        });
+    }
+
+    /// All that must hold now, and what must be as in every other session.
+    #[track_caller]
+    pub fn check(&self, seed: u64) -> End {
+        let world = &self.world;
+        assert_eq!(processes(&self.nap), Vec::<String>::new(), "left running");
+        let here = world.root().display().to_string();
+        assert_eq!(processes(&here), Vec::<String>::new(), "left running");
+        check_repository(world, &self.before, seed);
+        let stops = self
+            .endings
+            .iter()
+            .filter(|one| **one == Ending::Code(3))
+            .count() as u64;
+        assert!(stops <= 1, "one stop, obeyed {:?}", self.endings);
+        check_counts(world, seed, Some("B2"));
+        let state = world.state();
+        for number in world.left("numbers").lines() {
+            assert!(
+                number.ends_with(":1"),
+                "a cut off attempt cost one: {number}"
+            );
+        }
+        assert_eq!(world.left("outside"), "once\n", "once outside");
+        let edited = &state["bindings"]["E1"]["of"]["description"];
+        assert_eq!(edited, "ring softly", "the edit by hand is in");
+        assert_eq!(state["control"]["stop_requested"], false);
+        assert_eq!(state["control"]["request"], Value::Null);
+        check_beside(world);
+        check_references(world);
+        end_of(world)
+    }
+}
+
+/// Says that it is over even when the session fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn whole_plan(world: &World, nap: &str) -> Value {
+    let (began, numbers) = (world.out("began"), world.out("numbers"));
+    let begin = format!(
+        "echo $DESCENT_ATOM >> {}; echo $DESCENT_ATOM:$DESCENT_ATTEMPT >> {}; (setsid sleep {nap} >/dev/null 2>&1 &); ",
+        began.display(),
+        numbers.display()
+    );
+    let pause = |here: &str, until: &str| {
+        let (here, until) = (world.out(here), world.out(until));
+        let (here, until) = (here.display(), until.display());
+        format!("touch {here}; while [ ! -e {until} ]; do sleep 0.01; done; ")
+    };
+    let leave = "echo $DESCENT_ATOM >> $DESCENT_ATOM";
+    let step = |pause: &str| {
+        with(
+            task(&format!("{begin}{pause}{leave}")),
+            json!({"timeout": "1m"}),
+        )
+    };
+    let outside = format!("{begin}echo once >> {}", world.out("outside").display());
+    let external = json!({"effect": "external", "depends_on": ["A1"], "description": "ring"});
+    let atoms = json!({
+        "A1": step(&pause("at-A1", "edited")),
+        "G": {"kind": "any", "choices": ["B1", "B2"]},
+        "B1": step(""),
+        "B2": step(&pause("at-B2", "asked")),
+        "E1": with(task(&outside), external),
+    });
+    plan(
+        &["[ \"$(ls A* B* | tr '\\n' ,)\" = A1,B2, ]"],
+        json!({}),
+        atoms,
+    )
+}
+
+/// Edits the file while an attempt runs, and asks for a stop while another does.
+fn a_person(world: &World, is_over: &AtomicBool) {
+    if wait_unless(is_over, || world.out("at-A1").exists()) {
+        world.replace_in_state(
+            "\"description\": \"ring\"",
+            "\"description\": \"ring softly\"",
+        );
+        world.touch("edited");
+    }
+    if wait_unless(is_over, || world.out("at-B2").exists()) {
+        world.descent(&["stop", "--no-wait"]).expect(0);
+        world.touch("asked");
+    }
+}
+
+/// Sees at every moment a whole state, with a serial that does not fall.
+fn a_reader(world: &World, is_over: &AtomicBool) {
+    let mut serial = 0;
+    wait_unless(is_over, || {
+        let now = world.state()["serial"].as_u64().expect("a serial");
+        assert!(now >= serial, "serial {now} after {serial}");
+        serial = now;
+        false
+    });
+}
+
+fn wait_unless(is_over: &AtomicBool, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_over.load(Ordering::Relaxed) {
+        if holds() {
+            return true;
+        }
+        assert!(Instant::now() < deadline, "waited in vain");
+        std::thread::sleep(LOOK);
+    }
+    false
+}
+
+/// The effect outside was cut off: whether it happened can be seen.
+fn look_outside(world: &World) {
+    let doubts = world.descent(&["resolve", "--json"]).expect(0).json();
+    let attempt = doubts["doubts"][0]["attempt"].as_str().expect("a doubt");
+    let is_done = !world.left("outside").is_empty();
+    let answer = if is_done { "--done" } else { "--retry" };
+    world.descent(&["resolve", attempt, answer]).expect(0);
+}
+
+/// Beside the state lies what the contract knows, and no more; old states are kept until they are quiet.
+fn check_beside(world: &World) {
+    let known = [
+        ".gitignore",
+        "attempts",
+        "commit.lock",
+        "heartbeat",
+        "journal",
+        "run.lock",
+        "state.json",
+    ];
+    for entry in fs::read_dir(world.repo().join(".descent")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let is_known = known.contains(&&*name) || name.starts_with(".state.json.old-");
+        assert!(is_known, "left beside the state: {name}");
+    }
+}
+
+/// What keeps commits from gc, where the result is and where it began; the person's branch and stash.
+fn check_references(world: &World) {
+    let all = world.git(&["for-each-ref", "--format=%(refname)"]);
+    let lineage = world.state()["lineage"]
+        .as_str()
+        .expect("a lineage")
+        .to_owned();
+    let own = format!("refs/descent/{lineage}/");
+    for name in all.lines() {
+        let is_known = match name.strip_prefix(&own) {
+            Some("keep/head" | "result" | "start") => true,
+            Some(kept) => ["keep/A1.", "keep/B1.", "keep/B2."]
+                .iter()
+                .any(|one| kept.starts_with(one)),
+            None => ["refs/heads/main", "refs/stash"].contains(&name),
+        };
+        assert!(is_known, "left in the repository: {name}");
+    }
+    for bound in ["A1", "B2"] {
+        assert!(
+            all.contains(&format!("{own}keep/{bound}.")),
+            "{bound} is kept: {all}"
+        );
+    }
+}
