@@ -81,8 +81,7 @@ fn check_killed(
         let n = next.fetch_add(1, Ordering::Relaxed);
         let gaps = gaps(points[usize::try_from(n).unwrap()], &points);
         let mut session = Session::new();
-        let told = format!("seed {}, killed at {gaps:?}", chance::seed());
-        let told = Told(told);
+        let told = Told(format!("seed {}: killed at {gaps:?}", chance::seed()));
         play(&mut session, &gaps);
         assert_eq!(session.check(n), wanted, "{:?}", session.endings);
         std::mem::forget(told);
@@ -97,7 +96,7 @@ fn check_killed(
 }
 
 /// Where a session fails: what was done to it.
-struct Told(String);
+pub struct Told(pub String);
 
 impl Drop for Told {
     fn drop(&mut self) {

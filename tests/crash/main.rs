@@ -13,6 +13,7 @@
 #[path = "../it/chance.rs"]
 mod chance;
 mod every_call;
+mod faults;
 mod outward;
 #[path = "../it/plans.rs"]
 #[allow(dead_code)] // of tests/it

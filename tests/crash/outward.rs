@@ -88,10 +88,17 @@ const INWARD: &[i64] = &[
 const MAKES_A_FILE: u64 =
     (libc::O_CREAT | libc::O_TRUNC | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned() as u64;
 
-pub fn is_outward(call: &Call) -> bool {
+pub fn makes_a_file(call: &Call) -> bool {
     match call.number {
         libc::SYS_openat => call.args[2] & MAKES_A_FILE != 0,
         libc::SYS_open => call.args[1] & MAKES_A_FILE != 0,
+        _ => false,
+    }
+}
+
+pub fn is_outward(call: &Call) -> bool {
+    match call.number {
+        libc::SYS_openat | libc::SYS_open => makes_a_file(call),
         libc::SYS_clone3 => call.word(0) & libc::CLONE_THREAD.cast_unsigned() as u64 == 0,
         libc::SYS_clone => call.args[0] & libc::CLONE_THREAD.cast_unsigned() as u64 == 0,
         // A wake-up of the program's own.

@@ -31,8 +31,6 @@ const ENTRY: u8 = 1;
 
 /// A call that is about to happen.
 pub struct Call {
-    /// The first of the program is 1.
-    pub n: u64,
     pub number: i64,
     pub args: [u64; 6],
     thread: Pid,
@@ -80,7 +78,6 @@ pub enum Fate {
 pub struct Traced {
     pub code: Option<i32>,
     pub signal: Option<Signal>,
-    pub calls: u64,
 }
 
 /// Runs it to its end. `judge` is asked at the entry of every call.
@@ -152,7 +149,6 @@ enum Rest {
 struct Tracer<J> {
     root: Pid,
     judge: J,
-    calls: u64,
     is_program: bool,
     rests: HashMap<Pid, Rest>,
 }
@@ -162,7 +158,6 @@ impl<J: FnMut(&Call) -> Fate> Tracer<J> {
         Self {
             root,
             judge,
-            calls: 0,
             is_program: false,
             rests: HashMap::new(),
         }
@@ -186,11 +181,7 @@ impl<J: FnMut(&Call) -> Fate> Tracer<J> {
                 Err(error) => panic!("waiting for a traced program: {error}"),
             }
         }
-        Traced {
-            code,
-            signal,
-            calls: self.calls,
-        }
+        Traced { code, signal }
     }
 
     fn at_call(&mut self, thread: Pid) {
@@ -204,10 +195,8 @@ impl<J: FnMut(&Call) -> Fate> Tracer<J> {
     }
 
     fn at_entry(&mut self, thread: Pid) {
-        self.calls += 1;
         let (number, args) = registers::of(thread);
         match (self.judge)(&Call {
-            n: self.calls,
             number,
             args,
             thread,

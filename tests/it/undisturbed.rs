@@ -39,10 +39,12 @@ pub fn end_of(world: &World) -> End {
 }
 
 fn attempts_of(atom: &Value) -> u64 {
+    counted(atom, "attempts")
+}
+
+fn counted(atom: &Value, what: &str) -> u64 {
     let tries = atom["tries"].as_array().into_iter().flatten();
-    tries
-        .map(|tried| tried["attempts"].as_u64().unwrap_or(0))
-        .sum()
+    tries.map(|tried| tried[what].as_u64().unwrap_or(0)).sum()
 }
 
 /// The person's own: a branch, an index with something staged, a file of no commit, a stash.
@@ -85,14 +87,15 @@ pub fn side_by_side(lanes: u64, times: u64, one: impl Fn(u64) + Sync) {
     });
 }
 
-/// Nothing that is bound began more often than its attempts and its interruptions say; an attempt
-/// that a stop cut off counts as neither.
-pub fn check_counts(world: &World, seed: u64, stopped: Option<&str>) {
+/// Nothing that is bound began more often than its attempts, transient ones and interruptions say; `cut_off`
+/// tells how often something else may have cut it off, which is not counted there.
+pub fn check_counts(world: &World, seed: u64, cut_off: impl Fn(&str) -> u64) {
     let (state, began) = (world.state(), world.left("began"));
     for (id, binding) in state["bindings"].as_object().unwrap() {
         let times = began.lines().filter(|line| line == id).count() as u64;
+        let again = counted(&binding["of"], "transient");
         let interruptions = binding["of"]["interruptions"].as_u64().unwrap_or(0);
-        let most = attempts_of(&binding["of"]) + interruptions + u64::from(stopped == Some(id));
+        let most = attempts_of(&binding["of"]) + again + interruptions + cut_off(id);
         assert!(
             times <= most,
             "seed {seed}: {id} began {times} times, not {most}"
