@@ -111,7 +111,7 @@ fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
         if is_all {
             calls
         } else {
-            chance::count("KILLS_EACH", 300).min(calls)
+            chance::count("KILLS_EACH", 24).min(calls)
         }
     };
     check_killed(
@@ -125,7 +125,7 @@ fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
 fn killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one() {
     check_killed(
         "every_call::killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one",
-        |_| chance::count("KILLS_DOUBLE", 20),
+        |_| chance::count("KILLS_DOUBLE", 4),
         |point, points| {
             // A resume begins with what mends: half of the second kills fall into it.
             let mut rng = Rng::new(chance::seed() ^ point);

@@ -242,6 +242,10 @@ fn count_befallen(calm: &mut Session) -> Vec<u64> {
 
 #[test]
 fn whatever_call_fails_the_session_ends_as_an_undisturbed_one() {
+    if chance::count("FAULTS", 0) == 0 {
+        println!("passed over: DESCENT_SOAK_FAULTS=N plays N sessions");
+        return;
+    }
     if runs_inside("faults::whatever_call_fails_the_session_ends_as_an_undisturbed_one") {
         return;
     }
@@ -249,7 +253,7 @@ fn whatever_call_fails_the_session_ends_as_an_undisturbed_one() {
     let befallen = count_befallen(&mut calm);
     let wanted = calm.check(0);
     let (times, next, ended) = (
-        chance::count("FAULTS", 14),
+        chance::count("FAULTS", 0),
         AtomicU64::new(chance::count("FAULTS_FROM", 0)),
         AtomicU64::new(0),
     );
