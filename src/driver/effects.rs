@@ -148,14 +148,22 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
         return Ok(None);
     };
     let mut outcome = without_room(outcome, [&cwd, &own]);
-    let message = message(&a.world, &a.intent);
-    let (workspaces, slot, dir, intent) = (a.workspaces, a.slot, a.dir, a.intent);
+    if outcome.how == How::Exit(0) {
+        let message = message(&a.world, &a.intent);
+        let taken = take_in(&a.workspaces, a.slot, &a.intent, message);
+        let Some(made) = patiently(&*a.clock, &cancel, taken).await? else {
+            return Ok(None);
+        };
+        outcome.made = made;
+    }
+    let (dir, intent) = (a.dir, a.intent);
     blocking(move || {
-        if outcome.how == How::Exit(0) {
-            outcome.made = made(&workspaces, slot, &intent, &message)?;
-        }
         // From here on a loop that comes after a crash takes this, and makes nothing again.
-        agent::record(&dir, &intent, &outcome)?;
+        match agent::record(&dir, &intent, &outcome).map_err(Failure::from) {
+            Err(failure) if failure.lack.is_none() => return Err(failure),
+            Err(failure) => tracing::warn!(%failure.message, "known to this loop alone"),
+            Ok(()) => {}
+        }
         Ok(Some(Event::Ended {
             attempt: intent.id,
             epoch: intent.epoch,
@@ -163,6 +171,39 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
         }))
     })
     .await?
+}
+
+/// Between two tries to keep what an attempt made, where no room is for it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Tries again until there is room: what was made may be made once only. `None` when cancelled.
+async fn patiently<T: Send + 'static>(
+    clock: &dyn Clock,
+    cancel: &CancellationToken,
+    work: impl Fn() -> Result<T, Failure> + Clone + Send + 'static,
+) -> Result<Option<T>, Failure> {
+    loop {
+        match blocking(work.clone()).await? {
+            Err(failure) if failure.lack.is_some() => {
+                tracing::warn!(%failure.message, "what an attempt made waits for room");
+            }
+            done => return done.map(Some),
+        }
+        tokio::select! {
+            () = cancel.cancelled() => return Ok(None),
+            () = clock.sleep(PATIENCE) => {}
+        }
+    }
+}
+
+fn take_in(
+    workspaces: &Workspaces,
+    slot: usize,
+    intent: &Intent,
+    message: String,
+) -> impl Fn() -> Result<Option<Made>, Failure> + Clone + Send + 'static {
+    let (workspaces, intent) = (workspaces.clone(), intent.clone());
+    move || made(&workspaces, slot, &intent, &message)
 }
 
 /// What stands in the workspace, as a commit that outlives it.
