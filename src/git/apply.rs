@@ -1,13 +1,14 @@
 //! The result, brought into the person's working tree: the only verb that changes their files.
 //!
 //! Invariants: nothing of theirs is overwritten that is not the base's (or the result's already);
-//! either all paths are found fit or nothing changes; killed at any point and called again, it
-//! completes.
+//! either all paths are found fit or nothing changes; killed, or the power cut, at any point and
+//! called again, it completes; what it reported done stays done.
 
 use super::{
     Git, GitError,
     call::{fields, shown},
     diff::{self, Change, Side},
+    durable::sync_all_at,
     index::PrivateIndex,
     place,
     status::{Kind, Status},
@@ -211,22 +212,29 @@ impl Git {
             .args(["-f", "-q", "-z", "--stdin"])
             .stdin_paths(new.map(|change| &change.path))
             .ok()?;
-        place::put(self.top(), &files, &seen.pending)
+        // Content before name, files before the branch that says they are there: what a power cut leaves is the
+        // base's or the result's, and the next call goes on from it.
+        sync_all_at(&files)?;
+        place::put(self.top(), &files, &seen.pending)?;
+        sync_all_at(self.top())
     }
 
     /// The index before the branch: between the two, the next call finds its own work and ends it.
     fn move_head(&self, base: &CommitId, head: &CommitId) -> Result<(), GitError> {
-        let reset = self.call("read-tree").arg("--reset");
+        // An index that is cut off is one that git refuses to read.
+        const SYNCED: &str = "core.fsync=objects,reference,index";
+        let call = |verb| self.call(verb).setting(SYNCED);
+        let reset = call("read-tree").arg("--reset");
         reset.id("", head.as_str(), "").ok()?;
         // Only tells the index what the files look like: a status of 1 names files that differ.
-        let refresh = self.call("update-index").args(["-q", "--refresh"]);
+        let refresh = call("update-index").args(["-q", "--refresh"]);
         refresh.output()?;
         self.call("update-ref")
             .args(["-m", "descent: fast-forward", "HEAD"])
             .id("", head.as_str(), "")
             .id("", base.as_str(), "")
-            .ok()
-            .map(drop)
+            .ok()?;
+        self.sync_all()
     }
 }
 

@@ -87,10 +87,11 @@ pub(super) fn new_file(path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
             .tempfile_in(dir);
         let mut file = made?;
         file.write_all(bytes)?;
+        file.as_file().sync_all()?;
         file.as_file()
             .set_permissions(Permissions::from_mode(0o644))?;
         match file.persist_noclobber(path) {
-            Ok(_) => Ok(true),
+            Ok(_) => File::open(dir)?.sync_all().map(|()| true),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error.error),
         }

@@ -48,11 +48,8 @@ impl Git {
 
     /// Everything of the repository, whoever wrote it.
     pub fn sync_all(&self) -> Result<(), GitError> {
-        for dir in [self.objects(), self.common_dir().to_owned()] {
-            let held = File::open(&dir).map_err(GitError::io(&dir))?;
-            sync_file_system(&held).map_err(GitError::io(&dir))?;
-        }
-        Ok(())
+        sync_all_at(&self.objects())?;
+        sync_all_at(self.common_dir())
     }
 
     pub(super) fn objects(&self) -> PathBuf {
@@ -86,6 +83,12 @@ impl Git {
             .map(Path::to_owned)
             .collect()
     }
+}
+
+/// Everything of the file system that `dir` is on.
+pub(super) fn sync_all_at(dir: &Path) -> Result<(), GitError> {
+    let held = File::open(dir).map_err(GitError::io(dir))?;
+    sync_file_system(&held).map_err(GitError::io(dir))
 }
 
 fn sync_dir(dir: &Path) -> Result<(), GitError> {

@@ -89,6 +89,7 @@ impl Git {
             let call = self.call("update-ref").args(["-m", "descent: apply"]);
             let call = call.arg(&full).id("", head.as_str(), "");
             call.id("", &absent, "").ok()?;
+            self.make_durable(&full, head, head)?;
         }
         Ok(Branched::New)
     }

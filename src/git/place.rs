@@ -131,6 +131,7 @@ fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
         symlink(fs::read_link(from)?, &copy)?;
     } else {
         fs::copy(from, &copy)?;
+        fs::File::open(&copy)?.sync_all()?;
     }
     fs::rename(&copy, to)
 }

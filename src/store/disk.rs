@@ -113,13 +113,18 @@ pub(super) fn private_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// A `.gitignore` that hides the directory, itself included.
+/// A `.gitignore` that hides the directory, itself included; whole before a state lies beside it. An empty one is what
+/// a power cut left of it.
 pub(super) fn ignore_all(dir: &Path) -> io::Result<()> {
     let path = dir.join(".gitignore");
-    match path.exists() {
-        true => Ok(()),
-        false => fs::write(path, "*\n"),
+    if path.symlink_metadata().is_ok_and(|meta| meta.len() > 0) {
+        return Ok(());
     }
+    let mut made = tempfile::Builder::new();
+    let mut fresh = made.prefix(".gitignore.").tempfile_in(dir)?;
+    fresh.write_all(b"*\n")?;
+    fresh.as_file().sync_all()?;
+    fresh.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// The system's own disk, with one directory held open: its files are reached through it, others by their paths.
