@@ -68,7 +68,7 @@ fn gave_way(page: &mut Page, lines: &[String]) {
         0 => "`descent log` has it".to_owned(),
         more => format!("`descent log` has it and {more} more"),
     };
-    let line = Line::indent(2).put(Meaning::Unknown, &format!("gave way ({more}): {first}"));
+    let line = Line::indent(2).put(Meaning::Unknown, format!("gave way ({more}): {first}"));
     page.push(line);
 }
 

@@ -7,6 +7,9 @@
     clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::panic,
+    clippy::print_stderr, // the story of a session that went wrong
+    clippy::print_stdout, // what was run
+    clippy::zombie_processes, // the tracer waits for what it traces, by its id
     missing_debug_implementations
 )] // door: tests
 

@@ -113,6 +113,7 @@ pub fn mutated(rng: &mut Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Looks at inputs until the time or the count is over; a failing one is shown with all that makes it again.
+#[allow(clippy::disallowed_methods)] // a soak lasts as long as it is told to
 pub fn fuzz(name: &str, corpus: &[Vec<u8>], count: usize, look: impl Fn(&mut Rng, &[u8])) {
     let number = |name: &str| {
         std::env::var(name)
