@@ -21,7 +21,7 @@ pub mod tests;
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -349,6 +349,10 @@ impl Store {
             io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
             io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
             io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
+            // A link that leads nowhere: no state is there, and the name is taken.
+            _ if disk::is_link(&source) && self.cached.is_none() && leads_nowhere(&path) => {
+                StoreError::NoState { looked_from: path }
+            }
             // One that was there at the start was followed then, if it led anywhere.
             _ if disk::is_link(&source) && self.cached.is_some() => StoreError::Link { path },
             _ => StoreError::Unreadable { path, source },
@@ -490,4 +494,8 @@ fn written(mut state: State, rendered: &Rendered) -> Result<Loaded, StoreError> 
         });
     }
     Ok(Loaded::written(state, bytes))
+}
+
+fn leads_nowhere(link: &Path) -> bool {
+    std::fs::metadata(link).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }

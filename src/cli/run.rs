@@ -25,7 +25,7 @@ use crate::{
     heartbeat::Heart,
     process::programs,
     render,
-    store::{Lease, Loaded, Store},
+    store::{Lease, Loaded, Store, StoreError},
     workspace::Workspaces,
 };
 
@@ -52,7 +52,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let config = config::load(&store.place().project)?;
     trust::gate(context, &store, &first.state, Some(&config))?;
     let lease = lease(&store, &first.state)?;
-    say_mode(context, &store);
+    say_mode(context, &store)?;
     let run = RunId::new(uuid::Uuid::now_v7().to_string());
     let clock = clock::real();
     let heart = Heart::start(store.place(), &run, Arc::clone(&clock));
@@ -136,7 +136,7 @@ fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
 }
 
 /// Where a save by hand is less safe than elsewhere, a person is told.
-fn say_mode(context: &Context, store: &Store) {
+fn say_mode(context: &Context, store: &Store) -> Result<(), Failure> {
     match store.mode() {
         Ok(mode) if mode.is_degraded() => {
             let (name, meaning) = (mode.name(), mode.meaning());
@@ -145,9 +145,11 @@ fn say_mode(context: &Context, store: &Store) {
             ));
         }
         Ok(_) => {}
-        // The first commit will say it better.
+        // The first commit will say it better; but who waits for a lock waits once.
+        Err(error @ StoreError::LockTimeout { .. }) => return Err(error.into()),
         Err(error) => tracing::debug!(%error, "the file system of the state could not be tried"),
     }
+    Ok(())
 }
 
 /// The workspaces, with what the run began from.

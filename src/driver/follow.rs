@@ -19,6 +19,7 @@ use super::{
     watch,
 };
 use crate::{
+    clock::Stopwatch,
     failure::{Failure, exit, quoted},
     store::Loaded,
     trust,
@@ -58,14 +59,15 @@ impl Loop<'_> {
 
     /// Takes in what others wrote; false when the file has to be mended first.
     pub(super) async fn sync(&mut self) -> Result<bool, Failure> {
-        let mut absent_ms = 0;
+        // Reading takes its time too.
+        let (mut waits, mut absent_ms) = (Stopwatch::start(Arc::clone(&self.host.clock)), 0);
         let (stamp, read) = loop {
             // Before the bytes: a save between the two is seen at the next look, not taken for what was read.
             let stamp = watch::stamp(&self.host.store.place().state);
             match self.host.store.read() {
                 Err(error) if error.is_missing() && absent_ms < ABSENT_MS => {
                     self.host.clock.sleep(Duration::from_millis(10)).await;
-                    absent_ms += 10;
+                    absent_ms += waits.lap_ms();
                 }
                 Err(error) if error.is_missing() => return Err(self.vanished()),
                 read => break (stamp, read),

@@ -66,7 +66,9 @@ fn with_vim_open_since_before_the_start_its_save_is_in_and_so_is_the_progress_of
     world.wait_for_file("at-2");
     // The buffer is from before the first commit of the run.
     vim.types(":%s/run echo three >> log/words from vim/")
-        .types(":w!");
+        .types(":w!")
+        // It asks whether to write over a file that changed since it was read.
+        .types("y");
     wait_for_or(
         "the correction",
         || !corrections(&world).is_empty(),
