@@ -92,6 +92,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
         programs: programs::real(),
         clock: Arc::clone(&clock),
         measuring: live.measuring(),
+        held: driver::HeldOutcomes::default(),
     };
     let runtime = runtime()?;
     let host = Host {

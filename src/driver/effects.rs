@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -84,6 +85,7 @@ struct Attempting {
     environment: Environment,
     programs: Arc<dyn Programs>,
     clock: Arc<dyn Clock>,
+    held: HeldOutcomes,
     dir: PathBuf,
     mark: String,
     timeout_ms: u64,
@@ -106,6 +108,7 @@ impl Attempting {
             environment: hands.environment.clone(),
             programs: Arc::clone(&hands.programs),
             clock: Arc::clone(&hands.clock),
+            held: hands.held.clone(),
             dir: place.attempts().join(intent.id.as_str()),
             mark: format!("{}/{}/{}", place.mark(), hands.run, intent.id),
             timeout_ms: own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms()),
@@ -120,7 +123,10 @@ fn message(world: &World, intent: &Intent) -> String {
 }
 
 async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Event>, Failure> {
-    let command = a.command.ok_or_else(no_worker)?;
+    if let Some(outcome) = a.held.get(&a.intent) {
+        return keep(a, outcome).await;
+    }
+    let command = a.command.clone().ok_or_else(no_worker)?;
     let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
     let room = blocking(move || workspaces.for_attempt(slot, base.as_ref())).await??;
     let setup = a
@@ -136,9 +142,9 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
         cwd: room.path,
         dir: a.dir.clone(),
         timeout: Duration::from_millis(a.timeout_ms),
-        env: a.environment,
+        env: a.environment.clone(),
         programs: &*a.programs,
-        mark: a.mark,
+        mark: a.mark.clone(),
         setup,
     };
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
@@ -147,63 +153,58 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
     let Some(outcome) = agent::make(attempt, &cancel).await? else {
         return Ok(None);
     };
-    let mut outcome = without_room(outcome, [&cwd, &own]);
-    if outcome.how == How::Exit(0) {
-        let message = message(&a.world, &a.intent);
-        let taken = take_in(&a.workspaces, a.slot, &a.intent, message);
-        let Some(made) = patiently(&*a.clock, &cancel, taken).await? else {
-            return Ok(None);
-        };
-        outcome.made = made;
-    }
-    let (dir, intent) = (a.dir, a.intent);
+    let outcome = without_room(outcome, [&cwd, &own]);
+    a.held.put(&a.intent, &outcome);
+    keep(a, outcome).await
+}
+
+/// Makes what ended outlast the loop. Where no room is for it, the failure says so, and what is held is taken up again.
+async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Event>, Failure> {
+    let message = message(&a.world, &a.intent);
     blocking(move || {
-        // From here on a loop that comes after a crash takes this, and makes nothing again.
-        match agent::record(&dir, &intent, &outcome).map_err(Failure::from) {
-            Err(failure) if failure.lack.is_none() => return Err(failure),
-            Err(failure) => tracing::warn!(%failure.message, "known to this loop alone"),
-            Ok(()) => {}
+        if outcome.how == How::Exit(0) {
+            outcome.made = made(&a.workspaces, a.slot, &a.intent, &message)?;
         }
+        // From here on a loop that comes after a crash takes this, and makes nothing again.
+        agent::record(&a.dir, &a.intent, &outcome)?;
+        a.held.drop(&a.intent);
         Ok(Some(Event::Ended {
-            attempt: intent.id,
-            epoch: intent.epoch,
+            attempt: a.intent.id,
+            epoch: a.intent.epoch,
             outcome,
         }))
     })
     .await?
 }
 
-/// Between two tries to keep what an attempt made, where no room is for it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// What attempts came to that could not be kept yet: it may be what happens once only, and is never made again.
+#[derive(Debug, Clone, Default)]
+pub struct HeldOutcomes(Arc<Mutex<Vec<(Intent, Outcome)>>>);
 
-/// Tries again until there is room: what was made may be made once only. `None` when cancelled.
-async fn patiently<T: Send + 'static>(
-    clock: &dyn Clock,
-    cancel: &CancellationToken,
-    work: impl Fn() -> Result<T, Failure> + Clone + Send + 'static,
-) -> Result<Option<T>, Failure> {
-    loop {
-        match blocking(work.clone()).await? {
-            Err(failure) if failure.lack.is_some() => {
-                tracing::warn!(%failure.message, "what an attempt made waits for room");
-            }
-            done => return done.map(Some),
-        }
-        tokio::select! {
-            () = cancel.cancelled() => return Ok(None),
-            () = clock.sleep(PATIENCE) => {}
-        }
+impl HeldOutcomes {
+    fn all(&self) -> MutexGuard<'_, Vec<(Intent, Outcome)>> {
+        // Every change is one push or one retain: a panic leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn take_in(
-    workspaces: &Workspaces,
-    slot: usize,
-    intent: &Intent,
-    message: String,
-) -> impl Fn() -> Result<Option<Made>, Failure> + Clone + Send + 'static {
-    let (workspaces, intent) = (workspaces.clone(), intent.clone());
-    move || made(&workspaces, slot, &intent, &message)
+    fn put(&self, intent: &Intent, outcome: &Outcome) {
+        self.drop(intent);
+        self.all().push((intent.clone(), outcome.clone()));
+    }
+
+    fn get(&self, intent: &Intent) -> Option<Outcome> {
+        let all = self.all();
+        let mut of = all.iter().filter(|(held, _)| Self::is(held, intent));
+        of.next().map(|(_, outcome)| outcome.clone())
+    }
+
+    fn drop(&self, intent: &Intent) {
+        self.all().retain(|(held, _)| !Self::is(held, intent));
+    }
+
+    fn is(held: &Intent, intent: &Intent) -> bool {
+        (&held.id, held.epoch) == (&intent.id, intent.epoch)
+    }
 }
 
 /// What stands in the workspace, as a commit that outlives it.

@@ -76,6 +76,7 @@ pub struct RealHands {
     pub programs: Arc<dyn Programs>,
     pub clock: Arc<dyn Clock>,
     pub measuring: Measuring,
+    pub held: super::effects::HeldOutcomes,
 }
 
 impl Hands for RealHands {

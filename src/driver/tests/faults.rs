@@ -210,6 +210,7 @@ async fn real_run(
         programs,
         clock: Arc::clone(&clock),
         measuring: Arc::new(|_, _| ()),
+        held: crate::driver::HeldOutcomes::default(),
     };
     let store = Store::open(place);
     let ending = project.run(store, clock, Arc::new(hands), no_signals(), n);
