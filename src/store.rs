@@ -21,7 +21,7 @@ pub mod tests;
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -350,7 +350,7 @@ impl Store {
             io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
             io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
             // A link that leads nowhere: no state is there, and the name is taken.
-            _ if disk::is_link(&source) && self.cached.is_none() && leads_nowhere(&path) => {
+            _ if disk::is_link(&source) && self.cached.is_none() && disk::is_dangling(&path) => {
                 StoreError::NoState { looked_from: path }
             }
             // One that was there at the start was followed then, if it led anywhere.
@@ -494,8 +494,4 @@ fn written(mut state: State, rendered: &Rendered) -> Result<Loaded, StoreError> 
         });
     }
     Ok(Loaded::written(state, bytes))
-}
-
-fn leads_nowhere(link: &Path) -> bool {
-    std::fs::metadata(link).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }

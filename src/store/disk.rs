@@ -96,6 +96,11 @@ pub(super) fn is_unsupported(error: &io::Error) -> bool {
             .is_some_and(|errno| [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno))
 }
 
+/// A link that leads to nothing.
+pub(super) fn is_dangling(link: &Path) -> bool {
+    fs::metadata(link).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// What opening a symbolic link without following it says.
 pub(super) fn is_link(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::LOOP)
