@@ -1,26 +1,14 @@
 //! Real editors, and a loop that meets their files: vim open since before the start, the loop killed while it waits,
 //! a system without file events, and what an edit touches of attempts side by side.
 
-use std::process::Command;
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
     terminal::Terminal,
+    tools::{can_trace, has},
     world::{World, after, long_nap, plan, processes, task, wait_for, wait_for_or},
 };
-
-#[allow(clippy::print_stderr)] // what was not looked at
-fn has(program: &str, package: &str) -> bool {
-    let is_there = Command::new(program).arg("--version").output().is_ok();
-    if !is_there {
-        eprintln!(
-            "{program} is not on the PATH: this test has looked at nothing (apt-get install {package})"
-        );
-    }
-    is_there
-}
 
 /// Waits for `name` outside of the project, having said that it came so far.
 fn step(world: &World, name: &str, then: &str) -> String {
@@ -145,7 +133,7 @@ fn a_loop_that_is_killed_while_it_waits_for_the_file_loses_neither_its_progress_
 
 #[test]
 fn where_the_system_gives_no_file_events_it_is_said_and_an_edit_is_noticed_all_the_same() {
-    if !has("strace", "strace") {
+    if !can_trace() {
         return;
     }
     let world = World::new();

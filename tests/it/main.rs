@@ -50,6 +50,7 @@ mod stop;
 mod strangers;
 mod taken_back;
 mod terminal;
+mod tools;
 mod trust;
 mod undisturbed;
 mod upgrade;
