@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     crash::Held,
-    world::{World, after, listing, plan, task},
+    world::{World, after, listing, plan, task, with},
 };
 
 /// A run of three atoms that stopped after the second; the third is still to be made.
@@ -97,6 +97,22 @@ impl Stopped {
 }
 
 const ONCE: [&str; 3] = ["one", "two", "three"];
+
+#[test]
+fn the_reference_of_the_result_follows_the_state_and_never_goes_before_it() {
+    let world = World::new();
+    let refuses = json!({"checks": {"all": [{"command": "test -f really"}]}});
+    let refused = with(task("echo almost > two"), refuses);
+    let atoms =
+        json!({"A1": task("echo one > one"), "A2": with(refused, json!({"depends_on": ["A1"]}))});
+    world.align(&plan(&["test -f two"], json!({}), atoms));
+    world.run().expect(5);
+    let state = world.state();
+    let lineage = state["lineage"].as_str().unwrap();
+    let result = world.git(&["rev-parse", &format!("refs/descent/{lineage}/result")]);
+    assert_eq!(state["run"]["head"], result.trim());
+    assert_eq!(state["bindings"]["A1"]["commit"], result.trim());
+}
 
 #[test]
 fn references_that_are_gone_come_back() {
