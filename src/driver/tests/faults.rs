@@ -29,8 +29,14 @@ const TEN_YEARS_MS: i64 = 10 * 365 * 86_400_000;
 const EIO: i32 = 5;
 const CALLS_MAX: usize = 2_000;
 
-fn hands(clock: &Arc<SetClock>, trees: &Arc<Trees>, codes: &[i32]) -> Arc<PlayedHands> {
+fn hands(
+    project: &Project,
+    clock: &Arc<SetClock>,
+    trees: &Arc<Trees>,
+    codes: &[i32],
+) -> Arc<PlayedHands> {
     Arc::new(PlayedHands {
+        place: project.place(),
         clock: clock.clone(),
         trees: trees.clone(),
         attempt: ATTEMPT,
@@ -42,7 +48,7 @@ fn hands(clock: &Arc<SetClock>, trees: &Arc<Trees>, codes: &[i32]) -> Arc<Played
 async fn attempts_and_backoffs_take_their_time_on_a_set_clock_alone() {
     let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
     let store = Store::open(project.place());
-    let hands = hands(&clock, &trees, &[75, 75]);
+    let hands = hands(&project, &clock, &trees, &[75, 75]);
     let ending = project
         .run(store, clock.clone(), hands, no_signals(), 1)
         .await
@@ -60,7 +66,7 @@ async fn a_clock_put_ten_years_on_or_back_takes_nothing_of_the_budget() {
         let project = Project::new(r#", "time_budget": "10m""#);
         let (clock, trees) = (SetClock::new(), Arc::default());
         let store = Store::open(project.place());
-        let hands = hands(&clock, &trees, &[75]);
+        let hands = hands(&project, &clock, &trees, &[75]);
         let run = project.run(store, clock.clone(), hands, no_signals(), 1);
         let jump = async {
             tokio::time::sleep(ATTEMPT / 2).await;
@@ -77,7 +83,7 @@ async fn a_clock_put_ten_years_on_or_back_takes_nothing_of_the_budget() {
 async fn a_signal_stops_a_run_and_the_next_goes_on_from_there() {
     let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
     let (bell, signals) = bell();
-    let hands = hands(&clock, &trees, &[]);
+    let hands = hands(&project, &clock, &trees, &[]);
     let store = Store::open(project.place());
     let run = project.run(store, clock.clone(), hands.clone(), signals, 1);
     let ring = async {
@@ -104,7 +110,7 @@ async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {
             let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
             let disk = Faulty::failing(n, for_good, EIO);
             let calls = disk.calls();
-            let hands = hands(&clock, &trees, &[]);
+            let hands = hands(&project, &clock, &trees, &[]);
             let store = disk.store(project.place());
             let first = project.run(store, clock.clone(), hands.clone(), no_signals(), 1);
             let case = match first.await {
@@ -143,7 +149,7 @@ async fn a_disk_that_was_full_for_a_while_ends_no_run_that_has_begun_and_nothing
         let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
         let disk = Faulty::failing(n, false, ENOSPC);
         let calls = disk.calls();
-        let hands = hands(&clock, &trees, &[]);
+        let hands = hands(&project, &clock, &trees, &[]);
         let store = disk.store(project.place());
         let ran = project.run(store, clock, hands, no_signals(), 1).await;
         let begun = trees.begun.lock().unwrap().clone();

@@ -1,4 +1,5 @@
-//! Hands that touch nothing: an attempt takes a time and adds its atom to a tree in memory; checks ask that tree.
+//! Hands that touch nothing: an attempt takes a time and adds its atom to a tree in memory; checks ask that tree. An
+//! attempt whose intent is not in the state file yet is a panic.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +22,11 @@ use super::super::{
     Hands,
     hands::{Found, Snapshot, Work},
 };
-use crate::{clock::Clock, failure::Failure};
+use crate::{
+    clock::Clock,
+    failure::Failure,
+    store::{Place, Store},
+};
 
 const START: &str = "start";
 
@@ -35,6 +40,8 @@ pub(super) struct Trees {
 }
 
 pub(super) struct PlayedHands {
+    /// Where the intent of an attempt has to stand before it begins.
+    pub(super) place: Place,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) trees: Arc<Trees>,
     /// How long each attempt takes.
@@ -140,6 +147,13 @@ impl Hands for PlayedHands {
 
 impl PlayedHands {
     fn attempt(&self, intent: Intent, cancel: CancellationToken) -> Work<Option<Event>> {
+        let committed = Store::open(self.place.clone()).read().unwrap();
+        let flying = &committed.state.run.in_flight;
+        assert!(
+            flying.iter().any(|known| known.id == intent.id),
+            "{} begins before its intent is in the file",
+            intent.id
+        );
         let mut begun = self.trees.begun.lock().unwrap();
         begun.push(intent.atom.to_string());
         let code = self.codes.get(begun.len() - 1).copied().unwrap_or(0);
