@@ -183,6 +183,7 @@ fn objects_and_references_are_synced_before_the_state_names_them() {
         format!("/objects/{dir}>"),
         format!("/objects/{dir}/{name}>"),
         "/keep>".to_owned(),
+        "/keep/A1.1.lock>".to_owned(),
         "/attempts/A1.1>".to_owned(),
         "/outcome.json.new>".to_owned(),
     ] {
