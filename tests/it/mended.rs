@@ -101,15 +101,23 @@ const ONCE: [&str; 3] = ["one", "two", "three"];
 #[test]
 fn the_reference_of_the_result_follows_the_state_and_never_goes_before_it() {
     let world = World::new();
-    let refuses = json!({"checks": {"all": [{"command": "test -f really"}]}});
-    let refused = with(task("echo almost > two"), refuses);
-    let atoms =
-        json!({"A1": task("echo one > one"), "A2": with(refused, json!({"depends_on": ["A1"]}))});
+    // The check sees the candidate: what the state does not name yet.
+    let check = format!(
+        "[ \"$(git for-each-ref --format='%(objectname)' 'refs/descent/*/result')\" != \"$(git rev-parse HEAD)\" ] \
+         || touch {}; test -f really",
+        world.out("before").display()
+    );
+    let refuses = json!({"checks": {"all": [{"command": check}]}, "depends_on": ["A1"]});
+    let atoms = json!({
+        "A1": task("echo one > one"),
+        "A2": with(task("echo almost > two"), refuses),
+    });
     world.align(&plan(&["test -f two"], json!({}), atoms));
     world.run().expect(5);
     let state = world.state();
     let lineage = state["lineage"].as_str().unwrap();
     let result = world.git(&["rev-parse", &format!("refs/descent/{lineage}/result")]);
+    assert!(!world.out("before").exists());
     assert_eq!(state["run"]["head"], result.trim());
     assert_eq!(state["bindings"]["A1"]["commit"], result.trim());
 }

@@ -187,6 +187,23 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
         sim.story
     );
     assert_eq!(sim.world.state.serial, serial, "nothing was committed");
+    // Made again it has the same number: only the epoch tells the late result from its own.
+    while sim.world.state.run.in_flight.is_empty() {
+        assert!(sim.turn());
+    }
+    let again = sim.world.state.run.in_flight[0].clone();
+    assert!(again.epoch > intent.epoch);
+    sim.observe(Event::Ended {
+        attempt: again.id.clone(),
+        epoch: intent.epoch,
+        outcome: outcome(0),
+    });
+    assert!(
+        matches!(sim.notices.last(), Some(Notice::Discarded { .. })),
+        "{}",
+        sim.story
+    );
+    assert_eq!(sim.world.state.run.in_flight[0].id, again.id);
     while sim.turn() {}
     assert_eq!(sim.world.state.run.status.word(), "completed");
 }
