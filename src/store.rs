@@ -7,6 +7,7 @@
 mod disk;
 mod error;
 mod journal;
+mod known;
 mod lease;
 mod load;
 mod locks;
@@ -19,7 +20,6 @@ mod sweep;
 #[cfg(test)]
 pub mod tests;
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use descent_core::trust::Hand;
 
 use disk::{Disk, Found, Ground, RealDisk};
 use journal::Journal;
+use known::Known;
 use names::Names;
 use swap::{Swap, Writer};
 
@@ -46,7 +47,6 @@ pub use probe::{Probe, probe};
 /// As much as the reader takes (`doc::Limits`).
 const BYTES_MAX: usize = 16 << 20;
 /// Commits of this process that an edit can be merged against.
-const REMEMBERED_MAX: usize = 64;
 /// Saves of a person that one commit gives way to.
 const OVERTAKEN_MAX: u32 = 16;
 /// An editor that renames or truncates leaves the name absent or empty for an instant.
@@ -67,8 +67,7 @@ pub struct Store {
     cached: Option<Arc<Loaded>>,
     /// The records of `cached` as text; lost when a commit fails.
     rendered: Option<Rendered>,
-    /// Sealed states, the newest last.
-    recent: VecDeque<Arc<State>>,
+    known: Known,
     /// The newest sealed one, with its bytes.
     committed: Option<Arc<Loaded>>,
     /// Whose the file was when it was read last.
@@ -102,7 +101,7 @@ impl Store {
             disk,
             cached: None,
             rendered: None,
-            recent: VecDeque::new(),
+            known: Known::default(),
             committed: None,
             hand: None,
             commits: 0,
@@ -181,10 +180,8 @@ impl Store {
             let now = self.take_in(&found.bytes)?;
             let archived = archive.then(|| self.archive(&now)).transpose()?;
             let (loaded, rendered) = self.checked(state.clone())?;
-            let bytes = &loaded.bytes;
-            let swap = swap::replace(&*self.disk, &self.names, &found, bytes, writer)?;
-            if swap == Swap::Done {
-                self.recent.clear();
+            if self.swap(&found, &loaded, writer)? {
+                self.known.clear();
                 self.note(None, &loaded, None);
                 return Ok((self.adopt(loaded, rendered), archived));
             }
@@ -213,15 +210,18 @@ impl Store {
             .flatten()
     }
 
-    /// An earlier committed state of this lineage, for an edit that started from it.
+    /// The state that an edit started from: the one whose seal it has, else an earlier commit of its serial.
     #[must_use]
-    pub fn base(&self, serial: Serial) -> Option<Arc<State>> {
-        let recent = self
-            .recent
-            .iter()
-            .rev()
-            .find(|state| state.serial == serial);
-        recent.cloned().or_else(|| self.base_on_disk(serial))
+    pub fn base(&self, edited: &State) -> Option<Arc<State>> {
+        let seal = edited.seal.as_ref();
+        let has_its_seal = |state: &Arc<State>| seal.is_some() && state.seal.as_ref() == seal;
+        let known = seal.and_then(|seal| self.known.sealed(seal));
+        known.or_else(|| {
+            let at = self.known.at(edited.serial);
+            let at = at.or_else(|| self.base_on_disk(edited.serial));
+            let exact = at.clone().filter(has_its_seal);
+            exact.or_else(|| self.beside(has_its_seal)).or(at)
+        })
     }
 
     /// The newest commit of the lineage of what was read last that is known, kept, or lies beside the file: newer than
@@ -229,11 +229,8 @@ impl Store {
     #[must_use]
     pub fn newest(&self) -> Option<Arc<State>> {
         let lineage = &self.cached.as_ref()?.state.lineage;
-        let beside = sweep::sealed(&*self.disk, &self.names).into_iter();
-        let mut beside = beside.filter(|loaded| loaded.state.lineage == *lineage);
-        let beside = beside.next().map(|loaded| Arc::new(loaded.state));
-        let mut known = self.recent.iter().rev();
-        let known = known.find(|state| state.lineage == *lineage).cloned();
+        let beside = self.beside(|state| state.lineage == *lineage);
+        let known = self.known.newest(lineage);
         let mut kept = self.history().lineages().into_iter();
         let kept = kept.find(|(of, _)| of == lineage);
         let kept = kept.and_then(|(_, serial)| self.base_on_disk(serial));
@@ -372,12 +369,7 @@ impl Store {
     fn adopt(&mut self, loaded: Loaded, rendered: Rendered) -> Arc<Loaded> {
         let loaded = Arc::new(loaded);
         if !loaded.is_foreign {
-            self.recent
-                .retain(|state| state.lineage == loaded.state.lineage);
-            self.recent.push_back(Arc::new(loaded.state.clone()));
-            if self.recent.len() > REMEMBERED_MAX {
-                self.recent.pop_front();
-            }
+            self.known.committed(Arc::new(loaded.state.clone()));
             self.committed = Some(Arc::clone(&loaded));
         }
         self.cached = Some(Arc::clone(&loaded));
@@ -401,10 +393,7 @@ impl Store {
         let rendered = self.render(now, &next);
         let touched = next.touched;
         let loaded = written(next.state, &rendered)?;
-        self.may_be_loose = true;
-        let swap = swap::replace(&*self.disk, &self.names, found, &loaded.bytes, writer)?;
-        self.may_be_loose = false;
-        if swap != Swap::Done {
+        if !self.swap(found, &loaded, writer)? {
             return Ok(None);
         }
         if self.commits.is_multiple_of(SWEEP_EVERY) {
@@ -413,6 +402,21 @@ impl Store {
         self.commits += 1;
         self.note(Some(now), &loaded, Some(&touched));
         Ok(Some(self.adopt(loaded, rendered)))
+    }
+
+    /// Whether it has the name now; not where somebody was first.
+    fn swap(&mut self, found: &Found, new: &Loaded, writer: Writer) -> Result<bool, StoreError> {
+        self.may_be_loose = true;
+        let swap = swap::replace(&*self.disk, &self.names, found, &new.bytes, writer);
+        let (swap, was_shown) = match swap {
+            Ok(swap) => (Ok(swap == Swap::Done), swap == Swap::GivenBack),
+            Err(failed) => (Err(failed.error), failed.was_shown),
+        };
+        if was_shown {
+            self.known.glimpsed(Arc::new(new.state.clone()));
+        }
+        self.may_be_loose = swap.is_err();
+        swap
     }
 
     /// `rendered` belongs to `now`; when the commit fails it is lost and made anew.
@@ -472,6 +476,13 @@ impl Store {
         let journal = self.place.journal();
         let kept = journal::archive(&*self.disk, &journal, &name, &now.bytes);
         kept.map_err(|error| StoreError::io("archive into", &journal, error))
+    }
+
+    /// The newest sealed one of these among what lies beside the file.
+    fn beside(&self, is_wanted: impl Fn(&Arc<State>) -> bool) -> Option<Arc<State>> {
+        let all = sweep::sealed(&*self.disk, &self.names).into_iter();
+        let mut all = all.map(|loaded| Arc::new(loaded.state));
+        all.find(is_wanted)
     }
 
     fn base_on_disk(&self, serial: Serial) -> Option<Arc<State>> {

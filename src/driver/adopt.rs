@@ -48,7 +48,7 @@ pub fn adopt(
 ) -> Result<(Arc<Loaded>, Vec<Notice>), NotTaken> {
     for _ in 0..RACES_MAX {
         let edited = store.read()?;
-        let base = store.base(edited.state.serial);
+        let base = store.base(&edited.state);
         // A caller that follows the file has it at hand: what is kept is read for the others alone. One that is older
         // than the file knows less of what happened than the file does.
         let is_news = |kept: &Arc<State>| kept.serial >= edited.state.serial;

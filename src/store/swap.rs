@@ -18,8 +18,29 @@ pub(super) enum Swap {
     Done,
     /// Somebody saved in between: their bytes have the name, ours are withdrawn.
     Overtaken,
+    /// The same, after ours had the name for an instant: an editor may have read them.
+    GivenBack,
     /// Somebody has the file open for writing.
     Busy,
+}
+
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) error: StoreError,
+    /// Ours had the name: an editor may have read them.
+    pub(super) was_shown: bool,
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        let was_shown = false;
+        Self { error, was_shown }
+    }
+}
+
+fn shown(error: StoreError) -> Failed {
+    let was_shown = true;
+    Failed { error, was_shown }
 }
 
 /// What to do about a file that somebody has open for writing.
@@ -37,7 +58,7 @@ pub(super) fn replace(
     old: &Found,
     new: &[u8],
     writer: Writer,
-) -> Result<Swap, StoreError> {
+) -> Result<Swap, Failed> {
     let ready = names.swapped(&old.bytes);
     // Content before name: a crash after the exchange must not find the name on an empty file.
     let fresh = write_durably(disk, names, 0o600 & old.opened.mode, new)?;
@@ -47,20 +68,20 @@ pub(super) fn replace(
         Ok(()) => {}
         // Another commit cleared it away: our lock file was removed, and it took a new one.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Swap::Overtaken),
-        Err(error) => return Err(abandon(disk, &fresh, "rename", &fresh, error)),
+        Err(error) => return Err(abandon(disk, &fresh, "rename", &fresh, error).into()),
     }
     let swap = match look_before(disk, names, old, writer) {
         Ok(Before::Quiet(lease)) => exchange(disk, names, &ready, old, Some(lease), new)?,
         Ok(Before::Unguarded) => exchange(disk, names, &ready, old, None, new)?,
         Ok(Before::Busy) => withdraw(disk, &ready, Swap::Busy),
         Ok(Before::Changed) => withdraw(disk, &ready, Swap::Overtaken),
-        Err(error) => return Err(abandon(disk, &ready, "read", &names.state, error)),
+        Err(error) => return Err(abandon(disk, &ready, "read", &names.state, error).into()),
     };
     if swap == Swap::Done {
         // Name before effects: after a power cut the name would be back on the old file, and
         // nothing would know of what was started on the new one's word.
         let synced = disk.fsync_dir(names.dir());
-        synced.map_err(|error| StoreError::io("sync", names.dir(), error))?;
+        synced.map_err(|error| shown(StoreError::io("sync", names.dir(), error)))?;
     }
     Ok(swap)
 }
@@ -176,25 +197,29 @@ fn exchange(
     old: &Found,
     lease: Option<Held<'_>>,
     new: &[u8],
-) -> Result<Swap, StoreError> {
+) -> Result<Swap, Failed> {
     match disk.exchange(ready, &names.state) {
         Ok(()) => {}
         // An editor has moved the name away and will make it anew.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(withdraw(disk, ready, Swap::Overtaken));
         }
-        Err(error) if is_unsupported(&error) => return rename_over(disk, names, ready, old),
-        Err(error) => return Err(abandon(disk, ready, "exchange", &names.state, error)),
+        Err(error) if is_unsupported(&error) => return Ok(rename_over(disk, names, ready, old)?),
+        Err(error) => return Err(abandon(disk, ready, "exchange", &names.state, error).into()),
     }
     let is_as_read = came_out_as_read(disk, names, ready, old, lease.is_some());
     drop(lease);
     match is_as_read {
         Ok(true) => Ok(Swap::Done),
-        Ok(false) => put_back(disk, names, ready, new),
+        Ok(false) => put_back(disk, names, ready, new).map_err(shown),
         Err(error) => {
             // Unseen, it may be a person's: it gets the name again.
-            put_back(disk, names, ready, new)?;
-            Err(StoreError::io("read", ready, error))
+            let given_back = put_back(disk, names, ready, new);
+            Err(shown(
+                given_back
+                    .err()
+                    .unwrap_or_else(|| StoreError::io("read", ready, error)),
+            ))
         }
     }
 }
@@ -220,19 +245,19 @@ fn put_back(disk: &dyn Disk, names: &Names, ready: &Path, new: &[u8]) -> Result<
         // The editor has moved the name away and will make it anew: what it saved before waits.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             disk.rename_new(ready, &names.state).map_err(failed)?;
-            return Ok(Swap::Overtaken);
+            return Ok(Swap::GivenBack);
         }
         Err(error) => return Err(failed(error)),
     }
     // Ours had the name for an instant, so it stays until it rested, and is known by its seal.
     let found = disk.find(ready, names.bytes_max).map_err(failed)?;
     if found.bytes == new {
-        return Ok(Swap::Overtaken);
+        return Ok(Swap::GivenBack);
     }
     // A second save came between the two exchanges: the newer one has the name, the older is kept.
     disk.exchange(ready, &names.state).map_err(failed)?;
     rescue(disk, names, ready).map_err(failed)?;
-    Ok(Swap::Overtaken)
+    Ok(Swap::GivenBack)
 }
 
 /// Without an exchange: a window of microseconds remains in which a save over the name could be lost.

@@ -91,6 +91,14 @@ const FIXTURE: &str = r#"{
 }
 "#;
 
+/// An edit that says of itself only from which commit it began.
+fn begun_at(serial: u64) -> State {
+    let mut state = fixture();
+    state.serial = Serial(serial);
+    state.seal = None;
+    state
+}
+
 struct World {
     directory: tempfile::TempDir,
 }

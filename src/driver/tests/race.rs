@@ -78,16 +78,18 @@ impl Drop for Ends<'_> {
 
 impl Committed {
     fn note(&self, loaded: &Arc<Loaded>, is_edit: bool) {
+        let mut files = self.files.lock().unwrap();
+        files.push_back(Arc::clone(loaded));
+        if files.len() > STALE + 1 {
+            files.pop_front();
+        }
+        drop(files);
+        // Last: a person who sees the edit goes on from the file that holds it.
         if is_edit {
             let whole = examine(Path::new("state"), loaded.bytes.clone()).unwrap();
             assert!(!whole.is_foreign, "what was committed is not sealed");
             let text = String::from_utf8_lossy(&loaded.bytes);
             self.seen.lock().unwrap().extend(tokens(&text));
-        }
-        let mut files = self.files.lock().unwrap();
-        files.push_back(Arc::clone(loaded));
-        if files.len() > STALE + 1 {
-            files.pop_front();
         }
         self.commits.fetch_add(1, Ordering::Relaxed);
     }
@@ -402,7 +404,6 @@ fn race_all(seed: u64, edits: u64, editors: &[Editor]) -> Raced {
 }
 
 #[test]
-#[ignore = "an atom that was taken out came back once in 2,000 edits under load: not understood yet"]
 fn no_edit_is_lost_or_invented_whatever_the_editor_while_hundreds_of_commits_a_second_go_on() {
     let edits = setting("DESCENT_SOAK_EDITS", 2_000);
     let seed = setting("DESCENT_SOAK_SEED", 1);

@@ -1,6 +1,8 @@
 //! A person saves, by any editor's way, at any moment of a commit.
 
 use std::io::{Seek, Write};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::faulty::Faulty;
 use super::*;
@@ -80,7 +82,7 @@ fn a_save_in_place_between_read_and_exchange_is_not_lost_where_there_are_no_leas
 fn a_save_in_place_that_meets_the_exchange_waits_for_it_and_is_not_lost() {
     let world = World::new();
     let (file, text) = (world.file(), edited(&world.text()));
-    let (begun, editor) = (std::sync::Barrier::new(2), std::sync::Mutex::new(None));
+    let (begun, editor) = (std::sync::Barrier::new(2), Mutex::new(None));
     let (begun, editor) = (Arc::new(begun), Arc::new(editor));
     let editors = Arc::clone(&editor);
     let save = move |call: &str, n: usize| {
@@ -104,6 +106,49 @@ fn a_save_in_place_that_meets_the_exchange_waits_for_it_and_is_not_lost() {
     assert!(now.is_foreign);
     assert_eq!(now.state.objective.goal, "It works well");
     assert_eq!(store.newest().unwrap().run.iteration, 1);
+}
+
+#[test]
+fn an_edit_of_a_state_that_had_the_name_for_an_instant_begins_from_it() {
+    let world = World::new();
+    let (file, text) = (world.file(), edited(&world.text()));
+    let seen: Arc<Mutex<Option<State>>> = Arc::default();
+    let (opened, is_saved) = (Arc::clone(&seen), AtomicBool::new(false));
+    let person = move |call: &str, _: usize| match call {
+        "exchange" if !is_saved.swap(true, Ordering::SeqCst) => save_by_rename(&file, &text),
+        "identify" => {
+            let bytes = fs::read(&file).unwrap();
+            let loaded = load(&file, bytes).unwrap();
+            let mut seen = opened.lock().unwrap();
+            if loaded.state.serial == Serial(8) && seen.is_none() {
+                *seen = Some(loaded.state);
+            }
+        }
+        _ => {}
+    };
+    let mut store = world.store_on(Faulty::with(person));
+    bump(&mut store).unwrap();
+    let seen = seen.lock().unwrap().take().unwrap();
+    let now = store.read().unwrap();
+    assert_eq!(now.state.serial, seen.serial);
+    assert_ne!(now.state.seal, seen.seal);
+    assert_eq!(now.state.objective.goal, "It works well");
+    assert_eq!(store.base(&seen).unwrap().objective.goal, "It works");
+    // Another process finds it as long as it lies beside.
+    let mut other = world.store();
+    other.read().unwrap();
+    assert_eq!(other.base(&seen).unwrap().objective.goal, "It works");
+}
+
+#[test]
+fn an_edit_of_a_state_whose_commit_failed_at_the_end_begins_from_it() {
+    let world = World::new();
+    let mut store = world.store_on(Faulty::refusing("fsync_dir", 5));
+    bump(&mut store).unwrap_err();
+    let text = world.text();
+    save_by_rename(&world.file(), &edited(&text));
+    let edit = load(&world.file(), world.bytes()).unwrap().state;
+    assert_eq!(store.base(&edit).unwrap().run.iteration, 1);
 }
 
 #[test]
@@ -249,7 +294,7 @@ fn a_save_into_the_file_that_lost_its_name_is_taken_up_with_a_base_to_merge_it_o
     assert_eq!(edit.state.serial, Serial(7));
     let mut other = world.store();
     other.read().unwrap();
-    assert_eq!(other.base(Serial(8)).unwrap().run.iteration, 1);
+    assert_eq!(other.base(&begun_at(8)).unwrap().run.iteration, 1);
     // The journal may go at any time: what the edit replaced lies beside the file as well.
     fs::remove_dir_all(store.place().journal()).unwrap();
     store.tend(later()).unwrap();
@@ -302,7 +347,7 @@ fn nobody_can_begin_to_write_during_the_exchange_where_there_are_leases() {
         println!("not tried: this file system has no leases");
         return;
     }
-    let (file, seen) = (world.file(), Arc::new(std::sync::Mutex::new(None)));
+    let (file, seen) = (world.file(), Arc::new(Mutex::new(None)));
     let outcome = Arc::clone(&seen);
     let begin = move |call: &str, n: usize| {
         if (call, n) == ("exchange", 0) {

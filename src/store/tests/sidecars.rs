@@ -42,13 +42,13 @@ fn an_earlier_commit_is_found_in_memory_and_after_remembering_by_others() {
     store.read().unwrap();
     store.remember();
     bump(&mut store).unwrap();
-    assert_eq!(store.base(Serial(7)).unwrap().run.iteration, 0);
+    assert_eq!(store.base(&begun_at(7)).unwrap().run.iteration, 0);
     store.remember();
     let mut other = world.store();
     other.read().unwrap();
-    assert_eq!(other.base(Serial(8)).unwrap().run.iteration, 1);
-    assert_eq!(other.base(Serial(7)).unwrap().run.iteration, 0);
-    assert!(other.base(Serial(9)).is_none());
+    assert_eq!(other.base(&begun_at(8)).unwrap().run.iteration, 1);
+    assert_eq!(other.base(&begun_at(7)).unwrap().run.iteration, 0);
+    assert!(other.base(&begun_at(9)).is_none());
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn memory_keeps_the_last_sixty_four_commits_where_the_journal_is_gone() {
     let mut store = world.store();
     (0..70).for_each(|_| drop(bump(&mut store).unwrap()));
     fs::remove_dir_all(store.place().journal()).unwrap();
-    assert!(store.base(Serial(77)).is_some() && store.base(Serial(14)).is_some());
-    assert!(store.base(Serial(13)).is_none());
+    assert!(store.base(&begun_at(77)).is_some() && store.base(&begun_at(14)).is_some());
+    assert!(store.base(&begun_at(13)).is_none());
 }
 
 #[test]
