@@ -4,6 +4,7 @@
 //! read afresh under the commit lock; what cannot be read and validated is never written over.
 //! Not here: what the state means (`descent_core`), when to write (`driver`).
 
+mod begun;
 mod disk;
 mod error;
 mod journal;
@@ -25,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use descent_core::id::{Serial, UnixMillis};
+use descent_core::id::UnixMillis;
 use descent_core::state::State;
 use descent_core::state::encode::{Rendered, Touched};
 use descent_core::trust::Hand;
@@ -208,34 +209,6 @@ impl Store {
         let held = self.is_live();
         held.then(|| locks::holder(&self.place.run_lock()))
             .flatten()
-    }
-
-    /// The state that an edit started from: the one whose seal it has, else an earlier commit of its serial.
-    #[must_use]
-    pub fn base(&self, edited: &State) -> Option<Arc<State>> {
-        let seal = edited.seal.as_ref();
-        let has_its_seal = |state: &Arc<State>| seal.is_some() && state.seal.as_ref() == seal;
-        let known = seal.and_then(|seal| self.known.sealed(seal));
-        known.or_else(|| {
-            let at = self.known.at(edited.serial);
-            let at = at.or_else(|| self.base_on_disk(edited.serial));
-            let exact = at.clone().filter(has_its_seal);
-            exact.or_else(|| self.beside(has_its_seal)).or(at)
-        })
-    }
-
-    /// The newest commit of the lineage of what was read last that is known, kept, or lies beside the file: newer than
-    /// an edit that began from an older one and has the name now.
-    #[must_use]
-    pub fn newest(&self) -> Option<Arc<State>> {
-        let lineage = &self.cached.as_ref()?.state.lineage;
-        let beside = self.beside(|state| state.lineage == *lineage);
-        let known = self.known.newest(lineage);
-        let mut kept = self.history().lineages().into_iter();
-        let kept = kept.find(|(of, _)| of == lineage);
-        let kept = kept.and_then(|(_, serial)| self.base_on_disk(serial));
-        let all = [beside, known, kept].into_iter().flatten();
-        all.max_by_key(|state| state.serial)
     }
 
     /// What a commit can rely on in this directory: tried there, and cleared away again.
@@ -476,19 +449,6 @@ impl Store {
         let journal = self.place.journal();
         let kept = journal::archive(&*self.disk, &journal, &name, &now.bytes);
         kept.map_err(|error| StoreError::io("archive into", &journal, error))
-    }
-
-    /// The newest sealed one of these among what lies beside the file.
-    fn beside(&self, is_wanted: impl Fn(&Arc<State>) -> bool) -> Option<Arc<State>> {
-        let all = sweep::sealed(&*self.disk, &self.names).into_iter();
-        let mut all = all.map(|loaded| Arc::new(loaded.state));
-        all.find(is_wanted)
-    }
-
-    fn base_on_disk(&self, serial: Serial) -> Option<Arc<State>> {
-        let lineage = &self.cached.as_ref()?.state.lineage;
-        let past = self.history().state(lineage, serial)?;
-        Some(Arc::new(past.state))
     }
 }
 

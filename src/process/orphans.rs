@@ -77,7 +77,7 @@ pub fn sweep(mark_prefix: &str, records: &[Started]) -> Vec<u32> {
         Some(brand) => is_ours(brand),
         None => records.iter().any(|record| is_in_group(one, record)),
     };
-    let find = || living(table::every_pid()).filter(is_left).collect();
+    let find = || living(table::newest_first()).filter(is_left);
     hunt(find, |_| false, Instant::now() + ENDING_MAX)
 }
 
@@ -109,16 +109,14 @@ fn watched() -> Vec<Brand> {
 
 /// One round over all that descends from this process itself: of a guard, that is its job.
 pub(crate) fn kill_descendants() {
-    kill_all(&freeze(|| {
-        living(table::children(std::process::id())).collect()
-    }));
+    kill_all(&freeze(|| living(table::children(std::process::id()))));
 }
 
 /// Stops and kills a leader that is not reaped yet, its group and all that descends from it.
 /// Quick, waits for nothing: for the moment of a cancellation.
 pub(crate) fn fell(leader: u32, start_ticks: u64) {
     let is_it = |one: &Entry| one.start_ticks == start_ticks;
-    kill_all(&freeze(|| living([leader]).filter(is_it).collect()));
+    kill_all(&freeze(|| living([leader]).filter(is_it)));
     kill_group(leader);
 }
 
@@ -158,7 +156,7 @@ impl Kin {
     pub(crate) fn end(&self) -> Vec<u32> {
         let may_be_reaped = |one: &Entry| self.may_be_reaped(one);
         hunt(
-            || self.orphans(),
+            || self.orphans().into_iter(),
             may_be_reaped,
             Instant::now() + ENDING_MAX,
         )
@@ -208,8 +206,8 @@ fn living(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Entry> {
 /// A zombie to be reaped counts as found: it may have handed us a child after our children were
 /// listed. Only we reap it, so a process that goes on by starting itself anew is seen either
 /// alive or as the zombie it left.
-fn hunt(
-    find: impl Fn() -> Vec<Entry>,
+fn hunt<F: Iterator<Item = Entry>>(
+    find: impl Fn() -> F,
     may_be_reaped: impl Fn(&Entry) -> bool,
     until: Instant,
 ) -> Vec<u32> {
@@ -245,20 +243,26 @@ fn round() -> MutexGuard<'static, ()> {
 
 type Key = (u32, u64);
 
-/// Stops what is found and its descendants, again and again until nobody new has appeared.
-fn freeze(find: impl Fn() -> Vec<Entry>) -> BTreeMap<Key, Handle> {
+/// Stops what is found and its descendants, each in the moment when it is found, again and again until nobody new has
+/// appeared.
+fn freeze<F: Iterator<Item = Entry>>(find: impl Fn() -> F) -> BTreeMap<Key, Handle> {
     let spared = table::ourselves_and_ancestors();
+    let is_spared = |pid: u32| spared.contains(&pid) || table::is_our_thread(pid);
     let mut caught = BTreeMap::new();
     for _ in 0..FREEZE_ROUNDS_MAX {
         let before = caught.len();
-        for one in with_descendants(find()) {
-            let key = (one.pid, one.start_ticks);
-            if spared.contains(&one.pid) || caught.contains_key(&key) {
-                continue;
-            }
-            if let Some(handle) = Handle::open(&one) {
-                handle.send(Signal::STOP);
-                caught.insert(key, handle);
+        let mut met = BTreeSet::new();
+        for root in find() {
+            let mut next = vec![root];
+            while let Some(one) = next.pop() {
+                if !met.insert(one.pid) {
+                    continue;
+                }
+                let key = (one.pid, one.start_ticks);
+                if !is_spared(one.pid) && !caught.contains_key(&key) {
+                    stop(&one).map(|handle| caught.insert(key, handle));
+                }
+                next.extend(living(table::children(one.pid)));
             }
         }
         if caught.len() == before {
@@ -268,19 +272,14 @@ fn freeze(find: impl Fn() -> Vec<Entry>) -> BTreeMap<Key, Handle> {
     caught
 }
 
-fn kill_all(caught: &BTreeMap<Key, Handle>) {
-    caught.values().for_each(|handle| handle.send(Signal::KILL));
+fn stop(one: &Entry) -> Option<Handle> {
+    let handle = Handle::open(one)?;
+    handle.send(Signal::STOP);
+    Some(handle)
 }
 
-fn with_descendants(roots: Vec<Entry>) -> Vec<Entry> {
-    let mut all: BTreeMap<u32, Entry> = BTreeMap::new();
-    let mut next = roots;
-    while let Some(one) = next.pop() {
-        if all.insert(one.pid, one).is_none() {
-            next.extend(living(table::children(one.pid)));
-        }
-    }
-    all.into_values().collect()
+fn kill_all(caught: &BTreeMap<Key, Handle>) {
+    caught.values().for_each(|handle| handle.send(Signal::KILL));
 }
 
 /// Asks for the end of those children of ours that `is_wanted` names, by their ids: the runtime

@@ -55,6 +55,54 @@ pub(crate) fn every_pid() -> Vec<u32> {
     numbers_in("/proc")
 }
 
+/// Every process, the newest first, and then those that were started meanwhile, until there are none: a process that
+/// goes on by starting itself anew is met as it is then, if it is acted on at once.
+pub(crate) fn newest_first() -> impl Iterator<Item = u32> {
+    let mut seen = last_pid();
+    let mut pids = every_pid();
+    pids.sort_unstable();
+    let mut chases = 0..CHASES_MAX;
+    std::iter::from_fn(move || {
+        while pids.is_empty() {
+            let last = last_pid();
+            if last == seen || chases.next().is_none() {
+                return None;
+            }
+            pids = started_between(seen, last);
+            seen = last;
+        }
+        pids.pop()
+    })
+}
+
+/// Beyond so many, a machine starts processes faster than they can be looked at.
+const CHASES_MAX: u32 = 256;
+const CHASE_PIDS_MAX: u32 = 4_096;
+
+/// Ids are given in turn, to threads too; all are looked at where the kernel has gone around.
+fn started_between(seen: Option<u32>, last: Option<u32>) -> Vec<u32> {
+    match (seen, last) {
+        (Some(seen), Some(last)) if last > seen && last - seen <= CHASE_PIDS_MAX => {
+            (seen + 1..=last).collect()
+        }
+        _ => {
+            let mut pids = every_pid();
+            pids.sort_unstable();
+            pids
+        }
+    }
+}
+
+/// The id that was given last, as the kernel tells beside the load.
+fn last_pid() -> Option<u32> {
+    let load = fs::read_to_string("/proc/loadavg").ok()?;
+    load.split_ascii_whitespace().last()?.parse().ok()
+}
+
+pub(crate) fn is_our_thread(id: u32) -> bool {
+    fs::exists(format!("/proc/self/task/{id}")).unwrap_or(false)
+}
+
 pub(crate) fn children(pid: u32) -> Vec<u32> {
     if !children_are_listed() {
         let all = every_pid().into_iter().filter_map(entry);

@@ -55,6 +55,9 @@ const BY_SHELL: &[(&str, &str)] = &[
 /// Thirty programs are started for every case, on a machine that may be busy with others.
 const PATIENCE: Duration = Duration::from_secs(240);
 
+/// Of some hundred processes of the respawner on a machine that is idle.
+const GENERATIONS: Duration = Duration::from_millis(400);
+
 /// A look goes over all processes of the machine.
 const LOOK: Duration = Duration::from_millis(40);
 
@@ -147,9 +150,24 @@ impl Escaped {
         survivors(&self.world.root(), self.bystander.id())
     }
 
+    /// Between two looks one that is ever another process is not seen, but what it writes is.
+    fn respawns(&self) -> bool {
+        let generation = || fs::read(self.world.out("up").join(escapee::GENERATION)).ok();
+        let last = generation();
+        let until = Instant::now() + GENERATIONS;
+        while Instant::now() < until {
+            if generation() != last {
+                return true;
+            }
+            std::thread::sleep(LOOK);
+        }
+        false
+    }
+
     /// Each trick is seen at work, so that what is not seen later has been ended.
     #[track_caller]
     fn check_all_are_seen(&self) {
+        wait_for_or("generations", || self.respawns(), String::new);
         let unseen = || {
             let seen = self.survivors().join("\n");
             let names = tricks().map(|trick| format!("{}{trick}", escapee::NAME));
@@ -211,6 +229,11 @@ impl Escaped {
             self.method
         );
         assert!(
+            !self.respawns(),
+            "{}: {end:?}: one goes on as ever another process",
+            self.method
+        );
+        assert!(
             self.bystander.try_wait().unwrap().is_none(),
             "a person's program was ended"
         );
@@ -221,6 +244,11 @@ impl Drop for Escaped {
     fn drop(&mut self) {
         let _ = self.bystander.kill();
         let _ = self.bystander.wait();
+        let _ = fs::remove_file(
+            self.world
+                .root()
+                .join(format!("bin/{}respawner", escapee::NAME)),
+        );
         for line in self.survivors() {
             let pid = line
                 .split(' ')

@@ -14,6 +14,8 @@ use std::{
 
 /// What its file's name begins with.
 pub const NAME: &str = "escapee-";
+/// The file in which each process of the respawner stands, one after the other.
+pub const GENERATION: &str = "generation";
 const BOMB_DEPTH: u32 = 6;
 
 /// Tried before the tests are looked at.
@@ -42,7 +44,8 @@ extern "C" fn be_one() {
 
 fn is_out(trick: &str, exe: &Path) {
     let root = exe.parent().and_then(Path::parent).expect("a world");
-    fs::write(root.join("out/up").join(trick), "").expect("the word that it is out");
+    let id = std::process::id().to_string();
+    fs::write(root.join("out/up").join(trick), id).expect("the word that it is out");
 }
 
 fn sleep() -> ! {
@@ -172,14 +175,17 @@ fn unshare(flags: i32) {
     }
 }
 
-/// Says that it is out, and is another process from then on, every few milliseconds.
+/// Says that it is out, and is another process from then on, every few milliseconds: each says so, and the last is
+/// the one that finds its file gone, so that none outlives the test.
 fn respawn(trick: &str, exe: &Path) {
     is_out(trick, exe);
-    loop {
+    while exe.exists() {
         fork_away();
         new_session();
+        is_out(GENERATION, exe);
         std::thread::sleep(Duration::from_millis(2));
     }
+    std::process::exit(0);
 }
 
 fn multiply(depth: u32) {

@@ -1,0 +1,53 @@
+//! Where an edit began: in memory, in the journal, or beside the file.
+//!
+//! Not here: what this process remembers (`known`), what is kept of the past (`journal`), what lies beside (`sweep`).
+
+use std::sync::Arc;
+
+use descent_core::id::Serial;
+use descent_core::state::State;
+
+use super::{Store, sweep};
+
+impl Store {
+    /// The state that an edit started from: the one whose seal it has, else an earlier commit of its serial.
+    #[must_use]
+    pub fn base(&self, edited: &State) -> Option<Arc<State>> {
+        let seal = edited.seal.as_ref();
+        let has_its_seal = |state: &Arc<State>| seal.is_some() && state.seal.as_ref() == seal;
+        let known = seal.and_then(|seal| self.known.sealed(seal));
+        known.or_else(|| {
+            let at = self.known.at(edited.serial);
+            let at = at.or_else(|| self.base_on_disk(edited.serial));
+            let exact = at.clone().filter(has_its_seal);
+            exact.or_else(|| self.beside(has_its_seal)).or(at)
+        })
+    }
+
+    /// The newest commit of the lineage of what was read last that is known, kept, or lies beside the file: newer than
+    /// an edit that began from an older one and has the name now.
+    #[must_use]
+    pub fn newest(&self) -> Option<Arc<State>> {
+        let lineage = &self.cached.as_ref()?.state.lineage;
+        let beside = self.beside(|state| state.lineage == *lineage);
+        let known = self.known.newest(lineage);
+        let mut kept = self.history().lineages().into_iter();
+        let kept = kept.find(|(of, _)| of == lineage);
+        let kept = kept.and_then(|(_, serial)| self.base_on_disk(serial));
+        let all = [beside, known, kept].into_iter().flatten();
+        all.max_by_key(|state| state.serial)
+    }
+
+    /// The newest sealed one of these among what lies beside the file.
+    fn beside(&self, is_wanted: impl Fn(&Arc<State>) -> bool) -> Option<Arc<State>> {
+        let all = sweep::sealed(&*self.disk, &self.names).into_iter();
+        let mut all = all.map(|loaded| Arc::new(loaded.state));
+        all.find(is_wanted)
+    }
+
+    fn base_on_disk(&self, serial: Serial) -> Option<Arc<State>> {
+        let lineage = &self.cached.as_ref()?.state.lineage;
+        let past = self.history().state(lineage, serial)?;
+        Some(Arc::new(past.state))
+    }
+}
