@@ -58,7 +58,7 @@ pub struct Attempt<'a> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    #[error("the attempt's directory {} cannot be written", path.display())]
+    #[error("the attempt's directory `{}` cannot be written: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
 }
 

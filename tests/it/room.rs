@@ -134,7 +134,7 @@ fn an_outcome_that_finds_the_disk_full_waits_and_is_committed_when_there_is_room
     let mut run = begun(&world);
     small.fill();
     world.touch("go");
-    waits_for_the_disk(&world, &run, "no space is left");
+    waits_for_the_disk(&world, &run, "No space left on device");
     small.free();
     went_on(&world, run.wait());
 }
@@ -151,7 +151,7 @@ fn an_outcome_that_finds_no_inode_left_waits_too() {
     let fillers = (0..60).map(|n| small.at.join(format!("filler{n}")));
     let made: Vec<PathBuf> = fillers.filter(|path| fs::write(path, "").is_ok()).collect();
     world.touch("go");
-    waits_for_the_disk(&world, &run, "no space is left");
+    waits_for_the_disk(&world, &run, "No space left on device");
     made.iter().for_each(|path| fs::remove_file(path).unwrap());
     went_on(&world, run.wait());
 }
@@ -314,7 +314,7 @@ fn a_run_that_waits_for_room_ends_on_a_signal_and_the_next_goes_on() {
     let mut run = begun(&world);
     small.fill();
     world.touch("go");
-    waits_for_the_disk(&world, &run, "no space is left");
+    waits_for_the_disk(&world, &run, "No space left on device");
     world
         .descent(&["stop"])
         .expect(74)
