@@ -182,8 +182,13 @@ impl Kin {
             }
     }
 
+    /// The command itself too, where its guard died before it could reap it: the first of a namespace does not end
+    /// before.
     fn may_be_reaped(&self, one: &Entry) -> bool {
-        one.start_ticks >= self.start_ticks && (one.group == self.leader || is_elsewhere(one))
+        one.start_ticks >= self.start_ticks
+            && (one.group == self.leader
+                || is_elsewhere(one)
+                || Brand::read(one.pid) == Some(self.brand))
     }
 }
 
