@@ -54,14 +54,18 @@ pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
         report(context, "nothing runs", "descent status");
         return Ok(End::Code(0));
     }
-    let asked = ask(context, &mut store, &flags)?;
-    if !asked {
-        context.out.say("a stop was requested already");
+    match begun(context, &mut store, &flags)? {
+        Asked::Now => {}
+        Asked::Already => context.out.say("a stop was requested already"),
+        Asked::NothingRuns => {
+            report(context, "nothing runs", "descent status");
+            return Ok(End::Code(0));
+        }
     }
     if flags.no_wait {
         let look = pulse::look(&store, RunStatus::Running);
         if look.is_hung() {
-            return Err(hung(&look));
+            return Err(hung(&look, REQUESTED));
         }
         context.out.say("stop requested\nnext: descent status");
         return Ok(End::Code(0));
@@ -81,8 +85,31 @@ fn report(context: &Context, what: &str, next: &str) {
     }
 }
 
-/// False when the same was asked already.
-fn ask(context: &Context, store: &mut Store, flags: &Flags) -> Result<bool, Failure> {
+/// What came of asking.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Now,
+    Already,
+    NothingRuns,
+}
+
+/// A loop that lives and whose state does not run is about to begin, or to end: it is asked when it has begun.
+fn begun(context: &Context, store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
+    let mut patience = Patience {
+        word: "waiting for a loop that is about to begin, or to end",
+        so_far: "nothing is requested yet: ",
+        waited_ms: 0,
+    };
+    loop {
+        let asked = ask(context, store, flags)?;
+        if asked != Asked::NothingRuns || !store.is_live() {
+            return Ok(asked);
+        }
+        patience.look(context, store)?;
+    }
+}
+
+fn ask(context: &Context, store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
     let kind = if flags.now {
         RequestKind::StopNow
     } else {
@@ -108,7 +135,7 @@ fn ask(context: &Context, store: &mut Store, flags: &Flags) -> Result<bool, Fail
             asked(&fresh.state, request, flags, now).map_err(Not::Taken)
         });
         match asked {
-            Ok(_) => return Ok(true),
+            Ok(_) => return Ok(Asked::Now),
             Err(CommitError::Decide(Not::Moved)) => {}
             Err(CommitError::Decide(Not::Taken(refusal))) => return refused(refusal),
             Err(CommitError::Store(error)) => return Err(error.into()),
@@ -143,35 +170,54 @@ fn asked(
     }))
 }
 
-fn refused(refusal: Refusal) -> Result<bool, Failure> {
+fn refused(refusal: Refusal) -> Result<Asked, Failure> {
     match refusal {
-        Refusal::AlreadyAsked | Refusal::NothingRuns => Ok(false),
+        Refusal::AlreadyAsked => Ok(Asked::Already),
+        Refusal::NothingRuns => Ok(Asked::NothingRuns),
         Refusal::MeasureRose { .. } => Err(Failure::bug(refusal)),
     }
 }
 
-/// The request stands: the loop obeys when it goes on, and who goes on after it retires it.
-fn hung(look: &pulse::Look) -> Failure {
-    look.failure("E-LOOP-HUNG", "the stop is requested, but ")
+/// The request stands: a hung loop obeys when it goes on, and who goes on after it retires it.
+const REQUESTED: &str = "the stop is requested, but ";
+
+fn hung(look: &pulse::Look, so_far: &str) -> Failure {
+    look.failure("E-LOOP-HUNG", so_far)
 }
 
 /// Until the loop has ended; a hung one is not waited for.
 fn wait(context: &Context, store: &Store) -> Result<(), Failure> {
-    let mut waited_ms = 0;
+    let mut patience = Patience {
+        word: "waiting for what may not be interrupted (--now ends it)",
+        so_far: REQUESTED,
+        waited_ms: 0,
+    };
     while store.is_live() {
-        std::thread::sleep(Duration::from_millis(LOOK_MS));
-        waited_ms += LOOK_MS;
-        if waited_ms % PULSE_MS == 0 {
-            let look = pulse::look(store, RunStatus::Running);
-            if look.is_hung() {
-                return Err(hung(&look));
-            }
-        }
-        if waited_ms % WORD_MS == 0 {
-            context
-                .out
-                .say("waiting for what may not be interrupted (--now ends it)");
-        }
+        patience.look(context, store)?;
     }
     Ok(())
+}
+
+/// Looks again and again, says so when it takes long, and gives up on a loop that hangs.
+struct Patience {
+    word: &'static str,
+    so_far: &'static str,
+    waited_ms: u64,
+}
+
+impl Patience {
+    fn look(&mut self, context: &Context, store: &Store) -> Result<(), Failure> {
+        std::thread::sleep(Duration::from_millis(LOOK_MS));
+        self.waited_ms += LOOK_MS;
+        if self.waited_ms.is_multiple_of(PULSE_MS) {
+            let look = pulse::look(store, RunStatus::Running);
+            if look.is_hung() {
+                return Err(hung(&look, self.so_far));
+            }
+        }
+        if self.waited_ms.is_multiple_of(WORD_MS) {
+            context.out.say(self.word);
+        }
+        Ok(())
+    }
 }

@@ -18,6 +18,7 @@ use std::path::Path;
 
 use super::load::load;
 use super::*;
+use descent_core::id::Serial;
 use descent_core::state::Atom;
 
 /// Canonical but for the seal, as a person would leave it.

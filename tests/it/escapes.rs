@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout)] // what was skipped, and what a soak ran
 
 mod escapee;
+mod seen;
 
 use std::{
     collections::BTreeMap,
@@ -147,7 +148,7 @@ impl Escaped {
 
     /// Those that run on, by the name of their trick.
     fn survivors(&self) -> Vec<String> {
-        survivors(&self.world.root(), self.bystander.id())
+        seen::survivors(&self.world.root(), self.bystander.id())
     }
 
     /// Between two looks one that is ever another process is not seen, but what it writes is.
@@ -286,25 +287,6 @@ fn command(world: &World, method: &str) -> Command {
     let mut command = world.command(&["run", "--json"]);
     command.env("DESCENT_ENDING", method);
     command
-}
-
-fn survivors(root: &Path, but: u32) -> Vec<String> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
-    let named = pids.filter(|pid| *pid != but).filter_map(|pid| {
-        let exe = running(pid)?;
-        exe.starts_with(root)
-            .then(|| format!("{pid} {}", exe.display()))
-    });
-    named.collect()
-}
-
-/// The file that any thread of it runs: the first may be gone.
-fn running(pid: u32) -> Option<std::path::PathBuf> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
-    threads
-        .into_iter()
-        .find_map(|thread| fs::read_link(thread.path().join("exe")).ok())
 }
 
 /// Does every trick, waits until all are done, and then as long as it is let.

@@ -3,6 +3,7 @@
 use rustix::{fs::FlockOperation, process::Signal};
 use serde_json::{Value, json};
 
+use crate::tools::has;
 use crate::world::{
     Ran, Running, World, assert_same, listing, long_nap, plan, processes, task, wait_for, with,
 };
@@ -104,6 +105,44 @@ fn stop_returns_when_the_loop_is_gone() {
     it.world.descent(&["stop"]).expect(0);
     assert_eq!(it.world.status()["live"], false);
     it.run.wait().expect(3);
+}
+
+/// The loop has its lease and has written nothing: its git waits once the lease is taken.
+#[test]
+fn a_stop_while_the_loop_is_about_to_begin_is_not_lost() {
+    if !has("flock", "util-linux") {
+        return;
+    }
+    let world = World::new();
+    let atoms = json!({"A1": task(&format!("exec sleep {}", long_nap()))});
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    let (lock, at, go) = (
+        world.repo().join(".descent/run.lock"),
+        world.out("at"),
+        world.out("go"),
+    );
+    let path = std::env::var("PATH").expect("a PATH");
+    let slow = format!(
+        "#!/bin/sh\nPATH='{path}'\nflock -n {} true && exec git \"$@\"\n\
+         touch {}; until [ -e {} ]; do sleep 0.02; done\nexec git \"$@\"\n",
+        lock.display(),
+        at.display(),
+        go.display()
+    );
+    let git = world.program("git", &slow);
+    let mut command = world.command(&["run", "--json"]);
+    command.env(
+        "PATH",
+        format!("{}:{path}", git.parent().expect("bin").display()),
+    );
+    let mut run = Running::of(command);
+    wait_for("the lease", || at.exists());
+    let mut stop = world.start(&["stop", "--no-wait"]);
+    // Long enough for a stop that would take it that nothing runs.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    world.touch("go");
+    stop.wait().expect(0).says("stop requested");
+    run.wait().expect(3);
 }
 
 #[test]
