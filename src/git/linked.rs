@@ -60,6 +60,16 @@ impl Linked {
         Self::where_tree(git, |tree| tree.starts_with(&dir))
     }
 
+    /// Those whose worktrees have names that begin so.
+    pub(super) fn named(git: &Git, dir: &Path, prefix: &str) -> Vec<Self> {
+        let dir = settled(dir);
+        let is_named = |tree: &Path| {
+            let name = tree.file_name().map(OsStr::as_bytes).unwrap_or_default();
+            name.starts_with(prefix.as_bytes())
+        };
+        Self::where_tree(git, |tree| tree.starts_with(&dir) && is_named(tree))
+    }
+
     /// The records of worktrees below `dir` that git cannot read as such. A torn record may not say where its worktree
     /// is: then the worktree's own word, or the index that we keep there, tells that it is ours.
     pub(super) fn broken(git: &Git, dir: &Path) -> Vec<Self> {
@@ -164,6 +174,19 @@ impl Linked {
 
     pub(super) fn remove(&self) -> Result<(), GitError> {
         disk::remove_tree(&self.admin)
+    }
+
+    /// Indexes that a killed process of ours was working with: nobody may be at work there.
+    pub(super) fn drop_private_indexes(&self) -> Result<(), GitError> {
+        let entries = fs::read_dir(&self.admin).into_iter().flatten().flatten();
+        let ours = entries.filter(|entry| {
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            is_dir
+                && entry.file_name().as_bytes().starts_with(PREFIX.as_bytes())
+                && entry.file_name() != SAVED_DIR
+        });
+        ours.map(|entry| entry.path())
+            .try_for_each(|path| disk::remove_tree(&path))
     }
 }
 

@@ -51,6 +51,12 @@ impl Git {
         broken.iter().try_for_each(Linked::remove)
     }
 
+    /// What a killed process left half-made beside these worktrees goes; the caller makes sure that nobody works there.
+    pub fn clear_up_worktrees(&self, dir: &Path, prefix: &str) -> Result<(), GitError> {
+        let linked = Linked::named(self, dir, prefix);
+        linked.iter().try_for_each(Linked::drop_private_indexes)
+    }
+
     /// Their records may name commits that are gone, and then the whole repository counts as broken.
     pub fn forget_worktrees(&self, dir: &Path) -> Result<(), GitError> {
         Linked::below(self, dir).iter().try_for_each(Linked::remove)

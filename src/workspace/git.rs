@@ -29,6 +29,8 @@ use crate::{
 const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
 /// Characters of a name that is used as it is; a longer one becomes its digest.
 const NAME_BYTES_MAX: usize = 100;
+/// What the worktrees of attempts are called, before the number of the slot.
+const ATTEMPT: &str = "attempt-";
 
 #[derive(Debug)]
 pub(super) struct Rooms {
@@ -275,6 +277,8 @@ impl Rooms {
         commits: &BTreeSet<CommitId>,
     ) -> Result<BTreeSet<CommitId>> {
         self.git.mend_worktrees(&self.cache)?;
+        // Who holds the lease alone works in these.
+        self.git.clear_up_worktrees(&self.cache, ATTEMPT)?;
         let Some(start) = start else {
             self.git.mend_refs(&self.refs, &BTreeSet::new())?;
             return Ok(BTreeSet::new());
@@ -362,7 +366,7 @@ impl Rooms {
     }
 
     fn slot(&self, slot: usize) -> PathBuf {
-        self.cache.join(format!("attempt-{slot}"))
+        self.cache.join(format!("{ATTEMPT}{slot}"))
     }
 
     /// A tree for checks, and the mark that it is set up.

@@ -191,6 +191,10 @@ fn texts_name_no_place_on_a_machine() {
 }
 
 #[test]
+fn every_planted_bug_can_be_planted() {
+    hold(rules::planted_bugs);
+}
+#[test]
 fn every_error_code_is_met_by_a_test_and_documented() {
     hold(|root| codes::codes(root, CODES_UNMET));
 }

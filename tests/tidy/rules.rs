@@ -1,6 +1,7 @@
 //! The rules: each goes from the root of a tree to the faults in it, `path:line: what is wrong`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::text::{dependencies, has_word, is_ident, modules_of, numbered, paths_named};
 use crate::tree::{
@@ -205,4 +206,26 @@ pub(crate) fn no_machine_paths(root: &Path) -> Vec<String> {
 
 fn floor_of(table: &[&[&str]], room: &str) -> Option<usize> {
     table.iter().position(|floor| floor.contains(&room))
+}
+
+/// A patch that no longer fits plants nothing.
+pub(crate) fn planted_bugs(root: &Path) -> Vec<String> {
+    let patches = std::fs::read_dir(root.join("scripts/planted"));
+    let patches = patches
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let fits = |patch: &PathBuf| {
+        let mut git = Command::new("git");
+        git.arg("-C")
+            .arg(root)
+            .args(["apply", "--check"])
+            .arg(patch);
+        git.output().is_ok_and(|ran| ran.status.success())
+    };
+    let stale = patches.filter(|patch| !fits(patch));
+    stale
+        .map(|patch| format!("{}: does not fit the code any more", patch.display()))
+        .collect()
 }
