@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use descent_core::difference::{self, Change, Weight};
 use descent_core::doc::Node;
+use descent_core::id::Serial;
 use descent_core::state::State;
 use descent_core::state::encode::Touched;
 use descent_core::state::patch::Patch;
@@ -235,11 +236,15 @@ impl Journal {
         }
     }
 
-    /// A process that begins with an edited file finds here what it was edited from.
+    /// A process that begins with an edited file finds here what stood before: the newest commit, however old the
+    /// buffer was that the edit was made in; else the one that the edit began from.
     fn before_edit(&self, made: &Made<'_>) -> Option<State> {
         let edited = made.edited.filter(|_| made.before.is_none())?;
-        let (lineage, serial) = (&edited.state.lineage, edited.state.serial);
-        let kept = self.history().state(lineage, serial)?;
+        let (lineage, history) = (&edited.state.lineage, self.history());
+        let newest = made.after.state.serial.0.saturating_sub(1);
+        let kept = [Serial(newest), edited.state.serial]
+            .into_iter()
+            .find_map(|serial| history.state(lineage, serial))?;
         Some(kept.state)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use descent_core::difference::Change;
 use descent_core::id::Lineage;
 
 use super::*;
@@ -254,6 +255,36 @@ fn what_a_person_saved_is_an_entry_of_its_own() {
         .collect();
     assert_eq!(last[last.len() - 2..], [(newest, true), (newest, false)]);
     assert_eq!(past.lost(), Vec::<u64>::new());
+}
+
+#[test]
+fn an_edit_from_an_old_buffer_is_told_by_what_it_changed_and_not_by_what_came_since() {
+    let past = Past::of(6);
+    let (oldest, stale) = past.bytes.first_key_value().unwrap();
+    let text = String::from_utf8(stale.clone()).unwrap();
+    let saved = text.replace("the hard part", "the easy part");
+    fs::write(past.world.file(), saved).unwrap();
+    let mut store = past.store();
+    let newest = Serial(*past.bytes.keys().last().unwrap());
+    let newest = store.history().state(&Past::lineage(), newest).unwrap();
+    let merge = |now: &Loaded| {
+        assert_eq!(now.state.serial.0, *oldest);
+        let mut state = newest.state.clone();
+        let mut touched = Touched::default();
+        describe(&mut state, &mut touched, "build", "Make it");
+        state.serial = Serial(state.serial.0 + 1);
+        Ok::<_, Infallible>(Some(Next { state, touched }))
+    };
+    store.commit(merge).unwrap();
+    let commits = store.history().commits(&Past::lineage());
+    let told: Vec<String> = commits
+        .last()
+        .unwrap()
+        .changes
+        .iter()
+        .map(Change::text)
+        .collect();
+    assert_eq!(told, ["build: description: Build it → Make it"]);
 }
 
 #[test]
