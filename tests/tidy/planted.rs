@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::bugs;
 use crate::rules;
 use crate::text::{dependencies, without_tests, without_words};
 
@@ -323,6 +324,26 @@ fn a_code_without_a_test_or_a_word_in_the_documentation_is_seen() {
             "tests/tidy/main.rs: `E-TWO` is met now",
             "docs/errors.md: the program gives no `E-LATER`",
             "tests/tidy/main.rs: the program gives no `E-OLD`",
+        ],
+    );
+}
+
+#[test]
+fn a_planted_bug_that_names_no_test_is_a_fault() {
+    let patch = "Bug: it\nCaught-by: --bin descent store::tests::power::a_cut\nCaught-by: --test it stop::\ndiff --git a/x b/x\n";
+    check(
+        bugs::planted_bugs,
+        &[
+            ("scripts/planted/one.patch", patch),
+            (
+                "src/store/tests/power/scenes.rs",
+                "#[test]\nfn a_cut_in_commits() {}",
+            ),
+            ("tests/it/stop.rs", "#[test]\nfn all_end() {}"),
+        ],
+        &[
+            "scripts/planted/one.patch: does not fit",
+            "scripts/planted/one.patch: no test is named `store::tests::power::a_cut`",
         ],
     );
 }

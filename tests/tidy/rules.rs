@@ -207,25 +207,3 @@ pub(crate) fn no_machine_paths(root: &Path) -> Vec<String> {
 fn floor_of(table: &[&[&str]], room: &str) -> Option<usize> {
     table.iter().position(|floor| floor.contains(&room))
 }
-
-/// A patch that no longer fits plants nothing.
-pub(crate) fn planted_bugs(root: &Path) -> Vec<String> {
-    let patches = std::fs::read_dir(root.join("scripts/planted"));
-    let patches = patches
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    let fits = |patch: &PathBuf| {
-        let mut git = Command::new("git");
-        git.arg("-C")
-            .arg(root)
-            .args(["apply", "--check"])
-            .arg(patch);
-        git.output().is_ok_and(|ran| ran.status.success())
-    };
-    let stale = patches.filter(|patch| !fits(patch));
-    stale
-        .map(|patch| format!("{}: does not fit the code any more", patch.display()))
-        .collect()
-}

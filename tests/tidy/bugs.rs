@@ -1,0 +1,76 @@
+//! The planted bugs: each fits the code, and names tests that are there. What they break is not looked at here.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::text::is_ident;
+use crate::tree::{Source, everything, files_below, read};
+
+/// A patch that no longer fits plants nothing; a filter that no test has catches nothing.
+pub(crate) fn planted_bugs(root: &Path) -> Vec<String> {
+    let tests = tests(&everything(root));
+    let mut faults = Vec::new();
+    for patch in files_below(root, "scripts/planted", "patch") {
+        if !fits(root, &patch) {
+            faults.push(format!("{patch}: does not fit the code any more"));
+        }
+        for filter in filters(&read(&root.join(&patch))) {
+            if !tests.iter().any(|test| test.contains(&filter)) {
+                faults.push(format!("{patch}: no test is named `{filter}`"));
+            }
+        }
+    }
+    faults
+}
+
+fn fits(root: &Path, patch: &str) -> bool {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(root).args(["apply", "--check", patch]);
+    git.output().is_ok_and(|ran| ran.status.success())
+}
+
+/// What stands in `Caught-by:` beside the options of cargo and their values.
+fn filters(patch: &str) -> Vec<String> {
+    let head = patch.lines().take_while(|line| !line.starts_with("diff "));
+    let lines = head.filter_map(|line| line.strip_prefix("Caught-by: "));
+    let of_line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_value = |at: usize| at > 0 && matches!(words[at - 1], "-p" | "--bin" | "--test");
+        let filter = (0..words.len()).find(|at| !words[*at].starts_with('-') && !is_value(*at));
+        filter.map(|at| words[at].to_owned())
+    };
+    lines.filter_map(of_line).collect()
+}
+
+/// What begins a line and is called or typed in it, by its path, as the test harness names it; also of a module `tests`
+/// in the file. A macro may have made a test of it.
+fn tests(sources: &[Source]) -> Vec<String> {
+    let mut tests = Vec::new();
+    for source in sources {
+        let module = module_of(&source.path);
+        for line in source.text.lines() {
+            let line = line.trim_start();
+            let line = line.strip_prefix("async ").unwrap_or(line);
+            let line = line.strip_prefix("fn ").unwrap_or(line);
+            let name = line
+                .split(|c: char| !is_ident(c))
+                .next()
+                .unwrap_or_default();
+            if line[name.len()..].starts_with(['(', ':']) {
+                tests.push(format!("::{module}::{name}"));
+                tests.push(format!("::{module}::tests::{name}"));
+            }
+        }
+    }
+    tests
+}
+
+/// `src/store/tests.rs` is `store::tests`, `tests/it/stop.rs` is `it::stop`.
+fn module_of(path: &str) -> String {
+    let path = path.strip_prefix("core/").unwrap_or(path);
+    let path = path.strip_suffix(".rs").unwrap_or(path);
+    let path = path
+        .strip_prefix("src/")
+        .or_else(|| path.strip_prefix("tests/"));
+    path.unwrap_or_default().replace('/', "::")
+}
