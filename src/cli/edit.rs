@@ -43,16 +43,19 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     let first = store.read()?;
     // What is written here becomes our own file: another hand's must not become so unseen.
     trust::gate(context, &store, &first.state, None)?;
-    if !(context.is_attended && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        return Err(no_terminal(&store));
-    }
+    let named = named_editor(|name| std::env::var_os(name));
+    let command = match named {
+        // Who names an editor knows whether it needs a terminal: a script does not.
+        Some(named) => named,
+        None if has_terminal(context) => "vi".to_owned(),
+        None => return Err(no_terminal(&store)),
+    };
     let begun = settled(context, &mut store)?;
     // Where another process finds it, and this one when the loop has moved on.
     store.remember();
     let serial = begun.state.serial.0;
     let made = Copy::create(&store.place().dir, serial, &begun.bytes);
     let copy = made.map_err(|error| Failure::io("the copy to edit cannot be made", &error))?;
-    let command = editor(|name| std::env::var_os(name));
     for _ in 0..EDITED_MAX {
         match typed(&copy, &begun, &command)? {
             Typed::Nothing => {
@@ -235,19 +238,23 @@ fn unsound(state: &State) -> Vec<String> {
     lines
 }
 
-/// `$VISUAL`, else `$EDITOR`, else vi.
-fn editor(var: impl Fn(&str) -> Option<OsString>) -> String {
-    let named = ["VISUAL", "EDITOR"]
+/// `$VISUAL`, else `$EDITOR`.
+fn named_editor(var: impl Fn(&str) -> Option<OsString>) -> Option<String> {
+    let mut named = ["VISUAL", "EDITOR"]
         .into_iter()
         .filter_map(|name| var(name)?.into_string().ok());
-    named
-        .into_iter()
-        .find(|command| !command.trim().is_empty())
-        .unwrap_or_else(|| "vi".to_owned())
+    named.find(|command| !command.trim().is_empty())
 }
 
-/// The end of the input is no wish to go on.
+fn has_terminal(context: &Context) -> bool {
+    context.is_attended && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// The end of the input is no wish to go on; nor is there one where nobody is.
 fn again(context: &Context) -> bool {
+    if !has_terminal(context) {
+        return false;
+    }
     ask::forget_typed();
     for _ in 0..ASKED_MAX {
         let answer = ask::now(context.out, "edit again (e), or discard (x)? ");
@@ -303,7 +310,8 @@ fn failed(command: &str, how: &str, copy: Copy, is_changed: bool) -> Failure {
 fn no_terminal(store: &Store) -> Failure {
     let path = quoted(&store.place().state);
     let hint = format!("change the file itself, with any program, at any time: {path}");
-    let message = "there is no terminal for an editor";
+    let message =
+        "there is no terminal for an editor, and $EDITOR names none that needs no terminal";
     Failure::new("E-NO-TERMINAL", exit::UNAVAILABLE, message, hint)
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     terminal::Terminal,
-    world::{World, after, plan, task},
+    world::{Running, World, after, plan, task},
 };
 
 fn aligned() -> World {
@@ -183,7 +183,29 @@ fn an_edit_beside_a_running_loop_is_merged_with_what_it_did_meanwhile() {
 }
 
 #[test]
-fn without_a_terminal_it_names_the_file() {
+fn an_editor_that_is_a_script_needs_no_terminal_and_is_not_asked_again() {
+    let world = aligned();
+    let by = |script: &str| {
+        let editor = world.program("editor", &format!("#!/bin/sh\n{script}\n"));
+        let mut command = world.command(&["edit"]);
+        command.env("EDITOR", editor);
+        Running::of(command).wait()
+    };
+    by("sed -i 's/run echo two >two/say two/' \"$1\"")
+        .expect(0)
+        .shows("committed as serial 2");
+    let before = world.state_bytes();
+    by("sed -i s/pending/fialed/ \"$1\"")
+        .expect(65)
+        .says("`fialed` is no known `status`")
+        .says("error[E-EDIT-INVALID]");
+    assert_eq!(world.state_bytes(), before);
+    assert_eq!(copies(&world).len(), 1);
+    by("exit 3").expect(69).says("error[E-EDITOR]");
+}
+
+#[test]
+fn without_a_terminal_and_a_named_editor_it_names_the_file() {
     let world = aligned();
     let path = world.state_path().display().to_string();
     world
