@@ -34,7 +34,7 @@ pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
         return Ok(End::Code(0));
     };
     let id = AtomId::new(asked.as_str());
-    let Some(why) = view::why::why(&world, &id) else {
+    let Some(why) = view::why::why(&world, &id, store.is_live()) else {
         let ids = world.state.all_atoms();
         let near = doc::suggest(asked, ids.keys().map(|id| id.as_str()));
         let known: Vec<&str> = ids.keys().take(20).map(|id| id.as_str()).collect();

@@ -31,6 +31,14 @@ fn at_a_terminal_what_is_at_work_is_drawn_and_nothing_of_it_is_left() {
     let terminal = Terminal::start(&world, 80, &["run", "--color", "never"], &[]);
     terminal.wait_for("▸ A1  attempt 1 of 1");
     terminal.wait_for("0 of 2 resolved · at most 2 attempts left");
+    world
+        .descent(&["status"])
+        .expect(0)
+        .shows("next: descent stop");
+    world
+        .descent(&["why", "A1"])
+        .expect(0)
+        .shows("next: descent status");
     world.touch("go");
     let shown = terminal.end().expect(0);
     let (text, written) = (shown.text(), &shown.written);

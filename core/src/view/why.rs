@@ -93,7 +93,7 @@ pub struct AttemptView {
     pub output: String,
 }
 
-pub fn why(world: &World, id: &AtomId) -> Option<Why> {
+pub fn why(world: &World, id: &AtomId, has_loop: bool) -> Option<Why> {
     let x = world.graph.ix(id)?;
     let atom = world.state.atom(id)?;
     let solved = world.solved();
@@ -138,8 +138,9 @@ pub fn why(world: &World, id: &AtomId) -> Option<Why> {
             .collect(),
         attempts: attempts(world, x),
         trail: trail_of(world, id),
-        // It is being explained here already.
-        next: Some(next(world, false))
+        // It is being explained here already; a loop that is at work is left to it.
+        next: (!has_loop)
+            .then(|| next(world, false))
             .filter(|next| *next != "descent why ".to_owned() + id.as_str())
             .unwrap_or_else(|| "descent status".to_owned()),
     })
