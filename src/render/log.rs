@@ -106,6 +106,11 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             };
             ("solved", format!("{}{nth}: {what}", of("atom")))
         }
+        "in_doubt" => ("in doubt", doubted(&of("atom"), &of("attempt"))),
+        "request_retired" => (
+            "retired",
+            format!("a request of {}: it was for an earlier run", of("by")),
+        ),
         "ended" => (
             "ended",
             format!("{} ({}): {}", of("result"), of("reason"), of("summary")),
@@ -134,6 +139,10 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
         "probe" => ("probed", of("reason")),
         _ => ("noted", format!("{kind} {}", of("description"))),
     }
+}
+
+pub(super) fn doubted(atom: &str, attempt: &str) -> String {
+    format!("{atom}: nobody knows whether the effect of {attempt} happened")
 }
 
 fn chosen(node: &Node) -> String {

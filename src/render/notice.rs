@@ -114,7 +114,8 @@ fn words(notice: &Notice) -> Option<String> {
             why,
         } => format!("again     {atom}: {} (repair {repair} of {of})", line(why)),
         Notice::InDoubt { attempt, atom } => {
-            format!("in doubt  {atom}: nobody knows whether the effect of {attempt} happened")
+            let what = super::log::doubted(atom.as_str(), attempt.as_str());
+            format!("in doubt  {what}")
         }
         Notice::Discarded { attempt } => format!("discarded {attempt}: its result came too late"),
         Notice::Chosen {

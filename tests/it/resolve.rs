@@ -111,6 +111,9 @@ fn done_solves_the_atom_without_another_effect_and_tells_who_builds_on_it() {
         .world
         .descent(&["log"])
         .expect(0)
+        .shows(&format!(
+            "nobody knows whether the effect of {attempt} happened"
+        ))
         .shows("it is live");
 }
 
