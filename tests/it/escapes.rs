@@ -356,7 +356,25 @@ fn tried(method: &str) -> Option<String> {
         json!({"A1": task("touch done")}),
     ));
     let ran = end_of(&mut Running::of(command(&world, method)));
-    (ran.code == Some(69)).then_some(ran.stderr)
+    let why_not = (ran.code == Some(69)).then_some(ran.stderr);
+    assert!(
+        why_not.is_none() || !must_work(method),
+        "{method} works on this machine, and was found not to: {why_not:?}"
+    );
+    why_not
+}
+
+/// What the program finds lacking, it does not use: so the machine is asked without it.
+fn must_work(method: &str) -> bool {
+    let mut unshare = Command::new("unshare");
+    let unshare = unshare
+        .args(["--pid", "--fork", "true"])
+        .stderr(Stdio::null());
+    match method {
+        "guard" => true,
+        "namespace" => unshare.status().is_ok_and(|status| status.success()),
+        _ => false,
+    }
 }
 
 #[track_caller]

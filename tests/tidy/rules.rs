@@ -1,7 +1,6 @@
 //! The rules: each goes from the root of a tree to the faults in it, `path:line: what is wrong`.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use crate::text::{dependencies, has_word, is_ident, modules_of, numbered, paths_named};
 use crate::tree::{
