@@ -220,6 +220,29 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
+    #[allow(clippy::disallowed_methods)] // door: a process that comes in the middle of a look
+    fn the_newest_come_first_and_what_starts_during_a_look_is_looked_at() {
+        let start = || {
+            let mut sleep = std::process::Command::new("sleep");
+            sleep.arg("600").spawn().unwrap()
+        };
+        let mut before = [start(), start()];
+        let mut look = newest_first();
+        let mut met: Vec<u32> = look.next().into_iter().collect();
+        let mut meanwhile = start();
+        met.extend(look);
+        for child in before.iter_mut().chain([&mut meanwhile]) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let at = |pid: u32| met.iter().position(|one| *one == pid).unwrap();
+        assert!(at(before[1].id()) < at(before[0].id()));
+        assert!(at(before[0].id()) < at(std::process::id()));
+        assert!(at(std::process::id()) < at(meanwhile.id()));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
     fn our_own_line_starts_with_us_and_our_parent() {
         let line = ourselves_and_ancestors();
         assert_eq!(line[0], std::process::id());
