@@ -7,12 +7,16 @@ use super::{Git, GitError, call::Call, disk, index::PREFIX, modules::SAVED_DIR};
 use descent_core::id::CommitId;
 use std::{
     ffi::OsStr,
-    fs,
+    fs::{self, File},
+    io::Read,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 const SAVED: &str = "descent-index.";
+
+/// What every index begins with (gitformat-index).
+const INDEX_SIGN: &[u8; 4] = b"DIRC";
 
 /// What stays there between two attempts; all else (merges begun, locks, settings) is theirs.
 const KEPT: &[&str] = &[
@@ -93,12 +97,21 @@ impl Linked {
             .collect()
     }
 
+    /// A power cut leaves files without their bytes: empty ones, or as long as they were and full of zeros.
     fn is_readable(&self) -> bool {
         let says = |name: &str| {
             let text = fs::read(self.admin.join(name)).unwrap_or_default();
-            !text.trim_ascii().is_empty()
+            !text.trim_ascii().is_empty() && !text.contains(&0)
         };
-        says("gitdir") && says("commondir") && says("HEAD")
+        says("gitdir") && says("commondir") && says("HEAD") && self.has_no_torn_index()
+    }
+
+    fn has_no_torn_index(&self) -> bool {
+        let index = File::open(self.admin.join("index"));
+        index.map_or(true, |mut index| {
+            let mut begins = [0; INDEX_SIGN.len()];
+            index.read_exact(&mut begins).is_ok() && &begins == INDEX_SIGN
+        })
     }
 
     fn has_our_index(&self) -> bool {

@@ -195,6 +195,7 @@ fn check_torn_record(what: &str, tear: impl Fn(&PathBuf)) {
         stopped.git_dir().join("worktrees/mine/HEAD").exists(),
         "the person's own"
     );
+    stopped.world.git(&["fsck", "--connectivity-only"]);
 }
 
 #[test]
@@ -202,6 +203,11 @@ fn torn_records_of_worktrees_are_made_anew_and_a_persons_own_stay() {
     for what in ["commondir", "gitdir", "HEAD"] {
         check_torn_record(what, |path| fs::remove_file(path).unwrap());
         check_torn_record(what, |path| fs::write(path, "").unwrap());
+        check_torn_record(what, |path| {
+            for torn in [path, &path.with_file_name("index")] {
+                fs::write(torn, [0; 90]).unwrap();
+            }
+        });
     }
 }
 

@@ -220,6 +220,7 @@ impl Watchman {
 
     /// The file as the next loop finds it.
     pub(super) fn found(&mut self, bytes: &[u8]) -> Looked {
+        self.shown = None;
         if self.saves.contains(bytes) {
             let serial = whole(bytes).map(|loaded| loaded.state.serial);
             self.saved();
@@ -238,6 +239,11 @@ impl Watchman {
             return Err(format!(
                 "{reported} was told as committed, and {serial} is there"
             ));
+        }
+        // A loop that died may not have made it stay, and it can still be lost: nothing was begun on it.
+        if self.last.as_ref().is_some_and(|last| last.serial < serial) {
+            self.shown = Some(loaded);
+            return Ok(Vec::new());
         }
         self.take(loaded)
     }
