@@ -232,6 +232,7 @@ impl Fate for Scene {
         match self.fault(name) {
             Some(errno) => {
                 self.saw("a call of the disk fails");
+                held(&self.watchman).failed();
                 Err(io::Error::from_raw_os_error(errno))
             }
             None => Ok(()),

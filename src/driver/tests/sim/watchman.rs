@@ -33,6 +33,8 @@ pub(super) struct Watchman {
     pub(super) edits: Vec<Edit>,
     /// The newest commit that has, or had, the name, until it is made to stay.
     shown: Option<Loaded>,
+    /// A call failed since.
+    has_failed: bool,
     /// A save is not taken in yet.
     is_edited: bool,
     /// The next serial follows that of a save.
@@ -64,11 +66,13 @@ impl Watchman {
             self.saved();
             return Ok(());
         }
-        self.is_edited = false;
+        let gave_way = self.gives_way();
+        (self.is_edited, self.has_failed) = (false, false);
         let shown = whole(bytes).filter(|loaded| !loaded.is_foreign);
         let shown = shown.ok_or("a reader sees what is neither whole nor a person's")?;
         // One that could not be made to stay was read and gone on from.
-        if let Some(before) = before.filter(|before| before.state.serial < shown.state.serial) {
+        let was_read = |before: &Loaded| !gave_way && before.state.serial < shown.state.serial;
+        if let Some(before) = before.filter(was_read) {
             self.take(before)?;
         }
         self.shown = Some(shown);
@@ -97,9 +101,21 @@ impl Watchman {
         });
     }
 
+    /// What was shown last could not be made to stay, and a person's save has its name: the loop goes on from what it had
+    /// before, and makes the same step again.
+    fn gives_way(&self) -> bool {
+        self.is_edited && self.has_failed
+    }
+
+    /// A call of the disk fails.
+    pub(super) fn failed(&mut self) {
+        self.has_failed = self.shown.is_some();
+    }
+
     /// What was shown last stays, whatever a person puts over it.
     pub(super) fn kept(&mut self) -> Looked {
-        let shown = self.shown.take();
+        let gave_way = self.gives_way();
+        let shown = self.shown.take().filter(|_| !gave_way);
         shown.map_or_else(|| Ok(Vec::new()), |loaded| self.take(loaded))
     }
 
