@@ -23,6 +23,7 @@ mod resolve;
 mod run;
 mod schema;
 mod serial;
+mod settled;
 mod show;
 mod status;
 mod stop;

@@ -1,7 +1,5 @@
 //! `descent confirm`: what only a person can say, recorded as a correction.
 
-use std::time::Duration;
-
 use clap::Args;
 use descent_core::{
     doc::suggest,
@@ -16,18 +14,19 @@ use descent_core::{
     view,
 };
 
-use super::{End, context::Context, trust};
+use super::{
+    End,
+    context::Context,
+    settled::{AGAIN_TIMES, restless, settled},
+    trust,
+};
 use crate::{
     clock,
     failure::Failure,
     render,
-    store::{CommitError, Loaded, Next, Store, StoreError},
+    store::{CommitError, Loaded, Next, Store},
     workspace::Workspaces,
 };
-
-/// Between two tries, while the loop takes in an edit or moves on.
-pub(super) const AGAIN_MS: u64 = 20;
-pub(super) const AGAIN_TIMES: u32 = 250;
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -86,32 +85,6 @@ fn say(context: &Context, notice: &Notice) {
     if let Notice::Corrected { what, .. } = notice {
         context.out.say(&render::line(what));
     }
-}
-
-/// The state without an edit that nobody took in yet: a correction must not be written over one.
-pub(super) fn settled(
-    context: &Context,
-    store: &mut Store,
-) -> Result<std::sync::Arc<Loaded>, Failure> {
-    for _ in 0..AGAIN_TIMES {
-        let loaded = store.read()?;
-        if !loaded.is_foreign {
-            return Ok(loaded);
-        }
-        if !store.is_live() {
-            let lease = store.lease("taking in an edit")?;
-            let adopted = context.adopt_edit(store, loaded);
-            drop(lease);
-            return adopted;
-        }
-        std::thread::sleep(Duration::from_millis(AGAIN_MS));
-    }
-    Err(restless(store))
-}
-
-pub(super) fn restless(store: &Store) -> Failure {
-    let path = store.place().state.clone();
-    StoreError::Restless { path }.into()
 }
 
 enum Said {

@@ -18,8 +18,8 @@ use descent_core::{
 
 use super::{
     End, ask,
-    confirm::{AGAIN_TIMES, restless, settled},
     context::{Context, runtime},
+    settled::{AGAIN_TIMES, restless, settled},
     trust, validate,
 };
 use crate::{

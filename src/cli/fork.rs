@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use descent_core::{id::Lineage, state::Workspace, step::correct};
 
-use super::{End, confirm, context::Context, run, trust};
+use super::{End, context::Context, run, settled::settled, trust};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
@@ -33,7 +33,7 @@ pub(super) fn fork(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let config = config::load(&store.place().project)?;
     // The fork is made here: what it can execute must be our own, or allowed, before.
     trust::gate(context, &store, &first.state, Some(&config))?;
-    let parent = confirm::settled(context, &mut store)?;
+    let parent = settled(context, &mut store)?;
     let place = place_of(context, store.place(), flags.to.as_deref())?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let state = correct::fork(&parent.state, lineage.clone());

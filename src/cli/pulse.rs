@@ -110,6 +110,32 @@ impl Look {
         )
     }
 
+    /// An error if the loop hangs, or waits for room: it does nothing that a command could wait for.
+    pub(super) fn goes_on(&self, so_far: &str) -> Result<(), Failure> {
+        self.lives(so_far)?;
+        match self.liveness.waits_for {
+            Some(what @ WaitsFor::Disk) => Err(self.without_room(so_far, what)),
+            _ => Ok(()),
+        }
+    }
+
+    /// An error if the loop hangs.
+    pub(super) fn lives(&self, so_far: &str) -> Result<(), Failure> {
+        match self.is_hung() {
+            true => Err(self.failure("E-LOOP-HUNG", so_far)),
+            false => Ok(()),
+        }
+    }
+
+    fn without_room(&self, so_far: &str, what: WaitsFor) -> Failure {
+        let who = self.holder.as_deref().unwrap_or("unknown");
+        let message = format!("{so_far}the loop waits {} ({who})", waits_for(what));
+        let pid = self.holder.as_deref().and_then(heartbeat::pid_in);
+        let or = pid.map(|pid| format!("; or end the loop: kill -INT {pid}"));
+        let hint = format!("make room, and it goes on{}", or.unwrap_or_default());
+        Failure::new("E-DISK-FULL", exit::IO, message, hint)
+    }
+
     /// For a command that the hung loop keeps from its work; `but` is what was done all the same.
     pub(super) fn failure(&self, code: &'static str, but: &str) -> Failure {
         let mend = self.liveness.mend.clone();

@@ -14,8 +14,8 @@ use descent_core::{
 
 use super::{
     End,
-    confirm::{AGAIN_TIMES, restless, settled},
     context::Context,
+    settled::{AGAIN_TIMES, restless, settled},
     trust,
 };
 use crate::{

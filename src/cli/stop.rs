@@ -12,9 +12,9 @@ use descent_core::{
 
 use super::{
     End,
-    confirm::{restless, settled},
     context::Context,
     pulse,
+    settled::{AGAIN_TIMES, restless, taken_in},
 };
 use crate::{
     clock,
@@ -28,8 +28,6 @@ const LOOK_MS: u64 = 10;
 const PULSE_MS: u64 = 500;
 /// Between two words while it takes long.
 const WORD_MS: u64 = 5_000;
-/// Edits that may come between the look and the write.
-const AGAIN_TIMES: u32 = 100;
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -63,10 +61,7 @@ pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
         }
     }
     if flags.no_wait {
-        let look = pulse::look(&store, RunStatus::Running);
-        if look.is_hung() {
-            return Err(hung(&look, REQUESTED));
-        }
+        pulse::look(&store, RunStatus::Running).lives(REQUESTED)?;
         context.out.say("stop requested\nnext: descent status");
         return Ok(End::Code(0));
     }
@@ -98,18 +93,20 @@ fn begun(context: &Context, store: &mut Store, flags: &Flags) -> Result<Asked, F
     let mut patience = Patience {
         word: "waiting for a loop that is about to begin, or to end",
         so_far: "nothing is requested yet: ",
+        // Without a run to stop, a loop that waits for room cannot be asked for anything.
+        check: pulse::Look::goes_on,
         waited_ms: 0,
     };
     loop {
-        let asked = ask(context, store, flags)?;
+        let asked = ask(store, flags)?;
         if asked != Asked::NothingRuns || !store.is_live() {
             return Ok(asked);
         }
-        patience.look(context, store)?;
+        patience.wait(context, store)?;
     }
 }
 
-fn ask(context: &Context, store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
+fn ask(store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
     let kind = if flags.now {
         RequestKind::StopNow
     } else {
@@ -117,7 +114,9 @@ fn ask(context: &Context, store: &mut Store, flags: &Flags) -> Result<Asked, Fai
     };
     let id = RequestId::new(uuid::Uuid::now_v7().to_string());
     for _ in 0..AGAIN_TIMES {
-        settled(context, store)?;
+        if taken_in(store)?.is_none() {
+            return Ok(Asked::NothingRuns);
+        }
         let now = clock::now();
         let asked = store.commit(|fresh| {
             // Sealed with the request, it would be taken for the program's own words.
@@ -181,39 +180,34 @@ fn refused(refusal: Refusal) -> Result<Asked, Failure> {
 /// The request stands: a hung loop obeys when it goes on, and who goes on after it retires it.
 const REQUESTED: &str = "the stop is requested, but ";
 
-fn hung(look: &pulse::Look, so_far: &str) -> Failure {
-    look.failure("E-LOOP-HUNG", so_far)
-}
-
 /// Until the loop has ended; a hung one is not waited for.
 fn wait(context: &Context, store: &Store) -> Result<(), Failure> {
     let mut patience = Patience {
         word: "waiting for what may not be interrupted (--now ends it)",
         so_far: REQUESTED,
+        check: pulse::Look::lives,
         waited_ms: 0,
     };
     while store.is_live() {
-        patience.look(context, store)?;
+        patience.wait(context, store)?;
     }
     Ok(())
 }
 
-/// Looks again and again, says so when it takes long, and gives up on a loop that hangs.
+/// Looks again and again, says so when it takes long, and gives up on a loop that does nothing.
 struct Patience {
     word: &'static str,
     so_far: &'static str,
+    check: fn(&pulse::Look, &str) -> Result<(), Failure>,
     waited_ms: u64,
 }
 
 impl Patience {
-    fn look(&mut self, context: &Context, store: &Store) -> Result<(), Failure> {
+    fn wait(&mut self, context: &Context, store: &Store) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(LOOK_MS));
         self.waited_ms += LOOK_MS;
         if self.waited_ms.is_multiple_of(PULSE_MS) {
-            let look = pulse::look(store, RunStatus::Running);
-            if look.is_hung() {
-                return Err(hung(&look, self.so_far));
-            }
+            (self.check)(&pulse::look(store, RunStatus::Running), self.so_far)?;
         }
         if self.waited_ms.is_multiple_of(WORD_MS) {
             context.out.say(self.word);

@@ -10,21 +10,19 @@ use descent_core::{
 };
 
 use super::{
-    End, confirm,
+    End,
     context::{Context, runtime},
     serial::Timeline,
+    settled::{AGAIN_TIMES, restless, settled},
     trust,
 };
 use crate::{
     clock,
     failure::{Failure, exit},
     render,
-    store::{Commit, CommitError, Loaded, Next, Store, StoreError},
+    store::{Commit, CommitError, Loaded, Next, Store},
     workspace::Workspaces,
 };
-
-/// How often it is looked again while a loop commits.
-const AGAIN_TIMES: u32 = 250;
 
 #[derive(Debug, Args)]
 #[command(
@@ -54,7 +52,7 @@ pub(super) fn undo(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let first = store.read()?;
     // What is written here becomes our own file: another hand's must not become so unseen.
     trust::gate(context, &store, &first.state, None)?;
-    let loaded = confirm::settled(context, &mut store)?;
+    let loaded = settled(context, &mut store)?;
     let timeline = Timeline::of(&store, loaded);
     let serial = match &flags.serial {
         Some(text) => timeline.serial(text)?,
@@ -188,12 +186,11 @@ fn commit(context: &Context, store: &mut Store, then: &State) -> Result<Tried, F
                 }));
             }
             Err(CommitError::Decide(Not::Same(outside))) => return Ok(Err(outside)),
-            Err(CommitError::Decide(Not::Foreign)) => drop(confirm::settled(context, store)?),
+            Err(CommitError::Decide(Not::Foreign)) => drop(settled(context, store)?),
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
     }
-    let path = store.place().state.clone();
-    Err(StoreError::Restless { path }.into())
+    Err(restless(store))
 }
 
 /// The result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends what fails here.

@@ -120,6 +120,27 @@ fn a_stopped_loop_is_hung_and_keeps_its_lease_and_goes_on_when_it_is_continued()
     );
 }
 
+#[test]
+fn an_edit_that_a_hung_loop_cannot_take_in_keeps_a_stop_from_being_asked_and_is_kept() {
+    let (world, mut run) = at_work();
+    run.signal(Signal::STOP);
+    wait_for_activity(&world, "hung");
+    world.replace_in_state(
+        "\"background_intent\": \"",
+        "\"background_intent\": \"because ",
+    );
+    let edited = world.state_bytes();
+    let go_on = format!("kill -CONT {}", run.pid());
+    let stop = world.descent(&["stop"]).expect(75);
+    stop.says("error[E-LOOP-HUNG]: nothing is written yet: the loop hangs")
+        .says(&format!("next: {go_on}"));
+    assert_eq!(world.state_bytes(), edited);
+    run.signal(Signal::CONT);
+    world.descent(&["stop"]).expect(0);
+    run.wait().expect(3);
+    assert!(world.state_text().contains("because "));
+}
+
 /// Its process is not stopped: only its silence tells. The beat that lies there is made old.
 #[test]
 fn a_loop_that_gives_no_sign_of_life_is_hung() {

@@ -236,6 +236,42 @@ fn a_checkout_that_finds_the_cache_full_is_made_when_there_is_room() {
     assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
 }
 
+/// Its run is over: what is left is to write the result out for people.
+#[test]
+fn a_stop_of_a_loop_that_waits_for_room_after_its_end_says_what_it_waits_for() {
+    let world = World::new();
+    let Some(small) = Small::at(&world.cache(), "size=2m") else {
+        return;
+    };
+    let fill = format!(
+        "test -f done || exit 1; dd if=/dev/zero of={}/filler bs=4k 2>/dev/null; true",
+        world.cache().display()
+    );
+    let atoms = json!({"A1": task("head -c 300000 /dev/urandom > done")});
+    world.align(&plan(&[&fill], json!({}), atoms));
+    let mut run = world.start(&["run", "--json"]);
+    wait_for_or(
+        "it waits",
+        || run.said().contains("waiting: ") && world.status()["status"] == "completed",
+        || run.said(),
+    );
+    for flags in [&["stop"][..], &["stop", "--no-wait"]] {
+        world
+            .descent(flags)
+            .expect(74)
+            .says(
+                "error[E-DISK-FULL]: nothing is requested yet: the loop waits for room on the disk",
+            )
+            .says(&format!("or end the loop: kill -INT {}", run.pid()));
+    }
+    small.free();
+    run.wait().expect(0);
+    assert_eq!(
+        world.descent(&["stop"]).expect(0).stdout.lines().next(),
+        Some("nothing runs")
+    );
+}
+
 /// What fails because its disk is full proves nothing: no attempt is spent on it.
 #[test]
 fn an_attempt_that_fails_on_a_full_disk_is_tried_again_and_costs_none() {

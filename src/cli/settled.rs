@@ -1,0 +1,57 @@
+//! The state without an edit that nobody took in yet: what a command writes must not be written over one.
+//!
+//! A running loop takes its edits in itself, so it is waited for; what keeps it from that is said. Not here: what the
+//! commands write.
+
+use std::{sync::Arc, time::Duration};
+
+use descent_core::state::RunStatus;
+
+use super::{context::Context, pulse};
+use crate::{
+    failure::Failure,
+    store::{Loaded, Store, StoreError},
+};
+
+/// Between two tries, while the loop takes in an edit or moves on.
+const AGAIN_MS: u64 = 20;
+pub(super) const AGAIN_TIMES: u32 = 250;
+/// Tries between two looks at what the loop does.
+const LOOK_TIMES: u32 = 25;
+
+pub(super) fn settled(context: &Context, store: &mut Store) -> Result<Arc<Loaded>, Failure> {
+    if let Some(loaded) = taken_in(store)? {
+        return Ok(loaded);
+    }
+    let lease = store.lease("taking in an edit")?;
+    let loaded = store.read()?;
+    let settled = match loaded.is_foreign {
+        true => context.adopt_edit(store, loaded),
+        false => Ok(loaded),
+    };
+    drop(lease);
+    settled
+}
+
+/// Waits until a running loop has taken in what was saved; `None`: something was, and no loop is there to do so.
+pub(super) fn taken_in(store: &mut Store) -> Result<Option<Arc<Loaded>>, Failure> {
+    for again in 1..=AGAIN_TIMES {
+        let loaded = store.read()?;
+        if !loaded.is_foreign {
+            return Ok(Some(loaded));
+        }
+        if !store.is_live() {
+            return Ok(None);
+        }
+        if again.is_multiple_of(LOOK_TIMES) {
+            pulse::look(store, RunStatus::Running).goes_on("nothing is written yet: ")?;
+        }
+        std::thread::sleep(Duration::from_millis(AGAIN_MS));
+    }
+    Err(restless(store))
+}
+
+pub(super) fn restless(store: &Store) -> Failure {
+    let path = store.place().state.clone();
+    StoreError::Restless { path }.into()
+}
