@@ -47,7 +47,6 @@ pub use probe::{Probe, probe};
 
 /// As much as the reader takes (`doc::Limits`).
 const BYTES_MAX: usize = 16 << 20;
-/// Commits of this process that an edit can be merged against.
 /// Saves of a person that one commit gives way to.
 const OVERTAKEN_MAX: u32 = 16;
 /// An editor that renames or truncates leaves the name absent or empty for an instant.
@@ -319,12 +318,12 @@ impl Store {
             io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
             io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
             io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
-            // A link that leads nowhere: no state is there, and the name is taken.
-            _ if disk::is_link(&source) && self.cached.is_none() && disk::is_dangling(&path) => {
-                StoreError::NoState { looked_from: path }
-            }
             // One that was there at the start was followed then, if it led anywhere.
             _ if disk::is_link(&source) && self.cached.is_some() => StoreError::Link { path },
+            _ if disk::is_link(&source) => match disk::dangling(&path) {
+                Some(to) => StoreError::LinkToNothing { path, to },
+                None => StoreError::Unreadable { path, source },
+            },
             _ => StoreError::Unreadable { path, source },
         }
     }
@@ -379,7 +378,6 @@ impl Store {
 
     /// Whether it has the name now; not where somebody was first.
     fn swap(&mut self, found: &Found, new: &Loaded, writer: Writer) -> Result<bool, StoreError> {
-        self.may_be_loose = true;
         let swap = swap::replace(&*self.disk, &self.names, found, &new.bytes, writer);
         let (swap, was_shown) = match swap {
             Ok(swap) => (Ok(swap == Swap::Done), swap == Swap::GivenBack),
@@ -388,7 +386,11 @@ impl Store {
         if was_shown {
             self.known.glimpsed(Arc::new(new.state.clone()));
         }
-        self.may_be_loose = swap.is_err();
+        match swap {
+            Ok(true) => self.may_be_loose = false,
+            Ok(false) => {}
+            Err(_) => self.may_be_loose = true,
+        }
         swap
     }
 

@@ -57,7 +57,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     let made = Copy::create(&store.place().dir, serial, &begun.bytes);
     let copy = made.map_err(|error| Failure::io("the copy to edit cannot be made", &error))?;
     for _ in 0..EDITED_MAX {
-        match typed(&copy, &begun, &command)? {
+        match typed(context, &copy, &begun, &command)? {
             Typed::Nothing => {
                 copy.remove();
                 report(context, &store, &begun.state, None);
@@ -67,7 +67,10 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
                 close(context, copy, is_changed);
                 return Ok(End::Signal(signal));
             }
-            Typed::Failed(how, is_changed) => return Err(failed(&command, &how, copy, is_changed)),
+            Typed::Failed(how, is_changed) => {
+                let has_terminal = has_terminal(context);
+                return Err(failed(&command, &how, copy, is_changed, has_terminal));
+            }
             Typed::Text(bytes) => match take_in(context, &mut store, &begun, bytes, &copy)? {
                 Taken::In(state, notices) => {
                     copy.remove();
@@ -100,11 +103,11 @@ enum Typed {
     Signal(Signal, bool),
 }
 
-fn typed(copy: &Copy, begun: &Loaded, command: &str) -> Result<Typed, Failure> {
+fn typed(context: &Context, copy: &Copy, begun: &Loaded, command: &str) -> Result<Typed, Failure> {
     let ended = runtime()?.block_on(async {
         // Ctrl-C in the editor is the editor's: here it is only taken off.
         let mut signals = Signals::install()?;
-        let mut editor = Editor::open(command, &copy.path)?;
+        let mut editor = Editor::open(command, &copy.path, context.is_attended)?;
         let mut told = None;
         loop {
             tokio::select! {
@@ -296,9 +299,12 @@ fn not_taken(copy: &Copy, places: usize) -> Failure {
     )
 }
 
-fn failed(command: &str, how: &str, copy: Copy, is_changed: bool) -> Failure {
+fn failed(command: &str, how: &str, copy: Copy, is_changed: bool, has_terminal: bool) -> Failure {
     let message = format!("the editor `{command}` {how}, and nothing was changed");
-    let hint = "name one that works: VISUAL=nano descent edit";
+    let hint = match has_terminal {
+        true => "name one that works: VISUAL=nano descent edit",
+        false => "name one that needs no terminal: EDITOR='sed -i s/jwt/session/' descent edit",
+    };
     let failure = Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint);
     if is_changed {
         return kept(failure, &copy);

@@ -28,11 +28,12 @@ fn line(command: &str) -> String {
 }
 
 impl Editor {
-    /// `command` is a line for the shell, as `$EDITOR` holds it; the file comes behind it.
+    /// `command` is a line for the shell, as `$EDITOR` holds it; the file comes behind it. Where nobody is, it reads
+    /// nothing: one that wants a person ends then, and does not wait.
     ///
     /// # Errors
     /// When the shell cannot be started.
-    pub fn open(command: &str, file: &Path) -> io::Result<Self> {
+    pub fn open(command: &str, file: &Path, is_attended: bool) -> io::Result<Self> {
         let mode = tcgetattr(io::stdin()).ok();
         // What it draws belongs on the terminal, also where our data goes elsewhere.
         let screen = io::stderr().as_fd().try_clone_to_owned()?;
@@ -41,7 +42,11 @@ impl Editor {
             .arg(line(command))
             .arg(command)
             .arg(file)
-            .stdin(Stdio::inherit())
+            .stdin(if is_attended {
+                Stdio::inherit()
+            } else {
+                Stdio::null()
+            })
             .stdout(Stdio::from(screen))
             .stderr(Stdio::inherit())
             .spawn()?;

@@ -96,9 +96,12 @@ pub(super) fn is_unsupported(error: &io::Error) -> bool {
             .is_some_and(|errno| [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno))
 }
 
-/// A link that leads to nothing.
-pub(super) fn is_dangling(link: &Path) -> bool {
-    fs::metadata(link).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+/// Where a link leads to that leads to nothing.
+pub(super) fn dangling(link: &Path) -> Option<PathBuf> {
+    let is_there = fs::metadata(link).map_err(|error| error.kind());
+    (is_there.err() == Some(io::ErrorKind::NotFound))
+        .then(|| fs::read_link(link).ok())
+        .flatten()
 }
 
 /// What opening a symbolic link without following it says.

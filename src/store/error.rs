@@ -20,6 +20,8 @@ pub enum StoreError {
     IsDirectory { path: PathBuf },
     #[error("`{}` is a symbolic link now", path.display())]
     Link { path: PathBuf },
+    #[error("`{}` is a symbolic link to `{}`, and nothing is there", path.display(), to.display())]
+    LinkToNothing { path: PathBuf, to: PathBuf },
     #[error("the directory `{}` is another one now", path.display())]
     Moved { path: PathBuf },
     #[error("`{}` cannot be read: {source}", path.display())]
@@ -95,6 +97,7 @@ impl StoreError {
                 | Self::Newer { .. }
                 | Self::IsDirectory { .. }
                 | Self::Link { .. }
+                | Self::LinkToNothing { .. }
         )
     }
 
@@ -133,7 +136,7 @@ impl StoreError {
             Self::NoState { .. } => "E-NO-STATE",
             Self::Vanished { .. } => "E-STATE-VANISHED",
             Self::IsDirectory { .. } => "E-STATE-DIRECTORY",
-            Self::Link { .. } => "E-STATE-LINK",
+            Self::Link { .. } | Self::LinkToNothing { .. } => "E-STATE-LINK",
             Self::Moved { .. } => "E-STATE-MOVED",
             Self::Unreadable { .. } => "E-STATE-UNREADABLE",
             Self::Empty { .. } => "E-STATE-EMPTY",
@@ -159,6 +162,7 @@ impl StoreError {
             Self::NoState { .. } => 4,
             Self::IsDirectory { .. }
             | Self::Link { .. }
+            | Self::LinkToNothing { .. }
             | Self::Empty { .. }
             | Self::Newer { .. }
             | Self::Invalid { .. }
@@ -185,6 +189,9 @@ impl StoreError {
             Self::IsDirectory { .. } => "name a file with `--state`",
             Self::Link { .. } => {
                 "put the file itself back; or end the loop first: the next start follows the link"
+            }
+            Self::LinkToNothing { .. } => {
+                "put back what it leads to, or mount its disk; or remove the link, and align anew"
             }
             Self::Moved { .. } => {
                 "put the directory back, or start again: what was committed lies in the one that was moved"

@@ -1,6 +1,6 @@
 //! `descent edit`: a person's editor on a copy, at a terminal; what is typed is taken in whole, or kept and told where.
 
-use std::{fs, os::unix::process::ExitStatusExt, path::PathBuf};
+use std::{fs, os::unix::process::ExitStatusExt, path::PathBuf, process::Stdio};
 
 use serde_json::json;
 
@@ -201,7 +201,14 @@ fn an_editor_that_is_a_script_needs_no_terminal_and_is_not_asked_again() {
         .says("error[E-EDIT-INVALID]");
     assert_eq!(world.state_bytes(), before);
     assert_eq!(copies(&world).len(), 1);
-    by("exit 3").expect(69).says("error[E-EDITOR]");
+    let failed = by("exit 3").expect(69).says("error[E-EDITOR]");
+    failed.says("name one that needs no terminal");
+    // It would read what a person types: in CI nobody does.
+    let mut command = world.command(&["--no-input", "edit"]);
+    command
+        .env("EDITOR", "cat >/dev/null; true")
+        .stdin(Stdio::piped());
+    Running::of(command).wait().expect(0).shows("unchanged");
 }
 
 #[test]

@@ -110,9 +110,15 @@ fn a_state_that_cannot_be_used_is_told_by_its_code() {
     std::os::unix::fs::symlink("state.json", world.state_path()).unwrap();
     check(world.descent(&["run"]), "E-STATE-UNREADABLE", 74);
     fs::remove_file(world.state_path()).unwrap();
-    // A link to nothing: no state is there, and yet the name is taken.
+    // A link to nothing, as to a disk that is not mounted: no state is there, and yet the name is taken.
     std::os::unix::fs::symlink("gone.json", world.state_path()).unwrap();
-    check(aligned_with(&world, &[]), "E-STATE-EXISTS", 65);
+    check(aligned_with(&world, &[]), "E-STATE-LINK", 65);
+    let run = world.descent(&["run"]);
+    check(
+        run.says("to `gone.json`, and nothing is there"),
+        "E-STATE-LINK",
+        65,
+    );
 }
 
 #[test]

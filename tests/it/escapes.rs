@@ -6,20 +6,21 @@
 #![allow(clippy::print_stdout)] // what was skipped, and what a soak ran
 
 mod escapee;
+mod methods;
 mod seen;
 
 use std::{
-    collections::BTreeMap,
     fs,
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+
+use methods::{METHODS, lacks};
 
 use crate::world::{Ran, Running, World, long_nap, plan, processes, task, with};
 
@@ -61,8 +62,6 @@ const GENERATIONS: Duration = Duration::from_millis(400);
 
 /// A look goes over all processes of the machine.
 const LOOK: Duration = Duration::from_millis(40);
-
-const METHODS: [&str; 3] = ["namespace", "cgroup", "guard"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -339,42 +338,6 @@ fn mark_of(world: &World) -> String {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(world.repo().join(".descent")).expect("the state's directory");
     format!("{:x}-{:x}/run/attempt", meta.dev(), meta.ino())
-}
-
-/// Why a method cannot be tried on this machine, if so. Found out once.
-fn lacks(method: &'static str) -> Option<String> {
-    static FOUND: Mutex<BTreeMap<&str, Option<String>>> = Mutex::new(BTreeMap::new());
-    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    found.entry(method).or_insert_with(|| tried(method)).clone()
-}
-
-fn tried(method: &str) -> Option<String> {
-    let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task("touch done")}),
-    ));
-    let ran = end_of(&mut Running::of(command(&world, method)));
-    let why_not = (ran.code == Some(69)).then_some(ran.stderr);
-    assert!(
-        why_not.is_none() || !must_work(method),
-        "{method} works on this machine, and was found not to: {why_not:?}"
-    );
-    why_not
-}
-
-/// What the program finds lacking, it does not use: so the machine is asked without it.
-fn must_work(method: &str) -> bool {
-    let mut unshare = Command::new("unshare");
-    let unshare = unshare
-        .args(["--pid", "--fork", "true"])
-        .stderr(Stdio::null());
-    match method {
-        "guard" => true,
-        "namespace" => unshare.status().is_ok_and(|status| status.success()),
-        _ => false,
-    }
 }
 
 #[track_caller]

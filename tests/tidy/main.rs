@@ -143,10 +143,6 @@ const CODES_UNMET: &[(&str, &str)] = &[
         "a bug of ours: a run that started names its commit",
     ),
     (
-        "E-STATE-LINK",
-        "a loop waits for the file, and a start follows the link; store::tests",
-    ),
-    (
         "E-STATE-RESTLESS",
         "needs saves faster than commits; store::tests",
     ),
