@@ -15,7 +15,7 @@ use crate::{
     graph::{Ix, Kind},
     id::{AtomId, AttemptId, CommitId},
     measure::{self, Measure},
-    state::{Check, Ended, EntryKind, Free, State, Status as AtomStatus},
+    state::{Check, Correction, Ended, EntryKind, Free, State, Status as AtomStatus},
     step::{
         World,
         correct::{doubts, lost_lines},
@@ -181,10 +181,15 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
     }
 }
 
-/// One edit may make several corrections, told together.
+/// Of the newest edit: a word on an assertion, or on an attempt in doubt, is none, nor is an undo. One edit may make
+/// several corrections, told together.
 fn gave_way(state: &State) -> Vec<String> {
+    let is_edit = |one: &Correction| {
+        let names = |key: &str| one.node.get(key).is_some();
+        one.confirms.is_none() && !names("attempt") && !names("to")
+    };
     let edits = state.corrections.iter().rev();
-    let mut edits = edits.filter(|one| one.confirms.is_none()).peekable();
+    let mut edits = edits.filter(|one| is_edit(one)).peekable();
     let at = edits.peek().map(|newest| newest.node.get("timestamp"));
     let of_the_newest = edits.take_while(|one| Some(one.node.get("timestamp")) == at);
     let lost = of_the_newest.filter_map(|one| one.node.get("lost")?.as_array());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use descent_core::{
     event::Notice,
-    id::{Serial, UnixMillis},
+    id::UnixMillis,
     state::State,
     step::correct::{self, Adopted, Merged},
 };
@@ -55,8 +55,7 @@ pub fn adopt(
         let kept = ours.is_none().then(|| store.newest()).flatten();
         let kept = kept.filter(is_news);
         let ours = ours.or(kept.as_deref());
-        let began_at = edited.state.serial;
-        match once(store, began_at, base.as_deref(), ours, (by, now)) {
+        match once(store, &edited.state, base.as_deref(), ours, (by, now)) {
             Ok(done) => return Ok(done),
             Err(CommitError::Decide(Again::Raced)) => {}
             Err(CommitError::Decide(Again::OtherLineage)) => return Err(NotTaken::OtherLineage),
@@ -69,7 +68,7 @@ pub fn adopt(
 
 fn once(
     store: &mut Store,
-    began_at: Serial,
+    edited: &State,
     base: Option<&State>,
     ours: Option<&State>,
     who: (&str, UnixMillis),
@@ -79,7 +78,9 @@ fn once(
         if !fresh.is_foreign {
             return Ok(None);
         }
-        if fresh.state.serial != began_at {
+        // A serial can have been shown twice with other contents: the seal too tells what an edit began from.
+        let began = |state: &State| (state.serial, state.seal.clone());
+        if began(&fresh.state) != began(edited) {
             return Err(Again::Raced);
         }
         if ours.is_some_and(|ours| !is_of(ours, base, &fresh.state)) {

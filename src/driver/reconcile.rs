@@ -23,14 +23,23 @@ impl Loop<'_> {
         }
         self.free_slots();
         for (key, effect) in &owed.effects {
-            // A cancelled evaluation may still be at work in the checkout that the next one needs.
-            let is_in_the_way = self.leaving > 0 && matches!(effect, Effect::Judge { .. });
+            let is_in_the_way = self.leaving > 0 && self.may_be_used(effect);
             if !is_waiting && !is_in_the_way && !self.running.contains_key(key) {
                 self.begin(key.clone(), effect.clone());
             }
         }
         self.follow_head();
         Ok(())
+    }
+
+    /// What was cancelled may still be at work in the checkout that this needs: in the one for evaluations, or, where
+    /// what cancelled it came to nothing, in the attempt's own.
+    fn may_be_used(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::Judge { .. } => true,
+            Effect::Attempt(intent) => self.slots.contains_key(&intent.id),
+            Effect::Merge { .. } | Effect::Rebuild { .. } | Effect::Learn(_) => false,
+        }
     }
 
     /// Ends what runs and is not owed; waits for nothing.

@@ -56,6 +56,10 @@ impl Git {
         let status = self.status(self.call("status"), false)?;
         let forward = self.may_fast_forward(base, head, &changes, &status)?;
         if seen.pending.is_empty() && !forward {
+            // It may be there by an `apply` that was cut off before it had synced it.
+            if !is_dry {
+                sync_all_at(self.top())?;
+            }
             return Ok(Applied::Nothing);
         }
         if !is_dry {

@@ -77,11 +77,15 @@ impl Git {
         }
         if let Some((taken, commit)) = self.branch_in_the_way(&full)? {
             let is_ours = taken == full && commit == head.as_str();
-            return Ok(if is_ours {
-                Branched::AlreadyThere
-            } else {
-                Branched::Taken(taken.trim_start_matches("refs/heads/").to_owned())
-            });
+            if !is_ours {
+                let taken = taken.trim_start_matches("refs/heads/").to_owned();
+                return Ok(Branched::Taken(taken));
+            }
+            // Made by an `apply` that was cut off before it had synced it, perhaps.
+            if !is_dry {
+                self.make_durable(&full, head, head)?;
+            }
+            return Ok(Branched::AlreadyThere);
         }
         if !is_dry {
             // That it is still absent is git's to see, in the same instant.

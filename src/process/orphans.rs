@@ -252,7 +252,7 @@ type Key = (u32, u64);
 /// appeared.
 fn freeze<F: Iterator<Item = Entry>>(find: impl Fn() -> F) -> BTreeMap<Key, Handle> {
     let spared = table::ourselves_and_ancestors();
-    let is_spared = |pid: u32| spared.contains(&pid) || table::is_our_thread(pid);
+    let is_spared = |pid: u32| spared.iter().any(|one| table::is_thread_of(*one, pid));
     let mut caught = BTreeMap::new();
     for _ in 0..FREEZE_ROUNDS_MAX {
         let before = caught.len();

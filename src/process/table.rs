@@ -99,8 +99,9 @@ fn last_pid() -> Option<u32> {
     load.split_ascii_whitespace().last()?.parse().ok()
 }
 
-pub(crate) fn is_our_thread(id: u32) -> bool {
-    fs::exists(format!("/proc/self/task/{id}")).unwrap_or(false)
+/// Also the first of them, which has the process's own id.
+pub(crate) fn is_thread_of(pid: u32, id: u32) -> bool {
+    pid == id || fs::exists(format!("/proc/{pid}/task/{id}")).unwrap_or(false)
 }
 
 pub(crate) fn children(pid: u32) -> Vec<u32> {
@@ -239,6 +240,18 @@ mod tests {
         assert!(at(before[1].id()) < at(before[0].id()));
         assert!(at(before[0].id()) < at(std::process::id()));
         assert!(at(std::process::id()) < at(meanwhile.id()));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_is_told_by_its_process() {
+        let own = std::process::id();
+        let other = move || {
+            let id = rustix::thread::gettid().as_raw_nonzero().get();
+            assert!(is_thread_of(own, id.unsigned_abs()) && id.unsigned_abs() != own);
+        };
+        std::thread::spawn(other).join().unwrap();
+        assert!(is_thread_of(own, own) && !is_thread_of(1, own));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Running, World, after, long_nap, plan, processes, task, wait_for, wait_for_or};
+use crate::world::{
+    Running, World, after, long_nap, plan, processes, task, wait_for, wait_for_or, with,
+};
 
 /// A run whose first atom waits for `go`, with others behind it.
 struct Waiting {
@@ -453,6 +455,33 @@ fn edits_as_fast_as_they_can_be_saved_are_none_of_them_lost() {
     }
     it.finish();
     assert_eq!(it.world.result_file("log"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn an_effect_outside_that_is_taken_out_while_it_happens_is_told_and_nothing_waits_for_it() {
+    let (world, nap) = (World::new(), long_nap());
+    let at = world.out("at");
+    let deploy = format!("echo x >> {}; sleep {nap}", at.display());
+    let atoms = json!({
+        "A1": with(task(&deploy), json!({"effect": "external"})),
+        "A2": after(&["A1"], "touch done"),
+    });
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    let run = world.start(&["run", "--json"]);
+    wait_for("the effect", || !world.left("at").is_empty());
+    let mut state = world.state();
+    let atoms = state["work_graph"]["atoms"].as_object_mut().unwrap();
+    atoms.remove("A1");
+    atoms["A2"]["depends_on"] = json!([]);
+    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    let mut run = run;
+    let ran = run.wait().expect(0);
+    assert_eq!((ran.count("interrupted"), ran.count("in_doubt")), (1, 0));
+    world
+        .descent(&["resolve"])
+        .expect(0)
+        .shows("nothing is in doubt");
+    assert_eq!(processes(&nap), Vec::<String>::new());
 }
 
 #[test]

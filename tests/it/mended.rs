@@ -176,6 +176,16 @@ fn worktrees_that_the_repository_forgot_are_made_anew() {
     stopped.check(&ONCE);
 }
 
+#[test]
+fn an_index_that_a_killed_loop_worked_with_goes_at_the_next_start() {
+    let stopped = Stopped::new();
+    let left = stopped.git_dir().join("worktrees/attempt-0/descent-killed");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("index.lock"), "").unwrap();
+    stopped.check(&ONCE);
+    assert!(!left.exists());
+}
+
 fn check_torn_record(what: &str, tear: impl Fn(&PathBuf)) {
     let stopped = Stopped::new();
     let mine = stopped.world.root().join("mine");

@@ -179,18 +179,7 @@ fn end(draft: &mut Draft, status: RunStatus, reason: Reason) {
 
 /// Candidates that wait for a person's word are made again once it is there.
 fn set_aside(draft: &mut Draft) {
-    let waiting: Vec<Intent> = draft.state.run.in_flight.clone();
-    for intent in waiting {
-        if intent.effect.is_once_only() {
-            ended::lost(draft, &intent.id);
-        } else {
-            interrupt(
-                draft,
-                |other, _| other.id == intent.id,
-                "a person must confirm it",
-            );
-        }
-    }
+    interrupt(draft, |_, _| true, "a person must confirm it");
 }
 
 /// Ends attempts at no cost.

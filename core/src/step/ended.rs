@@ -254,9 +254,15 @@ pub(super) fn cut_off(draft: &mut Draft, id: &AttemptId, why: &'static str) {
 pub(super) fn lost(draft: &mut Draft, id: &AttemptId) {
     let Some(intent) = draft.land(id) else { return };
     if intent.effect.is_once_only() {
-        if let Some(task) = draft.task(&intent.atom) {
-            task.status = Status::InDoubt(id.clone());
-        }
+        let Some(task) = draft.task(&intent.atom) else {
+            draft.say(Notice::Interrupted {
+                attempt: id.clone(),
+                atom: intent.atom,
+                why: "it was taken out while its effect outside was under way: look whether that happened",
+            });
+            return;
+        };
+        task.status = Status::InDoubt(id.clone());
         draft.record("in_doubt", |to| {
             to.text("atom", intent.atom.as_str())
                 .text("attempt", id.as_str())
