@@ -334,7 +334,8 @@ impl Store {
         {
             return Ok(Arc::clone(cached));
         }
-        let (loaded, rendered) = load::read(&self.place.state, bytes.to_vec())?;
+        let (mut loaded, rendered) = load::read(&self.place.state, bytes.to_vec())?;
+        loaded.is_foreign = loaded.is_foreign || self.is_past(&loaded)?;
         Ok(self.adopt(loaded, rendered))
     }
 

@@ -49,12 +49,17 @@ pub fn adopt(
     for _ in 0..RACES_MAX {
         let edited = store.read()?;
         let base = store.base(&edited.state);
-        // A caller that follows the file has it at hand: what is kept is read for the others alone. One that is older
-        // than the file knows less of what happened than the file does.
-        let is_news = |kept: &Arc<State>| kept.serial >= edited.state.serial;
-        let kept = ours.is_none().then(|| store.newest()).flatten();
-        let kept = kept.filter(is_news);
-        let ours = ours.or(kept.as_deref());
+        // Another process may have committed what nobody read before the save. What is kept and is older than the file
+        // knows less of what happened than the file does; the serial that a person wrote tells nothing.
+        let serial = edited.state.serial;
+        let began_at = base.as_ref().map_or(serial, |base| base.serial.min(serial));
+        let is_newer =
+            |kept: &State, ours: &State| kept.lineage == ours.lineage && kept.serial > ours.serial;
+        let is_news = |kept: &Arc<State>| {
+            kept.serial >= began_at && ours.is_none_or(|ours| is_newer(kept, ours))
+        };
+        let kept = store.newest().filter(is_news);
+        let ours = kept.as_deref().or(ours);
         match once(store, &edited.state, base.as_deref(), ours, (by, now)) {
             Ok(done) => return Ok(done),
             Err(CommitError::Decide(Again::Raced)) => {}

@@ -6,14 +6,19 @@ use std::sync::Arc;
 
 use descent_core::id::Serial;
 use descent_core::state::State;
+use descent_core::state::encode::Rendered;
 
-use super::{Store, sweep};
+use super::{Loaded, Store, StoreError, sweep};
 
 impl Store {
-    /// The state that an edit started from: the one whose seal it has, else an earlier commit of its serial.
+    /// The state that an edit started from: the one whose seal it has, else an earlier commit of its serial. A commit
+    /// that was saved again as it was began from itself.
     #[must_use]
     pub fn base(&self, edited: &State) -> Option<Arc<State>> {
         let seal = edited.seal.as_ref();
+        if seal.is_some_and(|seal| *seal == Rendered::of(edited).seal(edited)) {
+            return Some(Arc::new(edited.clone()));
+        }
         let has_its_seal = |state: &Arc<State>| seal.is_some() && state.seal.as_ref() == seal;
         let known = seal.and_then(|seal| self.known.sealed(seal));
         known.or_else(|| {
@@ -24,6 +29,22 @@ impl Store {
         })
     }
 
+    /// Whether a commit that is not the newest has the name: somebody saved an old buffer as it was. It holds nothing of
+    /// what came since, and that must not be lost.
+    ///
+    /// A process that has seen none yet asks the journal; what is newer there can have been committed since the bytes
+    /// were read.
+    pub(super) fn is_past(&self, found: &Loaded) -> Result<bool, StoreError> {
+        let (lineage, serial) = (&found.state.lineage, found.state.serial);
+        let seen = self.committed.as_ref().map(|seen| &seen.state);
+        if let Some(seen) = seen.filter(|seen| seen.lineage == *lineage) {
+            let is_other = serial == seen.serial && found.state.seal != seen.seal;
+            return Ok(serial < seen.serial || is_other);
+        }
+        let kept = self.history().newest(lineage);
+        Ok(kept.is_some_and(|kept| kept > serial) && self.look()?.bytes == found.bytes)
+    }
+
     /// The newest commit of the lineage of what was read last that is known, kept, or lies beside the file: newer than
     /// an edit that began from an older one and has the name now.
     #[must_use]
@@ -31,9 +52,8 @@ impl Store {
         let lineage = &self.cached.as_ref()?.state.lineage;
         let beside = self.beside(|state| state.lineage == *lineage);
         let known = self.known.newest(lineage);
-        let mut kept = self.history().lineages().into_iter();
-        let kept = kept.find(|(of, _)| of == lineage);
-        let kept = kept.and_then(|(_, serial)| self.base_on_disk(serial));
+        let kept = self.history().newest(lineage);
+        let kept = kept.and_then(|serial| self.base_on_disk(serial));
         let all = [beside, known, kept].into_iter().flatten();
         all.max_by_key(|state| state.serial)
     }

@@ -141,6 +141,22 @@ fn an_edit_that_a_hung_loop_cannot_take_in_keeps_a_stop_from_being_asked_and_is_
     assert!(world.state_text().contains("because "));
 }
 
+#[test]
+fn a_stop_that_an_old_buffer_was_saved_over_before_the_loop_saw_it_is_obeyed() {
+    let (world, mut run) = at_work();
+    let buffer = world.state_text();
+    run.signal(Signal::STOP);
+    wait_for_activity(&world, "hung");
+    world.descent(&["stop", "--no-wait"]).expect(75);
+    world.save(&buffer.replace(
+        "\"background_intent\": \"",
+        "\"background_intent\": \"because ",
+    ));
+    run.signal(Signal::CONT);
+    run.wait().expect(3);
+    assert!(world.state_text().contains("because "));
+}
+
 /// Its process is not stopped: only its silence tells. The beat that lies there is made old.
 #[test]
 fn a_loop_that_gives_no_sign_of_life_is_hung() {

@@ -86,3 +86,32 @@ fn where_its_beginning_is_no_longer_kept_it_is_merged_with_the_present_and_no_ru
     assert!(!waited.contains("waiting:"), "{waited}");
     cut.goes_on(run);
 }
+
+#[test]
+fn an_old_buffer_that_is_saved_as_it_was_takes_nothing_back_during_a_run_nor_after_it() {
+    let world = World::new();
+    let ran = world.out("ran").display().to_string();
+    let step = |then: &str| format!("echo x >> {ran}; {then}");
+    let waiting = waits(&world, 2, "echo two >> log");
+    let atoms = json!({
+        "A1": task(&step("echo one >> log")),
+        "A2": after(&["A1"], &step(&waiting)),
+    });
+    world.align(&plan(&["grep -q two log"], json!({}), atoms));
+    let aligned = world.state_text();
+    let mut run = world.start(&["run", "--json"]);
+    world.wait_for_file("at2");
+    world.save(&aligned);
+    let is_told = || world.state_text() != aligned;
+    wait_for_or("it is taken in", is_told, || run.said());
+    world.touch("go2");
+    assert_eq!(run.wait().expect(0).result()["result"], "completed");
+    let ended = world.state();
+    world.save(&aligned);
+    world
+        .descent(&["run"])
+        .expect(0)
+        .shows("nothing: serial 1 was saved again, and what came since stands");
+    assert_eq!(world.state()["bindings"], ended["bindings"]);
+    assert_eq!(world.left("ran"), "x\nx\n");
+}

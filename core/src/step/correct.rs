@@ -50,6 +50,7 @@ pub fn adopt(
     now: UnixMillis,
 ) -> Adopted {
     let merged: Merged = merged.into();
+    let merged_over = merged.began_before;
     let mut edit = Edit {
         state: merged.state,
         removed: merged.removed,
@@ -78,7 +79,12 @@ pub fn adopt(
     let is_request = before.is_some_and(|before| asks(before) != asks(&edit.state));
     let what = match kinds.as_slice() {
         [] if is_request => "a request by hand".to_string(),
-        [] => "how the file is written, and nothing else".to_string(),
+        [] => match merged_over {
+            Some(Serial(old)) => alloc::format!(
+                "nothing: serial {old} was saved again, and what came since stands (descent undo {old} goes back to it)"
+            ),
+            None => "how the file is written, and nothing else".to_string(),
+        },
         kinds => kinds.join("; "),
     };
     let notices = Vec::from([Notice::Corrected {

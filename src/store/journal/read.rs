@@ -112,6 +112,17 @@ impl History {
         found
     }
 
+    /// The serial of the newest commit of a lineage; older files are read only where the newest holds none of it.
+    #[must_use]
+    pub fn newest(&self, lineage: &Lineage) -> Option<Serial> {
+        let segments = files::segments(&self.dir);
+        let mut newest = segments.iter().rev().filter_map(|segment| {
+            let line = self.lines_of(segment, lineage).pop()?;
+            Some(Serial(line.serial))
+        });
+        newest.next()
+    }
+
     /// The state of a serial, byte for byte as it was committed.
     #[must_use]
     pub fn state(&self, lineage: &Lineage, serial: Serial) -> Option<Past> {

@@ -209,17 +209,24 @@ fn two_writers_in_turns_lose_nothing() {
 }
 
 #[test]
-fn an_older_file_that_was_put_back_begins_another_past() {
-    let mut past = Past::of(6);
-    let middle = *past.bytes.keys().nth(2).unwrap();
-    fs::write(past.world.file(), &past.bytes[&middle]).unwrap();
-    past.bytes.retain(|serial, _| *serial <= middle);
-    let mut store = past.store();
-    past.go_on(&mut store, 2);
-    assert_eq!(past.lost(), Vec::<u64>::new());
-    let commits = past.store().history().commits(&Past::lineage());
-    let serials: Vec<u64> = commits.iter().map(|one| one.serial.0).collect();
-    assert_eq!(serials[1..], past.bytes.keys().copied().collect::<Vec<_>>());
+fn an_older_commit_that_is_saved_again_is_an_edit_that_began_from_itself() {
+    let past = Past::of(6);
+    let (newest, _) = past.bytes.last_key_value().unwrap();
+    let older = past.bytes.values().nth(2).unwrap();
+    let check = |store: &mut Store| {
+        let now = store.read().unwrap();
+        assert!(now.is_foreign && now.bytes == *older);
+        assert_eq!(store.base(&now.state).unwrap().seal, now.state.seal);
+        assert_eq!(store.newest().unwrap().serial.0, *newest);
+    };
+    let mut follows = past.store();
+    fs::write(past.world.file(), older).unwrap();
+    check(&mut follows);
+    check(&mut past.world.store());
+    // Without the journal, the file is all that is known.
+    fs::remove_dir_all(past.dir()).unwrap();
+    assert!(!past.world.store().read().unwrap().is_foreign);
+    check(&mut follows);
 }
 
 #[test]

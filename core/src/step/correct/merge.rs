@@ -19,7 +19,7 @@ pub use lost::{Kept, LOST_MAX, Lost};
 
 use crate::{
     doc::Node,
-    id::AtomId,
+    id::{AtomId, Serial},
     state::{Control, Objective, State},
 };
 use tree::{Rule, Trees};
@@ -31,6 +31,8 @@ pub struct Merged {
     pub lost: Vec<Lost>,
     /// Unresolved atoms that the edit took out: not to be mistaken for results that a person forgot.
     pub removed: BTreeSet<AtomId>,
+    /// The serial of the edit, where others were committed since.
+    pub began_before: Option<Serial>,
 }
 
 impl From<State> for Merged {
@@ -39,6 +41,7 @@ impl From<State> for Merged {
             state,
             lost: Vec::new(),
             removed: BTreeSet::new(),
+            began_before: None,
         }
     }
 }
@@ -64,6 +67,7 @@ pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merg
     graph::graph(&sides, &mut trees, &mut merged);
     valid::make_valid(&sides, &mut trees, &mut merged);
     merged.lost = lost::capped(trees.lost);
+    merged.began_before = (theirs.serial < ours.serial).then_some(theirs.serial);
     merged
 }
 
