@@ -134,6 +134,67 @@ fn retry_makes_the_attempt_again_under_the_same_number() {
 }
 
 #[test]
+fn a_fork_of_what_was_cut_off_asks_too_and_repeats_nothing() {
+    let doubtful = Doubtful::new();
+    let said = doubtful.world.descent(&["fork", "--json"]).expect(0).json();
+    let file = said["state"].as_str().unwrap().to_owned();
+    let of_fork = |args: &[&str]| {
+        let args = [&["--state", &file], args].concat();
+        doubtful.world.descent(&args)
+    };
+    of_fork(&["validate"]).expect(0);
+    let ended = of_fork(&["run", "--json"]).expect(6).result();
+    assert_eq!(ended["reason"], "in_doubt");
+    let listed = of_fork(&["resolve", "--json"]).expect(0).json();
+    let attempt = listed["doubts"][0]["attempt"].as_str().unwrap().to_owned();
+    of_fork(&["resolve", &attempt, "--done"]).expect(0);
+    of_fork(&["run", "--json"]).expect(0);
+    assert_eq!(doubtful.world.left("sent"), "1\n");
+}
+
+#[test]
+fn an_effect_outside_that_a_timeout_cut_off_is_in_doubt_and_not_tried_again() {
+    let (world, nap) = (World::new(), long_nap());
+    let deploy = format!("echo x >> {}; sleep {nap}", world.out("sent").display());
+    let atom = with(
+        task(&deploy),
+        json!({"effect": "external", "timeout": "1s"}),
+    );
+    let twice = json!({"max_attempts_per_atom": 2});
+    world.align(&plan(&["test -f done"], twice, json!({"deploy": atom})));
+    assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
+    assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
+    assert_eq!(world.left("sent"), "x\n");
+}
+
+#[test]
+fn an_effect_outside_whose_change_does_not_merge_is_not_made_again_unasked() {
+    let world = World::new();
+    let (sent, at) = (world.out("sent"), world.out("at"));
+    let deploy = format!(
+        "echo x >> {}; until [ -e {} ]; do sleep 0.02; done; echo deploy > f",
+        sent.display(),
+        at.display()
+    );
+    let other = format!(
+        "until [ -e {} ]; do sleep 0.02; done; echo other > f",
+        sent.display()
+    );
+    let atoms = json!({
+        "deploy": with(task(&deploy), json!({"effect": "external"})),
+        "other": task(&other),
+    });
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    let mut run = world.start(&["run", "--json"]);
+    wait_for("the other is bound", || {
+        world.state()["bindings"]["other"].is_object()
+    });
+    world.touch("at");
+    assert_eq!(run.wait().expect(6).result()["reason"], "in_doubt");
+    assert_eq!(world.left("sent"), "x\n");
+}
+
+#[test]
 fn what_is_not_in_doubt_is_refused_with_what_is() {
     let (doubtful, attempt) = Doubtful::ended();
     let before = doubtful.world.state_bytes();

@@ -67,8 +67,15 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
     );
 }
 
-/// A result that does not merge is made again on the new head.
+/// A result that does not merge is made again on the new head; so not what may happen once only, of which a person is
+/// asked.
 fn remake(draft: &mut Draft, id: &AttemptId, paths: &[String]) {
+    if draft
+        .in_flight(id)
+        .is_some_and(|intent| intent.effect.is_once_only())
+    {
+        return ended::lost(draft, id);
+    }
     let Some(intent) = draft.land(id) else { return };
     let _ = draft.tried(&intent.atom, &intent.context, &intent.choices);
     let why = format!("its change does not merge: {}", paths.join(", "));

@@ -23,16 +23,15 @@ pub(super) struct Failure {
 }
 
 pub(super) fn ended(draft: &mut Draft, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
-    let is_known = draft
-        .in_flight(id)
-        .is_some_and(|intent| intent.epoch == epoch);
-    if !is_known {
+    let Some(intent) = draft.in_flight(id).filter(|intent| intent.epoch == epoch) else {
         draft.say(Notice::Discarded {
             attempt: id.clone(),
         });
         return;
-    }
+    };
     match outcome.how {
+        // It did not come to its own end: of an effect outside nobody knows then whether it happened.
+        How::TimedOut | How::Signal(_) if intent.effect.is_once_only() => lost(draft, id),
         How::Exit(0) => finished(draft, id, outcome),
         How::Exit(75) => transient(draft, id, &outcome),
         _ => {

@@ -10,7 +10,9 @@ use crate::{
     state::{Control, RunStatus, Spent, State},
 };
 
-/// What is in flight, asked for or spent stays with the parent; what was agreed, found and tried goes along.
+/// What is in flight, asked for or spent stays with the parent; what was agreed, found and tried goes along. An effect
+/// outside that is under way, and may happen once only, goes along as one that was cut off: the fork does not know
+/// either what becomes of it.
 pub fn fork(parent: &State, lineage: Lineage) -> State {
     let mut state = parent.clone();
     state.lineage = lineage;
@@ -23,7 +25,7 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
     state.control = Arc::new(control);
     let run = Arc::make_mut(&mut state.run);
     run.id = None;
-    run.in_flight.clear();
+    run.in_flight.retain(|intent| intent.effect.is_once_only());
     run.epoch = Epoch(run.epoch.0 + 1);
     run.spent = Spent {
         extra: run.spent.extra.clone(),
