@@ -182,6 +182,14 @@ fn take_in(
         // Written in another way, and nothing else.
         return Ok(Taken::In(Box::new(begun.state.clone()), Vec::new()));
     }
+    // What no run would start from is no edit to take in, unless it was so before.
+    if begun.gate().is_empty() && !theirs.gate().is_empty() {
+        return Ok(Taken::Not(validate::explained(
+            &copy.path,
+            &bytes,
+            theirs.gate(),
+        )));
+    }
     for line in store::show_faults(&copy.path, &bytes, theirs.warnings()) {
         context.out.say(&format!("warning: {line}"));
     }

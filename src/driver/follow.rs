@@ -95,6 +95,11 @@ impl Loop<'_> {
             self.wait_for_file(newer, &"the file holds what only a newer descent knows");
             return Ok(false);
         }
+        let missing = loaded.missing(&self.host.store.place().state);
+        if loaded.is_foreign && !missing.is_empty() {
+            self.wait_for_file(missing, &"the file lacks what a run starts from");
+            return Ok(false);
+        }
         if loaded.is_foreign {
             return self.adopt();
         }

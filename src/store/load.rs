@@ -75,6 +75,12 @@ impl Loaded {
         let deciding: Vec<Fault> = deciding(self.warnings()).cloned().collect();
         show_faults(path, &self.bytes, &deciding)
     }
+
+    /// What the start gate asks for, a line each.
+    #[must_use]
+    pub fn missing(&self, path: &Path) -> Vec<String> {
+        show_faults(path, &self.bytes, self.gate())
+    }
 }
 
 /// A fault and where a person finds it; line and column count from 1.

@@ -458,6 +458,27 @@ fn edits_as_fast_as_they_can_be_saved_are_none_of_them_lost() {
 }
 
 #[test]
+fn an_edit_that_takes_away_what_a_run_starts_from_is_waited_for() {
+    for (key, taken) in [
+        ("\"goal\": ", "\"gaol\": "),
+        ("\"base_case\": ", "\"base_cas\": "),
+    ] {
+        let mut it = waiting();
+        let whole = it.world.state_text();
+        it.world.save(&whole.replace(key, taken));
+        let told = format!("/objective/{}", key.trim_matches(['"', ':', ' ']));
+        wait_for("what is missing", || it.run.said().contains(&told));
+        it.world.descent(&["validate"]).expect(65);
+        it.world
+            .save(&whole.replace("run echo three >> log", "mended"));
+        it.world.touch("go");
+        it.run.wait().expect(0).says("whole again");
+        let third = it.world.state()["bindings"]["A3"]["of"]["description"].clone();
+        assert_eq!(third, "mended");
+    }
+}
+
+#[test]
 fn an_effect_outside_that_is_taken_out_while_it_happens_is_told_and_nothing_waits_for_it() {
     let (world, nap) = (World::new(), long_nap());
     let at = world.out("at");
