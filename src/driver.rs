@@ -152,6 +152,13 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
     let result = this.go().await;
     this.end_all().await;
     if let Err(failure) = result {
+        if this.host.store.is_gone() {
+            // What else failed, failed for that; and nothing can be asked of a state that is not there.
+            return Err(match failure.code {
+                "E-STATE-VANISHED" => failure,
+                _ => this.vanished(),
+            });
+        }
         this.stop_for(&failure).await;
         return Err(failure);
     }

@@ -196,6 +196,12 @@ impl Store {
         locks::lease(&self.place.run_lock(), &self.place.dir, info)
     }
 
+    /// Whether nothing has the state's name.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.place.state.symlink_metadata().is_err()
+    }
+
     /// Whether a loop lives.
     #[must_use]
     pub fn is_live(&self) -> bool {

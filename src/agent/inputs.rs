@@ -21,6 +21,17 @@ pub(super) struct Inputs {
     dir: PathBuf,
 }
 
+/// An attempt's own directory, and the one that holds them all; not the one beside the state: where that is gone, the
+/// state is too, and another one in its place would keep it from being put back.
+pub(super) fn make(dir: &Path) -> io::Result<()> {
+    let make = |dir: &Path| match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        made => made,
+    };
+    dir.parent().map_or(Ok(()), make)?;
+    make(dir)
+}
+
 impl Inputs {
     pub(super) fn write(attempt: &Attempt<'_>) -> Result<Self, AgentError> {
         let dir = &attempt.dir;
@@ -28,11 +39,7 @@ impl Inputs {
             path: dir.clone(),
             source,
         };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir)
-            .map_err(unwritable)?;
+        make(dir).map_err(unwritable)?;
         let inputs = Self {
             dir: std::path::absolute(dir).map_err(unwritable)?,
         };

@@ -5,9 +5,9 @@
 #![allow(clippy::disallowed_methods)] // door: files of an attempt
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -36,8 +36,7 @@ pub fn record(dir: &Path, intent: &Intent, outcome: &Outcome) -> Result<(), Agen
 }
 
 fn write(dir: &Path, bytes: &[u8]) -> io::Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made?;
+    super::inputs::make(dir)?;
     let half = dir.join(HALF);
     super::inputs::remove(&half)?;
     let mut file = OpenOptions::new()

@@ -174,7 +174,7 @@ impl Loop<'_> {
     }
 
     /// The file is gone: its last bytes are saved, and a person is told how to put them back.
-    fn vanished(&mut self) -> Failure {
+    pub(super) fn vanished(&mut self) -> Failure {
         let place = self.host.store.place();
         let saved = self.host.hands.save_state(&self.loaded.bytes);
         let message = format!("{} is gone", place.state.display());

@@ -113,6 +113,30 @@ fn in_place_there_is_nowhere_else_to_start() {
         .says("in place");
 }
 
+/// Its outcome finds no directory to be recorded in, and must not make one: what is put back would lie in it.
+#[test]
+fn an_attempt_that_ends_just_when_the_directory_is_gone_makes_no_other_one() {
+    let world = World::new();
+    let (at, go) = (world.out("at"), world.out("go"));
+    let run = format!(
+        "touch {}; until [ -e {} ]; do sleep 0.02; done; touch done",
+        at.display(),
+        go.display()
+    );
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": task(&run)}),
+    ));
+    let mut run = world.start(&["run"]);
+    world.wait_for_file("at");
+    let dir = world.repo().join(".descent");
+    fs::remove_dir_all(&dir).unwrap();
+    world.touch("go");
+    run.wait().expect(74).says("E-STATE-VANISHED");
+    assert!(!dir.exists());
+}
+
 /// Does `harm` to a run at work; it has to end its agents, save the state, and say what puts it back.
 #[track_caller]
 fn comes_back_after(harm: impl Fn(&World)) {
