@@ -51,6 +51,18 @@ fn new_words_for_what_was_solved_meanwhile_are_those_of_the_result() {
 }
 
 #[test]
+fn the_kind_of_workspace_is_settled_by_the_first_start() {
+    let shared = |edit: &mut Value| edit["objective"]["constraints"]["workspace"] = json!("shared");
+    let at = "/objective/constraints/workspace".to_owned();
+    let (is, lost) = check(|ours| ours["run"]["id"] = json!("run"), shared);
+    assert_eq!(is["objective"]["constraints"]["workspace"], Value::Null);
+    assert_eq!(lost, [(at, "program")]);
+    let (is, lost) = check(|_| {}, shared);
+    assert_eq!(is["objective"]["constraints"]["workspace"], "shared");
+    assert_eq!(lost, []);
+}
+
+#[test]
 fn both_change_one_text_and_the_persons_stands_and_the_other_is_kept() {
     let (is, lost) = check(
         |ours| ours["objective"]["goal"] = json!("theirs"),

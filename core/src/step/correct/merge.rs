@@ -141,6 +141,18 @@ fn head(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
         trees.extra(sides.each(|state| &state.work_graph_extra), "/work_graph");
 }
 
+/// Where attempts work is settled by the first start: what was made in one kind of workspace is not there in another.
+fn keep_workspace(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
+    let ours = &sides.ours.objective.constraints;
+    let wanted = merged.objective.constraints.workspace();
+    if sides.ours.run.id.is_none() || wanted == ours.workspace() {
+        return;
+    }
+    let wanted = Node::string(wanted.word());
+    trees.program("/objective/constraints/workspace", Some(wanted));
+    Arc::make_mut(&mut merged.objective).constraints.workspace = ours.workspace;
+}
+
 /// Objective and control: the person's.
 fn records(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let rule = |key: &str| match key {
@@ -152,6 +164,7 @@ fn records(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let read = node.and_then(|node| tree::read(&node, Objective::read));
     // What the parts of two valid records make can always be read; were it not so, the person's stands.
     merged.objective = read.map_or_else(|| Arc::clone(&sides.theirs.objective), Arc::new);
+    keep_workspace(sides, trees, merged);
     let nodes = sides.each(|state| state.control.node());
     let node = trees.record(nodes.each_ref().map(Option::as_ref), "/control", |_| {
         Rule::EDIT
