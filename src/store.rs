@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use descent_core::id::UnixMillis;
+use descent_core::id::{Lineage, UnixMillis};
 use descent_core::state::State;
 use descent_core::state::encode::{Rendered, Touched};
 use descent_core::trust::Hand;
@@ -39,7 +39,7 @@ use swap::{Swap, Writer};
 
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
-pub use load::{Loaded, Placed, load as examine, pattern_faults, placed, read_bytes, show_faults};
+pub use load::{Loaded, Placed, pattern_faults, placed, read_bytes, show_faults};
 pub use locks::Lease;
 pub use mode::Mode;
 pub use place::Place;
@@ -340,7 +340,9 @@ impl Store {
         {
             return Ok(Arc::clone(cached));
         }
-        let (mut loaded, rendered) = load::read(&self.place.state, bytes.to_vec())?;
+        let known = |lineage: &Lineage| self.latest(lineage);
+        let read = load::read_over(&self.place.state, bytes.to_vec(), &known);
+        let (mut loaded, rendered) = read?;
         loaded.is_foreign = loaded.is_foreign || self.is_past(&loaded)?;
         Ok(self.adopt(loaded, rendered))
     }

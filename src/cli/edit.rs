@@ -165,7 +165,7 @@ fn take_in(
     bytes: Vec<u8>,
     copy: &Copy,
 ) -> Result<Taken, Failure> {
-    let theirs = match store::examine(&copy.path, bytes.clone()) {
+    let theirs = match store.examine(&copy.path, bytes.clone()) {
         Ok(theirs) => theirs,
         Err(StoreError::Invalid { faults, .. }) => {
             let faults: Vec<_> = faults.into_iter().map(|placed| placed.fault).collect();

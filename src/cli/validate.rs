@@ -50,9 +50,19 @@ impl Found {
 pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let (path, bytes, found) = match &flags.file {
         None => {
-            let path = context.place().ok_or_else(|| context.no_state())?.state;
+            let place = context.place().ok_or_else(|| context.no_state())?;
+            let path = place.state.clone();
             let bytes = store::read_bytes(&path)?;
-            let found = look_at_state(&bytes);
+            let mut found = look_at_state(&bytes);
+            // Taken out of what is known, a binding is forgotten: no fault, though others name its atom.
+            if found
+                .faults
+                .iter()
+                .any(|fault| fault.rule == "unknown-atom")
+                && let Ok(loaded) = context.open(place).examine(&path, bytes.clone())
+            {
+                found.faults = loaded.gate().to_vec();
+            }
             (path, bytes, found)
         }
         Some(path) => {

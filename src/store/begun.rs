@@ -2,13 +2,14 @@
 //!
 //! Not here: what this process remembers (`known`), what is kept of the past (`journal`), what lies beside (`sweep`).
 
+use std::path::Path;
 use std::sync::Arc;
 
-use descent_core::id::Serial;
+use descent_core::id::{Lineage, Serial};
 use descent_core::state::State;
 use descent_core::state::encode::Rendered;
 
-use super::{Loaded, Store, StoreError, sweep};
+use super::{Loaded, Store, StoreError, load, sweep};
 
 impl Store {
     /// The state that an edit started from: the one whose seal it has, else an earlier commit of its serial. A commit
@@ -43,6 +44,21 @@ impl Store {
         }
         let kept = self.history().newest(lineage);
         Ok(kept.is_some_and(|kept| kept > serial) && self.look()?.bytes == found.bytes)
+    }
+
+    /// What a person typed elsewhere, as it would be read in the state's place; `path` is where it stands.
+    pub fn examine(&self, path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
+        let known = |lineage: &Lineage| self.latest(lineage);
+        load::read_over(path, bytes, &known).map(|(loaded, _)| loaded)
+    }
+
+    /// The newest commit of a lineage that is known, or kept.
+    pub(super) fn latest(&self, lineage: &Lineage) -> Option<Arc<State>> {
+        self.known.newest(lineage).or_else(|| {
+            let history = self.history();
+            let past = history.state(lineage, history.newest(lineage)?)?;
+            Some(Arc::new(past.state))
+        })
     }
 
     /// The newest commit of the lineage of what was read last that is known, kept, or lies beside the file: newer than

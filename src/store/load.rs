@@ -4,14 +4,16 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use descent_core::doc::{Fault, Node, Places, readable};
 use descent_core::graph::validate;
+use descent_core::id::Lineage;
 use descent_core::state::State;
 use descent_core::state::check::{Pattern, PatternKind};
 use descent_core::state::decode::{Decoded, deciding, decode};
 use descent_core::state::encode::Rendered;
+use descent_core::step::correct::put_back_forgotten;
 
 use super::StoreError;
 
@@ -107,19 +109,34 @@ impl fmt::Display for Placed {
     }
 }
 
-/// Reads bytes that came from anywhere.
-pub fn load(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
-    read(path, bytes).map(|(loaded, _)| loaded)
+/// Reads bytes that came from anywhere; with them the records as text, which the seal was taken over.
+pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(Loaded, Rendered), StoreError> {
+    read_over(path, bytes, &|_| None)
 }
 
-/// The same with the records as text, which the seal was taken over.
-pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(Loaded, Rendered), StoreError> {
+/// The same where an earlier commit of the lineage may be known: bindings that were taken out of that are forgotten.
+pub(super) fn read_over(
+    path: &Path,
+    bytes: Vec<u8>,
+    known: &dyn Fn(&Lineage) -> Option<Arc<State>>,
+) -> Result<(Loaded, Rendered), StoreError> {
     if bytes.is_empty() {
         let path = path.to_owned();
         return Err(StoreError::Empty { path });
     }
     let mut decoded = decode(&bytes);
+    let read = decoded.faults.len();
     look_closer(&mut decoded);
+    if let Some(state) = &mut decoded.state
+        && decoded
+            .faults
+            .iter()
+            .any(|fault| fault.rule == "unknown-atom")
+        && known(&state.lineage).is_some_and(|known| put_back_forgotten(state, &known))
+    {
+        decoded.faults.truncate(read);
+        look_closer(&mut decoded);
+    }
     let refused = refusal(path, &bytes, &decoded);
     let (Some(state), Some(root), None) = (decoded.state, decoded.root, &refused) else {
         return Err(refused.unwrap_or_else(|| unreadable(path)));

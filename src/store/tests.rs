@@ -16,7 +16,6 @@ use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 
-use super::load::load;
 use super::*;
 use descent_core::id::Serial;
 use descent_core::state::Atom;
@@ -179,6 +178,10 @@ impl World {
             .filter(|name| !usual.contains(&name.as_str()))
             .collect()
     }
+}
+
+fn load(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
+    super::load::read(path, bytes).map(|(loaded, _)| loaded)
 }
 
 fn fixture() -> State {

@@ -458,6 +458,27 @@ fn edits_as_fast_as_they_can_be_saved_are_none_of_them_lost() {
 }
 
 #[test]
+fn a_binding_that_others_build_on_can_be_taken_out_and_is_made_again() {
+    let world = World::new();
+    let ran = world.out("ran").display().to_string();
+    let step = |id: &str| format!("echo {id} >> {ran}; echo {id} >> {id}");
+    let atoms = json!({"A1": task(&step("a")), "A2": after(&["A1"], &step("b"))});
+    world.align(&plan(&["test -f b"], json!({}), atoms));
+    world.run().expect(0);
+    let mut state = world.state();
+    state["bindings"].as_object_mut().unwrap().remove("A1");
+    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.descent(&["validate"]).expect(0);
+    assert_eq!(world.run().expect(0).count("corrected"), 1);
+    assert_eq!(world.left("ran"), "a\nb\na\n");
+    // Nobody knows the other one.
+    let mut state = world.state();
+    state["bindings"]["A2"]["of"]["depends_on"] = json!(["A9"]);
+    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.descent(&["validate"]).expect(65);
+}
+
+#[test]
 fn an_edit_that_takes_away_what_a_run_starts_from_is_waited_for() {
     for (key, taken) in [
         ("\"goal\": ", "\"gaol\": "),

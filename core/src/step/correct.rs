@@ -18,7 +18,7 @@ use crate::{
     event::Notice,
     id::{AtomId, Epoch, Serial, UnixMillis},
     state::{
-        Binding, Correction, Ended, EntryKind, Extra, RunStatus, State, Status,
+        Atom, Binding, Correction, Ended, EntryKind, Extra, RunStatus, State, Status,
         encode::Touched,
         fields::{Writer, texts_node},
         limits,
@@ -38,6 +38,28 @@ pub struct Adopted {
     pub state: State,
     pub touched: Touched,
     pub notices: Vec<Notice>,
+}
+
+/// Puts atoms back whose bindings a person took out though others name them: the binding was forgotten, not the atom,
+/// which stood in it alone. Whether there were any.
+pub fn put_back_forgotten(edited: &mut State, known: &State) -> bool {
+    let mut found = false;
+    loop {
+        let atoms = edited.all_atoms();
+        let named = |id: &AtomId| {
+            let names = |atom: &Arc<Atom>| atom.depends_on.contains(id) || atom.kids().contains(id);
+            !atoms.contains_key(id) && atoms.values().any(|atom| names(atom))
+        };
+        let forgotten = known.bindings.iter().filter(|(id, _)| named(id));
+        let forgotten: Vec<(AtomId, Arc<Atom>)> = forgotten
+            .map(|(id, binding)| (id.clone(), Arc::clone(&binding.of)))
+            .collect();
+        if forgotten.is_empty() {
+            return found;
+        }
+        found = true;
+        edited.atoms.extend(forgotten);
+    }
 }
 
 /// Records what a person changed and draws the consequences.

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     clock,
-    store::{CommitError, Loaded, Next, Place, Store, examine},
+    store::{CommitError, Loaded, Next, Place, Store, tests::whole},
 };
 
 /// Edits of one file; then another begins, so that the list of corrections stays short.
@@ -86,7 +86,7 @@ impl Committed {
         drop(files);
         // Last: a person who sees the edit goes on from the file that holds it.
         if is_edit {
-            let whole = examine(Path::new("state"), loaded.bytes.clone()).unwrap();
+            let whole = whole(&loaded.bytes).unwrap();
             assert!(!whole.is_foreign, "what was committed is not sealed");
             let text = String::from_utf8_lossy(&loaded.bytes);
             self.seen.lock().unwrap().extend(tokens(&text));

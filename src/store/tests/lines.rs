@@ -27,7 +27,7 @@ pub(super) fn merged(known: &BTreeSet<String>, now: &Loaded) -> (Next, BTreeSet<
     let (head, tail) = text.split_once("\"notes\": \"ask Ann").unwrap();
     let (_, tail) = tail.split_once('"').unwrap();
     let text = format!("{head}\"notes\": \"ask Ann{lines}\"{tail}");
-    let mut state = load::load(Path::new("merged"), text.into()).unwrap().state;
+    let mut state = load(Path::new("merged"), text.into()).unwrap().state;
     Arc::make_mut(&mut state.run).iteration += 1;
     (
         Next {

@@ -272,7 +272,7 @@ fn recover(world: &World) -> Recovered {
         store.tend(later()).unwrap();
     }
     for path in store.rescued() {
-        let state = load::load(&path, fs::read(&path).unwrap());
+        let state = load(&path, fs::read(&path).unwrap());
         recovered
             .lines
             .extend(state.map(|loaded| notes(&loaded.state)).unwrap_or_default());

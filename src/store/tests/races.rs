@@ -39,7 +39,7 @@ fn save_in_place(file: &Path, line: &str, dice: &mut Dice) -> io::Result<bool> {
     let mut open = fs::OpenOptions::new().read(true).write(true).open(file)?;
     let mut text = String::new();
     io::Read::read_to_string(&mut open, &mut text)?;
-    if load::load(file, text.clone().into_bytes()).is_err() {
+    if load(file, text.clone().into_bytes()).is_err() {
         return Ok(false);
     }
     let text = with_line(&text, line);
@@ -116,7 +116,7 @@ fn race(lacks: &'static [&'static str]) {
     // Two saves within one commit that is put back: the older one is kept where a person sees it.
     let rescued = store.rescued();
     let beside = rescued.iter().map(|path| fs::read(path).unwrap());
-    let beside = beside.filter_map(|bytes| load::load(&file, bytes).ok());
+    let beside = beside.filter_map(|bytes| load(&file, bytes).ok());
     let beside: BTreeSet<String> = beside.flat_map(|loaded| notes(&loaded.state)).collect();
     let (rescued, kept) = (rescued.len(), known.union(&beside).cloned().collect());
     let lost: Vec<&String> = saved.difference(&kept).collect();
