@@ -51,6 +51,31 @@ fn new_words_for_what_was_solved_meanwhile_are_those_of_the_result() {
 }
 
 #[test]
+fn what_was_tried_and_the_commit_of_a_result_are_no_persons_to_change() {
+    let context = format!("sha256:{}", "1".repeat(64));
+    let mut base = beginning();
+    base["work_graph"]["atoms"]["A1"]["tries"] = json!([{"context": context, "attempts": 1}]);
+    solve(&mut base, "A2");
+    base["bindings"]["A2"]["commit"] = json!("a".repeat(40));
+    let mut edit = base.clone();
+    edit["work_graph"]["atoms"]["A1"]["tries"] = json!([]);
+    edit["work_graph"]["atoms"]["A1"]["description"] = json!("mine");
+    edit["bindings"]["A2"]["commit"] = json!("b".repeat(40));
+    edit["bindings"]["A2"]["summary"] = json!("mine");
+    let merged = merge(&base, &base, &edit);
+    let mut lost: Vec<&str> = merged.lost.iter().map(|lost| lost.at.as_str()).collect();
+    lost.sort_unstable();
+    assert_eq!(lost, ["/bindings/A2/commit", "/work_graph/atoms/A1/tries"]);
+    let is = content(&adopt(&base, merged).state);
+    assert_eq!(
+        is["bindings"]["A2"]["commit"],
+        base["bindings"]["A2"]["commit"]
+    );
+    assert_eq!(is["bindings"]["A2"]["summary"], "mine");
+    assert_eq!(is["work_graph"]["atoms"]["A1"]["description"], "mine");
+}
+
+#[test]
 fn the_kind_of_workspace_is_settled_by_the_first_start() {
     let shared = |edit: &mut Value| edit["objective"]["constraints"]["workspace"] = json!("shared");
     let at = "/objective/constraints/workspace".to_owned();

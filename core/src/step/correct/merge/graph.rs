@@ -69,7 +69,12 @@ pub(super) fn graph(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
 
 fn one(trees: &mut Trees, merged: &mut Merged, id: &AtomId, items: [Option<Item>; 3]) {
     let at = pointer(id, &items);
-    match items {
+    let [base, ours, theirs] = items;
+    let theirs = theirs.map(|theirs| match &base {
+        Some(base) => with_facts(trees, base, theirs, &at),
+        None => theirs,
+    });
+    match [base, ours, theirs] {
         [_, None, None] => {}
         [base, None, Some(theirs)] => added(trees, merged, id, base, theirs, &at),
         [base, Some(ours), None] => taken_out(trees, merged, id, base, ours, &at),
@@ -84,6 +89,49 @@ fn one(trees: &mut Trees, merged: &mut Merged, id: &AtomId, items: [Option<Item>
         }
     }
 }
+
+/// What was tried and what came of it are facts: they stand as in the base, whatever the edit made of them.
+fn with_facts(trees: &mut Trees, base: &Item, mut theirs: Item, at: &str) -> Item {
+    let inside = match theirs.binding {
+        Some(_) => format!("{at}/of/tries"),
+        None => format!("{at}/tries"),
+    };
+    let tries = |item: &Item| item.atom.node().get("tries").cloned();
+    if let (Some(was), Some(_)) = (base.atom.task(), theirs.atom.task())
+        && !same(tries(base).as_ref(), tries(&theirs).as_ref())
+    {
+        trees.program(&inside, tries(&theirs));
+        let was = was.tries.clone();
+        if let Some(task) = Arc::make_mut(&mut theirs.atom).task_mut() {
+            task.tries = was;
+        }
+    }
+    if let (Some(was), Some(is)) = (&base.binding, &mut theirs.binding) {
+        let (was_node, is_node) = (was.node(), is.node());
+        let changed = FACTS
+            .iter()
+            .filter(|key| !same(was_node.get(key), is_node.get(key)));
+        let mut is_changed = false;
+        for key in changed {
+            trees.program(&doc::pointer_push(at, key), is_node.get(key).cloned());
+            is_changed = true;
+        }
+        if is_changed {
+            let is = Arc::make_mut(is);
+            is.commit.clone_from(&was.commit);
+            is.change.clone_from(&was.change);
+            is.evidence.clone_from(&was.evidence);
+            is.context.clone_from(&was.context);
+            is.inputs.clone_from(&was.inputs);
+            is.attempts = was.attempts;
+        }
+    }
+    theirs
+}
+
+const FACTS: [&str; 6] = [
+    "commit", "change", "evidence", "context", "inputs", "attempts",
+];
 
 /// As the edit named it, else as it stands now.
 fn pointer(id: &AtomId, items: &[Option<Item>; 3]) -> String {
