@@ -193,7 +193,7 @@ impl Store {
     /// The right to run the loop. `info` is one line for others: since when, which command.
     pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
         self.place.make_dir()?;
-        locks::lease(&self.place.run_lock(), &self.place.dir, info)
+        locks::lease(self.place.lease_dirs(), info)
     }
 
     /// Whether nothing has the state's name.
@@ -205,15 +205,14 @@ impl Store {
     /// Whether a loop lives.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        locks::is_held(&self.place.run_lock(), &self.place.dir)
+        self.place.lease_dirs().any(locks::is_held)
     }
 
     /// What the loop that holds the lease said of itself.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
-        let held = self.is_live();
-        held.then(|| locks::holder(&self.place.run_lock()))
-            .flatten()
+        let held = self.place.lease_dirs().find(|dir| locks::is_held(dir));
+        held.and_then(locks::holder)
     }
 
     /// What a commit can rely on in this directory: tried there, and cleared away again.

@@ -37,11 +37,18 @@ impl Guard {
 /// The right to run the one loop of a state, until it is dropped.
 #[derive(Debug)]
 pub struct Lease {
+    _held: Vec<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
     _file: File,
     /// The directory of the sidecars: with the lock on it too, clearing the file away frees nothing. None where the
     /// file system has no locks on directories.
     _dir: Option<File>,
 }
+
+const RUN_LOCK: &str = "run.lock";
 
 pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<Guard, StoreError> {
     let held = wait(wait_ms, || take(path)).map_err(|error| StoreError::io("lock", path, error))?;
@@ -53,11 +60,22 @@ pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<Guard, StoreError> {
 }
 
 /// `info` is one line for whoever meets the lease: since when, which command.
-pub(super) fn lease(path: &Path, dir: &Path, info: &str) -> Result<Lease, StoreError> {
+pub(super) fn lease<'d>(
+    dirs: impl Iterator<Item = &'d Path>,
+    info: &str,
+) -> Result<Lease, StoreError> {
+    let held = dirs
+        .map(|dir| lease_in(dir, info))
+        .collect::<Result<_, _>>()?;
+    Ok(Lease { _held: held })
+}
+
+fn lease_in(dir: &Path, info: &str) -> Result<Held, StoreError> {
+    let path = &dir.join(RUN_LOCK);
     let failed = |error| StoreError::io("lock", path, error);
     let held = wait(LEASE_WAIT_MS, || take_both(path, dir)).map_err(failed)?;
     let Some((mut file, dir)) = held else {
-        let holder = holder(path).unwrap_or_else(|| "unknown".to_owned());
+        let holder = holder(dir).unwrap_or_else(|| "unknown".to_owned());
         return Err(StoreError::LeaseHeld { holder });
     };
     let line = format!("pid {}, {}\n", std::process::id(), info.trim());
@@ -65,15 +83,15 @@ pub(super) fn lease(path: &Path, dir: &Path, info: &str) -> Result<Lease, StoreE
     let _ = file
         .set_len(0)
         .and_then(|()| file.write_all(line.as_bytes()));
-    Ok(Lease {
+    Ok(Held {
         _file: file,
         _dir: dir,
     })
 }
 
 /// Whether somebody holds the lease; nothing is made for the question.
-pub(super) fn is_held(path: &Path, dir: &Path) -> bool {
-    [path, dir].into_iter().any(|path| {
+pub(super) fn is_held(dir: &Path) -> bool {
+    [&dir.join(RUN_LOCK), dir].into_iter().any(|path| {
         let Ok(file) = File::open(path) else {
             return false;
         };
@@ -82,9 +100,9 @@ pub(super) fn is_held(path: &Path, dir: &Path) -> bool {
 }
 
 /// What the holder said of itself; of a dead one too.
-pub(super) fn holder(path: &Path) -> Option<String> {
+pub(super) fn holder(dir: &Path) -> Option<String> {
     let mut text = String::new();
-    let file = File::open(path).ok()?;
+    let file = File::open(dir.join(RUN_LOCK)).ok()?;
     file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
     let line = text.lines().next()?.trim();
     (!line.is_empty()).then(|| line.to_owned())

@@ -15,6 +15,8 @@ const FILE: &str = "state.json";
 pub struct Place {
     /// Holds the sidecars: locks, journal.
     pub dir: PathBuf,
+    /// Where the sidecars of the name are, if that is a link and there are such.
+    named: Option<PathBuf>,
     pub state: PathBuf,
     pub project: PathBuf,
 }
@@ -91,17 +93,16 @@ impl Place {
 
     fn of_file(file: &Path, project: PathBuf) -> Self {
         let state = resolved(file);
-        let parent = state.parent().unwrap_or(Path::new("/"));
-        let is_usual = parent.file_name().is_some_and(|name| name == DIR)
-            && state.file_name().is_some_and(|name| name == FILE);
-        let dir = if is_usual {
-            parent.to_owned()
-        } else {
-            with_suffix(&state, ".d")
-        };
+        let dir = sidecars(&state);
+        let named = file.parent().and_then(|parent| parent.canonicalize().ok());
+        let named = named
+            .zip(file.file_name())
+            .map(|(parent, name)| sidecars(&parent.join(name)));
+        let named = named.filter(|named| *named != dir && named.is_dir());
         let project = project.canonicalize().unwrap_or(project);
         Self {
             dir,
+            named,
             state,
             project,
         }
@@ -117,16 +118,32 @@ impl Place {
         name.to_string_lossy().into_owned()
     }
 
+    /// Where a loop's lease stands: beside the state, and, where the name is a link, beside the name, for the state of a
+    /// loop may have stood there when it began.
+    pub(super) fn lease_dirs(&self) -> impl Iterator<Item = &Path> {
+        [Some(&self.dir), self.named.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+    }
+
     pub(super) fn commit_lock(&self) -> PathBuf {
         self.dir.join("commit.lock")
     }
 
-    pub(super) fn run_lock(&self) -> PathBuf {
-        self.dir.join("run.lock")
-    }
-
     pub(super) fn journal(&self) -> PathBuf {
         self.dir.join("journal")
+    }
+}
+
+fn sidecars(state: &Path) -> PathBuf {
+    let parent = state.parent().unwrap_or(Path::new("/"));
+    let is_usual = parent.file_name().is_some_and(|name| name == DIR)
+        && state.file_name().is_some_and(|name| name == FILE);
+    if is_usual {
+        parent.to_owned()
+    } else {
+        with_suffix(state, ".d")
     }
 }
 

@@ -1,10 +1,10 @@
 //! A person's hand in the state file, at any moment: never lost, adopted where it can be, waited for where it cannot.
 
+mod taken_out;
+
 use serde_json::{Value, json};
 
-use crate::world::{
-    Running, World, after, long_nap, plan, processes, task, wait_for, wait_for_or, with,
-};
+use crate::world::{Running, World, after, long_nap, plan, processes, task, wait_for, wait_for_or};
 
 /// A run whose first atom waits for `go`, with others behind it.
 struct Waiting {
@@ -455,88 +455,4 @@ fn edits_as_fast_as_they_can_be_saved_are_none_of_them_lost() {
     }
     it.finish();
     assert_eq!(it.world.result_file("log"), "one\ntwo\nthree\n");
-}
-
-#[test]
-fn a_binding_that_others_build_on_can_be_taken_out_and_is_made_again() {
-    let world = World::new();
-    let ran = world.out("ran").display().to_string();
-    let step = |id: &str| format!("echo {id} >> {ran}; echo {id} >> {id}");
-    let atoms = json!({"A1": task(&step("a")), "A2": after(&["A1"], &step("b"))});
-    world.align(&plan(&["test -f b"], json!({}), atoms));
-    world.run().expect(0);
-    let mut state = world.state();
-    state["bindings"].as_object_mut().unwrap().remove("A1");
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
-    world.descent(&["validate"]).expect(0);
-    assert_eq!(world.run().expect(0).count("corrected"), 1);
-    assert_eq!(world.left("ran"), "a\nb\na\n");
-    // Nobody knows the other one.
-    let mut state = world.state();
-    state["bindings"]["A2"]["of"]["depends_on"] = json!(["A9"]);
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
-    world.descent(&["validate"]).expect(65);
-}
-
-#[test]
-fn an_edit_that_takes_away_what_a_run_starts_from_is_waited_for() {
-    for (key, taken) in [
-        ("\"goal\": ", "\"gaol\": "),
-        ("\"base_case\": ", "\"base_cas\": "),
-    ] {
-        let mut it = waiting();
-        let whole = it.world.state_text();
-        it.world.save(&whole.replace(key, taken));
-        let told = format!("/objective/{}", key.trim_matches(['"', ':', ' ']));
-        wait_for("what is missing", || it.run.said().contains(&told));
-        it.world.descent(&["validate"]).expect(65);
-        it.world
-            .save(&whole.replace("run echo three >> log", "mended"));
-        it.world.touch("go");
-        it.run.wait().expect(0).says("whole again");
-        let third = it.world.state()["bindings"]["A3"]["of"]["description"].clone();
-        assert_eq!(third, "mended");
-    }
-}
-
-#[test]
-fn an_effect_outside_that_is_taken_out_while_it_happens_is_told_and_nothing_waits_for_it() {
-    let (world, nap) = (World::new(), long_nap());
-    let at = world.out("at");
-    let deploy = format!("echo x >> {}; sleep {nap}", at.display());
-    let atoms = json!({
-        "A1": with(task(&deploy), json!({"effect": "external"})),
-        "A2": after(&["A1"], "touch done"),
-    });
-    world.align(&plan(&["test -f done"], json!({}), atoms));
-    let run = world.start(&["run", "--json"]);
-    wait_for("the effect", || !world.left("at").is_empty());
-    let mut state = world.state();
-    let atoms = state["work_graph"]["atoms"].as_object_mut().unwrap();
-    atoms.remove("A1");
-    atoms["A2"]["depends_on"] = json!([]);
-    world.save(&serde_json::to_string_pretty(&state).unwrap());
-    let mut run = run;
-    let ran = run.wait().expect(0);
-    assert_eq!((ran.count("interrupted"), ran.count("in_doubt")), (1, 0));
-    world
-        .descent(&["resolve"])
-        .expect(0)
-        .shows("nothing is in doubt");
-    assert_eq!(processes(&nap), Vec::<String>::new());
-}
-
-#[test]
-fn an_atom_taken_out_while_its_attempt_is_in_flight_ends_the_attempt_and_the_run_goes_on() {
-    let mut it = waiting();
-    let mut state = it.world.state();
-    let atoms = state["work_graph"]["atoms"].as_object_mut().unwrap();
-    atoms.remove("A1");
-    atoms["A2"]["depends_on"] = json!([]);
-    it.world
-        .save(&serde_json::to_string_pretty(&state).unwrap());
-    // Nobody lets the first one go on: it has to be ended.
-    let ran = it.run.wait().expect(0);
-    assert_eq!(ran.count("interrupted"), 1);
-    assert_eq!(it.world.result_file("log"), "two\nthree\n");
 }

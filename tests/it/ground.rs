@@ -43,6 +43,9 @@ fn a_link_in_the_place_of_the_state_is_waited_out_and_nothing_is_written_through
     fs::rename(world.state_path(), &elsewhere).unwrap();
     symlink(&elsewhere, world.state_path()).unwrap();
     let before = fs::read(&elsewhere).unwrap();
+    // Through the link, the same loop is met: no second one begins beside it.
+    assert_eq!(world.status()["live"], true);
+    world.descent(&["run"]).expect(75).says("E-LEASE-HELD");
     let_go(&world);
     wait_until_said(&run, "is a symbolic link now");
     assert_eq!(fs::read(&elsewhere).unwrap(), before);

@@ -1,6 +1,7 @@
 //! A person's edit of the file becomes a correction: what changed between two states, and what follows (contract §8).
 
 mod confirm;
+mod forgotten;
 mod fork;
 mod merge;
 mod resolve;
@@ -18,7 +19,7 @@ use crate::{
     event::Notice,
     id::{AtomId, Epoch, Serial, UnixMillis},
     state::{
-        Atom, Binding, Correction, Ended, EntryKind, Extra, RunStatus, State, Status,
+        Binding, Correction, Ended, EntryKind, Extra, RunStatus, State, Status,
         encode::Touched,
         fields::{Writer, texts_node},
         limits,
@@ -27,6 +28,7 @@ use crate::{
 };
 
 pub use confirm::{Word, confirm, lost_lines, news};
+pub use forgotten::put_back_forgotten;
 pub use fork::fork;
 pub use merge::{Kept, LOST_MAX, Lost, Merged, merge};
 pub use resolve::{Doubt, NotInDoubt, Resolution, doubts, resolve};
@@ -38,28 +40,6 @@ pub struct Adopted {
     pub state: State,
     pub touched: Touched,
     pub notices: Vec<Notice>,
-}
-
-/// Puts atoms back whose bindings a person took out though others name them: the binding was forgotten, not the atom,
-/// which stood in it alone. Whether there were any.
-pub fn put_back_forgotten(edited: &mut State, known: &State) -> bool {
-    let mut found = false;
-    loop {
-        let atoms = edited.all_atoms();
-        let named = |id: &AtomId| {
-            let names = |atom: &Arc<Atom>| atom.depends_on.contains(id) || atom.kids().contains(id);
-            !atoms.contains_key(id) && atoms.values().any(|atom| names(atom))
-        };
-        let forgotten = known.bindings.iter().filter(|(id, _)| named(id));
-        let forgotten: Vec<(AtomId, Arc<Atom>)> = forgotten
-            .map(|(id, binding)| (id.clone(), Arc::clone(&binding.of)))
-            .collect();
-        if forgotten.is_empty() {
-            return found;
-        }
-        found = true;
-        edited.atoms.extend(forgotten);
-    }
 }
 
 /// Records what a person changed and draws the consequences.
