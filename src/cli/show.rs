@@ -77,11 +77,13 @@ pub(super) fn show(context: &Context, flags: &Flags) -> Result<End, Failure> {
         ),
     });
     let notes: Vec<render::Note> = note.into_iter().collect();
-    let status = view::status(
-        &World::new(point.state),
-        false,
-        view::liveness::Liveness::none(),
-    );
+    // What ran then ran: only of the present state it can be said that nothing does.
+    let is_past = point.state.serial != timeline.now.state.serial;
+    let world = World::new(point.state);
+    let mut status = view::status(&world, is_past, view::liveness::Liveness::none());
+    if is_past {
+        status.next = "descent show".to_owned();
+    }
     let page = render::status(&status, &notes, clock::now(), context.out.width());
     context.out.page(&page);
     Ok(End::Code(0))

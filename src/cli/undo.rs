@@ -64,7 +64,11 @@ pub(super) fn undo(context: &Context, flags: &Flags) -> Result<End, Failure> {
         Err(outside) => return Ok(nothing(context, serial, &outside)),
     };
     if flags.dry_run || !flags.yes {
-        show(context, &planned, flags.dry_run);
+        let command = match &flags.serial {
+            Some(_) => format!("descent undo {} -y", serial.0),
+            None => "descent undo -y".to_owned(),
+        };
+        show(context, &planned, flags.dry_run, &command);
         if flags.dry_run {
             return Ok(End::Code(0));
         }
@@ -245,14 +249,14 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
     End::Code(0)
 }
 
-fn show(context: &Context, planned: &Undone, is_dry: bool) {
+fn show(context: &Context, planned: &Undone, is_dry: bool, command: &str) {
     if context.out.json && is_dry {
-        return json(context, planned, "planned", "descent undo -y");
+        return json(context, planned, "planned", command);
     }
     let next = if is_dry {
-        "\nnext: descent undo -y"
+        format!("\nnext: {command}")
     } else {
-        ""
+        String::new()
     };
     let text = format!("{}{next}", lines(planned));
     if is_dry {

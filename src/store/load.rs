@@ -240,6 +240,11 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     if path.is_dir() {
         return Err(StoreError::IsDirectory { path });
     }
+    // A pipe that nobody writes into would be waited for.
+    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
+        let source = std::io::Error::other("it is no file");
+        return Err(StoreError::Unreadable { path, source });
+    }
     match std::fs::read(&path) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -28,6 +28,20 @@ fn a_state_that_is_a_directory_is_refused_and_stays() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_the_state_is_not_waited_for() {
+    let world = World::new();
+    fs::create_dir_all(world.repo().join(".descent")).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(world.state_path())
+        .status();
+    assert!(made.unwrap().success());
+    world
+        .descent(&["validate"])
+        .expect(74)
+        .says("it is no file");
+}
+
+#[test]
 fn a_state_that_cannot_be_read_is_an_error_of_io_and_stays() {
     let world = World::new();
     fs::create_dir_all(world.repo().join(".descent")).unwrap();

@@ -97,6 +97,12 @@ fn show_tells_how_things_stood_by_serial_by_steps_back_and_refuses_what_is_not_k
         (&json!(newest - 1), &json!("run"))
     );
     world.descent(&["show", "1"]).expect(0).shows("aligned");
+    let past = world.descent(&["show", "2"]).expect(0);
+    assert!(!past.stdout.contains("cut off"), "{}", past.stdout);
+    world
+        .descent(&["undo", "1", "-n"])
+        .expect(0)
+        .shows("next: descent undo 1 -y");
     let no = world.descent(&["show", "9999"]).expect(2);
     no.says("E-NOT-KEPT").says("kept are 1 to");
     world
