@@ -20,7 +20,7 @@ use rustix::{
 const WORKERS: usize = 3;
 const START_MAX: Duration = Duration::from_secs(20);
 /// What is not gone by then stays.
-const GONE_MAX: Duration = Duration::from_secs(2);
+const GONE_MAX: Duration = Duration::from_millis(500);
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [descent, dir, rounds, nap] = args.as_slice() else {

@@ -95,13 +95,13 @@ impl Loop<'_> {
             self.wait_for_file(newer, &"the file holds what only a newer descent knows");
             return Ok(false);
         }
-        let missing = loaded.missing(&self.host.store.place().state);
-        if loaded.is_foreign && !missing.is_empty() {
+        if loaded.is_foreign {
+            let missing = loaded.missing(&self.host.store.place().state);
+            if missing.is_empty() {
+                return self.adopt();
+            }
             self.wait_for_file(missing, &"the file lacks what a run starts from");
             return Ok(false);
-        }
-        if loaded.is_foreign {
-            return self.adopt();
         }
         self.file_is_whole();
         let news = correct::news(&self.world.state, &loaded.state);

@@ -66,9 +66,16 @@ impl Store {
     #[must_use]
     pub fn newest(&self) -> Option<Arc<State>> {
         let lineage = &self.cached.as_ref()?.state.lineage;
-        let beside = self.beside(|state| state.lineage == *lineage);
+        // What this process committed, or saw, last is mostly the newest there is: then no old state is read.
         let known = self.known.newest(lineage);
         let kept = self.history().newest(lineage);
+        if known
+            .as_ref()
+            .is_some_and(|known| kept <= Some(known.serial))
+        {
+            return known;
+        }
+        let beside = self.beside(|state| state.lineage == *lineage);
         let kept = kept.and_then(|serial| self.base_on_disk(serial));
         let all = [beside, known, kept].into_iter().flatten();
         all.max_by_key(|state| state.serial)

@@ -5,6 +5,7 @@ use std::{fs, path::PathBuf};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::begun::at_work;
 use crate::world::{PATIENCE, Running, World, plan, task, wait_for, wait_for_or};
 
 fn beat_path(world: &World) -> PathBuf {
@@ -13,25 +14,6 @@ fn beat_path(world: &World) -> PathBuf {
 
 fn beat(world: &World) -> Option<Value> {
     serde_json::from_slice(&fs::read(beat_path(world)).ok()?).ok()
-}
-
-/// A run whose one attempt lasts until the test lets it go on.
-fn at_work() -> (World, Running) {
-    let world = World::new();
-    let (at, go) = (world.out("at"), world.out("go"));
-    let run = format!(
-        "echo x >> {}; while ! test -f {}; do sleep 0.02; done; touch done",
-        at.display(),
-        go.display()
-    );
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&run)}),
-    ));
-    let run = world.start(&["run", "--json"]);
-    wait_for("the attempt", || !world.left("at").is_empty());
-    (world, run)
 }
 
 #[track_caller]

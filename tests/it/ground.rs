@@ -5,23 +5,8 @@ use std::{fs, os::unix::fs::symlink, process::Command};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
+use crate::begun::at_work;
 use crate::world::{Running, World, after, plan, task};
-
-/// A run whose one task waits until `go` is there.
-fn at_work() -> (World, Running) {
-    let world = World::new();
-    let (at, go) = (world.out("at"), world.out("go"));
-    let work = format!(
-        "touch {}; until test -e {}; do sleep 0.02; done; touch done",
-        at.display(),
-        go.display()
-    );
-    let plan = plan(&["test -f done"], json!({}), json!({"A1": task(&work)}));
-    world.align(&plan);
-    let run = world.start(&["run"]);
-    world.wait_for_file("at");
-    (world, run)
-}
 
 fn let_go(world: &World) {
     fs::write(world.out("go"), "").unwrap();

@@ -13,6 +13,7 @@ mod align;
 mod apply;
 mod bad_input;
 mod beat;
+mod begun;
 mod broken;
 mod chance;
 mod checks;

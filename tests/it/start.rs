@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
+use crate::begun::at_work;
 use crate::world::{World, long_nap, plan, processes, task};
 
 fn aligned() -> World {
@@ -116,20 +117,7 @@ fn in_place_there_is_nowhere_else_to_start() {
 /// Its outcome finds no directory to be recorded in, and must not make one: what is put back would lie in it.
 #[test]
 fn an_attempt_that_ends_just_when_the_directory_is_gone_makes_no_other_one() {
-    let world = World::new();
-    let (at, go) = (world.out("at"), world.out("go"));
-    let run = format!(
-        "touch {}; until [ -e {} ]; do sleep 0.02; done; touch done",
-        at.display(),
-        go.display()
-    );
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": task(&run)}),
-    ));
-    let mut run = world.start(&["run"]);
-    world.wait_for_file("at");
+    let (world, mut run) = at_work();
     let dir = world.repo().join(".descent");
     fs::remove_dir_all(&dir).unwrap();
     world.touch("go");

@@ -52,7 +52,7 @@ pub fn adopt(
     now: UnixMillis,
 ) -> Adopted {
     let merged: Merged = merged.into();
-    let merged_over = merged.began_before;
+    let saved_again = merged.saved_again;
     let mut edit = Edit {
         state: merged.state,
         removed: merged.removed,
@@ -81,7 +81,7 @@ pub fn adopt(
     let is_request = before.is_some_and(|before| asks(before) != asks(&edit.state));
     let what = match kinds.as_slice() {
         [] if is_request => "a request by hand".to_string(),
-        [] => match merged_over {
+        [] => match saved_again {
             Some(Serial(old)) => alloc::format!(
                 "nothing: serial {old} was saved again, and what came since stands (descent undo {old} goes back to it)"
             ),

@@ -20,7 +20,7 @@ pub use lost::{Kept, LOST_MAX, Lost};
 use crate::{
     doc::Node,
     id::{AtomId, Serial},
-    state::{Control, Objective, State},
+    state::{Control, Objective, State, encode::Rendered},
 };
 use tree::{Rule, Trees};
 
@@ -31,8 +31,8 @@ pub struct Merged {
     pub lost: Vec<Lost>,
     /// Unresolved atoms that the edit took out: not to be mistaken for results that a person forgot.
     pub removed: BTreeSet<AtomId>,
-    /// The serial of the edit, where others were committed since.
-    pub began_before: Option<Serial>,
+    /// The serial of an edit that is older than what was committed last, and changes nothing of that.
+    pub saved_again: Option<Serial>,
 }
 
 impl From<State> for Merged {
@@ -41,7 +41,7 @@ impl From<State> for Merged {
             state,
             lost: Vec::new(),
             removed: BTreeSet::new(),
-            began_before: None,
+            saved_again: None,
         }
     }
 }
@@ -67,7 +67,9 @@ pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merg
     graph::graph(&sides, &mut trees, &mut merged);
     valid::make_valid(&sides, &mut trees, &mut merged);
     merged.lost = lost::capped(trees.lost);
-    merged.began_before = (theirs.serial < ours.serial).then_some(theirs.serial);
+    let is_as_ours =
+        || Rendered::of(&merged.state).seal(&merged.state) == Rendered::of(ours).seal(ours);
+    merged.saved_again = (theirs.serial < ours.serial && is_as_ours()).then_some(theirs.serial);
     merged
 }
 

@@ -129,6 +129,7 @@ fn with_facts(trees: &mut Trees, base: &Item, mut theirs: Item, at: &str) -> Ite
     theirs
 }
 
+/// Of a binding.
 const FACTS: [&str; 6] = [
     "commit", "change", "evidence", "context", "inputs", "attempts",
 ];
@@ -258,8 +259,8 @@ fn result(
 
 fn rule(key: &str) -> Rule {
     match key {
-        "commit" | "change" | "evidence" | "context" | "inputs" | "attempts" | "by" | "at"
-        | "handoff" | "partial" => Rule::PROGRAM,
+        "by" | "at" | "handoff" | "partial" => Rule::PROGRAM,
+        key if FACTS.contains(&key) => Rule::PROGRAM,
         _ => Rule::EDIT,
     }
 }
