@@ -5,6 +5,7 @@
 
 pub mod adopt;
 mod effects;
+mod ending;
 mod follow;
 mod hands;
 mod reconcile;
@@ -24,7 +25,7 @@ use descent_core::{
     event::{Event, Notice, Observation},
     id::{AttemptId, RunId, Serial},
     owed::{self, Key, Owed},
-    state::{Intent, Request, RunStatus, StartedFrom, fields::Extra, objective::RequestKind},
+    state::{Intent, StartedFrom},
     step::{self, Refusal, Session, Transition, World},
     view::liveness::WaitsFor,
 };
@@ -33,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, Stopwatch},
-    failure::{Failure, exit},
+    failure::Failure,
     signal::{Signal, Signals},
     store::{CommitError, Loaded, Next, Store},
 };
@@ -78,6 +79,8 @@ pub struct Eyes<'e> {
 pub struct Ending {
     pub world: World,
     pub signal: Option<Signal>,
+    /// The signal came before this run had begun, or after it was over: there is nothing of it to be shown.
+    pub has_no_result: bool,
 }
 
 /// Something that runs.
@@ -116,6 +119,10 @@ struct Loop<'t> {
     stopwatch: Stopwatch,
     eyes: Eyes<'t>,
     signal: Option<Signal>,
+    /// A signal that came while something else was waited for, and was not answered yet.
+    early: Option<Signal>,
+    /// Something of git's did not end in time when the end was asked for.
+    is_cut_off: bool,
     followed: follow::Followed,
     /// The serial that the journal holds.
     remembered: Serial,
@@ -144,33 +151,39 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
         room: room::Room::default(),
         eyes,
         signal: None,
+        early: None,
+        is_cut_off: false,
         followed: follow::Followed::default(),
         remembered: Serial(0),
     };
-    // An edit may begin from what this run begins from, wherever the journal went.
-    this.host.store.remember();
-    let result = this.go().await;
-    this.end_all().await;
-    if let Err(failure) = result {
-        if this.host.store.is_gone() {
-            // What else failed, failed for that; and nothing can be asked of a state that is not there.
-            return Err(match failure.code {
-                "E-STATE-VANISHED" => failure,
-                _ => this.vanished(),
-            });
-        }
-        this.stop_for(&failure).await;
-        return Err(failure);
-    }
-    this.host.store.remember();
-    this.deliver().await?;
-    Ok(Ending {
-        world: this.world,
-        signal: this.signal,
-    })
+    let ended = this.whole().await;
+    this.host.hands.leave();
+    ended
 }
 
 impl Loop<'_> {
+    async fn whole(&mut self) -> Result<Ending, Failure> {
+        // An edit may begin from what this run begins from, wherever the journal went.
+        self.host.store.remember();
+        let mut result = self.go().await;
+        let mut is_cut_off = self.is_cut_off;
+        self.end_all().await;
+        if result.is_ok() {
+            self.host.store.remember();
+            result = self.deliver().await;
+            is_cut_off = self.is_cut_off;
+        } else if self.host.store.is_gone() {
+            // What else failed, failed for that; and nothing can be asked of a state that is not there.
+            result = result.map_err(|failure| match failure.code {
+                "E-STATE-VANISHED" => failure,
+                _ => self.vanished(),
+            });
+        } else if let (Err(failure), None) = (&result, self.early) {
+            self.stop_for(failure).await;
+        }
+        self.ending(result, is_cut_off)
+    }
+
     async fn go(&mut self) -> Result<(), Failure> {
         if self.host.watch.is_deaf() {
             (self.eyes.say)(
@@ -179,6 +192,9 @@ impl Loop<'_> {
             );
         }
         self.start().await?;
+        if let Some(signal) = self.early.take() {
+            self.on_signal(signal).await?;
+        }
         loop {
             let worked = self.work_off().await;
             self.endure(worked)?;
@@ -225,7 +241,8 @@ impl Loop<'_> {
             Some(_) => None,
             None if self.host.from.is_some() => self.host.from.take(),
             None => {
-                let (start, notes) = self.host.hands.snapshot(self.host.clock.now()).await?;
+                let looking = self.host.hands.snapshot(self.host.clock.now());
+                let (start, notes) = self.patiently(looking).await?;
                 notes.iter().for_each(|note| (self.eyes.say)(note));
                 start
             }
@@ -400,62 +417,6 @@ impl Loop<'_> {
                 Ok(Committed::Changed)
             }
             Err(CommitError::Store(error)) => Err(error.into()),
-        }
-    }
-
-    async fn on_signal(&mut self, signal: Signal) -> Result<(), Failure> {
-        let is_second = self.signal.replace(signal).is_some();
-        if let Some(lacked) = self.room.lacked() {
-            return Err(lacked.clone());
-        }
-        if self.waits_for_file.is_some() {
-            let hint = "mend the state file, then `descent run` goes on from it";
-            return Err(Failure::new(
-                "E-STATE-INVALID",
-                exit::INVALID,
-                "ended while the state file cannot be read",
-                hint,
-            ));
-        }
-        let kind = if is_second {
-            RequestKind::StopNow
-        } else {
-            RequestKind::Stop
-        };
-        let request = self.stop_request(kind);
-        let reason = Some(signal.name().to_owned());
-        self.pending.push_back(Event::Asked { request, reason });
-        self.pending.push_back(Event::Tick);
-        Ok(())
-    }
-
-    /// Something that the loop needs is gone: what was in flight is taken back at no cost, where that can still be
-    /// written; where not, the next run does it.
-    async fn stop_for(&mut self, failure: &Failure) {
-        if failure.exit == exit::BUG
-            || self.waits_for_file.is_some()
-            || self.world.state.run.status != RunStatus::Running
-        {
-            return;
-        }
-        let request = self.stop_request(RequestKind::Stop);
-        let reason = Some(failure.message.clone());
-        for event in [Event::Asked { request, reason }, Event::Tick] {
-            if let Err(error) = self.observe(event).await {
-                tracing::warn!(%error, "the stop could not be written");
-                return;
-            }
-        }
-    }
-
-    fn stop_request(&self, kind: RequestKind) -> Request {
-        Request {
-            id: descent_core::id::RequestId::new(uuid::Uuid::now_v7().to_string()),
-            run: Some(self.host.run.clone()),
-            by: self.host.by.clone(),
-            at: self.host.clock.now().rfc3339(),
-            kind,
-            extra: Extra::default(),
         }
     }
 }

@@ -31,6 +31,7 @@ mod error;
 pub mod guard;
 mod leash;
 pub mod orphans;
+pub mod own;
 pub mod programs;
 pub(crate) mod registry;
 mod report;

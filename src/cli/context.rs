@@ -15,7 +15,10 @@ use crate::{
     clock,
     driver::adopt::{self, NotTaken},
     failure::{Failure, exit},
-    process::environment::{self, Environment},
+    process::{
+        environment::{self, Environment},
+        tool,
+    },
     render::{self, Out, Page},
     signal::{Signal, Signals},
     store::{Loaded, Place, Store},
@@ -197,9 +200,14 @@ where
             signal = signals.next() => {
                 cancel.cancel();
                 // Its result is not wanted any more, its end is.
-                tokio::select! {
-                    _ = &mut work => {}
-                    _ = signals.next() => {}
+                let mut is_second = false;
+                while !is_second {
+                    tokio::select! {
+                        _ = &mut work => break,
+                        _ = signals.next() => is_second = true,
+                        () = tokio::time::sleep(tool::GRACE) => {}
+                    }
+                    tool::cut_off();
                 }
                 Ok(Waited::Signal(signal))
             }
@@ -209,6 +217,7 @@ where
 
 /// To be called inside of a runtime.
 pub(super) fn signals() -> Result<Signals, Failure> {
+    tool::keep_signals_from_tools();
     Signals::install().map_err(|error| Failure::io("the signals cannot be taken", &error))
 }
 

@@ -241,6 +241,9 @@ fn finish(
     ending: &Ending,
     workspaces: &Workspaces,
 ) -> Result<End, Failure> {
+    if let (Some(signal), true) = (ending.signal, ending.has_no_result) {
+        return Ok(End::Signal(signal));
+    }
     let run = &ending.world.state.run;
     let result = run.last_result.clone().unwrap_or_else(Node::null);
     let path = run

@@ -219,5 +219,6 @@ pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
         let _ = task.await;
     }
     let needed = view::commits(&this.world.state);
-    this.host.hands.deliver(head, needed).await
+    let delivering = this.host.hands.deliver(head, needed);
+    this.patiently(delivering).await
 }

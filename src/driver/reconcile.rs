@@ -108,15 +108,4 @@ impl Loop<'_> {
         });
         self.running.insert(key, Running { cancel, generation });
     }
-
-    /// Ends everything that runs and waits until it is gone.
-    pub(super) async fn end_all(&mut self) {
-        for (_, running) in std::mem::take(&mut self.running) {
-            running.cancel.cancel();
-            self.leaving += 1;
-        }
-        while self.leaving > 0 && self.inbox.recv().await.is_some() {
-            self.leaving -= 1;
-        }
-    }
 }

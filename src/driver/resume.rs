@@ -51,7 +51,8 @@ pub(super) fn resume(hands: &RealHands, state: &State) -> Work<Found> {
 
 impl Loop<'_> {
     pub(super) async fn find_what_was_left(&mut self) -> Result<Found, Failure> {
-        let found = self.host.hands.resume(&self.world.state).await?;
+        let looking = self.host.hands.resume(&self.world.state);
+        let found = self.patiently(looking).await?;
         if !found.gone.is_empty() {
             (self.eyes.say)(&format!(
                 "the repository lost {} that the state names; what stood on them is made again: {}",

@@ -76,7 +76,7 @@ impl Loop<'_> {
     pub(super) async fn deliver(&mut self) -> Result<(), Failure> {
         loop {
             let failure = match follow::deliver(self).await {
-                Err(failure) if failure.lack.is_some() => failure,
+                Err(failure) if failure.lack.is_some() && self.early.is_none() => failure,
                 result => {
                     self.there_is_room();
                     return result;

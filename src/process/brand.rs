@@ -11,6 +11,8 @@ use std::fmt;
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+#[cfg(target_os = "linux")]
+use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use sha2::{Digest, Sha256};
 
@@ -43,6 +45,22 @@ impl Brand {
         Brand::from_raw(line.split_ascii_whitespace().next()?.parse().ok()?)
     }
 
+    /// Puts it on: whatever this process starts from here on bears it. Nothing where the system has no such limit.
+    pub(crate) fn wear(self) -> Option<Worn> {
+        #[cfg(target_os = "linux")]
+        {
+            let before = rustix::process::getrlimit(Resource::Rttime);
+            let limit = Rlimit {
+                current: Some(self.0),
+                maximum: before.maximum,
+            };
+            let is_on = rustix::process::setrlimit(Resource::Rttime, limit).is_ok();
+            is_on.then_some(Worn { before })
+        }
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
     pub(crate) fn from_raw(raw: u64) -> Option<Brand> {
         (raw & FLAG != 0 && raw < FLAG << 1).then_some(Brand(raw))
     }
@@ -69,6 +87,21 @@ fn half(text: &str) -> u64 {
         .take(8)
         .fold(0, |word, byte| word << 8 | u64::from(*byte));
     word >> (u64::BITS - HALF_BITS)
+}
+
+/// A brand that is on; dropping it takes it off.
+#[derive(Debug)]
+pub(crate) struct Worn {
+    #[cfg(target_os = "linux")]
+    before: Rlimit,
+}
+
+impl Drop for Worn {
+    fn drop(&mut self) {
+        // Refused by nobody who let it be put on.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::setrlimit(Resource::Rttime, self.before);
+    }
 }
 
 impl fmt::Display for Brand {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use serde::{Deserialize, Serialize};
 
 use super::brand::Brand;
@@ -101,7 +101,8 @@ impl Guard {
         // The name is for people alone.
         let _ = rustix::thread::set_name(c"descent-guard");
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        brand(task.brand);
+        // For good. Refused where a lower limit was set: then a start after both of us died finds the job by less.
+        std::mem::forget(task.brand.wear());
         let (children, signals) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, signals)?;
@@ -213,16 +214,6 @@ impl Guard {
 struct Reaped {
     of_leader: Option<WaitStatus>,
     is_none_left: bool,
-}
-
-/// Refused where a lower limit was set: then a start after both of us died finds the job by less.
-fn brand(brand: Brand) {
-    let hard = rustix::process::getrlimit(Resource::Rttime).maximum;
-    let limit = Rlimit {
-        current: Some(brand.raw()),
-        maximum: hard,
-    };
-    let _ = rustix::process::setrlimit(Resource::Rttime, limit);
 }
 
 /// Starts the command, in the group if there is one: comes back when the shell runs, or with why it doesn't.

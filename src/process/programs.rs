@@ -27,6 +27,9 @@ pub trait Programs: fmt::Debug + Send + Sync {
 
     /// As [`super::tool::run_tool`] does; blocks.
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError>;
+
+    /// As [`super::tool::cut_off`] does.
+    fn cut_off_tools(&self);
 }
 
 /// The system's own programs.
@@ -45,6 +48,10 @@ impl Programs for RealPrograms {
 
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError> {
         super::tool::run_tool(tool)
+    }
+
+    fn cut_off_tools(&self) {
+        super::tool::cut_off();
     }
 }
 

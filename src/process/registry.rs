@@ -13,6 +13,7 @@ use super::table;
 struct Live {
     pid: u32,
     start_ticks: u64,
+    is_tool: bool,
 }
 
 static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
@@ -40,11 +41,29 @@ impl Drop for Registered {
 pub(crate) fn spawn<C>(
     start: impl FnOnce() -> io::Result<(u32, C)>,
 ) -> io::Result<(C, Registered)> {
+    spawn_as(false, start)
+}
+
+/// The same, for one of our own helpers.
+pub(crate) fn spawn_tool<C>(
+    start: impl FnOnce() -> io::Result<(u32, C)>,
+) -> io::Result<(C, Registered)> {
+    spawn_as(true, start)
+}
+
+fn spawn_as<C>(
+    is_tool: bool,
+    start: impl FnOnce() -> io::Result<(u32, C)>,
+) -> io::Result<(C, Registered)> {
     let mut live = live();
     let (pid, child) = start()?;
     // A child that has ended already is a zombie, and still has its line.
     let start_ticks = table::entry(pid).map_or(0, |entry| entry.start_ticks);
-    live.push(Live { pid, start_ticks });
+    live.push(Live {
+        pid,
+        start_ticks,
+        is_tool,
+    });
     Ok((child, Registered { pid, start_ticks }))
 }
 
@@ -52,4 +71,11 @@ pub(crate) fn is_ours(pid: u32, start_ticks: u64) -> bool {
     live()
         .iter()
         .any(|one| (one.pid, one.start_ticks) == (pid, start_ticks))
+}
+
+/// The helpers that run now, each by its process id and start.
+pub(crate) fn tools() -> Vec<(u32, u64)> {
+    let live = live();
+    let tools = live.iter().filter(|one| one.is_tool);
+    tools.map(|one| (one.pid, one.start_ticks)).collect()
 }

@@ -2,7 +2,8 @@
 //!
 //! Not here: agents and checks, which are watched, limited and ended as trees of processes.
 //! Invariant: when `run_tool` returns, the tool itself has ended and been waited for; its
-//! environment held what the caller gave and nothing else.
+//! environment held what the caller gave and nothing else. What a tool leaves behind (a server that a filter
+//! started) bears the loop's brand, and ends with the loop.
 #![allow(clippy::disallowed_methods)] // door: helper programs, and how long they take
 
 use std::{
@@ -11,19 +12,34 @@ use std::{
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
-    thread::JoinHandle,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     time::{Duration, Instant},
+};
+
+use super::{
+    orphans,
+    registry::{self, Registered},
 };
 
 /// The longest that a tool may take, unless its caller says less.
 pub const WAIT_MAX: Duration = Duration::from_secs(600);
 
+/// How long a tool whose result nobody waits for any more may take to its own end, before it is cut off.
+pub const GRACE: Duration = Duration::from_secs(2);
+
 /// The most that a tool may print, on each of its two streams.
 pub const OUTPUT_BYTES_MAX: usize = 256 << 20;
 
-/// Between two looks whether a tool that closed its streams has ended.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Between two looks whether a tool has ended.
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(10);
+/// How long is read on after a tool's end, where what it started holds its streams open.
+const HELD_OPEN_MAX: Duration = Duration::from_secs(1);
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -87,12 +103,14 @@ pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
         cwd: tool.cwd.clone(),
         source,
     };
-    let mut child = spawn(tool).map_err(start_failed)?;
+    let (mut child, registered) =
+        registry::spawn_tool(|| spawn(tool).map(|child| (child.id(), child)))
+            .map_err(start_failed)?;
     let (ends, ended) = channel();
     let streams = match attach(&mut child, tool, &ends) {
         Ok(streams) => streams,
         Err(source) => {
-            kill_group(&mut child);
+            kill(&mut child, &registered);
             return Err(start_failed(source));
         }
     };
@@ -100,11 +118,11 @@ pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
     let status = match wait(&mut child, &ended, tool) {
         Ok(status) => status,
         Err(error) => {
-            kill_group(&mut child);
+            kill(&mut child, &registered);
             return Err(error);
         }
     };
-    let [stdout, stderr] = streams.map(|stream| collect(stream, tool));
+    let [stdout, stderr] = streams.map(|stream| stream.take(tool));
     Ok(ToolOutput {
         status,
         stdout: stdout?,
@@ -112,8 +130,28 @@ pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
     })
 }
 
+/// Kills all tools that run now, and what they started: a filter that hangs must not hold up an end that was asked for.
+/// What a tool was about is then in the state of a crash, which every caller outlives.
+pub fn cut_off() {
+    for (pid, start_ticks) in registry::tools() {
+        orphans::fell(pid, start_ticks);
+    }
+}
+
+static TAKES_SIGNALS: AtomicBool = AtomicBool::new(false);
+
+/// From here on this process takes the terminal's signals, and what they mean to a tool is for it to say. Until then
+/// Ctrl-C ends it, and the tool with it.
+pub fn keep_signals_from_tools() {
+    TAKES_SIGNALS.store(true, Ordering::Relaxed);
+}
+
 fn spawn(tool: &Tool) -> io::Result<Child> {
-    Command::new(&tool.program)
+    let mut command = Command::new(&tool.program);
+    if TAKES_SIGNALS.load(Ordering::Relaxed) {
+        command.process_group(0);
+    }
+    command
         .args(&tool.args)
         .env_clear()
         .envs(tool.env.iter().map(|(key, value)| (key, value)))
@@ -124,95 +162,139 @@ fn spawn(tool: &Tool) -> io::Result<Child> {
         })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .spawn()
 }
 
-/// How one stream came to its end.
-enum End {
-    Closed,
-    Full,
+/// A stream ends here, whole or not.
+struct Full;
+
+/// What one stream said until now.
+#[derive(Clone, Default)]
+struct Stream(Arc<Mutex<Said>>);
+
+#[derive(Default)]
+struct Said {
+    bytes: Vec<u8>,
+    failed: Option<io::Error>,
 }
 
-type Stream = JoinHandle<io::Result<Vec<u8>>>;
-
-fn attach(child: &mut Child, tool: &Tool, ends: &Sender<End>) -> io::Result<[Stream; 2]> {
+fn attach(child: &mut Child, tool: &Tool, ends: &Sender<Full>) -> io::Result<[Stream; 2]> {
     if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), tool.stdin.clone()) {
         // Not joined: a tool that ends without reading everything breaks the pipe, which ends it.
         std::thread::Builder::new().spawn(move || pipe.write_all(&bytes))?;
     }
     let stdout = child.stdout.take().expect("BUG: stdout is piped");
     let stderr = child.stderr.take().expect("BUG: stderr is piped");
-    Ok([drain(stdout, ends.clone())?, drain(stderr, ends.clone())?])
+    Ok([
+        Stream::of(stdout, ends.clone())?,
+        Stream::of(stderr, ends.clone())?,
+    ])
 }
 
-fn drain(pipe: impl Read + Send + 'static, ends: Sender<End>) -> io::Result<Stream> {
-    std::thread::Builder::new().spawn(move || {
-        let mut bytes = Vec::new();
-        let read = pipe
-            .take(OUTPUT_BYTES_MAX as u64 + 1)
-            .read_to_end(&mut bytes);
-        let full = bytes.len() > OUTPUT_BYTES_MAX;
-        // Nobody listens any more when the tool was given up: nothing to tell then.
-        let _ = ends.send(if full { End::Full } else { End::Closed });
-        read.map(|_| bytes)
-    })
-}
-
-fn wait(child: &mut Child, ended: &Receiver<End>, tool: &Tool) -> Result<ExitStatus, ToolError> {
-    let deadline = Instant::now() + tool.wait_max;
-    let too_long = || ToolError::TooLong {
-        program: tool.program.clone(),
-        waited: tool.wait_max,
-    };
-    loop {
-        match ended.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(End::Closed) => {}
-            Ok(End::Full) => {
-                let program = tool.program.clone();
-                return Err(ToolError::TooMuch { program });
+impl Stream {
+    /// Reads on, on a thread of its own, until the pipe ends or holds too much; then `ends` is dropped.
+    fn of(mut pipe: impl Read + Send + 'static, ends: Sender<Full>) -> io::Result<Stream> {
+        let stream = Stream::default();
+        let filled = stream.clone();
+        std::thread::Builder::new().spawn(move || {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            loop {
+                let read = pipe.read(&mut chunk);
+                let mut said = filled.said();
+                match read {
+                    Ok(0) => return,
+                    Ok(count) => said.bytes.extend_from_slice(&chunk[..count]),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => {
+                        said.failed = Some(error);
+                        return;
+                    }
+                }
+                if said.bytes.len() > OUTPUT_BYTES_MAX {
+                    // Nobody listens any more when the tool was given up: nothing to tell then.
+                    let _ = ends.send(Full);
+                    return;
+                }
             }
-            Err(RecvTimeoutError::Timeout) => return Err(too_long()),
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    // A tool ends a moment after it closed its streams.
-    let mut pause = Duration::from_micros(50);
-    loop {
-        let looked = child.try_wait().map_err(|source| ToolError::Read {
-            program: tool.program.clone(),
-            source,
         })?;
-        if let Some(status) = looked {
-            return Ok(status);
+        Ok(stream)
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        // Every change is one append or one assignment: a panic leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, tool: &Tool) -> Result<Vec<u8>, ToolError> {
+        let said = std::mem::take(&mut *self.said());
+        match said.failed {
+            None => Ok(said.bytes),
+            Some(source) => Err(read_failed(tool, source)),
         }
-        if Instant::now() >= deadline {
-            return Err(too_long());
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(LOOK_AGAIN_MAX);
     }
 }
 
-fn collect(stream: Stream, tool: &Tool) -> Result<Vec<u8>, ToolError> {
-    let read_failed = |source| ToolError::Read {
+fn read_failed(tool: &Tool, source: io::Error) -> ToolError {
+    ToolError::Read {
         program: tool.program.clone(),
         source,
-    };
-    match stream.join() {
-        Ok(read) => read.map_err(read_failed),
-        Err(_) => Err(read_failed(io::Error::other("the reader ended early"))),
     }
 }
 
-/// Only before the child is waited for: until then its number cannot be anybody else's.
-fn kill_group(child: &mut Child) {
-    if let Ok(raw) = i32::try_from(child.id())
-        && let Some(group) = rustix::process::Pid::from_raw(raw)
-    {
-        // An error means that it is gone already.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+/// Until the tool has ended and its streams too. A tool ends a moment after it closed them; where what it started holds
+/// them open, its own words are in the pipes when it ends.
+fn wait(child: &mut Child, ended: &Receiver<Full>, tool: &Tool) -> Result<ExitStatus, ToolError> {
+    let deadline = Instant::now() + tool.wait_max;
+    let mut status: Option<(ExitStatus, Instant)> = None;
+    let mut is_open = true;
+    let mut pause = Duration::from_micros(50);
+    loop {
+        if is_open {
+            match ended.recv_timeout(pause) {
+                Ok(Full) => {
+                    let program = tool.program.clone();
+                    return Err(ToolError::TooMuch { program });
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    is_open = false;
+                    pause = Duration::from_micros(50);
+                }
+            }
+        } else {
+            std::thread::sleep(pause);
+        }
+        pause = (pause * 2).min(LOOK_AGAIN_MAX);
+        if status.is_none() {
+            let looked = child
+                .try_wait()
+                .map_err(|source| read_failed(tool, source))?;
+            status = looked.map(|status| (status, Instant::now()));
+        }
+        match status {
+            Some((status, since)) if !is_open || since.elapsed() >= HELD_OPEN_MAX => {
+                return Ok(status);
+            }
+            Some(_) => {}
+            None if Instant::now() >= deadline => {
+                return Err(ToolError::TooLong {
+                    program: tool.program.clone(),
+                    waited: tool.wait_max,
+                });
+            }
+            None => {}
+        }
     }
+}
+
+/// With all that it started. Only before the child is waited for: until then its number cannot be anybody else's.
+fn kill(child: &mut Child, registered: &Registered) {
+    if let Ok(Some(_)) = child.try_wait() {
+        return;
+    }
+    orphans::fell(registered.pid, registered.start_ticks);
+    // Where the table of processes cannot be read.
+    let _ = child.kill();
     let _ = child.wait();
 }
 

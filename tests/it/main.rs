@@ -26,6 +26,7 @@ mod editor;
 mod editors;
 mod errors;
 mod escapes;
+mod filters;
 mod formats;
 mod gate;
 mod ground;

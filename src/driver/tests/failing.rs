@@ -84,4 +84,8 @@ impl Programs for FailingPrograms {
             None => RealPrograms.run_tool(tool),
         }
     }
+
+    fn cut_off_tools(&self) {
+        RealPrograms.cut_off_tools();
+    }
 }

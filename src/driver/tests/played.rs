@@ -82,6 +82,10 @@ fn tree_id(tree: &BTreeSet<String>) -> TreeId {
 impl Hands for PlayedHands {
     fn sweep(&self) {}
 
+    fn cut_off(&self) {}
+
+    fn leave(&self) {}
+
     fn resume(&self, _state: &State) -> Work<Found> {
         Box::pin(async { Ok(Found::default()) })
     }

@@ -50,6 +50,10 @@ impl Hands for SimHands {
         held(&self.repo).life += 1;
     }
 
+    fn cut_off(&self) {}
+
+    fn leave(&self) {}
+
     fn resume(&self, state: &State) -> Work<Found> {
         let repo = held(&self.repo);
         let gone: BTreeSet<CommitId> = view::commits(state)

@@ -1,0 +1,137 @@
+//! How a run comes to its end before its goal: by a signal, by a stop that waits for nothing, by what fails.
+//!
+//! Invariant: nothing that runs for the loop holds up an end that was asked for by more than [`tool::GRACE`].
+
+use descent_core::{
+    event::Event,
+    state::{Request, RunStatus, fields::Extra, objective::RequestKind},
+};
+
+use super::{Ending, Loop, hands::Work};
+use crate::{
+    failure::{Failure, exit},
+    process::tool,
+    signal::Signal,
+};
+
+impl Loop<'_> {
+    pub(super) async fn on_signal(&mut self, signal: Signal) -> Result<(), Failure> {
+        let is_second = self.signal.replace(signal).is_some();
+        if let Some(lacked) = self.room.lacked() {
+            return Err(lacked.clone());
+        }
+        if self.waits_for_file.is_some() {
+            let hint = "mend the state file, then `descent run` goes on from it";
+            return Err(Failure::new(
+                "E-STATE-INVALID",
+                exit::INVALID,
+                "ended while the state file cannot be read",
+                hint,
+            ));
+        }
+        let kind = if is_second {
+            RequestKind::StopNow
+        } else {
+            RequestKind::Stop
+        };
+        let request = self.stop_request(kind);
+        let reason = Some(signal.name().to_owned());
+        self.pending.push_back(Event::Asked { request, reason });
+        self.pending.push_back(Event::Tick);
+        Ok(())
+    }
+
+    /// Something that the loop needs is gone: what was in flight is taken back at no cost, where that can still be
+    /// written; where not, the next run does it.
+    pub(super) async fn stop_for(&mut self, failure: &Failure) {
+        if failure.exit == exit::BUG
+            || self.waits_for_file.is_some()
+            || self.world.state.run.status != RunStatus::Running
+        {
+            return;
+        }
+        let request = self.stop_request(RequestKind::Stop);
+        let reason = Some(failure.message.clone());
+        for event in [Event::Asked { request, reason }, Event::Tick] {
+            if let Err(error) = self.observe(event).await {
+                tracing::warn!(%error, "the stop could not be written");
+                return;
+            }
+        }
+    }
+
+    fn stop_request(&self, kind: RequestKind) -> Request {
+        Request {
+            id: descent_core::id::RequestId::new(uuid::Uuid::now_v7().to_string()),
+            run: Some(self.host.run.clone()),
+            by: self.host.by.clone(),
+            at: self.host.clock.now().rfc3339(),
+            kind,
+            extra: Extra::default(),
+        }
+    }
+
+    /// Waits for what is no effect. A signal is kept for later; what goes on after it is cut off, and fails. So is what
+    /// comes after something that was cut off: it would meet the same.
+    pub(super) async fn patiently<T>(&mut self, mut work: Work<T>) -> Result<T, Failure> {
+        if !self.is_cut_off {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                signal = self.host.signals.next() => self.early = Some(signal),
+            }
+        }
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = self.host.clock.sleep(tool::GRACE) => self.cut_off(),
+            }
+        }
+    }
+
+    fn cut_off(&mut self) {
+        self.is_cut_off = true;
+        self.host.hands.cut_off();
+    }
+
+    /// Ends everything that runs and waits until it is gone.
+    pub(super) async fn end_all(&mut self) {
+        for (_, running) in std::mem::take(&mut self.running) {
+            running.cancel.cancel();
+            self.leaving += 1;
+        }
+        while self.leaving > 0 {
+            tokio::select! {
+                biased;
+                done = self.inbox.recv() => match done {
+                    Some(_) => self.leaving -= 1,
+                    None => return,
+                },
+                () = self.host.clock.sleep(tool::GRACE) => self.cut_off(),
+            }
+        }
+    }
+
+    /// What failed because it was cut off is no failure.
+    pub(super) fn ending(
+        &mut self,
+        result: Result<(), Failure>,
+        is_cut_off: bool,
+    ) -> Result<Ending, Failure> {
+        let early = match result {
+            Err(failure) if is_cut_off && failure.lack.is_none() => {
+                (self.eyes.say)(
+                    "git did not end in time and was cut off (a filter that hangs?); `descent run` goes on from here",
+                );
+                self.early
+            }
+            result => result.map(|()| None)?,
+        };
+        Ok(Ending {
+            world: self.world.clone(),
+            signal: early.or(self.signal),
+            has_no_result: early.is_some(),
+        })
+    }
+}

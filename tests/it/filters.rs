@@ -1,0 +1,117 @@
+//! What git starts for the loop: the person's filters, which may hang, and may leave a server behind.
+
+use std::os::unix::process::CommandExt;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::json;
+
+use crate::world::{Ran, Running, World, long_nap, plan, processes, task};
+
+/// A project with a filter that does what the files beside it ask for, and the nap of what it starts.
+fn filtered() -> (World, String) {
+    let (world, nap) = (World::new(), long_nap());
+    let out = world.out("");
+    let filter = world.program(
+        "filter",
+        &format!(
+            "#!/bin/sh\ncd {}\nif mv serve served 2>/dev/null; then setsid sleep {nap} >/dev/null & fi\nif test -e hang; then \
+             touch hung; sleep {nap}; fi\nexec cat\n",
+            out.display()
+        ),
+    );
+    for kind in ["clean", "smudge"] {
+        let name = format!("filter.slow.{kind}");
+        world.git(&["config", &name, &filter.display().to_string()]);
+    }
+    world.write(".gitattributes", "*.slow filter=slow\n");
+    world.write("x.slow", "x\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "--quiet", "-m", "a filter"]);
+    (world, nap)
+}
+
+/// The task asks the filter for something, and changes what has to be filtered.
+fn align(world: &World, ask: &str) {
+    let run = format!("{ask}; echo y >> x.slow");
+    let checks = ["grep -q y x.slow"];
+    world.align(&plan(&checks, json!({}), json!({"A1": task(&run)})));
+}
+
+fn ask(world: &World, what: &str) -> String {
+    format!("touch {}", world.out(what).display())
+}
+
+#[track_caller]
+fn nothing_is_left(nap: &str) {
+    let left = processes(nap);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_server_that_a_filter_left_ends_with_the_run_and_holds_it_up_no_longer() {
+    let (world, nap) = filtered();
+    align(&world, &ask(&world, "serve"));
+    world.run().expect(0);
+    assert!(world.out("served").exists());
+    nothing_is_left(&nap);
+}
+
+#[test]
+fn what_git_had_started_for_a_killed_loop_ends_with_the_next_start() {
+    let (world, nap) = filtered();
+    let both = format!("{}; {}", ask(&world, "serve"), ask(&world, "hang"));
+    align(&world, &both);
+    let run = world.start(&["run"]);
+    world.wait_for_file("hung");
+    run.kill();
+    assert_eq!(processes(&nap).len(), 2);
+    std::fs::remove_file(world.out("hang")).unwrap();
+    world.replace_in_state(&ask(&world, "hang"), "true");
+    world.run().expect(0);
+    nothing_is_left(&nap);
+}
+
+#[test]
+fn a_filter_that_hangs_holds_up_no_stop() {
+    let (world, nap) = filtered();
+    align(&world, &ask(&world, "hang"));
+    let mut run = world.start(&["run"]);
+    world.wait_for_file("hung");
+    world.descent(&["stop"]).expect(0);
+    run.wait().expect(3);
+    nothing_is_left(&nap);
+}
+
+#[test]
+fn a_filter_that_hangs_before_anything_has_begun_holds_up_no_signal() {
+    let (world, nap) = filtered();
+    align(&world, "true");
+    world.write("x.slow", "changed\n");
+    world.touch("hang");
+    let mut run = world.start(&["run"]);
+    world.wait_for_file("hung");
+    run.signal(Signal::INT);
+    let ran: Ran = run.wait();
+    assert_eq!(ran.signal, Some(2), "{}", ran.stderr);
+    ran.says("was cut off");
+    nothing_is_left(&nap);
+    std::fs::remove_file(world.out("hang")).unwrap();
+    world.run().expect(0);
+}
+
+#[test]
+fn ctrl_c_ends_another_command_with_the_filter_that_hangs_in_it() {
+    let (world, nap) = filtered();
+    align(&world, "true");
+    world.write("x.slow", "changed\n");
+    world.touch("hang");
+    let mut command = world.command(&["verify"]);
+    command.process_group(0);
+    let mut verify = Running::of(command);
+    world.wait_for_file("hung");
+    let group = Pid::from_raw(verify.pid().cast_signed()).unwrap();
+    kill_process_group(group, Signal::INT).unwrap();
+    let ran = verify.wait();
+    assert_eq!(ran.signal, Some(2), "{}", ran.stderr);
+    nothing_is_left(&nap);
+}
