@@ -156,9 +156,7 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
         followed: follow::Followed::default(),
         remembered: Serial(0),
     };
-    let ended = this.whole().await;
-    this.host.hands.leave();
-    ended
+    this.whole().await
 }
 
 impl Loop<'_> {

@@ -36,6 +36,9 @@ const NAMES_MAX: usize = 5;
 /// Changes at most that `words` tells of.
 const TOLD_MAX: usize = 12;
 
+/// What is said where nothing differs.
+pub const NOTHING: &str = "nothing";
+
 /// How much a change matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -122,7 +125,7 @@ pub fn words(changes: &[Change]) -> String {
         texts.push(format!("{} more", groups.len() - TOLD_MAX));
     }
     if texts.is_empty() {
-        return "nothing".to_string();
+        return NOTHING.to_string();
     }
     texts.join("; ")
 }

@@ -238,17 +238,30 @@ fn unknown_keys_keep_their_order_when_the_key_before_them_is_left_out() {
     assert_eq!(rendered(once.as_bytes()), once);
 }
 
-#[test]
-fn a_parked_try_without_its_result_is_refused() {
-    let text = String::from_utf8(files("valid")["minimal.json"].clone()).unwrap();
-    let parked = "\"status\": \"pending\", \"tries\": [{\"context\": \"sha256:0\", \"attempts\": 1, \"ended\": \"parked\"}]";
-    let edited = text.replace("\"status\": \"pending\"", parked);
+/// In the place of the status of A1, `words` lack a key at `at`.
+#[track_caller]
+fn lacks(words: &str, at: &str) {
+    let text = String::from_utf8(files("valid")["minimal.json"].clone()).expect("text");
+    let edited = text.replace("\"status\": \"pending\"", words);
     let found = faults(&decode::decode(edited.as_bytes()));
     let said: Vec<_> = found
         .iter()
         .map(|fault| (fault.rule, fault.pointer.as_str()))
         .collect();
-    assert_eq!(said, [("missing-key", "/work_graph/atoms/A1/tries/0")]);
+    assert_eq!(said, [("missing-key", at)]);
+}
+
+#[test]
+fn a_parked_try_without_its_result_is_refused() {
+    lacks(
+        "\"status\": \"pending\", \"tries\": [{\"context\": \"sha256:0\", \"attempts\": 1, \"ended\": \"parked\"}]",
+        "/work_graph/atoms/A1/tries/0",
+    );
+}
+
+#[test]
+fn a_doubt_without_its_attempt_is_refused() {
+    lacks("\"status\": \"in_doubt\"", "/work_graph/atoms/A1");
 }
 
 #[test]

@@ -127,12 +127,36 @@ impl Look {
         }
     }
 
+    /// The loop has read what was saved, and does not take it in.
+    pub(super) fn refuses_the_file(&self) -> Option<Failure> {
+        let what = self
+            .liveness
+            .waits_for
+            .filter(|what| *what == WaitsFor::File)?;
+        let who = self.holder.as_deref().unwrap_or("unknown");
+        let message = format!(
+            "nothing is written yet: the loop waits {} ({who})",
+            waits_for(what)
+        );
+        let hint = format!("mend what `run` says of it{}", self.or_end());
+        Some(Failure::new(
+            "E-STATE-INVALID",
+            exit::INVALID,
+            message,
+            hint,
+        ))
+    }
+
+    fn or_end(&self) -> String {
+        let pid = self.holder.as_deref().and_then(heartbeat::pid_in);
+        let or = pid.map(|pid| format!("; or end the loop: kill -INT {pid}"));
+        or.unwrap_or_default()
+    }
+
     fn without_room(&self, so_far: &str, what: WaitsFor) -> Failure {
         let who = self.holder.as_deref().unwrap_or("unknown");
         let message = format!("{so_far}the loop waits {} ({who})", waits_for(what));
-        let pid = self.holder.as_deref().and_then(heartbeat::pid_in);
-        let or = pid.map(|pid| format!("; or end the loop: kill -INT {pid}"));
-        let hint = format!("make room, and it goes on{}", or.unwrap_or_default());
+        let hint = format!("make room, and it goes on{}", self.or_end());
         Failure::new("E-DISK-FULL", exit::IO, message, hint)
     }
 

@@ -82,6 +82,8 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     workspaces.tidy()?;
     let path = store.place().clone();
     crate::process::prepare()?;
+    // Taken off before the lease is.
+    let own = crate::process::own::Own::begin(&format!("{}/{run}/tools", path.mark()));
     let live = Live::start(context);
     let hands = RealHands {
         place: path.clone(),
@@ -119,6 +121,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let ending = runtime.block_on(driver::run(host, loaded, eyes))?;
     drop(live);
     drop(heart);
+    drop(own);
     drop(lease);
     tracing::debug!(state = %path.state.display(), "ended");
     finish(context, flags, &ending, &workspaces)

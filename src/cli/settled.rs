@@ -51,7 +51,11 @@ pub(super) fn taken_in(store: &mut Store) -> Result<Option<Arc<Loaded>>, Failure
     Err(restless(store))
 }
 
+/// A file that did not come to rest; or one that the loop does not take in as it is, and has said why.
 pub(super) fn restless(store: &Store) -> Failure {
-    let path = store.place().state.clone();
-    StoreError::Restless { path }.into()
+    let waiting = pulse::look(store, RunStatus::Running).refuses_the_file();
+    waiting.unwrap_or_else(|| {
+        let path = store.place().state.clone();
+        StoreError::Restless { path }.into()
+    })
 }

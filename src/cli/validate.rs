@@ -183,8 +183,9 @@ fn gcc(path: &Path, bytes: &[u8], found: &Found) -> Vec<String> {
     all.sort_by_key(|(at, _)| (at.line, at.column));
     let line = |(at, kind): &(store::Placed, &str)| {
         let fault = &at.fault;
-        let place = match fault.pointer.as_str() {
-            "" => String::new(),
+        // A line a fault, whatever a person called an atom.
+        let place = match fault.pointer.replace('\n', "\\n") {
+            pointer if pointer.is_empty() => pointer,
             pointer => format!("{pointer}: "),
         };
         let hint = fault.hint.as_deref().map(|hint| format!(" ({hint})"));

@@ -48,8 +48,6 @@ pub trait Hands: Send + Sync {
     /// Ends at once what is at work for other than attempts and checks (git, and a filter of it that hangs): its results
     /// are not wanted any more.
     fn cut_off(&self);
-    /// The last of all: ends what such work left running.
-    fn leave(&self);
     /// What the run before left: attempts that came to their end, and what the repository lost of it.
     fn resume(&self, state: &State) -> Work<Found>;
     /// The person's working tree as it is now.
@@ -99,15 +97,10 @@ impl Hands for RealHands {
             tracing::info!(pid, "ended a process that an earlier run left");
         }
         agent::tidy(&attempts);
-        process::own::begin(&format!("{}/{}/tools", self.place.mark(), self.run));
     }
 
     fn cut_off(&self) {
         self.programs.cut_off_tools();
-    }
-
-    fn leave(&self) {
-        process::own::end();
     }
 
     fn resume(&self, state: &State) -> Work<Found> {

@@ -59,8 +59,7 @@ pub(crate) fn every_pid() -> Vec<u32> {
 /// goes on by starting itself anew is met as it is then, if it is acted on at once.
 pub(crate) fn newest_first() -> impl Iterator<Item = u32> {
     let mut seen = last_pid();
-    let mut pids = every_pid();
-    pids.sort_unstable();
+    let mut pids = oldest_first(seen);
     let mut chases = 0..CHASES_MAX;
     std::iter::from_fn(move || {
         while pids.is_empty() {
@@ -85,12 +84,15 @@ fn started_between(seen: Option<u32>, last: Option<u32>) -> Vec<u32> {
         (Some(seen), Some(last)) if last > seen && last - seen <= CHASE_PIDS_MAX => {
             (seen + 1..=last).collect()
         }
-        _ => {
-            let mut pids = every_pid();
-            pids.sort_unstable();
-            pids
-        }
+        _ => oldest_first(last),
     }
+}
+
+/// Ids above the one that was given last are from before the kernel went around.
+fn oldest_first(last: Option<u32>) -> Vec<u32> {
+    let mut pids = every_pid();
+    pids.sort_unstable_by_key(|pid| (last.is_none_or(|last| *pid <= last), *pid));
+    pids
 }
 
 /// The id that was given last, as the kernel tells beside the load.

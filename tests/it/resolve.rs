@@ -232,3 +232,76 @@ fn a_live_loop_goes_on_from_what_a_person_resolves() {
     world.run().expect(0);
     assert_eq!(world.left("sent"), "1\n");
 }
+
+/// A deployment that was made, of what another atom made; the base case waits for `never`.
+fn deployed() -> World {
+    let world = World::new();
+    let deploy = format!(
+        "cat made; echo x >> {}; touch deployed",
+        world.out("sent").display()
+    );
+    let atoms = json!({
+        "make": task("echo 1 > made"),
+        "deploy": with(task(&deploy), json!({"effect": "external", "depends_on": ["make"]})),
+        "tell": with(task("test -e told"), json!({"depends_on": ["deploy"]})),
+    });
+    world.align(&plan(&["test -f never"], json!({}), atoms));
+    world.run().expect(5);
+    assert_eq!(world.left("sent"), "x\n");
+    world
+}
+
+/// The run asks, makes nothing again, and goes on from a person's word.
+#[track_caller]
+fn asks_and_repeats_nothing(world: &World) {
+    assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
+    let attempt = world.state()["work_graph"]["atoms"]["deploy"]["because"].clone();
+    let said = ["resolve", attempt.as_str().unwrap(), "--done"];
+    world.descent(&said).expect(0);
+    assert!(world.state()["bindings"]["deploy"].is_object());
+    world.run().expect(5);
+    assert_eq!(world.left("sent"), "x\n");
+}
+
+#[test]
+fn an_effect_outside_whose_input_a_person_overwrote_is_not_made_again_unasked() {
+    let world = deployed();
+    let mut state = world.state();
+    state["bindings"]["make"]["value"] = json!({"made": "by hand"});
+    state["work_graph"]["atoms"]["tell"]["status"] = json!("pending");
+    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    asks_and_repeats_nothing(&world);
+}
+
+#[test]
+fn an_effect_outside_whose_commit_the_repository_lost_is_not_made_again_unasked() {
+    let world = deployed();
+    let commit = world.state()["bindings"]["deploy"]["commit"].clone();
+    let (dir, name) = commit.as_str().unwrap().split_at(2);
+    let object = format!(".git/objects/{dir}/{name}");
+    std::fs::remove_file(world.repo().join(object)).unwrap();
+    world.replace_in_state("\"status\": \"failed\"", "\"status\": \"pending\"");
+    asks_and_repeats_nothing(&world);
+}
+
+#[test]
+fn an_effect_outside_that_was_taken_out_under_way_is_asked_about_when_undo_brings_it_back() {
+    let (world, nap) = (World::new(), long_nap());
+    let deploy = format!("echo x >> {}; sleep {nap}", world.out("sent").display());
+    let atoms = json!({
+        "deploy": with(task(&deploy), json!({"effect": "external"})),
+        "other": task("touch other"),
+    });
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    let mut run = world.start(&["run"]);
+    world.wait_for_file("sent");
+    let mut state = world.state();
+    let atoms = state["work_graph"]["atoms"].as_object_mut().unwrap();
+    atoms.remove("deploy");
+    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    run.wait().expect(5).shows("look whether that happened");
+    assert_eq!(processes(&nap), Vec::<String>::new());
+    world.descent(&["undo", "-y"]).expect(0);
+    assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
+    assert_eq!(world.left("sent"), "x\n");
+}

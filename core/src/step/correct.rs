@@ -15,6 +15,7 @@ use alloc::{
 };
 
 use crate::{
+    difference,
     doc::{self, Node, Value},
     event::Notice,
     id::{AtomId, Epoch, Serial, UnixMillis},
@@ -85,7 +86,7 @@ pub fn adopt(
             Some(Serial(old)) => alloc::format!(
                 "nothing: serial {old} was saved again, and what came since stands (descent undo {old} goes back to it)"
             ),
-            None => "how the file is written, and nothing else".to_string(),
+            None => told(before, &edit.state),
         },
         kinds => kinds.join("; "),
     };
@@ -98,6 +99,16 @@ pub fn adopt(
         touched: Touched::all(&edit.state),
         state: edit.state,
         notices,
+    }
+}
+
+/// What no kind of correction stands for (a remark, a summary, a count) is told as what it is.
+fn told(before: Option<&State>, after: &State) -> String {
+    let changes = before.map(|before| difference::difference(before, after));
+    let words = changes.as_deref().map(difference::words);
+    match words.filter(|words| words != difference::NOTHING) {
+        Some(words) => words,
+        None => "how the file is written, and nothing else".to_string(),
     }
 }
 
@@ -370,17 +381,17 @@ impl Edit {
 
     /// A failed, invalid or doubtful atom that a person set to pending is tried again.
     fn statuses(&mut self, before: &State) {
-        let mut opened = Vec::new();
+        let (mut opened, mut closed) = (Vec::new(), Vec::new());
         for (id, atom) in &mut self.state.atoms {
-            let old = before
-                .atoms
-                .get(id)
-                .and_then(|atom| atom.task())
-                .map(|task| task.status.clone());
-            let is_open_now = atom
-                .task()
-                .is_some_and(|task| task.status == Status::Pending);
-            if !is_open_now || old.is_none_or(|old| old == Status::Pending) {
+            let before = before.atoms.get(id).and_then(|atom| atom.task());
+            let (Some(old), Some(new)) = (before, atom.task()) else {
+                continue;
+            };
+            if old.status == new.status {
+                continue;
+            }
+            if new.status != Status::Pending {
+                closed.push(id.to_string());
                 continue;
             }
             let Some(task) = Arc::make_mut(atom).task_mut() else {
@@ -395,11 +406,13 @@ impl Edit {
             }
             opened.push(id.to_string());
         }
-        if !opened.is_empty() {
-            self.kinds.push((
-                CorrectionType::Resolution,
-                alloc::format!("to be tried again: {}", opened.join(", ")),
-            ));
+        for (what, ids) in [("to be tried again", opened), ("closed by hand", closed)] {
+            if !ids.is_empty() {
+                self.kinds.push((
+                    CorrectionType::Resolution,
+                    alloc::format!("{what}: {}", ids.join(", ")),
+                ));
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use alloc::{format, string::String, sync::Arc, vec::Vec};
 use super::{Progress, draft::Draft};
 use crate::{
     event::{Notice, Outcome},
-    id::{AttemptId, Digest, Epoch},
+    id::{AtomId, AttemptId, Digest, Epoch},
     measure, search,
     state::{
         Ended, EntryKind, FailureClass, Intent, Status, fields::texts_node, record::choices_node,
@@ -253,27 +253,7 @@ pub(super) fn cut_off(draft: &mut Draft, id: &AttemptId, why: &'static str) {
 pub(super) fn lost(draft: &mut Draft, id: &AttemptId) {
     let Some(intent) = draft.land(id) else { return };
     if intent.effect.is_once_only() {
-        let Some(task) = draft.task(&intent.atom) else {
-            draft.say(Notice::Interrupted {
-                attempt: id.clone(),
-                atom: intent.atom,
-                why: "it was taken out while its effect outside was under way: look whether that happened",
-            });
-            return;
-        };
-        task.status = Status::InDoubt(id.clone());
-        draft.record("in_doubt", |to| {
-            to.text("atom", intent.atom.as_str())
-                .text("attempt", id.as_str())
-                .text("started", &intent.at)
-                .text("context", intent.context.as_str());
-            EntryKind::Other
-        });
-        draft.say(Notice::InDoubt {
-            attempt: id.clone(),
-            atom: intent.atom,
-        });
-        return;
+        return doubt(draft, (&intent.atom, id), &intent.context, &intent.at);
     }
     let most = draft.state.objective.constraints.max_interruptions();
     let Some(task) = draft.task(&intent.atom) else {
@@ -289,6 +269,35 @@ pub(super) fn lost(draft: &mut Draft, id: &AttemptId) {
     if is_too_often {
         give_up(draft, &intent, most);
     }
+}
+
+/// Nobody knows whether an effect outside happened, or whether it may happen again: a person says so. An atom that was
+/// taken out is asked about when it comes back.
+pub(super) fn doubt(
+    draft: &mut Draft,
+    (atom, attempt): (&AtomId, &AttemptId),
+    context: &Digest,
+    started: &str,
+) {
+    let is_there = draft
+        .task(atom)
+        .map(|task| task.status = Status::InDoubt(attempt.clone()));
+    draft.record("in_doubt", |to| {
+        to.text("atom", atom.as_str())
+            .text("attempt", attempt.as_str())
+            .text("started", started)
+            .text("context", context.as_str());
+        EntryKind::Other
+    });
+    let (attempt, atom) = (attempt.clone(), atom.clone());
+    draft.say(match is_there {
+        Some(()) => Notice::InDoubt { attempt, atom },
+        None => Notice::Interrupted {
+            attempt,
+            atom,
+            why: "it was taken out while its effect outside was under way: look whether that happened",
+        },
+    });
 }
 
 fn give_up(draft: &mut Draft, intent: &Intent, most: u32) {

@@ -9,7 +9,7 @@ use super::{draft::Draft, settle};
 use crate::{
     event::Notice,
     id::{AtomId, CommitId},
-    state::{Ended, Placed, Try},
+    state::{Ended, Placed, Task, Try},
 };
 
 pub(super) fn mend(draft: &mut Draft, gone: &BTreeSet<CommitId>) {
@@ -52,11 +52,11 @@ fn forget_parked(draft: &mut Draft, gone: &BTreeSet<CommitId>) {
     let holders: Vec<AtomId> = holders.map(|(id, _)| id.clone()).collect();
     for id in holders {
         if let Some(task) = draft.task(&id) {
-            forget(&mut task.tries, gone);
+            forget(task, gone);
         }
         draft.change_binding(&id, |binding| {
             if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
-                forget(&mut task.tries, gone);
+                forget(task, gone);
             }
         });
         draft.say(Notice::Forgotten { atom: id });
@@ -68,10 +68,17 @@ fn is_gone(tried: &Try, gone: &BTreeSet<CommitId>) -> bool {
         if parked.commit.as_ref().is_some_and(|id| gone.contains(id)))
 }
 
-fn forget(tries: &mut [Try], gone: &BTreeSet<CommitId>) {
-    for tried in tries.iter_mut().filter(|tried| is_gone(tried, gone)) {
-        tried.ended = None;
-        tried.attempts = 0;
+/// What may happen once only did happen: its result stands, without its change to the tree.
+fn forget(task: &mut Task, gone: &BTreeSet<CommitId>) {
+    let is_once_only = task.spec.effect.is_once_only();
+    for tried in task.tries.iter_mut().filter(|tried| is_gone(tried, gone)) {
+        match &mut tried.ended {
+            Some(Ended::Parked(parked)) if is_once_only => Arc::make_mut(parked).commit = None,
+            ended => {
+                *ended = None;
+                tried.attempts = 0;
+            }
+        }
     }
 }
 

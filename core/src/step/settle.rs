@@ -13,9 +13,9 @@ use super::{draft::Draft, ended};
 use crate::{
     event::Notice,
     graph::{Graph, Ix, Kind, standing::Standing},
-    id::{AtomId, CommitId, Digest},
+    id::{AtomId, AttemptId, CommitId, Digest},
     measure,
-    state::{Binding, Ended, FailureClass, Placed, State, Status, Workspace},
+    state::{Binding, Ended, FailureClass, Placed, State, Status, Task, Try, Workspace},
 };
 
 pub(super) fn settle(draft: &mut Draft) {
@@ -214,6 +214,21 @@ pub(super) fn repair(draft: &mut Draft, id: &AtomId, why: &str) {
         tried.attempts = tried.attempts.max(most);
     }
     count_repair(draft, id, &context, why);
+    ask_before_again(draft, id, &context, &binding.at);
+}
+
+/// What happened outside already, and may happen once only, is not made again unasked.
+fn ask_before_again(draft: &mut Draft, id: &AtomId, context: &Digest, at: &str) {
+    let is_once_only = |task: &Task| {
+        let has_failed = |tried: &Try| tried.context == *context && tried.has_failed();
+        task.spec.effect.is_once_only() && !task.tries.iter().any(has_failed)
+    };
+    if draft.task_of(id).is_some_and(is_once_only) {
+        let run = draft.run();
+        run.attempts_started += 1;
+        let attempt = AttemptId::new(format!("{id}.{}", run.attempts_started));
+        ended::doubt(draft, (id, &attempt), context, at);
+    }
 }
 
 /// Counts a repair of an open atom; past the limit the atom fails.

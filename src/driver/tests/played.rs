@@ -84,8 +84,6 @@ impl Hands for PlayedHands {
 
     fn cut_off(&self) {}
 
-    fn leave(&self) {}
-
     fn resume(&self, _state: &State) -> Work<Found> {
         Box::pin(async { Ok(Found::default()) })
     }

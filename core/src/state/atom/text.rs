@@ -254,6 +254,10 @@ fn read_status(fields: &mut Fields<'_, '_>) -> Status {
         ("in_doubt", Word::InDoubt),
     ];
     let word = fields.word("status", &words).unwrap_or(Word::Pending);
+    if matches!(word, Word::InDoubt) {
+        // The attempt: `resolve` asks for it by its name.
+        let _ = fields.need("because");
+    }
     let because = fields.text_or_empty("because");
     keep_beside(fields, "status", &["because"]);
     match word {

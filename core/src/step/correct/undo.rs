@@ -18,12 +18,13 @@ use crate::{
     difference,
     doc::{self, Node},
     event::Notice,
-    id::{AtomId, CommitId, Epoch, Serial, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Epoch, Serial, UnixMillis},
     state::{
-        Atom, Binding, Correction, Effect, Extra, Intent, Run, RunStatus, State, Status, Workspace,
+        Atom, Binding, Correction, Effect, Entry, Extra, Intent, Run, RunStatus, State, Status,
+        Workspace,
         encode::Touched,
         fields::{Writer, texts_node},
-        record::CorrectionType,
+        record::{self, CorrectionType},
     },
     step::World,
 };
@@ -60,6 +61,7 @@ impl Undo<'_> {
         back.agreement();
         back.graph();
         back.keep_what_is_outside();
+        back.ask_of_what_was_taken_out();
         back.open_what_is_lost();
         let changes = difference::difference(self.now, &back.state);
         if changes.is_empty() {
@@ -83,6 +85,22 @@ struct Back<'a> {
     /// Atoms whose result the repository no longer holds.
     lost: Vec<AtomId>,
     effects: Vec<String>,
+}
+
+/// The atom and the attempt, where an entry of the trail tells of a doubt.
+fn doubt_of(entry: &Entry) -> Option<(AtomId, AttemptId)> {
+    let text = |key: &str| Some(entry.node.get(key)?.as_str()?.to_string());
+    let is_doubt = record::type_of(entry) == "in_doubt";
+    is_doubt.then_some(())?;
+    Some((AtomId::new(text("atom")?), AttemptId::new(text("attempt")?)))
+}
+
+fn is_resolved(state: &State, attempt: &AttemptId) -> bool {
+    let names = |correction: &Arc<Correction>| {
+        let named = correction.node.get("attempt").and_then(Node::as_str);
+        named == Some(attempt.as_str())
+    };
+    state.corrections.iter().any(names)
 }
 
 impl Back<'_> {
@@ -165,6 +183,27 @@ impl Back<'_> {
         }
     }
 
+    /// What was under way outside when it was taken out, and comes back.
+    fn ask_of_what_was_taken_out(&mut self) {
+        let (now, all) = (self.undo.now, self.undo.now.all_atoms());
+        let doubts: Vec<(AtomId, AttemptId)> = now
+            .trail
+            .iter()
+            .filter_map(|entry| doubt_of(entry))
+            .filter(|(atom, attempt)| !all.contains_key(atom) && !is_resolved(now, attempt))
+            .collect();
+        for (atom, attempt) in doubts {
+            self.change(&atom, |atom| {
+                if let Some(task) = atom
+                    .task_mut()
+                    .filter(|task| task.status == Status::Pending)
+                {
+                    task.status = Status::InDoubt(attempt);
+                }
+            });
+        }
+    }
+
     /// The record of today, at the place in the graph that it had then.
     fn keep(&mut self, id: &AtomId, old: &Atom) {
         let now = self.undo.now;
@@ -195,8 +234,15 @@ impl Back<'_> {
             };
             let mut atom = (*binding.of).clone();
             if let (Some(task), Some(context)) = (atom.task_mut(), &binding.context) {
-                task.tries.retain(|tried| tried.context != *context);
-                task.status = Status::Pending;
+                if task.spec.effect.is_once_only() {
+                    let run = Arc::make_mut(&mut self.state.run);
+                    run.attempts_started += 1;
+                    let attempt = format!("{id}.{}", run.attempts_started);
+                    task.status = Status::InDoubt(AttemptId::new(attempt));
+                } else {
+                    task.tries.retain(|tried| tried.context != *context);
+                    task.status = Status::Pending;
+                }
             }
             self.state.atoms.insert(id.clone(), Arc::new(atom));
             self.lost.push(id);

@@ -52,8 +52,6 @@ impl Hands for SimHands {
 
     fn cut_off(&self) {}
 
-    fn leave(&self) {}
-
     fn resume(&self, state: &State) -> Work<Found> {
         let repo = held(&self.repo);
         let gone: BTreeSet<CommitId> = view::commits(state)
