@@ -185,8 +185,8 @@ impl Loop<'_> {
     async fn go(&mut self) -> Result<(), Failure> {
         if self.host.watch.is_deaf() {
             (self.eyes.say)(
-                "the system gives no file events here (all of inotify is taken, it seems): edits of the state file are \
-                 noticed within a second",
+                "the system gives no file events here (inotify is used up, or this process may open no more files; \
+                 descent doctor tells): edits of the state file are noticed within a second",
             );
         }
         self.start().await?;

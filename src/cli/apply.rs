@@ -54,13 +54,14 @@ struct Report<'a> {
 
 pub(super) fn apply(context: &Context, flags: &Flags) -> Result<End, Failure> {
     refuse_mixed(context, flags)?;
-    let store = context.store()?;
+    let mut store = context.store()?;
+    // Without a state nothing is made beside it.
+    store.read()?;
     // Only what writes to the working tree needs the loop to be at rest.
     let _lease = match (flags.dry_run, &flags.branch, &flags.patch) {
         (false, None, None) => Some(store.lease("apply")?),
         _ => None,
     };
-    let mut store = store;
     let loaded = store.read()?;
     let project = store.place().project.clone();
     let Some(result) = open(&loaded.state, &project)? else {

@@ -21,8 +21,8 @@ use crate::{clock, failure::Failure, render, store::Commit};
 #[derive(Debug, Args)]
 pub struct Flags {
     /// Only the last N entries
-    #[arg(short, long, value_name = "N")]
-    number: Option<usize>,
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    number: Option<u32>,
     /// What changed between two commits: 12..40, 12.., ..40, -3.., 10m..
     #[arg(value_name = "A..B", allow_hyphen_values = true)]
     range: Option<String>,
@@ -39,7 +39,7 @@ pub(super) fn log(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let entries = joined(diary::diary(&timeline.now.state), &timeline.commits);
     let left_out = flags
         .number
-        .map_or(0, |number| entries.len().saturating_sub(number));
+        .map_or(0, |number| entries.len().saturating_sub(number as usize));
     let entries = entries.get(left_out..).unwrap_or_default();
     if context.out.json {
         let entries: Vec<_> = entries

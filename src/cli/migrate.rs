@@ -96,6 +96,8 @@ pub(super) fn migrate(context: &Context, flags: &Flags) -> Result<End, Failure> 
     }
     let output = flags.output.as_ref().map(|path| context.dir.join(path));
     let named = output.as_deref().or(context.state.as_deref());
+    // Nothing is made beside a file that stays as it is.
+    Place::at(&top, named).is_free()?;
     let mut store = Store::open(Place::create(&top, named)?);
     store.create(state)?;
     store.remember();

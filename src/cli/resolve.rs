@@ -157,6 +157,12 @@ fn report(context: &Context, state: &State, live: bool, result: &str) {
         return;
     }
     let mut lines: Vec<String> = doubts.iter().map(row).collect();
+    if let Some(doubt) = doubts.first() {
+        let attempt = &doubt.attempt;
+        lines.push(format!(
+            "look whether it happened: --done if so, else descent resolve {attempt} --retry"
+        ));
+    }
     if doubts.is_empty() && result == "listed" {
         lines.push("nothing is in doubt".to_owned());
     }

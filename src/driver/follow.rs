@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use descent_core::{
+    doc::Fault,
     event::Event,
     id::CommitId,
     state::RunStatus,
@@ -21,7 +22,7 @@ use super::{
 use crate::{
     clock::Stopwatch,
     failure::{Failure, exit, quoted},
-    store::Loaded,
+    store::{self, Loaded},
     trust,
 };
 
@@ -98,7 +99,10 @@ impl Loop<'_> {
         if loaded.is_foreign {
             let missing = loaded.missing(&self.host.store.place().state);
             if missing.is_empty() {
-                return self.adopt();
+                let odd = self.odd(&loaded);
+                let taken = self.adopt();
+                odd.iter().for_each(|line| (self.eyes.say)(line));
+                return taken;
             }
             self.wait_for_file(missing, &"the file lacks what a run starts from");
             return Ok(false);
@@ -109,6 +113,26 @@ impl Loop<'_> {
         self.loaded = loaded;
         news.iter().for_each(|notice| (self.eyes.tell)(notice));
         Ok(true)
+    }
+
+    /// What is new and unknown in an edit: a key that was mistyped decides nothing, without a word.
+    fn odd(&self, edited: &Loaded) -> Vec<String> {
+        let known = self.loaded.warnings();
+        let is_known = |new: &&Fault| {
+            let mut known = known.iter();
+            known.any(|old| (&old.pointer, &old.message) == (&new.pointer, &new.message))
+        };
+        let new: Vec<Fault> = edited
+            .warnings()
+            .iter()
+            .filter(|new| !is_known(new))
+            .cloned()
+            .collect();
+        let lines = store::show_faults(&self.host.store.place().state, &edited.bytes, &new);
+        lines
+            .iter()
+            .map(|line| format!("warning: {line}"))
+            .collect()
     }
 
     /// What was allowed when the run began was the state of this lineage, in the hand of its owner.

@@ -56,6 +56,19 @@ impl Place {
         }
     }
 
+    /// An error if something has the name of the state already.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`].
+    pub fn is_free(&self) -> Result<(), StoreError> {
+        match self.state.symlink_metadata() {
+            Ok(_) => Err(StoreError::Exists {
+                path: self.state.clone(),
+            }),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Where attempts have their own files, a directory each.
     #[must_use]
     pub fn attempts(&self) -> PathBuf {

@@ -1,6 +1,7 @@
 //! A person's hand in the state file, at any moment: never lost, adopted where it can be, waited for where it cannot.
 
 mod taken_out;
+mod told;
 
 use serde_json::{Value, json};
 
