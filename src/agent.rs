@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     failure::Failure,
-    process::{self, Ended, Job, Programs, Started, environment::Environment},
+    process::{self, Ended, Job, Programs, SpawnError, Started, environment::Environment},
 };
 
 pub use outcome::{finished, record};
@@ -60,11 +60,17 @@ pub struct Attempt<'a> {
 pub enum AgentError {
     #[error("the attempt's directory `{}` cannot be written: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
+    /// For want of something that comes back: it has not begun, and costs nothing.
+    #[error("an attempt cannot be started: {0}")]
+    Lacking(#[source] SpawnError),
 }
 
 impl AgentError {
     pub fn code(&self) -> &'static str {
-        "E-ATTEMPT-DIR"
+        match self {
+            Self::Unwritable { .. } => "E-ATTEMPT-DIR",
+            Self::Lacking(_) => "E-PROCESSES",
+        }
     }
 
     pub fn exit(&self) -> u8 {
@@ -72,14 +78,19 @@ impl AgentError {
     }
 
     pub fn hint(&self) -> &'static str {
-        "check its permissions and the space on its disk"
+        match self {
+            Self::Unwritable { .. } => "check its permissions and the space on its disk",
+            Self::Lacking(error) => error.hint(),
+        }
     }
 }
 
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
-        let AgentError::Unwritable { source, .. } = &error;
-        let lack = crate::failure::lack_of(source);
+        let lack = match &error {
+            AgentError::Unwritable { source, .. } => crate::failure::lack_of(source),
+            AgentError::Lacking(error) => error.lack(),
+        };
         Failure::new(error.code(), error.exit(), &error, error.hint()).lacking(lack)
     }
 }
@@ -109,14 +120,14 @@ pub async fn make(
 ) -> Result<Option<Outcome>, AgentError> {
     let inputs = Inputs::write(&attempt)?;
     if let Some(setup) = &attempt.setup {
-        match run(&attempt, &inputs, setup, "setup.log", cancel).await {
+        match run(&attempt, &inputs, setup, "setup.log", cancel).await? {
             Ran::Cancelled => return Ok(None),
             Ran::Ended(How::Exit(0), _) => {}
             Ran::Ended(how, ended) => return Ok(Some(setup_failed(&how, ended.as_ref()))),
         }
     }
     Ok(
-        match run(&attempt, &inputs, &attempt.command, "output.log", cancel).await {
+        match run(&attempt, &inputs, &attempt.command, "output.log", cancel).await? {
             Ran::Cancelled => None,
             Ran::Ended(how, ended) => {
                 let (report, report_fault) = match report::read(&inputs.result()) {
@@ -156,7 +167,7 @@ async fn run(
     command: &str,
     log: &str,
     cancel: &CancellationToken,
-) -> Ran {
+) -> Result<Ran, AgentError> {
     let mut env = attempt.env.vars.clone();
     let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
     env.extend(ours.map(|(name, value)| (name.into(), value)));
@@ -171,15 +182,18 @@ async fn run(
     };
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &Started| drop(inputs.note_started(started));
-    match attempt.programs.run(&job, cancel, Box::new(note)).await {
-        Err(error) => Ran::Ended(How::NotRun(format!("{error} ({})", error.hint())), None),
-        Ok(ended) => match ended.how {
-            process::How::Cancelled => Ran::Cancelled,
-            process::How::Exit(code) => Ran::Ended(How::Exit(code), Some(ended)),
-            process::How::Signal(signal) => Ran::Ended(How::Signal(signal), Some(ended)),
-            process::How::TimedOut => Ran::Ended(How::TimedOut, Some(ended)),
+    Ok(
+        match attempt.programs.run(&job, cancel, Box::new(note)).await {
+            Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
+            Err(error) => Ran::Ended(How::NotRun(format!("{error} ({})", error.hint())), None),
+            Ok(ended) => match ended.how {
+                process::How::Cancelled => Ran::Cancelled,
+                process::How::Exit(code) => Ran::Ended(How::Exit(code), Some(ended)),
+                process::How::Signal(signal) => Ran::Ended(How::Signal(signal), Some(ended)),
+                process::How::TimedOut => Ran::Ended(How::TimedOut, Some(ended)),
+            },
         },
-    }
+    )
 }
 
 fn outcome(how: How, ended: Option<&Ended>) -> Outcome {

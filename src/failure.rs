@@ -7,7 +7,7 @@ mod lack;
 
 use std::{ffi::OsStr, fmt::Display};
 
-pub use lack::{Lack, lack_in, lack_of};
+pub use lack::{Lack, is_of_the_disk, lack_at_start, lack_in, lack_of};
 
 /// Exit codes, by the contract.
 pub mod exit {
@@ -80,6 +80,10 @@ impl Failure {
             Some(Lack::Files) => (
                 "E-OPEN-FILES",
                 "raise the limit (`ulimit -n`), or end what holds many files open",
+            ),
+            Some(Lack::Processes) => (
+                "E-PROCESSES",
+                "raise the limit (`ulimit -u`), end what takes processes or memory, or lower max_parallel_agents",
             ),
         };
         (self.code, self.exit, self.hint) = (code, exit::IO, hint.to_owned());

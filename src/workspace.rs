@@ -256,7 +256,11 @@ impl Workspaces {
                 Ok(Some(commit)) => Ok(Some(Made::Commit(commit))),
                 Ok(None) => Ok(Some(Made::Unchanged)),
                 // With the repository itself in order it is the attempt that broke its workspace.
-                Err(error) if error.lack().is_none() && rooms.is_there(base).unwrap_or(false) => {
+                Err(error)
+                    if error.lack().is_none()
+                        && !crate::failure::is_of_the_disk(&error.to_string())
+                        && rooms.is_there(base).unwrap_or(false) =>
+                {
                     Ok(Some(Made::Broken(error.to_string())))
                 }
                 Err(error) => Err(error),

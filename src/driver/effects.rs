@@ -22,7 +22,7 @@ use super::{Measuring, RealHands, blocking, hands::Work};
 use crate::{
     agent,
     clock::Clock,
-    failure::{Failure, Lack, exit},
+    failure::{Failure, Lack, exit, is_of_the_disk},
     process::{Programs, environment::Environment},
     space,
     verify::{self, Bench},
@@ -358,7 +358,8 @@ async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Event>, F
                 Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
                 None => false,
             });
-            if failure.code == "E-SETUP" || failure.lack.is_some() || !is_sound.await? {
+            let is_elsewhere = failure.lack.is_some() || is_of_the_disk(&failure.message);
+            if failure.code == "E-SETUP" || is_elsewhere || !is_sound.await? {
                 return Err(failure);
             }
             let merge = Merge::Broken(failure.message);

@@ -13,6 +13,8 @@ pub enum Lack {
     Writing,
     /// Files that this process, or the system, may have open.
     Files,
+    /// Processes that a person may have, or memory for one more.
+    Processes,
 }
 
 /// What the system lacked, if that is why it failed.
@@ -28,6 +30,15 @@ pub fn lack_of(error: &io::Error) -> Option<Lack> {
     }
 }
 
+/// The same of a program that could not be started.
+pub fn lack_at_start(error: &io::Error) -> Option<Lack> {
+    lack_of(error).or_else(|| {
+        let errno = Errno::from_io_error(error)?;
+        let processes = [Errno::AGAIN, Errno::NOMEM];
+        processes.contains(&errno).then_some(Lack::Processes)
+    })
+}
+
 /// The same of what another program said, in the words of the system.
 pub fn lack_in(text: &str) -> Option<Lack> {
     let words = [
@@ -35,9 +46,16 @@ pub fn lack_in(text: &str) -> Option<Lack> {
         ("Disk quota exceeded", Lack::Space),
         ("Read-only file system", Lack::Writing),
         ("Too many open files", Lack::Files),
+        ("Resource temporarily unavailable", Lack::Processes),
+        ("Cannot allocate memory", Lack::Processes),
     ];
     let found = words.iter().find(|(words, _)| text.contains(words));
     found.map(|(_, lack)| *lack)
+}
+
+/// Whether a disk failed under what was done, in the words of the system: then nobody who used it is to blame.
+pub fn is_of_the_disk(text: &str) -> bool {
+    text.contains("Input/output error")
 }
 
 #[cfg(test)]
@@ -52,11 +70,15 @@ mod tests {
             (30, Some(Lack::Writing)),
             (24, Some(Lack::Files)),
             (23, Some(Lack::Files)),
+            (11, Some(Lack::Processes)),
+            (12, Some(Lack::Processes)),
             (5, None),
             (13, None),
         ] {
             let error = io::Error::from_raw_os_error(errno);
-            assert_eq!(lack_of(&error), lack, "{error}");
+            let of_any = lack.filter(|lack| *lack != Lack::Processes);
+            assert_eq!(lack_of(&error), of_any, "{error}");
+            assert_eq!(lack_at_start(&error), lack, "{error}");
             assert_eq!(lack_in(&format!("fatal: x: {error}")), lack, "{error}");
         }
     }

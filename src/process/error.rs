@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::SHELL;
+use crate::failure::{Lack, lack_at_start, lack_of};
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +43,19 @@ impl SpawnError {
             SpawnError::Nul(_) => "remove the NUL byte",
             SpawnError::Log { .. } => "check the directory's permissions and the free space",
             SpawnError::Other(_) => "the cause below is the system's own word",
+        }
+    }
+
+    /// What comes back, where it was lacking for the start.
+    #[must_use]
+    pub fn lack(&self) -> Option<Lack> {
+        match self {
+            SpawnError::NoRoom(source) | SpawnError::Other(source) => lack_at_start(source),
+            SpawnError::Log { source, .. } => lack_of(source),
+            SpawnError::NoDirectory(_)
+            | SpawnError::NoShell
+            | SpawnError::TooLong(_)
+            | SpawnError::Nul(_) => None,
         }
     }
 

@@ -109,9 +109,11 @@ impl WorkspaceError {
             Self::CacheUnwritable { source, .. }
             | Self::Io { source, .. }
             | Self::Git(
-                GitError::Io { source, .. }
-                | GitError::Tool(ToolError::Start { source, .. } | ToolError::Read { source, .. }),
+                GitError::Io { source, .. } | GitError::Tool(ToolError::Read { source, .. }),
             ) => failure::lack_of(source),
+            Self::Git(GitError::Tool(ToolError::Start { source, .. })) => {
+                failure::lack_at_start(source)
+            }
             Self::Git(GitError::Failed { stderr_tail, .. }) => failure::lack_in(stderr_tail),
             _ => None,
         }

@@ -252,6 +252,9 @@ async fn fails_and_goes_on(at: usize, fate: Fate) -> usize {
         "{fate:?} {at}: {first:?}"
     );
     assert_eq!(solved(state), ["a", "b", "c"], "{fate:?} {at}");
+    if fate == Fate::Refused {
+        assert_eq!(state.run.spent.attempts, 3, "what did not start has cost");
+    }
     let result = workspaces.path_of_result();
     assert!(
         is_there(&result, &["a", "b", "c"]),
