@@ -17,11 +17,16 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use descent_core::{event::Outcome, id::AtomId, state::Intent, verdict::How};
+use descent_core::{
+    event::{Outcome, Report},
+    id::AtomId,
+    state::Intent,
+    verdict::How,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, lack_in},
     process::{self, Ended, Job, Programs, SpawnError, Started, environment::Environment},
 };
 
@@ -95,6 +100,10 @@ impl From<AgentError> for Failure {
     }
 }
 
+/// How often, and how long apart, a result is read that could not be read for want of something that comes back.
+const READ_AGAIN_MAX: u32 = 20;
+const READ_AGAIN: Duration = Duration::from_millis(500);
+
 /// Attempts whose own files are kept.
 const KEPT_MAX: usize = 200;
 
@@ -130,7 +139,7 @@ pub async fn make(
         match run(&attempt, &inputs, &attempt.command, "output.log", cancel).await? {
             Ran::Cancelled => None,
             Ran::Ended(how, ended) => {
-                let (report, report_fault) = match report::read(&inputs.result()) {
+                let (report, report_fault) = match read_result(&inputs.result(), cancel).await {
                     Ok(report) => (report, None),
                     Err(fault) => (None, Some(fault)),
                 };
@@ -142,6 +151,19 @@ pub async fn make(
             }
         },
     )
+}
+
+/// What lacks for a while is no fault of the attempt's.
+async fn read_result(path: &Path, cancel: &CancellationToken) -> Result<Option<Report>, String> {
+    for _ in 0..READ_AGAIN_MAX {
+        match report::read(path) {
+            Err(fault) if lack_in(&fault).is_some() && !cancel.is_cancelled() => {
+                tokio::time::sleep(READ_AGAIN).await;
+            }
+            said => return said,
+        }
+    }
+    report::read(path)
 }
 
 /// The variables that tell an attempt what it is.
