@@ -7,7 +7,7 @@ mod lack;
 
 use std::{ffi::OsStr, fmt::Display};
 
-pub use lack::{Lack, is_of_the_disk, lack_at_start, lack_in, lack_of};
+pub use lack::{Lack, is_from_outside, lack_at_start, lack_in, lack_of};
 
 /// Exit codes, by the contract.
 pub mod exit {

@@ -258,7 +258,7 @@ impl Workspaces {
                 // With the repository itself in order it is the attempt that broke its workspace.
                 Err(error)
                     if error.lack().is_none()
-                        && !crate::failure::is_of_the_disk(&error.to_string())
+                        && !crate::failure::is_from_outside(&error.to_string())
                         && rooms.is_there(base).unwrap_or(false) =>
                 {
                     Ok(Some(Made::Broken(error.to_string())))

@@ -22,7 +22,7 @@ use super::{Measuring, RealHands, blocking, hands::Work};
 use crate::{
     agent,
     clock::Clock,
-    failure::{Failure, Lack, exit, is_of_the_disk},
+    failure::{Failure, Lack, exit, is_from_outside},
     process::{Programs, environment::Environment},
     space,
     verify::{self, Bench},
@@ -358,7 +358,7 @@ async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Event>, F
                 Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
                 None => false,
             });
-            let is_elsewhere = failure.lack.is_some() || is_of_the_disk(&failure.message);
+            let is_elsewhere = failure.lack.is_some() || is_from_outside(&failure.message);
             if failure.code == "E-SETUP" || is_elsewhere || !is_sound.await? {
                 return Err(failure);
             }

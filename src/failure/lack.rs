@@ -53,9 +53,11 @@ pub fn lack_in(text: &str) -> Option<Lack> {
     found.map(|(_, lack)| *lack)
 }
 
-/// Whether a disk failed under what was done, in the words of the system: then nobody who used it is to blame.
-pub fn is_of_the_disk(text: &str) -> bool {
-    text.contains("Input/output error")
+/// Whether what failed says that a disk failed under it, or that it was killed, or cut off: then nobody is to blame for
+/// what it was about.
+pub fn is_from_outside(text: &str) -> bool {
+    let words = ["Input/output error", "signal: ", "did not end within"];
+    words.iter().any(|words| text.contains(words))
 }
 
 #[cfg(test)]

@@ -305,3 +305,40 @@ fn an_effect_outside_that_was_taken_out_under_way_is_asked_about_when_undo_bring
     assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
     assert_eq!(world.left("sent"), "x\n");
 }
+
+#[test]
+fn an_effect_outside_whose_result_is_of_no_use_is_not_made_again_unasked() {
+    let spoil = "echo '{' > \"$DESCENT_RESULT\"";
+    let remove = "rm -rf \"$PWD\"";
+    let protect = "echo x > checks";
+    for (how, constraints) in [
+        (spoil, json!({"max_attempts": 3})),
+        (remove, json!({"max_attempts": 3})),
+        (protect, json!({"max_attempts": 3, "protected": ["checks"]})),
+    ] {
+        let world = World::new();
+        let deploy = format!("echo x >> {}; {how}", world.out("sent").display());
+        let atom = with(task(&deploy), json!({"effect": "external"}));
+        world.align(&plan(
+            &["test -f done"],
+            constraints,
+            json!({"deploy": atom}),
+        ));
+        assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
+        world.run().expect(6);
+        assert_eq!(world.left("sent"), "x\n", "{how}");
+    }
+}
+
+#[test]
+fn a_doubt_is_asked_about_although_another_atom_has_failed_for_good() {
+    let (world, nap) = (World::new(), long_nap());
+    let deploy = format!("echo x >> {}; sleep {nap}", world.out("sent").display());
+    let atoms = json!({
+        "deploy": with(task(&deploy), json!({"effect": "external", "timeout": "1s"})),
+        "other": task("sleep 2; exit 1"),
+    });
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
+    assert_eq!(world.status()["next"], "descent resolve");
+}

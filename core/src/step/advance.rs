@@ -52,7 +52,10 @@ fn goes_round(draft: &mut Draft) -> bool {
             // Attempts go on beside.
             Some(blocked) if backtrack::choose(draft, &blocked) => return true,
             Some(_) => {
-                let reason = draft.unconfirmed().unwrap_or(Reason::NoChoice);
+                let in_doubt = has_live(draft, |status| matches!(status, Status::InDoubt(_)));
+                let asks = in_doubt.then_some(Reason::InDoubt);
+                let asks = asks.or_else(|| draft.unconfirmed());
+                let reason = asks.unwrap_or(Reason::NoChoice);
                 end(draft, guided(draft, reason), reason);
             }
             None => dispatch::go_on(draft),
@@ -93,6 +96,13 @@ fn hard_budget(draft: &Draft) -> Option<Reason> {
     is_over.then_some(Reason::Time)
 }
 
+fn has_live(draft: &Draft, wanted: fn(&Status) -> bool) -> bool {
+    let mut open = draft.graph.paired(&draft.state.atoms);
+    open.any(|(x, atom)| {
+        draft.standing.is_live(x) && atom.task().is_some_and(|task| wanted(&task.status))
+    })
+}
+
 /// Nothing runs and nothing can: a person is needed, whatever else.
 fn nothing_left(draft: &Draft) -> Option<Reason> {
     let flying = &draft.state.run.in_flight;
@@ -102,16 +112,10 @@ fn nothing_left(draft: &Draft) -> Option<Reason> {
     if !draft.session.base_was_seen || !all_wait || draft.can_start() {
         return None;
     }
-    let live_status = |wanted: fn(&Status) -> bool| {
-        let mut open = draft.graph.paired(&draft.state.atoms);
-        open.any(|(x, atom)| {
-            draft.standing.is_live(x) && atom.task().is_some_and(|task| wanted(&task.status))
-        })
-    };
-    if live_status(|status| matches!(status, Status::InDoubt(_))) {
+    if has_live(draft, |status| matches!(status, Status::InDoubt(_))) {
         return Some(Reason::InDoubt);
     }
-    if live_status(|status| matches!(status, Status::NeedsGuidance)) {
+    if has_live(draft, |status| matches!(status, Status::NeedsGuidance)) {
         return Some(Reason::Guidance);
     }
     if !draft.state.run.in_flight.is_empty() {

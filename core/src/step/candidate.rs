@@ -38,14 +38,14 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
         && !protected.is_empty()
     {
         let reason = format!("it changed what judges it: {}", protected.join(", "));
-        return ended::failed(draft, id, failure(&outcome, FailureClass::Logical, reason));
+        return ended::refused(draft, id, failure(&outcome, FailureClass::Logical, reason));
     }
     match &merge {
         Merge::Conflict(paths) => return remake(draft, id, paths),
         Merge::Broken(why) => {
             let reason = format!("its workspace cannot be used: {why}");
             let class = FailureClass::Environmental;
-            return ended::failed(draft, id, failure(&outcome, class, reason));
+            return ended::refused(draft, id, failure(&outcome, class, reason));
         }
         Merge::Clean { commit, tree, .. } => {
             drop(draft.session.trees.insert(commit.clone(), tree.clone()))
@@ -177,7 +177,7 @@ fn decide(draft: &mut Draft, id: &AttemptId) {
             integrate(draft, id, &outcome, &merge, evidence);
         }
         Some(Verdict::Fail | Verdict::Unknown) => {
-            ended::failed(draft, id, check_failure(draft, &check, &basis, &outcome));
+            ended::refused(draft, id, check_failure(draft, &check, &basis, &outcome));
         }
     }
 }

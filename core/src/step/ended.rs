@@ -68,7 +68,7 @@ fn finished(draft: &mut Draft, id: &AttemptId, outcome: Outcome) {
             reason: format!("its result cannot be used: {fault}"),
             ..by_outcome(&outcome, FailureClass::Logical)
         };
-        return failed(draft, id, failure);
+        return refused(draft, id, failure);
     }
     if let Some(report) = outcome.report.as_ref().filter(|report| report.is_blocked) {
         let words = report.summary.clone();
@@ -78,6 +78,16 @@ fn finished(draft: &mut Draft, id: &AttemptId, outcome: Outcome) {
         .session
         .progress
         .insert(id.clone(), Progress::Finished(Arc::new(outcome)));
+}
+
+/// It came to its end, and what it made is of no use. What it may have done outside is done: a person is asked before
+/// that happens again.
+pub(super) fn refused(draft: &mut Draft, id: &AttemptId, failure: Failure) {
+    let is_once_only = |intent: &Intent| intent.effect.is_once_only();
+    if draft.in_flight(id).is_some_and(is_once_only) {
+        return lost(draft, id);
+    }
+    failed(draft, id, failure);
 }
 
 /// The agent says that it cannot be done: no further attempt in this context.

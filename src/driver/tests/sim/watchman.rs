@@ -128,7 +128,9 @@ impl Watchman {
         self.commits_are_there(&next)?;
         let mut lines = Vec::new();
         if let Some(last) = self.last.take() {
+            // The first could not be made to stay, and what a person saved over it is in the second.
             if last.serial == next.serial {
+                self.counts_anew |= last.corrections.len() != next.corrections.len();
                 self.last = Some(next);
                 return Ok(lines);
             }
