@@ -13,7 +13,7 @@ use descent_core::{
 
 use super::{
     End, align, constraints,
-    context::{Context, runtime, signals},
+    context::{Context, Waited, interruptible, runtime, signals},
     live::Live,
     newer, pulse, trust,
 };
@@ -270,9 +270,31 @@ fn finish(
         return Ok(End::Signal(signal));
     }
     if flags.apply && run.status == RunStatus::Completed {
-        return super::apply::apply(context, &super::apply::Flags::default());
+        return apply(context);
     }
     Ok(End::Code(code_of(run.status)))
+}
+
+/// The signals are taken by now, and have to be answered: on a thread of its own, for it waits for git.
+fn apply(context: &Context) -> Result<End, Failure> {
+    let (over, is_over) = tokio::sync::oneshot::channel::<()>();
+    std::thread::scope(|scope| {
+        let applying = scope.spawn(move || {
+            let applied = super::apply::apply(context, &super::apply::Flags::default());
+            drop(over);
+            applied
+        });
+        let waited = interruptible(|_| async {
+            // It says nothing, it ends.
+            let _ = is_over.await;
+            Ok(())
+        });
+        let applied = applying.join().map_err(|_| Failure::bug("apply broke"))?;
+        match waited? {
+            Waited::Signal(signal) => Ok(End::Signal(signal)),
+            Waited::Done(()) => applied,
+        }
+    })
 }
 
 pub(super) fn code_of(status: RunStatus) -> u8 {

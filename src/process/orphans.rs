@@ -135,6 +135,11 @@ pub(crate) fn kill_group(leader: u32) {
     let _ = to_pid(leader).map(|pid| rustix::process::kill_process_group(pid, Signal::KILL));
 }
 
+/// The same, and politely.
+pub(crate) fn ask_group(leader: u32) {
+    let _ = to_pid(leader).map(|pid| rustix::process::kill_process_group(pid, Signal::TERM));
+}
+
 /// What tells that an orphan belongs to a job whose leader has been reaped.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kin {

@@ -14,6 +14,8 @@ struct Live {
     pid: u32,
     start_ticks: u64,
     is_tool: bool,
+    /// To end.
+    is_asked: bool,
 }
 
 static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
@@ -63,6 +65,7 @@ fn spawn_as<C>(
         pid,
         start_ticks,
         is_tool,
+        is_asked: false,
     });
     Ok((child, Registered { pid, start_ticks }))
 }
@@ -73,9 +76,14 @@ pub(crate) fn is_ours(pid: u32, start_ticks: u64) -> bool {
         .any(|one| (one.pid, one.start_ticks) == (pid, start_ticks))
 }
 
-/// The helpers that run now, each by its process id and start.
-pub(crate) fn tools() -> Vec<(u32, u64)> {
-    let live = live();
-    let tools = live.iter().filter(|one| one.is_tool);
-    tools.map(|one| (one.pid, one.start_ticks)).collect()
+/// The helpers that run now, each by its process id and start, and whether they were told of here before.
+pub(crate) fn ask_tools() -> Vec<(u32, u64, bool)> {
+    let mut live = live();
+    let tools = live.iter_mut().filter(|one| one.is_tool);
+    tools
+        .map(|one| {
+            let was_asked = std::mem::replace(&mut one.is_asked, true);
+            (one.pid, one.start_ticks, was_asked)
+        })
+        .collect()
 }

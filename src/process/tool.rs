@@ -130,11 +130,16 @@ pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
     })
 }
 
-/// Kills all tools that run now, and what they started: a filter that hangs must not hold up an end that was asked for.
-/// What a tool was about is then in the state of a crash, which every caller outlives.
+/// Ends all tools that run now, and what they started: a filter that hangs must not hold up an end that was asked for.
+/// The first time they are asked, so that git takes its locks away; what is met again is killed. What a tool was about
+/// is then in the state of a crash, which every caller outlives.
 pub fn cut_off() {
-    for (pid, start_ticks) in registry::tools() {
-        orphans::fell(pid, start_ticks);
+    for (pid, start_ticks, is_asked) in registry::ask_tools() {
+        if is_asked {
+            orphans::fell(pid, start_ticks);
+        } else {
+            orphans::ask_group(pid);
+        }
     }
 }
 

@@ -115,3 +115,28 @@ fn ctrl_c_ends_another_command_with_the_filter_that_hangs_in_it() {
     assert_eq!(ran.signal, Some(2), "{}", ran.stderr);
     nothing_is_left(&nap);
 }
+
+#[test]
+fn a_signal_ends_an_apply_that_hangs_after_the_run() {
+    let (world, nap) = filtered();
+    // It hangs in the project alone, and ends when it is asked to.
+    let filter = format!(
+        "#!/bin/sh\nif test \"$PWD\" = {}; then touch {}; exec sleep {nap}; fi\nexec cat\n",
+        world.repo().display(),
+        world.out("hung").display()
+    );
+    align(&world, "true");
+    let smudge = world.program("smudge", &filter);
+    world.git(&[
+        "config",
+        "filter.slow.smudge",
+        &smudge.display().to_string(),
+    ]);
+    let mut run = world.start(&["run", "--apply"]);
+    world.wait_for_file("hung");
+    run.signal(Signal::INT);
+    let ran = run.wait();
+    assert_eq!(ran.signal, Some(2), "{}", ran.stderr);
+    nothing_is_left(&nap);
+    assert!(!world.repo().join(".git/index.lock").exists());
+}

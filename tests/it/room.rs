@@ -381,3 +381,50 @@ fn a_run_that_may_open_no_more_files_says_so_and_the_next_goes_on() {
     world.run().expect(0);
     assert_eq!(world.result_file("done"), "one\ntwo\n");
 }
+
+/// While there is a file `full`, git says what it says where no more processes can be started.
+fn crowded(world: &World) -> Command {
+    let path = std::env::var("PATH").expect("a PATH");
+    let git = world.program(
+        "git",
+        &format!(
+            "#!/bin/sh\nPATH='{path}'\ncase \"$*\" in *update-index*) if test -e {}; then\n\
+             echo 'fatal: cannot fork: Resource temporarily unavailable' >&2; exit 128; fi;; esac\nexec git \"$@\"\n",
+            world.out("full").display()
+        ),
+    );
+    let mut command = world.command(&["run"]);
+    let own = git.parent().expect("bin").display();
+    command.env("PATH", format!("{own}:{path}"));
+    command
+}
+
+#[test]
+fn where_no_more_processes_can_be_started_a_run_waits_and_nothing_is_made_twice() {
+    let world = World::new();
+    let made = format!(
+        "echo x >> {}; touch {}; echo one >> done",
+        world.out("at").display(),
+        world.out("full").display()
+    );
+    world.align(&crate::world::plan(
+        &["test -f done"],
+        serde_json::json!({}),
+        serde_json::json!({"A1": crate::world::task(&made)}),
+    ));
+    let mut run = Running::of(crowded(&world));
+    waits_for_the_disk(&world, &run, "Resource temporarily unavailable");
+    std::fs::remove_file(world.out("full")).unwrap();
+    run.wait().expect(0).says("going on");
+    assert_eq!(world.left("at"), "x\n");
+}
+
+#[test]
+fn where_none_can_be_started_from_the_beginning_nothing_begins_and_it_is_said() {
+    let world = World::new();
+    world.align(&steps(&world));
+    world.write("changed", "x\n");
+    world.touch("full");
+    let ran = Running::of(crowded(&world)).wait().expect(74);
+    ran.says("error[E-PROCESSES]").says("ulimit -u");
+}
