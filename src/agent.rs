@@ -63,7 +63,7 @@ pub struct Attempt<'a> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    #[error("the attempt's directory `{}` cannot be written: {source}", path.display())]
+    #[error("`{}`, which an attempt needs, cannot be written: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
     /// For want of something that comes back: it has not begun, and costs nothing.
     #[error("an attempt cannot be started: {0}")]
@@ -206,6 +206,10 @@ async fn run(
     let note = |started: &Started| drop(inputs.note_started(started));
     Ok(
         match attempt.programs.run(&job, cancel, Box::new(note)).await {
+            // Ours, as the prompt is: nothing has begun.
+            Err(SpawnError::Log { path, source }) => {
+                return Err(AgentError::Unwritable { path, source });
+            }
             Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
             Err(error) => Ran::Ended(How::NotRun(format!("{error} ({})", error.hint())), None),
             Ok(ended) => match ended.how {
