@@ -5,17 +5,19 @@
 
 use super::{Git, GitError, call::as_id, disk};
 use descent_core::id::CommitId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Objects that are read to their end; of larger ones it is only asked whether they are there.
 const READ_BYTES_MAX: u64 = 32 << 20;
 /// Read at once.
 const CHUNK_BYTES_MAX: u64 = 64 << 20;
+/// Commits looked through below one; what the loop makes on a start is far less.
+const LINE_MAX: usize = 10_000;
 /// Trees looked through for one commit.
 const TREES_MAX: usize = 100_000;
 
 impl Git {
-    /// Those of `commits` of which something is gone that `start` does not have, or of whose parent it is.
+    /// Those of `commits` of which something is gone that `start` does not have, or of what they stand on, down to `start`.
     ///
     /// What of them cannot be read is removed.
     pub fn unsound(
@@ -27,13 +29,45 @@ impl Git {
             return Ok(BTreeSet::new());
         }
         let known = self.known(start)?;
-        let mut gone = BTreeSet::new();
+        let mut found = BTreeMap::new();
         for commit in commits {
-            if !self.is_sound(&known, commit)? {
-                gone.insert(commit.clone());
-            }
+            self.look_down_to(start, &known, commit, &mut found)?;
         }
-        Ok(gone)
+        found.retain(|commit, is_sound| !*is_sound && commits.contains(commit));
+        Ok(found.into_keys().collect())
+    }
+
+    /// Whether a commit is whole, and all that it stands on; into `found`. Each is looked at once, also below one that
+    /// is broken: each broken object has to go.
+    fn look_down_to(
+        &self,
+        start: &CommitId,
+        known: &BTreeSet<String>,
+        commit: &CommitId,
+        found: &mut BTreeMap<CommitId, bool>,
+    ) -> Result<(), GitError> {
+        let (mut line, mut next) = (Vec::new(), Some(commit.clone()));
+        let mut is_sound = true;
+        while let Some(at) = next.take().filter(|at| at != start) {
+            if let Some(was_sound) = found.get(&at) {
+                is_sound = *was_sound;
+                break;
+            }
+            if line.len() == LINE_MAX {
+                break;
+            }
+            let Some((tree, parent)) = self.tree_and_parent(&at)? else {
+                line.push((at, false));
+                break;
+            };
+            line.push((at, self.is_tree_whole(known, tree)?));
+            next = parent;
+        }
+        for (commit, is_whole) in line.into_iter().rev() {
+            is_sound &= is_whole;
+            found.insert(commit, is_sound);
+        }
+        Ok(())
     }
 
     /// One look at all of them: the usual case.
@@ -105,21 +139,6 @@ impl Git {
         let mut known: BTreeSet<String> = super::call::fields(&said).filter_map(as_id).collect();
         known.insert(self.tree_of(commit)?.to_string());
         Ok(known)
-    }
-
-    fn is_sound(&self, known: &BTreeSet<String>, commit: &CommitId) -> Result<bool, GitError> {
-        let Some((tree, parent)) = self.tree_and_parent(commit)? else {
-            return Ok(false);
-        };
-        let mut is_sound = self.is_tree_whole(known, tree)?;
-        if let Some(parent) = parent {
-            let of_parent = self.tree_and_parent(&parent)?;
-            is_sound &= match of_parent {
-                Some((tree, _)) => self.is_tree_whole(known, tree)?,
-                None => false,
-            };
-        }
-        Ok(is_sound)
     }
 
     fn tree_and_parent(

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     crash::Held,
-    world::{World, after, listing, plan, task, with},
+    world::{World, after, listing, plan, task, wait_for, with},
 };
 
 /// A run of three atoms that stopped after the second; the third is still to be made.
@@ -270,4 +270,38 @@ fn the_state_alone_is_enough_at_every_stage() {
         held.world.run_away_with_sidecars();
         held.check_end();
     }
+}
+
+/// What stands on it, at whatever distance, cannot be kept either.
+#[test]
+fn after_an_undo_to_a_state_whose_oldest_commit_is_lost_the_run_makes_all_of_it_again() {
+    let world = World::new();
+    let atoms = json!({
+        "A1": task("echo one > one"),
+        "A2": after(&["A1"], "echo two > two"),
+        "A3": after(&["A2"], "echo three > three"),
+    });
+    world.align(&plan(&["test -f never"], json!({}), atoms));
+    world.run().expect(5);
+    let serial = world.state()["serial"].to_string();
+    let commit = world.state()["bindings"]["A1"]["commit"].clone();
+    let (dir, name) = commit.as_str().unwrap().split_at(2);
+    let lost = world.repo().join(".git/objects").join(dir).join(name);
+    fs::remove_file(&lost).unwrap();
+    // In the same second the very same commit would be made.
+    let second = || {
+        std::time::SystemTime::UNIX_EPOCH
+            .elapsed()
+            .unwrap()
+            .as_secs()
+    };
+    let then = second();
+    wait_for("another second", || second() != then);
+    world.run().expect(5);
+    for _ in 0..2 {
+        world.descent(&["undo", &serial, "-y"]).expect(0);
+        world.run().expect(5);
+        world.run().expect(5);
+    }
+    assert_eq!(world.result_file("three"), "three\n");
 }
