@@ -8,16 +8,18 @@
 
 use std::{
     ffi::OsString,
+    fs::File,
     io::{self, Read, Write},
-    os::unix::process::CommandExt,
+    os::{fd::OwnedFd, unix::process::CommandExt},
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
 };
 
 use super::{
@@ -36,10 +38,9 @@ pub const OUTPUT_BYTES_MAX: usize = 256 << 20;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Between two looks whether a tool has ended.
+/// Between two looks whether a tool has ended, growing while it says nothing.
+const LOOK_AGAIN_MIN: Duration = Duration::from_micros(50);
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(10);
-/// How long is read on after a tool's end, where what it started holds its streams open.
-const HELD_OPEN_MAX: Duration = Duration::from_secs(1);
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -106,28 +107,18 @@ pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
     let (mut child, registered) =
         registry::spawn_tool(|| spawn(tool).map(|child| (child.id(), child)))
             .map_err(start_failed)?;
-    let (ends, ended) = channel();
-    let streams = match attach(&mut child, tool, &ends) {
+    let streams = match attach(&mut child, tool) {
         Ok(streams) => streams,
         Err(source) => {
             kill(&mut child, &registered);
             return Err(start_failed(source));
         }
     };
-    drop(ends);
-    let status = match wait(&mut child, &ended, tool) {
-        Ok(status) => status,
-        Err(error) => {
-            kill(&mut child, &registered);
-            return Err(error);
-        }
-    };
-    let [stdout, stderr] = streams.map(|stream| stream.take(tool));
-    Ok(ToolOutput {
-        status,
-        stdout: stdout?,
-        stderr: stderr?,
-    })
+    let ended = wait(&mut child, streams, tool);
+    if ended.is_err() {
+        kill(&mut child, &registered);
+    }
+    ended
 }
 
 /// Ends all tools that run now, and what they started: a filter that hangs must not hold up an end that was asked for.
@@ -170,72 +161,48 @@ fn spawn(tool: &Tool) -> io::Result<Child> {
         .spawn()
 }
 
-/// A stream ends here, whole or not.
-struct Full;
-
-/// What one stream said until now.
-#[derive(Clone, Default)]
-struct Stream(Arc<Mutex<Said>>);
-
-#[derive(Default)]
-struct Said {
+/// What one stream said until now; nothing is read any more where there is no pipe.
+struct Stream {
+    pipe: Option<File>,
     bytes: Vec<u8>,
-    failed: Option<io::Error>,
 }
 
-fn attach(child: &mut Child, tool: &Tool, ends: &Sender<Full>) -> io::Result<[Stream; 2]> {
+fn attach(child: &mut Child, tool: &Tool) -> io::Result<[Stream; 2]> {
     if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), tool.stdin.clone()) {
         // Not joined: a tool that ends without reading everything breaks the pipe, which ends it.
         std::thread::Builder::new().spawn(move || pipe.write_all(&bytes))?;
     }
     let stdout = child.stdout.take().expect("BUG: stdout is piped");
     let stderr = child.stderr.take().expect("BUG: stderr is piped");
-    Ok([
-        Stream::of(stdout, ends.clone())?,
-        Stream::of(stderr, ends.clone())?,
-    ])
+    Ok([Stream::of(stdout.into())?, Stream::of(stderr.into())?])
 }
 
 impl Stream {
-    /// Reads on, on a thread of its own, until the pipe ends or holds too much; then `ends` is dropped.
-    fn of(mut pipe: impl Read + Send + 'static, ends: Sender<Full>) -> io::Result<Stream> {
-        let stream = Stream::default();
-        let filled = stream.clone();
-        std::thread::Builder::new().spawn(move || {
-            let mut chunk = vec![0; CHUNK_BYTES];
-            loop {
-                let read = pipe.read(&mut chunk);
-                let mut said = filled.said();
-                match read {
-                    Ok(0) => return,
-                    Ok(count) => said.bytes.extend_from_slice(&chunk[..count]),
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => {
-                        said.failed = Some(error);
-                        return;
-                    }
-                }
-                if said.bytes.len() > OUTPUT_BYTES_MAX {
-                    // Nobody listens any more when the tool was given up: nothing to tell then.
-                    let _ = ends.send(Full);
-                    return;
-                }
+    fn of(pipe: OwnedFd) -> io::Result<Stream> {
+        // Of our end alone: the tool's is another.
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        Ok(Stream {
+            pipe: Some(pipe.into()),
+            bytes: Vec::new(),
+        })
+    }
+
+    /// Takes what is there, and waits for nothing.
+    fn take(&mut self, chunk: &mut [u8], tool: &Tool) -> Result<(), ToolError> {
+        while let Some(pipe) = &mut self.pipe {
+            match pipe.read(chunk) {
+                Ok(0) => self.pipe = None,
+                Ok(count) => self.bytes.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(read_failed(tool, error)),
             }
-        })?;
-        Ok(stream)
-    }
-
-    fn said(&self) -> MutexGuard<'_, Said> {
-        // Every change is one append or one assignment: a panic leaves nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self, tool: &Tool) -> Result<Vec<u8>, ToolError> {
-        let said = std::mem::take(&mut *self.said());
-        match said.failed {
-            None => Ok(said.bytes),
-            Some(source) => Err(read_failed(tool, source)),
+            if self.bytes.len() > OUTPUT_BYTES_MAX {
+                let program = tool.program.clone();
+                return Err(ToolError::TooMuch { program });
+            }
         }
+        Ok(())
     }
 }
 
@@ -246,49 +213,52 @@ fn read_failed(tool: &Tool, source: io::Error) -> ToolError {
     }
 }
 
-/// Until the tool has ended and its streams too. A tool ends a moment after it closed them; where what it started holds
-/// them open, its own words are in the pipes when it ends.
-fn wait(child: &mut Child, ended: &Receiver<Full>, tool: &Tool) -> Result<ExitStatus, ToolError> {
+/// Until the tool has ended: what it said is in the pipes then, whoever else holds them open.
+fn wait(child: &mut Child, mut streams: [Stream; 2], tool: &Tool) -> Result<ToolOutput, ToolError> {
     let deadline = Instant::now() + tool.wait_max;
-    let mut status: Option<(ExitStatus, Instant)> = None;
-    let mut is_open = true;
-    let mut pause = Duration::from_micros(50);
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut pause = LOOK_AGAIN_MIN;
     loop {
-        if is_open {
-            match ended.recv_timeout(pause) {
-                Ok(Full) => {
-                    let program = tool.program.clone();
-                    return Err(ToolError::TooMuch { program });
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    is_open = false;
-                    pause = Duration::from_micros(50);
-                }
-            }
+        let looked = child
+            .try_wait()
+            .map_err(|source| read_failed(tool, source))?;
+        for stream in &mut streams {
+            stream.take(&mut chunk, tool)?;
+        }
+        if let Some(status) = looked {
+            let [stdout, stderr] = streams.map(|stream| stream.bytes);
+            return Ok(ToolOutput {
+                status,
+                stdout,
+                stderr,
+            });
+        }
+        if Instant::now() >= deadline {
+            return Err(ToolError::TooLong {
+                program: tool.program.clone(),
+                waited: tool.wait_max,
+            });
+        }
+        if is_woken(&streams, pause).map_err(|source| read_failed(tool, source))? {
+            pause = LOOK_AGAIN_MIN;
         } else {
-            std::thread::sleep(pause);
+            pause = (pause * 2).min(LOOK_AGAIN_MAX);
         }
-        pause = (pause * 2).min(LOOK_AGAIN_MAX);
-        if status.is_none() {
-            let looked = child
-                .try_wait()
-                .map_err(|source| read_failed(tool, source))?;
-            status = looked.map(|status| (status, Instant::now()));
-        }
-        match status {
-            Some((status, since)) if !is_open || since.elapsed() >= HELD_OPEN_MAX => {
-                return Ok(status);
-            }
-            Some(_) => {}
-            None if Instant::now() >= deadline => {
-                return Err(ToolError::TooLong {
-                    program: tool.program.clone(),
-                    waited: tool.wait_max,
-                });
-            }
-            None => {}
-        }
+    }
+}
+
+/// Waits for something to be read, or for the end of a stream, and so long at most.
+fn is_woken(streams: &[Stream; 2], pause: Duration) -> io::Result<bool> {
+    let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
+    let mut open: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+    let pause = Timespec {
+        tv_sec: 0,
+        tv_nsec: pause.subsec_nanos().into(),
+    };
+    match poll(&mut open, Some(&pause)) {
+        Ok(woken) => Ok(woken > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
