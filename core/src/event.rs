@@ -214,6 +214,7 @@ pub enum Notice {
     InDoubt {
         attempt: AttemptId,
         atom: AtomId,
+        why: String,
     },
     Discarded {
         attempt: AttemptId,

@@ -172,9 +172,11 @@ fn report(context: &Context, state: &State, live: bool, result: &str) {
 
 fn row(doubt: &Doubt) -> String {
     let since = doubt.since.as_deref().unwrap_or("an unknown time");
+    let reason = doubt.reason.as_deref().unwrap_or("cut off");
     format!(
-        "  {}  {}  (started at {since}; cut off, so that nobody knows whether its effect happened)",
+        "  {}  {}  (started at {since}; {}: whether its effect happened, or may happen again, only a person can tell)",
         doubt.attempt,
-        render::line(&doubt.description)
+        render::line(&doubt.description),
+        render::line(reason)
     )
 }

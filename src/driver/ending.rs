@@ -1,6 +1,6 @@
 //! How a run comes to its end before its goal: by a signal, by a stop that waits for nothing, by what fails.
 //!
-//! Invariant: nothing that runs for the loop holds up an end that was asked for by more than [`tool::GRACE`].
+//! Invariant: nothing that runs for the loop holds up an end that was asked for by more than twice [`tool::GRACE`].
 
 use descent_core::{
     event::Event,

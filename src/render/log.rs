@@ -106,7 +106,10 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             };
             ("solved", format!("{}{nth}: {what}", of("atom")))
         }
-        "in_doubt" => ("in doubt", doubted(&of("atom"), &of("attempt"))),
+        "in_doubt" => {
+            let doubted = doubted(&of("atom"), &of("attempt"), &of("reason"));
+            ("in doubt", doubted)
+        }
         "request_retired" => (
             "retired",
             format!("a request of {}: it was for an earlier run", of("by")),
@@ -141,8 +144,9 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
     }
 }
 
-pub(super) fn doubted(atom: &str, attempt: &str) -> String {
-    format!("{atom}: nobody knows whether the effect of {attempt} happened")
+pub(super) fn doubted(atom: &str, attempt: &str, why: &str) -> String {
+    let stop = if why.is_empty() { "" } else { "; " };
+    format!("{atom}: {why}{stop}nobody knows whether the effect of {attempt} happened")
 }
 
 fn chosen(node: &Node) -> String {

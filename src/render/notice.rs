@@ -113,8 +113,8 @@ fn words(notice: &Notice) -> Option<String> {
             of,
             why,
         } => format!("again     {atom}: {} (repair {repair} of {of})", line(why)),
-        Notice::InDoubt { attempt, atom } => {
-            let what = super::log::doubted(atom.as_str(), attempt.as_str());
+        Notice::InDoubt { attempt, atom, why } => {
+            let what = super::log::doubted(atom.as_str(), attempt.as_str(), why);
             format!("in doubt  {what}")
         }
         Notice::Discarded { attempt } => format!("discarded {attempt}: its result came too late"),

@@ -471,6 +471,8 @@ struct Doubt {
     description: String,
     /// When the attempt was started; null where that is not known
     since: Option<String>,
+    /// Why nobody knows: `cut off`, what was wrong with its result, or why it would be made again; null where that is not known
+    reason: Option<String>,
 }
 
 /// The schemas that there are: `descent schema --json`

@@ -37,6 +37,15 @@ fn align(world: &World, ask: &str) {
     world.align(&plan(&checks, json!({}), json!({"A1": task(&run)})));
 }
 
+/// The next look at the person's tree hangs, before anything has begun.
+fn hangs_from_the_start() -> (World, String) {
+    let (world, nap) = filtered();
+    align(&world, "true");
+    world.write("x.slow", "changed\n");
+    world.touch("hang");
+    (world, nap)
+}
+
 fn ask(world: &World, what: &str) -> String {
     format!("touch {}", world.out(what).display())
 }
@@ -84,10 +93,7 @@ fn a_filter_that_hangs_holds_up_no_stop() {
 
 #[test]
 fn a_filter_that_hangs_before_anything_has_begun_holds_up_no_signal() {
-    let (world, nap) = filtered();
-    align(&world, "true");
-    world.write("x.slow", "changed\n");
-    world.touch("hang");
+    let (world, nap) = hangs_from_the_start();
     let mut run = world.start(&["run"]);
     world.wait_for_file("hung");
     run.signal(Signal::INT);
@@ -101,10 +107,7 @@ fn a_filter_that_hangs_before_anything_has_begun_holds_up_no_signal() {
 
 #[test]
 fn ctrl_c_ends_another_command_with_the_filter_that_hangs_in_it() {
-    let (world, nap) = filtered();
-    align(&world, "true");
-    world.write("x.slow", "changed\n");
-    world.touch("hang");
+    let (world, nap) = hangs_from_the_start();
     let mut command = world.command(&["verify"]);
     command.process_group(0);
     let mut verify = Running::of(command);

@@ -253,8 +253,9 @@ fn deployed() -> World {
 
 /// The run asks, makes nothing again, and goes on from a person's word.
 #[track_caller]
-fn asks_and_repeats_nothing(world: &World) {
+fn asks_and_repeats_nothing(world: &World, why: &str) {
     assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
+    world.descent(&["resolve"]).expect(0).shows(why);
     let attempt = world.state()["work_graph"]["atoms"]["deploy"]["because"].clone();
     let said = ["resolve", attempt.as_str().unwrap(), "--done"];
     world.descent(&said).expect(0);
@@ -270,7 +271,7 @@ fn an_effect_outside_whose_input_a_person_overwrote_is_not_made_again_unasked() 
     state["bindings"]["make"]["value"] = json!({"made": "by hand"});
     state["work_graph"]["atoms"]["tell"]["status"] = json!("pending");
     world.save(&serde_json::to_string_pretty(&state).unwrap());
-    asks_and_repeats_nothing(&world);
+    asks_and_repeats_nothing(&world, "what it was made from is another now");
 }
 
 #[test]
@@ -281,7 +282,7 @@ fn an_effect_outside_whose_commit_the_repository_lost_is_not_made_again_unasked(
     let object = format!(".git/objects/{dir}/{name}");
     std::fs::remove_file(world.repo().join(object)).unwrap();
     world.replace_in_state("\"status\": \"failed\"", "\"status\": \"pending\"");
-    asks_and_repeats_nothing(&world);
+    asks_and_repeats_nothing(&world, "the repository lost its commit");
 }
 
 #[test]
@@ -311,10 +312,22 @@ fn an_effect_outside_whose_result_is_of_no_use_is_not_made_again_unasked() {
     let spoil = "echo '{' > \"$DESCENT_RESULT\"";
     let remove = "rm -rf \"$PWD\"";
     let protect = "echo x > checks";
-    for (how, constraints) in [
-        (spoil, json!({"max_attempts": 3})),
-        (remove, json!({"max_attempts": 3})),
-        (protect, json!({"max_attempts": 3, "protected": ["checks"]})),
+    for (how, constraints, why) in [
+        (
+            spoil,
+            json!({"max_attempts": 3}),
+            "its result cannot be used",
+        ),
+        (
+            remove,
+            json!({"max_attempts": 3}),
+            "its workspace cannot be used",
+        ),
+        (
+            protect,
+            json!({"max_attempts": 3, "protected": ["checks"]}),
+            "it changed what judges it: checks",
+        ),
     ] {
         let world = World::new();
         let deploy = format!("echo x >> {}; {how}", world.out("sent").display());
@@ -327,6 +340,8 @@ fn an_effect_outside_whose_result_is_of_no_use_is_not_made_again_unasked() {
         assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
         world.run().expect(6);
         assert_eq!(world.left("sent"), "x\n", "{how}");
+        world.descent(&["resolve"]).expect(0).shows(why);
+        world.descent(&["log"]).expect(0).shows(why);
     }
 }
 

@@ -190,6 +190,12 @@ fn one<T>(
 }
 
 impl Run {
+    /// The name of one more attempt: never one that was given before.
+    pub fn next_attempt(&mut self, atom: &AtomId) -> AttemptId {
+        self.attempts_started += 1;
+        AttemptId::new(alloc::format!("{atom}.{}", self.attempts_started))
+    }
+
     pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::open(node, pointer, found)?;
         Some(Self {

@@ -41,7 +41,7 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
         return ended::refused(draft, id, failure(&outcome, FailureClass::Logical, reason));
     }
     match &merge {
-        Merge::Conflict(paths) => return remake(draft, id, paths),
+        Merge::Conflict(paths) => return remake(draft, id, &outcome, paths),
         Merge::Broken(why) => {
             let reason = format!("its workspace cannot be used: {why}");
             let class = FailureClass::Environmental;
@@ -69,16 +69,16 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
 
 /// A result that does not merge is made again on the new head; so not what may happen once only, of which a person is
 /// asked.
-fn remake(draft: &mut Draft, id: &AttemptId, paths: &[String]) {
+fn remake(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
+    let why = format!("its change does not merge: {}", paths.join(", "));
     if draft
         .in_flight(id)
         .is_some_and(|intent| intent.effect.is_once_only())
     {
-        return ended::lost(draft, id);
+        return ended::refused(draft, id, failure(outcome, FailureClass::Logical, why));
     }
     let Some(intent) = draft.land(id) else { return };
     let _ = draft.tried(&intent.atom, &intent.context, &intent.choices);
-    let why = format!("its change does not merge: {}", paths.join(", "));
     settle::count_repair(draft, &intent.atom, &intent.context, &why);
 }
 

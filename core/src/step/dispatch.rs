@@ -2,13 +2,13 @@
 //!
 //! Not here: whether anything may start at all (`advance`).
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, format, sync::Arc, vec::Vec};
+use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{draft::Draft, overlap, slots};
 use crate::{
     event::Notice,
     graph::Ix,
-    id::{AtomId, AttemptId, Digest},
+    id::{AtomId, Digest},
     measure,
     state::{Effect, Intent, Status},
     verdict,
@@ -118,8 +118,7 @@ fn start(draft: &mut Draft, x: Ix) {
         .map_or(atom.as_str(), |one| one.title(&atom))
         .to_owned();
     let run = draft.run();
-    run.attempts_started += 1;
-    let id = AttemptId::new(format!("{atom}.{}", run.attempts_started));
+    let id = run.next_attempt(&atom);
     let (epoch, base) = (run.epoch, run.head.clone());
     run.in_flight.push(Intent {
         id: id.clone(),

@@ -84,10 +84,13 @@ fn finished(draft: &mut Draft, id: &AttemptId, outcome: Outcome) {
 /// that happens again.
 pub(super) fn refused(draft: &mut Draft, id: &AttemptId, failure: Failure) {
     let is_once_only = |intent: &Intent| intent.effect.is_once_only();
-    if draft.in_flight(id).is_some_and(is_once_only) {
-        return lost(draft, id);
+    if !draft.in_flight(id).is_some_and(is_once_only) {
+        return failed(draft, id, failure);
     }
-    failed(draft, id, failure);
+    if let Some(intent) = draft.land(id) {
+        let since = (intent.at.as_str(), failure.reason.as_str());
+        doubt(draft, (&intent.atom, id), &intent.context, since);
+    }
 }
 
 /// The agent says that it cannot be done: no further attempt in this context.
@@ -263,7 +266,8 @@ pub(super) fn cut_off(draft: &mut Draft, id: &AttemptId, why: &'static str) {
 pub(super) fn lost(draft: &mut Draft, id: &AttemptId) {
     let Some(intent) = draft.land(id) else { return };
     if intent.effect.is_once_only() {
-        return doubt(draft, (&intent.atom, id), &intent.context, &intent.at);
+        let since = (intent.at.as_str(), "cut off");
+        return doubt(draft, (&intent.atom, id), &intent.context, since);
     }
     let most = draft.state.objective.constraints.max_interruptions();
     let Some(task) = draft.task(&intent.atom) else {
@@ -287,7 +291,7 @@ pub(super) fn doubt(
     draft: &mut Draft,
     (atom, attempt): (&AtomId, &AttemptId),
     context: &Digest,
-    started: &str,
+    (started, reason): (&str, &str),
 ) {
     let is_there = draft
         .task(atom)
@@ -296,12 +300,17 @@ pub(super) fn doubt(
         to.text("atom", atom.as_str())
             .text("attempt", attempt.as_str())
             .text("started", started)
-            .text("context", context.as_str());
+            .text("context", context.as_str())
+            .text("reason", reason);
         EntryKind::Other
     });
     let (attempt, atom) = (attempt.clone(), atom.clone());
     draft.say(match is_there {
-        Some(()) => Notice::InDoubt { attempt, atom },
+        Some(()) => Notice::InDoubt {
+            attempt,
+            atom,
+            why: reason.into(),
+        },
         None => Notice::Interrupted {
             attempt,
             atom,

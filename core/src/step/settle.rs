@@ -13,7 +13,7 @@ use super::{draft::Draft, ended};
 use crate::{
     event::Notice,
     graph::{Graph, Ix, Kind, standing::Standing},
-    id::{AtomId, AttemptId, CommitId, Digest},
+    id::{AtomId, CommitId, Digest},
     measure,
     state::{Binding, Ended, FailureClass, Placed, State, Status, Task, Try, Workspace},
 };
@@ -214,20 +214,18 @@ pub(super) fn repair(draft: &mut Draft, id: &AtomId, why: &str) {
         tried.attempts = tried.attempts.max(most);
     }
     count_repair(draft, id, &context, why);
-    ask_before_again(draft, id, &context, &binding.at);
+    ask_before_again(draft, id, &context, (&binding.at, why));
 }
 
 /// What happened outside already, and may happen once only, is not made again unasked.
-fn ask_before_again(draft: &mut Draft, id: &AtomId, context: &Digest, at: &str) {
+fn ask_before_again(draft: &mut Draft, id: &AtomId, context: &Digest, since: (&str, &str)) {
     let is_once_only = |task: &Task| {
         let has_failed = |tried: &Try| tried.context == *context && tried.has_failed();
         task.spec.effect.is_once_only() && !task.tries.iter().any(has_failed)
     };
     if draft.task_of(id).is_some_and(is_once_only) {
-        let run = draft.run();
-        run.attempts_started += 1;
-        let attempt = AttemptId::new(format!("{id}.{}", run.attempts_started));
-        ended::doubt(draft, (id, &attempt), context, at);
+        let attempt = draft.run().next_attempt(id);
+        ended::doubt(draft, (id, &attempt), context, since);
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Doubt {
     pub description: String,
     /// When its attempt was started.
     pub since: Option<String>,
+    /// Why nobody knows whether its effect happened, or whether it may happen again.
+    pub reason: Option<String>,
 }
 
 /// What a person says of it.
@@ -55,11 +57,13 @@ pub fn doubts(state: &State) -> Vec<Doubt> {
             return None;
         };
         let entry = entry_of(state, attempt);
+        let told = |key: &str| Some(entry?.node.get(key)?.as_str()?.to_string());
         Some(Doubt {
             attempt: attempt.clone(),
             atom: id.clone(),
             description: atom.title(id).to_string(),
-            since: entry.and_then(|entry| Some(entry.node.get("started")?.as_str()?.to_string())),
+            since: told("started"),
+            reason: told("reason"),
         })
     });
     doubtful.collect()

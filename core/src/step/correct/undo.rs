@@ -236,9 +236,7 @@ impl Back<'_> {
             if let (Some(task), Some(context)) = (atom.task_mut(), &binding.context) {
                 if task.spec.effect.is_once_only() {
                     let run = Arc::make_mut(&mut self.state.run);
-                    run.attempts_started += 1;
-                    let attempt = format!("{id}.{}", run.attempts_started);
-                    task.status = Status::InDoubt(AttemptId::new(attempt));
+                    task.status = Status::InDoubt(run.next_attempt(&id));
                 } else {
                     task.tries.retain(|tried| tried.context != *context);
                     task.status = Status::Pending;
