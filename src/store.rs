@@ -12,6 +12,7 @@ mod known;
 mod lease;
 mod load;
 mod locks;
+mod look;
 mod mode;
 mod names;
 mod place;
@@ -21,21 +22,20 @@ mod sweep;
 #[cfg(test)]
 pub mod tests;
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use descent_core::id::{Lineage, UnixMillis};
 use descent_core::state::State;
 use descent_core::state::encode::{Rendered, Touched};
 use descent_core::trust::Hand;
 
-use disk::{Disk, Found, Ground, RealDisk};
+use disk::{Disk, RealDisk};
 use journal::Journal;
 use known::Known;
+use look::Seen;
 use names::Names;
-use swap::{Swap, Writer};
+use swap::{Old, Swap};
 
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
@@ -49,11 +49,6 @@ pub use probe::{Probe, probe};
 const BYTES_MAX: usize = 16 << 20;
 /// Saves of a person that one commit gives way to.
 const OVERTAKEN_MAX: u32 = 16;
-/// An editor that renames or truncates leaves the name absent or empty for an instant.
-const SETTLE_MS: u64 = 10;
-const SETTLE_TIMES: u32 = 10;
-/// How often a save in place is waited for, `SETTLE_MS` each time; then its bytes are taken up afterwards.
-const WRITER_TIMES: u32 = 20;
 /// Commits from one look at what lies beside the state to the next.
 const SWEEP_EVERY: u64 = 8;
 
@@ -141,17 +136,22 @@ impl Store {
         mut decide: impl FnMut(&Loaded) -> Result<Option<Next>, E>,
     ) -> Result<Arc<Loaded>, CommitError<E>> {
         let mut held = self.lock()?;
+        if let Some(presumed) = self.presumed()
+            && let Ok(Some(next)) = decide(&presumed.now)
+            && let Some(done) = self.publish(&presumed, next)?
+        {
+            return Ok(done);
+        }
         for _ in 0..OVERTAKEN_MAX {
             // Cleared away meanwhile, it keeps nobody out.
             if !held.is_whole() {
                 held = self.lock()?;
             }
-            let (found, writer) = self.look_at_rest()?;
-            let now = self.take_in(&found.bytes)?;
-            let Some(next) = decide(&now).map_err(CommitError::Decide)? else {
-                return Ok(now);
+            let seen = self.see()?;
+            let Some(next) = decide(&seen.now).map_err(CommitError::Decide)? else {
+                return Ok(seen.now);
             };
-            if let Some(done) = self.publish(&now, &found, next, writer)? {
+            if let Some(done) = self.publish(&seen, next)? {
                 return Ok(done);
             }
         }
@@ -176,11 +176,10 @@ impl Store {
     ) -> Result<(Arc<Loaded>, Option<PathBuf>), StoreError> {
         let _held = self.lock()?;
         for _ in 0..OVERTAKEN_MAX {
-            let (found, writer) = self.look_at_rest()?;
-            let now = self.take_in(&found.bytes)?;
-            let archived = archive.then(|| self.archive(&now)).transpose()?;
+            let seen = self.see()?;
+            let archived = archive.then(|| self.archive(&seen.now)).transpose()?;
             let (loaded, rendered) = self.checked(state.clone())?;
-            if self.swap(&found, &loaded, writer)? {
+            if self.swap(&seen, &loaded)? {
                 self.known.clear();
                 self.note(None, &loaded, None);
                 return Ok((self.adopt(loaded, rendered), archived));
@@ -270,69 +269,6 @@ impl Store {
         locks::commit(&self.place.commit_lock(), locks::COMMIT_WAIT_MS)
     }
 
-    fn look(&self) -> Result<Found, StoreError> {
-        let mut found = self.find();
-        for _ in 0..SETTLE_TIMES {
-            match &found {
-                Ok(found) if !found.bytes.is_empty() => break,
-                Err(StoreError::NoState { .. } | StoreError::Vanished { .. }) | Ok(_) => {
-                    std::thread::sleep(Duration::from_millis(SETTLE_MS));
-                }
-                Err(_) => break,
-            }
-            found = self.find();
-        }
-        found
-    }
-
-    fn find(&self) -> Result<Found, StoreError> {
-        let state = &self.place.state;
-        let ground = self
-            .disk
-            .ground()
-            .map_err(|error| self.cannot_read(error))?;
-        match ground {
-            Ground::Same => self.disk.find(state, self.names.bytes_max),
-            Ground::Gone => Err(io::ErrorKind::NotFound.into()),
-            Ground::Other => {
-                let path = self.names.dir().to_owned();
-                return Err(StoreError::Moved { path });
-            }
-        }
-        .map_err(|error| self.cannot_read(error))
-    }
-
-    /// The same when nobody writes into it; whoever writes for very long is not waited for.
-    fn look_at_rest(&self) -> Result<(Found, Writer), StoreError> {
-        for _ in 0..WRITER_TIMES {
-            let found = self.look()?;
-            let lease = self.disk.lease(&found.opened).map(drop);
-            match lease {
-                Err(error) if swap::is_busy(&error) => {
-                    std::thread::sleep(Duration::from_millis(SETTLE_MS));
-                }
-                _ => return Ok((found, Writer::GiveWay)),
-            }
-        }
-        Ok((self.look()?, Writer::GoOn))
-    }
-
-    fn cannot_read(&self, source: io::Error) -> StoreError {
-        let path = self.place.state.clone();
-        match source.kind() {
-            io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
-            io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
-            io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
-            // One that was there at the start was followed then, if it led anywhere.
-            _ if disk::is_link(&source) && self.cached.is_some() => StoreError::Link { path },
-            _ if disk::is_link(&source) => match disk::dangling(&path) {
-                Some(to) => StoreError::LinkToNothing { path, to },
-                None => StoreError::Unreadable { path, source },
-            },
-            _ => StoreError::Unreadable { path, source },
-        }
-    }
-
     fn take_in(&mut self, bytes: &[u8]) -> Result<Arc<Loaded>, StoreError> {
         if let Some(cached) = &self.cached
             && cached.bytes == bytes
@@ -358,13 +294,8 @@ impl Store {
     }
 
     /// `None` when a person's save came first.
-    fn publish(
-        &mut self,
-        now: &Loaded,
-        found: &Found,
-        next: Next,
-        writer: Writer,
-    ) -> Result<Option<Arc<Loaded>>, StoreError> {
+    fn publish(&mut self, seen: &Seen, next: Next) -> Result<Option<Arc<Loaded>>, StoreError> {
+        let now = &seen.now;
         let (from, to) = (now.state.serial.0, next.state.serial.0);
         // The serial of an edited file is what a person made of it; what is committed over it comes from the newest.
         if to <= from && !now.is_foreign {
@@ -373,7 +304,7 @@ impl Store {
         let rendered = self.render(now, &next);
         let touched = next.touched;
         let loaded = written(next.state, &rendered)?;
-        if !self.swap(found, &loaded, writer)? {
+        if !self.swap(seen, &loaded)? {
             return Ok(None);
         }
         if self.commits.is_multiple_of(SWEEP_EVERY) {
@@ -385,8 +316,12 @@ impl Store {
     }
 
     /// Whether it has the name now; not where somebody was first.
-    fn swap(&mut self, found: &Found, new: &Loaded, writer: Writer) -> Result<bool, StoreError> {
-        let swap = swap::replace(&*self.disk, &self.names, found, &new.bytes, writer);
+    fn swap(&mut self, seen: &Seen, new: &Loaded) -> Result<bool, StoreError> {
+        let old = Old {
+            opened: &seen.opened,
+            bytes: &seen.now.bytes,
+        };
+        let swap = swap::replace(&*self.disk, &self.names, old, &new.bytes, seen.writer);
         let (swap, was_shown) = match swap {
             Ok(swap) => (Ok(swap == Swap::Done), swap == Swap::GivenBack),
             Err(failed) => (Err(failed.error), failed.was_shown),

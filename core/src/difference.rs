@@ -273,7 +273,7 @@ impl<'s> Look<'s> {
         let (old, new) = (&self.before.corrections, &self.after.corrections);
         let pairs = || {
             old.iter()
-                .zip(new)
+                .zip(new.iter())
                 .all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node))
         };
         let is_grown = old.len() <= new.len() && (!is_whole || pairs());

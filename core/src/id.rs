@@ -1,18 +1,22 @@
 //! The ids of the program: newtypes, so that no bare string or number crosses a module.
 //!
+//! Their text is inline or shared: a state is cloned with every commit, and the ids of its records with it.
+//!
 //! Not here: how an id is drawn (the shell hands in what needs chance).
 
 use alloc::{borrow::ToOwned, format, string::String};
 use core::{borrow::Borrow, fmt};
 
+use smol_str::SmolStr;
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
+        pub struct $name(SmolStr);
 
         impl $name {
-            pub fn new(text: impl Into<String>) -> Self {
+            pub fn new(text: impl Into<SmolStr>) -> Self {
                 Self(text.into())
             }
 
@@ -35,7 +39,7 @@ macro_rules! text_id {
 
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self(text.to_owned())
+                Self(text.into())
             }
         }
 
@@ -95,17 +99,32 @@ impl AtomId {
 }
 
 impl Digest {
+    /// Of the text of a digest that was taken here.
+    pub const BYTES: usize = 71;
+
     /// The digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
+        let text = Self::text_of(bytes);
+        Self(
+            text.iter()
+                .map(|byte| char::from(*byte))
+                .collect::<String>()
+                .into(),
+        )
+    }
+
+    /// Its text, where many are kept close together.
+    pub fn text_of(bytes: &[u8]) -> [u8; Self::BYTES] {
         use sha2::Digest as _;
         const HEX: &[u8; 16] = b"0123456789abcdef";
-        let mut text = String::with_capacity(71);
-        text.push_str("sha256:");
-        for byte in sha2::Sha256::digest(bytes) {
-            text.push(char::from(HEX[usize::from(byte >> 4)]));
-            text.push(char::from(HEX[usize::from(byte & 15)]));
+        let mut text = *b"sha256:................................................................";
+        for (pair, byte) in text[7..]
+            .chunks_exact_mut(2)
+            .zip(sha2::Sha256::digest(bytes))
+        {
+            pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
         }
-        Self(text)
+        text
     }
 }
 

@@ -17,8 +17,8 @@ use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Run, Spec,
-        State, Task, VERSION,
+        Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Run, Shared,
+        Spec, State, Task, VERSION,
         check::{self, Pattern},
         fields::{Fields, Findings},
     },
@@ -250,9 +250,9 @@ impl Plan {
                 .into_iter()
                 .map(|(id, atom)| (id, Arc::new(atom)))
                 .collect(),
-            bindings: BTreeMap::new(),
-            trail: Vec::new(),
-            corrections: Vec::new(),
+            bindings: Shared::default(),
+            trail: Shared::default(),
+            corrections: Shared::default(),
             run: Arc::new(Run::default()),
             extra: self.extra,
             work_graph_extra: self.work_graph_extra,

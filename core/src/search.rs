@@ -75,7 +75,7 @@ pub fn conflicts(graph: &Graph, state: &State, fits: &Fits, refuted: &[Choices])
 /// The selections that the base case refuted, as far as what was judged then is what would be judged now.
 pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
     let mut refuted: BTreeSet<&Choices> = BTreeSet::new();
-    for entry in &state.trail {
+    for entry in state.trail.iter() {
         if let EntryKind::Refuted { conflict, context } = &entry.kind
             && context.is_some()
             && *context == whole_context(graph, state, conflict)

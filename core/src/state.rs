@@ -15,6 +15,7 @@ pub mod objective;
 pub mod patch;
 pub mod record;
 pub mod run;
+pub mod shared;
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
@@ -25,6 +26,7 @@ pub use fields::{Extra, Span};
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace};
 pub use record::{Confirmation, Correction, Entry, EntryKind};
 pub use run::{Intent, Measure, Placed, Run, RunStatus, Spent, StartedFrom};
+pub use shared::Shared;
 
 use crate::id::{AtomId, Digest, Lineage, Serial};
 
@@ -41,7 +43,8 @@ pub struct Version {
 /// Evidence, values and other content that the program carries and never decides by.
 pub type Free = crate::doc::Node;
 
-/// The whole state file, decoded. Records are shared, so that a copy costs a reference a record.
+/// The whole state file, decoded. Its parts are shared: a copy costs a reference a part, and one that changes a part a
+/// reference a record of it.
 #[derive(Debug, Clone)]
 pub struct State {
     pub version: Version,
@@ -51,10 +54,10 @@ pub struct State {
     pub seal: Option<Digest>,
     pub objective: Arc<Objective>,
     pub control: Arc<Control>,
-    pub atoms: BTreeMap<AtomId, Arc<Atom>>,
-    pub bindings: BTreeMap<AtomId, Arc<Binding>>,
-    pub trail: Vec<Arc<Entry>>,
-    pub corrections: Vec<Arc<Correction>>,
+    pub atoms: Shared<BTreeMap<AtomId, Arc<Atom>>>,
+    pub bindings: Shared<BTreeMap<AtomId, Arc<Binding>>>,
+    pub trail: Shared<Vec<Arc<Entry>>>,
+    pub corrections: Shared<Vec<Arc<Correction>>>,
     pub run: Arc<Run>,
     pub extra: Extra,
     /// Unknown keys of `work_graph`.

@@ -322,7 +322,7 @@ fn choices(world: &World) -> Vec<ChoiceView> {
 /// Choices of a group that stand in a refuted selection, in the order in which that happened.
 fn refuted(world: &World, group: &AtomId) -> Vec<AtomId> {
     let mut refuted: Vec<AtomId> = Vec::new();
-    for entry in &world.state.trail {
+    for entry in world.state.trail.iter() {
         if let EntryKind::Refuted { conflict, .. } = &entry.kind
             && let Some(choice) = conflict.get(group)
             && !refuted.contains(choice)

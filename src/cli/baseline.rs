@@ -78,7 +78,7 @@ fn is_wanted(leaf: &Check) -> bool {
 /// In the order of `each_rule`.
 fn leaves_of_atoms(state: &State) -> Vec<(AtomId, Check)> {
     let mut found = Vec::new();
-    for (id, atom) in &state.atoms {
+    for (id, atom) in state.atoms.iter() {
         let checks = atom.task().and_then(|task| task.spec.checks.as_ref());
         let leaves = checks.into_iter().flat_map(Check::leaves);
         found.extend(
@@ -98,7 +98,7 @@ fn each_rule(state: &mut State, each: &mut impl FnMut(Option<&AtomId>, &mut Numb
         let rules = check.into_iter().flat_map(Check::baselines_mut);
         rules.for_each(|rule| each(None, rule));
     }
-    for (id, atom) in &mut state.atoms {
+    for (id, atom) in state.atoms.iter_mut() {
         let checks = |atom: &Atom| Some(atom.task()?.spec.checks.as_ref().is_some_and(is_there));
         if checks(atom) != Some(true) {
             continue;

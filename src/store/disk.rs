@@ -33,6 +33,8 @@ pub(super) struct Opened {
     pub(super) id: FileId,
     pub(super) mode: u32,
     pub(super) uid: u32,
+    /// When it was opened.
+    pub(super) len: u64,
 }
 
 /// An open file with the bytes that it held when it was read.
@@ -58,6 +60,8 @@ pub(super) trait Disk: fmt::Debug + Send + Sync {
     fn open(&self, path: &Path) -> io::Result<Opened>;
     /// All of it, but no more than `bytes_max` and one byte.
     fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>>;
+    /// Whether it holds these bytes and nothing else.
+    fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool>;
     /// Keeps others from beginning to write; `WouldBlock` where one writes already.
     fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>>;
     /// The file that has the name now.
@@ -177,6 +181,9 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
+/// What is compared at once: little enough to stay in the cache of the CPU.
+const CHUNK_BYTES: usize = 64 << 10;
+
 /// Opening a pipe would wait for somebody to write into it.
 const REGULAR: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
@@ -216,6 +223,7 @@ impl Disk for RealDisk {
             },
             mode: meta.mode(),
             uid: meta.uid(),
+            len: meta.len(),
             file,
         })
     }
@@ -227,6 +235,24 @@ impl Disk for RealDisk {
         file.rewind()?;
         file.take(bytes_max + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool> {
+        let mut file = &opened.file;
+        file.rewind()?;
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut rest = bytes;
+        loop {
+            let count = match file.read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            match rest.split_at_checked(count) {
+                _ if count == 0 => return Ok(rest.is_empty()),
+                Some((same, left)) if chunk.get(..count) == Some(same) => rest = left,
+                _ => return Ok(false),
+            }
+        }
     }
 
     fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::disk::{Disk, FileId, Found, is_unsupported};
+use super::disk::{Disk, FileId, Opened, is_unsupported};
 use super::lease::Held;
 use super::names::Names;
 
@@ -43,6 +43,13 @@ fn shown(error: StoreError) -> Failed {
     Failed { error, was_shown }
 }
 
+/// What is to be replaced: the file that had the name when it was opened, and what it held then, as far as is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Old<'o> {
+    pub(super) opened: &'o Opened,
+    pub(super) bytes: &'o [u8],
+}
+
 /// What to do about a file that somebody has open for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
@@ -51,15 +58,15 @@ pub(super) enum Writer {
     GoOn,
 }
 
-/// Puts `new` in the place of `old`: the one way a state file changes.
+/// Puts `new` in the place of `old`: the one way a state file changes. Not where it holds anything else by then.
 pub(super) fn replace(
     disk: &dyn Disk,
     names: &Names,
-    old: &Found,
+    old: Old<'_>,
     new: &[u8],
     writer: Writer,
 ) -> Result<Swap, Failed> {
-    let ready = names.swapped(&old.bytes);
+    let ready = names.swapped(old.bytes);
     // Content before name: a crash after the exchange must not find the name on an empty file.
     let fresh = write_durably(disk, names, 0o600 & old.opened.mode, new)?;
     // The name now says what will be in the file after the exchange. Killed before it, the whole
@@ -156,18 +163,16 @@ enum Before<'f> {
 fn look_before<'f>(
     disk: &dyn Disk,
     names: &Names,
-    old: &'f Found,
+    old: Old<'f>,
     writer: Writer,
 ) -> io::Result<Before<'f>> {
-    let lease = match disk.lease(&old.opened) {
+    let lease = match disk.lease(old.opened) {
         Ok(lease) => Some(lease),
         Err(error) if is_busy(&error) && writer == Writer::GiveWay => return Ok(Before::Busy),
         Err(_) => None,
     };
     // What was read may have changed since; what is read under the lease stays.
-    if !is_named(disk, names, old.opened.id)?
-        || disk.read(&old.opened, names.bytes_max)? != old.bytes
-    {
+    if !is_named(disk, names, old.opened.id)? || !disk.holds(old.opened, old.bytes)? {
         return Ok(Before::Changed);
     }
     Ok(match lease {
@@ -194,7 +199,7 @@ fn exchange(
     disk: &dyn Disk,
     names: &Names,
     ready: &Path,
-    old: &Found,
+    old: Old<'_>,
     lease: Option<Held<'_>>,
     new: &[u8],
 ) -> Result<Swap, Failed> {
@@ -207,7 +212,7 @@ fn exchange(
         Err(error) if is_unsupported(&error) => return Ok(rename_over(disk, names, ready, old)?),
         Err(error) => return Err(abandon(disk, ready, "exchange", &names.state, error).into()),
     }
-    let is_as_read = came_out_as_read(disk, names, ready, old, lease.is_some());
+    let is_as_read = came_out_as_read(disk, ready, old, lease.is_some());
     drop(lease);
     match is_as_read {
         Ok(true) => Ok(Swap::Done),
@@ -227,15 +232,14 @@ fn exchange(
 /// Whether nothing was saved between the look and the exchange, neither over the name nor into the file.
 fn came_out_as_read(
     disk: &dyn Disk,
-    names: &Names,
     ready: &Path,
-    old: &Found,
+    old: Old<'_>,
     is_guarded: bool,
 ) -> io::Result<bool> {
     if disk.identify(ready)? != old.opened.id {
         return Ok(false);
     }
-    Ok(is_guarded || disk.read(&old.opened, names.bytes_max)? == old.bytes)
+    Ok(is_guarded || disk.holds(old.opened, old.bytes)?)
 }
 
 fn put_back(disk: &dyn Disk, names: &Names, ready: &Path, new: &[u8]) -> Result<Swap, StoreError> {
@@ -265,9 +269,9 @@ fn rename_over(
     disk: &dyn Disk,
     names: &Names,
     ready: &Path,
-    old: &Found,
+    old: Old<'_>,
 ) -> Result<Swap, StoreError> {
-    let kept = names.swapped(&old.bytes);
+    let kept = names.swapped(old.bytes);
     match disk.link(&names.state, &kept) {
         Ok(()) if disk.identify(&kept).is_ok_and(|id| id == old.opened.id) => {}
         Ok(()) => {

@@ -14,7 +14,9 @@ mod sidecars;
 
 use std::convert::Infallible;
 use std::fs;
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use super::*;
 use descent_core::id::Serial;

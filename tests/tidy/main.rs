@@ -121,6 +121,7 @@ const CORE_DEPENDENCIES: &[&str] = &[
     "serde",
     "serde_json",
     "sha2",
+    "smol_str",
     "thiserror",
 ];
 const SHELL_MUST_USE: &[&str] = &[

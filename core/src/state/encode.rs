@@ -11,7 +11,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{State, VERSION};
+use super::{Atom, Binding, State, VERSION};
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
@@ -45,16 +45,43 @@ impl Touched {
 
 #[derive(Debug, Clone)]
 struct Record {
+    /// With what stands before it in its line, where it is one of many.
     text: String,
-    digest: Digest,
+    /// Inline: the seal is taken over those of all records.
+    digest: [u8; Digest::BYTES],
 }
 
 impl Record {
     fn of(node: &Node, level: usize) -> Self {
         let mut text = String::new();
         doc::write_indented(node, level, &mut text);
-        let digest = Digest::of(text.as_bytes());
+        let digest = Digest::text_of(text.as_bytes());
         Self { text, digest }
+    }
+
+    /// In a list, or under its id: what stands before it is no part of what is sealed.
+    fn inner(id: Option<&AtomId>, node: &Node, level: usize) -> Self {
+        let bare = Self::of(node, level);
+        let mut text = String::with_capacity(bare.text.len() + AROUND_BYTES);
+        pad(&mut text, level);
+        if let Some(id) = id {
+            doc::write_quoted(id.as_str(), &mut text);
+            text.push_str(": ");
+        }
+        text.push_str(&bare.text);
+        Self { text, ..bare }
+    }
+
+    fn of_atom(id: &AtomId, atom: &Atom) -> Self {
+        Self::inner(Some(id), &atom.node(), IN_ATOMS)
+    }
+
+    fn of_binding(id: &AtomId, binding: &Binding) -> Self {
+        Self::inner(Some(id), &binding.node(), IN_LIST)
+    }
+
+    fn of_item(node: &Node) -> Self {
+        Self::inner(None, node, IN_LIST)
     }
 }
 
@@ -83,22 +110,22 @@ impl Rendered {
             atoms: state
                 .atoms
                 .iter()
-                .map(|(id, atom)| (id.clone(), Record::of(&atom.node(), IN_ATOMS)))
+                .map(|(id, atom)| (id.clone(), Record::of_atom(id, atom)))
                 .collect(),
             bindings: state
                 .bindings
                 .iter()
-                .map(|(id, b)| (id.clone(), Record::of(&b.node(), IN_LIST)))
+                .map(|(id, binding)| (id.clone(), Record::of_binding(id, binding)))
                 .collect(),
             trail: state
                 .trail
                 .iter()
-                .map(|entry| Record::of(&entry.node, IN_LIST))
+                .map(|entry| Record::of_item(&entry.node))
                 .collect(),
             corrections: state
                 .corrections
                 .iter()
-                .map(|entry| Record::of(&entry.node, IN_LIST))
+                .map(|entry| Record::of_item(&entry.node))
                 .collect(),
         }
     }
@@ -115,17 +142,14 @@ impl Rendered {
             self.run = Record::of(&state.run.node(), IN_TOP);
         }
         for id in &touched.atoms {
-            let record = state
-                .atoms
-                .get(id)
-                .map(|atom| Record::of(&atom.node(), IN_ATOMS));
+            let record = state.atoms.get(id).map(|atom| Record::of_atom(id, atom));
             replace(&mut self.atoms, id, record);
         }
         for id in &touched.bindings {
             let record = state
                 .bindings
                 .get(id)
-                .map(|binding| Record::of(&binding.node(), IN_LIST));
+                .map(|binding| Record::of_binding(id, binding));
             replace(&mut self.bindings, id, record);
         }
         if touched.lists_replaced {
@@ -138,7 +162,7 @@ impl Rendered {
                 .trail
                 .iter()
                 .skip(known)
-                .map(|entry| Record::of(&entry.node, IN_LIST)),
+                .map(|entry| Record::of_item(&entry.node)),
         );
         let known = self.corrections.len();
         self.corrections.extend(
@@ -146,7 +170,7 @@ impl Rendered {
                 .corrections
                 .iter()
                 .skip(known)
-                .map(|c| Record::of(&c.node, IN_LIST)),
+                .map(|entry| Record::of_item(&entry.node)),
         );
     }
 
@@ -154,43 +178,39 @@ impl Rendered {
     pub fn seal(&self, state: &State) -> Digest {
         let records =
             self.atoms.len() + self.bindings.len() + self.trail.len() + self.corrections.len();
-        let mut list = String::with_capacity(TOP_BYTES + records * LINE_BYTES);
-        list.push_str(&format!("{} {}\n", state.lineage, state.serial.0));
-        let mut line = |key: &str, record: &Record| {
-            list.push_str(key);
-            list.push(' ');
-            list.push_str(record.digest.as_str());
-            list.push('\n');
+        let mut list = Vec::with_capacity(TOP_BYTES + records * LINE_BYTES);
+        list.extend_from_slice(format!("{} {}\n", state.lineage, state.serial.0).as_bytes());
+        let mut line = |key: &str, digest: &[u8]| {
+            list.extend_from_slice(key.as_bytes());
+            list.push(b' ');
+            list.extend_from_slice(digest);
+            list.push(b'\n');
         };
-        line("objective", &self.objective);
-        line("control", &self.control);
-        line("run", &self.run);
-        self.atoms
-            .iter()
-            .for_each(|(id, record)| line(id.as_str(), record));
-        line(
-            "bindings",
-            &Record {
-                text: String::new(),
-                digest: Digest::new(""),
-            },
-        );
-        self.bindings
-            .iter()
-            .for_each(|(id, record)| line(id.as_str(), record));
-        self.trail.iter().for_each(|record| line("trail", record));
-        self.corrections
-            .iter()
-            .for_each(|record| line("correction", record));
+        line("objective", &self.objective.digest);
+        line("control", &self.control.digest);
+        line("run", &self.run.digest);
+        for (id, record) in &self.atoms {
+            line(id.as_str(), &record.digest);
+        }
+        line("bindings", b"");
+        for (id, record) in &self.bindings {
+            line(id.as_str(), &record.digest);
+        }
+        for record in &self.trail {
+            line("trail", &record.digest);
+        }
+        for record in &self.corrections {
+            line("correction", &record.digest);
+        }
         let mut unknown = Vec::new();
         state.extra.weave(&mut unknown, doc::write_compact);
         state
             .work_graph_extra
             .weave(&mut unknown, doc::write_compact);
         for (key, text) in unknown {
-            list.push_str(&format!("unknown {key} {text}\n"));
+            list.extend_from_slice(format!("unknown {key} {text}\n").as_bytes());
         }
-        Digest::of(list.as_bytes())
+        Digest::of(&list)
     }
 
     /// The whole file.
@@ -245,15 +265,13 @@ impl Rendered {
 
     /// Bytes of the text but for what this program does not know.
     fn size_about(&self) -> usize {
-        let keyed = |(id, record): (&AtomId, &Record)| id.as_str().len() + record.text.len();
-        let mapped = self.atoms.iter().chain(&self.bindings).map(keyed);
+        let inner = self.atoms.values().chain(self.bindings.values());
         let listed = self.trail.iter().chain(&self.corrections);
         let single = [&self.objective, &self.control, &self.run];
-        let lengths = listed.chain(single).map(|record| record.text.len());
+        let all = inner.chain(listed).chain(single);
         TOP_BYTES
-            + mapped
-                .chain(lengths)
-                .map(|bytes| bytes + AROUND_BYTES)
+            + all
+                .map(|record| record.text.len() + AROUND_BYTES)
                 .sum::<usize>()
     }
 }
@@ -279,17 +297,30 @@ impl Piece<'_> {
             Piece::Text(own) => text.push_str(own),
             Piece::Record(record) => text.push_str(&record.text),
             Piece::Map(records) => {
-                let members = records.iter().map(|(id, record)| (id.as_str(), record));
-                write_members(members, level, text, |record, text| {
-                    text.push_str(&record.text);
+                let lines = records.values().map(|record| record.text.as_str());
+                write_lines(['{', '}'], lines, level, text, |line, text| {
+                    text.push_str(line)
                 });
             }
-            Piece::List(records) => write_list(records, level, text),
-            Piece::Members(pieces) => {
-                let members = pieces.iter().map(|(key, piece)| (key.as_str(), piece));
-                write_members(members, level, text, |piece, text| {
-                    piece.write(level + 1, text);
+            Piece::List(records) => {
+                let lines = records.iter().map(|record| record.text.as_str());
+                write_lines(['[', ']'], lines, level, text, |line, text| {
+                    text.push_str(line)
                 });
+            }
+            Piece::Members(pieces) => {
+                write_lines(
+                    ['{', '}'],
+                    pieces.iter(),
+                    level,
+                    text,
+                    |(key, piece), text| {
+                        pad(text, level + 1);
+                        doc::write_quoted(key, text);
+                        text.push_str(": ");
+                        piece.write(level + 1, text);
+                    },
+                );
             }
         }
     }
@@ -308,40 +339,24 @@ fn indented(node: &Node, level: usize) -> String {
     text
 }
 
-fn write_members<'k, T>(
-    members: impl ExactSizeIterator<Item = (&'k str, T)>,
+fn write_lines<T>(
+    [begin, end]: [char; 2],
+    lines: impl ExactSizeIterator<Item = T>,
     level: usize,
     text: &mut String,
-    mut value: impl FnMut(T, &mut String),
+    mut line: impl FnMut(T, &mut String),
 ) {
-    let is_empty = members.len() == 0;
-    text.push('{');
-    for (index, (key, each)) in members.enumerate() {
+    let is_empty = lines.len() == 0;
+    text.push(begin);
+    for (index, each) in lines.enumerate() {
         text.push_str(if index == 0 { "\n" } else { ",\n" });
-        pad(text, level + 1);
-        doc::write_quoted(key, text);
-        text.push_str(": ");
-        value(each, text);
+        line(each, text);
     }
     if !is_empty {
         text.push('\n');
         pad(text, level);
     }
-    text.push('}');
-}
-
-fn write_list(records: &[Record], level: usize, text: &mut String) {
-    text.push('[');
-    for (index, record) in records.iter().enumerate() {
-        text.push_str(if index == 0 { "\n" } else { ",\n" });
-        pad(text, level + 1);
-        text.push_str(&record.text);
-    }
-    if !records.is_empty() {
-        text.push('\n');
-        pad(text, level);
-    }
-    text.push(']');
+    text.push(end);
 }
 
 fn pad(text: &mut String, level: usize) {

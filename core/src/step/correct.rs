@@ -382,7 +382,7 @@ impl Edit {
     /// A failed, invalid or doubtful atom that a person set to pending is tried again.
     fn statuses(&mut self, before: &State) {
         let (mut opened, mut closed) = (Vec::new(), Vec::new());
-        for (id, atom) in &mut self.state.atoms {
+        for (id, atom) in self.state.atoms.iter_mut() {
             let before = before.atoms.get(id).and_then(|atom| atom.task());
             let (Some(old), Some(new)) = (before, atom.task()) else {
                 continue;

@@ -144,7 +144,7 @@ fn done(draft: &Draft) -> Vec<Node> {
 /// The newest failure of each atom that was tried and is not solved.
 fn failed(state: &State) -> Vec<Node> {
     let mut failed = Vec::new();
-    for (id, atom) in &state.atoms {
+    for (id, atom) in state.atoms.iter() {
         let Some(task) = atom
             .task()
             .filter(|task| task.tries.iter().any(|tried| tried.has_failed()))

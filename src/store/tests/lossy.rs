@@ -275,6 +275,11 @@ impl Disk for Lossy {
         self.real.read(opened, bytes_max)
     }
 
+    fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool> {
+        self.call("read")?;
+        self.real.holds(opened, bytes)
+    }
+
     fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {
         self.call("lease")?;
         self.real.lease(opened)

@@ -297,6 +297,10 @@ impl Disk for Seam {
         self.0.real.read(opened, bytes_max)
     }
 
+    fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool> {
+        self.0.real.holds(opened, bytes)
+    }
+
     fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {
         self.0.begin("lease")?;
         self.0.real.lease(opened)
