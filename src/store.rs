@@ -34,7 +34,7 @@ use disk::{Disk, RealDisk};
 use journal::Journal;
 use known::Known;
 use look::Seen;
-use names::Names;
+use names::{Names, Taker};
 use swap::{Old, Swap};
 
 pub use error::{CommitError, StoreError, count};
@@ -317,9 +317,11 @@ impl Store {
 
     /// Whether it has the name now; not where somebody was first.
     fn swap(&mut self, seen: &Seen, new: &Loaded) -> Result<bool, StoreError> {
+        let taker = seen.now.is_foreign.then(|| Taker::of(&new.state));
         let old = Old {
             opened: &seen.opened,
             bytes: &seen.now.bytes,
+            taker: taker.as_ref(),
         };
         let swap = swap::replace(&*self.disk, &self.names, old, &new.bytes, seen.writer);
         let (swap, was_shown) = match swap {

@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use descent_core::id::{Digest, Serial};
+use descent_core::state::State;
 use twox_hash::XxHash3_64;
 
 use super::Place;
@@ -15,6 +17,27 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 
 const FRESH: &str = "new-";
 const SWAPPED: &str = "old-";
+const TAKEN: &str = "edit-";
+/// Of a seal: enough to know a commit by.
+const SEAL_DIGITS: usize = 16;
+
+/// A commit, as the name of what it took up tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Taker {
+    pub(super) serial: Serial,
+    digits: String,
+}
+
+impl Taker {
+    pub(super) fn of(state: &State) -> Self {
+        let seal = state.seal.as_ref().map_or("", Digest::as_str);
+        let digits = seal.trim_start_matches("sha256:");
+        Self {
+            serial: state.serial,
+            digits: digits.chars().take(SEAL_DIGITS).collect(),
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Names {
@@ -60,14 +83,35 @@ impl Names {
             .join(format!("{prefix}{SWAPPED}{digest}-{}", unique()))
     }
 
+    /// The same, of a person's save that `taker` took up: known by it until the commit is sure to stay.
+    pub(super) fn taken(&self, bytes: &[u8], taker: &Taker) -> PathBuf {
+        let (prefix, digest, Serial(serial)) = (self.prefix(), short(bytes), taker.serial);
+        let by = format!("{serial}-{}", taker.digits);
+        self.dir
+            .join(format!("{prefix}{TAKEN}{digest}-{by}-{}", unique()))
+    }
+
+    pub(super) fn taker(&self, path: &Path) -> Option<Taker> {
+        let rest = self.rest(path, TAKEN)?;
+        let mut parts = rest.split('-').skip(1);
+        Some(Taker {
+            serial: Serial(parts.next()?.parse().ok()?),
+            digits: parts.next()?.to_owned(),
+        })
+    }
+
     pub(super) fn is_swapped(&self, path: &Path) -> bool {
-        self.rest(path, SWAPPED).is_some()
+        self.swapped_rest(path).is_some()
     }
 
     /// Whether a swapped-out file still holds what it held then.
     pub(super) fn is_unchanged(&self, path: &Path, bytes: &[u8]) -> bool {
-        let rest = self.rest(path, SWAPPED);
+        let rest = self.swapped_rest(path);
         rest.is_some_and(|rest| rest.starts_with(&short(bytes)))
+    }
+
+    fn swapped_rest(&self, path: &Path) -> Option<String> {
+        self.rest(path, SWAPPED).or_else(|| self.rest(path, TAKEN))
     }
 
     fn rest(&self, path: &Path, kind: &str) -> Option<String> {

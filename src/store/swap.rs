@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::StoreError;
 use super::disk::{Disk, FileId, Opened, is_unsupported};
 use super::lease::Held;
-use super::names::Names;
+use super::names::{Names, Taker};
 
 /// What came of putting new bytes in the place of the old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,18 @@ fn shown(error: StoreError) -> Failed {
 pub(super) struct Old<'o> {
     pub(super) opened: &'o Opened,
     pub(super) bytes: &'o [u8],
+    /// What takes it up, if it is a person's.
+    pub(super) taker: Option<&'o Taker>,
+}
+
+impl Old<'_> {
+    /// Where it lies when it has lost the name.
+    fn kept_as(&self, names: &Names) -> PathBuf {
+        match self.taker {
+            Some(taker) => names.taken(self.bytes, taker),
+            None => names.swapped(self.bytes),
+        }
+    }
 }
 
 /// What to do about a file that somebody has open for writing.
@@ -66,7 +78,7 @@ pub(super) fn replace(
     new: &[u8],
     writer: Writer,
 ) -> Result<Swap, Failed> {
-    let ready = names.swapped(old.bytes);
+    let ready = old.kept_as(names);
     // Content before name: a crash after the exchange must not find the name on an empty file.
     let fresh = write_durably(disk, names, 0o600 & old.opened.mode, new)?;
     // The name now says what will be in the file after the exchange. Killed before it, the whole
@@ -89,6 +101,10 @@ pub(super) fn replace(
         // nothing would know of what was started on the new one's word.
         let synced = disk.fsync_dir(names.dir());
         synced.map_err(|error| shown(StoreError::io("sync", names.dir(), error)))?;
+        if old.taker.is_some() {
+            // The commit stays. Left undone, the name is looked into before the file is let go.
+            let _ = disk.rename(&ready, &names.swapped(old.bytes));
+        }
     }
     Ok(swap)
 }
@@ -271,7 +287,7 @@ fn rename_over(
     ready: &Path,
     old: Old<'_>,
 ) -> Result<Swap, StoreError> {
-    let kept = names.swapped(old.bytes);
+    let kept = old.kept_as(names);
     match disk.link(&names.state, &kept) {
         Ok(()) if disk.identify(&kept).is_ok_and(|id| id == old.opened.id) => {}
         Ok(()) => {

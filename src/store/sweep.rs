@@ -7,11 +7,13 @@
 
 use std::path::{Path, PathBuf};
 
+use descent_core::state::State;
+
 use super::disk::{Disk, FileId, is_unsupported};
 use super::lease::Held;
 use super::load::Loaded;
-use super::names::Names;
-use super::{journal, load, swap};
+use super::names::{Names, Taker};
+use super::{History, journal, load, swap};
 
 /// Longer than an editor takes to save.
 pub(super) const GRACE_MS: u64 = 2_000;
@@ -102,8 +104,14 @@ fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) 
     let Ok(bytes) = disk.read(&opened, names.bytes_max) else {
         return Judged::Waits;
     };
-    if names.is_unchanged(path, &bytes) || is_second_name(disk, names, opened.id) {
+    if is_second_name(disk, names, opened.id) {
         return remove(disk, path, lease.ok());
+    }
+    if names.is_unchanged(path, &bytes) {
+        return match names.taker(path) {
+            Some(taker) if !stayed(disk, names, journal, &taker) => rescue(disk, names, path),
+            _ => remove(disk, path, lease.ok()),
+        };
     }
     match load::read(path, bytes) {
         // Sealed: a state whose commit died before it was published, or that gave way to an edit.
@@ -111,6 +119,21 @@ fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) 
         Ok(_) => take_up(disk, names, journal, path),
         Err(_) => rescue(disk, names, path),
     }
+}
+
+/// Whether a commit that took up a person's save is there, or was: a call that failed after it had got the name may have
+/// left it to be saved over from an older buffer, and then nothing holds what it took up.
+fn stayed(disk: &dyn Disk, names: &Names, journal: &Path, taker: &Taker) -> bool {
+    let is_it = |state: &State| Taker::of(state) == *taker;
+    let present = disk.find(&names.state, names.bytes_max).ok();
+    let present = present.and_then(|found| load::read(&names.state, found.bytes).ok());
+    let Some((present, _)) = present else {
+        return false;
+    };
+    let past = || History::of(journal.to_owned()).state(&present.state.lineage, taker.serial);
+    is_it(&present.state)
+        || past().is_some_and(|past| is_it(&past.state))
+        || sealed(disk, names).iter().any(|one| is_it(&one.state))
 }
 
 fn is_second_name(disk: &dyn Disk, names: &Names, file: FileId) -> bool {

@@ -71,7 +71,7 @@ pub struct History {
 }
 
 impl History {
-    pub(super) fn of(dir: PathBuf) -> Self {
+    pub(in super::super) fn of(dir: PathBuf) -> Self {
         Self { dir }
     }
 

@@ -401,3 +401,40 @@ fn an_edit_of_the_same_length_is_not_written_over() {
     assert_eq!(now.state.objective.goal, "It broke");
     assert!(!now.is_foreign);
 }
+
+/// A person's save was taken up by a commit that got the name; whether it stays could not be made sure.
+fn taken_up_and_not_made_sure(world: &World) {
+    world.write(edited(&world.text()));
+    let refused = bump(&mut world.store_on(Faulty::refusing("fsync_dir", 5)));
+    assert!(refused.is_err());
+    assert!(!world.store().read().unwrap().is_foreign, "it has the name");
+}
+
+#[test]
+fn what_a_commit_took_up_is_kept_when_an_older_buffer_is_saved_over_that_commit() {
+    let world = World::new();
+    let text = world.text();
+    taken_up_and_not_made_sure(&world);
+    save_by_rename(
+        &world.file(),
+        &text.replace("\"serial\": 7", "\"serial\": 7 "),
+    );
+    bump(&mut world.store()).unwrap();
+    world.store().tend(later()).unwrap();
+    let rescued = world.store().rescued();
+    assert_eq!(rescued.len(), 1, "{:?}", world.leftovers());
+    assert_eq!(fs::read_to_string(&rescued[0]).unwrap(), edited(&text));
+}
+
+#[test]
+fn what_a_commit_took_up_is_let_go_when_another_program_goes_on_from_that_commit() {
+    let world = World::new();
+    taken_up_and_not_made_sure(&world);
+    let mut store = world.store();
+    bump(&mut store).unwrap();
+    bump(&mut store).unwrap();
+    store.tend(later()).unwrap();
+    assert!(store.rescued().is_empty());
+    assert!(world.leftovers().is_empty(), "{:?}", world.leftovers());
+    assert_eq!(store.read().unwrap().state.objective.goal, "It works well");
+}
