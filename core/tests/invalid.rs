@@ -241,6 +241,12 @@ fn unknown_keys_keep_their_order_when_the_key_before_them_is_left_out() {
 /// In the place of the status of A1, `words` lack a key at `at`.
 #[track_caller]
 fn lacks(words: &str, at: &str) {
+    refused(words, ("missing-key", at));
+}
+
+/// In the place of the status of A1.
+#[track_caller]
+fn refused(words: &str, fault: (&str, &str)) {
     let text = String::from_utf8(files("valid")["minimal.json"].clone()).expect("text");
     let edited = text.replace("\"status\": \"pending\"", words);
     let found = faults(&decode::decode(edited.as_bytes()));
@@ -248,7 +254,7 @@ fn lacks(words: &str, at: &str) {
         .iter()
         .map(|fault| (fault.rule, fault.pointer.as_str()))
         .collect();
-    assert_eq!(said, [("missing-key", at)]);
+    assert_eq!(said, [fault]);
 }
 
 #[test]
@@ -262,6 +268,10 @@ fn a_parked_try_without_its_result_is_refused() {
 #[test]
 fn a_doubt_without_its_attempt_is_refused() {
     lacks("\"status\": \"in_doubt\"", "/work_graph/atoms/A1");
+    refused(
+        "\"status\": \"in_doubt\", \"because\": \"\"",
+        ("empty-text", "/work_graph/atoms/A1/because"),
+    );
 }
 
 #[test]

@@ -394,7 +394,7 @@ fn inside(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
 
 fn not_blank(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
     let text = fields.text(key);
-    filled(fields, key, text?)
+    fields.filled(key, text?)
 }
 
 /// No model judges in this version; in a newer one it may.
@@ -411,22 +411,7 @@ fn quality(fields: &mut Fields<'_, '_>) -> Option<String> {
 
 fn command(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
     let text = fields.command(key);
-    filled(fields, key, text?)
-}
-
-fn filled(fields: &mut Fields<'_, '_>, key: &'static str, text: String) -> Option<String> {
-    if text.trim().is_empty() {
-        let at = fields.at(key);
-        let span = fields
-            .node
-            .get(key)
-            .map_or(fields.node.span, |node| node.span);
-        fields
-            .found
-            .fault("empty-text", (&at, span), format!("`{key}` is empty"), None);
-        return None;
-    }
-    Some(text)
+    fields.filled(key, text?)
 }
 
 fn write_leaf(leaf: &Leaf, to: &mut Writer) {

@@ -223,6 +223,18 @@ impl<'a, 'f> Fields<'a, 'f> {
         self.typed(key, "a string", |node| node.as_str().map(ToOwned::to_owned))
     }
 
+    /// `text` of that key, unless it says nothing.
+    pub fn filled(&mut self, key: &'static str, text: String) -> Option<String> {
+        if !text.trim().is_empty() {
+            return Some(text);
+        }
+        let at = self.at(key);
+        let span = self.node.get(key).map_or(self.node.span, |node| node.span);
+        self.found
+            .fault("empty-text", (&at, span), format!("`{key}` is empty"), None);
+        None
+    }
+
     pub fn text_or_empty(&mut self, key: &'static str) -> String {
         self.text(key).unwrap_or_default()
     }

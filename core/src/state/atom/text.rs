@@ -258,7 +258,11 @@ fn read_status(fields: &mut Fields<'_, '_>) -> Status {
         // The attempt: `resolve` asks for it by its name.
         let _ = fields.need("because");
     }
-    let because = fields.text_or_empty("because");
+    let because = fields.text("because");
+    if let (Word::InDoubt, Some(attempt)) = (word, &because) {
+        let _ = fields.filled("because", attempt.clone());
+    }
+    let because = because.unwrap_or_default();
     keep_beside(fields, "status", &["because"]);
     match word {
         Word::Pending => Status::Pending,
