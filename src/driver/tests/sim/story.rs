@@ -15,7 +15,7 @@ use std::{
 use descent_core::{
     id::{Lineage, RunId, UnixMillis},
     plan,
-    state::{RunStatus, State},
+    state::{RunStatus, State, encode::Rendered},
 };
 use tokio::sync::mpsc;
 
@@ -264,7 +264,13 @@ impl Story {
             .into_iter()
             .map(|path| fs::read(path).unwrap());
         let mut texts: Vec<Vec<u8>> = rescued.collect();
-        texts.push(store.read().unwrap().bytes.clone());
+        let now = store.read().unwrap();
+        texts.push(now.bytes.clone());
+        if now.is_foreign {
+            // A late save that got the name just now, for the next run to merge with the newest commit.
+            let newest = store.newest().unwrap();
+            texts.push(Rendered::of(&newest).text(&newest).into_bytes());
+        }
         texts
             .into_iter()
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
