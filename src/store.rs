@@ -130,7 +130,8 @@ impl Store {
 
     /// Writes what `decide` makes of the present state; nothing where it makes nothing.
     ///
-    /// `decide` runs again, on the newer value, when somebody saved meanwhile.
+    /// `decide` runs again, on the newer value, when somebody saved meanwhile; and on what was read, when it would write
+    /// nothing on what was presumed.
     pub fn commit<E>(
         &mut self,
         mut decide: impl FnMut(&Loaded) -> Result<Option<Next>, E>,
