@@ -1,5 +1,7 @@
 //! Constraints on the command line: `--set KEY=VALUE` of `align` and `run`, and `status --constraints`.
 
+use std::sync::Arc;
+
 use descent_core::{
     doc::{self, Node, suggest},
     state::{
@@ -15,7 +17,7 @@ use crate::{
     clock,
     failure::Failure,
     render,
-    store::{CommitError, Next, Store},
+    store::{CommitError, Loaded, Next, Store},
 };
 
 /// A longer value pushes only its own row out of line.
@@ -100,16 +102,24 @@ fn example(limit: &Limit) -> String {
     format!("--set {}={value}", limit.key)
 }
 
-/// `run --set`: a correction of its own, before the run begins. The caller holds the lease, and no edit waits.
+/// Why the constraints were not changed.
+enum Not {
+    /// A person saved meanwhile: sealed with the change, it would be taken for the program's own words.
+    Edited,
+    Failed(Failure),
+}
+
+/// `run --set`: a correction of its own, before the run begins. The caller holds the lease. `None`: an edit came first.
 pub(super) fn change(
     context: &Context,
     store: &mut Store,
-    state: &State,
+    loaded: &Arc<Loaded>,
     pairs: &[String],
-) -> Result<(), Failure> {
+) -> Result<Option<Arc<Loaded>>, Failure> {
+    let state = &loaded.state;
     let wanted = set(&state.objective.constraints, pairs)?;
     if doc::canonical(&wanted.node()) == doc::canonical(&state.objective.constraints.node()) {
-        return Ok(());
+        return Ok(Some(Arc::clone(loaded)));
     }
     let has_started = state.run.id.is_some();
     if has_started && wanted.workspace() != state.objective.constraints.workspace() {
@@ -119,24 +129,30 @@ pub(super) fn change(
     }
     let mut notices = Vec::new();
     let changed = store.commit(|fresh| {
+        if fresh.is_foreign {
+            return Err(Not::Edited);
+        }
         let before = &fresh.state;
         let mut after = before.clone();
         let mut objective = (*after.objective).clone();
-        objective.constraints = set(&before.objective.constraints, pairs)?;
-        after.objective = std::sync::Arc::new(objective);
+        objective.constraints = set(&before.objective.constraints, pairs).map_err(Not::Failed)?;
+        after.objective = Arc::new(objective);
         let adopted = correct::adopt(Some(before), after, &Context::by(), clock::now());
         notices = adopted.notices;
-        Ok::<_, Failure>(Some(Next {
+        Ok(Some(Next {
             state: adopted.state,
             touched: adopted.touched,
         }))
     });
     match changed {
-        Ok(_) => notices.iter().for_each(|notice| context.tell(notice)),
-        Err(CommitError::Store(error)) => return Err(error.into()),
-        Err(CommitError::Decide(failure)) => return Err(failure),
+        Ok(changed) => {
+            notices.iter().for_each(|notice| context.tell(notice));
+            Ok(Some(changed))
+        }
+        Err(CommitError::Store(error)) => Err(error.into()),
+        Err(CommitError::Decide(Not::Edited)) => Ok(None),
+        Err(CommitError::Decide(Not::Failed(failure))) => Err(failure),
     }
-    Ok(())
 }
 
 /// `status --constraints`: what is in force, and who chose it.

@@ -15,7 +15,9 @@ use super::{
     End, align, constraints,
     context::{Context, Waited, interruptible, runtime, signals},
     live::Live,
-    newer, pulse, trust,
+    newer, pulse,
+    settled::{AGAIN_TIMES, restless},
+    trust,
 };
 use crate::{
     clock,
@@ -63,8 +65,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     // Again, on what was read under the lease: it is what will run.
     trust::gate(context, &store, &loaded.state, Some(&config))?;
     if !flags.set.is_empty() {
-        constraints::change(context, &mut store, &loaded.state, &flags.set)?;
-        loaded = store.read()?;
+        loaded = set(context, &mut store, loaded, (flags, &config))?;
     }
     let environment = context.environment(&loaded.state);
     look_before(&loaded.state, &config, &environment)?;
@@ -128,6 +129,24 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
 }
 
 /// A hung loop keeps its lease: a person is told what it is, and how to get it going.
+/// With the constraints that the flags name; what a person saves meanwhile is taken in first.
+fn set(
+    context: &Context,
+    store: &mut Store,
+    mut loaded: Arc<Loaded>,
+    (flags, config): (&Flags, &Config),
+) -> Result<Arc<Loaded>, Failure> {
+    for _ in 0..AGAIN_TIMES {
+        if let Some(changed) = constraints::change(context, store, &loaded, &flags.set)? {
+            return Ok(changed);
+        }
+        let edited = store.read()?;
+        loaded = context.adopt_edit(store, edited)?;
+        trust::gate(context, store, &loaded.state, Some(config))?;
+    }
+    Err(restless(store))
+}
+
 fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
     store.lease("run").map_err(|error| {
         let failure = Failure::from(error);

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, plan, task};
+use crate::{
+    tools::can_trace,
+    world::{Running, World, plan, task, wait_for},
+};
 
 fn failing_once(world: &World) -> Value {
     let seen = world.out("seen");
@@ -131,4 +134,47 @@ fn the_status_tells_what_is_in_force_and_where_it_comes_from() {
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
+}
+
+/// The first commit of the run waits that long before it gets the name.
+const COMMIT_WAITS: &str = "inject=fsync:delay_enter=1500000:when=1";
+
+#[test]
+fn an_old_buffer_saved_while_run_sets_a_constraint_takes_nothing_back() {
+    if !can_trace() {
+        return;
+    }
+    let world = World::new();
+    let run = format!("echo x >> {}; touch done", world.out("made").display());
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": task(&run)}),
+    ));
+    let mut old = world.state();
+    old["objective"]["background_intent"] = json!("another reason");
+    world.run().expect(0);
+    let mut command = world.bare_command("strace");
+    command
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e"])
+        .args([COMMIT_WAITS, env!("CARGO_BIN_EXE_descent")])
+        .args(["run", "--set", "max_attempts=7"]);
+    let mut run = Running::of(command);
+    // What is tried out in the directory before is small, and gone at once.
+    let is_written = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let len = entry.metadata().map_or(0, |meta| meta.len());
+        name.starts_with(".state.json.new-") && len > 1_000
+    };
+    wait_for("a commit under way", || {
+        let beside = std::fs::read_dir(world.state_path().parent().unwrap()).unwrap();
+        beside.flatten().any(is_written)
+    });
+    world.save(&serde_json::to_string_pretty(&old).unwrap());
+    run.wait().expect(0);
+    let state = world.state();
+    assert_eq!(state["objective"]["constraints"]["max_attempts"], 7);
+    assert_eq!(state["objective"]["background_intent"], "another reason");
+    assert!(state["bindings"]["A1"].is_object(), "{state:#}");
+    assert_eq!(world.left("made"), "x\n");
 }
