@@ -172,11 +172,11 @@ fn report(context: &Context, state: &State, live: bool, result: &str) {
 
 fn row(doubt: &Doubt) -> String {
     let since = doubt.since.as_deref().unwrap_or("an unknown time");
-    let reason = doubt.reason.as_deref().unwrap_or("cut off");
+    let reason = doubt.reason.as_deref().map(render::line);
+    let reason = reason.map_or_else(String::new, |reason| format!("{reason}: "));
     format!(
-        "  {}  {}  (started at {since}; {}: whether its effect happened, or may happen again, only a person can tell)",
+        "  {}  {}  (started at {since}; {reason}whether its effect happened, or may happen again, only a person can tell)",
         doubt.attempt,
         render::line(&doubt.description),
-        render::line(reason)
     )
 }

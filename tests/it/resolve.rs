@@ -346,6 +346,31 @@ fn an_effect_outside_whose_result_is_of_no_use_is_not_made_again_unasked() {
 }
 
 #[test]
+fn a_doubt_and_its_reason_outlive_an_edit_of_the_objective() {
+    let world = World::new();
+    let deploy = format!(
+        "echo x >> {}; echo '{{' > \"$DESCENT_RESULT\"",
+        world.out("sent").display()
+    );
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"deploy": with(task(&deploy), json!({"effect": "external"}))}),
+    ));
+    world.run().expect(6);
+    let mut state = world.state();
+    state["objective"]["goal"] = json!("Another goal");
+    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    world.run().expect(6);
+    assert_eq!(world.left("sent"), "x\n");
+    world
+        .descent(&["resolve"])
+        .expect(0)
+        .shows("its result cannot be used")
+        .shows("started at 2");
+}
+
+#[test]
 fn a_doubt_is_asked_about_although_another_atom_has_failed_for_good() {
     let (world, nap) = (World::new(), long_nap());
     let deploy = format!("echo x >> {}; sleep {nap}", world.out("sent").display());

@@ -169,7 +169,9 @@ impl Edit {
         ));
         self.effects
             .push("the trail is cleared, every failed atom is open again".to_string());
-        self.state.trail.clear();
+        // But for what a person is still asked about.
+        let doubts = resolve::entries(&self.state);
+        self.state.trail = doubts.into();
         self.reopen_failed(|_| true);
         let run = Arc::make_mut(&mut self.state.run);
         run.epoch = Epoch(run.epoch.0 + 1);

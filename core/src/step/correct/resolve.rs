@@ -123,6 +123,17 @@ pub fn resolve(
     })
 }
 
+/// What the trail says of the doubts that there are.
+pub(super) fn entries(state: &State) -> Vec<Arc<Entry>> {
+    let doubts = doubts(state);
+    let is_of = |entry: &&Arc<Entry>| {
+        let of = entry.node.get("attempt").and_then(Node::as_str);
+        let is_doubted = |doubt: &Doubt| of == Some(doubt.attempt.as_str());
+        type_of(entry) == "in_doubt" && doubts.iter().any(is_doubted)
+    };
+    state.trail.iter().filter(is_of).cloned().collect()
+}
+
 fn entry_of<'s>(state: &'s State, attempt: &AttemptId) -> Option<&'s Entry> {
     let is_of = |entry: &&Arc<Entry>| {
         type_of(entry) == "in_doubt"
