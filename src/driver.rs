@@ -179,6 +179,7 @@ impl Loop<'_> {
         } else if let (Err(failure), None) = (&result, self.early) {
             self.stop_for(failure).await;
         }
+        self.tell_rescued();
         self.ending(result, is_cut_off)
     }
 
@@ -266,19 +267,23 @@ impl Loop<'_> {
         if self.waits_for_file.is_some() || self.room.is_lacking() {
             return Ok(());
         }
-        let rescued = self.host.store.rescued().len();
         self.host.store.tend(self.host.clock.now())?;
         if self.remembered != self.world.state.serial {
             self.remembered = self.world.state.serial;
             self.host.store.remember();
         }
-        for path in self.host.store.rescued().iter().skip(rescued) {
+        self.tell_rescued();
+        Ok(())
+    }
+
+    /// An edit that came too late to be read, or whose commit is nowhere.
+    fn tell_rescued(&mut self) {
+        for path in self.host.store.newly_rescued() {
             (self.eyes.say)(&format!(
-                "an edit that came too late to be read was kept as {}",
+                "an edit that is in no commit was kept as {}",
                 path.display()
             ));
         }
-        Ok(())
     }
 
     /// Why nothing new begins, if so.

@@ -71,6 +71,8 @@ pub struct Store {
     commits: u64,
     /// A commit failed, maybe after it had got the name: what is gone on from must stay first.
     may_be_loose: bool,
+    /// Since somebody asked last.
+    newly_rescued: Vec<PathBuf>,
     journal: Journal,
 }
 
@@ -101,6 +103,7 @@ impl Store {
             hand: None,
             commits: 0,
             may_be_loose: false,
+            newly_rescued: Vec::new(),
         }
     }
 
@@ -247,9 +250,20 @@ impl Store {
         let _held = self.lock()?;
         // What a person's edit replaced may be newer than what it began from: it stays until the edit is taken in.
         if !self.read()?.is_foreign {
-            sweep::sweep(&*self.disk, &self.names, &self.place.journal(), now.0);
+            self.sweep(now.0);
         }
         Ok(())
+    }
+
+    fn sweep(&mut self, now_ms: u64) {
+        let journal = self.place.journal();
+        let rescued = sweep::sweep(&*self.disk, &self.names, &journal, now_ms);
+        self.newly_rescued.extend(rescued);
+    }
+
+    /// Saves of a person that had to be rescued since this was asked last: to be told.
+    pub fn newly_rescued(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.newly_rescued)
     }
 
     /// Saves of a person that could not be taken up, kept beside the state file.
@@ -365,9 +379,9 @@ impl Store {
     }
 
     /// The new file's own time tells how long the others have rested: no clock is asked.
-    fn clear_up(&self) {
+    fn clear_up(&mut self) {
         if let Ok(now_ms) = self.disk.changed_ms(&self.place.state) {
-            sweep::sweep(&*self.disk, &self.names, &self.place.journal(), now_ms);
+            self.sweep(now_ms);
         }
     }
 

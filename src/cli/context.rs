@@ -119,6 +119,12 @@ impl Context {
         {
             self.out.say(&format!("warning: {line}"));
         }
+        for path in store.rescued() {
+            self.out.say(&format!(
+                "warning: {} is an edit that is in no commit (bring back what you want of it, then remove it)",
+                path.display()
+            ));
+        }
     }
 
     /// Takes in what a person edited while no loop lived: a commit with a correction. The caller holds the lease.

@@ -23,9 +23,11 @@ const WAITING_MAX: usize = 64;
 const KEPT_MAX: usize = 1_024;
 
 /// What a look at one file came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Judged {
     Settled,
+    /// Kept under a name that the person sees.
+    Rescued(PathBuf),
     /// To be looked at again.
     Waits,
     /// The name holds a person's edit now: what else lies here is not touched before it is taken in.
@@ -38,28 +40,44 @@ enum Age {
     Young,
 }
 
-/// `now_ms` by the clock of the file system.
-pub(super) fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64) {
+/// What had to be rescued; `now_ms` by the clock of the file system.
+pub(super) fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64) -> Vec<PathBuf> {
+    let mut rescued = Vec::new();
     let (fresh, swapped) = leftovers(disk, names);
     // The commit lock is held: whoever was writing one of these is dead.
     for path in fresh {
         let _ = disk.unlink(&path);
     }
     for (age, path) in due(disk, swapped, now_ms) {
-        if judge(disk, names, journal, &path, age) == Judged::GivenBack {
-            return;
+        match judge(disk, names, journal, &path, age) {
+            Judged::GivenBack => break,
+            Judged::Rescued(kept) => rescued.push(kept),
+            Judged::Settled | Judged::Waits => {}
         }
     }
+    rescued
 }
 
 /// The states among what lies beside, the newest of them first: one may be newer than what an edit began from.
 pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<Loaded> {
-    let (_, swapped) = leftovers(disk, names);
-    let read = |path: &PathBuf| load::read(path, disk.find(path, names.bytes_max).ok()?.bytes).ok();
-    let states = swapped.iter().filter_map(read).map(|(loaded, _)| loaded);
-    let mut sealed: Vec<Loaded> = states.filter(|loaded| !loaded.is_foreign).collect();
+    let mut sealed: Vec<Loaded> = beside(disk, names)
+        .into_iter()
+        .map(|(_, loaded)| loaded)
+        .filter(|loaded| !loaded.is_foreign)
+        .collect();
     sealed.sort_by_key(|loaded| std::cmp::Reverse(loaded.state.serial));
     sealed
+}
+
+/// All that can be read of what lies beside.
+fn beside(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, Loaded)> {
+    let (_, swapped) = leftovers(disk, names);
+    let read = |path: PathBuf| {
+        let bytes = disk.find(&path, names.bytes_max).ok()?.bytes;
+        let (loaded, _) = load::read(&path, bytes).ok()?;
+        Some((path, loaded))
+    };
+    swapped.into_iter().filter_map(read).collect()
 }
 
 /// What is unfinished, and what was swapped out.
@@ -109,8 +127,12 @@ fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) 
     }
     if names.is_unchanged(path, &bytes) {
         return match names.taker(path) {
-            Some(taker) if !stayed(disk, names, journal, &taker) => rescue(disk, names, path),
-            _ => remove(disk, path, lease.ok()),
+            Some(taker) => match stayed(disk, names, journal, (path, &bytes), &taker) {
+                None => Judged::Waits,
+                Some(false) => rescue(disk, names, path),
+                Some(true) => remove(disk, path, lease.ok()),
+            },
+            None => remove(disk, path, lease.ok()),
         };
     }
     match load::read(path, bytes) {
@@ -121,19 +143,31 @@ fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) 
     }
 }
 
-/// Whether a commit that took up a person's save is there, or was: a call that failed after it had got the name may have
-/// left it to be saved over from an older buffer, and then nothing holds what it took up.
-fn stayed(disk: &dyn Disk, names: &Names, journal: &Path, taker: &Taker) -> bool {
+/// Whether what `path` holds is in a commit, or in an edit that came of one. A call that failed after the commit that took
+/// it up had got the name may have left that to be saved over from an older buffer: then nothing else holds it.
+fn stayed(
+    disk: &dyn Disk,
+    names: &Names,
+    journal: &Path,
+    (path, bytes): (&Path, &[u8]),
+    taker: &Taker,
+) -> Option<bool> {
+    let found = disk.find(&names.state, names.bytes_max).ok()?;
+    let (present, _) = load::read(&names.state, found.bytes).ok()?;
+    // An edit names the commit that it began from.
     let is_it = |state: &State| Taker::of(state) == *taker;
-    let present = disk.find(&names.state, names.bytes_max).ok();
-    let present = present.and_then(|found| load::read(&names.state, found.bytes).ok());
-    let Some((present, _)) = present else {
-        return false;
-    };
     let past = || History::of(journal.to_owned()).state(&present.state.lineage, taker.serial);
-    is_it(&present.state)
-        || past().is_some_and(|past| is_it(&past.state))
-        || sealed(disk, names).iter().any(|one| is_it(&one.state))
+    // The same may have been saved again, and be sure.
+    let is_same = |other: &Path, held: &[u8]| names.taker(other).is_none() && held == bytes;
+    let mut others = beside(disk, names)
+        .into_iter()
+        .filter(|(other, _)| other != path);
+    Some(
+        is_it(&present.state)
+            || present.bytes == bytes
+            || past().is_some_and(|past| is_it(&past.state))
+            || others.any(|(other, one)| is_it(&one.state) || is_same(&other, &one.bytes)),
+    )
 }
 
 fn is_second_name(disk: &dyn Disk, names: &Names, file: FileId) -> bool {
@@ -149,7 +183,7 @@ fn remove(disk: &dyn Disk, path: &Path, lease: Option<Held<'_>>) -> Judged {
 
 fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> Judged {
     let rescued = swap::rescue(disk, names, path);
-    rescued.map_or(Judged::Waits, |_| Judged::Settled)
+    rescued.map_or(Judged::Waits, Judged::Rescued)
 }
 
 /// A valid late save gets the name, as if it were saved now; the present state is kept for merging.

@@ -430,11 +430,37 @@ fn what_a_commit_took_up_is_kept_when_an_older_buffer_is_saved_over_that_commit(
 fn what_a_commit_took_up_is_let_go_when_another_program_goes_on_from_that_commit() {
     let world = World::new();
     taken_up_and_not_made_sure(&world);
+    rescues_nothing(&world);
+    let mut store = world.store();
+    assert_eq!(store.read().unwrap().state.objective.goal, "It works well");
+}
+
+#[test]
+fn what_a_commit_took_up_is_let_go_when_an_edit_of_that_commit_is_taken_up() {
+    let world = World::new();
+    taken_up_and_not_made_sure(&world);
+    save_by_rename(
+        &world.file(),
+        &world.text().replace("works well", "works better"),
+    );
+    rescues_nothing(&world);
+}
+
+#[test]
+fn what_a_commit_took_up_is_let_go_when_it_is_saved_once_more() {
+    let world = World::new();
+    let text = edited(&world.text());
+    taken_up_and_not_made_sure(&world);
+    save_by_rename(&world.file(), &text);
+    rescues_nothing(&world);
+}
+
+#[track_caller]
+fn rescues_nothing(world: &World) {
     let mut store = world.store();
     bump(&mut store).unwrap();
     bump(&mut store).unwrap();
     store.tend(later()).unwrap();
     assert!(store.rescued().is_empty());
     assert!(world.leftovers().is_empty(), "{:?}", world.leftovers());
-    assert_eq!(store.read().unwrap().state.objective.goal, "It works well");
 }

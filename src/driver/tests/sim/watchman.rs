@@ -42,6 +42,8 @@ pub(super) struct Watchman {
     /// The newest serial that anybody was told of.
     reported: Serial,
     landed: BTreeSet<AttemptId>,
+    /// Of those, what landed in `last`.
+    landed_last: Vec<AttemptId>,
     /// Attempts that came to an end which counts.
     pub(super) ended: BTreeSet<AttemptId>,
     /// Commits that no power cut takes back.
@@ -130,6 +132,10 @@ impl Watchman {
         if let Some(last) = self.last.take() {
             // The first could not be made to stay, and what a person saved over it is in the second.
             if last.serial == next.serial {
+                // What had landed in the first alone flies on.
+                for id in self.landed_last.drain(..) {
+                    self.landed.remove(&id);
+                }
                 self.counts_anew |= last.corrections.len() != next.corrections.len();
                 self.last = Some(next);
                 return Ok(lines);
@@ -197,6 +203,7 @@ impl Watchman {
         }
         let landed: Vec<AttemptId> = before.difference(&after).cloned().collect();
         self.landed.extend(landed.iter().cloned());
+        self.landed_last.clone_from(&landed);
         Ok(landed)
     }
 
