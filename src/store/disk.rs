@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File};
+use std::hash::Hasher as _;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -16,6 +17,7 @@ use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat, renameat_with,
 };
 use rustix::io::Errno;
+use twox_hash::xxhash3_64::Hasher;
 
 use super::lease::{self, Held};
 
@@ -62,6 +64,8 @@ pub(super) trait Disk: fmt::Debug + Send + Sync {
     fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>>;
     /// Whether it holds these bytes and nothing else.
     fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool>;
+    /// The xxHash3 of what it holds.
+    fn digest(&self, opened: &Opened) -> io::Result<u64>;
     /// Keeps others from beginning to write; `WouldBlock` where one writes already.
     fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>>;
     /// The file that has the name now.
@@ -139,6 +143,24 @@ pub(super) fn ignore_all(dir: &Path) -> io::Result<()> {
     fresh.persist(path).map(drop).map_err(|error| error.error)
 }
 
+/// All of it, a chunk at a time, as long as `goes_on` says so: whether it did to the end.
+fn in_chunks(opened: &Opened, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
+    let mut file = &opened.file;
+    file.rewind()?;
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        let count = match file.read(&mut chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        match chunk.get(..count) {
+            None | Some([]) => return Ok(true),
+            Some(part) if goes_on(part) => {}
+            Some(_) => return Ok(false),
+        }
+    }
+}
+
 /// The system's own disk, with one directory held open: its files are reached through it, others by their paths.
 #[derive(Debug)]
 pub(super) struct RealDisk {
@@ -181,7 +203,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// What is compared at once: little enough to stay in the cache of the CPU.
+/// What is looked at at once: little enough to stay in the cache of the CPU.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Opening a pipe would wait for somebody to write into it.
@@ -238,21 +260,24 @@ impl Disk for RealDisk {
     }
 
     fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool> {
-        let mut file = &opened.file;
-        file.rewind()?;
-        let mut chunk = vec![0; CHUNK_BYTES];
         let mut rest = bytes;
-        loop {
-            let count = match file.read(&mut chunk) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                read => read?,
-            };
-            match rest.split_at_checked(count) {
-                _ if count == 0 => return Ok(rest.is_empty()),
-                Some((same, left)) if chunk.get(..count) == Some(same) => rest = left,
-                _ => return Ok(false),
+        let is_same = in_chunks(opened, |chunk| match rest.strip_prefix(chunk) {
+            Some(left) => {
+                rest = left;
+                true
             }
-        }
+            None => false,
+        })?;
+        Ok(is_same && rest.is_empty())
+    }
+
+    fn digest(&self, opened: &Opened) -> io::Result<u64> {
+        let mut hasher = Hasher::new();
+        in_chunks(opened, |chunk| {
+            hasher.write(chunk);
+            true
+        })?;
+        Ok(hasher.finish())
     }
 
     fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {

@@ -105,9 +105,9 @@ impl Names {
     }
 
     /// Whether a swapped-out file still holds what it held then.
-    pub(super) fn is_unchanged(&self, path: &Path, bytes: &[u8]) -> bool {
+    pub(super) fn is_unchanged(&self, path: &Path, digest: u64) -> bool {
         let rest = self.swapped_rest(path);
-        rest.is_some_and(|rest| rest.starts_with(&short(bytes)))
+        rest.is_some_and(|rest| rest.starts_with(&hex(digest)))
     }
 
     fn swapped_rest(&self, path: &Path) -> Option<String> {
@@ -133,5 +133,9 @@ fn unique() -> String {
 
 /// Chance alone is to be told from an edit here, at every commit of a large state: not an adversary.
 fn short(bytes: &[u8]) -> String {
-    format!("{:016x}", XxHash3_64::oneshot(bytes))
+    hex(XxHash3_64::oneshot(bytes))
+}
+
+fn hex(digest: u64) -> String {
+    format!("{digest:016x}")
 }

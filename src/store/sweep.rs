@@ -119,20 +119,21 @@ fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) 
         Err(_) if age == Age::Young => return Judged::Waits,
         _ => {}
     }
+    let Ok(digest) = disk.digest(&opened) else {
+        return Judged::Waits;
+    };
+    let (is_unchanged, taker) = (names.is_unchanged(path, digest), names.taker(path));
+    if is_second_name(disk, names, opened.id) || is_unchanged && taker.is_none() {
+        return remove(disk, path, lease.ok());
+    }
     let Ok(bytes) = disk.read(&opened, names.bytes_max) else {
         return Judged::Waits;
     };
-    if is_second_name(disk, names, opened.id) {
-        return remove(disk, path, lease.ok());
-    }
-    if names.is_unchanged(path, &bytes) {
-        return match names.taker(path) {
-            Some(taker) => match stayed(disk, names, journal, (path, &bytes), &taker) {
-                None => Judged::Waits,
-                Some(false) => rescue(disk, names, path),
-                Some(true) => remove(disk, path, lease.ok()),
-            },
-            None => remove(disk, path, lease.ok()),
+    if let Some(taker) = taker.filter(|_| is_unchanged) {
+        return match stayed(disk, names, journal, (path, &bytes), &taker) {
+            None => Judged::Waits,
+            Some(false) => rescue(disk, names, path),
+            Some(true) => remove(disk, path, lease.ok()),
         };
     }
     match load::read(path, bytes) {

@@ -301,6 +301,10 @@ impl Disk for Seam {
         self.0.real.holds(opened, bytes)
     }
 
+    fn digest(&self, opened: &Opened) -> io::Result<u64> {
+        self.0.real.digest(opened)
+    }
+
     fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {
         self.0.begin("lease")?;
         self.0.real.lease(opened)
