@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
+    driver::adopt::adopt,
     driver::tests::Bell,
     signal::Signal,
     store::{
@@ -291,6 +292,13 @@ impl Person {
         let now = self.scene.clock.now();
         let doubts = |state: &State| correct::doubts(state);
         let mut store = self.disk.store(self.place.clone());
+        let is_in_doubt = store
+            .read()
+            .is_ok_and(|loaded| !doubts(&loaded.state).is_empty());
+        // Like the command, which takes in first what was saved by hand.
+        if !is_in_doubt || adopt(&mut store, None, "ada", now).is_err() {
+            return;
+        }
         for _ in 0..self.hands.model.nodes.len() {
             let resolved = store.commit(|loaded| {
                 let Some(doubt) = doubts(&loaded.state).into_iter().next() else {
