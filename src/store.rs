@@ -1,7 +1,7 @@
 //! The only writer of the state file: load it whole, replace it whole.
 //!
-//! Invariant: a reader sees serial n or n+1, never a mixture; a commit is decided on a value that was
-//! read afresh under the commit lock; what cannot be read and validated is never written over.
+//! Invariant: a reader sees serial n or n+1, never a mixture; a commit takes the place of the very bytes that it was
+//! decided on, compared under the commit lock; what cannot be read and validated is never written over.
 //! Not here: what the state means (`descent_core`), when to write (`driver`).
 
 mod begun;
@@ -71,7 +71,7 @@ pub struct Store {
     commits: u64,
     /// A commit failed, maybe after it had got the name: what is gone on from must stay first.
     may_be_loose: bool,
-    /// Since somebody asked last.
+    /// Of which nobody was told yet.
     newly_rescued: Vec<PathBuf>,
     journal: Journal,
 }

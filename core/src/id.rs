@@ -104,13 +104,7 @@ impl Digest {
 
     /// The digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
-        let text = Self::text_of(bytes);
-        Self(
-            text.iter()
-                .map(|byte| char::from(*byte))
-                .collect::<String>()
-                .into(),
-        )
+        Self(Self::text_of(bytes).into_iter().map(char::from).collect())
     }
 
     /// Its text, where many are kept close together.

@@ -128,7 +128,6 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     finish(context, flags, &ending, &workspaces)
 }
 
-/// A hung loop keeps its lease: a person is told what it is, and how to get it going.
 /// With the constraints that the flags name; what a person saves meanwhile is taken in first.
 fn set(
     context: &Context,
@@ -147,6 +146,7 @@ fn set(
     Err(restless(store))
 }
 
+/// A hung loop keeps its lease: a person is told what it is, and how to get it going.
 fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
     store.lease("run").map_err(|error| {
         let failure = Failure::from(error);

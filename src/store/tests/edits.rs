@@ -364,38 +364,33 @@ fn nobody_can_begin_to_write_during_the_exchange_where_there_are_leases() {
     assert_eq!(seen, Some(Some(io::ErrorKind::WouldBlock)));
 }
 
-/// In place and of the same length: nothing but its bytes tells.
-fn save_unnoticed(world: &World) {
+/// A store that knows its file, and an edit of that in place and of the same length: nothing but its bytes tells.
+fn edited_unnoticed() -> (World, Store) {
+    let world = World::new();
+    let mut store = world.store();
+    bump(&mut store).unwrap();
     let text = world.text().replace("It works", "It broke");
     fs::write(world.file(), text).unwrap();
+    (world, store)
 }
 
 #[test]
 fn who_decides_not_to_write_has_seen_an_edit_of_the_same_length() {
-    let world = World::new();
-    let mut store = world.store();
-    bump(&mut store).unwrap();
-    save_unnoticed(&world);
+    let (_world, mut store) = edited_unnoticed();
     let now = store.commit(|_| Ok::<_, Infallible>(None)).unwrap();
     assert_eq!(now.state.objective.goal, "It broke");
 }
 
 #[test]
 fn who_decides_that_it_is_wrong_has_seen_an_edit_of_the_same_length() {
-    let world = World::new();
-    let mut store = world.store();
-    bump(&mut store).unwrap();
-    save_unnoticed(&world);
+    let (_world, mut store) = edited_unnoticed();
     let decided = store.commit(|now| Err(now.state.objective.goal.clone()));
     assert!(matches!(decided, Err(CommitError::Decide(goal)) if goal == "It broke"));
 }
 
 #[test]
 fn an_edit_of_the_same_length_is_not_written_over() {
-    let world = World::new();
-    let mut store = world.store();
-    bump(&mut store).unwrap();
-    save_unnoticed(&world);
+    let (world, mut store) = edited_unnoticed();
     bump(&mut store).unwrap();
     let now = world.store().read().unwrap();
     assert_eq!(now.state.objective.goal, "It broke");

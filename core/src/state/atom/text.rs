@@ -256,13 +256,10 @@ fn read_status(fields: &mut Fields<'_, '_>) -> Status {
     let word = fields.word("status", &words).unwrap_or(Word::Pending);
     if matches!(word, Word::InDoubt) {
         // The attempt: `resolve` asks for it by its name.
-        let _ = fields.need("because");
+        let named = fields.need("because").and_then(Node::as_str);
+        let _ = named.and_then(|attempt| fields.filled("because", attempt.to_owned()));
     }
-    let because = fields.text("because");
-    if let (Word::InDoubt, Some(attempt)) = (word, &because) {
-        let _ = fields.filled("because", attempt.clone());
-    }
-    let because = because.unwrap_or_default();
+    let because = fields.text_or_empty("because");
     keep_beside(fields, "status", &["because"]);
     match word {
         Word::Pending => Status::Pending,
