@@ -1,37 +1,18 @@
 //! A whole session whose loops are killed at their N-th system call, for every N or a fair sample of them; and killed
 //! again while they resume. It ends as an undisturbed one does.
 
-use std::{
-    process::Command,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{
     chance::{self, Rng},
-    outward::is_outward,
+    notices::run_killed_at,
     quiet::runs_inside,
     session::{Ending, Session},
-    tracer::{Fate, trace},
     undisturbed::side_by_side,
 };
 
 /// Sessions at once: more than small machines have cores, for each of them mostly waits.
 const SIDE_BY_SIDE: u64 = 4;
-
-/// Runs one loop, killed at its `at`-th call that can be told from outside. Returns how many there were.
-fn run_killed_at(command: &Command, at: u64) -> (Ending, u64) {
-    let mut outward = 0;
-    let traced = trace(command, |call| {
-        outward += u64::from(is_outward(call));
-        if outward == at {
-            Fate::Kills
-        } else {
-            Fate::Happens
-        }
-    });
-    let ending = traced.code.map_or(Ending::Killed, Ending::Code);
-    (ending, outward)
-}
 
 /// Counted over the loops of the session, it is killed after each of `gaps`, from the kill before. Returns the calls.
 fn play(session: &mut Session, gaps: &[u64]) -> u64 {
@@ -46,7 +27,8 @@ fn play(session: &mut Session, gaps: &[u64]) -> u64 {
                     .expect("an exit code"),
             );
         };
-        let (ending, seen) = run_killed_at(command, at);
+        let (status, seen) = run_killed_at(command, at);
+        let ending = status.code().map_or(Ending::Killed, Ending::Code);
         calls += seen;
         left = (ending != Ending::Killed).then(|| at - seen);
         ending

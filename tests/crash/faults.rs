@@ -10,11 +10,12 @@ use std::{
 use nix::{errno::Errno, libc};
 
 use crate::{
+    call::Call,
     chance::{self, Rng},
     outward::makes_a_file,
     quiet::runs_inside,
     session::{Ending, Session},
-    tracer::{Call, Fate, trace},
+    tracer::{Fate, trace},
     undisturbed::side_by_side,
     world::World,
 };

@@ -13,10 +13,12 @@
     missing_debug_implementations
 )] // door: tests
 
+mod call;
 #[path = "../it/chance.rs"]
 mod chance;
 mod every_call;
 mod faults;
+mod notices;
 mod outward;
 #[path = "../it/plans.rs"]
 #[allow(dead_code)] // of tests/it

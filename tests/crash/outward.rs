@@ -6,10 +6,10 @@
 
 use nix::libc;
 
-use crate::tracer::Call;
+use crate::call::Call;
 
 /// What changes nothing but the program itself. A call that is not known counts as outward.
-const INWARD: &[i64] = &[
+pub const INWARD: &[i64] = &[
     libc::SYS_read,
     libc::SYS_pread64,
     libc::SYS_readv,
@@ -85,7 +85,7 @@ const INWARD: &[i64] = &[
     libc::SYS_restart_syscall,
 ];
 
-const MAKES_A_FILE: u64 =
+pub const MAKES_A_FILE: u64 =
     (libc::O_CREAT | libc::O_TRUNC | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned() as u64;
 
 pub fn makes_a_file(call: &Call) -> bool {

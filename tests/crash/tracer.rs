@@ -1,17 +1,10 @@
-//! Every system call of a program, counted over all its threads, with something done at one of them: the program is
-//! killed before the call happens, or the call fails, or writes less than was asked.
+//! Every system call of a program, over all its threads, with something done at one of them: it fails, or writes less
+//! than was asked.
 //!
 //! Invariant: the traced are the program's own threads, never its children; whoever is traced dies with its tracer.
 //! Not here: which calls, and what must hold afterwards.
 
-use std::{
-    collections::HashMap,
-    fs::File,
-    os::unix::{fs::FileExt, process::CommandExt},
-    process::{Command, Stdio},
-    sync::mpsc,
-    time::Duration,
-};
+use std::{collections::HashMap, process::Command, sync::mpsc, time::Duration};
 
 use nix::{
     errno::Errno,
@@ -23,52 +16,17 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::call::{Call, in_place_of};
+
 /// Far more than a traced run takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-const PATH_BYTES_MAX: usize = 4096;
 /// `PTRACE_SYSCALL_INFO_ENTRY`.
 const ENTRY: u8 = 1;
-
-/// A call that is about to happen.
-pub struct Call {
-    pub number: i64,
-    pub args: [u64; 6],
-    thread: Pid,
-}
-
-impl Call {
-    /// What a descriptor of the program's stands for: an argument of the call.
-    pub fn file(&self, arg: usize) -> String {
-        let link = format!("/proc/{}/fd/{}", self.thread, self.args[arg]);
-        let target = std::fs::read_link(link).unwrap_or_default();
-        target.to_string_lossy().into_owned()
-    }
-
-    /// The number that an argument points to.
-    pub fn word(&self, arg: usize) -> u64 {
-        let mut bytes = [0; 8];
-        let memory = File::open(format!("/proc/{}/mem", self.thread));
-        let _ = memory.and_then(|memory| memory.read_at(&mut bytes, self.args[arg]));
-        u64::from_ne_bytes(bytes)
-    }
-
-    /// The text that an argument points to.
-    pub fn text(&self, arg: usize) -> String {
-        let mut bytes = vec![0; PATH_BYTES_MAX];
-        let memory = File::open(format!("/proc/{}/mem", self.thread));
-        let read = memory.and_then(|memory| memory.read_at(&mut bytes, self.args[arg]));
-        bytes.truncate(read.unwrap_or(0));
-        let end = bytes.iter().position(|byte| *byte == 0);
-        String::from_utf8_lossy(&bytes[..end.unwrap_or(0)]).into_owned()
-    }
-}
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Happens,
-    /// The program is killed, and the call does not happen.
-    Kills,
     Fails(Errno),
     /// Half of the bytes that its third argument asks for.
     Halves,
@@ -104,30 +62,8 @@ pub fn trace(command: &Command, judge: impl FnMut(&Call) -> Fate + Send) -> Trac
 fn start_stopped(command: &Command) -> Pid {
     let mut shell = Command::new("sh");
     shell.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]);
-    shell.arg(command.get_program()).args(command.get_args());
-    shell.env_clear();
-    shell.envs(
-        command
-            .get_envs()
-            .filter_map(|(key, value)| Some((key, value?))),
-    );
-    shell.current_dir(command.get_current_dir().expect("a directory"));
-    let out = command
-        .get_current_dir()
-        .expect("a directory")
-        .join("../out");
-    let to = |name: &str| {
-        File::options()
-            .create(true)
-            .append(true)
-            .open(out.join(name))
-            .unwrap()
-    };
-    shell
-        .stdin(Stdio::null())
-        .stdout(to("said"))
-        .stderr(to("told"));
-    let child = shell.process_group(0).spawn().expect("a shell");
+    shell.arg(command.get_program());
+    let child = in_place_of(command, shell).spawn().expect("a shell");
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
     waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("it stops");
     let options = Options::PTRACE_O_TRACESYSGOOD
@@ -202,7 +138,6 @@ impl<J: FnMut(&Call) -> Fate> Tracer<J> {
             thread,
         }) {
             Fate::Happens => {}
-            Fate::Kills => signal::kill(self.root, Signal::SIGKILL).expect("it lives"),
             Fate::Fails(errno) => {
                 registers::skip(thread);
                 self.rests.insert(thread, Rest::Fail(errno));

@@ -21,7 +21,7 @@ pub fn answered(command: &mut Command, question: &str, answer: &str) -> Ran {
     let mut read = person.try_clone().expect("the terminal again");
     let seen = Arc::new(Mutex::new(String::new()));
     let to = Arc::clone(&seen);
-    std::thread::spawn(move || {
+    let reader = std::thread::spawn(move || {
         let mut block = [0; 4096];
         while let Ok(n @ 1..) = read.read(&mut block) {
             let text = String::from_utf8_lossy(&block[..n]).into_owned();
@@ -47,6 +47,10 @@ pub fn answered(command: &mut Command, question: &str, answer: &str) -> Ran {
     let mut stdout = String::new();
     let mut pipe = child.stdout.take().expect("a pipe");
     pipe.read_to_string(&mut stdout).expect("UTF-8");
+    // With its last other end closed, the terminal has been read to its end.
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    drop(terminal);
+    reader.join().expect("it read");
     Ran {
         code: status.code(),
         signal: status.signal(),
