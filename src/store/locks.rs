@@ -11,12 +11,17 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::process::Pid;
+
 use super::StoreError;
 
 /// How long a commit waits for others.
 pub(super) const COMMIT_WAIT_MS: u64 = 10_000;
 /// A look at whether the lease is held takes it for an instant, which must not fail a loop's start.
 const LEASE_WAIT_MS: u64 = 50;
+/// A loop that was killed while it started a process leaves its descriptors to that until its `execve`: longer than this
+/// no machine takes for it, however busy.
+const DEAD_LEASE_WAIT_MS: u64 = 5_000;
 const WAIT_STEP_MS_MAX: u64 = 32;
 const HOLDER_BYTES_MAX: u64 = 4096;
 
@@ -49,6 +54,8 @@ struct Held {
 }
 
 const RUN_LOCK: &str = "run.lock";
+/// What a holder's line begins with.
+const HOLDER_PID: &str = "pid ";
 
 pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<Guard, StoreError> {
     let held = wait(wait_ms, || take(path)).map_err(|error| StoreError::io("lock", path, error))?;
@@ -73,12 +80,15 @@ pub(super) fn lease<'d>(
 fn lease_in(dir: &Path, info: &str) -> Result<Held, StoreError> {
     let path = &dir.join(RUN_LOCK);
     let failed = |error| StoreError::io("lock", path, error);
-    let held = wait(LEASE_WAIT_MS, || take_both(path, dir)).map_err(failed)?;
+    let mut held = wait(LEASE_WAIT_MS, || take_both(path, dir)).map_err(failed)?;
+    if held.is_none() && holder_pid(dir).is_some_and(is_dead) {
+        held = wait(DEAD_LEASE_WAIT_MS, || take_both(path, dir)).map_err(failed)?;
+    }
     let Some((mut file, dir)) = held else {
         let holder = holder(dir).unwrap_or_else(|| "unknown".to_owned());
         return Err(StoreError::LeaseHeld { holder });
     };
-    let line = format!("pid {}, {}\n", std::process::id(), info.trim());
+    let line = format!("{HOLDER_PID}{}, {}\n", std::process::id(), info.trim());
     // For messages alone: a full disk must not keep a loop from starting.
     let _ = file
         .set_len(0)
@@ -106,6 +116,17 @@ pub(super) fn holder(dir: &Path) -> Option<String> {
     file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
     let line = text.lines().next()?.trim();
     (!line.is_empty()).then(|| line.to_owned())
+}
+
+fn holder_pid(dir: &Path) -> Option<Pid> {
+    let holder = holder(dir)?;
+    let (pid, _) = holder.strip_prefix(HOLDER_PID)?.split_once(',')?;
+    Pid::from_raw(pid.parse().ok()?)
+}
+
+/// One that we may not signal lives.
+fn is_dead(pid: Pid) -> bool {
+    rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
 }
 
 /// `None` after `wait_ms`. Waits are jittered, so that many waiters do not march in step.

@@ -26,6 +26,23 @@ fn one_lease_a_state_and_it_ends_with_its_holder() {
 }
 
 #[test]
+fn the_lease_of_a_dead_loop_is_waited_for_until_what_it_was_starting_lets_go() {
+    let world = World::new();
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let lease = world.store().lease("killed").unwrap();
+    let line = format!("pid {}, killed\n", dead.id());
+    fs::write(world.path().join(".descent/run.lock"), line).unwrap();
+    let lets_go = std::thread::spawn(move || {
+        // Longer than a live one is waited for.
+        std::thread::sleep(Duration::from_millis(300));
+        drop(lease);
+    });
+    world.store().lease("the next").unwrap();
+    lets_go.join().unwrap();
+}
+
+#[test]
 fn a_held_commit_lock_is_waited_for_only_so_long() {
     let world = World::new();
     let path = world.store().place().commit_lock();
