@@ -12,8 +12,9 @@ use descent_core::state::encode::Rendered;
 use super::{Loaded, Store, StoreError, load, sweep};
 
 impl Store {
-    /// The state that an edit started from: the one whose seal it has, else an earlier commit of its serial. A commit
-    /// that was saved again as it was began from itself.
+    /// The state that an edit started from: the one whose seal it has; without a seal, the earlier commit of its serial.
+    /// A serial can have been shown twice with other contents, when a commit could not be made to stay: one with another
+    /// seal is none that it began from. A commit that was saved again as it was began from itself.
     #[must_use]
     pub fn base(&self, edited: &State) -> Option<Arc<State>> {
         let seal = edited.seal.as_ref();
@@ -25,8 +26,11 @@ impl Store {
         known.or_else(|| {
             let at = self.known.at(edited.serial);
             let at = at.or_else(|| self.base_on_disk(edited.serial));
-            let exact = at.clone().filter(has_its_seal);
-            exact.or_else(|| self.beside(has_its_seal)).or(at)
+            if seal.is_none() {
+                return at;
+            }
+            at.filter(has_its_seal)
+                .or_else(|| self.beside(has_its_seal))
         })
     }
 

@@ -1,6 +1,6 @@
 //! Cases that a person meets.
 
-use descent_core::step::correct::Kept;
+use descent_core::step::correct::{self, Kept};
 use serde_json::{Value, json};
 
 use super::{adopt, beginning, content, merge, state};
@@ -334,4 +334,22 @@ fn a_remark_on_the_goal_opens_nothing_again() {
     assert_eq!(is["run"]["epoch"], 1);
     assert_eq!(is["work_graph"]["atoms"]["A3"]["status"], "failed");
     assert_eq!(is["corrections"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn an_edit_of_another_commit_of_the_same_serial_forgets_nothing_of_this_one() {
+    let sealed = |by: &str| {
+        let mut state = beginning();
+        state["serial"] = json!(9);
+        state["seal"] = json!(format!("sha256:{}", by.repeat(64)));
+        state
+    };
+    let (mut committed, mut edited) = (sealed("1"), sealed("2"));
+    solve(&mut committed, "A1");
+    edited["work_graph"]["atoms"]["A2"]["description"] = json!("mine");
+    let merged = correct::merge(None, Some(&state(&committed)), &state(&edited));
+    let adopted = content(&adopt(&committed, merged).state);
+    assert_eq!(adopted["bindings"]["A1"]["summary"], "solved");
+    let told = adopted["corrections"].to_string();
+    assert!(!told.contains("forgotten"), "{told}");
 }

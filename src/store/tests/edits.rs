@@ -4,6 +4,8 @@ use std::io::{Seek, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use descent_core::id::Digest;
+
 use super::faulty::Faulty;
 use super::*;
 
@@ -138,6 +140,19 @@ fn an_edit_of_a_state_that_had_the_name_for_an_instant_begins_from_it() {
     let mut other = world.store();
     other.read().unwrap();
     assert_eq!(other.base(&seen).unwrap().objective.goal, "It works");
+}
+
+#[test]
+fn an_edit_with_another_seal_began_from_none_that_is_known_of_its_serial() {
+    let world = World::new();
+    let mut store = world.store();
+    bump(&mut store).unwrap();
+    let mut edit = (*store.newest().unwrap()).clone();
+    assert!(store.base(&edit).is_some());
+    edit.seal = Some(Digest::of(b"of a commit that did not stay"));
+    assert!(store.base(&edit).is_none());
+    edit.seal = None;
+    assert_eq!(store.base(&edit).unwrap().run.iteration, 1);
 }
 
 #[test]

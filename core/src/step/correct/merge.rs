@@ -99,12 +99,14 @@ fn newer<'s>(base: Option<&'s State>, ours: &'s State) -> &'s State {
 /// How far ahead of what is known the commits of other processes can be.
 const AHEAD_MAX: u64 = 1_000;
 
-/// A seal that a person did not touch names the base more surely than a serial that a person may have changed.
+/// A seal names the base, and the serial where there is none: a serial that two commits had, of which one did not stay,
+/// names either.
 fn base_of<'s>(base: Option<&'s State>, ours: &'s State, theirs: &State) -> Option<&'s State> {
     let is_sealed_so = |state: &State| state.seal.is_some() && state.seal == theirs.seal;
     match base {
         Some(base) if is_sealed_so(base) => Some(base),
-        _ if is_sealed_so(ours) || theirs.serial == ours.serial => Some(ours),
+        _ if is_sealed_so(ours) => Some(ours),
+        _ if theirs.seal.is_none() && theirs.serial == ours.serial => Some(ours),
         base => base,
     }
 }
