@@ -13,6 +13,8 @@ use crate::{
 
 /// Sessions at once: more than small machines have cores, for each of them mostly waits.
 const SIDE_BY_SIDE: u64 = 4;
+/// Kills of one session after its first.
+const RESUMES_KILLED: u64 = 3;
 
 /// Counted over the loops of the session, it is killed after each of `gaps`, from the kill before. Returns the calls.
 fn play(session: &mut Session, gaps: &[u64]) -> u64 {
@@ -48,7 +50,7 @@ fn sample(calls: u64, times: u64) -> Vec<u64> {
 fn check_killed(
     name: &str,
     times: impl Fn(u64) -> u64,
-    gaps: impl Fn(u64, &[u64]) -> Vec<u64> + Sync,
+    gaps: impl Fn(u64, u64) -> Vec<u64> + Sync,
 ) {
     if runs_inside(name) {
         return;
@@ -57,11 +59,12 @@ fn check_killed(
     let calls = play(&mut calm, &[u64::MAX]);
     let wanted = calm.check(0);
     let times = times(calls);
-    let (points, kills) = (sample(calls, times), AtomicU64::new(0));
-    let next = AtomicU64::new(0);
+    let points = sample(calls, times);
+    let (kills, planned, next) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     side_by_side(SIDE_BY_SIDE, times, |_| {
         let n = next.fetch_add(1, Ordering::Relaxed);
-        let gaps = gaps(points[usize::try_from(n).unwrap()], &points);
+        let gaps = gaps(points[usize::try_from(n).unwrap()], calls);
+        planned.fetch_add(gaps.len() as u64, Ordering::Relaxed);
         let mut session = Session::new();
         let told = Told(format!("seed {}: killed at {gaps:?}", chance::seed()));
         play(&mut session, &gaps);
@@ -70,12 +73,15 @@ fn check_killed(
         let killed = session.endings.iter().filter(|one| **one == Ending::Killed);
         kills.fetch_add(killed.count() as u64, Ordering::Relaxed);
     });
-    let kills = kills.into_inner();
+    let (kills, planned) = (kills.into_inner(), planned.into_inner());
     println!(
         "{kills} kills in {times} sessions, each at another of its {calls} calls that can be told from outside; seed {}",
         chance::seed()
     );
-    assert!(calls > 100 && 2 * kills >= times, "nothing was tried");
+    assert!(
+        calls > 100 && 4 * kills >= 3 * planned,
+        "too little was tried: {kills} of {planned}"
+    );
 }
 
 /// Where a session fails: what was done to it.
@@ -94,7 +100,7 @@ fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
         if is_all {
             calls
         } else {
-            chance::count("KILLS_EACH", 24).min(calls)
+            chance::count("KILLS_EACH", 40).min(calls)
         }
     };
     check_killed(
@@ -108,19 +114,20 @@ fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
 fn killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one() {
     check_killed(
         "every_call::killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one",
-        |_| chance::count("KILLS_DOUBLE", 4),
-        |point, points| {
-            // A resume begins with what mends: half of the second kills fall into it.
+        |_| chance::count("KILLS_AGAIN", 210).div_ceil(RESUMES_KILLED),
+        |point, calls| {
             let mut rng = Rng::new(chance::seed() ^ point);
-            let second = points[usize::try_from(rng.below(points.len() as u64)).unwrap()];
-            vec![
-                point,
-                if rng.below(2) == 0 {
-                    1 + rng.below(200)
-                } else {
-                    second
-                },
-            ]
+            // A resume begins with what mends: half of these kills fall into it.
+            let again = |_| match rng.below(2) {
+                0 => 1 + rng.below(200),
+                _ => 1 + rng.below(calls / 4),
+            };
+            // What is left of the session is to be long enough for all of them.
+            let first = 1 + point / 2;
+            [first]
+                .into_iter()
+                .chain((0..RESUMES_KILLED).map(again))
+                .collect()
         },
     );
 }
