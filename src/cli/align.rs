@@ -85,6 +85,7 @@ pub struct Flags {
 }
 
 pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure> {
+    refuse_a_plan_as_a_goal(context, &flags)?;
     let file = match &flags.plan {
         None => PlanFile::none(),
         Some(path) => plan_file::read(&context.dir, path)?,
@@ -259,6 +260,23 @@ pub(super) fn not_aligned(missing: &[Fault]) -> Failure {
         hint,
     )
     .with(lines)
+}
+
+/// Its name would be taken for the goal in words.
+fn refuse_a_plan_as_a_goal(context: &Context, flags: &Flags) -> Result<(), Failure> {
+    let Some(goal) = flags.goal.as_deref().filter(|_| flags.plan.is_none()) else {
+        return Ok(());
+    };
+    let path = Path::new(goal);
+    let is_plan = path
+        .extension()
+        .is_some_and(|kind| ["json", "yaml", "yml"].iter().any(|plan| kind == *plan));
+    if !is_plan || !context.dir.join(path).is_file() {
+        return Ok(());
+    }
+    let message = format!("`{goal}` is a file, and a goal is said in words");
+    let hint = format!("if it is the plan: descent align -f {}", quoted(path));
+    Err(Failure::usage(message, hint))
 }
 
 /// An empty variable of a script, mostly: a check of nothing would hold at once.

@@ -25,6 +25,21 @@ const PLACES: &[&str] = &[
 ];
 
 #[test]
+fn a_plan_in_the_place_of_the_goal_is_told_by_its_flag() {
+    let world = World::new();
+    world.write("plan.json", "{}");
+    world
+        .descent(&["align", "plan.json"])
+        .expect(2)
+        .says("descent align -f plan.json");
+    // Words that only look like one are a goal.
+    world
+        .descent(&["align", "other.json", "-n"])
+        .expect(4)
+        .says("E-NOT-ALIGNED");
+}
+
+#[test]
 fn every_fault_of_a_plan_is_named_at_once_with_its_place() {
     let world = World::new();
     world.write("plan.json", FAULTY);
