@@ -18,10 +18,10 @@ use crate::{
     difference,
     doc::{self, Node},
     event::Notice,
-    id::{AtomId, AttemptId, CommitId, Epoch, Serial, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Digest, Epoch, Serial, UnixMillis},
     state::{
-        Atom, Binding, Correction, Effect, Entry, Extra, Intent, Run, RunStatus, State, Status,
-        Workspace,
+        Atom, Binding, Correction, Effect, Entry, EntryKind, Extra, Intent, Run, RunStatus, State,
+        Status, Workspace,
         encode::Touched,
         fields::{Writer, texts_node},
         record::{self, CorrectionType},
@@ -235,8 +235,7 @@ impl Back<'_> {
             let mut atom = (*binding.of).clone();
             if let (Some(task), Some(context)) = (atom.task_mut(), &binding.context) {
                 if task.spec.effect.is_once_only() {
-                    let run = Arc::make_mut(&mut self.state.run);
-                    task.status = Status::InDoubt(run.next_attempt(&id));
+                    task.status = Status::InDoubt(self.doubt(&id, context, &binding.at));
                 } else {
                     task.tries.retain(|tried| tried.context != *context);
                     task.status = Status::Pending;
@@ -247,9 +246,25 @@ impl Back<'_> {
         }
     }
 
+    /// The attempt that a person is asked about, with the entry of the trail that says why.
+    fn doubt(&mut self, id: &AtomId, context: &Digest, since: &str) -> AttemptId {
+        let run = Arc::make_mut(&mut self.state.run);
+        let attempt = run.next_attempt(id);
+        let serial = self.undo.now.serial.0 + 1;
+        let mut to = record::entry("in_doubt", &self.undo.at.rfc3339(), serial, run.pass + 1);
+        to.text("atom", id.as_str())
+            .text("attempt", attempt.as_str())
+            .text("started", since)
+            .text("context", context.as_str())
+            .text("reason", "the repository lost its commit");
+        let entry = record::close(&mut to, EntryKind::Other);
+        self.state.trail.push(Arc::new(entry));
+        attempt
+    }
+
     /// Attempts in flight end, and their results come too late by their epoch.
     fn notebook(&mut self) {
-        let mut run: Run = (*self.undo.now.run).clone();
+        let mut run: Run = (*self.state.run).clone();
         run.epoch = Epoch(run.epoch.0 + 1);
         run.pass += 1;
         let (outside, flying): (Vec<Intent>, Vec<Intent>) = core::mem::take(&mut run.in_flight)
@@ -364,5 +379,61 @@ impl Back<'_> {
                 effects: self.effects,
             }]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{string::ToString, vec::Vec};
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::state::decode::decode;
+
+    fn state(change: impl Fn(&mut Value)) -> State {
+        let mut value = json!({
+            "version": "2.0", "lineage": "one", "serial": 7, "seal": "",
+            "objective": {
+                "raw_input": "it", "goal": "it is so", "background_intent": "because",
+                "base_case": {"all": [{"command": "test -f done"}]}
+            },
+            "control": {"stop_requested": false, "redirect_requested": false, "request": null},
+            "work_graph": {"atoms": {}}, "bindings": {}, "trail": [], "corrections": [],
+            "run": {"status": "stopped", "epoch": 1, "pass": 2, "attempts_started": 4, "in_flight": []}
+        });
+        change(&mut value);
+        let decoded = decode(value.to_string().as_bytes());
+        assert_eq!(decoded.faults, Vec::new());
+        decoded.state.expect("a state")
+    }
+
+    #[test]
+    fn an_effect_whose_result_git_lost_is_asked_about_by_a_new_name_and_with_a_reason() {
+        let atom = json!({"kind": "task", "description": "ring", "effect": "external", "status": "pending",
+                          "action": {"run": "ring"}});
+        let now = state(|now| now["work_graph"]["atoms"]["E1"] = atom.clone());
+        let then = state(|then| {
+            then["serial"] = json!(3);
+            then["bindings"]["E1"] = json!({
+                "summary": "rung", "attempts": 1, "by": "action", "at": "2026-01-01T00:00:00Z",
+                "context": Digest::of(b"in force").as_str(), "commit": "a".repeat(40), "of": atom
+            });
+        });
+        let undo = Undo {
+            now: &now,
+            then: &then,
+            by: "ada",
+            at: UnixMillis(1_000),
+            is_there: &|_| false,
+        };
+        let back = undo.adopt().expect("a change").state;
+        let doubts = super::super::resolve::doubts(&back);
+        let doubt = doubts.first().expect("a doubt");
+        assert_eq!(doubt.attempt.as_str(), "E1.5");
+        assert_eq!(back.run.attempts_started, 5);
+        let entry = back.trail.last().expect("an entry");
+        let reason = entry.node.get("reason").and_then(Node::as_str);
+        assert_eq!(reason, Some("the repository lost its commit"));
     }
 }
