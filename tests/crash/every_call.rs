@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{
     chance::{self, Rng},
-    notices::run_killed_at,
+    notices::{self, run_killed_at},
     quiet::runs_inside,
     session::{Ending, Session},
     undisturbed::side_by_side,
@@ -52,6 +52,10 @@ fn check_killed(
     times: impl Fn(u64) -> u64,
     gaps: impl Fn(u64, u64) -> Vec<u64> + Sync,
 ) {
+    if !notices::are_here() {
+        println!("passed over: no notices of system calls here (Linux 5.19, seccomp)");
+        return;
+    }
     if runs_inside(name) {
         return;
     }
