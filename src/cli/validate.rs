@@ -54,11 +54,8 @@ pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure>
             let path = place.state.clone();
             let bytes = store::read_bytes(&path)?;
             let mut found = look_at_state(&bytes);
-            // Taken out of what is known, a binding is forgotten: no fault, though others name its atom.
-            if found
-                .faults
-                .iter()
-                .any(|fault| fault.rule == "unknown-atom")
+            // Taken out of what is known, a binding is forgotten: no fault, though others name its atom, or none is left.
+            if !found.faults.is_empty()
                 && let Ok(loaded) = context.open(place).examine(&path, bytes.clone())
             {
                 found.faults = loaded.gate().to_vec();

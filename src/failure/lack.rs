@@ -43,6 +43,8 @@ pub fn lack_at_start(error: &io::Error) -> Option<Lack> {
 pub fn lack_in(text: &str) -> Option<Lack> {
     let words = [
         ("No space left on device", Lack::Space),
+        // git, of a write that wrote nothing.
+        ("Out of diskspace", Lack::Space),
         ("Disk quota exceeded", Lack::Space),
         ("Read-only file system", Lack::Writing),
         ("Too many open files", Lack::Files),
@@ -83,5 +85,7 @@ mod tests {
             assert_eq!(lack_at_start(&error), lack, "{error}");
             assert_eq!(lack_in(&format!("fatal: x: {error}")), lack, "{error}");
         }
+        let of_git = "fatal: sha1 file 'index.lock' write error. Out of diskspace";
+        assert_eq!(lack_in(of_git), Some(Lack::Space));
     }
 }

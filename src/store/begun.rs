@@ -56,13 +56,15 @@ impl Store {
         load::read_over(path, bytes, &known).map(|(loaded, _)| loaded)
     }
 
-    /// The newest commit of a lineage that is known, or kept.
+    /// The newest commit of a lineage that is known, kept, or lies beside the file.
     pub(super) fn latest(&self, lineage: &Lineage) -> Option<Arc<State>> {
-        self.known.newest(lineage).or_else(|| {
+        let kept = || {
             let history = self.history();
             let past = history.state(lineage, history.newest(lineage)?)?;
             Some(Arc::new(past.state))
-        })
+        };
+        let known = self.known.newest(lineage).or_else(kept);
+        known.or_else(|| self.beside(|state| state.lineage == *lineage))
     }
 
     /// The newest commit of the lineage of what was read last that is known, kept, or lies beside the file: newer than

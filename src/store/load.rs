@@ -128,10 +128,7 @@ pub(super) fn read_over(
     let read = decoded.faults.len();
     look_closer(&mut decoded);
     if let Some(state) = &mut decoded.state
-        && decoded
-            .faults
-            .iter()
-            .any(|fault| fault.rule == "unknown-atom")
+        && (state.all_atoms().is_empty() || lacks_an_atom(&decoded.faults))
         && known(&state.lineage).is_some_and(|known| put_back_forgotten(state, &known))
     {
         decoded.faults.truncate(read);
@@ -153,6 +150,10 @@ pub(super) fn read_over(
         bytes,
     };
     Ok((loaded, rendered))
+}
+
+fn lacks_an_atom(faults: &[Fault]) -> bool {
+    faults.iter().any(|fault| fault.rule == "unknown-atom")
 }
 
 /// What types cannot say: the graph's rules, and whether patterns compile.

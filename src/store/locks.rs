@@ -21,7 +21,7 @@ pub(super) const COMMIT_WAIT_MS: u64 = 10_000;
 const LEASE_WAIT_MS: u64 = 50;
 /// A loop that was killed while it started a process leaves its descriptors to that until its `execve`: longer than this
 /// no machine takes for it, however busy.
-const DEAD_LEASE_WAIT_MS: u64 = 5_000;
+const DEAD_LEASE_WAIT_MS: u64 = 2_000;
 const WAIT_STEP_MS_MAX: u64 = 32;
 const HOLDER_BYTES_MAX: u64 = 4096;
 
@@ -121,7 +121,11 @@ pub(super) fn holder(dir: &Path) -> Option<String> {
 fn holder_pid(dir: &Path) -> Option<Pid> {
     let holder = holder(dir)?;
     let (pid, _) = holder.strip_prefix(HOLDER_PID)?.split_once(',')?;
-    Pid::from_raw(pid.parse().ok()?)
+    // A person may have written anything here; a number below one is none of a process.
+    pid.parse()
+        .ok()
+        .filter(|pid| *pid > 0)
+        .and_then(Pid::from_raw)
 }
 
 /// One that we may not signal lives.

@@ -305,3 +305,28 @@ fn after_an_undo_to_a_state_whose_oldest_commit_is_lost_the_run_makes_all_of_it_
     }
     assert_eq!(world.result_file("three"), "three\n");
 }
+
+#[test]
+fn the_only_result_that_is_taken_out_is_made_again() {
+    let world = World::new();
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": task("touch done")}),
+    ));
+    world.run().expect(0);
+    for command in [
+        &["run", "--json"][..],
+        &["run", "--json", "--set", "max_attempts=2"],
+    ] {
+        let mut state = world.state();
+        state["bindings"] = json!({});
+        world.save(&serde_json::to_string_pretty(&state).unwrap());
+        world.descent(&["validate"]).expect(0);
+        let ran = world
+            .descent(command)
+            .expect(0)
+            .shows("bindings forgotten: A1");
+        assert_eq!(ran.result()["result"], "completed");
+    }
+}

@@ -1,6 +1,6 @@
 //! An effect outside that a crash cut off: only a person knows, and `descent resolve` asks them.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::{World, long_nap, plan, processes, task, wait_for, with};
 
@@ -287,6 +287,27 @@ fn an_effect_outside_whose_commit_the_repository_lost_is_not_made_again_unasked(
 
 #[test]
 fn an_effect_outside_that_was_taken_out_under_way_is_asked_about_when_undo_brings_it_back() {
+    let (world, _) = taken_out_under_way();
+    world.descent(&["undo", "-y"]).expect(0);
+    assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
+    assert_eq!(world.left("sent"), "x\n");
+}
+
+#[test]
+fn an_effect_outside_that_was_taken_out_under_way_is_asked_about_when_it_is_put_back_by_hand() {
+    let (world, before) = taken_out_under_way();
+    let mut state = world.state();
+    let atom = &before["work_graph"]["atoms"]["deploy"];
+    state["work_graph"]["atoms"]["deploy"] = atom.clone();
+    // An objective that changed too clears the trail, and no doubt.
+    state["objective"]["goal"] = json!("another");
+    world.save(&serde_json::to_string_pretty(&state).unwrap());
+    assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
+    assert_eq!(world.left("sent"), "x\n");
+}
+
+/// The world afterwards, and the state as it was when the effect had begun.
+fn taken_out_under_way() -> (World, Value) {
     let (world, nap) = (World::new(), long_nap());
     let deploy = format!("echo x >> {}; sleep {nap}", world.out("sent").display());
     let atoms = json!({
@@ -296,15 +317,14 @@ fn an_effect_outside_that_was_taken_out_under_way_is_asked_about_when_undo_bring
     world.align(&plan(&["test -f done"], json!({}), atoms));
     let mut run = world.start(&["run"]);
     world.wait_for_file("sent");
-    let mut state = world.state();
+    let before = world.state();
+    let mut state = before.clone();
     let atoms = state["work_graph"]["atoms"].as_object_mut().unwrap();
     atoms.remove("deploy");
     world.save(&serde_json::to_string_pretty(&state).unwrap());
     run.wait().expect(5).shows("look whether that happened");
     assert_eq!(processes(&nap), Vec::<String>::new());
-    world.descent(&["undo", "-y"]).expect(0);
-    assert_eq!(world.run().expect(6).result()["reason"], "in_doubt");
-    assert_eq!(world.left("sent"), "x\n");
+    (world, before)
 }
 
 #[test]

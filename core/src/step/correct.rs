@@ -138,6 +138,7 @@ impl Edit {
         // An atom whose binding was taken out comes back before it could be told as removed.
         self.bindings(before);
         self.graph(before);
+        resolve::ask(&mut self.state, resolve::of_the_absent(before));
         self.statuses(before);
         let added = self
             .state

@@ -43,6 +43,23 @@ fn the_lease_of_a_dead_loop_is_waited_for_until_what_it_was_starting_lets_go() {
 }
 
 #[test]
+fn whatever_a_person_wrote_into_the_lock_a_lease_that_is_held_is_told() {
+    let world = World::new();
+    let _lease = world.store().lease("one").unwrap();
+    for line in [
+        "pid -1, x",
+        "pid 0, x",
+        "pid 99999999999999, x",
+        "pid , x",
+        "pid 1",
+        "\u{0}",
+    ] {
+        fs::write(world.path().join(".descent/run.lock"), line).unwrap();
+        assert_eq!(code(world.store().lease("two")), "E-LEASE-HELD", "{line:?}");
+    }
+}
+
+#[test]
 fn a_held_commit_lock_is_waited_for_only_so_long() {
     let world = World::new();
     let path = world.store().place().commit_lock();

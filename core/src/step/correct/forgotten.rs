@@ -9,15 +9,16 @@ use crate::{
     state::{Atom, State},
 };
 
-/// Puts atoms back whose bindings a person took out though others name them: the binding was forgotten, not the atom,
-/// which stood in it alone. Whether there were any.
+/// Puts atoms back whose bindings a person took out though others name them, or though nothing else is left: the binding
+/// was forgotten, not the atom, which stood in it alone. Whether there were any.
 pub fn put_back_forgotten(edited: &mut State, known: &State) -> bool {
     let mut found = false;
+    let is_empty = edited.all_atoms().is_empty();
     loop {
         let atoms = edited.all_atoms();
         let named = |id: &AtomId| {
             let names = |atom: &Arc<Atom>| atom.depends_on.contains(id) || atom.kids().contains(id);
-            !atoms.contains_key(id) && atoms.values().any(|atom| names(atom))
+            !atoms.contains_key(id) && (is_empty || atoms.values().any(|atom| names(atom)))
         };
         let forgotten = known.bindings.iter().filter(|(id, _)| named(id));
         let forgotten: Vec<(AtomId, Arc<Atom>)> = forgotten

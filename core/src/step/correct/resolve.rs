@@ -16,7 +16,7 @@ use crate::{
     id::{AtomId, AttemptId, Digest, Serial, UnixMillis},
     measure,
     state::{
-        Binding, Correction, Ended, Entry, Extra, State, Status, Task,
+        Atom, Binding, Correction, Ended, Entry, Extra, State, Status, Task,
         binding::{SUMMARY_CHARS_MAX, nothing},
         encode::Touched,
         fields::{Writer, texts_node},
@@ -123,15 +123,58 @@ pub fn resolve(
     })
 }
 
-/// What the trail says of the doubts that there are.
+/// What the trail says of the doubts that there are, and of those whose atom may come back.
 pub(super) fn entries(state: &State) -> Vec<Arc<Entry>> {
-    let doubts = doubts(state);
+    let there = doubts(state).into_iter().map(|doubt| doubt.attempt);
+    let absent = of_the_absent(state).into_iter().map(|(_, attempt)| attempt);
+    let doubted: BTreeSet<AttemptId> = there.chain(absent).collect();
     let is_of = |entry: &&Arc<Entry>| {
-        let of = entry.node.get("attempt").and_then(Node::as_str);
-        let is_doubted = |doubt: &Doubt| of == Some(doubt.attempt.as_str());
-        type_of(entry) == "in_doubt" && doubts.iter().any(is_doubted)
+        doubt_of(entry).is_some_and(|(_, attempt)| doubted.contains(&attempt))
     };
     state.trail.iter().filter(is_of).cloned().collect()
+}
+
+/// The atom and the attempt, where an entry of the trail tells of a doubt.
+fn doubt_of(entry: &Entry) -> Option<(AtomId, AttemptId)> {
+    let text = |key: &str| Some(entry.node.get(key)?.as_str()?.to_string());
+    if type_of(entry) != "in_doubt" {
+        return None;
+    }
+    Some((AtomId::new(text("atom")?), AttemptId::new(text("attempt")?)))
+}
+
+fn is_resolved(state: &State, attempt: &AttemptId) -> bool {
+    let names = |correction: &Arc<Correction>| {
+        let named = correction.node.get("attempt").and_then(Node::as_str);
+        named == Some(attempt.as_str())
+    };
+    state.corrections.iter().any(names)
+}
+
+/// Doubts that nobody answered, of atoms that were taken out while their effect was under way.
+pub(super) fn of_the_absent(state: &State) -> Vec<(AtomId, AttemptId)> {
+    let all = state.all_atoms();
+    let is_open = |(atom, attempt): &(AtomId, AttemptId)| {
+        !all.contains_key(atom) && !is_resolved(state, attempt)
+    };
+    let doubts = state.trail.iter().filter_map(|entry| doubt_of(entry));
+    doubts.filter(is_open).collect()
+}
+
+/// Asks about these where their atoms are back, and open.
+pub(super) fn ask(state: &mut State, doubts: Vec<(AtomId, AttemptId)>) {
+    for (id, attempt) in doubts {
+        let is_open = |atom: &Arc<Atom>| {
+            atom.task()
+                .is_some_and(|task| task.status == Status::Pending)
+        };
+        let Some(atom) = state.atoms.get_mut(&id).filter(|atom| is_open(atom)) else {
+            continue;
+        };
+        if let Some(task) = Arc::make_mut(atom).task_mut() {
+            task.status = Status::InDoubt(attempt);
+        }
+    }
 }
 
 fn entry_of<'s>(state: &'s State, attempt: &AttemptId) -> Option<&'s Entry> {

@@ -13,15 +13,15 @@ use alloc::{
 };
 use core::fmt;
 
-use super::Adopted;
+use super::{Adopted, resolve};
 use crate::{
     difference,
     doc::{self, Node},
     event::Notice,
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, Serial, UnixMillis},
     state::{
-        Atom, Binding, Correction, Effect, Entry, EntryKind, Extra, Intent, Run, RunStatus, State,
-        Status, Workspace,
+        Atom, Binding, Correction, Effect, EntryKind, Extra, Intent, Run, RunStatus, State, Status,
+        Workspace,
         encode::Touched,
         fields::{Writer, texts_node},
         record::{self, CorrectionType},
@@ -85,22 +85,6 @@ struct Back<'a> {
     /// Atoms whose result the repository no longer holds.
     lost: Vec<AtomId>,
     effects: Vec<String>,
-}
-
-/// The atom and the attempt, where an entry of the trail tells of a doubt.
-fn doubt_of(entry: &Entry) -> Option<(AtomId, AttemptId)> {
-    let text = |key: &str| Some(entry.node.get(key)?.as_str()?.to_string());
-    let is_doubt = record::type_of(entry) == "in_doubt";
-    is_doubt.then_some(())?;
-    Some((AtomId::new(text("atom")?), AttemptId::new(text("attempt")?)))
-}
-
-fn is_resolved(state: &State, attempt: &AttemptId) -> bool {
-    let names = |correction: &Arc<Correction>| {
-        let named = correction.node.get("attempt").and_then(Node::as_str);
-        named == Some(attempt.as_str())
-    };
-    state.corrections.iter().any(names)
 }
 
 impl Back<'_> {
@@ -185,23 +169,7 @@ impl Back<'_> {
 
     /// What was under way outside when it was taken out, and comes back.
     fn ask_of_what_was_taken_out(&mut self) {
-        let (now, all) = (self.undo.now, self.undo.now.all_atoms());
-        let doubts: Vec<(AtomId, AttemptId)> = now
-            .trail
-            .iter()
-            .filter_map(|entry| doubt_of(entry))
-            .filter(|(atom, attempt)| !all.contains_key(atom) && !is_resolved(now, attempt))
-            .collect();
-        for (atom, attempt) in doubts {
-            self.change(&atom, |atom| {
-                if let Some(task) = atom
-                    .task_mut()
-                    .filter(|task| task.status == Status::Pending)
-                {
-                    task.status = Status::InDoubt(attempt);
-                }
-            });
-        }
+        resolve::ask(&mut self.state, resolve::of_the_absent(self.undo.now));
     }
 
     /// The record of today, at the place in the graph that it had then.
