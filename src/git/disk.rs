@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // door: files beside git's own work
 
 use super::GitError;
+use crate::failure::lack_of;
 use std::{
     fs::{self, File, FileTimes, Permissions},
     io::{self, Write},
@@ -17,7 +18,9 @@ const HOLD_PAUSE: Duration = Duration::from_millis(5);
 /// Copies an index. Its time of change comes along: git takes an entry for clean only if the file
 /// is older than the index, so a younger copy would hide a change made in the same instant.
 pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
-    fs::copy(from, to).map_err(GitError::io(from))?;
+    // What lacks, lacks where it is written.
+    let copied = fs::copy(from, to);
+    copied.map_err(|error| GitError::io(lack_of(&error).map_or(from, |_| to))(error))?;
     let keep_time = || {
         let changed = fs::metadata(from)?.modified()?;
         let file = File::options().write(true).open(to)?;

@@ -158,7 +158,10 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         "corrections",
         "run",
     ] {
-        let _ = fields.need(key);
+        // A person who takes it out means: not what it was taken over.
+        let hint =
+            (key == "seal").then_some("write \"seal\": \"\", and the next commit fills it in");
+        let _ = fields.need_or(key, hint);
     }
     let version = read_version(&mut fields).unwrap_or(VERSION);
     let lineage = Lineage::new(fields.text_or_empty("lineage"));

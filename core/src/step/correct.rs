@@ -450,12 +450,8 @@ impl Edit {
             }));
         }
         if adjusts {
-            let mut to = record::entry(
-                "user_correction",
-                at,
-                self.state.serial.0,
-                self.state.run.pass,
-            );
+            let (serial, pass) = (self.state.serial.0, self.state.run.pass);
+            let mut to = record::entry("user_correction", at, serial, pass);
             let what: Vec<&str> = self.kinds.iter().map(|(_, what)| what.as_str()).collect();
             to.text("description", &what.join("; "));
             self.state
