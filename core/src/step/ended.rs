@@ -8,7 +8,9 @@ use crate::{
     id::{AtomId, AttemptId, Digest, Epoch},
     measure, search,
     state::{
-        Ended, EntryKind, FailureClass, Intent, Status, fields::texts_node, record::choices_node,
+        Ended, EntryKind, FailureClass, Intent, Status,
+        fields::{Writer, texts_node},
+        record::choices_node,
     },
     verdict::How,
 };
@@ -297,12 +299,7 @@ pub(super) fn doubt(
         .task(atom)
         .map(|task| task.status = Status::InDoubt(attempt.clone()));
     draft.record("in_doubt", |to| {
-        to.text("atom", atom.as_str())
-            .text("attempt", attempt.as_str())
-            .text("started", started)
-            .text("context", context.as_str())
-            .text("reason", reason);
-        EntryKind::Other
+        record_doubt(to, (atom, attempt), context, (started, reason))
     });
     let (attempt, atom) = (attempt.clone(), atom.clone());
     draft.say(match is_there {
@@ -317,6 +314,21 @@ pub(super) fn doubt(
             why: "it was taken out while its effect outside was under way: look whether that happened",
         },
     });
+}
+
+/// What the trail says of a doubt.
+pub(super) fn record_doubt(
+    to: &mut Writer,
+    (atom, attempt): (&AtomId, &AttemptId),
+    context: &Digest,
+    (started, reason): (&str, &str),
+) -> EntryKind {
+    to.text("atom", atom.as_str())
+        .text("attempt", attempt.as_str())
+        .text("started", started)
+        .text("context", context.as_str())
+        .text("reason", reason);
+    EntryKind::Other
 }
 
 fn give_up(draft: &mut Draft, intent: &Intent, most: u32) {

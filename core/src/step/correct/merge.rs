@@ -99,8 +99,8 @@ fn newer<'s>(base: Option<&'s State>, ours: &'s State) -> &'s State {
 /// How far ahead of what is known the commits of other processes can be.
 const AHEAD_MAX: u64 = 1_000;
 
-/// A seal names the base, and the serial where there is none: a serial that two commits had, of which one did not stay,
-/// names either.
+/// A seal names the base. The serial does where there is no seal alone: two commits can have had it, of which one did not
+/// stay.
 fn base_of<'s>(base: Option<&'s State>, ours: &'s State, theirs: &State) -> Option<&'s State> {
     let is_sealed_so = |state: &State| state.seal.is_some() && state.seal == theirs.seal;
     match base {

@@ -20,13 +20,12 @@ use crate::{
     event::Notice,
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, Serial, UnixMillis},
     state::{
-        Atom, Binding, Correction, Effect, EntryKind, Extra, Intent, Run, RunStatus, State, Status,
-        Workspace,
+        Atom, Binding, Correction, Effect, Extra, Intent, Run, RunStatus, State, Status, Workspace,
         encode::Touched,
         fields::{Writer, texts_node},
         record::{self, CorrectionType},
     },
-    step::World,
+    step::{World, ended::record_doubt},
 };
 
 /// What an undo goes by.
@@ -220,12 +219,9 @@ impl Back<'_> {
         let attempt = run.next_attempt(id);
         let serial = self.undo.now.serial.0 + 1;
         let mut to = record::entry("in_doubt", &self.undo.at.rfc3339(), serial, run.pass + 1);
-        to.text("atom", id.as_str())
-            .text("attempt", attempt.as_str())
-            .text("started", since)
-            .text("context", context.as_str())
-            .text("reason", "the repository lost its commit");
-        let entry = record::close(&mut to, EntryKind::Other);
+        let since = (since, "the repository lost its commit");
+        let kind = record_doubt(&mut to, (id, &attempt), context, since);
+        let entry = record::close(&mut to, kind);
         self.state.trail.push(Arc::new(entry));
         attempt
     }
