@@ -3,14 +3,11 @@
 //! Invariant: the text of a record depends on that record alone, so that a commit writes and hashes anew only
 //! what it changed. The seal is taken over the records' digests.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
+mod lines;
 
+use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, vec::Vec};
+
+use self::lines::{Lines, sealed_line};
 use super::{Atom, Binding, State, VERSION};
 use crate::{
     doc::{self, Node},
@@ -91,43 +88,33 @@ pub struct Rendered {
     objective: Record,
     control: Record,
     run: Record,
-    atoms: BTreeMap<AtomId, Record>,
-    bindings: BTreeMap<AtomId, Record>,
-    trail: Vec<Record>,
-    corrections: Vec<Record>,
+    atoms: Lines<AtomId>,
+    bindings: Lines<AtomId>,
+    trail: Lines<usize>,
+    corrections: Lines<usize>,
 }
 
 const IN_TOP: usize = 1;
 const IN_LIST: usize = 2;
 const IN_ATOMS: usize = 3;
+/// Above, all records of a kind are written anew, in one pass: each one that takes its place moves what follows it.
+const MANY: usize = 64;
 
 impl Rendered {
     pub fn of(state: &State) -> Self {
-        Self {
+        let mut rendered = Self {
             objective: Record::of(&state.objective.node(), IN_TOP),
             control: Record::of(&state.control.node(), IN_TOP),
             run: Record::of(&state.run.node(), IN_TOP),
-            atoms: state
-                .atoms
-                .iter()
-                .map(|(id, atom)| (id.clone(), Record::of_atom(id, atom)))
-                .collect(),
-            bindings: state
-                .bindings
-                .iter()
-                .map(|(id, binding)| (id.clone(), Record::of_binding(id, binding)))
-                .collect(),
-            trail: state
-                .trail
-                .iter()
-                .map(|entry| Record::of_item(&entry.node))
-                .collect(),
-            corrections: state
-                .corrections
-                .iter()
-                .map(|entry| Record::of_item(&entry.node))
-                .collect(),
-        }
+            atoms: Lines::default(),
+            bindings: Lines::default(),
+            trail: Lines::default(),
+            corrections: Lines::default(),
+        };
+        rendered.put_atoms(state, state.atoms.keys());
+        rendered.put_bindings(state, state.bindings.keys());
+        rendered.append(state);
+        rendered
     }
 
     /// Brings the records that `touched` names up to `state`.
@@ -141,67 +128,79 @@ impl Rendered {
         if touched.run {
             self.run = Record::of(&state.run.node(), IN_TOP);
         }
-        for id in &touched.atoms {
-            let record = state.atoms.get(id).map(|atom| Record::of_atom(id, atom));
-            replace(&mut self.atoms, id, record);
+        if touched.atoms.len() > MANY {
+            self.atoms = Lines::default();
+            self.put_atoms(state, state.atoms.keys());
+        } else {
+            self.put_atoms(state, &touched.atoms);
         }
-        for id in &touched.bindings {
-            let record = state
-                .bindings
-                .get(id)
-                .map(|binding| Record::of_binding(id, binding));
-            replace(&mut self.bindings, id, record);
+        if touched.bindings.len() > MANY {
+            self.bindings = Lines::default();
+            self.put_bindings(state, state.bindings.keys());
+        } else {
+            self.put_bindings(state, &touched.bindings);
         }
         if touched.lists_replaced {
-            self.trail.clear();
-            self.corrections.clear();
+            self.trail = Lines::default();
+            self.corrections = Lines::default();
         }
-        let known = self.trail.len();
-        self.trail.extend(
-            state
-                .trail
-                .iter()
-                .skip(known)
-                .map(|entry| Record::of_item(&entry.node)),
-        );
+        self.append(state);
+    }
+
+    fn put_atoms<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
+        for id in ids {
+            let record = state.atoms.get(id).map(|atom| Record::of_atom(id, atom));
+            put(&mut self.atoms, id, record);
+        }
+    }
+
+    fn put_bindings<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
+        for id in ids {
+            let binding = state.bindings.get(id);
+            put(
+                &mut self.bindings,
+                id,
+                binding.map(|binding| Record::of_binding(id, binding)),
+            );
+        }
+    }
+
+    /// What the lists hold beyond what is written.
+    fn append(&mut self, state: &State) {
+        for (index, entry) in state.trail.iter().enumerate().skip(self.trail.len()) {
+            let record = Record::of_item(&entry.node);
+            self.trail.put(index, "trail", &record);
+        }
         let known = self.corrections.len();
-        self.corrections.extend(
-            state
-                .corrections
-                .iter()
-                .skip(known)
-                .map(|entry| Record::of_item(&entry.node)),
-        );
+        for (index, entry) in state.corrections.iter().enumerate().skip(known) {
+            let record = Record::of_item(&entry.node);
+            self.corrections.put(index, "correction", &record);
+        }
     }
 
     /// The digest that a person's edit does not keep up.
     pub fn seal(&self, state: &State) -> Digest {
-        let records =
-            self.atoms.len() + self.bindings.len() + self.trail.len() + self.corrections.len();
-        let mut list = Vec::with_capacity(TOP_BYTES + records * LINE_BYTES);
+        let many = [
+            self.atoms.sealed(),
+            self.bindings.sealed(),
+            self.trail.sealed(),
+            self.corrections.sealed(),
+        ];
+        let mut list =
+            Vec::with_capacity(TOP_BYTES + many.iter().map(|lines| lines.len()).sum::<usize>());
         list.extend_from_slice(format!("{} {}\n", state.lineage, state.serial.0).as_bytes());
-        let mut line = |key: &str, digest: &[u8]| {
-            list.extend_from_slice(key.as_bytes());
-            list.push(b' ');
-            list.extend_from_slice(digest);
-            list.push(b'\n');
-        };
-        line("objective", &self.objective.digest);
-        line("control", &self.control.digest);
-        line("run", &self.run.digest);
-        for (id, record) in &self.atoms {
-            line(id.as_str(), &record.digest);
+        let single = [
+            ("objective", &self.objective),
+            ("control", &self.control),
+            ("run", &self.run),
+        ];
+        for (name, record) in single {
+            list.extend_from_slice(&sealed_line(name, &record.digest));
         }
-        line("bindings", b"");
-        for (id, record) in &self.bindings {
-            line(id.as_str(), &record.digest);
-        }
-        for record in &self.trail {
-            line("trail", &record.digest);
-        }
-        for record in &self.corrections {
-            line("correction", &record.digest);
-        }
+        let [atoms, rest @ ..] = many;
+        list.extend_from_slice(atoms);
+        list.extend_from_slice(&sealed_line("bindings", b""));
+        rest.iter().for_each(|lines| list.extend_from_slice(lines));
         let mut unknown = Vec::new();
         state.extra.weave(&mut unknown, doc::write_compact);
         state
@@ -239,9 +238,18 @@ impl Rendered {
                 "work_graph".to_owned(),
                 Piece::Members(self.work_graph(state)),
             ),
-            ("bindings".to_owned(), Piece::Map(&self.bindings)),
-            ("trail".to_owned(), Piece::List(&self.trail)),
-            ("corrections".to_owned(), Piece::List(&self.corrections)),
+            (
+                "bindings".to_owned(),
+                Piece::Lines(['{', '}'], self.bindings.text()),
+            ),
+            (
+                "trail".to_owned(),
+                Piece::Lines(['[', ']'], self.trail.text()),
+            ),
+            (
+                "corrections".to_owned(),
+                Piece::Lines(['[', ']'], self.corrections.text()),
+            ),
             ("run".to_owned(), Piece::Record(&self.run)),
         ]);
         let mut pieces = own;
@@ -256,7 +264,10 @@ impl Rendered {
     }
 
     fn work_graph(&self, state: &State) -> Vec<(String, Piece<'_>)> {
-        let mut pieces = Vec::from([("atoms".to_owned(), Piece::Map(&self.atoms))]);
+        let mut pieces = Vec::from([(
+            "atoms".to_owned(),
+            Piece::Lines(['{', '}'], self.atoms.text()),
+        )]);
         state
             .work_graph_extra
             .weave(&mut pieces, |node| Piece::Text(indented(node, IN_LIST)));
@@ -265,29 +276,32 @@ impl Rendered {
 
     /// Bytes of the text but for what this program does not know.
     fn size_about(&self) -> usize {
-        let inner = self.atoms.values().chain(self.bindings.values());
-        let listed = self.trail.iter().chain(&self.corrections);
-        let single = [&self.objective, &self.control, &self.run];
-        let all = inner.chain(listed).chain(single);
+        let many = [
+            self.atoms.text(),
+            self.bindings.text(),
+            self.trail.text(),
+            self.corrections.text(),
+        ];
+        let single = [&self.objective, &self.control, &self.run].map(|record| &*record.text);
         TOP_BYTES
-            + all
-                .map(|record| record.text.len() + AROUND_BYTES)
+            + many
+                .iter()
+                .chain(&single)
+                .map(|text| text.len())
                 .sum::<usize>()
     }
 }
 
-/// Keys, quotes and blanks around a record, and those of the file as a whole: about.
+/// Around an inner record: its blanks, its id, and the quotes: about.
 const AROUND_BYTES: usize = 16;
+/// Keys, blanks and brackets of the file as a whole: about.
 const TOP_BYTES: usize = 1024;
-/// Of a line of the seal's list: an id and a digest, about.
-const LINE_BYTES: usize = 100;
 
 /// What stands at a key.
 enum Piece<'r> {
     Text(String),
     Record(&'r Record),
-    Map(&'r BTreeMap<AtomId, Record>),
-    List(&'r [Record]),
+    Lines([char; 2], &'r str),
     Members(Vec<(String, Piece<'r>)>),
 }
 
@@ -296,40 +310,32 @@ impl Piece<'_> {
         match self {
             Piece::Text(own) => text.push_str(own),
             Piece::Record(record) => text.push_str(&record.text),
-            Piece::Map(records) => {
-                let lines = records.values().map(|record| record.text.as_str());
-                write_lines(['{', '}'], lines, level, text, |line, text| {
-                    text.push_str(line)
-                });
-            }
-            Piece::List(records) => {
-                let lines = records.iter().map(|record| record.text.as_str());
-                write_lines(['[', ']'], lines, level, text, |line, text| {
-                    text.push_str(line)
-                });
+            Piece::Lines([begin, end], "") => text.extend([begin, end]),
+            Piece::Lines([begin, end], lines) => {
+                text.push(*begin);
+                text.push('\n');
+                text.push_str(lines);
+                close(*end, level, text);
             }
             Piece::Members(pieces) => {
-                write_lines(
-                    ['{', '}'],
-                    pieces.iter(),
-                    level,
-                    text,
-                    |(key, piece), text| {
-                        pad(text, level + 1);
-                        doc::write_quoted(key, text);
-                        text.push_str(": ");
-                        piece.write(level + 1, text);
-                    },
-                );
+                text.push('{');
+                for (index, (key, piece)) in pieces.iter().enumerate() {
+                    text.push_str(if index == 0 { "\n" } else { ",\n" });
+                    pad(text, level + 1);
+                    doc::write_quoted(key, text);
+                    text.push_str(": ");
+                    piece.write(level + 1, text);
+                }
+                close('}', level, text);
             }
         }
     }
 }
 
-fn replace(records: &mut BTreeMap<AtomId, Record>, id: &AtomId, record: Option<Record>) {
+fn put(lines: &mut Lines<AtomId>, id: &AtomId, record: Option<Record>) {
     match record {
-        Some(record) => drop(records.insert(id.clone(), record)),
-        None => drop(records.remove(id)),
+        Some(record) => lines.put(id.clone(), id.as_str(), &record),
+        None => lines.take_out(id),
     }
 }
 
@@ -339,23 +345,10 @@ fn indented(node: &Node, level: usize) -> String {
     text
 }
 
-fn write_lines<T>(
-    [begin, end]: [char; 2],
-    lines: impl ExactSizeIterator<Item = T>,
-    level: usize,
-    text: &mut String,
-    mut line: impl FnMut(T, &mut String),
-) {
-    let is_empty = lines.len() == 0;
-    text.push(begin);
-    for (index, each) in lines.enumerate() {
-        text.push_str(if index == 0 { "\n" } else { ",\n" });
-        line(each, text);
-    }
-    if !is_empty {
-        text.push('\n');
-        pad(text, level);
-    }
+/// The bracket that ends lines, on one of its own.
+fn close(end: char, level: usize, text: &mut String) {
+    text.push('\n');
+    pad(text, level);
     text.push(end);
 }
 
