@@ -51,12 +51,15 @@ pub fn adopt(
         let base = store.base(&edited.state);
         // Another process may have committed what nobody read before the save. What is kept and is older than the file
         // knows less of what happened than the file does; the serial that a person wrote tells nothing.
+        // Without a base a serial is believed as far as commits that nobody kept can have come.
         let serial = edited.state.serial;
         let began_at = base.as_ref().map_or(serial, |base| base.serial.min(serial));
         let is_newer =
             |kept: &State, ours: &State| kept.lineage == ours.lineage && kept.serial > ours.serial;
         let is_news = |kept: &Arc<State>| {
-            kept.serial >= began_at && ours.is_none_or(|ours| is_newer(kept, ours))
+            (kept.serial >= began_at
+                || base.is_none() && correct::is_out_of_reach(serial, kept.serial))
+                && ours.is_none_or(|ours| is_newer(kept, ours))
         };
         let kept = store.newest().filter(is_news);
         let ours = kept.as_deref().or(ours);

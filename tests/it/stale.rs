@@ -68,6 +68,27 @@ fn saved_over_the_newest_commit_of_a_killed_loop_it_takes_nothing_of_that_back()
 }
 
 #[test]
+fn an_edit_with_a_serial_out_of_reach_and_no_seal_takes_no_result_back() {
+    let world = World::new();
+    let happened = world.out("happened");
+    let run = format!("echo one >> log; echo x >> {}", happened.display());
+    world.align(&plan(
+        &["grep -q one log"],
+        json!({}),
+        json!({"A1": task(&run)}),
+    ));
+    world.descent(&["run"]).expect(0);
+    let mut edited = world.state();
+    edited["bindings"] = json!({});
+    edited["serial"] = json!(4_000_000);
+    edited["seal"] = json!("");
+    world.save(&edited.to_string());
+    world.descent(&["run"]).expect(0);
+    assert_eq!(fs::read_to_string(happened).unwrap(), "x\n");
+    assert_eq!(world.state()["bindings"]["A1"]["attempts"], 1);
+}
+
+#[test]
 fn where_its_beginning_is_no_longer_kept_it_is_merged_with_the_present_and_no_run_waits_for_it() {
     let cut = killed_behind_an_old_buffer();
     let world = &cut.world;

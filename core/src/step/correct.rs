@@ -31,7 +31,7 @@ use crate::{
 pub use confirm::{Word, confirm, lost_lines, news};
 pub use forgotten::put_back_forgotten;
 pub use fork::fork;
-pub use merge::{Kept, LOST_MAX, Lost, Merged, merge};
+pub use merge::{Kept, LOST_MAX, Lost, Merged, is_out_of_reach, merge};
 pub use resolve::{Doubt, NotInDoubt, Resolution, doubts, resolve};
 pub use undo::Undo;
 

@@ -99,6 +99,11 @@ fn newer<'s>(base: Option<&'s State>, ours: &'s State) -> &'s State {
 /// How far ahead of what is known the commits of other processes can be.
 const AHEAD_MAX: u64 = 1_000;
 
+/// Whether no other process can have made the commits from `known` to `serial`: a person wrote that number.
+pub fn is_out_of_reach(serial: Serial, known: Serial) -> bool {
+    serial.0.saturating_sub(known.0) > AHEAD_MAX
+}
+
 /// A seal names the base. The serial does where there is no seal alone: two commits can have had it, of which one did not
 /// stay.
 fn base_of<'s>(base: Option<&'s State>, ours: &'s State, theirs: &State) -> Option<&'s State> {
@@ -114,7 +119,7 @@ fn base_of<'s>(base: Option<&'s State>, ours: &'s State, theirs: &State) -> Opti
 /// What names the file: the program's alone. Unknown keys beside it are the person's.
 fn head(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let (ours, theirs) = (sides.ours, sides.theirs);
-    let is_ahead = theirs.serial > ours.serial && theirs.serial.0 - ours.serial.0 <= AHEAD_MAX;
+    let is_ahead = theirs.serial > ours.serial && !is_out_of_reach(theirs.serial, ours.serial);
     merged.serial = if is_ahead && sides.base.is_none() {
         theirs.serial
     } else {
