@@ -11,6 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use rustix::process::Pid;
 
 use super::StoreError;
@@ -102,17 +103,26 @@ fn lease_in(dir: &Path, info: &str) -> Result<Held, StoreError> {
 /// Whether somebody holds the lease; nothing is made for the question.
 pub(super) fn is_held(dir: &Path) -> bool {
     [&dir.join(RUN_LOCK), dir].into_iter().any(|path| {
-        let Ok(file) = File::open(path) else {
+        let Ok(file) = look_into(path) else {
             return false;
         };
         fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error))
     })
 }
 
+/// Without waiting for the other end of what may be a pipe.
+fn look_into(path: &Path) -> io::Result<File> {
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(nonblocking)
+        .open(path)
+}
+
 /// What the holder said of itself; of a dead one too.
 pub(super) fn holder(dir: &Path) -> Option<String> {
     let mut text = String::new();
-    let file = File::open(dir.join(RUN_LOCK)).ok()?;
+    let file = look_into(&dir.join(RUN_LOCK)).ok()?;
     file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
     let line = text.lines().next()?.trim();
     (!line.is_empty()).then(|| line.to_owned())
