@@ -27,7 +27,7 @@ pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
 pub use log::{log, words};
 pub use notice::notice;
-pub use result::{judged, result};
+pub use result::{judged, moves, result};
 pub use status::{Note, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
 pub use text::{Line, Page};

@@ -267,6 +267,7 @@ fn finish(
         return Ok(End::Signal(signal));
     }
     let run = &ending.world.state.run;
+    let applies = flags.apply && run.status == RunStatus::Completed;
     let result = run.last_result.clone().unwrap_or_else(Node::null);
     let path = run
         .head
@@ -280,7 +281,10 @@ fn finish(
             workspaces,
         ));
     } else {
-        let page = render::result(&result, path.as_deref(), context.out.width());
+        let mut page = render::result(&result, path.as_deref(), context.out.width());
+        if !applies {
+            render::moves(&mut page, &result);
+        }
         context.out.page(&page);
     }
     if let Some(signal) = ending.signal
@@ -288,7 +292,7 @@ fn finish(
     {
         return Ok(End::Signal(signal));
     }
-    if flags.apply && run.status == RunStatus::Completed {
+    if applies {
         return apply(context);
     }
     Ok(End::Code(code_of(run.status)))

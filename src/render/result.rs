@@ -62,6 +62,11 @@ pub fn result(result: &Node, path: Option<&str>, width: usize) -> Page {
                 .plain(path),
         );
     }
+    page
+}
+
+/// What a person can do then.
+pub fn moves(page: &mut Page, result: &Node) {
     let moves: Vec<&str> = items(result, "next_moves")
         .iter()
         .filter_map(Node::as_str)
@@ -71,5 +76,4 @@ pub fn result(result: &Node, path: Option<&str>, width: usize) -> Page {
         rest.iter()
             .for_each(|more| page.whole(Line::new().dim("  or: ").plain(more)));
     }
-    page
 }

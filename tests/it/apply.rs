@@ -128,7 +128,8 @@ fn before_any_run_there_is_nothing_to_apply() {
 fn run_with_apply_brings_the_result_at_its_end() {
     let world = World::new();
     world.align(&work());
-    world.descent(&["run", "--apply"]).expect(0);
+    let ran = world.descent(&["run", "--apply"]).expect(0);
+    assert!(!ran.stdout.contains("descent apply"), "{}", ran.stdout);
     assert_eq!(world.read("a.txt"), "hello\nworld\n");
 }
 
