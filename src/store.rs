@@ -22,7 +22,7 @@ mod sweep;
 #[cfg(test)]
 pub mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use descent_core::id::{Lineage, UnixMillis};
@@ -208,14 +208,24 @@ impl Store {
     /// Whether a loop lives.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.place.lease_dirs().any(locks::is_held)
+        self.held().is_some()
     }
 
     /// What the loop that holds the lease said of itself.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
-        let held = self.place.lease_dirs().find(|dir| locks::is_held(dir));
-        held.and_then(locks::holder)
+        self.held().and_then(locks::holder)
+    }
+
+    /// Its process, as it said itself.
+    #[must_use]
+    pub fn holder_pid(&self) -> Option<i32> {
+        let pid = self.held().and_then(locks::holder_pid);
+        pid.map(rustix::process::Pid::as_raw_pid)
+    }
+
+    fn held(&self) -> Option<&Path> {
+        self.place.lease_dirs().find(|dir| locks::is_held(dir))
     }
 
     /// What a commit can rely on in this directory: tried there, and cleared away again.

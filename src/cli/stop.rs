@@ -91,7 +91,7 @@ enum Asked {
 /// A loop that lives and whose state does not run is about to begin, or to end: it is asked when it has begun.
 fn begun(context: &Context, store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
     let mut patience = Patience {
-        word: "waiting for a loop that is about to begin, or to end",
+        word: about_to_begin,
         so_far: "nothing is requested yet: ",
         // Without a run to stop, a loop that waits for room cannot be asked for anything.
         check: pulse::Look::goes_on,
@@ -103,6 +103,15 @@ fn begun(context: &Context, store: &mut Store, flags: &Flags) -> Result<Asked, F
             return Ok(asked);
         }
         patience.wait(context, store)?;
+    }
+}
+
+/// It reads no request yet, or none any more, and may wait for a filter of git's that hangs: a signal it obeys.
+fn about_to_begin(store: &Store) -> String {
+    let what = "waiting for a loop that is about to begin, or to end";
+    match store.holder_pid() {
+        Some(pid) => format!("{what} (kill -INT {pid} ends it now)"),
+        None => what.to_owned(),
     }
 }
 
@@ -183,7 +192,7 @@ const REQUESTED: &str = "the stop is requested, but ";
 /// Until the loop has ended; a hung one is not waited for.
 fn wait(context: &Context, store: &Store) -> Result<(), Failure> {
     let mut patience = Patience {
-        word: "waiting for what may not be interrupted (--now ends it)",
+        word: |_| "waiting for what may not be interrupted (--now ends it)".to_owned(),
         so_far: REQUESTED,
         check: pulse::Look::lives,
         waited_ms: 0,
@@ -196,7 +205,7 @@ fn wait(context: &Context, store: &Store) -> Result<(), Failure> {
 
 /// Looks again and again, says so when it takes long, and gives up on a loop that does nothing.
 struct Patience {
-    word: &'static str,
+    word: fn(&Store) -> String,
     so_far: &'static str,
     check: fn(&pulse::Look, &str) -> Result<(), Failure>,
     waited_ms: u64,
@@ -210,7 +219,7 @@ impl Patience {
             (self.check)(&pulse::look(store, RunStatus::Running), self.so_far)?;
         }
         if self.waited_ms.is_multiple_of(WORD_MS) {
-            context.out.say(self.word);
+            context.out.say(&(self.word)(store));
         }
         Ok(())
     }

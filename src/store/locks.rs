@@ -128,7 +128,8 @@ pub(super) fn holder(dir: &Path) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-fn holder_pid(dir: &Path) -> Option<Pid> {
+/// Where its line names one.
+pub(super) fn holder_pid(dir: &Path) -> Option<Pid> {
     let holder = holder(dir)?;
     let (pid, _) = holder.strip_prefix(HOLDER_PID)?.split_once(',')?;
     // A person may have written anything here; a number below one is none of a process.

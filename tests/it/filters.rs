@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
-use crate::world::{Ran, Running, World, long_nap, plan, processes, task, wait_for};
+use crate::world::{Ran, Running, World, long_nap, plan, processes, task, wait_for, wait_for_or};
 
 /// A project with a filter that does what the files beside it ask for, and the nap of what it starts.
 fn filtered() -> (World, String) {
@@ -103,6 +103,20 @@ fn a_filter_that_hangs_before_anything_has_begun_holds_up_no_signal() {
     nothing_is_left(&nap);
     std::fs::remove_file(world.out("hang")).unwrap();
     world.run().expect(0);
+}
+
+#[test]
+fn a_stop_before_anything_has_begun_tells_the_signal_that_ends_a_filter_that_hangs() {
+    let (world, nap) = hangs_from_the_start();
+    let mut run = world.start(&["run"]);
+    world.wait_for_file("hung");
+    let mut stop = world.start(&["stop"]);
+    let way_out = format!("kill -INT {} ends it", run.pid());
+    wait_for_or(&way_out, || stop.said().contains(&way_out), || stop.said());
+    run.signal(Signal::INT);
+    assert_eq!(run.wait().signal, Some(2));
+    stop.wait().expect(0);
+    nothing_is_left(&nap);
 }
 
 #[test]
