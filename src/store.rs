@@ -237,11 +237,19 @@ impl Store {
     /// Sees to it that the last commit is in the journal, also where that was deleted meanwhile; when idle, and at the
     /// end.
     pub fn remember(&mut self) {
-        if let (Some(committed), Ok(_held)) = (self.committed.clone(), self.lock()) {
+        if let (Some(committed), Ok(_held)) = (self.committed.clone(), self.lock())
+            && self.stays(&committed)
+        {
             let at_ms = self.disk.changed_ms(&self.place.state).unwrap_or(0);
             self.journal.keep(&committed, at_ms);
         }
         self.journal.tidy();
+    }
+
+    /// Whoever made it may have been killed before it was sure to stay. In the journal it would make of what a power cut
+    /// brings back an old buffer that somebody saved.
+    fn stays(&self, committed: &Loaded) -> bool {
+        self.journal.is_newest(committed) || self.disk.fsync_dir(self.names.dir()).is_ok()
     }
 
     /// In whose name commits stand in the journal, and by which command.

@@ -108,11 +108,7 @@ impl Journal {
 
     /// Sees to it that the state stands in the journal, whoever committed it; under the commit lock.
     pub(super) fn keep(&mut self, loaded: &Loaded, at_ms: u64) {
-        let (serial, lineage) = (loaded.state.serial.0, loaded.state.lineage.as_str());
-        let is_newest = self.open.as_ref().is_some_and(|open| {
-            open.serial == serial && open.lineage == lineage && open.is_as_left()
-        });
-        if loaded.is_foreign || is_newest {
+        if loaded.is_foreign || self.is_newest(loaded) {
             return;
         }
         let history = self.history();
@@ -127,6 +123,14 @@ impl Journal {
             edited: None,
             at_ms,
         });
+    }
+
+    /// Whether it is what stands last in the file that is written to.
+    pub(super) fn is_newest(&self, loaded: &Loaded) -> bool {
+        let (serial, lineage) = (loaded.state.serial.0, loaded.state.lineage.as_str());
+        self.open.as_ref().is_some_and(|open| {
+            open.serial == serial && open.lineage == lineage && open.is_as_left()
+        })
     }
 
     /// Compresses what is closed, and lets go of the oldest; needs no lock, and may be left out.

@@ -232,7 +232,9 @@ fn check_beside(world: &World) {
     ];
     for entry in fs::read_dir(world.repo().join(".descent")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        let is_known = known.contains(&&*name) || name.starts_with(".state.json.old-");
+        let is_known = known.contains(&&*name)
+            || name.starts_with(".state.json.old-")
+            || name.starts_with(".state.json.edit-");
         assert!(is_known, "left beside the state: {name}");
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use descent_core::difference::Change;
 use descent_core::id::Lineage;
 
+use super::faulty::Faulty;
 use super::*;
 
 struct Past {
@@ -195,6 +196,20 @@ fn a_journal_that_cannot_be_written_stops_no_commit() {
     past.go_on(&mut store, 2);
     let kept = past.bytes.len() - past.lost().len();
     assert_eq!(kept, 2);
+}
+
+#[test]
+fn what_a_power_cut_can_take_back_is_not_kept() {
+    let world = World::new();
+    let kept = |disk: Faulty| {
+        let mut store = world.store_on(disk);
+        let committed = store.read().unwrap();
+        store.remember();
+        store.history().newest(&committed.state.lineage)
+    };
+    let io_error = rustix::io::Errno::IO.raw_os_error();
+    assert_eq!(kept(Faulty::refusing("fsync_dir", io_error)), None);
+    assert_ne!(kept(Faulty::default()), None);
 }
 
 #[test]
