@@ -15,7 +15,7 @@ use descent_core::{
 use super::{End, align, context::Context, trust, validate};
 use crate::{
     config,
-    failure::{Failure, exit},
+    failure::{Failure, exit, quoted},
     plan_file::{self, Notation, PlanFile, front_matter},
     render::{self, Line, Meaning, Page},
     store::{self, Place, Store},
@@ -104,7 +104,7 @@ pub(super) fn migrate(context: &Context, flags: &Flags) -> Result<End, Failure> 
     let origin = dir.join(path);
     let config = config::load(&top).unwrap_or_default();
     trust::taken_from(context, &top, &origin, &lineage, &config);
-    report(context, &file, &migrated, Some(&store.place().state));
+    report(context, &file, &migrated, Some(store.place()));
     Ok(End::Code(0))
 }
 
@@ -192,12 +192,14 @@ fn told(file: &PlanFile, migrated: &Migrated) -> Vec<Told> {
     told
 }
 
-fn report(context: &Context, file: &PlanFile, migrated: &Migrated, state: Option<&Path>) {
+fn report(context: &Context, file: &PlanFile, migrated: &Migrated, made: Option<&Place>) {
     let told = told(file, migrated);
-    let next = match state {
-        Some(_) => "descent run",
-        None => "descent migrate, without -n",
+    let next = match made {
+        Some(place) if place.is_usual() => "descent run".to_owned(),
+        Some(place) => format!("descent --state {} run", quoted(&place.state)),
+        None => "descent migrate, without -n".to_owned(),
     };
+    let state = made.map(|place| place.state.as_path());
     if context.out.json {
         let items: Vec<serde_json::Value> = told.iter().map(json).collect();
         context.out.json(&serde_json::json!({
@@ -239,7 +241,7 @@ fn report(context: &Context, file: &PlanFile, migrated: &Migrated, state: Option
     if let Some(path) = state {
         page.push(Line::new().plain(format!("written: {}", path.display())));
     }
-    page.next(next);
+    page.next(&next);
     context.out.page(&page);
 }
 

@@ -56,6 +56,12 @@ impl Place {
         }
     }
 
+    /// Whether it is what the commands find in the project by themselves.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        self.state == self.project.join(DIR).join(FILE)
+    }
+
     /// An error if something has the name of the state already.
     ///
     /// # Errors

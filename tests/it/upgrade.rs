@@ -116,6 +116,33 @@ fn a_migrated_graph_is_solved_without_what_had_failed() {
 }
 
 #[test]
+fn a_result_in_a_choice_that_is_not_selected_waits_until_it_is() {
+    let text = fixture("aot-1.3.md")
+        .replace("failed: [A4]", "failed: []")
+        .replace(
+            "JWT generation\"\n    status: pending",
+            "JWT generation\"\n    status: resolved",
+        )
+        .replace(
+            "bindings:\n",
+            "bindings:\n  A4:\n    summary: \"Signed with a key\"\n",
+        );
+    let world = with_old(&text);
+    let report = world.descent(&["migrate", "--json"]).expect(0).json();
+    let told = |fate: &str| items(&report, fate).contains(&"/bindings/A4".to_owned());
+    assert!(told("changed") && !told("carried"), "{report}");
+    let tries = &world.state()["work_graph"]["atoms"]["A4"]["tries"];
+    assert_eq!(
+        tries[0]["result"]["summary"], "Signed with a key",
+        "{tries}"
+    );
+    world.descent(&["validate"]).expect(0);
+    let beside = ["migrate", "-o", "other.json"];
+    let next = "next: descent --state";
+    world.descent(&beside).expect(0).shows(next);
+}
+
+#[test]
 fn a_migration_is_shown_before_it_is_made_and_takes_no_place_that_is_taken() {
     let world = with_old(&fixture("aot-1.2.md"));
     let shown = world.descent(&["migrate", "-n"]).expect(0);

@@ -12,11 +12,11 @@ use super::report::{Fate, Report};
 use crate::{
     doc::Span,
     graph::{
-        Graph,
-        standing::{Standing, selection_of},
+        Graph, Ix, Kind,
+        standing::{Selection, Standing, selection_of},
     },
     id::AtomId,
-    state::{Ended, FailureClass, State, Status, Try},
+    state::{Ended, FailureClass, State, Status, Try, binding::nothing},
 };
 
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Facts {
                         Arc::make_mut(binding).context = Some(context);
                     }
                 }
-                None => reopen(state, &id, report),
+                None => park(state, &graph, &selection, &id, report),
             }
         }
         for one in &self.failed {
@@ -99,15 +99,38 @@ fn failed_in(context: crate::id::Digest, choices: BTreeMap<AtomId, AtomId>) -> T
     tried
 }
 
-/// A result inside a choice that is not in force belongs to no tree that is there.
-fn reopen(state: &mut State, id: &AtomId, report: &mut Report) {
-    let Some(binding) = state.bindings.remove(id) else {
+/// A result inside a choice that is not in force belongs to no tree that is there: it waits for that to be chosen.
+fn park(state: &mut State, graph: &Graph, selection: &Selection, id: &AtomId, report: &mut Report) {
+    let (Some(x), Some(binding)) = (graph.ix(id), state.bindings.remove(id)) else {
         return;
     };
-    let at = format!("/bindings/{id}");
-    let what = format!(
-        "`{id}` is in a choice that is not selected: it is open, and made again if it is chosen"
+    let mut selection = selection.clone();
+    let line: Vec<Ix> = core::iter::once(x).chain(graph.above(x)).collect();
+    for pair in line.windows(2) {
+        if let [choice, group] = *pair
+            && graph.vertex(group).kind == Kind::Any
+        {
+            selection.insert(group, choice);
+        }
+    }
+    let standing = Standing::of(graph, selection);
+    let mut atom = Arc::clone(&binding.of);
+    let mut what = format!(
+        "`{id}` is open: its result has no place ({})",
+        binding.summary
     );
-    report.add(Fate::Changed, (&at, Span::default()), what);
-    state.atoms.insert(id.clone(), Arc::clone(&binding.of));
+    if let (Some(context), Some(task)) = (standing.context(x), Arc::make_mut(&mut atom).task_mut())
+    {
+        let mut parked = (*binding).clone();
+        parked.context = Some(context.clone());
+        parked.of = Arc::new(nothing());
+        let mut tried = Try::new(context.clone(), standing.choices(graph, x));
+        tried.ended = Some(Ended::Parked(Arc::new(parked)));
+        task.tries.push(tried);
+        what = format!(
+            "`{id}` is in a choice that is not selected: its result waits until that is chosen"
+        );
+    }
+    report.change(&format!("/bindings/{id}"), what);
+    state.atoms.insert(id.clone(), atom);
 }

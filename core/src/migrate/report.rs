@@ -79,6 +79,16 @@ impl Report {
         });
     }
 
+    /// What was told as carried from there became something else after all.
+    pub(super) fn change(&mut self, from: &str, what: String) {
+        let told = self.items.iter_mut().rev();
+        let mut carried = told.filter(|item| item.from == from && item.fate == Fate::Carried);
+        match carried.next() {
+            Some(item) => (item.fate, item.what) = (Fate::Changed, what),
+            None => self.add(Fate::Changed, (from, Span::default()), what),
+        }
+    }
+
     pub fn fault(
         &mut self,
         rule: &'static str,
