@@ -57,8 +57,11 @@ pub(super) fn resolve(context: &Context, flags: &Flags) -> Result<End, Failure> 
     };
     let (state, notices) = record(context, &mut store, &attempt, said)?;
     for notice in &notices {
-        if let Notice::Corrected { what, .. } = notice {
-            context.out.say(&render::line(what));
+        if let Notice::Corrected { what, effects, .. } = notice {
+            let effects = effects.join("; ");
+            context
+                .out
+                .say(&render::line(&format!("{what} → {effects}")));
         }
     }
     let live = store.is_live();

@@ -118,6 +118,19 @@ fn done_solves_the_atom_without_another_effect_and_tells_who_builds_on_it() {
 }
 
 #[test]
+fn done_is_said_of_the_atom_as_it_was_then_and_a_person_is_told_that_it_is_made_again() {
+    let (doubtful, attempt) = Doubtful::ended();
+    let mut state = doubtful.world.state();
+    state["work_graph"]["atoms"]["deploy"]["description"] = json!("another thing");
+    doubtful.world.save(&state.to_string());
+    doubtful
+        .world
+        .descent(&["resolve", &attempt, "--done"])
+        .expect(0)
+        .says("as it is now it is made again");
+}
+
+#[test]
 fn retry_makes_the_attempt_again_under_the_same_number() {
     let (doubtful, attempt) = Doubtful::ended();
     let said = doubtful

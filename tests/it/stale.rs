@@ -136,3 +136,23 @@ fn an_old_buffer_that_is_saved_as_it_was_takes_nothing_back_during_a_run_nor_aft
     assert_eq!(world.state()["bindings"], ended["bindings"]);
     assert_eq!(world.left("ran"), "x\nx\n");
 }
+
+#[test]
+fn a_limit_that_is_raised_opens_what_it_had_ended_also_where_the_journal_is_gone() {
+    let world = World::new();
+    let once = world.out("once");
+    let run = format!(
+        "[ -e {0} ] || {{ touch {0}; exit 1; }}; echo one > log",
+        once.display()
+    );
+    world.align(&plan(
+        &["grep -q one log"],
+        json!({"max_parallel_agents": 1}),
+        json!({"A1": task(&run)}),
+    ));
+    world.run().expect(5);
+    forget(&world.repo().join(".descent/journal"));
+    let raised = "\"max_parallel_agents\": 1, \"max_attempts\": 2";
+    world.replace_in_state("\"max_parallel_agents\": 1", raised);
+    world.run().expect(0);
+}

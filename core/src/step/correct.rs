@@ -4,6 +4,7 @@ mod confirm;
 mod forgotten;
 mod fork;
 mod merge;
+mod opened;
 mod resolve;
 mod undo;
 
@@ -20,10 +21,9 @@ use crate::{
     event::Notice,
     id::{AtomId, Epoch, Serial, UnixMillis},
     state::{
-        Binding, Correction, Ended, EntryKind, Extra, RunStatus, State, Status,
+        Binding, Correction, EntryKind, Extra, RunStatus, State, Status,
         encode::Touched,
         fields::{Writer, texts_node},
-        limits,
         record::{self, CorrectionType},
     },
 };
@@ -64,10 +64,13 @@ pub fn adopt(
     edit.state.serial = Serial(edit.state.serial.0 + 1);
     let mut cleared = false;
     match before {
-        None => edit.kinds.push((
-            CorrectionType::DagAdjustment,
-            "edited; what stood there before is not kept".to_string(),
-        )),
+        None => {
+            edit.kinds.push((
+                CorrectionType::DagAdjustment,
+                "edited; what stood there before is not kept".to_string(),
+            ));
+            edit.open_within_limits();
+        }
         Some(before) => cleared = edit.compare(before),
     }
     if edit.kinds.is_empty() && !edit.lost.is_empty() {
@@ -180,55 +183,6 @@ impl Edit {
             run.status = RunStatus::Aligned;
         }
         true
-    }
-
-    fn constraints(&mut self, before: &State) {
-        let text = |state: &State| {
-            let mut constraints = state.objective.constraints.clone();
-            constraints.extra = Extra::default();
-            doc::canonical(&constraints.node())
-        };
-        if text(before) == text(&self.state) {
-            return;
-        }
-        self.kinds.push((
-            CorrectionType::ConstraintChange,
-            limits::difference(
-                &before.objective.constraints,
-                &self.state.objective.constraints,
-            ),
-        ));
-        let constraints = self.state.objective.constraints.clone();
-        self.reopen_failed(|(tried, is_action)| tried < constraints.max_attempts(is_action));
-        self.effects
-            .push("what a raised limit had ended is open again".to_string());
-    }
-
-    /// Opens contexts that had failed, where `which` says so by (attempts made, is a shell action).
-    fn reopen_failed(&mut self, which: impl Fn((u32, bool)) -> bool) {
-        for atom in self.state.atoms.values_mut() {
-            let Some(task) = atom.task() else { continue };
-            let is_action = task.spec.action.is_some();
-            let opens = |tried: &crate::state::Try| {
-                tried.has_failed() && which((tried.attempts, is_action))
-            };
-            if !task.tries.iter().any(opens) {
-                continue;
-            }
-            let Some(task) = Arc::make_mut(atom).task_mut() else {
-                continue;
-            };
-            for tried in &mut task.tries {
-                if tried.has_failed() && which((tried.attempts, is_action)) {
-                    tried.ended = None;
-                    tried.repairs = 0;
-                    if tried.attempts > 0 && which((u32::MAX, is_action)) {
-                        tried.attempts = 0;
-                    }
-                }
-            }
-            task.status = Status::Pending;
-        }
     }
 
     fn graph(&mut self, before: &State) {
@@ -380,43 +334,6 @@ impl Edit {
             task.status = Status::Pending;
         }
         self.state.atoms.insert(id.clone(), Arc::new(atom));
-    }
-
-    /// A failed, invalid or doubtful atom that a person set to pending is tried again.
-    fn statuses(&mut self, before: &State) {
-        let (mut opened, mut closed) = (Vec::new(), Vec::new());
-        for (id, atom) in self.state.atoms.iter_mut() {
-            let before = before.atoms.get(id).and_then(|atom| atom.task());
-            let (Some(old), Some(new)) = (before, atom.task()) else {
-                continue;
-            };
-            if old.status == new.status {
-                continue;
-            }
-            if new.status != Status::Pending {
-                closed.push(id.to_string());
-                continue;
-            }
-            let Some(task) = Arc::make_mut(atom).task_mut() else {
-                continue;
-            };
-            for tried in task
-                .tries
-                .iter_mut()
-                .filter(|tried| matches!(tried.ended, Some(Ended::Failed(_))))
-            {
-                (tried.ended, tried.attempts, tried.repairs) = (None, 0, 0);
-            }
-            opened.push(id.to_string());
-        }
-        for (what, ids) in [("to be tried again", opened), ("closed by hand", closed)] {
-            if !ids.is_empty() {
-                self.kinds.push((
-                    CorrectionType::Resolution,
-                    alloc::format!("{what}: {}", ids.join(", ")),
-                ));
-            }
-        }
     }
 
     fn record(&mut self, cleared: bool, by: &str, at: &str) {

@@ -90,11 +90,13 @@ pub fn resolve(
     let (what, effect) = match said {
         Resolution::Done(words) => {
             let summary = words.map_or_else(|| format!("done, says {by}"), ToString::to_string);
-            bind(&mut next, attempt, &atom, (&summary, by, &at));
-            (
-                format!("done: {attempt} ({summary})"),
-                "what waited for it goes on",
-            )
+            let is_in_force = bind(&mut next, attempt, &atom, (&summary, by, &at));
+            let effect = if is_in_force {
+                "what waited for it goes on"
+            } else {
+                "that was for the atom as it was then: as it is now it is made again"
+            };
+            (format!("done: {attempt} ({summary})"), effect)
         }
         Resolution::Retry => (
             format!("to be tried again: {attempt}"),
@@ -190,10 +192,11 @@ fn task<'s>(state: &'s mut State, atom: &AtomId) -> Option<&'s mut Task> {
 }
 
 /// The result of the context that the attempt was started in: bound where that is in force, else kept for when it is.
-fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str, &str)) {
+/// Whether it is.
+fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str, &str)) -> bool {
     let world = World::new(state.clone());
     let Some(x) = world.graph.ix(atom) else {
-        return;
+        return false;
     };
     let in_force = world.standing.context(x).cloned();
     let recorded = entry_of(state, attempt).and_then(|entry| {
@@ -201,7 +204,7 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
         Some(Digest::new(entry.node.get("context").and_then(text)?))
     });
     let Some(context) = recorded.or_else(|| in_force.clone()) else {
-        return;
+        return false;
     };
     let most = world
         .state
@@ -215,7 +218,7 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
         choices(Default::default())
     };
     let Some(task) = task(state, atom) else {
-        return;
+        return false;
     };
     let is_action = task.spec.action.is_some();
     let tried = task.tried_mut(&context, &chosen);
@@ -250,6 +253,7 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
         binding.of = of;
         state.bindings.insert(atom.clone(), Arc::new(binding));
     }
+    is_in_force
 }
 
 fn task_with<'s>(

@@ -114,6 +114,9 @@ impl Back<'_> {
         self.state
             .work_graph_extra
             .clone_from(&then.work_graph_extra);
+        // What an ending found is true of what stood there then.
+        let run = Arc::make_mut(&mut self.state.run);
+        run.last_result.clone_from(&then.run.last_result);
         let ids: Vec<AtomId> = then.all_atoms().into_keys().cloned().collect();
         for id in ids {
             let interruptions = |state: &State| Some(state.atom(&id)?.task()?.interruptions);

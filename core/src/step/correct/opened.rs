@@ -1,0 +1,121 @@
+//! What a person opens again: by a raised limit, by a status, by another goal.
+
+use alloc::{string::ToString, sync::Arc, vec::Vec};
+
+use super::{Edit, Kept, Lost};
+use crate::{
+    doc,
+    state::{Ended, Extra, State, Status, Task, limits, record::CorrectionType},
+};
+
+impl Edit {
+    pub(super) fn constraints(&mut self, before: &State) {
+        let text = |state: &State| {
+            let mut constraints = state.objective.constraints.clone();
+            constraints.extra = Extra::default();
+            doc::canonical(&constraints.node())
+        };
+        if text(before) == text(&self.state) {
+            return;
+        }
+        self.kinds.push((
+            CorrectionType::ConstraintChange,
+            limits::difference(
+                &before.objective.constraints,
+                &self.state.objective.constraints,
+            ),
+        ));
+        self.open_within_limits();
+    }
+
+    /// What has attempts left by the limits as they are. Without a state to compare with, a person may have raised one.
+    pub(super) fn open_within_limits(&mut self) {
+        let constraints = self.state.objective.constraints.clone();
+        let opened =
+            self.reopen_failed(|(tried, is_action)| tried < constraints.max_attempts(is_action));
+        if opened {
+            self.effects
+                .push("what a raised limit had ended is open again".to_string());
+        }
+    }
+
+    /// Opens contexts that had failed, where `which` says so by (attempts made, is a shell action); whether there were any.
+    pub(super) fn reopen_failed(&mut self, which: impl Fn((u32, bool)) -> bool) -> bool {
+        let mut has_opened = false;
+        for atom in self.state.atoms.values_mut() {
+            let Some(task) = atom.task() else { continue };
+            let is_action = task.spec.action.is_some();
+            let opens = |tried: &crate::state::Try| {
+                tried.has_failed() && which((tried.attempts, is_action))
+            };
+            if !task.tries.iter().any(opens) {
+                continue;
+            }
+            let Some(task) = Arc::make_mut(atom).task_mut() else {
+                continue;
+            };
+            for tried in &mut task.tries {
+                if tried.has_failed() && which((tried.attempts, is_action)) {
+                    tried.ended = None;
+                    tried.repairs = 0;
+                    if tried.attempts > 0 && which((u32::MAX, is_action)) {
+                        tried.attempts = 0;
+                    }
+                }
+            }
+            task.status = Status::Pending;
+            has_opened = true;
+        }
+        has_opened
+    }
+
+    /// A failed, invalid or doubtful atom that a person set to pending is tried again. Whether one has come to its end is
+    /// the program's to say: a status is no refutation.
+    pub(super) fn statuses(&mut self, before: &State) {
+        let (mut opened, mut asked) = (Vec::new(), Vec::new());
+        for (id, atom) in self.state.atoms.iter_mut() {
+            let before = before.atoms.get(id).and_then(|atom| atom.task());
+            let (Some(old), Some(new)) = (before, atom.task()) else {
+                continue;
+            };
+            if old.status == new.status {
+                continue;
+            }
+            let (by_hand, word) = (new.status.clone(), atom.node().get("status").cloned());
+            let Some(task) = Arc::make_mut(atom).task_mut() else {
+                continue;
+            };
+            match by_hand {
+                Status::Pending => {
+                    open(task);
+                    opened.push(id.to_string());
+                }
+                Status::InDoubt(_) => asked.push(id.to_string()),
+                Status::Failed | Status::Invalid(_) | Status::NeedsGuidance => {
+                    task.status = old.status.clone();
+                    let lost = Lost {
+                        at: alloc::format!("/work_graph/atoms/{id}/status"),
+                        kept: Kept::Program,
+                        value: word,
+                    };
+                    self.lost.push(lost.node());
+                }
+            }
+        }
+        for (what, ids) in [("to be tried again", opened), ("in doubt", asked)] {
+            if !ids.is_empty() {
+                self.kinds.push((
+                    CorrectionType::Resolution,
+                    alloc::format!("{what}: {}", ids.join(", ")),
+                ));
+            }
+        }
+    }
+}
+
+fn open(task: &mut Task) {
+    let failed = |tried: &&mut crate::state::Try| matches!(tried.ended, Some(Ended::Failed(_)));
+    for tried in task.tries.iter_mut().filter(failed) {
+        (tried.ended, tried.attempts, tried.repairs) = (None, 0, 0);
+    }
+}
