@@ -217,13 +217,6 @@ impl Store {
         self.held().and_then(locks::holder)
     }
 
-    /// Its process, as it said itself.
-    #[must_use]
-    pub fn holder_pid(&self) -> Option<i32> {
-        let pid = self.held().and_then(locks::holder_pid);
-        pid.map(rustix::process::Pid::as_raw_pid)
-    }
-
     fn held(&self) -> Option<&Path> {
         self.place.lease_dirs().find(|dir| locks::is_held(dir))
     }

@@ -9,6 +9,7 @@ use super::{End, context::Context, run, settled::settled, trust};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
+    git::Git,
     render,
     store::{Place, Store},
     workspace::Workspaces,
@@ -66,7 +67,7 @@ fn place_of(context: &Context, parent: &Place, to: Option<&Path>) -> Result<Plac
         Some(to) => {
             let to = context.dir.join(to);
             match to.is_dir() {
-                true => Place::at(&to, None),
+                true => in_worktree(parent, &to)?,
                 false => beside(parent, &to)?,
             }
         }
@@ -79,19 +80,37 @@ fn place_of(context: &Context, parent: &Place, to: Option<&Path>) -> Result<Plac
     Ok(place)
 }
 
+/// The directory of another worktree that is to it what the parent's project is to its own: what the checks name is there.
+fn in_worktree(parent: &Place, dir: &Path) -> Result<Place, Failure> {
+    let place = Place::at(dir, None);
+    let open = |project: &Path| Git::open(project).ok().flatten();
+    let (Some(ours), Some(theirs)) = (open(&parent.project), open(&place.project)) else {
+        return Ok(place);
+    };
+    let within = |project: &Path, git: &Git| {
+        let (project, top) = (project.canonicalize().ok()?, git.top().canonicalize().ok()?);
+        project.strip_prefix(top).map(Path::to_owned).ok()
+    };
+    if within(&parent.project, &ours) == within(&place.project, &theirs) {
+        return Ok(place);
+    }
+    Err(elsewhere(dir, &place.project))
+}
+
 /// A state file is about the directory that it lies in.
 fn beside(parent: &Place, file: &Path) -> Result<Place, Failure> {
     let place = Place::at(&parent.project, Some(file));
     if place.project == parent.project {
         return Ok(place);
     }
-    let what = format!(
-        "a state at {} would be about {}",
-        file.display(),
-        place.project.display()
-    );
+    Err(elsewhere(file, &place.project))
+}
+
+fn elsewhere(at: &Path, project: &Path) -> Failure {
+    let (at, project) = (at.display(), project.display());
+    let what = format!("a state at {at} would be about {project}");
     let hint = "descent fork without a name, a file at the top of the project, or the directory of another worktree";
-    Err(Failure::usage(what, hint))
+    Failure::usage(what, hint)
 }
 
 fn unnamed(parent: &Place) -> Result<Place, Failure> {
@@ -113,8 +132,7 @@ fn report(
     place: &Place,
     is_shared: bool,
 ) {
-    let is_usual = place.state == place.project.join(".descent/state.json");
-    let next = match is_usual {
+    let next = match place.is_usual() {
         true => format!("descent -C {} run", quoted(&place.project)),
         false => format!("descent --state {} run", quoted(&place.state)),
     };

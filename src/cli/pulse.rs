@@ -147,6 +147,16 @@ impl Look {
         ))
     }
 
+    /// The file cannot be read: a loop that waits for it is told beside that, for it too can be ended.
+    pub(super) fn beside(&self, mut failure: Failure) -> Failure {
+        let is_waiting = self.liveness.waits_for == Some(WaitsFor::File);
+        if let Some(note) = self.note().filter(|_| is_waiting) {
+            failure.details.push(note.text);
+            failure.hint.push_str(&self.or_end());
+        }
+        failure
+    }
+
     fn or_end(&self) -> String {
         let pid = self.holder.as_deref().and_then(heartbeat::pid_in);
         let or = pid.map(|pid| format!("; or end the loop: kill -INT {pid}"));

@@ -1,12 +1,16 @@
 //! `descent status`, and `descent` alone: how things stand, and one command to type next.
 
 use clap::Args;
-use descent_core::{state::State, step::World, view};
+use descent_core::{
+    state::{RunStatus, State},
+    step::World,
+    view,
+};
 
 use super::{End, constraints, context::Context, newer, pulse, run};
 use crate::{
     clock,
-    failure::Failure,
+    failure::{Failure, exit},
     render::{self, Meaning, Note},
     store::Store,
     workspace,
@@ -14,7 +18,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct Flags {
-    /// End with the exit code of the last ending
+    /// End with the exit code of the last ending; 75 while a loop is at work, 3 where it was cut off
     #[arg(long)]
     exit_code: bool,
     /// Show the constraints in force, and whether somebody chose them
@@ -58,7 +62,9 @@ pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let loaded = match store.read() {
         Ok(loaded) => loaded,
         Err(error) => {
-            let state = newer::understood(context, &store, error)?;
+            let look = pulse::look(&store, RunStatus::Running);
+            let state = newer::understood(context, &store, error);
+            let state = state.map_err(|failure| look.beside(failure))?;
             return Ok(show(context, flags, &store, state, false));
         }
     };
@@ -82,10 +88,12 @@ fn show(context: &Context, flags: &Flags, store: &Store, state: State, is_edited
         let page = render::status(&status, &notes, clock::now(), context.out.width());
         context.out.page(&page);
     }
-    let code = if flags.exit_code {
-        run::code_of(world.state.run.status)
-    } else {
-        0
+    let code = match (flags.exit_code, world.state.run.status.is_active()) {
+        (false, _) => 0,
+        (true, false) => run::code_of(world.state.run.status),
+        // No ending yet: a loop is at it, or was cut off.
+        (true, true) if store.is_live() => exit::LEASE,
+        (true, true) => exit::STOPPED,
     };
     End::Code(code)
 }

@@ -18,7 +18,8 @@ use super::{
 };
 use crate::{
     clock,
-    failure::Failure,
+    failure::{Failure, exit},
+    heartbeat,
     store::{CommitError, Next, Store},
 };
 
@@ -52,7 +53,14 @@ pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
         report(context, "nothing runs", "descent status");
         return Ok(End::Code(0));
     }
-    match begun(context, &mut store, &flags)? {
+    let asked = begun(context, &mut store, &flags).map_err(|failure| {
+        let look = pulse::look(&store, RunStatus::Running);
+        match failure.exit {
+            exit::INVALID => look.beside(failure),
+            _ => failure,
+        }
+    })?;
+    match asked {
         Asked::Now => {}
         Asked::Already => context.out.say("a stop was requested already"),
         Asked::NothingRuns => {
@@ -109,7 +117,7 @@ fn begun(context: &Context, store: &mut Store, flags: &Flags) -> Result<Asked, F
 /// It reads no request yet, or none any more, and may wait for a filter of git's that hangs: a signal it obeys.
 fn about_to_begin(store: &Store) -> String {
     let what = "waiting for a loop that is about to begin, or to end";
-    match store.holder_pid() {
+    match store.holder().as_deref().and_then(heartbeat::pid_in) {
         Some(pid) => format!("{what} (kill -INT {pid} ends it now)"),
         None => what.to_owned(),
     }

@@ -95,6 +95,12 @@ pub fn prepare() -> Result<(), Failure> {
     if let Err(error) = orphans::become_subreaper() {
         tracing::warn!(%error, "orphans of jobs go to init instead of here");
     }
+    wished()
+}
+
+/// # Errors
+/// When a method was wished for that is none, or does not work here.
+pub fn wished() -> Result<(), Failure> {
     choice().as_ref().map(|_| ()).map_err(Clone::clone)
 }
 

@@ -128,8 +128,7 @@ pub(super) fn holder(dir: &Path) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-/// Where its line names one.
-pub(super) fn holder_pid(dir: &Path) -> Option<Pid> {
+fn holder_pid(dir: &Path) -> Option<Pid> {
     let holder = holder(dir)?;
     let (pid, _) = holder.strip_prefix(HOLDER_PID)?.split_once(',')?;
     // A person may have written anything here; a number below one is none of a process.

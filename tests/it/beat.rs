@@ -201,6 +201,13 @@ fn a_loop_that_waits_for_the_file_or_for_the_next_try_is_idle_and_says_which() {
         || beat(&world).is_some_and(|beat| beat["waits_for"] == "file"),
         || run.said(),
     );
+    let way_out = format!("or end the loop: kill -INT {}", run.pid());
+    for command in ["status", "stop"] {
+        let refused = world.descent(&[command]).expect(65);
+        refused
+            .says("a loop waits for the state file")
+            .says(&way_out);
+    }
     world.save(&whole);
     world.touch("go");
     run.wait().expect(0);

@@ -84,6 +84,18 @@ fn what_is_missing_ends_with_69_and_says_how_to_mend_it() {
     command.env("PATH", "/nowhere");
     let found = Running::of(command).wait().expect(69).json();
     assert_eq!(named(&found, "git")["health"], "missing");
+
+    let mut command = world.command(&["doctor", "--json"]);
+    command.env("DESCENT_ENDING", "bogus");
+    let found = Running::of(command).wait().expect(69).json();
+    assert_eq!(named(&found, "ending")["health"], "missing");
+
+    let world = World::bare();
+    world.git(&["init", "--quiet"]);
+    let found = world.descent(&["doctor", "--json"]).expect(69).json();
+    let repository = named(&found, "repository");
+    let mend = repository["mend"].as_str().expect("a hint");
+    assert!(mend.contains("commit -m start"), "{repository}");
 }
 
 #[test]

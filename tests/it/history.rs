@@ -352,6 +352,15 @@ fn a_fork_into_another_worktree_runs_there_and_nothing_is_written_over() {
 }
 
 #[test]
+fn a_fork_into_a_directory_of_the_project_itself_is_refused_for_its_checks_would_look_there() {
+    let world = told();
+    fs::create_dir(world.repo().join("below")).unwrap();
+    let refused = world.descent(&["fork", "below"]).expect(2);
+    refused.says("would be about");
+    assert!(!world.repo().join("below/.descent").exists());
+}
+
+#[test]
 fn a_state_that_was_replaced_is_shown_by_its_lineage() {
     let world = told();
     let before = world.state();

@@ -46,6 +46,10 @@ fn clocks() -> Finding {
 
 /// What a run can use to end all that an attempt started, each tried.
 fn ending() -> Finding {
+    if let Err(refused) = process::ending::wished() {
+        let means = "a run would not begin";
+        return Finding::missing("ending", refused.message, means).mend(refused.hint);
+    }
     let tried = process::ending::methods();
     let found: Vec<String> = tried.iter().map(process::ending::Tried::text).collect();
     let found = found.join("; ");

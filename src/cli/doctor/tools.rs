@@ -34,10 +34,7 @@ fn missing(name: &'static str, error: git::GitError) -> Finding {
 
 fn repository(place: &Place) -> Vec<Finding> {
     match Git::open(&place.project) {
-        Ok(Some(git)) => vec![
-            Finding::ok("repository", git.top().display().to_string()),
-            identity(&git),
-        ],
+        Ok(Some(git)) => vec![commits(&git), identity(&git)],
         Ok(None) => vec![
             Finding::missing(
                 "repository",
@@ -50,6 +47,24 @@ fn repository(place: &Place) -> Vec<Finding> {
         Err(git::GitError::Missing | git::GitError::TooOld { .. }) => Vec::new(),
         Err(error) => vec![missing("repository", error)],
     }
+}
+
+fn commits(git: &Git) -> Finding {
+    let top = git.top().to_owned();
+    let failed = match git.head() {
+        Ok(head) if head.commit.is_some() => {
+            return Finding::ok("repository", top.display().to_string());
+        }
+        Ok(_) => WorkspaceError::NoCommits { top },
+        Err(error) => error.into(),
+    };
+    let failure = Failure::from(failed);
+    Finding::missing(
+        "repository",
+        failure.message,
+        "there is nothing to begin from",
+    )
+    .mend(failure.hint)
 }
 
 fn identity(git: &Git) -> Finding {
