@@ -71,6 +71,8 @@ enum AttemptEnded {
     Solved,
     Parked,
     Running,
+    #[serde(rename = "in_doubt")]
+    InDoubt,
 }
 
 /// Which atoms have something to tell: `descent why --json`

@@ -75,6 +75,8 @@ fn what_is_in_doubt_is_listed_with_what_to_type() {
         (&json!("listed"), &json!("deploy"))
     );
     assert!(listed["doubts"][0]["since"].is_string(), "{listed}");
+    let why = doubtful.world.descent(&["why", "deploy"]).expect(0);
+    why.shows(&format!("{attempt} in_doubt, attempt 1"));
     doubtful
         .world
         .descent(&["resolve", &attempt])

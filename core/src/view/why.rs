@@ -5,6 +5,7 @@ use alloc::{
     collections::BTreeMap,
     format,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 use serde::Serialize;
@@ -14,8 +15,8 @@ use crate::{
     doc::Node,
     graph::{Ix, Kind},
     id::{AtomId, AttemptId, CommitId, Digest},
-    state::{Check, Ended, EntryKind, Free, Status as AtomStatus, Task},
-    step::World,
+    state::{Check, Ended, Entry, EntryKind, Free, Status as AtomStatus, Task, record::type_of},
+    step::{World, correct::doubts},
 };
 
 /// Everything that explains how one atom stands.
@@ -75,7 +76,8 @@ pub struct AttemptView {
     pub attempt: Option<AttemptId>,
     /// 1-based, in its context.
     pub n: u64,
-    /// `failed`, `solved`, `parked` (solved under choices that are not in force) or `running`.
+    /// `failed`, `solved`, `parked` (solved under choices that are not in force), `running`, or `in_doubt` (a person is
+    /// asked what came of it).
     pub ended: &'static str,
     pub started: String,
     /// When it ended; empty while it runs.
@@ -181,6 +183,7 @@ fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
             }
         }
     }
+    all.extend(doubtful(world, &ids));
     // Times in records compare as their texts do.
     all.sort_by(|a, b| a.at.cmp(&b.at));
     let flying = world.state.run.in_flight.iter();
@@ -252,6 +255,30 @@ fn failed(world: &World, atom: &AtomId, attempt: &AttemptId, node: &Node) -> Att
         commit: None,
         output: text(node, "output"),
     }
+}
+
+/// Of those that a person is asked about, whose end nobody knows.
+fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
+    let doubts = doubts(&world.state).into_iter();
+    let asked: Vec<AttemptId> = doubts.map(|doubt| doubt.attempt).collect();
+    let view = |entry: &Arc<Entry>| {
+        let node = &entry.node;
+        let atom = ids.iter().find(|id| id.as_str() == text(node, "atom"))?;
+        let attempt = AttemptId::new(text(node, "attempt").as_str());
+        if type_of(entry) != "in_doubt" || !asked.contains(&attempt) {
+            return None;
+        }
+        let tries = crate::search::tries(&world.state, atom);
+        let context = text(node, "context");
+        let tried = tries.iter().find(|tried| tried.context.as_str() == context);
+        let before = tried.map_or(0, |tried| tried.attempts);
+        Some(AttemptView {
+            n: u64::from(before) + 1,
+            ended: "in_doubt",
+            ..failed(world, atom, &attempt, node)
+        })
+    };
+    world.state.trail.iter().filter_map(view).collect()
 }
 
 fn solved(
