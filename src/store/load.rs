@@ -16,6 +16,7 @@ use descent_core::state::encode::Rendered;
 use descent_core::step::correct::put_back_forgotten;
 
 use super::StoreError;
+use super::disk::dangling;
 
 /// A state as it lies in its file.
 #[derive(Debug)]
@@ -248,9 +249,10 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     }
     match std::fs::read(&path) {
         Ok(bytes) => Ok(bytes),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(StoreError::NoState { looked_from: path })
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => match dangling(&path) {
+            Some(to) => Err(StoreError::LinkToNothing { path, to }),
+            None => Err(StoreError::NoState { looked_from: path }),
+        },
         Err(source) => Err(StoreError::Unreadable { path, source }),
     }
 }

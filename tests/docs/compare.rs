@@ -22,6 +22,8 @@ static VARIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<id>"),
         (r"\b[0-9a-f]{7,64}\b", "<digest>"),
         (r"\b\d+(\.\d+)? ?(ms|s|min|m|h)\b", "<time>"),
+        // A column is as wide as what stands in it.
+        (r"<time> ago +", "<time> ago "),
         (r#"(ms": ?)\d+"#, "$1<time>"),
         (r"\b(pid|process) \d+", "$1 <pid>"),
     ]

@@ -113,6 +113,7 @@ fn a_state_that_cannot_be_used_is_told_by_its_code() {
     // A link to nothing, as to a disk that is not mounted: no state is there, and yet the name is taken.
     std::os::unix::fs::symlink("gone.json", world.state_path()).unwrap();
     check(aligned_with(&world, &[]), "E-STATE-LINK", 65);
+    check(world.descent(&["validate"]), "E-STATE-LINK", 65);
     let run = world.descent(&["run"]);
     check(
         run.says("to `gone.json`, and nothing is there"),
