@@ -14,7 +14,7 @@ use super::{Global, ask};
 use crate::{
     clock,
     driver::adopt::{self, NotTaken},
-    failure::{Failure, exit},
+    failure::{Failure, Lack, exit, lack_at_start},
     process::{
         environment::{self, Environment},
         tool,
@@ -229,11 +229,33 @@ pub(super) fn signals() -> Result<Signals, Failure> {
 
 /// A current-thread runtime for the commands that wait for children.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    let built = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    built.map_err(|error| Failure::io("the runtime cannot start", &error))
+    let what = "the runtime cannot start";
+    let built = unheard(|| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+    });
+    match built {
+        Some(built) => built.map_err(|error| {
+            let lack = lack_at_start(&error);
+            Failure::io(what, &error).lacking(lack)
+        }),
+        // It makes a pair of sockets that signals wake it by, and panics where there is none.
+        None => {
+            let error = std::io::Error::from(rustix::io::Errno::MFILE);
+            Err(Failure::io(what, &error).lacking(Some(Lack::Files)))
+        }
+    }
+}
+
+/// `None` where it panicked, of which nobody reads.
+fn unheard<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let loud = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    std::panic::set_hook(loud);
+    done.ok()
 }
 
 /// What a person reads instead of a long path.

@@ -382,6 +382,27 @@ fn a_run_that_may_open_no_more_files_says_so_and_the_next_goes_on() {
     assert_eq!(world.result_file("done"), "one\ntwo\n");
 }
 
+#[test]
+fn a_runtime_that_gets_no_sockets_is_told_as_what_it_is_and_not_by_a_panic() {
+    if !crate::tools::can_trace() {
+        return;
+    }
+    let world = World::new();
+    world.align(&steps(&world));
+    world.touch("go");
+    let mut traced = world.bare_command("strace");
+    traced
+        .args(["-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"])
+        .args(["-e", "trace=socketpair"])
+        .args(["-e", "inject=socketpair:error=EMFILE"])
+        .arg(env!("CARGO_BIN_EXE_descent"))
+        .arg("run");
+    let ran = Running::of(traced).wait().expect(74);
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+    ran.says("error[E-OPEN-FILES]");
+    world.run().expect(0);
+}
+
 /// While there is a file `full`, git says what it says where no more processes can be started.
 fn crowded(world: &World) -> Command {
     let path = std::env::var("PATH").expect("a PATH");
