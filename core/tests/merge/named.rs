@@ -115,6 +115,17 @@ fn both_change_a_status_and_the_programs_stands() {
 }
 
 #[test]
+fn both_change_a_count_and_the_programs_stands() {
+    let (is, lost) = check(
+        |ours| ours["work_graph"]["atoms"]["A1"]["interruptions"] = json!(2),
+        |edit| edit["work_graph"]["atoms"]["A1"]["interruptions"] = json!(5),
+    );
+    assert_eq!(is["work_graph"]["atoms"]["A1"]["interruptions"], 2);
+    let at = "/work_graph/atoms/A1/interruptions".to_owned();
+    assert_eq!(lost, [(at, "program")]);
+}
+
+#[test]
 fn what_is_taken_out_while_it_was_solved_stays_out_and_its_result_is_kept_in_the_correction() {
     let (is, lost) = check(
         |ours| solve(ours, "C2"),
