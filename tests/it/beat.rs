@@ -180,6 +180,7 @@ fn a_killed_loop_is_dead_and_its_last_sign_of_life_is_told() {
         (&json!("dead"), &json!(false))
     );
     assert_eq!(status["next"], "descent run");
+    assert_eq!(world.descent(&["status", "--exit-code"]).code, Some(3));
     world
         .descent(&["status"])
         .expect(0)

@@ -197,6 +197,17 @@ fn undo_to_a_serial_goes_back_to_the_start_and_the_run_makes_it_all_again() {
 }
 
 #[test]
+fn what_an_ending_found_is_undone_with_what_it_found_it_on() {
+    let world = World::new();
+    let atoms = json!({"A1": task("echo one > log")});
+    world.align(&plan(&["grep -q one log"], json!({}), atoms));
+    world.run().expect(0);
+    assert_eq!(world.status()["base_case"][0]["verdict"], "pass");
+    world.descent(&["undo", "1", "-y"]).expect(0);
+    assert_eq!(world.status()["base_case"][0]["verdict"], Value::Null);
+}
+
+#[test]
 fn undo_says_what_happened_outside_and_does_not_do_it_again() {
     let world = World::new();
     let out = world.out("sent").display().to_string();

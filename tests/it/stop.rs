@@ -74,6 +74,7 @@ fn a_stop_ends_what_runs_before_anything_is_written_of_it() {
 #[test]
 fn a_stop_ends_the_run_with_3_keeps_its_reason_and_costs_no_attempt() {
     let mut it = napping(json!({}));
+    assert_eq!(it.world.descent(&["status", "--exit-code"]).code, Some(75));
     it.world
         .descent(&["stop", "--reason", "lunch"])
         .expect(0)

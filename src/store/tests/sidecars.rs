@@ -26,6 +26,17 @@ fn one_lease_a_state_and_it_ends_with_its_holder() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_the_lock_is_held_by_nobody_and_not_waited_for() {
+    let world = World::new();
+    let lock = world.path().join(".descent/run.lock");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let store = world.store();
+    assert!(!store.is_live());
+    assert_eq!(store.holder(), None);
+}
+
+#[test]
 fn the_lease_of_a_dead_loop_is_waited_for_until_what_it_was_starting_lets_go() {
     let world = World::new();
     let mut dead = std::process::Command::new("true").spawn().unwrap();
