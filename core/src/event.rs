@@ -54,6 +54,14 @@ pub enum Event {
         line: Vec<Placed>,
         dropped: Vec<AtomId>,
     },
+    /// The tree of what is tried beside the selection in force: `wanted`, applied in order but for what was dropped.
+    Staged {
+        /// A group and one of its choices.
+        prospect: (AtomId, AtomId),
+        wanted: Vec<Placed>,
+        head: CommitId,
+        dropped: Vec<AtomId>,
+    },
     /// The host looked up the tree of a commit.
     Learned { commit: CommitId, tree: TreeId },
     /// Leaves were measured.

@@ -40,6 +40,8 @@ pub struct Vertex {
     pub spec: Digest,
     /// Whether a choice of some group may be part of its context.
     pub is_branching: bool,
+    /// Whether its choices are tried side by side.
+    pub is_speculative: bool,
     /// In how many ways it can be resolved.
     pub configurations: BigUint,
     /// How many contexts it can see.
@@ -290,6 +292,13 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
             Digest::new("")
         },
         is_branching: false,
+        is_speculative: matches!(
+            atom.body,
+            Body::Any {
+                speculative: true,
+                ..
+            }
+        ),
         configurations: BigUint::from(1u8),
         contexts: BigUint::from(1u8),
     }

@@ -16,6 +16,7 @@ pub enum Key {
     Attempt(AttemptId, Epoch),
     Merge(AttemptId, Option<CommitId>),
     Rebuild(Vec<(AtomId, CommitId)>),
+    Stage((AtomId, AtomId), Vec<(AtomId, CommitId)>),
     Judge(Scope, Basis),
     Learn(CommitId),
 }
@@ -34,6 +35,13 @@ pub enum Effect {
     Rebuild {
         from: CommitId,
         stays: Vec<Placed>,
+        keep: Vec<Placed>,
+    },
+    /// Make the tree of what is tried beside the selection in force: `keep` in order on `from` is `wanted`.
+    Stage {
+        prospect: (AtomId, AtomId),
+        wanted: Vec<Placed>,
+        from: CommitId,
         keep: Vec<Placed>,
     },
     /// Measure the leaves of this check until it is decided, on this commit.
@@ -68,6 +76,7 @@ pub fn owed(world: &World, session: &Session, passed_ms: u64) -> Owed {
     }
     learn(world, session, &mut owed);
     rebuild(world, &mut owed);
+    stage(world, session, &mut owed);
     attempts(world, session, now_ms, &mut owed);
     base_case(world, session, &mut owed);
     wake(world, session, now_ms, &mut owed);
@@ -90,34 +99,40 @@ fn learn(world: &World, session: &Session, owed: &mut Owed) {
 fn attempts(world: &World, session: &Session, now_ms: u64, owed: &mut Owed) {
     let run = &world.state.run;
     // What finished first lands first, one at a time: the next one's candidate is made on the head after it. A tree
-    // that is to be made anew takes nothing in, and nothing lands before what is being made again.
-    let mut lands = world.is_line_settled();
-    let first = run
+    // that is to be made anew takes nothing in, and nothing lands before what is being made again. What is tried
+    // beside the selection in force lands after all else.
+    let ground = world.ground(session);
+    let mut lands = true;
+    let (in_force, beside): (Vec<&Intent>, Vec<&Intent>) = run
         .in_flight
         .iter()
-        .find(|intent| is_repair(world, intent))
-        .map(|intent| &intent.id);
-    for intent in &run.in_flight {
+        .partition(|intent| ground.is_in_force(intent));
+    let mut repairs = in_force.iter().filter(|intent| is_repair(world, intent));
+    let first = repairs.next().map(|intent| &intent.id);
+    for intent in in_force.into_iter().chain(beside) {
         let Some(progress) = session.progress.get(&intent.id) else {
             let key = Key::Attempt(intent.id.clone(), intent.epoch);
             owed.effects.push((key, Effect::Attempt(intent.clone())));
             continue;
         };
-        let seen = crate::step::of_candidate(&world.state, session, intent, world.state.serial.0);
+        let seen = crate::step::of_candidate(&ground, intent, world.state.serial.0);
         if matches!(seen, Some((_, Verdicts::Confirm(_))))
             || !lands
-            || first.is_some_and(|id| *id != intent.id)
+            || first.is_some_and(|id| *id != intent.id) && ground.is_in_force(intent)
         {
             continue;
         }
+        let Some(head) = ground.landing(intent) else {
+            continue;
+        };
         lands = false;
         match (progress, seen) {
-            (Progress::Merged { merge, .. }, Some((basis, _))) => {
-                judge_attempt(world, session, now_ms, (intent, merge, basis), owed);
+            (Progress::Merged { merge, onto, .. }, Some((basis, _))) => {
+                judge_attempt(world, session, now_ms, (intent, merge, onto, basis), owed);
             }
-            (Progress::Merged { onto, .. }, None) if *onto == run.head => {}
+            (Progress::Merged { onto, .. }, None) if *onto == head => {}
             (Progress::Finished(outcome) | Progress::Merged { outcome, .. }, _) => {
-                merge(intent, outcome, &run.head, owed);
+                merge(intent, outcome, &head, owed);
             }
         }
     }
@@ -149,7 +164,7 @@ fn judge_attempt(
     world: &World,
     session: &Session,
     now_ms: u64,
-    (intent, merge, basis): (&Intent, &Arc<Merge>, Basis),
+    (intent, merge, onto, basis): (&Intent, &Arc<Merge>, &Option<CommitId>, Basis),
     owed: &mut Owed,
 ) {
     if session
@@ -169,9 +184,7 @@ fn judge_attempt(
     };
     let commit = match &**merge {
         Merge::Clean { commit, .. } => Some(commit.clone()),
-        Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => {
-            world.state.run.head.clone()
-        }
+        Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => onto.clone(),
     };
     let scope = Scope::Atom(intent.id.clone());
     owed.effects.push((
@@ -203,18 +216,45 @@ fn rebuild(world: &World, owed: &mut Owed) {
     let from = stays
         .last()
         .map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
-    let key = wanted
-        .iter()
-        .map(|placed| (placed.atom.clone(), placed.commit.clone()))
-        .collect();
     owed.effects.push((
-        Key::Rebuild(key),
+        Key::Rebuild(names(&wanted)),
         Effect::Rebuild {
             from,
             stays: stays.to_vec(),
             keep: keep.to_vec(),
         },
     ));
+}
+
+fn names(line: &[Placed]) -> Vec<(AtomId, CommitId)> {
+    let pairs = line.iter();
+    pairs
+        .map(|placed| (placed.atom.clone(), placed.commit.clone()))
+        .collect()
+}
+
+/// Trees to begin on, for what is tried beside the selection in force.
+fn stage(world: &World, session: &Session, owed: &mut Owed) {
+    let ground = world.ground(session);
+    if !ground.is_line_settled {
+        return;
+    }
+    let wanted = ground.prospects.iter();
+    for prospect in wanted.filter(|prospect| prospect.wants_staging(&ground)) {
+        let Some((from, keep)) = ground.stages(prospect) else {
+            continue;
+        };
+        let name = prospect.name(&world.graph);
+        owed.effects.push((
+            Key::Stage(name.clone(), names(&prospect.line)),
+            Effect::Stage {
+                prospect: name,
+                wanted: prospect.line.clone(),
+                from,
+                keep,
+            },
+        ));
+    }
 }
 
 fn base_case(world: &World, session: &Session, owed: &mut Owed) {

@@ -25,16 +25,24 @@ pub fn fits(graph: &Graph, standing: &Standing, state: &State) -> Fits {
     let mut fits = Fits::new();
     for x in graph.tasks() {
         for tried in tries(state, graph.id(x)) {
-            let is_now = standing.context(x) == Some(&tried.context);
-            if is_now
-                || standing::context_under(graph, x, &tried.choices).as_ref()
-                    == Some(&tried.context)
-            {
+            if fits_now(graph, standing, x, &tried.context, &tried.choices) {
                 fits.insert((x, tried.context.clone()));
             }
         }
     }
     fits
+}
+
+/// Whether a context is what today's specifications make of its choices.
+pub fn fits_now(
+    graph: &Graph,
+    standing: &Standing,
+    x: Ix,
+    context: &Digest,
+    choices: &Choices,
+) -> bool {
+    standing.context(x) == Some(context)
+        || standing::context_under(graph, x, choices).as_ref() == Some(context)
 }
 
 pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
@@ -120,7 +128,27 @@ pub fn choose(
     prefer: &Selection,
     rank: &BTreeMap<Ix, usize>,
 ) -> Option<Selection> {
-    let mut walk = Walk::new(graph, conflicts, prefer, rank)?;
+    search(Walk::new(graph, conflicts, prefer, rank)?)
+}
+
+/// The same in which these groups have these choices.
+pub fn choose_with(
+    graph: &Graph,
+    conflicts: &[Choices],
+    prefer: &Selection,
+    fixed: &Selection,
+) -> Option<Selection> {
+    let (prefer, rank) = (
+        prefer.clone().into_iter().chain(fixed.clone()),
+        BTreeMap::new(),
+    );
+    let prefer = prefer.collect();
+    let mut walk = Walk::new(graph, conflicts, &prefer, &rank)?;
+    walk.fixed = Some(fixed);
+    search(walk)
+}
+
+fn search(mut walk: Walk<'_>) -> Option<Selection> {
     let mut frames: Vec<Frame> = Vec::new();
     loop {
         match walk.open.pop_first() {
@@ -163,6 +191,7 @@ struct Walk<'a> {
     graph: &'a Graph,
     prefer: &'a Selection,
     rank: &'a BTreeMap<Ix, usize>,
+    fixed: Option<&'a Selection>,
     /// Live groups without a decision, by rank.
     open: BTreeSet<(usize, Ix)>,
     selection: Selection,
@@ -204,6 +233,7 @@ impl<'a> Walk<'a> {
             graph,
             prefer,
             rank,
+            fixed: None,
             open,
             selection,
             holding,
@@ -238,6 +268,9 @@ impl<'a> Walk<'a> {
     }
 
     fn options(&self, group: Ix) -> Vec<Ix> {
+        if let Some(choice) = self.fixed.and_then(|fixed| fixed.get(&group)) {
+            return Vec::from([*choice]);
+        }
         let kids = &self.graph.vertex(group).kids;
         let preferred = self
             .prefer

@@ -16,6 +16,7 @@ pub mod judgement;
 mod landed;
 mod mend;
 mod overlap;
+mod prospect;
 mod settle;
 mod started;
 
@@ -44,6 +45,8 @@ pub struct World {
     /// Whole selections that the base case refuted.
     refuted: Arc<Vec<Choices>>,
     solved: Arc<Vec<bool>>,
+    /// What is tried beside the selection in force.
+    prospects: Arc<Vec<prospect::Prospect>>,
     measure: Measure,
     is_line_settled: bool,
     /// Results were brought into line with this selection, and inputs looked at; a state from a file is looked at anew.
@@ -65,6 +68,14 @@ impl World {
         let measure = Measure::of(seen);
         let solved = settle::solved(&graph, &standing, &state);
         let is_line_settled = settle::is_line_settled(&graph, &solved, &state);
+        let prospects = prospect::all(prospect::Seen {
+            graph: &graph,
+            standing: &standing,
+            state: &state,
+            fits: &fits,
+            refuted: &refuted,
+            solved: &solved,
+        });
         Self {
             state,
             graph: Arc::new(graph),
@@ -72,6 +83,7 @@ impl World {
             fits: Arc::new(fits),
             refuted: Arc::new(refuted),
             solved: Arc::new(solved),
+            prospects: Arc::new(prospects),
             measure,
             is_line_settled,
             is_settled: false,
@@ -103,6 +115,17 @@ impl World {
         self.is_line_settled
     }
 
+    pub(crate) fn ground<'a>(&'a self, session: &'a Session) -> prospect::Ground<'a> {
+        prospect::Ground {
+            graph: &self.graph,
+            standing: &self.standing,
+            state: &self.state,
+            prospects: &self.prospects,
+            is_line_settled: self.is_line_settled,
+            session,
+        }
+    }
+
     /// The commits that the result should be made of.
     pub fn line_wanted(&self) -> Vec<Placed> {
         if self.state.objective.constraints.workspace() == Workspace::Shared {
@@ -130,6 +153,8 @@ pub struct Session {
     pub(crate) progress: BTreeMap<AttemptId, Progress>,
     /// Trees by commit, as far as the host has told.
     pub(crate) trees: BTreeMap<CommitId, TreeId>,
+    /// The trees of what is tried beside the selection in force, by group and choice.
+    pub(crate) staged: BTreeMap<(AtomId, AtomId), prospect::Staged>,
     /// The base case was evaluated since the start.
     pub(crate) base_was_seen: bool,
     /// What the base case is being evaluated on.
@@ -218,6 +243,19 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
             line,
             dropped,
         } => landed::built(&mut draft, head, line, &dropped),
+        Event::Staged {
+            prospect,
+            wanted,
+            head,
+            dropped,
+        } => {
+            let staged = prospect::Staged {
+                line: wanted,
+                head,
+                is_whole: dropped.is_empty(),
+            };
+            draft.session.staged.insert(prospect, staged);
+        }
         Event::Judged { scope, basis, seen } => landed::judged(&mut draft, &scope, &basis, seen),
         Event::Learned { commit, tree } => landed::learn(&mut draft, commit, tree),
     }

@@ -342,6 +342,7 @@ fn attempt_row(world: &World, intent: &Intent, owed: &Owed, depth: usize) -> Row
         | Effect::Merge { .. }
         | Effect::Judge { .. }
         | Effect::Rebuild { .. }
+        | Effect::Stage { .. }
         | Effect::Learn(_) => None,
     });
     let what = What::Attempt {
@@ -366,7 +367,11 @@ fn beside(owed: &Owed) -> Vec<(&'static str, Option<Scope>)> {
             ..
         } => Some(("base case", Some(Scope::BaseCase))),
         Effect::Rebuild { .. } => Some(("rebuilding the result", None)),
-        Effect::Judge { .. } | Effect::Attempt(_) | Effect::Merge { .. } | Effect::Learn(_) => None,
+        Effect::Judge { .. }
+        | Effect::Attempt(_)
+        | Effect::Merge { .. }
+        | Effect::Stage { .. }
+        | Effect::Learn(_) => None,
     });
     named.collect()
 }

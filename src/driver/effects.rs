@@ -9,7 +9,7 @@ use std::{
 
 use descent_core::{
     event::{Event, Made, Merge, Outcome, Scope},
-    id::CommitId,
+    id::{AtomId, CommitId},
     owed::{self, Effect},
     prompt,
     state::{Check, Intent, Leaf, Placed},
@@ -49,6 +49,12 @@ pub(super) fn perform(
             Box::pin(merge(workspaces, intent, made, onto, message))
         }
         Effect::Rebuild { from, stays, keep } => Box::pin(rebuild(workspaces, from, stays, keep)),
+        Effect::Stage {
+            prospect,
+            wanted,
+            from,
+            keep,
+        } => Box::pin(stage(workspaces, prospect, wanted, from, keep)),
         Effect::Learn(commit) => Box::pin(learn(workspaces, commit)),
         Effect::Judge {
             scope,
@@ -322,6 +328,29 @@ async fn rebuild(
     Ok(Some(Event::Built {
         head,
         line,
+        dropped,
+    }))
+}
+
+/// Like the result, and under a reference of its own, so that what begins on it keeps its ground.
+async fn stage(
+    workspaces: Workspaces,
+    prospect: (AtomId, AtomId),
+    wanted: Vec<Placed>,
+    from: CommitId,
+    keep: Vec<Placed>,
+) -> Result<Option<Event>, Failure> {
+    let name = format!("beside.{}", prospect.1);
+    let (head, _, dropped) = blocking(move || {
+        let built = workspaces.rebuild(&from, &keep)?;
+        workspaces.keep(&name, &built.0, &from)?;
+        Ok::<_, workspace::WorkspaceError>(built)
+    })
+    .await??;
+    Ok(Some(Event::Staged {
+        prospect,
+        wanted,
+        head,
         dropped,
     }))
 }

@@ -38,7 +38,10 @@ impl Loop<'_> {
         match effect {
             Effect::Judge { .. } => true,
             Effect::Attempt(intent) => self.slots.contains_key(&intent.id),
-            Effect::Merge { .. } | Effect::Rebuild { .. } | Effect::Learn(_) => false,
+            Effect::Merge { .. }
+            | Effect::Rebuild { .. }
+            | Effect::Stage { .. }
+            | Effect::Learn(_) => false,
         }
     }
 
@@ -84,6 +87,7 @@ impl Loop<'_> {
             Effect::Attempt(intent) => Some(self.slot(&intent.id)),
             Effect::Merge { .. }
             | Effect::Rebuild { .. }
+            | Effect::Stage { .. }
             | Effect::Judge { .. }
             | Effect::Learn(_) => None,
         };

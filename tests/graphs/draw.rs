@@ -80,6 +80,7 @@ impl Draw<'_> {
             kind,
             kids,
             deps,
+            is_speculative: kind == Kind::Any && self.rng.percent(40),
             succeeds_at: Some(1),
             ..Node::default()
         });

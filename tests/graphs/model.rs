@@ -32,6 +32,8 @@ pub struct Node {
     pub needs: Vec<Ix>,
     /// A failure shows in its own check, not in its exit code.
     pub is_checked: bool,
+    /// Its choices are tried side by side.
+    pub is_speculative: bool,
 }
 
 #[derive(Debug, Clone, Default)]

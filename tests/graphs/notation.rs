@@ -1,6 +1,6 @@
 //! Graphs as text, to write and to print: one atom a line.
 //!
-//! `G: any a b` · `P: all c d after G` · `x: after G needs b at 2` · `y: never checked`; an atom without a line is a
+//! `G: any a b` (`beside`: tried side by side) · `P: all c d after G` · `x: after G needs b at 2` · `y: never checked`; an atom without a line is a
 //! task that succeeds at once. Then `attempts 2`, `slots 3`, `want a b`, `refuse c`, `whole`.
 
 use std::fmt;
@@ -47,6 +47,10 @@ impl Model {
                 "all" => self.nodes[x].kind = Kind::All,
                 "never" => self.nodes[x].succeeds_at = None,
                 "checked" => self.nodes[x].is_checked = true,
+                "beside" => {
+                    self.nodes[x].is_speculative = true;
+                    continue;
+                }
                 "after" | "needs" | "at" => {}
                 _ => {
                     self.member(x, key, word);
@@ -112,7 +116,14 @@ impl fmt::Display for Model {
                 (Kind::Task, Some(n)) if n > 1 => write!(to, " at {n}")?,
                 _ => {}
             }
-            writeln!(to, "{}", if node.is_checked { " checked" } else { "" })?;
+            let marks = [
+                (node.is_checked, " checked"),
+                (node.is_speculative, " beside"),
+            ];
+            for (_, word) in marks.iter().filter(|(is_so, _)| *is_so) {
+                write!(to, "{word}")?;
+            }
+            writeln!(to)?;
         }
         write!(to, "attempts {}\nslots {}", self.attempts_max, self.slots)?;
         for (word, ids) in [("want", &self.wanted), ("refuse", &self.unwanted)] {

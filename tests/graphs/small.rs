@@ -101,6 +101,21 @@ fn a_file_that_is_refused_leaves_the_tree_with_its_choice() {
 }
 
 #[test]
+fn choices_tried_side_by_side_leave_only_the_one_that_is_solved() {
+    completes("G: any a P beside\nP: all b c\nb:\nc: after b\na: never\nF: after G needs c");
+}
+
+#[test]
+fn choices_tried_side_by_side_that_all_fail_end_the_run() {
+    exhausts("G: any a b beside\na: never\nb: never checked\nF: after G");
+}
+
+#[test]
+fn a_choice_tried_beside_sees_what_all_else_has_made() {
+    completes("x:\nG: any a b beside after x\na: never\nb: needs x at 2\nF: after G needs b");
+}
+
+#[test]
 fn nothing_to_choose_and_one_that_fails_ends_with_what_was_done() {
     exhausts("a:\nb: after a never\nc: after b");
 }

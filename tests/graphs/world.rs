@@ -202,7 +202,10 @@ fn plan(model: &Model) -> Value {
 fn atom(model: &Model, node: &Node) -> Value {
     let (kids, deps) = (model.names(&node.kids), model.names(&node.deps));
     match node.kind {
-        Kind::Any => json!({"kind": "any", "choices": kids, "depends_on": deps}),
+        Kind::Any => json!({
+            "kind": "any", "choices": kids, "depends_on": deps,
+            "speculative": node.is_speculative,
+        }),
         Kind::All => json!({"kind": "all", "parts": kids, "depends_on": deps}),
         Kind::Task => {
             let mut task =

@@ -127,6 +127,10 @@ impl FailureClass {
 }
 
 impl Effect {
+    pub fn is_in_tree(self) -> bool {
+        self == Effect::Tree
+    }
+
     pub fn is_once_only(self) -> bool {
         self == Effect::External { idempotent: false }
     }

@@ -31,6 +31,9 @@ pub(super) fn advance(draft: &mut Draft) {
 /// Looks at everything once; true where the selection changed, so that all must be looked at again.
 fn goes_round(draft: &mut Draft) -> bool {
     settle::settle(draft);
+    if backtrack::adopt(draft) {
+        return true;
+    }
     note_refutation(draft);
     let blocked = backtrack::blocked(draft);
     match judgement::judge(&facts(draft, blocked.is_some())) {

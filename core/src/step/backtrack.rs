@@ -7,12 +7,12 @@ use alloc::{
     vec::Vec,
 };
 
-use super::draft::Draft;
+use super::{draft::Draft, prospect::Prospect};
 use crate::{
     event::{Change, Notice},
-    graph::{Graph, Ix, Kind},
+    graph::{Graph, Ix, Kind, standing::Selection},
     search,
-    state::{Effect, EntryKind, State, Task, record::choices_node},
+    state::{Effect, EntryKind, Intent, State, Task, record::choices_node},
 };
 
 /// Files at most that a failure names.
@@ -64,9 +64,41 @@ pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
     let Some(selection) = search::choose(&graph, &conflicts, &draft.selection(), &rank) else {
         return false;
     };
+    let because = because(draft, blocked);
+    select(draft, &selection, &because);
+    true
+}
+
+/// Selects what was tried beside and is solved first; what the other choices had under way ends. False where nothing is,
+/// or where what is under way may happen once only: that is waited for.
+pub(super) fn adopt(draft: &mut Draft) -> bool {
+    let prospects = draft.prospects();
+    let is_won = |prospect: &&Prospect| prospect.is_won(&draft.graph, draft.solved());
+    let Some(won) = prospects.iter().find(is_won) else {
+        return false;
+    };
+    let control = &draft.state.control;
+    let is_bound = |intent: &Intent| {
+        let x = draft.ix(&intent.atom);
+        let stays = x.and_then(|x| won.standing.context(x)) == Some(&intent.context);
+        intent.effect.is_once_only() && !stays
+    };
+    if control.stop_requested
+        || control.redirect_requested
+        || draft.state.run.in_flight.iter().any(is_bound)
+    {
+        return false;
+    }
+    let because = draft.graph.id(won.choice).to_string() + " was solved first";
+    select(draft, &won.standing.selection, &because);
+    true
+}
+
+fn select(draft: &mut Draft, selection: &Selection, because: &str) {
+    let graph = Arc::clone(&draft.graph);
     let mut changes = Vec::new();
     let mut chosen = Vec::new();
-    for (group, choice) in &selection {
+    for (group, choice) in selection {
         let before = draft
             .state
             .atom(graph.id(*group))
@@ -86,14 +118,12 @@ pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
             _ => chosen.push((*group, *choice)),
         }
     }
-    tell(draft, blocked, changes, chosen);
+    tell(draft, because, changes, chosen);
     let selection = draft.selection();
     draft.set_selection(selection);
-    true
 }
 
-fn tell(draft: &mut Draft, blocked: &Blocked, changes: Vec<Change>, chosen: Vec<(Ix, Ix)>) {
-    let because = because(draft, blocked);
+fn tell(draft: &mut Draft, because: &str, changes: Vec<Change>, chosen: Vec<(Ix, Ix)>) {
     if !changes.is_empty() {
         draft.record("backtrack", |to| {
             let pair = |change: &Change| {
@@ -113,12 +143,12 @@ fn tell(draft: &mut Draft, blocked: &Blocked, changes: Vec<Change>, chosen: Vec<
                 "changes",
                 crate::doc::Node::object(changes.iter().map(pair).collect()),
             );
-            to.text("reason", &because);
+            to.text("reason", because);
             EntryKind::Backtrack
         });
         draft.say(Notice::Backtracked {
             changes,
-            because: because.clone(),
+            because: because.to_string(),
         });
     }
     for (group, choice) in chosen {

@@ -10,16 +10,17 @@ use alloc::{
 };
 
 use super::{
-    Progress, Session,
+    Progress,
     draft::Draft,
     ended::{self, Failure},
     landed::integrate,
+    prospect::Ground,
     settle,
 };
 use crate::{
     event::{Merge, Outcome},
     id::{AttemptId, CommitId},
-    state::{Check, FailureClass, Intent, State},
+    state::{Check, FailureClass, Intent},
     verdict::{self, Basis, Court, Verdict},
 };
 
@@ -31,7 +32,7 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
         return;
     };
     let outcome = Arc::clone(outcome);
-    if onto != draft.state.run.head {
+    if !lands_on(draft, id, &onto) {
         return;
     }
     if let Merge::Clean { protected, .. } = &merge
@@ -67,6 +68,16 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
     );
 }
 
+/// Whether its result may be taken in on this head now.
+fn lands_on(draft: &Draft, id: &AttemptId, onto: &Option<CommitId>) -> bool {
+    let prospects = draft.prospects();
+    let ground = draft.ground(&prospects);
+    let landing = draft
+        .in_flight(id)
+        .and_then(|intent| ground.landing(intent));
+    landing.as_ref() == Some(onto)
+}
+
 /// A result that does not merge is made again on the new head; so not what may happen once only, of which a person is
 /// asked.
 fn remake(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
@@ -84,11 +95,11 @@ fn remake(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, paths: &[String]
 
 /// How far the checks of a candidate are, on the head as it stands; `None` where it has none to be judged.
 pub(crate) fn of_candidate<'c>(
-    state: &'c State,
-    session: &Session,
+    ground: &Ground<'c>,
     intent: &Intent,
     serial: u64,
 ) -> Option<(Basis, verdict::Progress<'c>)> {
+    let Ground { state, session, .. } = *ground;
     let Some(Progress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
         return None;
     };
@@ -99,7 +110,7 @@ pub(crate) fn of_candidate<'c>(
         .spec
         .checks
         .as_ref()
-        .filter(|_| *onto == state.run.head)?;
+        .filter(|_| ground.landing(intent).as_ref() == Some(onto))?;
     let basis = basis_of(merge, serial);
     let again_max = state.objective.constraints.max_transient();
     let court = Court {
@@ -115,7 +126,8 @@ pub(crate) fn of_candidate<'c>(
 /// Whether all that a machine can check of a candidate holds, and a person must say the rest.
 pub(super) fn awaits_person(draft: &Draft, intent: &Intent) -> bool {
     let serial = draft.state.serial.0.saturating_sub(1);
-    let seen = of_candidate(&draft.state, &draft.session, intent, serial);
+    let prospects = draft.prospects();
+    let seen = of_candidate(&draft.ground(&prospects), intent, serial);
     matches!(seen, Some((_, verdict::Progress::Confirm(_))))
 }
 
@@ -149,7 +161,7 @@ fn decide(draft: &mut Draft, id: &AttemptId) {
     let Some(intent) = draft.in_flight(id).cloned() else {
         return;
     };
-    if onto != draft.state.run.head || !draft.is_line_settled() {
+    if !lands_on(draft, id, &onto) {
         return;
     }
     let check = draft

@@ -4,11 +4,11 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{draft::Draft, overlap, slots};
+use super::{draft::Draft, overlap, prospect::Prospect, slots};
 use crate::{
     event::Notice,
-    graph::Ix,
-    id::{AtomId, Digest},
+    graph::{Ix, standing::Standing},
+    id::{AtomId, CommitId, Digest},
     measure,
     state::{Effect, Intent, Status},
     verdict,
@@ -82,18 +82,50 @@ fn dispatch(draft: &mut Draft) {
         if must_wait {
             continue;
         }
-        start(draft, x);
+        let standing = Arc::clone(&draft.standing);
+        start(draft, x, &standing, draft.state.run.head.clone());
         is_repairing |= is_repair;
         free = if is_fragile { 0 } else { free - 1 };
     }
+    speculate(draft, free);
+}
+
+/// Slots that are free after all else try other choices side by side with the selected one.
+fn speculate(draft: &mut Draft, mut free: usize) {
+    for prospect in draft.prospects().iter() {
+        for (x, head) in startable_beside(draft, prospect) {
+            if free == 0 {
+                return;
+            }
+            start(draft, x, &prospect.standing, head);
+            free -= 1;
+        }
+    }
+}
+
+/// What may start in a prospect whose tree is there to begin on.
+fn startable_beside(draft: &Draft, prospect: &Prospect) -> Vec<(Ix, Option<CommitId>)> {
+    let prospects = draft.prospects();
+    let Some(head) = prospect.head(&draft.ground(&prospects)) else {
+        return Vec::new();
+    };
+    let found = draft.graph.tasks().filter(|x| {
+        let id = draft.graph.id(*x);
+        let is_due = |context| is_due(draft, id, context);
+        prospect.is_startable(&draft.graph, &draft.state, *x)
+            && prospect.standing.context(*x).is_some_and(is_due)
+            && !draft.is_flying(id)
+            && draft.interruptions(id) < FRAGILE
+    });
+    found.map(|x| (x, head.clone())).collect()
 }
 
 fn free_slots(draft: &Draft) -> usize {
     slots(&draft.state, &draft.session).saturating_sub(draft.state.run.in_flight.len())
 }
 
-fn start(draft: &mut Draft, x: Ix) {
-    let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
+fn start(draft: &mut Draft, x: Ix, standing: &Standing, base: Option<CommitId>) {
+    let graph = Arc::clone(&draft.graph);
     let atom = graph.id(x).clone();
     let Some(context) = standing.context(x).cloned() else {
         return;
@@ -119,7 +151,7 @@ fn start(draft: &mut Draft, x: Ix) {
         .to_owned();
     let run = draft.run();
     let id = run.next_attempt(&atom);
-    let (epoch, base) = (run.epoch, run.head.clone());
+    let epoch = run.epoch;
     run.in_flight.push(Intent {
         id: id.clone(),
         atom: atom.clone(),
@@ -144,17 +176,19 @@ fn start(draft: &mut Draft, x: Ix) {
 /// What could start, and is not waiting for its backoff.
 fn ready(draft: &Draft) -> Vec<Ix> {
     let is_due = |x: &Ix| {
-        let Some(context) = draft.standing.context(*x) else {
-            return false;
-        };
-        let waits = &draft.session.waits_until_ms;
-        if waits.is_empty() {
-            return true;
-        }
-        let until_ms = waits.get(&(draft.graph.id(*x).clone(), context.clone()));
-        until_ms.is_none_or(|until_ms| *until_ms <= draft.session.active_ms)
+        let context = draft.standing.context(*x);
+        context.is_some_and(|context| is_due(draft, draft.graph.id(*x), context))
     };
     startable(draft).filter(is_due).collect()
+}
+
+fn is_due(draft: &Draft, id: &AtomId, context: &Digest) -> bool {
+    let waits = &draft.session.waits_until_ms;
+    if waits.is_empty() {
+        return true;
+    }
+    let until_ms = waits.get(&(id.clone(), context.clone()));
+    until_ms.is_none_or(|until_ms| *until_ms <= draft.session.active_ms)
 }
 
 /// Live, pending, not in flight, and everything that it waits for resolved.
@@ -181,7 +215,22 @@ fn startable(draft: &Draft) -> impl Iterator<Item = Ix> {
 impl Draft {
     /// Whether something may start now or after its backoff, with a slot to start it in.
     pub(super) fn can_start(&self) -> bool {
-        free_slots(self) > 0 && startable(self).next().is_some()
+        free_slots(self) > 0 && (startable(self).next().is_some() || self.can_speculate())
+    }
+
+    fn can_speculate(&self) -> bool {
+        let prospects = self.prospects();
+        prospects.iter().any(|prospect| {
+            let ground = self.ground(&prospects);
+            let mut tasks = self.graph.tasks();
+            (prospect.wants_staging(&ground) || prospect.head(&ground).is_some())
+                && tasks.any(|x| prospect.is_startable(&self.graph, &self.state, x))
+        })
+    }
+
+    fn is_flying(&self, atom: &AtomId) -> bool {
+        let mut flying = self.state.run.in_flight.iter();
+        flying.any(|intent| intent.atom == *atom)
     }
 
     /// Whether something in flight touches what this atom touches.

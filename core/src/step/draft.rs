@@ -3,7 +3,11 @@
 use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 use core::cell::OnceCell;
 
-use super::{Refusal, Session, Transition, World, settle};
+use super::{
+    Refusal, Session, Transition, World,
+    prospect::{self, Ground, Prospect},
+    settle,
+};
 use crate::{
     event::Notice,
     graph::{
@@ -12,7 +16,7 @@ use crate::{
     },
     id::{AtomId, AttemptId, CommitId, Digest, Serial, TreeId, UnixMillis},
     measure::{Measure, Measured},
-    search::Fits,
+    search::{self, Fits},
     state::{
         Atom, Binding, Body, Control, Intent, Run, State, Task, Try,
         encode::Touched,
@@ -41,6 +45,7 @@ pub(super) struct Draft {
     /// Tasks that were bound in this step: what was made from them may be made from another result now.
     pub(super) rebound: BTreeSet<Ix>,
     solved: OnceCell<Arc<Vec<bool>>>,
+    prospects: OnceCell<Arc<Vec<Prospect>>>,
     is_line_settled: OnceCell<bool>,
     at: String,
 }
@@ -66,6 +71,7 @@ impl Draft {
             is_settled: world.is_settled,
             rebound: BTreeSet::new(),
             solved: OnceCell::from(Arc::clone(&world.solved)),
+            prospects: OnceCell::from(Arc::clone(&world.prospects)),
             is_line_settled: OnceCell::new(),
             at: now.rfc3339(),
         }
@@ -97,6 +103,7 @@ impl Draft {
 
     /// An unresolved task, to be changed.
     pub(super) fn task(&mut self, id: &AtomId) -> Option<&mut Task> {
+        self.prospects.take();
         let atom = self.state.atoms.get_mut(id)?;
         self.touched.atoms.insert(id.clone());
         Arc::make_mut(atom).task_mut()
@@ -115,7 +122,8 @@ impl Draft {
         choices: &Choices,
     ) -> Option<&mut Try> {
         if let Some(x) = self.graph.ix(id)
-            && self.standing.context(x) == Some(context)
+            && !self.fits.contains(&(x, context.clone()))
+            && search::fits_now(&self.graph, &self.standing, x, context, choices)
         {
             Arc::make_mut(&mut self.fits).insert((x, context.clone()));
         }
@@ -171,7 +179,35 @@ impl Draft {
 
     fn forget_solved(&mut self) {
         self.solved.take();
+        self.prospects.take();
         self.is_line_settled.take();
+    }
+
+    /// What is tried beside the selection in force.
+    pub(super) fn prospects(&self) -> Arc<Vec<Prospect>> {
+        let seen = || prospect::Seen {
+            graph: &self.graph,
+            standing: &self.standing,
+            state: &self.state,
+            fits: &self.fits,
+            refuted: &self.refuted,
+            solved: self.solved(),
+        };
+        let found = self
+            .prospects
+            .get_or_init(|| Arc::new(prospect::all(seen())));
+        Arc::clone(found)
+    }
+
+    pub(super) fn ground<'a>(&'a self, prospects: &'a [Prospect]) -> Ground<'a> {
+        Ground {
+            graph: &self.graph,
+            standing: &self.standing,
+            state: &self.state,
+            prospects,
+            is_line_settled: self.is_line_settled(),
+            session: &self.session,
+        }
     }
 
     /// What is resolved under the selection in force.
@@ -310,6 +346,8 @@ impl Draft {
             });
         }
         self.solved();
+        let prospects = self.prospects();
+        prospect::forget_staged(&mut self.session, &self.graph, &prospects);
         let world = World {
             state: self.state,
             graph: self.graph,
@@ -317,6 +355,7 @@ impl Draft {
             fits: self.fits,
             refuted: self.refuted,
             solved: self.solved.into_inner().unwrap_or_default(),
+            prospects,
             measure,
             is_line_settled,
             is_settled: self.is_settled,

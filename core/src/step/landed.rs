@@ -4,12 +4,14 @@ use alloc::{
     collections::BTreeSet,
     format,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 
 use super::{Progress, candidate, draft::Draft, ended, settle};
 use crate::{
     event::{Merge, Notice, Outcome, Scope},
+    graph::standing::Standing,
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     measure,
     state::{Binding, Check, Extra, Intent, Placed, binding::SUMMARY_CHARS_MAX},
@@ -112,7 +114,9 @@ pub(super) fn integrate(
         Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => (None, None, Vec::new()),
     };
     let attempts = count_success(draft, &intent);
-    let inputs = settle::inputs(&draft.graph, &draft.standing, &draft.state, x);
+    let beside = prospect_of(draft, &intent);
+    let standing = beside.as_ref().unwrap_or(&draft.standing);
+    let inputs = settle::inputs(&draft.graph, standing, &draft.state, x);
     let at = draft.at().to_string();
     let by = draft.task_of(&intent.atom).map_or("worker", |task| {
         if task.spec.action.is_some() {
@@ -132,7 +136,7 @@ pub(super) fn integrate(
     artifacts.sort();
     artifacts.dedup();
     artifacts.truncate(ARTIFACTS_MAX);
-    draft.bind(&intent.atom, |atom| Binding {
+    let result = |of| Binding {
         summary: summary.clone(),
         value: report.value,
         artifacts,
@@ -144,12 +148,17 @@ pub(super) fn integrate(
         attempts,
         by: by.to_string(),
         at,
-        of: atom,
+        of,
         handoff: report.handoff,
         partial: false,
         extra: Extra::default(),
-    });
-    if let Some(commit) = commit.clone() {
+    };
+    if beside.is_some() {
+        settle::keep_parked(draft, &intent.atom, result(settle::nobody()));
+    } else {
+        draft.bind(&intent.atom, result);
+    }
+    if let Some(commit) = commit.clone().filter(|_| beside.is_none()) {
         let run = draft.run();
         run.head = Some(commit.clone());
         run.line.push(Placed::new(intent.atom.clone(), commit));
@@ -163,6 +172,17 @@ pub(super) fn integrate(
         commit,
         summary,
     });
+}
+
+/// How things stand where the attempt was made, if that is not under the selection in force.
+fn prospect_of(draft: &Draft, intent: &Intent) -> Option<Arc<Standing>> {
+    let prospects = draft.prospects();
+    let ground = draft.ground(&prospects);
+    if ground.is_in_force(intent) {
+        return None;
+    }
+    let prospect = ground.prospect_of(intent)?;
+    Some(Arc::clone(&prospect.standing))
 }
 
 fn count_success(draft: &mut Draft, intent: &Intent) -> u32 {

@@ -31,11 +31,20 @@ pub(super) fn settle(draft: &mut Draft) {
 
 /// What is resolved under the selection in force.
 pub(super) fn solved(graph: &Graph, standing: &Standing, state: &State) -> Vec<bool> {
-    let mut solved = alloc::vec![false; graph.len()];
     let mut bound = alloc::vec![false; graph.len()];
     graph
         .paired(&state.bindings)
         .for_each(|(x, _)| bound[x] = true);
+    solved_by(graph, standing, |x| bound[x])
+}
+
+/// What is resolved where these tasks have results.
+pub(super) fn solved_by(
+    graph: &Graph,
+    standing: &Standing,
+    has_result: impl Fn(Ix) -> bool,
+) -> Vec<bool> {
+    let mut solved = alloc::vec![false; graph.len()];
     for x in graph
         .order()
         .iter()
@@ -46,7 +55,7 @@ pub(super) fn solved(graph: &Graph, standing: &Standing, state: &State) -> Vec<b
             continue;
         }
         solved[x] = match graph.vertex(x).kind {
-            Kind::Task => bound[x],
+            Kind::Task => has_result(x),
             Kind::All => graph.vertex(x).kids.iter().all(|kid| solved[*kid]),
             Kind::Any => standing
                 .selection
@@ -79,16 +88,25 @@ fn park(draft: &mut Draft, id: &AtomId) {
         return;
     };
     draft.say(Notice::Parked { atom: id.clone() });
+    Arc::make_mut(&mut binding).of = nobody();
+    keep_parked(draft, id, Arc::unwrap_or_clone(binding));
+}
+
+/// The atom stands around its parked result: a copy of it inside would only grow the file.
+pub(super) fn nobody() -> Arc<crate::state::Atom> {
+    Arc::new(crate::state::binding::nothing())
+}
+
+/// A result waits in the try of its context until that is in force.
+pub(super) fn keep_parked(draft: &mut Draft, id: &AtomId, binding: Binding) {
     let Some(context) = binding.context.clone() else {
         return;
     };
-    // The atom stands around its parked result: a copy of it inside would only grow the file.
-    Arc::make_mut(&mut binding).of = Arc::new(crate::state::binding::nothing());
     if let Some(tried) = draft
         .task(id)
         .and_then(|task| task.tries.iter_mut().find(|tried| tried.context == context))
     {
-        tried.ended = Some(Ended::Parked(binding));
+        tried.ended = Some(Ended::Parked(Arc::new(binding)));
     }
 }
 
@@ -114,6 +132,27 @@ fn revive(draft: &mut Draft, id: &AtomId, context: &Digest) {
     draft.say(Notice::Revived { atom: id.clone() });
 }
 
+/// The result of a task in the context that it has under a selection: bound, or parked.
+pub(super) fn result_in<'s>(
+    graph: &Graph,
+    state: &'s State,
+    standing: &Standing,
+    x: Ix,
+) -> Option<&'s Binding> {
+    let (id, context) = (graph.id(x), standing.context(x)?);
+    let bound = state.bindings.get(id).map(|binding| &**binding);
+    bound
+        .filter(|binding| binding.is_by_person() || binding.context.as_ref() == Some(context))
+        .or_else(|| parked_in(state, id, context))
+}
+
+fn parked_in<'s>(state: &'s State, id: &AtomId, context: &Digest) -> Option<&'s Binding> {
+    match &state.atom(id)?.task()?.tried(context)?.ended {
+        Some(Ended::Parked(parked)) => Some(parked),
+        Some(Ended::Failed(_)) | None => None,
+    }
+}
+
 /// The results upstream that an atom is made from, digested along the dependencies.
 pub(super) fn inputs(graph: &Graph, standing: &Standing, state: &State, x: Ix) -> Digest {
     let mut parts = Vec::new();
@@ -130,7 +169,7 @@ pub(super) fn inputs(graph: &Graph, standing: &Standing, state: &State, x: Ix) -
     let mut text = String::new();
     for part in parts {
         let id = graph.id(part);
-        let Some(binding) = state.bindings.get(id) else {
+        let Some(binding) = result_in(graph, state, standing, part) else {
             continue;
         };
         let before = binding.inputs.as_ref().map_or("", Digest::as_str);
@@ -256,16 +295,16 @@ pub(super) fn count_repair(draft: &mut Draft, id: &AtomId, context: &Digest, why
 
 /// Attempts whose context is not in force any more are ended, at no cost.
 fn end_abandoned(draft: &mut Draft) {
+    let prospects = draft.prospects();
+    let ground = draft.ground(&prospects);
     let abandoned: Vec<_> = draft
         .state
         .run
         .in_flight
         .iter()
         .filter(|intent| {
-            let context = draft
-                .ix(&intent.atom)
-                .and_then(|x| draft.standing.context(x));
-            context != Some(&intent.context) || !draft.state.atoms.contains_key(&intent.atom)
+            let is_in_force = ground.is_in_force(intent) || ground.prospect_of(intent).is_some();
+            !is_in_force || !draft.state.atoms.contains_key(&intent.atom)
         })
         .map(|intent| intent.id.clone())
         .collect();
@@ -297,6 +336,16 @@ fn statuses(draft: &mut Draft) {
 /// The commits that the result should be made of: of what is live and solved, in the order in which they stand, new
 /// ones after what they depend on.
 pub(super) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<Placed> {
+    let commit = |x: Ix| state.bindings.get(graph.id(x))?.commit.clone();
+    line_of(graph, solved, state, commit)
+}
+
+pub(super) fn line_of(
+    graph: &Graph,
+    solved: &[bool],
+    state: &State,
+    commit: impl Fn(Ix) -> Option<CommitId>,
+) -> Vec<Placed> {
     let place: BTreeMap<&AtomId, usize> = state
         .run
         .line
@@ -307,11 +356,7 @@ pub(super) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<
     let mut wanted: Vec<(usize, Placed)> = Vec::new();
     for x in graph.order().iter().copied().filter(|x| solved[*x]) {
         let id = graph.id(x);
-        let Some(commit) = state
-            .bindings
-            .get(id)
-            .and_then(|binding| binding.commit.clone())
-        else {
+        let Some(commit) = commit(x) else {
             continue;
         };
         let place = place.get(id).copied().unwrap_or(usize::MAX);

@@ -82,7 +82,7 @@ pub fn phase(owed: &Owed) -> Phase {
             ..
         } => Phase::BaseCase,
         Effect::Merge { .. } => Phase::Merging,
-        Effect::Rebuild { .. } => Phase::Rebuilding,
+        Effect::Rebuild { .. } | Effect::Stage { .. } => Phase::Rebuilding,
         Effect::Learn(_) => Phase::Waiting,
     });
     phases

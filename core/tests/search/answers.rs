@@ -22,6 +22,21 @@ impl Sim<'_> {
             Effect::Attempt(intent) => self.attempt(&intent),
             Effect::Merge { intent, onto, .. } => self.merge(&intent, onto),
             Effect::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
+            Effect::Stage {
+                prospect,
+                wanted,
+                from,
+                keep,
+            } => {
+                let stays = wanted[..wanted.len() - keep.len()].to_vec();
+                let (head, _, dropped) = self.build(&from, stays, keep);
+                Event::Staged {
+                    prospect,
+                    wanted,
+                    head,
+                    dropped,
+                }
+            }
             Effect::Learn(commit) => Event::Learned {
                 tree: self.tree_of(commit.as_str()),
                 commit,
@@ -198,6 +213,20 @@ impl Sim<'_> {
     }
 
     fn rebuild(&mut self, from: &CommitId, stays: Vec<Placed>, keep: Vec<Placed>) -> Event {
+        let (head, line, dropped) = self.build(from, stays, keep);
+        Event::Built {
+            head,
+            line,
+            dropped,
+        }
+    }
+
+    fn build(
+        &mut self,
+        from: &CommitId,
+        stays: Vec<Placed>,
+        keep: Vec<Placed>,
+    ) -> (CommitId, Vec<Placed>, Vec<AtomId>) {
         assert_eq!(
             self.commits[from.as_str()].len(),
             stays.len(),
@@ -217,11 +246,7 @@ impl Sim<'_> {
             head = self.put(head.as_str(), piece);
             line.push(Placed::new(placed.atom, head.clone()));
         }
-        Event::Built {
-            head,
-            line,
-            dropped,
-        }
+        (head, line, dropped)
     }
 
     pub(crate) fn tree_of(&self, commit: &str) -> TreeId {

@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod beside;
 mod model;
 mod named;
 mod order;

@@ -30,6 +30,8 @@ pub(crate) struct Node {
     pub(crate) is_silent: bool,
     /// What it does is outside of the tree: nothing undoes it.
     pub(crate) is_external: bool,
+    /// Its choices are tried side by side.
+    pub(crate) is_speculative: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -60,6 +62,7 @@ impl Model {
             has_check: false,
             is_silent: false,
             is_external: false,
+            is_speculative: false,
         });
         x
     }
@@ -235,7 +238,12 @@ impl Model {
         let (deps, kids) = (ids(&node.deps), ids(&node.kids));
         match node.kind {
             Kind::All => format!(r#"{{"kind": "all", "parts": {kids}, "depends_on": {deps}}}"#),
-            Kind::Any => format!(r#"{{"kind": "any", "choices": {kids}, "depends_on": {deps}}}"#),
+            Kind::Any => {
+                let speculative = node.is_speculative;
+                format!(
+                    r#"{{"kind": "any", "choices": {kids}, "depends_on": {deps}, "speculative": {speculative}}}"#
+                )
+            }
             Kind::Task if node.has_check => {
                 let id = &node.id;
                 format!(
@@ -311,7 +319,9 @@ impl Grow<'_> {
                 kids.push(kid);
             }
         }
-        self.model.add("", kind, &kids, &deps)
+        let x = self.model.add("", kind, &kids, &deps);
+        self.model.nodes[x].is_speculative = kind == Kind::Any && self.rng.percent(40);
+        x
     }
 
     fn outcomes(&mut self) {

@@ -17,6 +17,12 @@ fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
         let mut rng = Rng::new(seed);
         let mut model = Model::random(&mut rng);
         model.constraints = ROOMY.to_owned() + constraints;
+        if constraints.contains("shared") {
+            model
+                .nodes
+                .iter_mut()
+                .for_each(|node| node.is_speculative = false);
+        }
         let slots = 1 + u32::try_from(rng.below(3)).expect("small");
         let mut sim = Sim::new(&model, seed, slots, faults);
         let result = catch_unwind(AssertUnwindSafe(|| {

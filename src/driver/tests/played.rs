@@ -129,7 +129,9 @@ impl Hands for PlayedHands {
                 commit,
                 check,
             } => soon(self.judge(world, session, (scope, basis), commit, &check)),
-            Effect::Rebuild { .. } => panic!("nothing is taken back here"),
+            Effect::Rebuild { .. } | Effect::Stage { .. } => {
+                panic!("nothing is taken back, or tried beside, here")
+            }
         }
     }
 

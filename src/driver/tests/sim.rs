@@ -42,6 +42,7 @@ const SEEN: &[&str] = &[
     "a result lies complete after a crash",
     "a signal",
     "a stop by another process",
+    "a tree is made for what is tried beside",
     "an attempt fails for a while",
     "an attempt is cancelled",
     "an edit",

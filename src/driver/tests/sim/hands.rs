@@ -9,7 +9,7 @@ use std::{
 
 use descent_core::{
     event::{Event, Made, Merge, Outcome, Scope},
-    id::{AttemptId, CommitId, Digest, Epoch, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Digest, Epoch, UnixMillis},
     owed::{self, Effect},
     state::{Check, Intent, Placed, StartedFrom, State, fields::Extra},
     step::{Session, World},
@@ -109,9 +109,30 @@ impl Hands for SimHands {
             Effect::Merge { intent, made, onto } => {
                 Box::pin(async move { Ok(hands.merge(intent, made, onto).await) })
             }
-            Effect::Rebuild { from, stays, keep } => {
-                Box::pin(async move { Ok(hands.rebuild(from, stays, keep).await) })
-            }
+            Effect::Rebuild { from, stays, keep } => Box::pin(async move {
+                hands.scene.saw("the tree is made anew");
+                let built = hands.rebuild(from, stays, keep).await;
+                Ok(built.map(|(head, line, dropped)| Event::Built {
+                    head,
+                    line,
+                    dropped,
+                }))
+            }),
+            Effect::Stage {
+                prospect,
+                wanted,
+                from,
+                keep,
+            } => Box::pin(async move {
+                hands.scene.saw("a tree is made for what is tried beside");
+                let built = hands.rebuild(from, Vec::new(), keep).await;
+                Ok(built.map(|(head, _, dropped)| Event::Staged {
+                    prospect,
+                    wanted,
+                    head,
+                    dropped,
+                }))
+            }),
             Effect::Learn(commit) => {
                 let tree = held(&self.repo).tree(&commit);
                 let event = self.sound(tree).map(|tree| Event::Learned { commit, tree });
@@ -381,10 +402,9 @@ impl SimHands {
         from: CommitId,
         stays: Vec<Placed>,
         keep: Vec<Placed>,
-    ) -> Option<Event> {
+    ) -> Option<(CommitId, Vec<Placed>, Vec<AtomId>)> {
         let life = held(&self.repo).life;
         let (mut line, mut dropped, mut head) = (stays, Vec::new(), from);
-        self.scene.saw("the tree is made anew");
         for placed in keep {
             if self.chance(10) {
                 dropped.push(placed.atom);
@@ -399,11 +419,7 @@ impl SimHands {
             head = self.built(&head, piece, life).await?;
             line.push(Placed::new(placed.atom, head.clone()));
         }
-        Some(Event::Built {
-            head,
-            line,
-            dropped,
-        })
+        Some((head, line, dropped))
     }
 
     fn judge(
