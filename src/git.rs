@@ -25,6 +25,7 @@ mod listing;
 mod mend;
 mod modules;
 mod place;
+mod private;
 mod query;
 mod rebuild;
 mod refs;

@@ -136,7 +136,7 @@ impl Git {
 }
 
 /// An ignore pattern that means this one path.
-fn as_pattern(path: &Path) -> OsString {
+pub(super) fn as_pattern(path: &Path) -> OsString {
     let mut pattern = vec![b'/'];
     for byte in OsStr::as_bytes(path.as_os_str()) {
         if b"\\*?[ ".contains(byte) {

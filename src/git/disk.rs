@@ -132,6 +132,42 @@ pub(super) fn borrow_repository(
     Ok(())
 }
 
+/// A small file of ours with this text; written only where it has another.
+pub(super) fn keep_text(path: &Path, text: &str) -> Result<(), GitError> {
+    if fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
+        return Ok(());
+    }
+    make_dirs(path.parent().unwrap_or(path))?;
+    fs::write(path, text).map_err(GitError::io(path))
+}
+
+/// A directory of the first name takes the second, if nothing has it; else it goes.
+pub(super) fn name_dir(from: &Path, to: &Path) -> Result<(), GitError> {
+    match fs::rename(from, to) {
+        Err(_) if to.is_dir() => remove_tree(from),
+        renamed => renamed.map_err(GitError::io(to)),
+    }
+}
+
+/// An index under a name that outlives a power cut: whole, or the one before.
+pub(super) fn keep_index(from: &Path, to: &Path) -> Result<(), GitError> {
+    let half_made = to.with_extension(format!("new-{}", std::process::id()));
+    copy_index(from, &half_made)?;
+    let synced = File::open(&half_made).and_then(|file| file.sync_all());
+    synced.map_err(GitError::io(&half_made))?;
+    rename(&half_made, to)
+}
+
+/// A file of one repository's objects, in another: by another name of it where the file system can.
+pub(super) fn share_file(from: &Path, to: &Path) -> Result<(), GitError> {
+    if to.exists() {
+        return Ok(());
+    }
+    make_dirs(to.parent().unwrap_or(to))?;
+    let shared = fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop));
+    shared.map_err(GitError::io(to))
+}
+
 /// The first of `paths` that is there and cannot be read.
 pub(super) fn first_unreadable<'p>(
     top: &Path,

@@ -85,7 +85,17 @@ const PERSONAL: &[&str] = &[
     "core.filemode",
 ];
 
-const NOBODY: (&str, &str) = ("descent", "descent@localhost");
+/// What a private repository is told above all: no setting of anybody's changes the bytes that go in and come out.
+const PRIVATE: &[(&str, &str)] = &[
+    ("core.autocrlf", "false"),
+    ("core.attributesFile", "/dev/null"),
+    ("core.excludesFile", "/dev/null"),
+    ("core.fileMode", "true"),
+    ("core.symlinks", "true"),
+];
+
+/// Who commits where the person configured no name.
+pub(super) const NOBODY: (&str, &str) = ("descent", "descent@localhost");
 
 #[derive(Debug)]
 pub(super) struct Host {
@@ -113,6 +123,31 @@ impl Host {
         dir: &Path,
         theirs: &Env,
     ) -> Result<Self, GitError> {
+        Self::read_with(programs, dir, theirs, as_config_env)
+    }
+
+    /// The same for a repository of our own: of the person's settings their name alone counts.
+    pub(super) fn private(
+        programs: Arc<dyn Programs>,
+        dir: &Path,
+        theirs: &Env,
+    ) -> Result<Self, GitError> {
+        Self::read_with(programs, dir, theirs, |_| {
+            numbered(
+                SETTINGS
+                    .iter()
+                    .chain(PRIVATE)
+                    .map(|(key, value)| (key.into(), value.into())),
+            )
+        })
+    }
+
+    fn read_with(
+        programs: Arc<dyn Programs>,
+        dir: &Path,
+        theirs: &Env,
+        config_of: impl Fn(&[Setting]) -> Env,
+    ) -> Result<Self, GitError> {
         let program = find(theirs).ok_or(GitError::Missing)?;
         let asking = Asking {
             programs: &*programs,
@@ -132,7 +167,7 @@ impl Host {
             env.push((format!("GIT_{role}_NAME").into(), name.clone()));
             env.push((format!("GIT_{role}_EMAIL").into(), email.clone()));
         }
-        env.extend(as_config_env(&settings));
+        env.extend(config_of(&settings));
         Ok(Self {
             programs,
             program,
@@ -359,10 +394,17 @@ fn as_config_env(settings: &[Setting]) -> Env {
             .iter()
             .map(|(key, value)| (key.into(), value.into())),
     );
-    let mut env = vec![("GIT_CONFIG_COUNT".into(), pairs.len().to_string().into())];
-    for (n, (key, value)) in pairs.into_iter().enumerate() {
-        env.push((format!("GIT_CONFIG_KEY_{n}").into(), key));
-        env.push((format!("GIT_CONFIG_VALUE_{n}").into(), value));
+    numbered(pairs.into_iter())
+}
+
+fn numbered(pairs: impl Iterator<Item = (OsString, OsString)>) -> Env {
+    let mut env = Env::new();
+    let mut count = 0;
+    for (key, value) in pairs {
+        env.push((format!("GIT_CONFIG_KEY_{count}").into(), key));
+        env.push((format!("GIT_CONFIG_VALUE_{count}").into(), value));
+        count += 1;
     }
+    env.push(("GIT_CONFIG_COUNT".into(), count.to_string().into()));
     env
 }

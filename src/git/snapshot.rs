@@ -10,8 +10,8 @@ use super::{
 use descent_core::id::{CommitId, TreeId, UnixMillis};
 use std::path::{Path, PathBuf};
 
-/// Untracked bytes that are taken along with a word, and those that are not taken.
-const UNTRACKED_TOLD_BYTES: u64 = 100 << 20;
+/// Bytes that git does not have yet and that are taken along with a word, and untracked ones that are not taken.
+pub(super) const TOLD_BYTES: u64 = 100 << 20;
 const UNTRACKED_BYTES_MAX: u64 = 2 << 30;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,15 @@ pub enum Note {
     OwnDir,
     /// Much that is untracked, with the largest file.
     Large { megabytes: u64, path: String },
+    /// Much that a private repository has not held yet, with the largest file.
+    Copied { megabytes: u64, path: String },
+}
+
+/// What files come to, and which of them is the largest.
+#[derive(Debug, Default)]
+pub(super) struct Weight {
+    pub(super) bytes: u64,
+    pub(super) largest: PathBuf,
 }
 
 impl Note {
@@ -60,6 +69,9 @@ impl Note {
             }
             Self::Large { megabytes, path } => format!(
                 "{megabytes} MB of untracked files are copied into the repository, the largest is {path}; what is no part of the project goes into .gitignore"
+            ),
+            Self::Copied { megabytes, path } => format!(
+                "{megabytes} MB are copied into the cache, the largest file is {path}; what is no part of the project goes into .gitignore, or is linked: --link PATH"
             ),
         }
     }
@@ -145,19 +157,11 @@ impl Git {
 
     /// Untracked files may be data that nobody wants twice on the disk.
     fn weigh(&self, status: &Status) -> Result<Option<Note>, GitError> {
-        let (mut total_bytes, mut largest) = (0_u64, (0_u64, PathBuf::new()));
         let untracked = status.entries.iter();
-        for entry in untracked.filter(|entry| entry.kind == Kind::Untracked) {
-            let path = as_path(&entry.path);
-            let meta = self.top().join(path).symlink_metadata();
-            let bytes = meta.map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 });
-            total_bytes = total_bytes.saturating_add(bytes);
-            if bytes > largest.0 {
-                largest = (bytes, path.to_owned());
-            }
-        }
-        let (megabytes, largest) = (total_bytes >> 20, largest.1);
-        if total_bytes > UNTRACKED_BYTES_MAX {
+        let untracked = untracked.filter(|entry| entry.kind == Kind::Untracked);
+        let weight = self.weight(untracked.map(|entry| &entry.path[..]));
+        let (megabytes, largest) = (weight.bytes >> 20, weight.largest);
+        if weight.bytes > UNTRACKED_BYTES_MAX {
             return Err(GitError::UntrackedLarge {
                 megabytes,
                 pattern: format!("/{}", largest.display()),
@@ -166,7 +170,22 @@ impl Git {
             });
         }
         let path = largest.display().to_string();
-        Ok((total_bytes > UNTRACKED_TOLD_BYTES).then_some(Note::Large { megabytes, path }))
+        Ok((weight.bytes > TOLD_BYTES).then_some(Note::Large { megabytes, path }))
+    }
+
+    /// What files of the working tree come to.
+    pub(super) fn weight<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> Weight {
+        let mut weight = Weight::default();
+        let mut largest_bytes = 0;
+        for path in paths.map(as_path) {
+            let meta = self.top().join(path).symlink_metadata();
+            let bytes = meta.map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 });
+            weight.bytes = weight.bytes.saturating_add(bytes);
+            if bytes > largest_bytes {
+                (largest_bytes, weight.largest) = (bytes, path.to_owned());
+            }
+        }
+        weight
     }
 
     fn fill_from_person(&self, index: &PrivateIndex) -> Result<(), GitError> {

@@ -7,6 +7,7 @@ mod checkout;
 mod history;
 mod ignored;
 mod open;
+mod private;
 mod rebuild;
 mod snapshot;
 

@@ -1,0 +1,233 @@
+//! A repository of our own for a directory that is in none: in the cache, with that directory as its working tree.
+//!
+//! Invariants: it has its name only when it is whole; the same files give the same commit, whoever looks and whenever,
+//! so that a start that was lost can be made again; bytes go in and come out as they are, whatever settings and
+//! attributes say; of the directory itself nothing is written here.
+
+use super::{
+    Git, GitError, Opened,
+    call::{as_path, failed, fields, shown},
+    checkout::as_pattern,
+    disk,
+    durable::sync_all_at,
+    host::{Env, Host, NOBODY},
+    index::PrivateIndex,
+    snapshot::{Note, Snapshot, TOLD_BYTES},
+    status::{OWN_DIR, Taking, is_within},
+};
+use crate::process::Programs;
+use descent_core::id::{CommitId, TreeId, UnixMillis};
+use std::{
+    collections::BTreeSet,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+const MESSAGE: &str = "descent: the directory as it was\n";
+
+/// Above every `.gitattributes`: nothing is converted. (`-working-tree-encoding` would be an error.)
+const ATTRIBUTES: &str = "* -text -ident -filter !working-tree-encoding\n";
+
+/// What a whole repository has (gitrepository-layout).
+const PARTS: &[&str] = &["HEAD", "config", "objects", "refs"];
+
+/// Files of objects that are shared with another repository at most.
+const OBJECTS_MAX: usize = 10_000_000;
+
+/// What belongs into a snapshot.
+struct Found {
+    files: Vec<Vec<u8>>,
+    nested: Vec<String>,
+}
+
+impl Git {
+    /// The repository at `repository`, which is ours and made where it is missing, with `top` as its working tree.
+    pub fn private(
+        programs: Arc<dyn Programs>,
+        repository: &Path,
+        top: &Path,
+    ) -> Result<Self, GitError> {
+        Self::private_with(programs, repository, top, &std::env::vars_os().collect())
+    }
+
+    pub(super) fn private_with(
+        programs: Arc<dyn Programs>,
+        repository: &Path,
+        top: &Path,
+        theirs: &Env,
+    ) -> Result<Self, GitError> {
+        let host = Host::private(programs, top, theirs)?;
+        if PARTS.iter().any(|part| !repository.join(part).exists()) {
+            make(&host, repository)?;
+        }
+        // An attempt's own git may have written there.
+        disk::keep_text(&repository.join("info/attributes"), ATTRIBUTES)?;
+        let git_dir = repository
+            .canonicalize()
+            .map_err(GitError::io(repository))?;
+        Ok(Self(Arc::new(Opened {
+            host,
+            top: top.to_owned(),
+            common_dir: git_dir.clone(),
+            git_dir,
+            theirs: theirs.clone(),
+            trees: Mutex::default(),
+        })))
+    }
+
+    /// All files of the directory but what `.gitignore` names there and `left_out`, as a commit without a parent.
+    /// `scratch` is an existing directory; durable when this returns.
+    pub fn snapshot_all(&self, scratch: &Path, left_out: &[PathBuf]) -> Result<Snapshot, GitError> {
+        let found = self.find(scratch, left_out)?;
+        let (snapshot, index) = match self.take_all(&found, scratch, true) {
+            Ok(taken) if self.holds_all_of(&taken.0.commit)? => taken,
+            // What is known of the files may be of objects that are gone.
+            Ok(_) => self.take_all(&found, scratch, false)?,
+            Err(error) if error.is_local() => self.take_all(&found, scratch, false)?,
+            Err(error) => return Err(error),
+        };
+        // Before the index says that it is there.
+        self.sync_all()?;
+        disk::keep_index(index.path(), &self.known_index())?;
+        Ok(snapshot)
+    }
+
+    /// Whether all that a commit holds is there.
+    pub fn holds_all_of(&self, commit: &CommitId) -> Result<bool, GitError> {
+        let call = self.call("rev-list").args(["--objects", "--quiet"]);
+        let ran = call.id("", commit.as_str(), "").arg("--").output()?;
+        Ok(ran.status.success())
+    }
+
+    /// All objects of another repository of ours.
+    pub fn share_objects_of(&self, other: &Git) -> Result<(), GitError> {
+        let from = other.objects();
+        for file in disk::files_below(&from, OBJECTS_MAX) {
+            let name = file.strip_prefix(&from).unwrap_or(&file);
+            disk::share_file(&file, &self.objects().join(name))?;
+        }
+        self.sync_all()
+    }
+
+    /// What git knows of the files of the directory: those that did not change are not read again.
+    fn known_index(&self) -> PathBuf {
+        self.git_dir().join("index")
+    }
+
+    /// Asked with an index that holds nothing, so that what is known already has no say in what belongs to it.
+    fn find(&self, scratch: &Path, left_out: &[PathBuf]) -> Result<Found, GitError> {
+        let empty = PrivateIndex::new(scratch)?;
+        let mut left_out: Vec<&Path> = left_out.iter().map(PathBuf::as_path).collect();
+        left_out.push(as_path(OWN_DIR));
+        let mut call = self.call("ls-files").index(empty.path());
+        call = call.args(["--others", "--exclude-standard", "-z"]);
+        for path in &left_out {
+            call = call.arg("-x").arg(as_pattern(path));
+        }
+        let said = call.ok()?;
+        let is_left_out = |path: &[u8]| {
+            let mut left_out = left_out.iter();
+            left_out.any(|out| is_within(path, out.as_os_str().as_bytes()))
+        };
+        let (mut files, mut nested) = (Vec::new(), Vec::new());
+        for path in fields(&said).filter(|path| !is_left_out(path)) {
+            match path.strip_suffix(b"/") {
+                // Only a repository of its own is listed as a directory.
+                Some(path) => nested.push(shown(path)),
+                None => files.push(path.to_vec()),
+            }
+        }
+        Ok(Found { files, nested })
+    }
+
+    /// The commit of these files, with its index.
+    fn take_all(
+        &self,
+        found: &Found,
+        scratch: &Path,
+        is_known: bool,
+    ) -> Result<(Snapshot, PrivateIndex), GitError> {
+        let index = PrivateIndex::new(scratch)?;
+        if is_known {
+            index.fill_from(&self.known_index())?;
+        }
+        let call = |verb| self.call(verb).index(index.path());
+        let said = call("ls-files").arg("-z").ok()?;
+        let known: BTreeSet<&[u8]> = fields(&said).collect();
+        let wanted: BTreeSet<&[u8]> = found.files.iter().map(Vec::as_slice).collect();
+        let gone = known.difference(&wanted).map(|path| path.to_vec());
+        let taking = Taking {
+            take: found.files.clone(),
+            remove: gone.collect(),
+            ..Taking::default()
+        };
+        self.take(&taking, call)?;
+        let tree = TreeId::new(call("write-tree").ok_id()?);
+        let commit = self.commit_start(&tree)?;
+        let nested = found.nested.iter().cloned().map(Note::Nested);
+        let notes = nested.chain(self.weigh_new(wanted.difference(&known).copied()));
+        let snapshot = Snapshot {
+            notes: notes.collect(),
+            head: commit.clone(),
+            commit,
+            tree,
+            branch: None,
+            dirty: false,
+        };
+        Ok((snapshot, index))
+    }
+
+    fn weigh_new<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> Option<Note> {
+        let weight = self.weight(paths);
+        (weight.bytes > TOLD_BYTES).then(|| Note::Copied {
+            megabytes: weight.bytes >> 20,
+            path: weight.largest.display().to_string(),
+        })
+    }
+
+    /// By nobody and at no time: its id is a function of the files.
+    fn commit_start(&self, tree: &TreeId) -> Result<CommitId, GitError> {
+        let mut call = self.call("commit-tree");
+        for role in ["AUTHOR", "COMMITTER"] {
+            call = call.env(&format!("GIT_{role}_NAME"), NOBODY.0);
+            call = call.env(&format!("GIT_{role}_EMAIL"), NOBODY.1);
+        }
+        let call = call.args(["--no-gpg-sign", "-F", "-"]);
+        let call = call.id("", tree.as_str(), "").dated(UnixMillis(0));
+        let commit = CommitId::new(call.stdin(MESSAGE).ok_id()?);
+        self.remember(&commit, tree);
+        Ok(commit)
+    }
+}
+
+/// One that is there but lacks a part gets it back; else it is made beside, and then takes the name.
+fn make(host: &Host, repository: &Path) -> Result<(), GitError> {
+    if repository.exists() {
+        return init(host, repository);
+    }
+    let beside = repository.parent().unwrap_or(repository);
+    let half_made = tempfile::Builder::new()
+        .prefix("shadow-")
+        .tempdir_in(beside);
+    let half_made = half_made.map_err(GitError::io(beside))?.keep();
+    let made = init(host, &half_made).and_then(|()| sync_all_at(&half_made));
+    if let Err(error) = made {
+        disk::remove_tree(&half_made)?;
+        return Err(error);
+    }
+    disk::name_dir(&half_made, repository)?;
+    sync_all_at(beside)
+}
+
+fn init(host: &Host, at: &Path) -> Result<(), GitError> {
+    let mut args: Vec<_> = ["init", "-q", "--bare", "--template="]
+        .map(Into::into)
+        .to_vec();
+    args.push(at.into());
+    let ran = host.run(at, args, Vec::new(), None)?;
+    match ran.status.success() {
+        true => Ok(()),
+        false => Err(failed("init", &ran)),
+    }
+}
