@@ -1,5 +1,5 @@
 //! The door between the driver and trees of files: where an attempt works, where checks run, and
-//! what comes of the work. In a repository that is `git`; in place it is `shared`.
+//! what comes of the work. In a repository that is `git`, elsewhere `shadow`, in place `shared`.
 //!
 //! Invariant: everything that is made here lies in the cache or under `refs/descent/`; the person's
 //! own files change in `apply` alone. All functions block.
@@ -13,8 +13,10 @@ mod places;
 mod ready;
 mod saved;
 mod shared;
+mod size;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::{
     collections::BTreeSet,
@@ -31,6 +33,8 @@ use descent_core::{
 pub use crate::git::Stamps;
 pub use cache::cache_dir;
 pub use error::WorkspaceError;
+pub use size::{Size, size_of};
+pub use words::{message, time_of};
 
 use crate::{
     git::{Applied, Branched, Lines},
@@ -39,15 +43,13 @@ use crate::{
 
 type Result<T> = std::result::Result<T, WorkspaceError>;
 
-/// Characters at most in the first line of a commit message.
-const SUBJECT_CHARS_MAX: usize = 72;
-
 /// The workspaces of one state file; a copy is another handle to the same.
 #[derive(Debug, Clone)]
 pub struct Workspaces(Arc<Kind>);
 
 #[derive(Debug)]
 enum Kind {
+    /// Also `shadow`: the repository is another.
     Git(Box<git::Rooms>),
     Shared(shared::Place),
 }
@@ -105,18 +107,17 @@ impl Workspaces {
             .map_err(WorkspaceError::io(project))?;
         let kind = match constraints.workspace() {
             Workspace::Shared => {
-                let cache = cache.map(|cache| git::place_in(&cache, &project, lineage));
+                let cache = cache.map(|cache| places::place_in(&cache, &project, lineage));
                 Kind::Shared(shared::Place::new(project, cache, constraints))
             }
-            Workspace::Git => {
+            apart => {
                 let cache = cache.ok_or(WorkspaceError::NoHome)?;
-                Kind::Git(Box::new(git::Rooms::open(
-                    programs,
-                    &cache,
-                    project,
-                    lineage,
-                    constraints,
-                )?))
+                let open = match apart {
+                    Workspace::Shadow => git::Rooms::open_private,
+                    Workspace::Git | Workspace::Shared => git::Rooms::open,
+                };
+                let rooms = open(programs, &cache, project, lineage, constraints)?;
+                Kind::Git(Box::new(rooms))
             }
         };
         Ok(Self(Arc::new(kind)))
@@ -304,6 +305,22 @@ impl Workspaces {
         }
     }
 
+    /// Takes what the run began from again, where that can be, and tells whether it is back.
+    pub fn remake_start(&self, start: &StartedFrom) -> Result<bool> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.remake_start(start),
+            Kind::Shared(_) => Ok(false),
+        }
+    }
+
+    /// What `parent` keeps is kept here too, where the two have not one repository.
+    pub fn take_over(&self, parent: &Self) -> Result<()> {
+        match (&*self.0, &*parent.0) {
+            (Kind::Git(rooms), Kind::Git(parent)) => rooms.take_over(parent),
+            _ => Ok(()),
+        }
+    }
+
     /// The result made again of what stays; atoms whose change no longer applies are named.
     pub fn rebuild(&self, from: &CommitId, keep: &[Placed]) -> Result<Rebuilt> {
         match &*self.0 {
@@ -433,17 +450,24 @@ impl Workspaces {
 }
 
 /// Where `deliver` puts the result, if it did, and the reference that follows it: known without asking git.
-pub fn result_of(project: &Path, lineage: &Lineage) -> Option<(Option<PathBuf>, String)> {
+pub fn result_of(
+    project: &Path,
+    lineage: &Lineage,
+    kind: Workspace,
+) -> Option<(Option<PathBuf>, String)> {
     let cache = cache_dir()?;
-    let result = git::place_in(&cache, project, lineage).join("result");
+    let result = places::place_in(&cache, project, lineage).join("result");
     let mut above = project.ancestors();
-    let top = above.find(|dir| dir.join(".git").symlink_metadata().is_ok());
+    let top = match kind {
+        Workspace::Shadow => Some(project),
+        _ => above.find(|dir| dir.join(".git").symlink_metadata().is_ok()),
+    };
     let within = top.and_then(|top| project.strip_prefix(top).ok());
     let path = match within {
         Some(within) if !within.as_os_str().is_empty() => result.join(within),
         _ => result,
     };
-    Some((path.is_dir().then_some(path), git::result_ref(lineage)))
+    Some((path.is_dir().then_some(path), places::result_ref(lineage)))
 }
 
 fn git_landing<'a>(made: &'a CommitId, landing: &Landing<'a>) -> crate::git::Landing<'a> {
@@ -459,30 +483,4 @@ fn git_landing<'a>(made: &'a CommitId, landing: &Landing<'a>) -> crate::git::Lan
 /// What an attempt without a tree of its own comes to.
 pub fn nothing_to_merge() -> Merge {
     Merge::Unchanged { tree: None }
-}
-
-/// A time of the state file, to date commits by; what cannot be read is the beginning of 1970, so
-/// that the same file always gives the same commit.
-pub fn time_of(text: &str) -> UnixMillis {
-    let time = text.parse::<jiff::Timestamp>().ok();
-    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
-    UnixMillis(time_ms.unwrap_or_default())
-}
-
-/// The message of an atom's commit: its description (else its id), and a trailer that names it.
-pub fn message(atom: &AtomId, description: &str) -> String {
-    let one_line = description.split(|c: char| c.is_whitespace() || c.is_control());
-    let words: Vec<&str> = one_line.filter(|word| !word.is_empty()).collect();
-    let subject = if words.is_empty() {
-        atom.to_string()
-    } else {
-        words.join(" ")
-    };
-    let subject = if subject.chars().count() <= SUBJECT_CHARS_MAX {
-        subject
-    } else {
-        let cut: String = subject.chars().take(SUBJECT_CHARS_MAX - 1).collect();
-        format!("{}…", cut.trim_end())
-    };
-    format!("{subject}\n\nDescent-Atom: {atom}\n")
 }

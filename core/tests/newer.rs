@@ -152,11 +152,6 @@ fn what_decides_is_told_with_its_place_and_what_does_not_is_not() {
             "/objective/constraints/workspace",
         ),
         (
-            "\"workspace\": \"git\"",
-            "\"workspace\": \"shadow\"",
-            "/objective/constraints/workspace",
-        ),
-        (
             "\"file\": \"docs/*.html\"",
             "\"url\": \"docs\"",
             "/objective/base_case/all/3/any/1",

@@ -1,6 +1,7 @@
 //! `descent align`: the agreement and the first work graph, from a plan or from flags.
 
 mod agreeing;
+pub(super) mod isolation;
 mod preview;
 mod proposals;
 mod questions;
@@ -18,7 +19,7 @@ use descent_core::{
     graph::validate,
     id::Lineage,
     plan::Plan,
-    state::{Atom, Check, Objective, OnStuck, RunStatus, State},
+    state::{Atom, Check, Objective, OnStuck, RunStatus, State, Workspace},
     step::World,
     trust::Carried,
     view,
@@ -102,7 +103,7 @@ pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure>
         }
         read => read,
     };
-    let (state, carried) = state.map_err(|failure| match failure.code {
+    let (mut state, carried) = state.map_err(|failure| match failure.code {
         NOT_ALIGNED => proposals::complete(failure, &flags, &top, config.worker.is_some()),
         _ => failure,
     })?;
@@ -116,6 +117,7 @@ pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure>
     refuse_unfinished(existing.as_deref(), flags.force)?;
     let plan = flags.plan.as_deref().zip(carried.as_ref());
     trust::before_align(context, &top, plan, &config, flags.yes)?;
+    isolation::choose(context, &top, asks, &mut state)?;
     let workspaces = Workspaces::open(&top, &state.lineage, &state.objective.constraints)?;
     // Nothing is made where nothing is agreed yet: the sidecars come with the state.
     let place = context
@@ -365,13 +367,17 @@ fn existing(context: &Context) -> Result<Option<Arc<store::Loaded>>, Failure> {
 
 /// The same agreement, whatever has been done of it since, and whatever was measured for it.
 fn is_same(old: &State, new: &State) -> bool {
-    // What stands there because align had a terminal was said by nobody.
-    let unsaid = new.objective.constraints.on_stuck.is_none()
-        && old.objective.constraints.on_stuck == Some(OnStuck::Ask);
+    // What stands there because align had a terminal, or found no repository, was said by nobody.
+    let (now, then) = (&new.objective.constraints, &old.objective.constraints);
+    let unasked = now.on_stuck.is_none() && then.on_stuck == Some(OnStuck::Ask);
+    let unplaced = now.workspace.is_none() && then.workspace == Some(Workspace::Shadow);
     let objective = |state: &State| {
         let mut objective = (*state.objective).clone();
-        if unsaid {
+        if unasked {
             objective.constraints.on_stuck = None;
+        }
+        if unplaced {
+            objective.constraints.workspace = None;
         }
         objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
         doc::canonical(&objective.node())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use descent_core::{
     id::CommitId,
-    state::{RunStatus, State},
+    state::{RunStatus, State, Workspace},
 };
 use serde_json::{Value, json};
 
@@ -39,6 +39,7 @@ struct Outcome {
     base: CommitId,
     head: CommitId,
     workspaces: Workspaces,
+    kind: Workspace,
     lines: Vec<Lines>,
     /// What is said where the run has not completed.
     partial: Option<String>,
@@ -95,10 +96,12 @@ fn open(state: &State, project: &Path) -> Result<Option<Outcome>, Failure> {
     let (Some(start), Some(head)) = (&run.started_from, &run.head) else {
         return Ok(None);
     };
-    let workspaces = Workspaces::open(project, &state.lineage, &state.objective.constraints)?;
+    let constraints = &state.objective.constraints;
+    let kind = constraints.workspace();
+    let workspaces = Workspaces::open(project, &state.lineage, constraints)?;
     for commit in [&start.commit, head] {
         if !workspaces.head_is_there(commit)? {
-            return Err(super::run::commit_missing(commit));
+            return Err(super::run::commit_missing(commit, kind));
         }
     }
     let partial = (run.status != RunStatus::Completed).then(|| {
@@ -110,6 +113,7 @@ fn open(state: &State, project: &Path) -> Result<Option<Outcome>, Failure> {
         base: start.commit.clone(),
         head: head.clone(),
         workspaces,
+        kind,
         partial,
     }))
 }
@@ -119,11 +123,15 @@ fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Fa
         .workspaces
         .apply(&result.base, &result.head, flags.dry_run)?;
     let is_dry = flags.dry_run;
+    let look = match result.kind {
+        Workspace::Shadow => "descent status",
+        Workspace::Git | Workspace::Shared => "git status",
+    };
     let report = match applied {
         Applied::Nothing => Report {
             how: "nothing",
             words: "the working tree has it all already".into(),
-            next: "git status".into(),
+            next: look.into(),
             more: json!({}),
         },
         Applied::FastForward { branch, .. } => {
@@ -134,7 +142,7 @@ fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Fa
                     true => format!("would move {name} to the result, a commit an atom"),
                     false => format!("{name} now holds the result, a commit an atom"),
                 },
-                next: next(flags, "git status"),
+                next: next(flags, look),
                 more: json!({"branch": branch}),
             }
         }
@@ -142,9 +150,10 @@ fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Fa
             how: "files",
             words: match is_dry {
                 true => "would change these files, and nothing else".into(),
+                false if result.kind == Workspace::Shadow => "the changes are in the files".into(),
                 false => "the changes are in the files; commit them when you like".into(),
             },
-            next: next(flags, "git status"),
+            next: next(flags, look),
             more: json!({}),
         },
         Applied::Refused(paths) => return refused(context, result, is_dry, paths),
@@ -161,7 +170,14 @@ fn refused(
 ) -> Result<End, Failure> {
     let message =
         "your files differ from what the run started from, where the result changes them too";
-    let hint = "commit or undo your own changes to these files, then `descent apply` again; or take a branch and merge it: descent apply --branch NAME";
+    let hint = match result.kind {
+        Workspace::Shadow => {
+            "put your own versions of these files aside, then `descent apply` again; or take the changes as a patch: descent apply --patch FILE"
+        }
+        Workspace::Git | Workspace::Shared => {
+            "commit or undo your own changes to these files, then `descent apply` again; or take a branch and merge it: descent apply --branch NAME"
+        }
+    };
     if !is_dry {
         let failure = Failure::new("E-APPLY-OVERLAP", exit::NOT_SO, message, hint);
         return Err(failure.with(paths));
@@ -188,6 +204,12 @@ fn to_branch(
     name: &str,
 ) -> Result<End, Failure> {
     let is_dry = flags.dry_run;
+    if result.kind == Workspace::Shadow {
+        let what =
+            "the result is of a private repository: there is none that a branch could be made in";
+        let hint = "descent apply, or descent apply --patch FILE";
+        return Err(Failure::usage(what, hint));
+    }
     let words = match result.workspaces.branch(name, &result.head, is_dry)? {
         Branched::New if is_dry => format!("would make the branch {name}, and nothing else"),
         Branched::New => format!("the branch {name} holds the result"),

@@ -20,7 +20,7 @@ const NAMES_MAX: u32 = 1000;
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Begin a second state where this one stands, to try another way from the same point.\n\nThe fork has its own lineage, with this one recorded as its parent. It takes along what was agreed, the work graph, its results, and what was tried; not what is in flight, asked for or spent. Both share the repository's objects; cache, journal and locks are each one's own.\n\nWithout a name it is .descent/fork-1.json here. A directory is another worktree or clone of the same project: the fork becomes the state there."
+    long_about = "Begin a second state where this one stands, to try another way from the same point.\n\nThe fork has its own lineage, with this one recorded as its parent. It takes along what was agreed, the work graph, its results, and what was tried; not what is in flight, asked for or spent. Both share the repository's objects (in the workspace shadow the fork gets a copy); cache, journal and locks are each one's own.\n\nWithout a name it is .descent/fork-1.json here. A directory is another worktree or clone of the same project: the fork becomes the state there."
 )]
 pub struct Flags {
     /// A file for the fork's state, or a directory of the same project
@@ -39,13 +39,18 @@ pub(super) fn fork(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let state = correct::fork(&parent.state, lineage.clone());
     let constraints = &state.objective.constraints;
-    let is_git = constraints.workspace() == Workspace::Git;
-    if let (true, Some(head)) = (is_git, &state.run.head) {
+    let kind = constraints.workspace();
+    let is_shared = kind == Workspace::Shared;
+    if let (false, Some(head)) = (is_shared, &state.run.head) {
         let workspaces = Workspaces::open(&place.project, &lineage, constraints)?;
+        if kind == Workspace::Shadow {
+            let (project, lineage) = (&store.place().project, &parent.state.lineage);
+            workspaces.take_over(&Workspaces::open(project, lineage, constraints)?)?;
+        }
         let needed = state.run.started_from.iter().map(|start| &start.commit);
         for commit in needed.chain([head]) {
             if !workspaces.head_is_there(commit)? {
-                return Err(run::commit_missing(commit));
+                return Err(run::commit_missing(commit, kind));
             }
         }
         // Before the state that names it: git must not sweep it away.
@@ -56,7 +61,7 @@ pub(super) fn fork(context: &Context, flags: &Flags) -> Result<End, Failure> {
     made.create(state)?;
     trust::made_here(context, &lineage, &config);
     made.remember();
-    report(context, &parent.state, &lineage, made.place(), !is_git);
+    report(context, &parent.state, &lineage, made.place(), is_shared);
     Ok(End::Code(0))
 }
 

@@ -83,7 +83,7 @@ pub(super) fn migrate(context: &Context, flags: &Flags) -> Result<End, Failure> 
     let mut migrated = migrate::of_aot(&aot, &added, &lineage, old.report);
     let bad = store::pattern_faults(&migrated.patterns);
     migrated.faults.extend(bad);
-    let state = match migrated.state.take() {
+    let mut state = match migrated.state.take() {
         Some(state) if migrated.faults.is_empty() => state,
         _ => return Err(refused(&file, &migrated.faults)),
     };
@@ -98,6 +98,7 @@ pub(super) fn migrate(context: &Context, flags: &Flags) -> Result<End, Failure> 
     let named = output.as_deref().or(context.state.as_deref());
     // Nothing is made beside a file that stays as it is.
     Place::at(&top, named).is_free()?;
+    align::isolation::presume(&top, &mut state)?;
     let mut store = Store::open(Place::create(&top, named)?);
     store.create(state)?;
     store.remember();

@@ -75,7 +75,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
             environment.withheld.join(", ")
         ));
     }
-    let workspaces = open(&store, &loaded)?;
+    let workspaces = open(context, &store, &loaded)?;
     let from = match &flags.from {
         Some(rev) => Some(start_from(&loaded.state, &workspaces, rev)?),
         None => None,
@@ -176,35 +176,55 @@ fn say_mode(context: &Context, store: &Store) -> Result<(), Failure> {
 }
 
 /// The workspaces, with what the run began from.
-fn open(store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
+fn open(context: &Context, store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
     let state = &loaded.state;
-    let workspaces = Workspaces::open(
-        &store.place().project,
-        &state.lineage,
-        &state.objective.constraints,
-    )?;
-    // All that was made since can be made again; what the run began from cannot.
+    let constraints = &state.objective.constraints;
+    let project = &store.place().project;
+    let workspaces = Workspaces::open(project, &state.lineage, constraints)?;
+    // All that was made since can be made again; what the run began from cannot, but from the very files.
     if let Some(start) = &state.run.started_from
         && !workspaces.start_is_there(start)?
     {
-        return Err(commit_missing(&start.commit));
+        if !workspaces.remake_start(start)? {
+            return Err(commit_missing(&start.commit, constraints.workspace()));
+        }
+        let words = "the private repository was lost: it is begun again from the files, which are as they were";
+        context.out.say(words);
     }
     Ok(workspaces)
 }
 
-pub(super) fn commit_missing(commit: &CommitId) -> Failure {
-    let hint = "fetch or restore it; or align --force to begin anew from the working tree";
-    let message =
-        format!("the repository no longer holds the commit {commit} that the state names");
+pub(super) fn commit_missing(commit: &CommitId, kind: Workspace) -> Failure {
+    let (message, hint) = match kind {
+        Workspace::Shadow => (
+            format!(
+                "the private repository in the cache no longer holds the commit {commit} that the state names"
+            ),
+            "with the files as the run found them `descent run` makes again what is lost; else align --force begins anew from the files as they are",
+        ),
+        Workspace::Git | Workspace::Shared => (
+            format!("the repository no longer holds the commit {commit} that the state names"),
+            "fetch or restore it; or align --force to begin anew from the working tree",
+        ),
+    };
     Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint)
 }
 
 /// The commit that `--from` names; only a run that has not begun can start elsewhere.
 fn start_from(state: &State, workspaces: &Workspaces, rev: &str) -> Result<StartedFrom, Failure> {
     let constraints = &state.objective.constraints;
-    if constraints.workspace() == Workspace::Shared {
-        let what = "agents work in place here, so there is no other commit to start from";
-        let hint = "git switch to it, then run without --from; or align with --set workspace=git";
+    let other = match constraints.workspace() {
+        Workspace::Git => None,
+        Workspace::Shared => Some((
+            "agents work in place here, so there is no other commit to start from",
+            "git switch to it, then run without --from; or align with --set workspace=git",
+        )),
+        Workspace::Shadow => Some((
+            "a run starts from the files here: a private repository has no other commits",
+            "run without --from; or, in a repository, align with --set workspace=git",
+        )),
+    };
+    if let Some((what, hint)) = other {
         return Err(Failure::usage(what, hint));
     }
     if let (Some(start), Some(_)) = (&state.run.started_from, &state.run.head) {

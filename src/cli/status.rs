@@ -109,9 +109,9 @@ fn notes(look: &pulse::Look, is_edited: bool) -> Vec<Note> {
 
 fn fill_workspace(store: &Store, world: &World, status: &mut view::Status) {
     let state = &world.state;
-    let place = store.place();
+    let (place, kind) = (store.place(), state.objective.constraints.workspace());
     if state.run.head.is_some() {
-        if let Some((path, branch)) = workspace::result_of(&place.project, &state.lineage) {
+        if let Some((path, branch)) = workspace::result_of(&place.project, &state.lineage, kind) {
             status.workspace.path = path.as_deref().map(super::context::shown);
             status.workspace.branch = Some(branch);
         }

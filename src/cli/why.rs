@@ -52,7 +52,8 @@ pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
         context.out.json(&value);
     } else {
         let place = store.place();
-        let result = workspace::result_of(&place.project, &world.state.lineage);
+        let kind = world.state.objective.constraints.workspace();
+        let result = workspace::result_of(&place.project, &world.state.lineage, kind);
         let path = result
             .and_then(|(path, _)| path)
             .map(|path| super::context::shown(&path));

@@ -238,7 +238,7 @@ fn account(page: &mut Page, status: &Status, now: UnixMillis) {
         page.push(Line::label("spent").plain(spent(status)));
     }
     if let Some(from) = &status.started_from {
-        page.push(Line::label("from").plain(start(from)));
+        page.push(Line::label("from").plain(start(from, status.workspace.kind)));
     }
     if let Some(result) = &status.last_result {
         let at = field(result, "at");
@@ -293,8 +293,11 @@ fn spent(status: &Status) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn start(from: &Node) -> String {
+fn start(from: &Node, workspace: &str) -> String {
     let commit: String = field(from, "commit").chars().take(12).collect();
+    if workspace == "shadow" {
+        return format!("the files as they were, {commit}");
+    }
     let branch = from
         .get("branch")
         .and_then(Node::as_str)

@@ -138,7 +138,7 @@ pub(super) struct Constraints {
     time_budget: Option<Duration>,
     /// Of one attempt (30m)
     attempt_timeout: Option<Duration>,
-    /// Where attempts work (`git`)
+    /// Where attempts work (`git`; outside of a repository `align` writes `shadow`)
     workspace: Option<Workspace>,
     /// Paths shared into each workspace
     link: Option<Vec<String>>,
@@ -157,6 +157,8 @@ pub(super) struct Constraints {
 pub(super) enum Workspace {
     /// A worktree an attempt
     Git,
+    /// The same on a private repository in the cache, for a directory that is in none
+    Shadow,
     /// In place: no isolation, nothing is undone
     Shared,
 }

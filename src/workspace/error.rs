@@ -77,8 +77,8 @@ impl WorkspaceError {
     pub fn hint(&self) -> String {
         match self {
             Self::NotARepository { .. } => {
-                "make one: git init && git add -A && git commit -m start; \
-                 or work in place, with nothing undone: `--set workspace=shared`"
+                "let descent keep one of its own: `--set workspace=shadow`; \
+                 or make one: git init && git add -A && git commit -m start"
                     .into()
             }
             Self::NoCommits { top } => format!(

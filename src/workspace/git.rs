@@ -1,21 +1,23 @@
-//! Workspaces of a repository: linked worktrees in the cache, references under `refs/descent/`.
+//! Workspaces of a repository: linked worktrees in the cache, references under `refs/descent/`. The repository is the
+//! person's, or (`shadow`) one of our own.
 //!
 //! `<cache>/<lineage>/<project>/` holds `attempt-<slot>`, `verify`, `candidate`, `result`, the name of the project, and
 //! our own indexes while one is needed. Invariant: two projects, and two state files of one project, share no
 //! directory and no reference.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
+mod shadow;
+
 use std::{
     collections::BTreeSet,
-    fs::{self, DirBuilder},
-    os::unix::{ffi::OsStrExt, fs::DirBuilderExt},
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 use descent_core::{
     event::Merge,
-    id::{AtomId, CommitId, Digest, Lineage, TreeId, UnixMillis},
+    id::{AtomId, CommitId, Lineage, TreeId, UnixMillis},
     state::{Constraints, Placed, StartedFrom},
 };
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -27,14 +29,14 @@ use crate::{
 };
 
 const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
-/// Characters of a name that is used as it is; a longer one becomes its digest.
-const NAME_BYTES_MAX: usize = 100;
 /// What the worktrees of attempts are called, before the number of the slot.
 const ATTEMPT: &str = "attempt-";
 
 #[derive(Debug)]
 pub(super) struct Rooms {
     git: Git,
+    /// The repository is ours: nobody but this lineage has a part in it.
+    is_private: bool,
     project: PathBuf,
     /// The project in the repository; empty at its top.
     prefix: PathBuf,
@@ -63,19 +65,28 @@ impl Rooms {
         if git.head()?.commit.is_none() {
             return Err(WorkspaceError::NoCommits { top });
         }
-        let prefix = project
-            .strip_prefix(&top)
-            .map(Path::to_owned)
-            .unwrap_or_default();
-        let cache = place_in(cache, &project, lineage);
-        let lineage = name(lineage.as_str());
-        make_private(&cache)?;
+        let prefix = project.strip_prefix(&top).map(Path::to_owned);
+        let cache = places::place_in(cache, &project, lineage);
+        let mut rooms = Self::of((git, cache), project, lineage, constraints)?;
+        rooms.prefix = prefix.unwrap_or_default();
+        Ok(rooms)
+    }
+
+    /// With the project at the top of the repository's working tree.
+    fn of(
+        (git, cache): (Git, PathBuf),
+        project: PathBuf,
+        lineage: &Lineage,
+        constraints: &Constraints,
+    ) -> Result<Self> {
+        places::make_private(&cache)?;
         places::note(&cache, &project).map_err(WorkspaceError::io(&cache))?;
         Ok(Self {
             git,
-            prefix,
+            is_private: false,
+            prefix: PathBuf::new(),
             cache,
-            refs: format!("refs/descent/{lineage}"),
+            refs: places::refs_of(lineage),
             links: links::read(&constraints.link)?,
             protected: globs(&constraints.protected)?,
             setup: constraints.setup.clone(),
@@ -98,7 +109,11 @@ impl Rooms {
     }
 
     pub(super) fn snapshot(&self, at: UnixMillis) -> Result<StartedFrom> {
-        let seen = self.git.snapshot(self.scratch()?, at, SNAPSHOT_MESSAGE)?;
+        let scratch = self.scratch()?;
+        let seen = match self.is_private {
+            true => self.git.snapshot_all(scratch, &self.left_out())?,
+            false => self.git.snapshot(scratch, at, SNAPSHOT_MESSAGE)?,
+        };
         self.git
             .set_ref(&format!("{}/start", self.refs), &seen.commit)?;
         self.git.sync_all()?;
@@ -135,18 +150,23 @@ impl Rooms {
     }
 
     pub(super) fn uncommitted(&self) -> Result<usize> {
+        if self.is_private {
+            return Ok(0);
+        }
         Ok(self.git.uncommitted()?)
     }
 
     /// Where a home directory is the repository, our own worktrees lie in it: no news for a person.
     fn is_about_us(&self, note: &git::Note) -> bool {
-        let ours = self.cache.ancestors().nth(2);
         match note {
-            git::Note::Nested(path) => {
-                ours.is_some_and(|ours| self.git.top().join(path).starts_with(ours))
-            }
+            git::Note::Nested(path) => self.git.top().join(path).starts_with(self.whole_cache()),
             _ => false,
         }
+    }
+
+    /// Of all lineages.
+    fn whole_cache(&self) -> &Path {
+        self.cache.ancestors().nth(2).unwrap_or(&self.cache)
     }
 
     /// A commit that the person names, instead of their working tree; `None`: there is none.
@@ -266,7 +286,7 @@ impl Rooms {
     }
 
     pub(super) fn keep(&self, under: &str, commit: &CommitId, known: &CommitId) -> Result<()> {
-        let reference = format!("{}/keep/{}", self.refs, name(under));
+        let reference = format!("{}/keep/{}", self.refs, places::name(under));
         self.git.set_ref(&reference, commit)?;
         Ok(self.git.make_durable(&reference, commit, known)?)
     }
@@ -306,6 +326,9 @@ impl Rooms {
 
     /// Whether the commit that the run began from is there, with all that it has beside the person's own.
     pub(super) fn start_is_there(&self, start: &StartedFrom) -> Result<bool> {
+        if self.is_private {
+            return Ok(self.git.holds_all_of(&start.commit)?);
+        }
         if !self.git.exists(&start.commit)? {
             return Ok(false);
         }
@@ -356,7 +379,7 @@ impl Rooms {
 
     /// Brings a worktree to a commit; gives where the project is in it.
     fn bring(&self, root: &Path, commit: &CommitId, leftovers: Leftovers) -> Result<PathBuf> {
-        make_private(&self.cache)?;
+        places::make_private(&self.cache)?;
         self.git.checkout(root, commit, leftovers, &[])?;
         let project = root.join(&self.prefix);
         // The commit need not hold the project's directory: all in it may be ignored.
@@ -398,7 +421,10 @@ impl Rooms {
             // It need not be there.
             let _ = fs::remove_file(mark);
         }
-        self.git.delete_refs(&self.refs)?;
+        match self.is_private {
+            true => self.remove_repository()?,
+            false => self.git.delete_refs(&self.refs)?,
+        }
         fs::remove_dir_all(&self.cache).map_err(WorkspaceError::io(&self.cache))?;
         // The lineage's own; not empty where another project of the lineage has its place there.
         let _ = self.cache.parent().map(fs::remove_dir);
@@ -410,7 +436,7 @@ impl Rooms {
     }
 
     fn scratch(&self) -> Result<&Path> {
-        make_private(&self.cache)?;
+        places::make_private(&self.cache)?;
         Ok(&self.cache)
     }
 
@@ -424,56 +450,6 @@ impl Rooms {
         let in_project = Path::new(file).strip_prefix(&self.prefix);
         self.protected.is_match(file) || in_project.is_ok_and(|file| self.protected.is_match(file))
     }
-}
-
-/// The directory of one lineage and one project; not made yet.
-pub(super) fn place_in(cache: &Path, project: &Path, lineage: &Lineage) -> PathBuf {
-    cache.join(name(lineage.as_str())).join(short(project))
-}
-
-pub(super) fn result_ref(lineage: &Lineage) -> String {
-    format!("refs/descent/{}/result", name(lineage.as_str()))
-}
-
-/// What may stand in a path and in a reference; anything else goes by its digest.
-fn name(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let fits = !text.is_empty() && text.len() <= NAME_BYTES_MAX && text.chars().all(is_plain);
-    let is_odd = text.starts_with(['.', '-'])
-        || text.ends_with('.')
-        || text.ends_with(".lock")
-        || text.contains("..");
-    if fits && !is_odd {
-        return text.to_owned();
-    }
-    hex(text.as_bytes()).chars().take(32).collect()
-}
-
-fn short(project: &Path) -> String {
-    hex(project.as_os_str().as_bytes())
-        .chars()
-        .take(8)
-        .collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digest = Digest::of(bytes);
-    digest.as_str().trim_start_matches("sha256:").to_owned()
-}
-
-/// For this person alone: a workspace holds what the project holds.
-pub(super) fn make_private(dir: &Path) -> Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    let unwritable = |source| WorkspaceError::CacheUnwritable {
-        path: dir.to_owned(),
-        source,
-    };
-    made.map_err(unwritable)?;
-    rustix::fs::access(
-        dir,
-        rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
-    )
-    .map_err(|errno| unwritable(errno.into()))
 }
 
 /// As a person writes them: `*` stops at a slash, `**` does not, `tests/` means all in it.

@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Result, WorkspaceError, git};
+use super::{Result, WorkspaceError, places};
 
 pub(super) fn save(cache: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    git::make_private(cache)?;
+    places::make_private(cache)?;
     let unwritable = |source| WorkspaceError::CacheUnwritable {
         path: cache.to_owned(),
         source,

@@ -1,6 +1,8 @@
 //! Workspaces of real repositories, in temporary directories.
 #![allow(clippy::disallowed_methods)] // door: tests
 
+mod shadow;
+
 use super::*;
 use descent_core::state::Constraints;
 use std::{fs, os::unix::fs::symlink, process::Command};
@@ -137,7 +139,7 @@ fn what_is_no_repository_is_refused_with_the_way_out() {
         .try_open(&world.top(), &Constraints::default())
         .unwrap_err();
     assert_eq!((error.code(), error.exit()), ("E-NO-REPOSITORY", 69));
-    assert!(error.hint().contains("git init") && error.hint().contains("workspace=shared"));
+    assert!(error.hint().contains("git init") && error.hint().contains("workspace=shadow"));
     world.git(&["init", "-q"]);
     let error = world
         .try_open(&world.top(), &Constraints::default())

@@ -93,12 +93,14 @@ fn a_repository_without_commits_is_refused_with_the_command_that_mends_it() {
 }
 
 #[test]
-fn outside_of_a_repository_it_is_said_what_to_do_and_nothing_is_made() {
+fn a_repository_that_was_asked_for_and_is_not_there_is_told_and_nothing_is_made() {
     let world = World::bare();
     let plan = a_plan(&world);
     let before = listing(&world.root());
-    let ran = world.descent(&["align", "-y", "-f", &plan]).expect(69);
-    assert!(ran.stderr.contains("git init"), "{}", ran.stderr);
+    let asked = ["align", "-y", "-f", &plan, "--set", "workspace=git"];
+    let ran = world.descent(&asked).expect(69);
+    let ran = ran.says("git init").says("--set workspace=shadow");
+    assert!(ran.stderr.contains("E-NO-REPOSITORY"), "{}", ran.stderr);
     assert_same(&world.root(), &before);
 }
 

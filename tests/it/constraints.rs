@@ -54,7 +54,7 @@ fn a_mistake_in_a_constraint_is_one_of_usage_and_nothing_starts() {
         ("max_attempts=many", "max_attempts=many"),
         ("max_attempts", "has no value"),
         ("time_budget=90", "time_budget"),
-        ("workspace=cloud", "one of git, shared"),
+        ("workspace=cloud", "one of git, shadow, shared"),
     ] {
         for command in [&["run", "--set", pair][..], &["align", "x", "--set", pair]] {
             world.descent(command).expect(2).says("E-USAGE").says(words);

@@ -66,6 +66,14 @@ fn where_descent_can_run_it_says_so_and_leaves_nothing_with_and_without_a_state(
 #[test]
 fn what_is_missing_ends_with_69_and_says_how_to_mend_it() {
     let world = World::bare();
+    let found = world.descent(&["doctor", "--json"]).expect(0).json();
+    assert_eq!(named(&found, "repository")["health"], "ok");
+    let work = json!({"A1": task("touch done")});
+    world.align(&plan(&["test -f done"], json!({}), work));
+    let found = world.descent(&["doctor", "--json"]).expect(0).json();
+    let repository = named(&found, "repository")["found"].as_str().unwrap();
+    assert!(repository.contains("private"), "{repository}");
+    world.replace_in_state("\"workspace\": \"shadow\"", "\"workspace\": \"git\"");
     let found = world.descent(&["doctor", "--json"]).expect(69).json();
     let repository = named(&found, "repository");
     assert_eq!(repository["health"], "missing");

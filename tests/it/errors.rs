@@ -26,7 +26,8 @@ fn aligned_with(world: &World, more: &[&str]) -> Ran {
 
 #[test]
 fn what_the_place_lacks_is_told_by_its_code() {
-    check(aligned_with(&World::bare(), &[]), "E-NO-REPOSITORY", 69);
+    let in_git = ["--set", "workspace=git"];
+    check(aligned_with(&World::bare(), &in_git), "E-NO-REPOSITORY", 69);
     check(
         aligned_with(&World::without_commits(), &[]),
         "E-NO-COMMITS",

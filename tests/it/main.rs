@@ -46,6 +46,8 @@ mod resolve;
 mod room;
 mod run;
 mod screen;
+mod shadow;
+mod shadow_lost;
 mod stale;
 mod start;
 mod stop;

@@ -48,7 +48,11 @@ pub struct Constraints {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workspace {
+    /// Worktrees of the person's repository.
     Git,
+    /// Worktrees of a private one, for a directory that is in none.
+    Shadow,
+    /// The directory itself.
     Shared,
 }
 
@@ -59,12 +63,16 @@ pub enum OnStuck {
 }
 
 impl Workspace {
-    pub const WORDS: [(&'static str, Workspace); 2] =
-        [("git", Workspace::Git), ("shared", Workspace::Shared)];
+    pub const WORDS: [(&'static str, Workspace); 3] = [
+        ("git", Workspace::Git),
+        ("shadow", Workspace::Shadow),
+        ("shared", Workspace::Shared),
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
             Workspace::Git => "git",
+            Workspace::Shadow => "shadow",
             Workspace::Shared => "shared",
         }
     }
@@ -118,6 +126,7 @@ impl Constraints {
             .map_or(ATTEMPT_TIMEOUT_MS, |length| length.ms)
     }
 
+    /// Outside of a repository `align` writes down which it is: what lies around the state decides nothing here.
     pub fn workspace(&self) -> Workspace {
         self.workspace.unwrap_or(Workspace::Git)
     }
@@ -128,7 +137,6 @@ impl Constraints {
 
     pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::open(node, pointer, found)?;
-        refuse_shadow(&mut fields);
         Some(Self {
             max_parallel_agents: fields.small("max_parallel_agents"),
             max_attempts: at_least_one(&mut fields, "max_attempts"),
@@ -178,22 +186,6 @@ impl Constraints {
         );
         to.finish(&self.extra)
     }
-}
-
-fn refuse_shadow(fields: &mut Fields<'_, '_>) {
-    let Some(node) = fields
-        .node
-        .get("workspace")
-        .filter(|node| node.as_str() == Some("shadow") && !fields.found.is_newer)
-    else {
-        return;
-    };
-    let at = fields.at("workspace");
-    let hint = Some("use `git` in a repository, or `shared`".to_owned());
-    let message = "the workspace `shadow` is not supported yet".to_owned();
-    fields
-        .found
-        .fault("unsupported", (&at, node.span), message, hint);
 }
 
 fn at_least_one(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {

@@ -287,9 +287,13 @@ fn places(world: &World, shown: &Shown<'_>) -> String {
     let constraints = &world.state.objective.constraints;
     let mut text = Vec::new();
     if let Some(start) = shown.start {
-        text.push(from(start, shown.uncommitted));
+        text.push(match constraints.workspace() {
+            Workspace::Shadow => "starts from: the files as they are".to_owned(),
+            Workspace::Git | Workspace::Shared => from(start, shown.uncommitted),
+        });
     }
     text.push(match constraints.workspace() {
+        Workspace::Shadow => "workspace: shadow: each attempt works in a copy of its own, on a private repository\nin the cache".to_owned(),
         Workspace::Git => "workspace: git: each attempt works in a copy of its own".to_owned(),
         Workspace::Shared => "workspace: shared: agents work in place, and nothing is undone when a choice is\nabandoned".to_owned(),
     });
@@ -298,6 +302,8 @@ fn places(world: &World, shown: &Shown<'_>) -> String {
     }
     let node = constraints.node();
     let members = node.as_object().unwrap_or_default().iter();
+    // Which workspace it is stands above.
+    let members = members.filter(|member| member.key != "workspace");
     let chosen = members.map(|member| format!("{} = {}", member.key, value(&member.node)));
     let chosen: Vec<String> = chosen.collect();
     if !chosen.is_empty() {
@@ -357,7 +363,7 @@ fn warnings(world: &World, shown: &Shown<'_>) -> String {
     if is_shared && world.graph.groups().next().is_some() {
         warn(
             "there are groups: what an abandoned choice did stays in the files",
-            "take the workspace git, or plan without groups",
+            "take the workspace git or shadow, or plan without groups",
         );
     }
     if needs_worker(world) && shown.config.worker.is_none() {

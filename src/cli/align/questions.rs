@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use descent_core::state::Workspace;
+
 use crate::{
     config::Config,
     failure::{Failure, exit, quoted},
@@ -50,6 +52,26 @@ pub(super) fn fill(
     }
     out.say("");
     Ok(())
+}
+
+/// Where attempts work in a directory that is large; `Err` where the person left.
+pub(super) fn workspace(out: Out, holds: &str, largest: &str) -> Result<Workspace, Failure> {
+    out.say(&format!(
+        "\n{holds}. Where shall attempts work?  (--set workspace=…)"
+    ));
+    out.say("  1. shadow: each on a copy of all of them, kept in the cache");
+    out.say("  2. shared: here, in place; what a choice that is given up did is not undone");
+    out.say(&format!(
+        "1 or 2; or Ctrl-C, and again with what need not be copied: --link {largest}"
+    ));
+    for _ in 0..ANSWERS_MAX {
+        match answer(out)?.as_str() {
+            "1" | "shadow" => return Ok(Workspace::Shadow),
+            "2" | "shared" => return Ok(Workspace::Shared),
+            _ => out.say("1 or 2."),
+        }
+    }
+    Err(left())
 }
 
 pub(super) fn left() -> Failure {

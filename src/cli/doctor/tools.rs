@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use descent_core::state::Workspace;
+
 use super::Finding;
 use crate::{
     failure::Failure,
     git::{self, Git},
-    store::Place,
+    store::{Place, Store},
     workspace::WorkspaceError,
 };
 
@@ -33,20 +35,43 @@ fn missing(name: &'static str, error: git::GitError) -> Finding {
 }
 
 fn repository(place: &Place) -> Vec<Finding> {
+    let chosen = chosen(place);
+    match chosen {
+        Some(Workspace::Shared) => {
+            return vec![Finding::ok(
+                "repository",
+                "none is used: agents work in place",
+            )];
+        }
+        Some(Workspace::Shadow) => {
+            return vec![Finding::ok("repository", "a private one, in the cache")];
+        }
+        Some(Workspace::Git) | None => {}
+    }
     match Git::open(&place.project) {
         Ok(Some(git)) => vec![commits(&git), identity(&git)],
-        Ok(None) => vec![
+        Ok(None) if chosen == Some(Workspace::Git) => vec![
             Finding::missing(
                 "repository",
                 "none around this directory",
-                "attempts could only work in place: --set workspace=shared",
+                "what is agreed says that attempts work in one: workspace = git",
             )
             .mend("git init && git add -A && git commit -m start"),
         ],
+        Ok(None) => vec![Finding::ok(
+            "repository",
+            "none around this directory: descent keeps a private one in the cache",
+        )],
         // Told by its version already.
         Err(git::GitError::Missing | git::GitError::TooOld { .. }) => Vec::new(),
         Err(error) => vec![missing("repository", error)],
     }
+}
+
+/// What the state says, where there is one that can be read.
+fn chosen(place: &Place) -> Option<Workspace> {
+    let loaded = Store::open(place.clone()).read().ok()?;
+    Some(loaded.state.objective.constraints.workspace())
 }
 
 fn commits(git: &Git) -> Finding {

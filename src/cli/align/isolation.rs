@@ -1,0 +1,68 @@
+//! Where attempts work, where nobody said so: outside of any repository it is written down, for what lies around a
+//! state decides nothing later.
+//!
+//! Invariant: in place nobody works who did not say it.
+
+use std::{path::Path, sync::Arc};
+
+use descent_core::state::{State, Workspace};
+
+use super::{super::context::Context, questions};
+use crate::{
+    failure::{Failure, exit, quoted},
+    git::Git,
+    workspace::{Size, size_of},
+};
+
+/// The workspace of an agreement that names none: in a repository what is usual, elsewhere `shadow`; where that is
+/// large, what the person says.
+pub(super) fn choose(
+    context: &Context,
+    top: &Path,
+    asks: bool,
+    state: &mut State,
+) -> Result<(), Failure> {
+    if !is_open(top, state) {
+        return Ok(());
+    }
+    let kind = match size_of(top, &state.objective.constraints)? {
+        Size::Usual => Workspace::Shadow,
+        Size::Large { what, largest } if asks => {
+            let holds = format!("{} holds {what}", top.display());
+            questions::workspace(context.out, &holds, &quoted(&largest))?
+        }
+        Size::Large { what, largest } => return Err(too_large(top, what, &largest)),
+    };
+    set(state, kind);
+    Ok(())
+}
+
+/// The same where nobody is asked: what is large is left to `run --set`.
+pub(in super::super) fn presume(top: &Path, state: &mut State) -> Result<(), Failure> {
+    if is_open(top, state) && size_of(top, &state.objective.constraints)? == Size::Usual {
+        set(state, Workspace::Shadow);
+    }
+    Ok(())
+}
+
+/// Whether nobody chose, and there is no repository. One that cannot be used is for `git` to refuse.
+fn is_open(top: &Path, state: &State) -> bool {
+    state.objective.constraints.workspace.is_none() && matches!(Git::open(top), Ok(None))
+}
+
+fn set(state: &mut State, kind: Workspace) {
+    Arc::make_mut(&mut state.objective).constraints.workspace = Some(kind);
+}
+
+fn too_large(top: &Path, what: &str, largest: &Path) -> Failure {
+    let message = format!(
+        "{} is no repository, and holds {what} (most in {}): attempts would work on copies of them",
+        top.display(),
+        largest.display()
+    );
+    let hint = format!(
+        "share what need not be copied: --link {}; or say so: --set workspace=shadow copies all, --set workspace=shared works in place, with nothing undone",
+        quoted(largest)
+    );
+    Failure::new("E-SHADOW-LARGE", exit::NOT_ALIGNED, message, hint)
+}
