@@ -161,9 +161,16 @@ fn count_tries(model: &Model, x: Ix, tries: &[Value]) -> Result<usize, String> {
 
 /// The delivered files, each made once, each by a commit of its own, and nothing else in the history.
 pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, String> {
-    let commit = result["workspace"]["commit"].as_str().unwrap_or("HEAD");
+    let state = world.state();
+    let Some(start) = state["run"]["started_from"]["commit"].as_str() else {
+        return Err("it began from nothing".to_owned());
+    };
+    let commit = result["workspace"]["commit"].as_str().unwrap_or(start);
     let mut files = Ids::new();
-    for line in world.git(&["grep", "-c", "", commit, "--", "made"]).lines() {
+    for line in world
+        .git_on_results(&["grep", "-c", "", commit, "--", "made"])
+        .lines()
+    {
         let x = line
             .split_once(":made/")
             .and_then(|(_, file)| model.ix(file.strip_suffix(":1")?));
@@ -171,7 +178,7 @@ pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, St
     }
     let format = "--format=%(trailers:key=Descent-Atom,valueonly,separator=%x2C)";
     let mut history: Vec<String> = world
-        .git(&["log", format, &format!("HEAD..{commit}")])
+        .git_on_results(&["log", format, &format!("{start}..{commit}")])
         .lines()
         .map(str::to_owned)
         .collect();

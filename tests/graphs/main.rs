@@ -1,5 +1,5 @@
 //! The search through the real program: graphs whose solvability brute force knows, made real with shell actions in
-//! the workspace `git`.
+//! the workspaces `git` and `shadow`.
 //!
 //! Invariant: nothing here is told by the program's own core; what a graph means is defined by `model` alone.
 //! Not here: the search over outcomes instead of processes; that is tested beside the core.

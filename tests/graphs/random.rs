@@ -9,6 +9,7 @@ use crate::{
     draw,
     model::Model,
     trial::{self, Outcome},
+    world::Workspace,
 };
 
 /// More than there are processors: half of a run is waiting for the disk.
@@ -68,7 +69,9 @@ fn share(outcomes: &[Outcome], is_so: fn(&Outcome) -> bool) -> usize {
 
 #[test]
 fn a_run_completes_exactly_where_brute_force_finds_a_way() {
-    let outcomes = try_all(seeds(0..200), |model, _| trial::run(model));
+    let outcomes = try_all(seeds(0..200), |model, seed| {
+        trial::run(model, Workspace::of(seed))
+    });
     let (completed, backtracked) = (
         share(&outcomes, |o| o.is_completed),
         share(&outcomes, |o| o.backtracks > 0),

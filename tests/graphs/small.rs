@@ -1,6 +1,6 @@
 //! The smallest graphs on which plausible rules of the search are wrong. `needs z`: succeeds only while z is in force.
 
-use crate::{model::Model, trial};
+use crate::{model::Model, trial, world::Workspace};
 
 #[track_caller]
 fn check(text: &str, is_completed: bool) {
@@ -11,11 +11,15 @@ fn check(text: &str, is_completed: bool) {
         is_completed,
         "the test is wrong about\n{model}"
     );
-    for slots in [1, 3] {
+    for (slots, workspace) in [
+        (1, Workspace::Git),
+        (3, Workspace::Git),
+        (3, Workspace::Shadow),
+    ] {
         model.slots = slots;
-        match trial::run(&model) {
+        match trial::run(&model, workspace) {
             Ok(outcome) => assert_eq!(outcome.is_completed, is_completed, "{model}"),
-            Err(what) => panic!("{what}\n{model}"),
+            Err(what) => panic!("{what}\n{workspace:?}\n{model}"),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     account::{self, Held, hold},
     model::{Ids, Model},
     rng::Rng,
-    world::{Ran, World},
+    world::{Ran, Workspace, World},
 };
 
 const KILLS_MAX: usize = 3;
@@ -27,8 +27,8 @@ struct Before {
     kills: usize,
 }
 
-pub fn run(model: &Model) -> Result<Outcome, String> {
-    let world = World::new();
+pub fn run(model: &Model, workspace: Workspace) -> Result<Outcome, String> {
+    let world = World::new(workspace);
     let bound = align(model, &world)?;
     let outcome = look(
         model,
@@ -45,7 +45,7 @@ pub fn run(model: &Model) -> Result<Outcome, String> {
 
 /// Killed (-9) at moments that the seed tells, then run until it ends by itself.
 pub fn run_killed(model: &Model, seed: u64) -> Result<Outcome, String> {
-    let world = World::new();
+    let world = World::new(Workspace::of(seed));
     let bound = align(model, &world)?;
     let (mut rng, mut kills) = (Rng::new(seed), 0);
     for _ in 0..1 + rng.below(KILLS_MAX) {

@@ -1,4 +1,4 @@
-//! A repository, a cache and a place outside of both for one graph, and the graph as a plan of shell actions.
+//! A directory, a cache and a place outside of both for one graph, and the graph as a plan of shell actions.
 //!
 //! A task makes `made/ID` in its workspace, so the file is in a tree exactly while the task is part of it. Each attempt
 //! first writes what it sees to the place outside, which nothing takes back.
@@ -22,6 +22,33 @@ const LOOK: Duration = Duration::from_millis(2);
 
 pub struct World {
     root: TempDir,
+    workspace: Workspace,
+}
+
+/// Where attempts work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workspace {
+    /// In a repository.
+    Git,
+    /// In a directory that is none.
+    Shadow,
+}
+
+impl Workspace {
+    /// The seeds take turns.
+    pub fn of(seed: u64) -> Self {
+        match seed % 2 {
+            0 => Self::Git,
+            _ => Self::Shadow,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Git => "git",
+            Self::Shadow => "shadow",
+        }
+    }
 }
 
 /// How one call of the program ended.
@@ -43,19 +70,26 @@ impl Ran {
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub fn new(workspace: Workspace) -> Self {
         let world = Self {
             root: TempDir::new().expect("a temporary directory"),
+            workspace,
         };
         for dir in ["home", "cache", "out", "repo/made"] {
             fs::create_dir_all(world.path(dir)).expect("a directory");
         }
         fs::write(world.path("repo/made/.keep"), "").expect("a file");
-        world.git(&["init", "-q", "--template=", "-b", "main"]);
-        fs::write(world.path("repo/.git/config"), CONFIG).expect("git's configuration");
-        world.git(&["add", "-A"]);
-        world.git(&["commit", "-qm", "first"]);
+        if workspace == Workspace::Git {
+            world.commit();
+        }
         world
+    }
+
+    fn commit(&self) {
+        self.git(&["init", "-q", "--template=", "-b", "main"]);
+        fs::write(self.path("repo/.git/config"), CONFIG).expect("git's configuration");
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-qm", "first"]);
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -81,7 +115,25 @@ impl World {
         command
     }
 
-    pub fn git(&self, args: &[&str]) -> String {
+    /// The repository that the results are in.
+    fn repository(&self) -> PathBuf {
+        match self.workspace {
+            Workspace::Git => self.path("repo/.git"),
+            Workspace::Shadow => {
+                let state = self.state();
+                let lineage = state["lineage"].as_str().expect("a lineage");
+                self.path("cache/descent").join(lineage).join("shadow.git")
+            }
+        }
+    }
+
+    /// Git on the results.
+    pub fn git_on_results(&self, args: &[&str]) -> String {
+        let repository = self.repository().display().to_string();
+        self.git(&[&["--git-dir", &repository], args].concat())
+    }
+
+    fn git(&self, args: &[&str]) -> String {
         let output = self.command("git", args).output().expect("git");
         // 1: `git grep` found nothing.
         let is_well = output.status.code().is_some_and(|code| code < 2);
@@ -151,7 +203,8 @@ impl World {
 
     pub fn align(&self, model: &Model) -> Ran {
         let path = self.path("plan.json");
-        fs::write(&path, plan(model).to_string()).expect("the plan");
+        let plan = plan(model, self.workspace);
+        fs::write(&path, plan.to_string()).expect("the plan");
         self.descent(&["align", "--json", "-y", "-f", &path.display().to_string()])
     }
 
@@ -178,7 +231,7 @@ impl World {
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
                       [user]\n\tname = Ada\n\temail = ada@example.org\n";
 
-fn plan(model: &Model) -> Value {
+fn plan(model: &Model, workspace: Workspace) -> Value {
     let atoms = model
         .nodes
         .iter()
@@ -191,7 +244,7 @@ fn plan(model: &Model) -> Value {
             "constraints": {
                 "max_attempts": model.attempts_max,
                 "max_parallel_agents": model.slots,
-                "workspace": "git",
+                "workspace": workspace.word(),
                 "env": ["GRAPH_OUT", "GRAPH_STATE"],
             },
         },
