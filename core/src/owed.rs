@@ -209,7 +209,7 @@ fn rebuild(world: &World, owed: &mut Owed) {
     let wanted = world.line_wanted();
     let same = wanted
         .iter()
-        .zip(&run.line)
+        .zip(run.line.iter())
         .take_while(|(wanted, is)| wanted == is)
         .count();
     let (stays, keep) = wanted.split_at(same);

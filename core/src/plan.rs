@@ -251,6 +251,7 @@ impl Plan {
                 .map(|(id, atom)| (id, Arc::new(atom)))
                 .collect(),
             bindings: Shared::default(),
+            folds: crate::state::fold::Folds::default(),
             trail: Shared::default(),
             corrections: Shared::default(),
             run: Arc::new(Run::default()),

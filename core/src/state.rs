@@ -10,6 +10,7 @@ pub mod check;
 pub mod decode;
 pub mod encode;
 pub mod fields;
+pub mod fold;
 pub mod limits;
 pub mod objective;
 pub mod patch;
@@ -56,6 +57,8 @@ pub struct State {
     pub control: Arc<Control>,
     pub atoms: Shared<BTreeMap<AtomId, Arc<Atom>>>,
     pub bindings: Shared<BTreeMap<AtomId, Arc<Binding>>>,
+    /// Which of the bindings the file holds as one record.
+    pub folds: fold::Folds,
     pub trail: Shared<Vec<Arc<Entry>>>,
     pub corrections: Shared<Vec<Arc<Correction>>>,
     pub run: Arc<Run>,

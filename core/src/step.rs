@@ -7,11 +7,12 @@
 mod advance;
 mod backtrack;
 mod candidate;
+pub mod contract;
 pub mod correct;
 mod dispatch;
 mod draft;
 mod ended;
-mod finish;
+pub mod finish;
 pub mod judgement;
 mod landed;
 mod mend;
@@ -129,7 +130,7 @@ impl World {
     /// The commits that the result should be made of.
     pub fn line_wanted(&self) -> Vec<Placed> {
         if self.state.objective.constraints.workspace() == Workspace::Shared {
-            return self.state.run.line.clone();
+            return self.state.run.line.to_vec();
         }
         settle::line_wanted(&self.graph, &self.solved, &self.state)
     }
@@ -169,6 +170,10 @@ pub struct Session {
     pub(crate) verify_ms: u64,
     /// Active time not yet written into the state.
     pub(crate) unwritten_ms: u64,
+    /// When results are folded.
+    pub folding: contract::Folding,
+    /// Results that stand for themselves, from which on it is looked again whether they can be folded.
+    pub(crate) fold_from: usize,
     /// A step came to its limit before everything that follows was looked at.
     pub(crate) has_more: bool,
 }

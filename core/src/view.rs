@@ -19,6 +19,7 @@ use crate::{
     step::{
         World,
         correct::{doubts, lost_lines},
+        finish,
     },
     verdict::{Verdict, assertions},
 };
@@ -174,7 +175,7 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
                 .map(|budget| budget.ms),
             iterations: state.objective.constraints.max_iterations,
         },
-        last_result: run.last_result.clone(),
+        last_result: finish::last_result(state),
         gave_way: gave_way(state),
         next: liveness.mend.clone().unwrap_or_else(|| next(world, live)),
         liveness,

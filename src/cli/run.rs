@@ -8,7 +8,7 @@ use descent_core::{
     id::{CommitId, RunId},
     owed::Owed,
     state::{RunStatus, StartedFrom, State, Workspace},
-    step::World,
+    step::{World, finish},
 };
 
 use super::{
@@ -288,7 +288,7 @@ fn finish(
     }
     let run = &ending.world.state.run;
     let applies = flags.apply && run.status == RunStatus::Completed;
-    let result = run.last_result.clone().unwrap_or_else(Node::null);
+    let result = finish::last_result(&ending.world.state).unwrap_or_else(Node::null);
     let path = run
         .head
         .as_ref()

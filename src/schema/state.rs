@@ -198,8 +198,10 @@ struct Intent {
 /// A commit of the result, and the atom that made it
 #[derive(JsonSchema)]
 struct Placed {
-    atom: String,
-    commit: String,
+    atom: Option<String>,
+    commit: Option<String>,
+    /// The beginning of the line, packed: commits of folded atoms
+    folded: Option<String>,
 }
 
 /// The person's working tree as it was when the first run began

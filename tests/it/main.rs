@@ -27,6 +27,7 @@ mod editors;
 mod errors;
 mod escapes;
 mod filters;
+mod folded;
 mod formats;
 mod gate;
 mod ground;

@@ -116,7 +116,9 @@ const LINES_MAX: usize = 500;
 /// Longer files, with the lines that they may have at most.
 const LONG_FILES: &[(&str, usize)] = &[];
 const CORE_DEPENDENCIES: &[&str] = &[
+    "data-encoding",
     "jiff",
+    "miniz_oxide",
     "num-bigint",
     "serde",
     "serde_json",

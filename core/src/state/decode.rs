@@ -8,6 +8,7 @@ use super::{
     Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, State, VERSION, Version,
     check::{self, Pattern},
     fields::{Fields, Findings, NEWER_VALUE},
+    fold::{self, Folds},
 };
 use crate::{
     doc::{self, Fault, Limits, Node},
@@ -49,7 +50,7 @@ fn of_parsed(parsed: doc::Parsed) -> Decoded {
         faults: parsed.faults,
         ..Findings::default()
     };
-    let Some(root) = parsed.node else {
+    let Some(mut root) = parsed.node else {
         return Decoded {
             state: None,
             root: None,
@@ -65,6 +66,8 @@ fn of_parsed(parsed: doc::Parsed) -> Decoded {
         .and_then(Node::as_str)
         .and_then(Version::parse);
     found.is_newer = version.is_some_and(|version| version > VERSION);
+    let folds = fold::unfold(&mut root, &mut found);
+    let in_line = fold::line::unfold(&mut root, &mut found);
     let (mut state, mut understood) = (None, None);
     match version {
         Some(version) if version.major != VERSION.major => {
@@ -75,6 +78,11 @@ fn of_parsed(parsed: doc::Parsed) -> Decoded {
         }
         _ if is_cut => {}
         _ => state = read_state(&root, &mut found),
+    }
+    if let Some(state) = &mut state {
+        state.folds = fold::folds_of(folds, &state.bindings);
+        let line = fold::line::folded(state, in_line);
+        Arc::make_mut(&mut state.run).folded_line = line;
     }
     let mut patterns = Vec::new();
     collect_patterns(&root, &mut patterns);
@@ -190,6 +198,7 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
             .into_iter()
             .map(|(id, binding)| (id, Arc::new(binding)))
             .collect(),
+        folds: Folds::default(),
         trail: trail.into_iter().map(Arc::new).collect(),
         corrections: corrections.into_iter().map(Arc::new).collect(),
         run: Arc::new(run),

@@ -8,7 +8,7 @@ mod lines;
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, vec::Vec};
 
 use self::lines::{Lines, sealed_line};
-use super::{Atom, Binding, State, VERSION};
+use super::{Atom, Binding, State, VERSION, fold::Fold};
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
@@ -77,6 +77,10 @@ impl Record {
         Self::inner(Some(id), &binding.node(), IN_LIST)
     }
 
+    fn of_fold(name: &AtomId, fold: &Fold) -> Self {
+        Self::inner(Some(name), &fold.node(), IN_LIST)
+    }
+
     fn of_item(node: &Node) -> Self {
         Self::inner(None, node, IN_LIST)
     }
@@ -112,7 +116,7 @@ impl Rendered {
             corrections: Lines::default(),
         };
         rendered.put_atoms(state, state.atoms.keys());
-        rendered.put_bindings(state, state.bindings.keys());
+        rendered.put_all_bindings(state);
         rendered.append(state);
         rendered
     }
@@ -134,11 +138,20 @@ impl Rendered {
         } else {
             self.put_atoms(state, &touched.atoms);
         }
-        if touched.bindings.len() > MANY {
+        let mut bindings = touched.bindings.clone();
+        // One that changes takes its fold apart.
+        let packed = touched
+            .bindings
+            .iter()
+            .filter_map(|id| state.folds.beside(id));
+        bindings.extend(packed.flatten().cloned());
+        let names = touched.bindings.iter();
+        bindings.extend(names.filter_map(|id| state.folds.key_of(id).cloned()));
+        if bindings.len() > MANY {
             self.bindings = Lines::default();
-            self.put_bindings(state, state.bindings.keys());
+            self.put_all_bindings(state);
         } else {
-            self.put_bindings(state, &touched.bindings);
+            self.put_bindings(state, &bindings);
         }
         if touched.lists_replaced {
             self.trail = Lines::default();
@@ -154,14 +167,26 @@ impl Rendered {
         }
     }
 
+    fn put_all_bindings(&mut self, state: &State) {
+        let names = state.folds.iter().map(|(name, _)| name);
+        // In order, so that each is put at the end.
+        let all: BTreeSet<&AtomId> = state.bindings.keys().chain(names).collect();
+        self.put_bindings(state, all);
+    }
+
     fn put_bindings<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
+        let folds = state.intact_folds();
         for id in ids {
-            let binding = state.bindings.get(id);
-            put(
-                &mut self.bindings,
-                id,
-                binding.map(|binding| Record::of_binding(id, binding)),
-            );
+            let is_inside = || {
+                let key = state.folds.key_of(id);
+                key.is_some_and(|key| folds.contains_key(key))
+            };
+            let fold = folds.get(id).map(|fold| Record::of_fold(id, fold));
+            let record = fold.or_else(|| {
+                let binding = state.bindings.get(id).filter(|_| !is_inside())?;
+                Some(Record::of_binding(id, binding))
+            });
+            put(&mut self.bindings, id, record);
         }
     }
 

@@ -1,10 +1,11 @@
 //! The loop's own notebook (contract §9): what is in flight, where the tree stands, what is spent, how it ended.
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, format, string::String, sync::Arc, vec::Vec};
 
 use super::{
-    Effect, Free,
+    Effect, Free, Shared,
     fields::{Extra, Fields, Findings, Writer, pairs_node},
+    fold::line::FoldedLine,
     record::Choices,
 };
 use crate::{
@@ -25,7 +26,9 @@ pub struct Run {
     /// The integrated commit; refs, worktrees and the verification checkout only follow it.
     pub head: Option<CommitId>,
     /// The commits of the result after its start, in order.
-    pub line: Vec<Placed>,
+    pub line: Shared<Vec<Placed>>,
+    /// Its beginning, as the file has it.
+    pub folded_line: Option<Arc<FoldedLine>>,
     pub started_from: Option<StartedFrom>,
     pub spent: Spent,
     pub measure: Option<Measure>,
@@ -156,7 +159,8 @@ impl Default for Run {
             attempts_started: 0,
             in_flight: Vec::new(),
             head: None,
-            line: Vec::new(),
+            line: Shared::default(),
+            folded_line: None,
             started_from: None,
             spent: Spent::default(),
             measure: None,
@@ -209,7 +213,8 @@ impl Run {
             attempts_started: fields.count("attempts_started").unwrap_or(0),
             in_flight: each(&mut fields, "in_flight", Intent::read),
             head: fields.text("head").map(CommitId::new),
-            line: each(&mut fields, "line", Placed::read),
+            line: each(&mut fields, "line", Placed::read).into(),
+            folded_line: None,
             started_from: one(&mut fields, "started_from", StartedFrom::read),
             spent: one(&mut fields, "spent", Spent::read).unwrap_or_default(),
             measure: one(&mut fields, "measure", Measure::read),
@@ -217,6 +222,28 @@ impl Run {
             parent: fields.take("parent").cloned(),
             extra: fields.finish(),
         })
+    }
+
+    /// The same with the line written out.
+    pub fn written_out(&self) -> Self {
+        Self {
+            folded_line: None,
+            ..self.clone()
+        }
+    }
+
+    fn line_node(&self) -> Node {
+        let folded = self.folded_line.as_ref();
+        let folded = folded.and_then(|folded| Some((folded.node(), folded.rest(&self.line)?)));
+        let (head, rest) = match folded {
+            Some((head, rest)) => (Some(head), rest),
+            None => (None, self.line.as_slice()),
+        };
+        Node::array(
+            head.into_iter()
+                .chain(rest.iter().map(Placed::node))
+                .collect(),
+        )
     }
 
     pub fn node(&self) -> Node {
@@ -236,10 +263,7 @@ impl Run {
             self.head.as_ref().map(|head| Node::string(head.as_str())),
         );
         if !self.line.is_empty() {
-            to.put(
-                "line",
-                Node::array(self.line.iter().map(Placed::node).collect()),
-            );
+            to.put("line", self.line_node());
         }
         to.some(
             "started_from",

@@ -4,7 +4,7 @@ use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 use core::cell::OnceCell;
 
 use super::{
-    Refusal, Session, Transition, World,
+    Refusal, Session, Transition, World, contract,
     prospect::{self, Ground, Prospect},
     settle,
 };
@@ -328,6 +328,9 @@ impl Draft {
     /// Writes the time spent and the measure, and holds that the measure did not rise.
     pub(super) fn close(mut self, before: &World) -> Result<Transition, Refusal> {
         let is_quiet = !self.is_dirty();
+        if !is_quiet {
+            contract::contract(&mut self);
+        }
         let is_line_settled = self.is_line_settled();
         let mut measure = before.measure.clone();
         if is_quiet {

@@ -8,7 +8,7 @@ use alloc::{
 
 use super::draft::Draft;
 use crate::{
-    doc::Node,
+    doc::{Member, Node, Value},
     event::{Notice, Reason},
     state::{EntryKind, Extra, RunStatus, State, fields::Writer},
     verdict::{self, assertions},
@@ -16,6 +16,9 @@ use crate::{
 
 /// Next moves named at most.
 const MOVES_MAX: usize = 5;
+/// Atoms at most that the recorded result names as done.
+const DONE_MAX: usize = 100;
+const DONE: &str = "done";
 
 pub(super) fn finish(draft: &mut Draft, status: RunStatus, reason: Reason) {
     let evidence = match (&draft.state.objective.base_case, draft.basis()) {
@@ -53,8 +56,11 @@ fn result(draft: &Draft, status: RunStatus, reason: Reason, evidence: Vec<Node>)
     to.text("summary", &summary(draft, status, reason));
     to.put("iterations", Node::uint(run.iteration));
     to.put("evidence", Node::array(evidence));
-    to.put("done", Node::array(done(draft)))
-        .put("failed", Node::array(failed(state)));
+    // Of many it is told by the bindings, which stand in the same state.
+    if state.bindings.len() <= DONE_MAX {
+        to.put(DONE, Node::array(done(state)));
+    }
+    to.put("failed", Node::array(failed(state)));
     to.put(
         "next_moves",
         crate::state::fields::texts_node(&next_moves(draft, status, reason)),
@@ -123,8 +129,26 @@ fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
     }
 }
 
-fn done(draft: &Draft) -> Vec<Node> {
-    let placed = draft.state.bindings.iter().map(|(id, binding)| {
+/// The final result of the last run, with all that is done.
+pub fn last_result(state: &State) -> Option<Node> {
+    let mut result = state.run.last_result.clone()?;
+    let Value::Object(members) = &mut result.value else {
+        return Some(result);
+    };
+    if members.iter().all(|member| member.key != DONE) {
+        let place = members.iter().position(|member| member.key == "failed");
+        let done = Member {
+            key: DONE.to_string(),
+            key_span: Default::default(),
+            node: Node::array(done(state)),
+        };
+        members.insert(place.unwrap_or(members.len()), done);
+    }
+    Some(result)
+}
+
+fn done(state: &State) -> Vec<Node> {
+    let placed = state.bindings.iter().map(|(id, binding)| {
         let mut to = Writer::default();
         to.text("atom", id.as_str())
             .text("summary", &binding.summary);

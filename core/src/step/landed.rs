@@ -256,7 +256,7 @@ pub(super) fn built(draft: &mut Draft, head: CommitId, line: Vec<Placed>, droppe
         }
     }
     let run = draft.run();
-    run.line = line;
+    run.line = line.into();
     run.head = Some(head.clone());
     draft.say(Notice::Rebuilt {
         kept,

@@ -98,6 +98,6 @@ fn step_back(draft: &mut Draft, gone: &BTreeSet<CommitId>) {
         .collect();
     let head = kept.last().map_or(start, |placed| placed.commit.clone());
     let run = draft.run();
-    run.line = kept;
+    run.line = kept.into();
     run.head = Some(head);
 }

@@ -208,7 +208,7 @@ impl<'a> Ground<'a> {
     pub(crate) fn stages(&self, prospect: &Prospect) -> Option<(CommitId, Vec<Placed>)> {
         let run = &self.state.run;
         let start = run.started_from.as_ref()?.commit.clone();
-        let pairs = prospect.line.iter().zip(&run.line);
+        let pairs = prospect.line.iter().zip(run.line.iter());
         let same = pairs.take_while(|(wanted, is)| wanted == is).count();
         let (stays, keep) = prospect.line.split_at(same);
         let from = stays.last().map_or(start, |placed| placed.commit.clone());

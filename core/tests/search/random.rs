@@ -12,7 +12,7 @@ const ROOMY: &str = r#", "max_transient": 1000, "max_repairs": 1000, "max_interr
 
 /// Runs the graph of each seed; a failure tells its seed and its story.
 fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
-    let (mut solved, mut backtracked) = (0, 0);
+    let (mut solved, mut backtracked, mut folded) = (0, 0, 0);
     for seed in seeds.clone() {
         let mut rng = Rng::new(seed);
         let mut model = Model::random(&mut rng);
@@ -52,8 +52,13 @@ fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
         }
         solved += usize::from(sim.world.state.run.status.word() == "completed");
         backtracked += usize::from(sim.story.contains("backtracked"));
+        folded += usize::from(sim.has_folded);
     }
     let all = usize::try_from(seeds.end - seeds.start).expect("small");
+    assert!(
+        !faults.reads_back || folded > all / 10,
+        "{folded} of {all} folded: too few to tell"
+    );
     assert!(
         solved > all / 10 && solved < all * 9 / 10,
         "{solved} of {all} are solvable: too uniform to tell"

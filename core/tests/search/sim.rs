@@ -14,7 +14,7 @@ use descent_core::{
         Request, RunStatus, StartedFrom, Workspace, decode, encode::Rendered, fields::Extra,
         objective::RequestKind,
     },
-    step::{self, Session, Transition, World},
+    step::{self, Session, Transition, World, contract::Folding},
     verdict::How,
 };
 
@@ -63,6 +63,8 @@ pub(crate) struct Sim<'m> {
     pub(crate) ended: BTreeMap<(String, String), u32>,
     pub(crate) started: u64,
     pub(crate) repairs: u32,
+    /// Results stood folded in some commit.
+    pub(crate) has_folded: bool,
     crashes: u32,
     bound: Option<u64>,
     pub(crate) asked: BTreeSet<(String, String)>,
@@ -88,7 +90,7 @@ impl<'m> Sim<'m> {
             rng: Rng::new(seed),
             faults,
             world: World::new(state),
-            session: Session::new(slots),
+            session: session(slots, faults),
             slots,
             now: 1_700_000_000_000,
             passed_ms: 0,
@@ -102,6 +104,7 @@ impl<'m> Sim<'m> {
             ended: BTreeMap::new(),
             started: 0,
             repairs: 0,
+            has_folded: false,
             crashes: 0,
             bound: None,
             asked: BTreeSet::new(),
@@ -118,7 +121,7 @@ impl<'m> Sim<'m> {
             }
             if !self.turn() {
                 if self.world.state.run.status == RunStatus::Stopped {
-                    self.session = Session::new(self.slots);
+                    self.session = session(self.slots, self.faults);
                     self.begin();
                     continue;
                 }
@@ -171,7 +174,7 @@ impl<'m> Sim<'m> {
             .state
             .expect("a state");
         self.world = World::new(state);
-        self.session = Session::new(self.slots);
+        self.session = session(self.slots, self.faults);
         self.begin();
     }
 
@@ -272,6 +275,7 @@ impl<'m> Sim<'m> {
             self.rendered.update(&next.world.state, &next.touched);
         }
         let is_quiet = next.is_quiet;
+        self.has_folded |= !next.world.state.folds.is_empty();
         self.world = next.world;
         self.session = next.session;
         if !is_quiet {
@@ -367,6 +371,19 @@ impl<'m> Sim<'m> {
             self.bound
         );
     }
+}
+
+/// Where everything is read back, whatever can be folded is, at once.
+fn session(slots: u32, faults: Faults) -> Session {
+    let mut session = Session::new(slots);
+    if faults.reads_back {
+        session.folding = Folding {
+            members_min: 1,
+            members_min_at_end: 1,
+            small_file_bytes: 0,
+        };
+    }
+    session
 }
 
 pub(crate) fn outcome(code: i32) -> Outcome {

@@ -67,8 +67,12 @@ pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merg
     graph::graph(&sides, &mut trees, &mut merged);
     valid::make_valid(&sides, &mut trees, &mut merged);
     merged.lost = lost::capped(trees.lost);
-    let is_as_ours =
-        || Rendered::of(&merged.state).seal(&merged.state) == Rendered::of(ours).seal(ours);
+    // Folded or not is no difference.
+    let seal = |state: &State| {
+        let state = state.written_out();
+        Rendered::of(&state).seal(&state)
+    };
+    let is_as_ours = || seal(&merged.state) == seal(ours);
     merged.saved_again = (theirs.serial < ours.serial && is_as_ours()).then_some(theirs.serial);
     merged
 }

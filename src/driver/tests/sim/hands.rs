@@ -23,7 +23,7 @@ use super::{
         Hands,
         hands::{Found, Snapshot, Work},
     },
-    model::{Kind, Model},
+    model::Model,
     repo::{Piece, Repo, START},
     scene::{Scene, held},
 };
@@ -487,16 +487,5 @@ impl SimHands {
             duration_ms: 0,
             excerpt: String::new(),
         }
-    }
-
-    /// Of the atoms that a person may change: nothing outside hangs on them.
-    pub(super) fn open_to_edits(&self) -> Vec<String> {
-        let nodes = &self.model.nodes;
-        let outside = (0..nodes.len()).filter(|x| nodes[*x].is_external);
-        let fixed: BTreeSet<usize> = outside
-            .flat_map(|x| self.model.upstream(x).into_iter().chain([x]))
-            .collect();
-        let tasks = (0..nodes.len()).filter(|x| nodes[*x].kind == Kind::Task && !fixed.contains(x));
-        tasks.map(|x| nodes[x].id.clone()).collect()
     }
 }

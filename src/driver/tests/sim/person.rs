@@ -1,6 +1,6 @@
 //! What people do beside a loop: they edit its file, stop and redirect it, set clocks, close lids and fill disks.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 
 use descent_core::{
     event::{Event, Observation},
@@ -11,6 +11,7 @@ use descent_core::{
 
 use super::{
     hands::SimHands,
+    model::Kind,
     scene::{ENOSPC, EROFS, Scene, held},
 };
 use crate::{
@@ -339,4 +340,17 @@ fn reworded(bytes: &[u8], atom: &str, words: &str) -> Option<Vec<u8>> {
     let start = at + "\"description\": \"".len();
     let end = start + text[start..].find('"')?;
     Some([&text[..start], words, &text[end..]].concat().into_bytes())
+}
+
+impl SimHands {
+    /// Of the atoms that a person may change: nothing outside hangs on them.
+    pub(super) fn open_to_edits(&self) -> Vec<String> {
+        let nodes = &self.model.nodes;
+        let outside = (0..nodes.len()).filter(|x| nodes[*x].is_external);
+        let fixed: BTreeSet<usize> = outside
+            .flat_map(|x| self.model.upstream(x).into_iter().chain([x]))
+            .collect();
+        let tasks = (0..nodes.len()).filter(|x| nodes[*x].kind == Kind::Task && !fixed.contains(x));
+        tasks.map(|x| nodes[x].id.clone()).collect()
+    }
 }
