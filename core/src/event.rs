@@ -171,6 +171,8 @@ pub enum Notice {
         run: RunId,
         attempts_left: String,
         verdicts_left: String,
+        /// With every transient retry, repair and interruption.
+        starts_left: String,
     },
     AttemptStarted {
         attempt: AttemptId,

@@ -14,6 +14,11 @@
 //!
 //! So the measure never rises, falls at each end of an attempt and each refuted base case, and is bounded below by
 //! (0, 0). Transient retries, interruptions and repairs leave it as it is: each has a cap of its own.
+//!
+//! **How often anything is started** ([`Bound::starts`]) follows from it. Each attempt that is left is started once, and
+//! once more for each of its transient retries; a repair likewise, so often in each context and no more; a crash cuts off
+//! an atom only so often; and whatever else is cut off at no cost, is so by a context that closes or a selection that is
+//! refuted, each of which cuts off at most all that goes on side by side.
 
 use num_bigint::BigUint;
 
@@ -21,7 +26,7 @@ use crate::{
     graph::{Graph, Ix},
     id::AtomId,
     search::Fits,
-    state::{Extra, State, Task, run},
+    state::{Extra, State, Task, Try, run},
 };
 
 /// What a measure is taken of.
@@ -74,6 +79,75 @@ impl Measure {
             extra: Extra::default(),
         }
     }
+}
+
+/// What can still happen at most, as it is told to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    pub attempts: BigUint,
+    pub verdicts: BigUint,
+    /// Starts of attempts, with every transient retry, repair and interruption.
+    pub starts: BigUint,
+}
+
+impl Bound {
+    /// From the state as it stands to the end of the run; a person's changes and a new run count anew.
+    pub fn of(seen: Measured<'_>, measure: &Measure) -> Self {
+        let constraints = &seen.state.objective.constraints;
+        let each = BigUint::from(constraints.max_transient()) + 1_u32;
+        let (mut repairs, mut interruptions) = (BigUint::ZERO, BigUint::ZERO);
+        for x in seen.graph.tasks() {
+            repairs += repairs_left(seen, x);
+            interruptions += interruptions_left(seen, x);
+        }
+        let closings = &measure.attempts + &measure.verdicts + &repairs;
+        let beside = BigUint::from(constraints.max_parallel_agents()) - 1_u32;
+        let starts = (&measure.attempts + repairs) * each + interruptions + closings * beside;
+        let iterations = constraints.max_iterations;
+        let left = iterations.map(|most| most.saturating_sub(seen.state.run.iteration));
+        let at_most = |count: &BigUint| match left.map(BigUint::from) {
+            Some(left) if left < *count => left,
+            _ => count.clone(),
+        };
+        Self {
+            attempts: at_most(&measure.attempts),
+            verdicts: at_most(&measure.verdicts),
+            starts,
+        }
+    }
+}
+
+fn task_of<'s>(seen: Measured<'s>, x: Ix) -> Option<&'s Task> {
+    seen.state.atom(seen.graph.id(x))?.task()
+}
+
+/// Over all contexts that a task can see: what failed for good there is not repaired.
+fn repairs_left(seen: Measured<'_>, x: Ix) -> BigUint {
+    let Some(task) = task_of(seen, x) else {
+        return BigUint::ZERO;
+    };
+    let most = seen.state.objective.constraints.max_repairs();
+    let fits = |tried: &&Try| seen.fits.contains(&(x, tried.context.clone()));
+    let gone = task
+        .tries
+        .iter()
+        .filter(fits)
+        .map(|tried| match tried.has_failed() {
+            true => u64::from(most),
+            false => u64::from(tried.repairs.min(most)),
+        });
+    let all = &seen.graph.vertex(x).contexts * BigUint::from(most);
+    let gone = BigUint::from(gone.sum::<u64>());
+    if gone < all {
+        all - gone
+    } else {
+        BigUint::ZERO
+    }
+}
+
+fn interruptions_left(seen: Measured<'_>, x: Ix) -> u32 {
+    let most = seen.state.objective.constraints.max_interruptions();
+    task_of(seen, x).map_or(0, |task| most.saturating_sub(task.interruptions))
 }
 
 /// Attempts at most of one task in one context.

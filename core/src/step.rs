@@ -30,7 +30,7 @@ use crate::{
         standing::{self, Standing},
     },
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
-    measure::{Measure, Measured},
+    measure::{Bound, Measure, Measured},
     search::{self, Fits},
     state::{Placed, State, Workspace, encode::Touched, record::Choices},
     verdict::{Basis, Ledger},
@@ -99,6 +99,11 @@ impl World {
     /// What can still be tried.
     pub fn measure(&self) -> &Measure {
         &self.measure
+    }
+
+    /// What can still happen at most.
+    pub fn bound(&self) -> Bound {
+        Bound::of(self.measured(), &self.measure)
     }
 
     fn measured(&self) -> Measured<'_> {

@@ -10,11 +10,14 @@ pub mod why;
 use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
 use serde::Serialize;
 
+use alloc::string::ToString as _;
+use num_bigint::BigUint;
+
 use crate::{
     doc::Node,
     graph::{Ix, Kind},
     id::{AtomId, AttemptId, CommitId},
-    measure::{self, Measure},
+    measure,
     state::{Check, Correction, Ended, EntryKind, Free, State, Status as AtomStatus},
     step::{
         World,
@@ -61,6 +64,8 @@ pub struct Status {
 pub struct Bound {
     pub attempts: Free,
     pub verdicts: Free,
+    /// Starts of attempts, with every transient retry, repair and interruption.
+    pub starts: Free,
 }
 
 #[derive(Debug, Serialize)]
@@ -130,7 +135,6 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
     let state = &world.state;
     let run = &state.run;
     let (resolved, unresolved) = world.split();
-    let measure = world.measure();
     let flight = |intent: &crate::state::Intent| FlightView {
         id: intent.id.clone(),
         atom: intent.atom.clone(),
@@ -153,7 +157,7 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
         serial: state.serial.0,
         resolved,
         unresolved,
-        bound: bound(measure),
+        bound: bound(world),
         base_case: base_case(world),
         choices: choices(world),
         spent: run.spent.node(),
@@ -197,12 +201,16 @@ fn gave_way(state: &State) -> Vec<String> {
     lost.flat_map(lost_lines).collect()
 }
 
-pub fn bound(measure: &Measure) -> Bound {
-    let record = measure.record().node();
-    let part = |key: &str| record.get(key).cloned().unwrap_or_else(Node::null);
+pub fn bound(world: &World) -> Bound {
+    let bound = world.bound();
+    let counted = |count: &BigUint| match u64::try_from(count) {
+        Ok(count) => Node::uint(count),
+        Err(_) => Node::string(count.to_string()),
+    };
     Bound {
-        attempts: part("attempts"),
-        verdicts: part("verdicts"),
+        attempts: counted(&bound.attempts),
+        verdicts: counted(&bound.verdicts),
+        starts: counted(&bound.starts),
     }
 }
 

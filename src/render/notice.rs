@@ -36,12 +36,14 @@ fn words(notice: &Notice) -> Option<String> {
         Notice::RunStarted {
             attempts_left,
             verdicts_left,
+            starts_left,
             ..
         } => {
             format!(
-                "run       at most {} and {} on the whole, then it ends",
+                "run       at most {} and {} on the whole ({} with every retry), then it ends",
                 count(attempts_left, "attempt"),
-                count(verdicts_left, "verdict")
+                count(verdicts_left, "verdict"),
+                count(starts_left, "start")
             )
         }
         Notice::AttemptStarted {

@@ -225,14 +225,20 @@ pub(super) fn choice(choice: &ChoiceView) -> Line {
 /// What it may still cost, what it has cost, where it came from and where it went.
 fn account(page: &mut Page, status: &Status, now: UnixMillis) {
     if status.status != "completed" {
-        let (attempts, verdicts) = (plain(&status.bound.attempts), plain(&status.bound.verdicts));
+        let bound = &status.bound;
+        let (attempts, verdicts) = (plain(&bound.attempts), plain(&bound.verdicts));
+        let starts = plain(&bound.starts);
         let many = |count: &str| if count == "1" { "" } else { "s" };
         let words = format!(
             "at most {attempts} attempt{} and {verdicts} verdict{} on the whole",
             many(&attempts),
             many(&verdicts)
         );
-        page.push(Line::label("bound").plain(words).dim(", then it ends"));
+        let retries = format!(
+            " ({starts} start{} with every retry), then it ends",
+            many(&starts)
+        );
+        page.push(Line::label("bound").plain(words).dim(retries));
     }
     if status.started_from.is_some() || status.iteration > 0 {
         page.push(Line::label("spent").plain(spent(status)));

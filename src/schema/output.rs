@@ -64,6 +64,8 @@ enum RunStatus {
 struct Bound {
     attempts: Value,
     verdicts: Value,
+    /// Starts of attempts, with every transient retry, repair and interruption
+    starts: Value,
 }
 
 #[derive(JsonSchema)]

@@ -10,7 +10,7 @@ use super::{Refusal, draft::Draft, ended, mend};
 use crate::{
     event::{Notice, Outcome},
     id::{AtomId, AttemptId, CommitId, Epoch, RunId},
-    measure::{Measure, Measured},
+    measure::{Bound, Measure, Measured},
     state::{Ended, FailureClass, Request, RunStatus, StartedFrom, objective::RequestKind},
 };
 
@@ -44,11 +44,12 @@ pub(super) fn started(
         fits: &draft.fits,
         refuted,
     };
-    let left = Measure::of(seen).record();
+    let left = Bound::of(seen, &Measure::of(seen));
     draft.say(Notice::RunStarted {
         run,
-        attempts_left: left.attempts,
-        verdicts_left: left.verdicts,
+        attempts_left: left.attempts.to_string(),
+        verdicts_left: left.verdicts.to_string(),
+        starts_left: left.starts.to_string(),
     });
 }
 

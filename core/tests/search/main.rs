@@ -6,6 +6,7 @@
     reason = "a failure tells its seed and its story"
 )]
 
+mod adversary;
 mod answers;
 mod beside;
 mod model;

@@ -54,7 +54,7 @@ pub(super) fn json(world: &World, looks: &Looks, config: &Config) -> serde_json:
         "warnings": looks.advice,
         "lacking": {"checkout": looks.not_fresh, "here": looks.not_here},
         "suggested": suggested,
-        "bound": view::bound(world.measure()),
+        "bound": view::bound(world),
         "atoms": world.graph.len(),
         "workspace": objective.constraints.workspace().word(),
         "worker": config.worker.as_ref().map(|worker| &worker.run),

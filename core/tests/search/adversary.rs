@@ -1,0 +1,168 @@
+//! Adversaries: whatever attempts, merges and crashes do, no run starts more than its bound said, each ends, and what can
+//! be tried falls at every end of an attempt and every refuted base case.
+
+use descent_core::{event::Notice, state::RunStatus};
+
+use crate::{
+    model::{Kind, Model},
+    rng::Rng,
+    sim::{Faults, Sim},
+};
+
+/// One that uses up what it can: by which faults, and under which limits, so that nothing else makes its bound wide.
+#[derive(Clone, Copy)]
+struct Adversary {
+    name: &'static str,
+    faults: Faults,
+    limits: &'static str,
+    slots_max: usize,
+}
+
+const ALL: [Adversary; 7] = [
+    Adversary {
+        name: "fails or succeeds as it likes",
+        faults: CALM,
+        limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 1"#,
+        slots_max: 3,
+    },
+    Adversary {
+        name: "is transient for ever",
+        faults: Faults {
+            transient: 100,
+            ..CALM
+        },
+        limits: r#", "max_repairs": 0, "max_interruptions": 1"#,
+        slots_max: 1,
+    },
+    Adversary {
+        name: "is transient now and then",
+        faults: Faults {
+            transient: 60,
+            ..CALM
+        },
+        limits: "",
+        slots_max: 3,
+    },
+    Adversary {
+        name: "makes what never merges",
+        faults: Faults {
+            conflict: 100,
+            ..CALM
+        },
+        limits: r#", "max_transient": 0, "max_interruptions": 1"#,
+        slots_max: 1,
+    },
+    Adversary {
+        name: "breaks what others made",
+        faults: Faults {
+            dropped: 60,
+            conflict: 40,
+            ..CALM
+        },
+        limits: "",
+        slots_max: 3,
+    },
+    Adversary {
+        name: "dies",
+        faults: Faults { crash: 25, ..CALM },
+        limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 2"#,
+        slots_max: 1,
+    },
+    Adversary {
+        name: "does all of that",
+        faults: Faults {
+            transient: 30,
+            dropped: 30,
+            conflict: 20,
+            crash: 5,
+            unknown: 30,
+            ..CALM
+        },
+        limits: "",
+        slots_max: 3,
+    },
+];
+
+const CALM: Faults = Faults {
+    transient: 0,
+    crash: 0,
+    stop: 0,
+    dropped: 0,
+    conflict: 0,
+    unknown: 0,
+    reads_back: false,
+};
+
+/// A graph in which nothing has to be solvable: every task fails always, at once, or at every other attempt.
+fn graph(rng: &mut Rng) -> Model {
+    let mut model = Model::random(rng);
+    for x in 0..model.nodes.len() {
+        if model.nodes[x].kind == Kind::Task {
+            model.nodes[x].outcome = [1, 2, 3, u32::MAX][rng.below(4)];
+        }
+    }
+    if rng.percent(30) {
+        model.wanted = (0..model.nodes.len()).filter(|_| rng.percent(20)).collect();
+    }
+    model
+}
+
+/// How many attempts were started, and how near the start of the run came to its bound, in percent. A run after a crash
+/// goes on under the bound of the first: it forgets nothing that a program failed at by itself.
+fn spent(notices: &[Notice]) -> Result<(u64, u64), String> {
+    let bound = notices.iter().find_map(|notice| match notice {
+        Notice::RunStarted { starts_left, .. } => starts_left.parse::<u64>().ok(),
+        _ => None,
+    });
+    let bound = bound.ok_or("no bound was told")?;
+    let is_start = |notice: &&Notice| matches!(notice, Notice::AttemptStarted { .. });
+    let starts = notices.iter().filter(is_start).count();
+    let starts = u64::try_from(starts).map_err(|error| error.to_string())?;
+    if starts > bound {
+        return Err(format!("{starts} starts, the bound was {bound}"));
+    }
+    Ok((starts, (starts * 100).checked_div(bound).unwrap_or(0)))
+}
+
+/// How near one came to its bound at most, in percent.
+#[track_caller]
+fn check(seeds: std::ops::Range<u64>, adversary: Adversary) -> u64 {
+    let (mut started, mut nearest) = (0, 0);
+    for seed in seeds {
+        let mut rng = Rng::new(seed);
+        let mut model = graph(&mut rng);
+        let slots = 1 + rng.below(adversary.slots_max);
+        model.constraints = format!(r#"{}, "max_parallel_agents": {slots}"#, adversary.limits);
+        let slots = u32::try_from(slots).expect("small");
+        let mut sim = Sim::new(&model, seed, slots, adversary.faults);
+        // It panics where it does not end, and where what can be tried does not fall.
+        sim.run();
+        assert_ne!(sim.world.state.run.status, RunStatus::Running);
+        match spent(&sim.notices) {
+            Ok((starts, percent)) => {
+                started += starts;
+                nearest = nearest.max(percent);
+            }
+            Err(what) => panic!(
+                "seed {seed}, one that {}: {what}\n{}",
+                adversary.name, sim.story
+            ),
+        }
+    }
+    assert!(started > 100, "{started} attempts: too few to tell");
+    nearest
+}
+
+#[test]
+fn no_adversary_makes_a_run_start_more_than_its_bound() {
+    for (n, adversary) in (0_u64..).zip(ALL) {
+        let nearest = check(n * 10_000..n * 10_000 + 150, adversary);
+        println!("{nearest} % of the bound at most: {}", adversary.name);
+        let is_tight = adversary.slots_max == 1;
+        assert!(
+            !is_tight || nearest >= 70,
+            "{nearest} %: the bound of one that {} says nothing",
+            adversary.name
+        );
+    }
+}
