@@ -28,10 +28,30 @@ use alloc::{
 const EXACT_MAX: u64 = 1 << 53;
 
 /// A range of bytes of the text; empty where something is missing, and in a tree built by code.
+///
+/// Half of the room that two `usize` take: a tree has two of them for every value. No text is read that is longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
-    pub start: usize,
-    pub end: usize,
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    pub fn new(start: usize, end: usize) -> Self {
+        let short = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Self {
+            start: short(start),
+            end: short(end),
+        }
+    }
+
+    pub fn start(self) -> usize {
+        self.start as usize
+    }
+
+    pub fn end(self) -> usize {
+        self.end as usize
+    }
 }
 
 /// A value and where it stands.

@@ -60,7 +60,7 @@ fn lines(bytes: &[u8], found: impl Iterator<Item = (String, Span, String)>) -> V
     let places = Places::new(&doc::readable(bytes));
     let mut lines: Vec<_> = found
         .map(|(rule, span, pointer)| {
-            let (line, column) = places.line_col(span.start);
+            let (line, column) = places.line_col(span.start());
             let text = format!("{rule} {line}:{column} {pointer}");
             (line, column, text.trim_end().to_owned())
         })

@@ -108,7 +108,7 @@ fn every_word_of_a_newer_minor_version_is_kept_where_it_stands() {
             let told = read
                 .warnings
                 .iter()
-                .filter(|one| one.span.start + 1 == from);
+                .filter(|one| one.span.start() + 1 == from);
             let is_free = read.warnings.is_empty() || told.count() == 0;
             // The type of an entry of the trail is free: what is not known there is history.
             let is_history = text[..from].contains("\n  \"trail\"");

@@ -84,7 +84,7 @@ fn parse(bytes: &[u8]) -> Reading<Report> {
     let parsed = doc::parse_bytes(bytes, &limits);
     if let Some(fault) = parsed.faults.first() {
         let text = String::from_utf8_lossy(bytes);
-        let (line, column) = Places::new(&text).line_col(fault.span.start);
+        let (line, column) = Places::new(&text).line_col(fault.span.start());
         let message = &fault.message;
         return Err(format!(
             "the result file is no JSON to use: {line}:{column}: {message}"

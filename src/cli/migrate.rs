@@ -71,10 +71,7 @@ pub(super) fn migrate(context: &Context, flags: &Flags) -> Result<End, Failure> 
     let aot = AotFile {
         front,
         body: &old.text[body.clone()],
-        body_at: Span {
-            start: body.start,
-            end: body.end,
-        },
+        body_at: Span::new(body.start, body.end),
     };
     let added = Added {
         why: flags.why.clone(),

@@ -63,8 +63,7 @@ fn parse(text: &str, limits: &Limits, file: &mut FrontMatter) -> Parsed {
     let (mended, added) = mend(text, &parts.front, &mut file.report);
     let mut parsed = yaml::parse_below(&mended, parts.front.start, limits, &mut file.warnings);
     let back = |span: &mut Span| {
-        span.start = before(&added, span.start);
-        span.end = before(&added, span.end);
+        *span = Span::new(before(&added, span.start()), before(&added, span.end()));
     };
     if let Some(node) = &mut parsed.node {
         each_span(node, &back);
@@ -129,10 +128,7 @@ fn split(text: &str) -> Result<Parts, Box<Fault>> {
 
 fn fault(rule: &'static str, at: Range<usize>, message: &str, hint: &str) -> Box<Fault> {
     Box::new(Fault {
-        span: Span {
-            start: at.start,
-            end: at.end,
-        },
+        span: Span::new(at.start, at.end),
         pointer: String::new(),
         rule,
         message: message.to_owned(),
@@ -141,7 +137,7 @@ fn fault(rule: &'static str, at: Range<usize>, message: &str, hint: &str) -> Box
 }
 
 fn say_what_was_split(text: &str, parts: &Parts, report: &mut Report) {
-    let point = |at: usize| Span { start: at, end: at };
+    let point = |at: usize| Span::new(at, at);
     if parts.has_mark {
         report.add(
             Fate::Mended,
@@ -178,10 +174,7 @@ fn mend(text: &str, front: &Range<usize>, report: &mut Report) -> (String, Vec<u
         }
         mended.push_str(&line[from..]);
         if let Some(first) = quotes.first() {
-            let span = Span {
-                start: at + first,
-                end: at + first + 1,
-            };
+            let span = Span::new(at + first, at + first + 1);
             report.add(
                 Fate::Mended,
                 ("", span),
@@ -271,7 +264,7 @@ mod tests {
             "---\natoms:\n  - id: A1\n    description: \"say \"hi\" now\"\n    status: [\n---\n";
         let read = read(text.as_bytes());
         assert!(read.front.is_none());
-        let at = read.faults[0].span.start;
+        let at = read.faults[0].span.start();
         assert!(
             at > text.find("status").expect("the key"),
             "{:?}",
@@ -286,7 +279,7 @@ mod tests {
             Some("say \"hi\" now")
         );
         let status = atom.get("status").expect("a status").span;
-        assert_eq!(&text[status.start..status.end], "x");
+        assert_eq!(&text[status.start()..status.end()], "x");
     }
 
     #[test]

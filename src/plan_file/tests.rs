@@ -27,7 +27,7 @@ fn tree_of_json(text: &str) -> Node {
 fn shown(bytes: &[u8], faults: &[Fault]) -> Vec<String> {
     let places = Places::new(&doc::readable(bytes));
     let show = |fault: &Fault| {
-        let (line, column) = places.line_col(fault.span.start);
+        let (line, column) = places.line_col(fault.span.start());
         format!("{line}:{column} {} {}", fault.pointer, fault.rule)
     };
     faults.iter().map(show).collect()
@@ -351,7 +351,7 @@ proptest! {
     fn no_text_makes_the_reader_panic(text in "([a-c]|[-:#&*!|>'\"\\[\\]{},?%@` \n\t\r~é\u{feff}\u{85}0.]){0,40}") {
         let parsed = file(&text).tree();
         for fault in &parsed.faults {
-            prop_assert!(text.get(fault.span.start..fault.span.end).is_some(), "{fault:?}");
+            prop_assert!(text.get(fault.span.start()..fault.span.end()).is_some(), "{fault:?}");
         }
         prop_assert!(parsed.node.is_some() || !parsed.faults.is_empty());
         let plan = file(&text).plan();

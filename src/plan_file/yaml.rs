@@ -61,7 +61,7 @@ fn read(mut builder: Builder<'_>, warnings: &mut Vec<Fault>) -> Parsed {
             Some(Err(error)) => {
                 let at = builder.lines.point(*error.marker());
                 let span = words::place(error.info(), text, at);
-                let (rule, message, hint) = words::explain(error.info(), text, span.start);
+                let (rule, message, hint) = words::explain(error.info(), text, span.start());
                 builder.fail(rule, span, &message, Some(&hint));
                 break;
             }

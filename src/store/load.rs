@@ -139,11 +139,13 @@ pub(super) fn read_over(
     let (Some(state), Some(root), None) = (decoded.state, decoded.root, &refused) else {
         return Err(refused.unwrap_or_else(|| unreadable(path)));
     };
-    let rendered = Rendered::of(&state);
     let remarks = Remarks {
         gate: validate::gate(&state, &root),
         warnings: decoded.warnings,
     };
+    // As large as all else together: it need not be there beside the texts.
+    drop(root);
+    let rendered = Rendered::of(&state);
     let loaded = Loaded {
         is_foreign: state.seal.as_ref() != Some(&rendered.seal(&state)),
         remarks: remarks.into(),
@@ -262,7 +264,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
 pub fn placed(bytes: &[u8], faults: &[Fault]) -> Vec<Placed> {
     let places = Places::new(&readable(bytes));
     let place = |fault: &Fault| {
-        let (line, column) = places.line_col(fault.span.start);
+        let (line, column) = places.line_col(fault.span.start());
         let fault = fault.clone();
         Placed {
             line,

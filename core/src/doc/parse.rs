@@ -28,7 +28,7 @@ pub fn parse(text: &str, limits: &Limits) -> Parsed {
     let mut parser = Parser::new(text, limits);
     let node = parser.document();
     let mut faults = parser.faults;
-    faults.sort_by_key(|fault| fault.span.start);
+    faults.sort_by_key(|fault| fault.span.start());
     Parsed { node, faults }
 }
 
@@ -141,7 +141,7 @@ impl<'t> Parser<'t> {
 
     fn since(&self, start: usize) -> Span {
         let end = self.at;
-        Span { start, end }
+        Span::new(start, end)
     }
 
     fn content_end(&self) -> usize {
@@ -165,7 +165,7 @@ impl<'t> Parser<'t> {
             return;
         }
         self.faults.push(Fault {
-            span: Span { start, end },
+            span: Span::new(start, end),
             pointer: String::new(),
             rule,
             message: message.into(),

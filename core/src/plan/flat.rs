@@ -57,7 +57,7 @@ impl Written {
 /// text: what they name is not named again.
 pub(super) fn flatten(mut root: Node, known: &[Fault]) -> (Node, Written, Vec<Fault>) {
     let mut flattening = Flattening {
-        known: known.iter().map(|fault| fault.span.start).collect(),
+        known: known.iter().map(|fault| fault.span.start()).collect(),
         ..Flattening::default()
     };
     let graph = member_mut(&mut root, "work_graph");
@@ -181,7 +181,7 @@ impl Flattening {
         let flat = doc::pointer_push(ATOMS, &atom.key);
         if self.placed.insert(atom.key.clone()) {
             self.written.note(flat.clone(), at);
-        } else if !self.known.contains(&atom.key_span.start) {
+        } else if !self.known.contains(&atom.key_span.start()) {
             let message = format!("two atoms have the id `{}`", atom.key);
             let hint = "an id names one atom of the whole plan, nested or not";
             let place = (at.to_owned(), atom.key_span);

@@ -45,10 +45,10 @@ fn faults_of(plan: Plan, text: &str) -> Vec<String> {
         written.put_back(&mut of_graph);
         faults.extend(of_graph);
     }
-    faults.sort_by_key(|fault| fault.span.start);
+    faults.sort_by_key(|fault| fault.span.start());
     let places = Places::new(text);
     let show = |fault: &doc::Fault| {
-        let (line, column) = places.line_col(fault.span.start);
+        let (line, column) = places.line_col(fault.span.start());
         format!("{line}:{column} {} {}", fault.pointer, fault.rule)
     };
     faults.iter().map(show).collect()

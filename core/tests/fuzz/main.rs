@@ -63,7 +63,7 @@ fn the_parser_takes_what_serde_json_takes_and_reads_the_same() {
             parsed
                 .faults
                 .iter()
-                .all(|fault| fault.span.end <= bytes.len() * 3 + 3)
+                .all(|fault| fault.span.end() <= bytes.len() * 3 + 3)
         );
     });
 }

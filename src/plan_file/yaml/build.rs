@@ -105,7 +105,7 @@ impl<'t> Builder<'t> {
             faults.push(fault("missing-value", Span::default(), message, None));
             node = None;
         }
-        faults.sort_by_key(|fault| fault.span.start);
+        faults.sort_by_key(|fault| fault.span.start());
         Parsed { node, faults }
     }
 
@@ -183,7 +183,7 @@ impl<'t> Builder<'t> {
         if has_tag {
             self.fault("yaml-tag", span, "a tag cannot stand here", Some(NO_TAGS))?;
         }
-        let start = span.start;
+        let start = span.start();
         self.stack.push(Frame {
             open,
             start,
@@ -195,24 +195,24 @@ impl<'t> Builder<'t> {
     fn close(&mut self, span: Span) -> Option<()> {
         let frame = self.stack.pop()?;
         let start = frame.start;
-        let is_flow = self.text[span.start..].starts_with([']', '}']);
+        let is_flow = self.text[span.start()..].starts_with([']', '}']);
         let (value, last) = match frame.open {
             Open::List(items) => {
-                let last = items.last().map(|item| item.span.end);
+                let last = items.last().map(|item| item.span.end());
                 (Value::Array(items), last)
             }
             Open::Object(members, _) => {
-                let last = members.last().map(|member| member.node.span.end);
+                let last = members.last().map(|member| member.node.span.end());
                 self.duplicates(&members)?;
                 (Value::Object(members), last)
             }
         };
         let opened = self.text[start..].starts_with(['[', '{']);
         let end = match last {
-            _ if is_flow && (opened || frame.anchor > 0) => span.start + 1,
+            _ if is_flow && (opened || frame.anchor > 0) => span.start() + 1,
             last => last.unwrap_or(start).max(start),
         };
-        let span = Span { start, end };
+        let span = Span::new(start, end);
         self.put(Node { value, span }, frame.anchor)
     }
 
@@ -241,7 +241,7 @@ impl<'t> Builder<'t> {
             self.fault("bad-number", span, message, Some(&hint))?;
         }
         if self.warnings.len() < FAULTS_MAX
-            && let Some(mut trap) = words::trap(self.text, span.end)
+            && let Some(mut trap) = words::trap(self.text, span.end())
         {
             trap.pointer = self.pointer();
             self.warnings.push(trap);
@@ -259,8 +259,8 @@ impl<'t> Builder<'t> {
         else {
             return span;
         };
-        let (start, end) = (key.end, key.end);
-        Span { start, end }
+        let (start, end) = (key.end(), key.end());
+        Span::new(start, end)
     }
 
     fn key(&mut self, text: String, is_plain: bool, anchor: usize, span: Span) -> Option<()> {
@@ -365,7 +365,7 @@ impl<'t> Builder<'t> {
         order.sort_by(|a, b| a.key.cmp(&b.key));
         for same in order.chunk_by(|a, b| a.key == b.key) {
             for second in &same[1..] {
-                let (line, column) = self.lines.line_col(same[0].key_span.start);
+                let (line, column) = self.lines.line_col(same[0].key_span.start());
                 let key = shown(&second.key);
                 let message = format!("the key `{key}` already stands at {line}:{column}");
                 let mut fault = fault(

@@ -71,13 +71,13 @@ impl<'t> Lines<'t> {
         let start = self.byte(marker);
         let char = self.text[start..].chars().next();
         let end = start + char.map_or(0, char::len_utf8);
-        Span { start, end }
+        Span::new(start, end)
     }
 
     pub(super) fn span(&self, span: saphyr_parser::Span) -> Span {
         let start = self.byte(span.start);
         let end = self.byte(span.end).max(start);
-        Span { start, end }
+        Span::new(start, end)
     }
 
     /// The place as a person counts it, from 1.

@@ -39,13 +39,13 @@ pub(super) fn place(info: &str, text: &str, at: Span) -> Span {
     if !info.contains("tab") || info.contains("unprintable") {
         return at;
     }
-    let mut line_start = text[..at.start].rfind('\n').map_or(0, |at| at + 1);
+    let mut line_start = text[..at.start()].rfind('\n').map_or(0, |at| at + 1);
     for line in text[line_start..].split_inclusive('\n') {
         let blanks = line.len() - line.trim_start_matches(' ').len();
         if line[blanks..].starts_with('\t') {
             let start = line_start + blanks;
             let end = start + 1;
-            return Span { start, end };
+            return Span::new(start, end);
         }
         line_start += line.len();
     }
@@ -174,7 +174,7 @@ pub(in super::super) fn hint(faults: &mut [Fault], text: &str) {
 fn of_wrong_type(fault: &Fault, text: &str) -> Option<String> {
     let found = fault.message.strip_prefix("expected a string, found ")?;
     let begins_with = |open: char| {
-        text.get(fault.span.start..)
+        text.get(fault.span.start()..)
             .is_some_and(|at| at.starts_with(open))
     };
     Some(match found {
@@ -192,7 +192,7 @@ fn of_wrong_type(fault: &Fault, text: &str) -> Option<String> {
 
 /// `- grep -q foo: bar` is an object with the key `grep -q foo`.
 fn of_bad_check(fault: &Fault, text: &str) -> Option<String> {
-    let line = text.get(fault.span.start..)?.lines().next()?;
+    let line = text.get(fault.span.start()..)?.lines().next()?;
     let (key, _) = line.split_once(": ")?;
     let is_command = key.trim().contains(' ') && !key.contains(['"', '\'', '{', '[']);
     is_command.then(|| "a command stands behind `command: `, in quotes if it holds `: `".to_owned())
@@ -212,5 +212,5 @@ pub(super) fn trap(text: &str, end: usize) -> Option<Fault> {
     let end = start + 1;
     let message = "what follows the ` #` is a comment, not part of the text";
     let hint = "quote the text if it belongs to it, else put a blank behind the `#`";
-    Some(fault("comment", Span { start, end }, message, Some(hint)))
+    Some(fault("comment", Span::new(start, end), message, Some(hint)))
 }

@@ -65,11 +65,11 @@ fn with_bad_bytes(bytes: &[u8], text: &str, mut parsed: Parsed) -> Parsed {
         let message = format!("the byte {byte:#04x} at {line}:{column} is not UTF-8");
         let mut fault = not_utf8((start, end), message);
         fault.pointer = pointer_at(parsed.node.as_ref(), start);
-        let stand_in = |other: &Fault| (start..end).contains(&other.span.start);
+        let stand_in = |other: &Fault| (start..end).contains(&other.span.start());
         parsed.faults.retain(|other| !stand_in(other));
         parsed.faults.push(fault);
     }
-    parsed.faults.sort_by_key(|fault| fault.span.start);
+    parsed.faults.sort_by_key(|fault| fault.span.start());
     parsed.faults.truncate(FAULTS_MAX);
     parsed
 }
@@ -97,7 +97,7 @@ fn bad_runs(bytes: &[u8]) -> Vec<(usize, usize)> {
 
 fn not_utf8((start, end): (usize, usize), message: String) -> Fault {
     Fault {
-        span: Span { start, end },
+        span: Span::new(start, end),
         pointer: String::new(),
         rule: "invalid-utf-8",
         message,
@@ -107,7 +107,7 @@ fn not_utf8((start, end): (usize, usize), message: String) -> Fault {
 
 /// The innermost value around an offset.
 fn pointer_at(root: Option<&Node>, offset: usize) -> String {
-    let around = |span: Span| (span.start..span.end).contains(&offset);
+    let around = |span: Span| (span.start()..span.end()).contains(&offset);
     let mut pointer = String::new();
     let mut next = root;
     while let Some(node) = next.take() {

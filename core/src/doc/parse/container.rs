@@ -4,7 +4,7 @@
 //! without recursion.
 
 use super::{Parser, clipped};
-use crate::doc::{Member, Node, Span, Value};
+use crate::doc::{Member, Node, Value};
 use alloc::{
     format,
     string::{String, ToString},
@@ -44,9 +44,11 @@ impl Parser<'_> {
                 self.under(mark, &items.len().to_string());
             }
             let node = node.unwrap_or_else(|| self.absent());
-            self.separator(node.span.end);
+            self.separator(node.span.end());
             items.push(node);
         }
+        // A large tree is mostly small lists: what they reserve for more is as much again.
+        items.shrink_to_fit();
         items
     }
 
@@ -59,6 +61,7 @@ impl Parser<'_> {
             self.separator(end);
         }
         self.report_duplicates(&members);
+        members.shrink_to_fit();
         members
     }
 
@@ -182,7 +185,7 @@ impl Parser<'_> {
             let repeated = self
                 .faults
                 .last()
-                .is_some_and(|fault| fault.rule == "unclosed" && fault.span.start == self.at);
+                .is_some_and(|fault| fault.rule == "unclosed" && fault.span.start() == self.at);
             if !repeated {
                 let message = format!("{opened} is not closed before this bracket");
                 self.fault(here, "unclosed", message, None);
@@ -233,11 +236,11 @@ impl Parser<'_> {
         order.sort_by(|a, b| a.key.cmp(&b.key));
         for same in order.chunk_by(|a, b| a.key == b.key) {
             for second in &same[1..] {
-                let (line, column) = self.place(same[0].key_span.start);
+                let (line, column) = self.place(same[0].key_span.start());
                 let key = clipped(&second.key);
                 let message = format!("the key `{key}` already stands at {line}:{column}");
                 let mark = self.faults.len();
-                let Span { start, end } = second.key_span;
+                let (start, end) = (second.key_span.start(), second.key_span.end());
                 self.fault(
                     (start, end),
                     "duplicate-key",
