@@ -165,6 +165,8 @@ pub struct Session {
     pub(crate) base_was_seen: bool,
     /// What the base case is being evaluated on.
     pub(crate) base_target: Option<Basis>,
+    /// When that began, in active time.
+    pub(crate) base_since_ms: u64,
     /// Backoffs end at an active time of this session: a clock that is set, or a machine that sleeps, moves none.
     pub(crate) base_again_at_ms: Option<u64>,
     pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
@@ -172,6 +174,7 @@ pub struct Session {
     /// Attempts of the lineage when this run began.
     pub(crate) started_with: u64,
     pub(crate) active_ms: u64,
+    /// What evaluations of the base case took, with their checkouts and the starts of their processes.
     pub(crate) verify_ms: u64,
     /// Active time not yet written into the state.
     pub(crate) unwritten_ms: u64,

@@ -34,7 +34,8 @@ fn aim_base_case(draft: &mut Draft) {
     let is_affordable = draft.session.verify_ms.saturating_mul(4) <= draft.session.active_ms;
     let is_asked = all_resolved || !draft.session.base_was_seen || is_affordable;
     let is_wanted = is_asked && draft.base_is_open(&basis) && draft.is_line_settled();
-    draft.session.base_target = (is_wanted && draft.base_is_due()).then_some(basis);
+    let target = (is_wanted && draft.base_is_due()).then_some(basis);
+    aim_at(draft, target);
 }
 
 /// Before a run ends, its last tree is judged; true while that goes on.
@@ -49,8 +50,17 @@ pub(super) fn awaits_last_verdict(draft: &mut Draft) -> bool {
     if !draft.base_is_open(&basis) {
         return false;
     }
-    draft.session.base_target = draft.base_is_due().then_some(basis);
+    let target = draft.base_is_due().then_some(basis);
+    aim_at(draft, target);
     true
+}
+
+fn aim_at(draft: &mut Draft, target: Option<verdict::Basis>) {
+    let session = &mut draft.session;
+    if session.base_target != target {
+        session.base_since_ms = session.active_ms;
+        session.base_target = target;
+    }
 }
 
 fn dispatch(draft: &mut Draft) {

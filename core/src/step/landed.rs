@@ -30,15 +30,20 @@ pub(super) fn judged(
     let Some(check) = check_of(draft, scope) else {
         return;
     };
+    let measured_ms: u64 = seen.iter().map(|(_, one)| one.duration_ms).sum();
     for (key, measurement) in seen {
-        draft.session.verify_ms += measurement.duration_ms;
         if let Some(leaf) = check.leaves().into_iter().find(|leaf| leaf.key() == key) {
             draft.session.ledger.record(leaf, basis, measurement);
         }
     }
     match scope {
         Scope::Atom(id) => candidate::ask_again_later(draft, id, &check, basis),
-        Scope::BaseCase => base_case_seen(draft, &check, basis),
+        Scope::BaseCase => {
+            let session = &mut draft.session;
+            let since_ms = session.active_ms.saturating_sub(session.base_since_ms);
+            session.verify_ms += measured_ms.max(since_ms);
+            base_case_seen(draft, &check, basis);
+        }
     }
 }
 
