@@ -69,11 +69,19 @@ impl Leash {
         orphans::kill_group(self.kin.leader);
         self.registered = None;
         let is_empty = self.leaf.as_ref().is_none_or(Leaf::remove);
-        if !is_empty || !self.kin.is_gone() {
+        if !is_empty || !self.is_proven_gone(child) && !self.kin.is_gone() {
             let (kin, leaf) = (self.kin, self.leaf.clone());
             // It fails only if the runtime ends, and then its thread goes on by itself.
             let _ = tokio::task::spawn_blocking(move || end(&kin, leaf.as_ref())).await;
         }
+    }
+
+    /// A guard that came to its own end has ended its namespace, and the kernel with that all that was born in it; with
+    /// the group gone too nobody needs to be looked for, which costs a look at every thread of ours. Not where the guard
+    /// was killed.
+    fn is_proven_gone(&self, guard: &mut Child) -> bool {
+        let is_done = matches!(guard.try_wait(), Ok(Some(status)) if status.success());
+        is_done && self.method == Method::Namespace && self.leaf.is_some()
     }
 
     /// Quick: another job's may wait behind it.
