@@ -5,6 +5,7 @@
 //! are the business of `standing`. Not here: faults of a graph that a person wrote (`validate`).
 
 pub mod order;
+pub mod overlap;
 pub mod standing;
 pub mod validate;
 

@@ -16,7 +16,6 @@ pub mod finish;
 pub mod judgement;
 mod landed;
 mod mend;
-mod overlap;
 mod prospect;
 mod settle;
 mod started;

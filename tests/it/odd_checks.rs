@@ -76,3 +76,21 @@ fn a_file_that_an_earlier_command_will_make_is_not_warned_of() {
     let ran = align_with(&world, &plan, &["-n"]).expect(0);
     assert!(!ran.stdout.contains("git ignores"), "{}", ran.stdout);
 }
+
+#[test]
+fn atoms_that_may_change_one_file_side_by_side_are_told_and_in_one_tree_they_wait() {
+    let world = with_tool();
+    let mut plan = with_check(json!({"command": "grep -q never a.txt"}));
+    let atom = |touches: &str| json!({"action": {"run": "true"}, "touches": [touches]});
+    plan["work_graph"] = json!({"atoms": {"A": atom("src/**"), "B": atom("src/b.rs")}});
+    let ran = align_with(&world, &plan, &["-n"]).expect(0);
+    let words = "`A` (src/**) and `B` (src/b.rs) may change one file";
+    assert!(
+        ran.stdout.replace("\n         ", "").contains(words),
+        "{}",
+        ran.stdout
+    );
+    plan["objective"]["constraints"] = json!({"workspace": "shared"});
+    let ran = align_with(&world, &plan, &["-n"]).expect(0);
+    assert!(!ran.stdout.contains("may change"), "{}", ran.stdout);
+}

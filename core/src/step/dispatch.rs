@@ -4,10 +4,10 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{draft::Draft, overlap, prospect::Prospect, slots};
+use super::{draft::Draft, prospect::Prospect, slots};
 use crate::{
     event::Notice,
-    graph::{Ix, standing::Standing},
+    graph::{Ix, overlap, standing::Standing},
     id::{AtomId, CommitId, Digest},
     measure,
     state::{Effect, Intent, Status},

@@ -2,6 +2,7 @@
 
 use descent_core::{
     doc::{self, Node},
+    graph::overlap,
     state::{Check, CheckKind, StartedFrom, Workspace},
     step::World,
     verdict::Verdict,
@@ -345,6 +346,9 @@ fn needs_worker(world: &World) -> bool {
     atoms.any(|atom| atom.task().is_some_and(|task| task.spec.action.is_none()))
 }
 
+/// Pairs at most of atoms that may be in each other's way.
+const MEETINGS_MAX: usize = 3;
+
 fn warnings(world: &World, shown: &Shown<'_>) -> String {
     let mut text = Vec::new();
     let mut warn = |what: &str, hint: &str| {
@@ -364,6 +368,22 @@ fn warnings(world: &World, shown: &Shown<'_>) -> String {
         warn(
             "there are groups: what an abandoned choice did stays in the files",
             "take the workspace git or shadow, or plan without groups",
+        );
+    }
+    let meetings = match is_shared {
+        // There they wait for each other.
+        true => Vec::new(),
+        false => overlap::meetings(&world.graph, &world.state),
+    };
+    for meeting in meetings.iter().take(MEETINGS_MAX) {
+        let ([a, b], [one, other]) = (&meeting.atoms, &meeting.touches);
+        warn(
+            &format!(
+                "`{a}` ({}) and `{b}` ({}) may change one file, and nothing says which comes first",
+                render::line(one),
+                render::line(other)
+            ),
+            "let one depend on the other; else what does not merge is made again",
         );
     }
     if needs_worker(world) && shown.config.worker.is_none() {

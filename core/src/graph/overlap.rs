@@ -1,0 +1,175 @@
+//! Whether two atoms may be worked on at the same time, by what they say that they touch, and which of them may well come
+//! into each other's way (contract §4, §5).
+//!
+//! Not here: which atoms are ready. Patterns are compared by what stands before their first wildcard: two that might
+//! mean one file are taken to mean it.
+
+use alloc::{collections::BTreeSet, string::String, vec::Vec};
+
+use super::{Graph, Ix, Kind};
+use crate::{
+    id::AtomId,
+    state::{State, Workspace},
+};
+
+/// Atoms that name what they touch, of which each is held against each other, at most.
+const NAMING_MAX: usize = 300;
+
+/// What lies outside of any tree is named with this before it.
+const OUTSIDE: &str = "external:";
+
+/// In `shared`, where there is one tree, files count too; an atom that names nothing is in nobody's way.
+pub fn clash(one: &[String], other: &[String], workspace: Workspace) -> bool {
+    let mut pairs = one
+        .iter()
+        .flat_map(|a| other.iter().map(move |b| (a.as_str(), b.as_str())));
+    let is_one_tree = workspace == Workspace::Shared;
+    pairs.any(|(a, b)| match (outside(a), outside(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => is_one_tree && may_meet(a, b),
+        _ => false,
+    })
+}
+
+/// Two atoms that may be worked on side by side, and a pattern of each that may mean one file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Meeting {
+    pub atoms: [AtomId; 2],
+    pub touches: [String; 2],
+}
+
+/// The pairs of atoms that wait for each other in no way, can be live together, and name files that may be the same: what
+/// one of them changes may not merge with what the other did.
+pub fn meetings(graph: &Graph, state: &State) -> Vec<Meeting> {
+    let touches = |x: Ix| {
+        let task = state.atoms.get(graph.id(x))?.task()?;
+        Some(&*task.touches).filter(|touches| !touches.is_empty())
+    };
+    let naming = graph.tasks().filter_map(|x| Some((x, touches(x)?)));
+    let naming: Vec<(Ix, &[String])> = naming.take(NAMING_MAX).collect();
+    let upstream: Vec<BTreeSet<Ix>> = naming.iter().map(|(x, _)| upstream(graph, *x)).collect();
+    let mut found = Vec::new();
+    for (n, (x, one)) in naming.iter().enumerate() {
+        for (m, (y, other)) in naming.iter().enumerate().skip(n + 1) {
+            let is_ordered = upstream[n].contains(y) || upstream[m].contains(x);
+            let pair = files_of(one)
+                .flat_map(|a| files_of(other).map(move |b| (a, b)))
+                .find(|(a, b)| may_meet(a, b));
+            let Some((a, b)) = pair.filter(|_| !is_ordered && !are_choices(graph, *x, *y)) else {
+                continue;
+            };
+            found.push(Meeting {
+                atoms: [graph.id(*x).clone(), graph.id(*y).clone()],
+                touches: [a.into(), b.into()],
+            });
+        }
+    }
+    found
+}
+
+fn files_of(touches: &[String]) -> impl Iterator<Item = &str> {
+    let all = touches.iter().map(String::as_str);
+    all.filter(|touched| outside(touched).is_none())
+}
+
+/// All that must be resolved before `x` begins, and what is inside of that.
+fn upstream(graph: &Graph, x: Ix) -> BTreeSet<Ix> {
+    let (mut seen, mut todo) = (BTreeSet::new(), graph.waits_for(x).collect::<Vec<_>>());
+    while let Some(y) = todo.pop() {
+        if seen.insert(y) {
+            todo.extend(graph.waits_for(y));
+            todo.extend(&graph.vertex(y).kids);
+        }
+    }
+    seen
+}
+
+/// Whether they stand in two choices of one group, and so are never live together.
+fn are_choices(graph: &Graph, x: Ix, y: Ix) -> bool {
+    let path = |x: Ix| {
+        core::iter::once(x)
+            .chain(graph.above(x))
+            .collect::<Vec<Ix>>()
+    };
+    let (of_x, of_y) = (path(x), path(y));
+    let shared = of_x.iter().find(|above| of_y.contains(above));
+    shared.is_some_and(|above| graph.vertex(*above).kind == Kind::Any)
+}
+
+fn outside(touched: &str) -> Option<&str> {
+    touched.strip_prefix(OUTSIDE).map(str::trim)
+}
+
+fn may_meet(a: &str, b: &str) -> bool {
+    let (a, b) = (fixed(a), fixed(b));
+    a.starts_with(b) || b.starts_with(a)
+}
+
+/// The part of a pattern that every path it means begins with.
+fn fixed(pattern: &str) -> &str {
+    let pattern = pattern.trim_start_matches("./");
+    let end = pattern.find(['*', '?', '[', '{', '\\']);
+    end.map_or(pattern, |end| &pattern[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{string::ToString, vec::Vec};
+
+    fn check(one: &[&str], other: &[&str], workspace: Workspace, expected: bool) {
+        let owned =
+            |touches: &[&str]| -> Vec<String> { touches.iter().map(ToString::to_string).collect() };
+        let (one, other) = (owned(one), owned(other));
+        assert_eq!(clash(&one, &other, workspace), expected);
+        assert_eq!(clash(&other, &one, workspace), expected);
+    }
+
+    fn meetings_of(atoms: &str) -> Vec<String> {
+        let text =
+            alloc::format!(r#"{{"objective": {{}}, "work_graph": {{"atoms": {{{atoms}}}}}}}"#);
+        let plan = crate::plan::read(text.as_bytes());
+        assert!(plan.faults.is_empty(), "{:?}", plan.faults);
+        let state = plan.into_state(crate::id::Lineage::new("l"));
+        let found = meetings(&Graph::of(&state), &state);
+        let words = |one: &Meeting| alloc::format!("{} {}", one.atoms[0], one.atoms[1]);
+        found.iter().map(words).collect()
+    }
+
+    #[test]
+    fn atoms_that_may_change_one_file_side_by_side_are_told() {
+        let a = r#""a": {"touches": ["src/**"]}"#;
+        let b = |more: &str| alloc::format!(r#"{a}, "b": {{"touches": ["src/b.rs"]{more}}}"#);
+        assert_eq!(meetings_of(&b("")), ["a b"]);
+        assert_eq!(meetings_of(&b(r#", "depends_on": ["a"]"#)), [""; 0]);
+        let choices = alloc::format!(r#"{}, "g": {{"choices": ["a", "b"]}}"#, b(""));
+        assert_eq!(meetings_of(&choices), [""; 0], "never live together");
+        let parts = alloc::format!(r#"{}, "g": {{"parts": ["a", "b"]}}"#, b(""));
+        assert_eq!(meetings_of(&parts), ["a b"]);
+        let apart =
+            r#""a": {"touches": ["src/**"]}, "b": {"touches": ["docs/**", "external:src"]}"#;
+        assert_eq!(meetings_of(apart), [""; 0]);
+    }
+
+    #[test]
+    fn the_same_thing_outside_is_touched_by_one_at_a_time() {
+        check(
+            &["external:db"],
+            &["src/**", "external:db"],
+            Workspace::Git,
+            true,
+        );
+        check(&["external:db"], &["external:mail"], Workspace::Git, false);
+        check(&["external:db"], &["db"], Workspace::Shared, false);
+    }
+
+    #[test]
+    fn files_count_where_there_is_one_tree() {
+        check(&["src/**"], &["src/main.rs"], Workspace::Git, false);
+        check(&["src/**"], &["src/main.rs"], Workspace::Shared, true);
+        check(&["src/a*"], &["src/b*"], Workspace::Shared, false);
+        check(&["**/*.rs"], &["docs/x.md"], Workspace::Shared, true);
+        check(&["./docs/x.md"], &["docs/x.md"], Workspace::Shared, true);
+        check(&[], &["docs/x.md"], Workspace::Shared, false);
+    }
+}
