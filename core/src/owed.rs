@@ -49,6 +49,8 @@ pub enum Effect {
         scope: Scope,
         basis: Basis,
         commit: Option<CommitId>,
+        /// The head that a candidate was made on; of the base case, the head.
+        onto: Option<CommitId>,
         check: Check,
     },
     /// Tell the tree of this commit.
@@ -193,6 +195,7 @@ fn judge_attempt(
             scope,
             basis,
             commit,
+            onto: onto.clone(),
             check,
         },
     ));
@@ -266,6 +269,7 @@ fn base_case(world: &World, session: &Session, owed: &mut Owed) {
         scope: Scope::BaseCase,
         basis: basis.clone(),
         commit: commit_of(world, session, basis),
+        onto: world.state.run.head.clone(),
         check: check.clone(),
     };
     owed.effects

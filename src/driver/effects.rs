@@ -1,9 +1,10 @@
 //! How each owed effect is carried out: attempts, merges, rebuilds, judgements. Each ends in an event.
 
+mod held;
+
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -28,6 +29,8 @@ use crate::{
     verify::{self, Bench},
     workspace::{self, Checkout, Landing, Workspaces},
 };
+
+pub use held::HeldOutcomes;
 
 /// How long `setup` may take in a checkout for checks.
 const SETUP_MAX: Duration = Duration::from_secs(1800);
@@ -60,6 +63,7 @@ pub(super) fn perform(
             scope,
             basis,
             commit,
+            onto,
             check,
         } => {
             let judging = Judging {
@@ -73,6 +77,7 @@ pub(super) fn perform(
                 scope,
                 basis,
                 commit,
+                onto,
                 check,
                 measuring: hands.measuring.clone(),
             };
@@ -183,36 +188,6 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Event>, Fail
     .await?
 }
 
-/// What attempts came to that could not be kept yet: it may be what happens once only, and is never made again.
-#[derive(Debug, Clone, Default)]
-pub struct HeldOutcomes(Arc<Mutex<Vec<(Intent, Outcome)>>>);
-
-impl HeldOutcomes {
-    fn all(&self) -> MutexGuard<'_, Vec<(Intent, Outcome)>> {
-        // Every change is one push or one retain: a panic leaves nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn put(&self, intent: &Intent, outcome: &Outcome) {
-        self.drop(intent);
-        self.all().push((intent.clone(), outcome.clone()));
-    }
-
-    fn get(&self, intent: &Intent) -> Option<Outcome> {
-        let all = self.all();
-        let mut of = all.iter().filter(|(held, _)| Self::is(held, intent));
-        of.next().map(|(_, outcome)| outcome.clone())
-    }
-
-    fn drop(&self, intent: &Intent) {
-        self.all().retain(|(held, _)| !Self::is(held, intent));
-    }
-
-    fn is(held: &Intent, intent: &Intent) -> bool {
-        (&held.id, held.epoch) == (&intent.id, intent.epoch)
-    }
-}
-
 /// What stands in the workspace, as a commit that outlives it.
 fn made(
     workspaces: &Workspaces,
@@ -318,18 +293,28 @@ async fn rebuild(
     stays: Vec<Placed>,
     keep: Vec<Placed>,
 ) -> Result<Option<Event>, Failure> {
-    let (head, rebuilt, dropped) = blocking(move || {
-        let built = workspaces.rebuild(&from, &keep)?;
-        workspaces.keep("head", &built.0, &from)?;
-        Ok::<_, workspace::WorkspaceError>(built)
-    })
-    .await??;
+    let (head, rebuilt, dropped) = built(workspaces, "head".to_owned(), from, keep).await?;
     let line = stays.into_iter().chain(rebuilt).collect();
     Ok(Some(Event::Built {
         head,
         line,
         dropped,
     }))
+}
+
+/// A line of commits, kept by a reference of that name before anybody builds on it.
+async fn built(
+    workspaces: Workspaces,
+    name: String,
+    from: CommitId,
+    keep: Vec<Placed>,
+) -> Result<workspace::Rebuilt, Failure> {
+    let built = blocking(move || {
+        let built = workspaces.rebuild(&from, &keep)?;
+        workspaces.keep(&name, &built.0, &from)?;
+        Ok::<_, workspace::WorkspaceError>(built)
+    });
+    Ok(built.await??)
 }
 
 /// Like the result, and under a reference of its own, so that what begins on it keeps its ground.
@@ -341,12 +326,7 @@ async fn stage(
     keep: Vec<Placed>,
 ) -> Result<Option<Event>, Failure> {
     let name = format!("beside.{}", prospect.1);
-    let (head, _, dropped) = blocking(move || {
-        let built = workspaces.rebuild(&from, &keep)?;
-        workspaces.keep(&name, &built.0, &from)?;
-        Ok::<_, workspace::WorkspaceError>(built)
-    })
-    .await??;
+    let (head, _, dropped) = built(workspaces, name, from, keep).await?;
     Ok(Some(Event::Staged {
         prospect,
         wanted,
@@ -372,12 +352,13 @@ struct Judging {
     scope: Scope,
     basis: Basis,
     commit: Option<CommitId>,
+    onto: Option<CommitId>,
     check: Check,
     measuring: Measuring,
 }
 
 async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Event>, Failure> {
-    let (scope, onto) = (j.scope.clone(), j.world.state.run.head.clone());
+    let (scope, onto) = (j.scope.clone(), j.onto.clone());
     let (workspaces, head) = (j.workspaces.clone(), onto.clone());
     let judged = judge_in_checkout(j, cancel).await;
     match (judged, scope) {

@@ -18,7 +18,7 @@ struct Adversary {
     slots_max: usize,
 }
 
-const ALL: [Adversary; 7] = [
+const ALL: [Adversary; 8] = [
     Adversary {
         name: "fails or succeeds as it likes",
         faults: CALM,
@@ -63,6 +63,15 @@ const ALL: [Adversary; 7] = [
         slots_max: 3,
     },
     Adversary {
+        name: "leaves what cannot be checked out",
+        faults: Faults {
+            broken: 100,
+            ..CALM
+        },
+        limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 1"#,
+        slots_max: 3,
+    },
+    Adversary {
         name: "dies",
         faults: Faults { crash: 25, ..CALM },
         limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 2"#,
@@ -90,6 +99,7 @@ const CALM: Faults = Faults {
     dropped: 0,
     conflict: 0,
     unknown: 0,
+    broken: 0,
     reads_back: false,
 };
 

@@ -45,8 +45,18 @@ impl Sim<'_> {
                 scope,
                 basis,
                 commit,
+                onto,
                 check,
             } => {
+                if let Scope::Atom(attempt) = &scope
+                    && self.rng.percent(self.faults.broken)
+                {
+                    return Event::Tried {
+                        attempt: attempt.clone(),
+                        onto,
+                        merge: Merge::Broken("no checkout".to_owned()),
+                    };
+                }
                 let pieces = match &commit {
                     Some(commit) => self.commits[commit.as_str()].clone(),
                     None if self.is_shared() => self.in_place(&scope),

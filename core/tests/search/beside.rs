@@ -192,3 +192,20 @@ fn the_tree_of_what_is_tried_beside_holds_what_the_rest_has_made() {
         );
     }
 }
+
+/// The result has moved on with a part of the selected choice, and the tree beside it has not.
+#[test]
+fn what_is_tried_beside_and_cannot_be_checked_out_fails_at_once() {
+    let mut model = side_by_side();
+    let (a, g) = (model.ix("a"), model.ix("G"));
+    model.nodes[g].kids.reverse();
+    model.nodes[a].has_check = true;
+    for seed in 0..40 {
+        let faults = Faults {
+            broken: 100,
+            ..Faults::default()
+        };
+        let mut sim = Sim::new(&model, seed, 3, faults);
+        assert_eq!(sim.run(), "completed", "seed {seed}\n{}", sim.story);
+    }
+}

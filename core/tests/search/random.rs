@@ -111,6 +111,7 @@ fn all_that_a_run_knows_is_in_the_file_at_every_commit() {
         dropped: 10,
         conflict: 5,
         unknown: 5,
+        broken: 0,
         reads_back: true,
     };
     agree(30_000..30_060, "", faults);

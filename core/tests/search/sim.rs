@@ -6,7 +6,7 @@ use std::{
 };
 
 use descent_core::{
-    event::{Event, Notice, Observation, Outcome},
+    event::{Event, Merge, Notice, Observation, Outcome},
     graph::validate,
     id::{CommitId, Lineage, RequestId, RunId, UnixMillis},
     owed, plan,
@@ -29,6 +29,8 @@ pub(crate) struct Faults {
     pub(crate) dropped: usize,
     pub(crate) conflict: usize,
     pub(crate) unknown: usize,
+    /// What an attempt made cannot be checked out.
+    pub(crate) broken: usize,
     /// Every commit is read back.
     pub(crate) reads_back: bool,
 }
@@ -233,6 +235,14 @@ impl<'m> Sim<'m> {
             event,
         };
         let is_start = matches!(seen.event, Event::Started { .. });
+        let broken = match &seen.event {
+            Event::Tried {
+                attempt,
+                merge: Merge::Broken(_),
+                ..
+            } => Some(attempt.clone()),
+            _ => None,
+        };
         let falls =
             matches!(&seen.event, Event::Ended { outcome, .. } if outcome.how == How::Exit(1));
         let next = step::step(&self.world, &self.session, seen.clone()).expect("it is taken");
@@ -278,6 +288,13 @@ impl<'m> Sim<'m> {
         self.has_folded |= !next.world.state.folds.is_empty();
         self.world = next.world;
         self.session = next.session;
+        if let Some(broken) = broken {
+            let mut flying = self.world.state.run.in_flight.iter();
+            assert!(
+                !flying.any(|intent| intent.id == broken),
+                "{broken} is looked at again and again"
+            );
+        }
         if !is_quiet {
             if self.faults.reads_back {
                 self.read_back();

@@ -128,6 +128,7 @@ impl Hands for PlayedHands {
                 basis,
                 commit,
                 check,
+                ..
             } => soon(self.judge(world, session, (scope, basis), commit, &check)),
             Effect::Rebuild { .. } | Effect::Stage { .. } => {
                 panic!("nothing is taken back, or tried beside, here")

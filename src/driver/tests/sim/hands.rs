@@ -143,6 +143,7 @@ impl Hands for SimHands {
                 basis,
                 commit,
                 check,
+                ..
             } => {
                 let event = self.judge(world, session, (scope, basis), commit, &check);
                 let event = self.sound(event);
