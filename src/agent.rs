@@ -19,6 +19,7 @@ use std::{
 
 use descent_core::{
     event::{Outcome, Report},
+    fragment,
     id::AtomId,
     state::Intent,
     verdict::How,
@@ -27,7 +28,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     failure::{Failure, lack_in},
-    process::{self, Ended, Job, Programs, SpawnError, Started, environment::Environment},
+    process::{
+        self, Ended, Job, Programs, SpawnError, Started, capture::Whole, environment::Environment,
+    },
 };
 
 pub use outcome::{finished, record};
@@ -59,6 +62,8 @@ pub struct Attempt<'a> {
     pub mark: String,
     /// Run before the command, in the same place.
     pub setup: Option<String>,
+    /// Of a planner: what is left to it, JSON. Its standard output is taken whole then.
+    pub budget: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -129,28 +134,45 @@ pub async fn make(
 ) -> Result<Option<Outcome>, AgentError> {
     let inputs = Inputs::write(&attempt)?;
     if let Some(setup) = &attempt.setup {
-        match run(&attempt, &inputs, setup, "setup.log", cancel).await? {
+        let setup = Step {
+            command: setup,
+            log: "setup.log",
+            stdout_bytes_max: 0,
+        };
+        match run(&attempt, &inputs, &setup, cancel).await? {
             Ran::Cancelled => return Ok(None),
             Ran::Ended(How::Exit(0), _) => {}
             Ran::Ended(how, ended) => return Ok(Some(setup_failed(&how, ended.as_ref()))),
         }
     }
-    Ok(
-        match run(&attempt, &inputs, &attempt.command, "output.log", cancel).await? {
-            Ran::Cancelled => None,
-            Ran::Ended(how, ended) => {
-                let (report, report_fault) = match read_result(&inputs.result(), cancel).await {
-                    Ok(report) => (report, None),
-                    Err(fault) => (None, Some(fault)),
-                };
-                Some(Outcome {
-                    report,
-                    report_fault,
-                    ..outcome(how, ended.as_ref())
-                })
-            }
-        },
-    )
+    let own = Step {
+        command: &attempt.command,
+        log: "output.log",
+        stdout_bytes_max: attempt.budget.as_ref().map_or(0, |_| fragment::BYTES_MAX),
+    };
+    Ok(match run(&attempt, &inputs, &own, cancel).await? {
+        Ran::Cancelled => None,
+        Ran::Ended(how, ended) => {
+            let (report, report_fault) = match read_result(&inputs.result(), cancel).await {
+                Ok(report) => (report, None),
+                Err(fault) => (None, Some(fault)),
+            };
+            let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
+            Some(Outcome {
+                report,
+                report_fault: report_fault.or(stdout.and_then(too_long)),
+                stdout: stdout.map(|stdout| String::from_utf8_lossy(&stdout.bytes).into_owned()),
+                ..outcome(how, ended.as_ref())
+            })
+        }
+    })
+}
+
+/// Half of a plan is none.
+fn too_long(stdout: &Whole) -> Option<String> {
+    let most = fragment::BYTES_MAX >> 10;
+    let what = || format!("it printed more than {most} KiB");
+    stdout.truncated.then(what)
 }
 
 /// What lacks for a while is no fault of the attempt's.
@@ -177,6 +199,13 @@ fn variables(atom: &AtomId, n: u32, inputs: &Inputs) -> [(&'static str, OsString
     ]
 }
 
+/// One command of an attempt.
+struct Step<'a> {
+    command: &'a str,
+    log: &'a str,
+    stdout_bytes_max: usize,
+}
+
 /// Nothing ended where nothing could be started.
 enum Ran {
     Cancelled,
@@ -186,21 +215,22 @@ enum Ran {
 async fn run(
     attempt: &Attempt<'_>,
     inputs: &Inputs,
-    command: &str,
-    log: &str,
+    step: &Step<'_>,
     cancel: &CancellationToken,
 ) -> Result<Ran, AgentError> {
     let mut env = attempt.env.vars.clone();
     let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
     env.extend(ours.map(|(name, value)| (name.into(), value)));
+    let budget = attempt.budget.as_ref();
+    env.extend(budget.map(|budget| ("DESCENT_BUDGET".into(), budget.into())));
     let job = Job {
-        command: command.to_owned(),
+        command: step.command.to_owned(),
         cwd: attempt.cwd.clone(),
         env,
         timeout: attempt.timeout,
         mark: attempt.mark.clone(),
-        whole_stdout_bytes_max: 0,
-        log: Some(attempt.dir.join(log)),
+        whole_stdout_bytes_max: step.stdout_bytes_max,
+        log: Some(attempt.dir.join(step.log)),
     };
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &Started| drop(inputs.note_started(started));
@@ -225,13 +255,9 @@ async fn run(
 fn outcome(how: How, ended: Option<&Ended>) -> Outcome {
     let duration = ended.map_or(Duration::ZERO, |ended| ended.duration);
     Outcome {
-        how,
-        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         excerpt: ended.map_or_else(String::new, |ended| ended.output.excerpt(EXCERPT_BYTES_MAX)),
         last_line: ended.and_then(|ended| ended.output.last_line()),
-        report: None,
-        report_fault: None,
-        made: None,
+        ..Outcome::ended(how, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
     }
 }
 

@@ -80,11 +80,29 @@ pub struct Outcome {
     /// Head and tail of what it printed.
     pub excerpt: String,
     pub last_line: Option<String>,
+    /// Of a planner: its whole standard output.
+    pub stdout: Option<String>,
     pub report: Option<Report>,
     /// The report's fault, where it wrote one that cannot be used.
     pub report_fault: Option<String>,
     /// What stood in its workspace then; none where it failed, or has no tree of its own.
     pub made: Option<Made>,
+}
+
+impl Outcome {
+    /// That says nothing but how it ended.
+    pub fn ended(how: How, duration_ms: u64) -> Self {
+        Self {
+            how,
+            duration_ms,
+            excerpt: String::new(),
+            last_line: None,
+            stdout: None,
+            report: None,
+            report_fault: None,
+            made: None,
+        }
+    }
 }
 
 /// What an attempt made of the commit that it started from.
@@ -188,6 +206,21 @@ pub enum Notice {
         files: Vec<String>,
         commit: Option<CommitId>,
         summary: String,
+    },
+    /// What a planner printed is part of the graph now.
+    Planned {
+        attempt: AttemptId,
+        atom: AtomId,
+        ms: u64,
+        parts: Vec<String>,
+        /// Groups and what is inside them included.
+        atoms: usize,
+    },
+    /// Nothing is left of the fragments of a planning step: another is asked for.
+    PlannedAgain {
+        atom: AtomId,
+        round: u32,
+        because: String,
     },
     AttemptFailed {
         attempt: AttemptId,

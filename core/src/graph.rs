@@ -18,7 +18,7 @@ use num_bigint::BigUint;
 
 use crate::{
     id::{AtomId, Digest},
-    state::{Atom, Body, State},
+    state::{Atom, Body, Fragment, Plan, State},
 };
 
 /// An atom's place in the graph; atoms are numbered in id order.
@@ -27,6 +27,8 @@ pub type Ix = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Task,
+    /// A planning step: an `all` of the parts of the fragment in force, a leaf without one.
+    Plan,
     All,
     Any,
 }
@@ -38,6 +40,8 @@ pub struct Vertex {
     /// Its own dependencies.
     pub deps: Vec<Ix>,
     pub parent: Option<Ix>,
+    /// Of a planning step, by their first parts.
+    pub phases: Vec<Phase>,
     pub spec: Digest,
     /// Whether a choice of some group may be part of its context.
     pub is_branching: bool,
@@ -49,6 +53,20 @@ pub struct Vertex {
     pub contexts: BigUint,
 }
 
+/// What a planning step came to in one of its contexts.
+#[derive(Debug)]
+pub struct Phase {
+    pub context: Digest,
+    pub parts: Vec<Ix>,
+}
+
+impl Phase {
+    /// By which it is called where choices are.
+    pub fn first(&self) -> Ix {
+        self.parts[0]
+    }
+}
+
 #[derive(Debug)]
 pub struct Graph {
     ids: Vec<AtomId>,
@@ -57,6 +75,7 @@ pub struct Graph {
     roots: Vec<Ix>,
     tasks: Vec<Ix>,
     groups: Vec<Ix>,
+    plans: Vec<Ix>,
     /// For each atom, those that name it in `depends_on`.
     needed_by: Vec<Vec<Ix>>,
     selections: BigUint,
@@ -71,16 +90,23 @@ impl Graph {
         let ids: Vec<AtomId> = atoms.keys().map(|id| (*id).clone()).collect();
         let index: BTreeMap<AtomId, Ix> = ids.iter().cloned().zip(0..).collect();
         let mut vertices: Vec<Vertex> = atoms.values().map(|atom| vertex(atom, &index)).collect();
+        for (vertex, atom) in vertices.iter_mut().zip(atoms.values()) {
+            if let Some(plan) = atom.plan() {
+                let grant = plan.grant(&state.objective.constraints);
+                vertex.configurations = BigUint::from(grant.alternatives) * grant.rounds;
+            }
+        }
         adopt_kids(&mut vertices);
         let roots: Vec<Ix> = (0..vertices.len())
             .filter(|x| vertices[*x].parent.is_none())
             .collect();
-        let of_kind = |kind: Kind| {
+        let of_kinds = |kinds: &[Kind]| {
             (0..vertices.len())
-                .filter(|x| vertices[*x].kind == kind)
+                .filter(|x| kinds.contains(&vertices[*x].kind))
                 .collect()
         };
-        let (tasks, groups) = (of_kind(Kind::Task), of_kind(Kind::Any));
+        let tasks = of_kinds(&[Kind::Task, Kind::Plan]);
+        let (groups, plans) = (of_kinds(&[Kind::Any]), of_kinds(&[Kind::Plan]));
         let order = order::topological(&vertices, &roots).unwrap_or_default();
         let mut needed_by: Vec<Vec<Ix>> = alloc::vec![Vec::new(); vertices.len()];
         for (x, vertex) in vertices.iter().enumerate() {
@@ -93,6 +119,7 @@ impl Graph {
             roots,
             tasks,
             groups,
+            plans,
             needed_by,
             selections: BigUint::ZERO,
             order,
@@ -134,8 +161,25 @@ impl Graph {
         &self.order
     }
 
+    /// What attempts are made of: tasks and planning steps.
     pub fn tasks(&self) -> impl Iterator<Item = Ix> {
         self.tasks.iter().copied()
+    }
+
+    /// The planning steps.
+    pub fn plans(&self) -> impl Iterator<Item = Ix> {
+        self.plans.iter().copied()
+    }
+
+    /// The fragment of a planning step that this atom is a part of.
+    pub fn phase_of(&self, plan: Ix, part: Ix) -> Option<&Phase> {
+        let mut phases = self.vertices[plan].phases.iter();
+        phases.find(|phase| phase.parts.contains(&part))
+    }
+
+    /// The innermost planning step that an atom was planned by.
+    pub fn planned_by(&self, x: Ix) -> Option<Ix> {
+        self.above(x).find(|y| self.vertices[*y].kind == Kind::Plan)
     }
 
     pub fn groups(&self) -> impl Iterator<Item = Ix> {
@@ -200,6 +244,8 @@ impl Graph {
                 .map(|kid| self.vertices[*kid].configurations.clone());
             self.vertices[x].configurations = match self.vertices[x].kind {
                 Kind::Task => one.clone(),
+                // Granted, whatever was planned so far.
+                Kind::Plan => continue,
                 Kind::All => parts.product(),
                 Kind::Any => parts.sum(),
             };
@@ -207,7 +253,10 @@ impl Graph {
         let reach = self.reach();
         for x in 0..self.len() {
             let targets = union(self.waits_for(x).map(|d| &reach[d].as_target));
-            let targets: BTreeSet<Ix> = targets.iter().copied().collect();
+            // A fragment belongs to one context of its step: what is outside of it is settled for its atoms.
+            let within = self.planned_by(x);
+            let is_within = |d: &Ix| within.is_none_or(|plan| self.above(*d).any(|y| y == plan));
+            let targets: BTreeSet<Ix> = targets.iter().copied().filter(is_within).collect();
             let maximal = targets
                 .iter()
                 .filter(|d| !self.above(**d).any(|above| targets.contains(&above)));
@@ -227,7 +276,7 @@ impl Graph {
             let is_branching = match vertex.kind {
                 Kind::Task => self.waits_for(x).any(|y| reach[y].is_branching),
                 Kind::All => vertex.kids.iter().any(|kid| reach[*kid].is_branching),
-                Kind::Any => true,
+                Kind::Any | Kind::Plan => true,
             };
             let inside = vertex.kids.iter().map(|kid| &reach[*kid].inside);
             let inside = union(inside.chain(vertex.deps.iter().map(|dep| &reach[*dep].as_target)));
@@ -276,21 +325,30 @@ fn insert(set: &mut Arc<Vec<Ix>>, x: Ix) {
 }
 
 fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
-    let known = |ids: &[AtomId]| ids.iter().filter_map(|id| index.get(id).copied()).collect();
+    let known = |ids: &[AtomId]| -> Vec<Ix> {
+        let known = ids.iter().filter_map(|id| index.get(id).copied());
+        known.collect()
+    };
     let kind = match &atom.body {
         Body::Task(_) => Kind::Task,
+        Body::Plan(_) => Kind::Plan,
         Body::All { .. } => Kind::All,
         Body::Any { .. } => Kind::Any,
     };
+    let mut kids = known(atom.kids());
+    if kind == Kind::Plan {
+        // Which of its fragments is in force changes no order.
+        kids.sort_unstable();
+    }
     Vertex {
         kind,
-        kids: known(atom.kids()),
+        kids,
         deps: known(&atom.depends_on),
         parent: None,
-        spec: if kind == Kind::Task {
-            atom.spec_digest()
-        } else {
-            Digest::new("")
+        phases: phases(atom, index),
+        spec: match kind {
+            Kind::Task | Kind::Plan => atom.spec_digest(),
+            Kind::All | Kind::Any => Digest::new(""),
         },
         is_branching: false,
         is_speculative: matches!(
@@ -303,6 +361,23 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
         configurations: BigUint::from(1u8),
         contexts: BigUint::from(1u8),
     }
+}
+
+fn phases(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vec<Phase> {
+    let known = |fragment: &Fragment| -> Vec<Ix> {
+        let parts = fragment.parts.iter();
+        parts.filter_map(|id| index.get(id).copied()).collect()
+    };
+    let fragments = atom.plan().into_iter().flat_map(Plan::fragments);
+    let mut phases: Vec<Phase> = fragments
+        .map(|fragment| Phase {
+            context: fragment.context.clone(),
+            parts: known(fragment),
+        })
+        .filter(|phase| !phase.parts.is_empty())
+        .collect();
+    phases.sort_unstable_by_key(Phase::first);
+    phases
 }
 
 fn adopt_kids(vertices: &mut [Vertex]) {

@@ -11,6 +11,7 @@ pub mod advice;
 pub mod difference;
 pub mod doc;
 pub mod event;
+pub mod fragment;
 pub mod graph;
 pub mod id;
 pub mod measure;

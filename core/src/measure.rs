@@ -4,9 +4,21 @@
 //! task's contexts are the choices that can be in force upstream; independent groups add up, they don't multiply.
 //! *verdicts* counts the whole selections that the base case has not refuted.
 //!
-//! **Why the loop halts.** Both are whole numbers. The contexts of a task and the number of whole selections depend
-//! on the graph alone, which only a correction changes. Within one graph:
+//! A planning step stands for atoms that nobody knows yet. It was granted so many of them, in so many contexts, with so
+//! many alternatives, in so many rounds; for each of its contexts it counts, for every round that has no fragment yet, the
+//! attempts to plan and those that the granted atoms can take. As a part of what waits for it, it counts as many
+//! configurations as it was granted alternatives in all its rounds. A fragment is taken in only where it fits: its tasks,
+//! in the contexts that they see inside it, and what is granted to steps inside it, take no more than was granted, and it
+//! can be resolved in no more ways. A fragment belongs to one context of its step, so what is outside of it adds nothing.
+//! Fragments stay in the state, those that failed too, so that what was used up in them stays counted.
+//!
+//! **Why the loop halts.** Both are whole numbers. The contexts of a task that a person wrote, or that stands in a
+//! fragment, and the number of whole selections depend on that graph and on what was granted, which only a correction
+//! changes:
 //! - an attempt that ends takes one from its context, or closes it (solved, parked, failed): *attempts* falls;
+//! - a planning step that succeeds takes its whole round from *attempts*, at least one attempt of its own and all that was
+//!   granted for the round, and adds what its fragment takes, which is no more than what was granted: *attempts* falls;
+//! - to plan again adds no round, only ends the wait for one: the rounds of a context were counted from the start;
 //! - a closed context is never opened by the loop: a backtrack parks and revives, and what is opened to be repaired
 //!   has all its attempts used;
 //! - a refuted selection takes one from *verdicts*, and conflicts keep it from being selected again;
@@ -26,7 +38,7 @@ use crate::{
     graph::{Graph, Ix},
     id::AtomId,
     search::Fits,
-    state::{Extra, State, Task, Try, run},
+    state::{Extra, Plan, State, Task, Try, run},
 };
 
 /// What a measure is taken of.
@@ -150,12 +162,46 @@ fn interruptions_left(seen: Measured<'_>, x: Ix) -> u32 {
     task_of(seen, x).map_or(0, |task| most.saturating_sub(task.interruptions))
 }
 
-/// Attempts at most of one task in one context.
+/// Attempts at most of one task in one context, of a planning step in one round there.
 pub fn attempts_max(state: &State, task: &Task) -> u32 {
     state
         .objective
         .constraints
         .max_attempts(task.spec.action.is_some())
+}
+
+/// Of a planning step, the rounds that have no fragment yet: each with its own attempts and those of what it was granted.
+/// A fragment counts by its own atoms.
+fn plan_left(seen: Measured<'_>, x: Ix, plan: &Plan) -> BigUint {
+    let Measured {
+        graph, state, fits, ..
+    } = seen;
+    let constraints = &state.objective.constraints;
+    if state.bindings.contains_key(graph.id(x)) {
+        return BigUint::ZERO;
+    }
+    let most = attempts_max(state, &plan.task);
+    let grant = plan.grant(constraints);
+    let round = grant.round(most, constraints.max_attempts_of_any());
+    let all = &graph.vertex(x).contexts * &round * grant.rounds;
+    let tries = plan.task.tries.iter();
+    let used: BigUint = tries
+        .filter(|tried| fits.contains(&(x, tried.context.clone())))
+        .map(|tried| {
+            let made = plan.made_in(&tried.context).count();
+            let is_open = made <= tried.rounds as usize;
+            match is_open && tried.has_failed() {
+                true => &round * grant.rounds,
+                false if is_open => &round * made + tried.attempts.min(most),
+                false => &round * made,
+            }
+        })
+        .sum();
+    if used < all {
+        all - used
+    } else {
+        BigUint::ZERO
+    }
 }
 
 fn verdicts_left(seen: Measured<'_>) -> BigUint {
@@ -172,6 +218,9 @@ fn attempts_left(seen: Measured<'_>, x: Ix) -> BigUint {
         graph, state, fits, ..
     } = seen;
     let id = graph.id(x);
+    if let Some(plan) = state.atom(id).and_then(|atom| atom.plan()) {
+        return plan_left(seen, x, plan);
+    }
     let Some(task) = state.atom(id).and_then(|atom| atom.task()) else {
         return BigUint::ZERO;
     };

@@ -2,10 +2,13 @@
 //!
 //! Invariant: the person's words stand in it verbatim; everything else is cut to its limit.
 
+mod planning;
+
 use alloc::{
     borrow::ToOwned,
     format,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 
@@ -13,11 +16,14 @@ use crate::{
     doc::{self, Node},
     graph::{Ix, Kind},
     id::{AtomId, UnixMillis},
-    state::{Binding, Check, EntryKind, Extra, Intent, fields::Writer},
+    state::{Atom, Binding, Check, EntryKind, Extra, Intent, fields::Writer},
     step::World,
 };
 
+pub use planning::remaining;
+
 const WORDS: &str = include_str!("prompt/attempt.md");
+const PLAN_WORDS: &str = include_str!("prompt/plan.md");
 /// Failures told at most, the newest.
 const FAILURES_MAX: usize = 10;
 /// Characters at most of one failure's output.
@@ -42,8 +48,11 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis) -> String {
         ("{protected}", protected(&objective.constraints.protected)),
         ("{bindings}", known(world, &intent.atom)),
         ("{failures}", failures(world, &intent.atom)),
+        ("{rounds}", planning::rounds(world, intent)),
+        ("{budget}", planning::budget(world, intent)),
     ];
-    fill(WORDS, &pieces)
+    let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
+    fill(if is_plan { PLAN_WORDS } else { WORDS }, &pieces)
 }
 
 /// Fills in each piece once, so that a piece's own braces are left alone.
@@ -114,8 +123,13 @@ fn protected(globs: &[String]) -> String {
 
 fn known(world: &World, id: &AtomId) -> String {
     let mut text = String::new();
-    for (name, binding) in upstream(world, id) {
+    let (told, left_out) = told(world, id);
+    for (name, binding) in told {
         text.push_str(&format!("- {name}: {}\n", binding.summary));
+    }
+    if !left_out.is_empty() {
+        let names = left_out.join(", ");
+        text.push_str(&format!("- left out for want of room: {names}\n"));
     }
     if text.is_empty() {
         text
@@ -185,19 +199,29 @@ fn leaves(world: &World, x: Ix, each: &mut impl FnMut(Ix)) {
     }
 }
 
+/// The results that an attempt is told, and those that are left out.
+fn told<'w>(world: &'w World, id: &AtomId) -> (Vec<(String, &'w Binding)>, Vec<String>) {
+    let is_plan = |atom: &Arc<Atom>| atom.plan().is_some();
+    match world.state.atom(id).is_some_and(is_plan) {
+        true => planning::bindings(world, id),
+        false => (upstream(world, id), Vec::new()),
+    }
+}
+
+fn binding_node(binding: &Binding) -> Node {
+    let mut to = Writer::default();
+    to.text("summary", &binding.summary)
+        .some("value", binding.value.clone());
+    to.texts_unless_empty("artifacts", &binding.artifacts);
+    to.some("handoff", binding.handoff.as_deref().map(Node::string));
+    to.finish(&Extra::default())
+}
+
 /// The text of `$DESCENT_BINDINGS`.
 pub fn bindings(world: &World, id: &AtomId) -> String {
-    let one = |(name, binding): (String, &Binding)| {
-        let mut to = Writer::default();
-        to.text("summary", &binding.summary)
-            .some("value", binding.value.clone());
-        to.texts_unless_empty("artifacts", &binding.artifacts);
-        to.some("handoff", binding.handoff.as_deref().map(Node::string));
-        (name, to.finish(&Extra::default()))
-    };
-    doc::write(&Node::object(
-        upstream(world, id).into_iter().map(one).collect(),
-    )) + "\n"
+    let (told, _) = told(world, id);
+    let one = |(name, binding): (String, &Binding)| (name, binding_node(binding));
+    doc::write(&Node::object(told.into_iter().map(one).collect())) + "\n"
 }
 
 /// One step as a commit's message: what the atom is for, in a line.

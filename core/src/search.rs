@@ -3,6 +3,8 @@
 //! Invariant: complete whatever the ranking. A conflict is a set of choices under which something failed for good;
 //! `choose` finds a selection that contains none of them, or there is none.
 
+pub mod rounds;
+
 use alloc::{
     collections::{BTreeMap, BTreeSet},
     vec::Vec,
@@ -10,7 +12,7 @@ use alloc::{
 
 use crate::{
     graph::{
-        Graph, Ix, Kind,
+        Graph, Ix, Kind, Phase,
         standing::{self, Selection, Standing},
     },
     id::{AtomId, Digest},
@@ -52,13 +54,19 @@ pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
         .map_or(&[], |task| task.tries.as_slice())
 }
 
-/// The choices that a failure of `x` in a context is due to: those of the context and of the groups above.
+/// The choices that a failure of `x` in a context is due to: those of the context, and of the groups and planning steps
+/// above.
 pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
     let mut conflict = choices.clone();
     let mut below = x;
     for above in graph.above(x) {
-        if graph.vertex(above).kind == Kind::Any {
-            conflict.insert(graph.id(above).clone(), graph.id(below).clone());
+        let choice = match graph.vertex(above).kind {
+            Kind::Any => Some(below),
+            Kind::Plan => graph.phase_of(above, below).map(Phase::first),
+            Kind::Task | Kind::All => None,
+        };
+        if let Some(choice) = choice {
+            conflict.insert(graph.id(above).clone(), graph.id(choice).clone());
         }
         below = above;
     }
@@ -66,10 +74,11 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
 }
 
 /// Every recorded conflict whose choices still exist: tasks that failed for good in a context, and whole
-/// selections that the base case refuted.
+/// selections that the base case refuted. A step that could not be planned is none: it has nothing to choose (`rounds`).
 pub fn conflicts(graph: &Graph, state: &State, fits: &Fits, refuted: &[Choices]) -> Vec<Choices> {
     let mut conflicts = Vec::new();
-    for x in graph.tasks() {
+    let is_task = |x: &Ix| graph.vertex(*x).kind == Kind::Task;
+    for x in graph.tasks().filter(is_task) {
         let failed = tries(state, graph.id(x))
             .iter()
             .filter(|tried| tried.has_failed());
@@ -118,32 +127,38 @@ pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<
     Some(Digest::of(text.as_bytes()))
 }
 
+/// What a selection is looked for in.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground<'a> {
+    pub graph: &'a Graph,
+    pub state: &'a State,
+    pub conflicts: &'a [Choices],
+    /// Whether a planning step that has its fragments may begin another round.
+    pub plans_again: bool,
+}
+
 /// A selection that contains no conflict, or `None`.
 ///
 /// Groups are decided in the order of `rank` (absent: first), each keeping what `prefer` says as long as it can: so
-/// the group ranked last changes first.
+/// the group ranked last changes first. A planning step is decided as soon as its context is; one that is in no pair of
+/// the answer, and live, is to be planned.
 pub fn choose(
-    graph: &Graph,
-    conflicts: &[Choices],
+    ground: Ground<'_>,
     prefer: &Selection,
     rank: &BTreeMap<Ix, usize>,
 ) -> Option<Selection> {
-    search(Walk::new(graph, conflicts, prefer, rank)?)
+    search(Walk::new(ground, prefer, rank)?)
 }
 
 /// The same in which these groups have these choices.
 pub fn choose_with(
-    graph: &Graph,
-    conflicts: &[Choices],
+    ground: Ground<'_>,
     prefer: &Selection,
+    rank: &BTreeMap<Ix, usize>,
     fixed: &Selection,
 ) -> Option<Selection> {
-    let (prefer, rank) = (
-        prefer.clone().into_iter().chain(fixed.clone()),
-        BTreeMap::new(),
-    );
-    let prefer = prefer.collect();
-    let mut walk = Walk::new(graph, conflicts, &prefer, &rank)?;
+    let prefer = prefer.clone().into_iter().chain(fixed.clone()).collect();
+    let mut walk = Walk::new(ground, &prefer, rank)?;
     walk.fixed = Some(fixed);
     search(walk)
 }
@@ -151,9 +166,9 @@ pub fn choose_with(
 fn search(mut walk: Walk<'_>) -> Option<Selection> {
     let mut frames: Vec<Frame> = Vec::new();
     loop {
-        match walk.open.pop_first() {
+        match walk.next() {
             None => return Some(walk.selection),
-            Some((_, group)) => frames.push(walk.frame(group)),
+            Some(group) => frames.push(walk.frame(group)),
         }
         while !walk.take_next(frames.last_mut()?) {
             let spent = frames.pop()?;
@@ -178,10 +193,11 @@ fn search(mut walk: Walk<'_>) -> Option<Selection> {
     }
 }
 
-/// A group under decision, with the choices not yet looked at (the next one last).
+/// A group or a planning step under decision, with the choices not yet looked at (the next one last); `None` is a
+/// fragment that is still to be planned.
 struct Frame {
     group: Ix,
-    options: Vec<Ix>,
+    options: Vec<Option<Ix>>,
     opened: Vec<Ix>,
     /// Decided groups without whose choices it would have more to choose from, or need not choose.
     blame: BTreeSet<Ix>,
@@ -189,10 +205,12 @@ struct Frame {
 
 struct Walk<'a> {
     graph: &'a Graph,
+    state: &'a State,
     prefer: &'a Selection,
     rank: &'a BTreeMap<Ix, usize>,
     fixed: Option<&'a Selection>,
-    /// Live groups without a decision, by rank.
+    plans_again: bool,
+    /// Live groups and planning steps without a decision, by rank.
     open: BTreeSet<(usize, Ix)>,
     selection: Selection,
     /// For each pair, the conflicts that it stands in.
@@ -205,11 +223,16 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(
-        graph: &'a Graph,
-        conflicts: &[Choices],
+        ground: Ground<'a>,
         prefer: &'a Selection,
         rank: &'a BTreeMap<Ix, usize>,
     ) -> Option<Self> {
+        let Ground {
+            graph,
+            state,
+            conflicts,
+            plans_again,
+        } = ground;
         let mut holding: BTreeMap<(Ix, Ix), Vec<usize>> = BTreeMap::new();
         let (mut missing, mut groups) = (Vec::new(), Vec::new());
         for conflict in conflicts {
@@ -231,18 +254,18 @@ impl<'a> Walk<'a> {
         let (open, selection) = (BTreeSet::new(), Selection::new());
         let mut walk = Self {
             graph,
+            state,
             prefer,
             rank,
             fixed: None,
+            plans_again,
             open,
             selection,
             holding,
             missing,
             groups,
         };
-        for root in graph.roots() {
-            walk.open_below(*root);
-        }
+        walk.open_below(graph.roots());
         Some(walk)
     }
 
@@ -254,22 +277,57 @@ impl<'a> Walk<'a> {
         self.open.insert((self.rank_of(group), group));
     }
 
+    /// What is decided next: a planning step as soon as all upstream of it is, so that its fragments come before what
+    /// changes its context.
+    fn next(&mut self) -> Option<Ix> {
+        if self.graph.plans().next().is_none() {
+            return self.open.pop_first().map(|(_, group)| group);
+        }
+        let is_plan = |x: &Ix| self.graph.vertex(*x).kind == Kind::Plan;
+        let plans = self.open.iter().filter(|(_, x)| is_plan(x));
+        let mut plans = plans.filter(|(_, x)| self.is_settled(*x));
+        let groups = || self.open.iter().find(|(_, x)| !is_plan(x));
+        let next = *plans.next().or_else(groups)?;
+        self.open.remove(&next);
+        Some(next.1)
+    }
+
+    /// Whether the context of a planning step is decided.
+    fn is_settled(&self, plan: Ix) -> bool {
+        let is_open = |x: &Ix| self.open.contains(&(self.rank_of(*x), *x));
+        let upstream = standing::upstream(self.graph, plan, &self.selection);
+        !upstream.iter().any(is_open)
+    }
+
     fn frame(&self, group: Ix) -> Frame {
-        let above = self
-            .graph
-            .above(group)
-            .filter(|y| self.graph.vertex(*y).kind == Kind::Any);
+        let is_choice = |y: &Ix| matches!(self.graph.vertex(*y).kind, Kind::Any | Kind::Plan);
+        let mut blame: BTreeSet<Ix> = self.graph.above(group).filter(is_choice).collect();
+        if self.graph.vertex(group).kind == Kind::Plan {
+            let upstream = standing::upstream(self.graph, group, &self.selection);
+            blame.extend(upstream.into_iter().filter(is_choice));
+        }
         Frame {
             group,
             options: self.options(group),
             opened: Vec::new(),
-            blame: above.collect(),
+            blame,
         }
     }
 
-    fn options(&self, group: Ix) -> Vec<Ix> {
+    fn options(&self, group: Ix) -> Vec<Option<Ix>> {
         if let Some(choice) = self.fixed.and_then(|fixed| fixed.get(&group)) {
-            return Vec::from([*choice]);
+            return Vec::from([Some(*choice)]);
+        }
+        if self.graph.vertex(group).kind == Kind::Plan {
+            let context = standing::context_in(self.graph, group, &self.selection);
+            let options =
+                |context| rounds::options(self.graph, self.state, group, &context, self.prefer);
+            let mut options = context.map(options).unwrap_or_default();
+            // What would begin another round stands first, as the last resort.
+            if !self.plans_again && options.len() > 1 && options[0].is_none() {
+                options.remove(0);
+            }
+            return options;
         }
         let kids = &self.graph.vertex(group).kids;
         let preferred = self
@@ -277,16 +335,16 @@ impl<'a> Walk<'a> {
             .get(&group)
             .filter(|choice| kids.contains(choice));
         let others = kids.iter().rev().filter(|kid| Some(*kid) != preferred);
-        others.chain(preferred).copied().collect()
+        others.chain(preferred).copied().map(Some).collect()
     }
 
-    /// Opens the groups that are live once `x` is; returns them.
-    fn open_below(&mut self, x: Ix) -> Vec<Ix> {
+    /// Opens what is to be decided once these are live; returns it.
+    fn open_below(&mut self, start: &[Ix]) -> Vec<Ix> {
         let mut opened = Vec::new();
-        let mut todo = Vec::from([x]);
+        let mut todo = start.to_vec();
         while let Some(y) = todo.pop() {
             match self.graph.vertex(y).kind {
-                Kind::Any => opened.push(y),
+                Kind::Any | Kind::Plan => opened.push(y),
                 Kind::Task | Kind::All => todo.extend(&self.graph.vertex(y).kids),
             }
         }
@@ -299,7 +357,8 @@ impl<'a> Walk<'a> {
     /// Moves a group to its next choice that completes no conflict; false when it has none.
     fn take_next(&mut self, frame: &mut Frame) -> bool {
         self.undo(frame);
-        while let Some(choice) = frame.options.pop() {
+        while let Some(option) = frame.options.pop() {
+            let Some(choice) = option else { return true };
             self.selection.insert(frame.group, choice);
             let pair = (frame.group, choice);
             let mut completed: Option<usize> = None;
@@ -317,7 +376,10 @@ impl<'a> Walk<'a> {
                 frame.blame.extend(others);
                 continue;
             }
-            frame.opened = self.open_below(choice);
+            frame.opened = match self.graph.phase_of(frame.group, choice) {
+                Some(phase) => self.open_below(&phase.parts),
+                None => self.open_below(&[choice]),
+            };
             return true;
         }
         false

@@ -20,7 +20,9 @@ pub mod shared;
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
-pub use atom::{Action, Atom, Body, Effect, Ended, FailureClass, Spec, Status, Task, Try};
+pub use atom::{
+    Action, Atom, Body, Effect, Ended, FailureClass, Fragment, Grant, Plan, Spec, Status, Task, Try,
+};
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
 pub use fields::{Extra, Span};

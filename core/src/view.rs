@@ -436,7 +436,9 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
     {
         return "running".to_owned();
     }
-    let Some(task) = world.state.atoms.get(id).and_then(|atom| atom.task()) else {
+    let atom = world.state.atoms.get(id);
+    let is_leaf = world.standing.is_leaf(&world.graph, x);
+    let Some(task) = atom.and_then(|atom| atom.task()).filter(|_| is_leaf) else {
         return "open".to_owned();
     };
     match &task.status {

@@ -100,12 +100,15 @@ struct Attempting {
     dir: PathBuf,
     mark: String,
     timeout_ms: u64,
+    /// It plans: it is told what is left to it, and changes nothing.
+    is_plan: bool,
 }
 
 impl Attempting {
     fn of(hands: &RealHands, world: &World, intent: Intent, slot: usize) -> Self {
         let (place, state) = (&hands.place, &world.state);
-        let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
+        let atom = state.atoms.get(&intent.atom);
+        let task = atom.and_then(|atom| atom.task());
         let action = task
             .and_then(|task| task.spec.action.as_ref())
             .map(|action| action.run.clone());
@@ -114,6 +117,7 @@ impl Attempting {
             .map(|length| length.ms);
         Self {
             slot,
+            is_plan: atom.is_some_and(|atom| atom.plan().is_some()),
             command: action.or_else(|| hands.config.worker.as_ref().map(|w| w.run.clone())),
             workspaces: hands.workspaces.clone(),
             environment: hands.environment.clone(),
@@ -145,8 +149,12 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
         .setup()
         .filter(|_| room.is_new)
         .map(str::to_owned);
+    let budget = a
+        .is_plan
+        .then(|| prompt::remaining(&a.world, &a.intent).text());
     let attempt = agent::Attempt {
         intent: &a.intent,
+        budget,
         prompt: prompt::attempt(&a.world, &a.intent, a.clock.now()),
         bindings: prompt::bindings(&a.world, &a.intent.atom),
         command,
@@ -173,7 +181,7 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
 async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Event>, Failure> {
     let message = message(&a.world, &a.intent);
     blocking(move || {
-        if outcome.how == How::Exit(0) {
+        if outcome.how == How::Exit(0) && !a.is_plan {
             outcome.made = made(&a.workspaces, a.slot, &a.intent, &message)?;
         }
         // From here on a loop that comes after a crash takes this, and makes nothing again.

@@ -138,7 +138,18 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             ("corrected", corrected(node))
         }
         "user_correction" => ("corrected", of("description")),
-        "plan" | "refine" => ("planned", of("reason")),
+        "plan" => {
+            let parts = items(node, "parts").iter().filter_map(Node::as_str);
+            let parts: Vec<&str> = parts.collect();
+            (
+                "planned",
+                format!("{}: {}", of("atom"), super::listed(&parts, 6)),
+            )
+        }
+        "refine" => (
+            "replan",
+            format!("{} is planned again because {}", of("atom"), of("reason")),
+        ),
         "probe" => ("probed", of("reason")),
         _ => ("noted", format!("{kind} {}", of("description"))),
     }

@@ -72,6 +72,23 @@ fn words(notice: &Notice) -> Option<String> {
             };
             format!("solved    {atom} in {}: {what}", time(*ms))
         }
+        Notice::Planned {
+            atom,
+            ms,
+            parts,
+            atoms,
+            ..
+        } => {
+            let what = count(atoms, "atom");
+            let parts = parts.join(", ");
+            format!("planned   {atom} in {}: {what}: {parts}", time(*ms))
+        }
+        Notice::PlannedAgain { atom, because, .. } => {
+            format!(
+                "replan    {atom}: nothing is left of its plan, {}",
+                line(because)
+            )
+        }
         Notice::AttemptFailed {
             atom,
             ms,

@@ -9,7 +9,8 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
 use super::shared::{
-    Action, AllWord, AnyWord, AtomId, Check, Constraints, Duration, Effect, TaskWord,
+    Action, AllWord, AnyWord, AtomId, Check, Constraints, Duration, Effect, Grant, PlanWord,
+    TaskWord,
 };
 
 /// What shall be reached, and the work: `descent align --plan`
@@ -84,12 +85,13 @@ enum Ids {
     Several(Vec<AtomId>),
 }
 
-/// A task, or a group: `choices` make it an `any`, `parts` an `all`
+/// A task, a step that plans, or a group: `choices` make it an `any`, `parts` an `all`
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Atom {
     Any(Box<Any>),
     All(Box<All>),
+    Plan(Box<Planner>),
     Task(Box<Task>),
 }
 
@@ -120,6 +122,29 @@ struct Any {
     /// Choices may be tried side by side
     speculative: Option<bool>,
     depends_on: Option<Ids>,
+    origin: Option<Value>,
+}
+
+/// A leaf whose result is a fragment of new atoms
+#[derive(JsonSchema)]
+#[schemars(transform = without_members)]
+struct Planner {
+    /// Where the atom stands in a list; made from its place unless given
+    id: Option<AtomId>,
+    kind: PlanWord,
+    description: Option<String>,
+    depends_on: Option<Ids>,
+    /// A shell action that prints the fragment; without one the configured worker plans
+    action: Option<Action>,
+    timeout: Option<Duration>,
+    touches: Option<Vec<String>>,
+    /// Whether a stop may cut it off (true)
+    interruptible: Option<bool>,
+    unknown: Option<bool>,
+    /// What is planned serves this atom, which waits for the step
+    convergence_target: Option<AtomId>,
+    /// Unless given: `max_fragment_atoms`, 16 alternatives, `max_refinements_per_atom` and one rounds
+    grant: Option<Grant>,
     origin: Option<Value>,
 }
 

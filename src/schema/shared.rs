@@ -134,6 +134,18 @@ pub(super) struct Constraints {
     max_iterations: Option<Count>,
     /// How deep groups may nest (5)
     max_depth: Option<Count>,
+    /// Atoms that planners may add in all (100)
+    max_planned_atoms: Option<Count>,
+    /// Plans that failed and are made again, in all (10)
+    max_replans: Option<Count>,
+    /// How often one step is planned again in one context (3)
+    max_refinements_per_atom: Option<Count>,
+    /// Planning steps at the same time (5)
+    max_planning_phases: Option<Count>,
+    /// Atoms that one planner may add (20)
+    max_fragment_atoms: Option<Count>,
+    /// How deep a fragment may nest (3)
+    max_fragment_depth: Option<Count>,
     /// Active time in all, over restarts (none)
     time_budget: Option<Duration>,
     /// Of one attempt (30m)
@@ -176,12 +188,13 @@ pub(super) struct WorkGraph {
     pub(super) atoms: Option<BTreeMap<AtomId, Atom>>,
 }
 
-/// A task, or a group of atoms
+/// A task, a group of atoms, or a step that plans further atoms
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 pub(super) enum Atom {
     All(Box<All>),
     Any(Box<Any>),
+    Plan(Box<Plan>),
     Task(Box<Task>),
 }
 
@@ -193,7 +206,87 @@ pub(super) struct All {
     #[schemars(length(min = 1))]
     parts: Vec<AtomId>,
     depends_on: Option<Vec<AtomId>>,
+    /// Of a planning step, which this one was and is: all but the parts of the fragment in force
+    planned: Option<Planned>,
     origin: Option<Value>,
+}
+
+/// A leaf whose result is a fragment of new atoms
+#[derive(JsonSchema)]
+pub(super) struct Plan {
+    kind: PlanWord,
+    description: Option<String>,
+    depends_on: Option<Vec<AtomId>>,
+    #[serde(flatten)]
+    planning: Planning,
+    /// Those of other contexts, and those that failed
+    fragments: Option<Vec<Fragment>>,
+    origin: Option<Value>,
+}
+
+/// What stands of a planning step beside the atoms that it came to
+#[derive(JsonSchema)]
+pub(super) struct Planned {
+    #[serde(flatten)]
+    planning: Planning,
+    /// The one in force; its parts are those of the atom
+    fragment: FragmentInForce,
+    fragments: Option<Vec<Fragment>>,
+}
+
+/// How a step is planned, and what was tried
+#[derive(JsonSchema)]
+pub(super) struct Planning {
+    status: Option<Status>,
+    because: Option<String>,
+    tries: Option<Vec<Try>>,
+    interruptions: Option<Count>,
+    /// A shell action that prints the fragment; without one the configured worker plans
+    action: Option<Action>,
+    timeout: Option<Duration>,
+    touches: Option<Vec<String>>,
+    interruptible: Option<bool>,
+    unknown: Option<bool>,
+    /// What is planned serves this atom, which waits for the step
+    convergence_target: Option<AtomId>,
+    grant: Option<Grant>,
+}
+
+/// What a fragment may use up at most
+#[derive(JsonSchema)]
+pub(super) struct Grant {
+    /// Tasks, each counted in every context that it can see
+    atoms: Count,
+    /// Ways in which a fragment can be resolved
+    alternatives: Count,
+    /// Fragments in one context
+    rounds: Count,
+}
+
+/// What a planner came to in one context
+#[derive(JsonSchema)]
+pub(super) struct Fragment {
+    context: String,
+    choices: Option<BTreeMap<String, String>>,
+    /// Of what was proposed, before its ids were replaced
+    digest: String,
+    attempt: Option<String>,
+    #[schemars(length(min = 1))]
+    parts: Vec<AtomId>,
+}
+
+#[derive(JsonSchema)]
+pub(super) struct FragmentInForce {
+    context: String,
+    choices: Option<BTreeMap<String, String>>,
+    digest: String,
+    attempt: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case", inline)]
+pub(super) enum PlanWord {
+    Plan,
 }
 
 /// Solved when its selected choice is
@@ -299,6 +392,8 @@ pub(super) struct Try {
     attempts: Option<Count>,
     transient: Option<Count>,
     repairs: Option<Count>,
+    /// Of a planning step: how often it was planned again
+    rounds: Option<Count>,
     ended: Option<TryEnd>,
     /// Of a failure
     class: Option<FailureClass>,

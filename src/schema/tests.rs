@@ -93,7 +93,6 @@ fn what_a_schema_can_see_of_the_broken_states_it_refuses() {
         "missing-key",
         "bad-duration",
         "bad-id",
-        "unsupported",
         "empty-text",
         "bad-check",
         "two-leaves",

@@ -128,7 +128,7 @@ fn the_status_tells_what_is_in_force_and_where_it_comes_from() {
     let text = world
         .descent(&["status", "--constraints"])
         .expect(0)
-        .shows("attempt_timeout     30m")
+        .shows("attempt_timeout          30m")
         .stdout;
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),

@@ -39,6 +39,7 @@ mod mended;
 mod noticed;
 mod odd_checks;
 mod plan;
+mod plan_atoms;
 mod plans;
 mod plans_yaml;
 mod processes;

@@ -6,7 +6,7 @@ use super::{Look, Weight, between, keys, same, short};
 use crate::{
     doc::Node,
     id::AtomId,
-    state::{Atom, Binding, Body, Status, Task},
+    state::{Atom, Binding, Body, Plan, Status, Task},
 };
 
 /// How an atom stands in a state.
@@ -112,6 +112,9 @@ impl<'s> Look<'s> {
             self.status(id, was, is);
             self.tried(id, was, is);
         }
+        if let (Some(was), Some(is)) = (old.plan(), new.plan()) {
+            self.fragment(id, was, is);
+        }
         if let (Body::Any { .. }, Body::Any { .. }) = (&old.body, &new.body)
             && old.selected() != new.selected()
         {
@@ -122,7 +125,20 @@ impl<'s> Look<'s> {
             let what = format!(": {} → {}", word(old), word(new));
             self.say_of(id, Weight::Main, what);
         }
-        self.intent(id, &old.node(), &new.node());
+        self.intent(id, &old.node_side_by_side(), &new.node_side_by_side());
+    }
+
+    fn fragment(&mut self, id: &AtomId, was: &Plan, is: &Plan) {
+        let attempt = |plan: &Plan| plan.in_force().map(|one| one.attempt.clone());
+        let (old, new) = (attempt(was), attempt(is));
+        if old == new {
+            return;
+        }
+        let what = match new {
+            Some(attempt) => format!("stands for the plan of {attempt}"),
+            None => "is to be planned".to_string(),
+        };
+        self.say_of(id, Weight::Main, what);
     }
 
     fn status(&mut self, id: &AtomId, was: &Task, is: &Task) {
@@ -166,7 +182,7 @@ impl<'s> Look<'s> {
                 continue;
             }
             let (weight, what) = match key.as_str() {
-                "status" | "selected" | "interruptions" => continue,
+                "status" | "selected" | "interruptions" | "fragment" | "fragments" => continue,
                 "tries" => (Weight::Detail, "tries: changed".to_string()),
                 "checks" | "output_schema" | "description" | "action" | "depends_on" | "parts"
                 | "choices" | "effect" | "idempotent" | "timeout" | "kind" => {

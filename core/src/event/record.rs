@@ -105,6 +105,7 @@ fn write(outcome: &Outcome, to: &mut Writer) {
         .text("excerpt", &outcome.excerpt);
     let some = |text: &Option<String>| text.as_deref().map(Node::string);
     to.some("last_line", some(&outcome.last_line))
+        .some("stdout", some(&outcome.stdout))
         .some("report", outcome.report.as_ref().map(report_node))
         .some("report_fault", some(&outcome.report_fault));
     match &outcome.made {
@@ -140,6 +141,7 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         duration_ms: fields.count("duration_ms")?,
         excerpt: fields.text_or_empty("excerpt"),
         last_line: fields.text("last_line"),
+        stdout: fields.text("stdout"),
         report_fault: fields.text("report_fault"),
         made: made(&mut fields),
         report: report.and_then(|node| report_of(node, fields.found)),
@@ -210,6 +212,7 @@ mod tests {
             duration_ms: 12,
             excerpt: "a \"line\"\n\u{1}".into(),
             last_line: Some("line".into()),
+            stdout: Some("{\"atoms\": [\"é\"]}\n".into()),
             report: Some(Report {
                 summary: "done".into(),
                 value: Some(Node::from(doc::Value::Number("1.50".into()))),

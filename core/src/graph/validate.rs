@@ -1,6 +1,7 @@
 //! What is wrong with a graph that a person wrote, with the place of each mistake.
 
 mod leaves;
+mod plans;
 
 pub use leaves::unmeasured;
 
@@ -270,6 +271,7 @@ impl Look<'_> {
             self.dependencies_reach(&graph, x);
             self.depth(&graph, x);
         }
+        self.plans(&graph);
     }
 
     fn cycles_of_known(&mut self) -> bool {

@@ -1,6 +1,9 @@
 //! Atoms: the nodes of the work graph (contract §5), and what was tried of each.
 
+mod plan;
 mod text;
+
+pub use plan::{Fragment, Grant, Plan, replans};
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
@@ -26,6 +29,8 @@ pub struct Atom {
 #[derive(Debug, Clone)]
 pub enum Body {
     Task(Box<Task>),
+    /// A planning step: an `all` as soon as a fragment is in force.
+    Plan(Box<Plan>),
     All {
         parts: Vec<AtomId>,
     },
@@ -93,6 +98,8 @@ pub struct Try {
     /// Of the attempt under way.
     pub transient: u32,
     pub repairs: u32,
+    /// Of a planning step: how often it was planned again. Its attempts are those of the newest round.
+    pub rounds: u32,
     pub ended: Option<Ended>,
     pub extra: Extra,
 }
@@ -144,6 +151,7 @@ impl Try {
             attempts: 0,
             transient: 0,
             repairs: 0,
+            rounds: 0,
             ended: None,
             extra: Extra::default(),
         }
@@ -192,6 +200,7 @@ impl Atom {
     pub fn task(&self) -> Option<&Task> {
         match &self.body {
             Body::Task(task) => Some(task),
+            Body::Plan(plan) => Some(&plan.task),
             Body::All { .. } | Body::Any { .. } => None,
         }
     }
@@ -199,13 +208,42 @@ impl Atom {
     pub fn task_mut(&mut self) -> Option<&mut Task> {
         match &mut self.body {
             Body::Task(task) => Some(task),
+            Body::Plan(plan) => Some(&mut plan.task),
             Body::All { .. } | Body::Any { .. } => None,
+        }
+    }
+
+    pub fn plan(&self) -> Option<&Plan> {
+        match &self.body {
+            Body::Plan(plan) => Some(plan),
+            Body::Task(_) | Body::All { .. } | Body::Any { .. } => None,
+        }
+    }
+
+    pub fn plan_mut(&mut self) -> Option<&mut Plan> {
+        match &mut self.body {
+            Body::Plan(plan) => Some(plan),
+            Body::Task(_) | Body::All { .. } | Body::Any { .. } => None,
+        }
+    }
+
+    /// The same atom where atoms have other names.
+    pub fn rename(&mut self, name: impl Fn(&mut AtomId)) {
+        self.depends_on.iter_mut().for_each(&name);
+        match &mut self.body {
+            Body::Task(_) => {}
+            Body::Plan(plan) => plan.rename(&name),
+            Body::All { parts } => parts.iter_mut().for_each(name),
+            Body::Any {
+                choices, selected, ..
+            } => choices.iter_mut().chain(selected).for_each(name),
         }
     }
 
     pub fn kids(&self) -> &[AtomId] {
         match &self.body {
             Body::Task(_) => &[],
+            Body::Plan(plan) => plan.kids(),
             Body::All { parts } => parts,
             Body::Any { choices, .. } => choices,
         }
@@ -214,7 +252,7 @@ impl Atom {
     pub fn selected(&self) -> Option<&AtomId> {
         match &self.body {
             Body::Any { selected, .. } => selected.as_ref(),
-            Body::Task(_) | Body::All { .. } => None,
+            Body::Task(_) | Body::Plan(_) | Body::All { .. } => None,
         }
     }
 
@@ -231,6 +269,9 @@ impl Atom {
     pub fn spec_digest(&self) -> Digest {
         let mut to = Writer::default();
         to.text("description", &self.description);
+        if self.plan().is_some() {
+            to.text("kind", "plan");
+        }
         if let Some(task) = self.task() {
             text::write_spec(&task.spec, &mut to);
         }

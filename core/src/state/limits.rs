@@ -34,7 +34,7 @@ const fn limit(key: &'static str, form: Form, what: &'static str) -> Limit {
     Limit { key, form, what }
 }
 
-pub const LIMITS: [Limit; 15] = [
+pub const LIMITS: [Limit; 21] = [
     limit(
         "max_parallel_agents",
         Form::Count,
@@ -62,6 +62,36 @@ pub const LIMITS: [Limit; 15] = [
     ),
     limit("max_iterations", Form::Count, "iterations in all"),
     limit("max_depth", Form::Count, "how deep groups may nest"),
+    limit(
+        "max_planned_atoms",
+        Form::Count,
+        "atoms that planners may add in all",
+    ),
+    limit(
+        "max_replans",
+        Form::Count,
+        "plans that failed and are made again",
+    ),
+    limit(
+        "max_refinements_per_atom",
+        Form::Count,
+        "how often one step is planned again",
+    ),
+    limit(
+        "max_planning_phases",
+        Form::Count,
+        "planning steps at the same time",
+    ),
+    limit(
+        "max_fragment_atoms",
+        Form::Count,
+        "atoms that one planner may add",
+    ),
+    limit(
+        "max_fragment_depth",
+        Form::Count,
+        "how deep a fragment may nest",
+    ),
     limit(
         "time_budget",
         Form::Text,
@@ -130,6 +160,12 @@ fn default_of(limit: &Limit) -> Node {
         "max_interruptions" => small(none.max_interruptions()),
         "max_repairs" => small(none.max_repairs()),
         "max_depth" => small(none.max_depth()),
+        "max_planned_atoms" => small(none.max_planned_atoms()),
+        "max_replans" => small(none.max_replans()),
+        "max_refinements_per_atom" => small(none.max_refinements_per_atom()),
+        "max_planning_phases" => small(none.max_planning_phases()),
+        "max_fragment_atoms" => small(none.max_fragment_atoms()),
+        "max_fragment_depth" => small(none.max_fragment_depth()),
         "attempt_timeout" => Node::string(format!("{}m", none.attempt_timeout_ms() / 60_000)),
         "workspace" => Node::string(none.workspace().word()),
         "on_stuck" => Node::string(none.on_stuck().word()),

@@ -35,6 +35,12 @@ pub struct Constraints {
     pub max_repairs: Option<u32>,
     pub max_iterations: Option<u64>,
     pub max_depth: Option<u32>,
+    pub max_planned_atoms: Option<u32>,
+    pub max_replans: Option<u32>,
+    pub max_refinements_per_atom: Option<u32>,
+    pub max_planning_phases: Option<u32>,
+    pub max_fragment_atoms: Option<u32>,
+    pub max_fragment_depth: Option<u32>,
     pub time_budget: Option<Length>,
     pub attempt_timeout: Option<Length>,
     pub workspace: Option<Workspace>,
@@ -100,6 +106,11 @@ impl Constraints {
             .max(1)
     }
 
+    /// Of whatever an atom turns out to be.
+    pub fn max_attempts_of_any(&self) -> u32 {
+        self.max_attempts(true).max(self.max_attempts(false))
+    }
+
     pub fn max_transient(&self) -> u32 {
         self.max_transient.unwrap_or(3)
     }
@@ -118,6 +129,32 @@ impl Constraints {
 
     pub fn max_depth(&self) -> u32 {
         self.max_depth.unwrap_or(5)
+    }
+
+    /// What planners may add in all.
+    pub fn max_planned_atoms(&self) -> u32 {
+        self.max_planned_atoms.unwrap_or(100)
+    }
+
+    /// How often planning steps are planned again, all together.
+    pub fn max_replans(&self) -> u32 {
+        self.max_replans.unwrap_or(10)
+    }
+
+    pub fn max_refinements_per_atom(&self) -> u32 {
+        self.max_refinements_per_atom.unwrap_or(3)
+    }
+
+    pub fn max_planning_phases(&self) -> u32 {
+        self.max_planning_phases.unwrap_or(5)
+    }
+
+    pub fn max_fragment_atoms(&self) -> u32 {
+        self.max_fragment_atoms.unwrap_or(20)
+    }
+
+    pub fn max_fragment_depth(&self) -> u32 {
+        self.max_fragment_depth.unwrap_or(3)
     }
 
     pub fn attempt_timeout_ms(&self) -> u64 {
@@ -145,6 +182,12 @@ impl Constraints {
             max_repairs: fields.small("max_repairs"),
             max_iterations: fields.count("max_iterations"),
             max_depth: fields.small("max_depth"),
+            max_planned_atoms: fields.small("max_planned_atoms"),
+            max_replans: fields.small("max_replans"),
+            max_refinements_per_atom: fields.small("max_refinements_per_atom"),
+            max_planning_phases: fields.small("max_planning_phases"),
+            max_fragment_atoms: fields.small("max_fragment_atoms"),
+            max_fragment_depth: fields.small("max_fragment_depth"),
             time_budget: fields.length("time_budget"),
             attempt_timeout: fields.length("attempt_timeout"),
             workspace: fields.word("workspace", &Workspace::WORDS),
@@ -169,6 +212,15 @@ impl Constraints {
         to.some("max_repairs", small(self.max_repairs));
         to.some("max_iterations", self.max_iterations.map(Node::uint));
         to.some("max_depth", small(self.max_depth));
+        to.some("max_planned_atoms", small(self.max_planned_atoms));
+        to.some("max_replans", small(self.max_replans));
+        to.some(
+            "max_refinements_per_atom",
+            small(self.max_refinements_per_atom),
+        );
+        to.some("max_planning_phases", small(self.max_planning_phases));
+        to.some("max_fragment_atoms", small(self.max_fragment_atoms));
+        to.some("max_fragment_depth", small(self.max_fragment_depth));
         to.some("time_budget", length(&self.time_budget));
         to.some("attempt_timeout", length(&self.attempt_timeout));
         to.some(

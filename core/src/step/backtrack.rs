@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{draft::Draft, prospect::Prospect};
+use super::{draft::Draft, planned, prospect::Prospect};
 use crate::{
     event::{Change, Notice},
     graph::{Graph, Ix, Kind, standing::Selection},
@@ -32,7 +32,8 @@ pub(super) enum Blocked {
 pub(super) fn blocked(draft: &Draft) -> Option<Blocked> {
     let (graph, standing) = (&draft.graph, &draft.standing);
     let has_failed = |x: Ix, task: &Task| {
-        let tried = standing.context(x).and_then(|context| task.tried(context));
+        let context = standing.context(x).filter(|_| standing.is_leaf(graph, x));
+        let tried = context.and_then(|context| task.tried(context));
         tried.is_some_and(|tried| tried.has_failed())
     };
     let mut open = graph.paired(&draft.state.atoms);
@@ -41,18 +42,14 @@ pub(super) fn blocked(draft: &Draft) -> Option<Blocked> {
     {
         return Some(Blocked::Failed(x));
     }
-    if graph
-        .groups()
-        .any(|group| standing.is_live(group) && !standing.selection.contains_key(&group))
+    let mut groups = graph.groups();
+    if groups.any(|group| standing.is_live(group) && !standing.selection.contains_key(&group))
+        || graph.plans().any(|plan| planned::is_undecided(draft, plan))
     {
         return Some(Blocked::Undecided);
     }
     // What was refuted and is opened again, by a person or for a repair, is resolved and judged once more.
-    let is_refuted = || {
-        draft
-            .refuted
-            .contains(&standing.pairs(graph, graph.groups()))
-    };
+    let is_refuted = || draft.refuted.contains(&standing.whole(graph));
     (draft.all_resolved() && is_refuted()).then_some(Blocked::Refuted)
 }
 
@@ -61,11 +58,29 @@ pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
     let graph = Arc::clone(&draft.graph);
     let conflicts = search::conflicts(&graph, &draft.state, &draft.fits, &draft.refuted);
     let rank = rank(draft, blocked);
-    let Some(selection) = search::choose(&graph, &conflicts, &draft.selection(), &rank) else {
+    let ground = search::Ground {
+        graph: &graph,
+        state: &draft.state,
+        conflicts: &conflicts,
+        plans_again: true,
+    };
+    let prefer = draft.selection();
+    // What is there is tried through before anything is planned again, and that before what was planned for changes.
+    let as_planned = || {
+        let fixed = planned::ground_of_plans(draft, blocked)?;
+        let ground = search::Ground {
+            plans_again: false,
+            ..ground
+        };
+        search::choose_with(ground, &prefer, &rank, &fixed)
+    };
+    let chosen = as_planned().or_else(|| search::choose(ground, &prefer, &rank));
+    let Some(selection) = chosen else {
         return false;
     };
     let because = because(draft, blocked);
     select(draft, &selection, &because);
+    planned::plan_again(draft, &selection, &because);
     true
 }
 
@@ -104,6 +119,10 @@ fn select(draft: &mut Draft, selection: &Selection, because: &str) {
             .atom(graph.id(*group))
             .and_then(|atom| atom.selected().cloned());
         if before.as_ref() == Some(graph.id(*choice)) {
+            continue;
+        }
+        if graph.vertex(*group).kind == Kind::Plan {
+            planned::take_up(draft, *group, *choice);
             continue;
         }
         draft.select(graph.id(*group), graph.id(*choice));
@@ -201,6 +220,7 @@ fn rank(draft: &Draft, blocked: &Blocked) -> BTreeMap<Ix, usize> {
                 conflict
                     .keys()
                     .filter_map(|group| graph.ix(group))
+                    .filter(|group| graph.vertex(*group).kind == Kind::Any)
                     .collect(),
                 Some(*x),
             )
@@ -328,7 +348,7 @@ pub(super) fn refute(
     text: &str,
 ) {
     let graph = Arc::clone(&draft.graph);
-    let choices = draft.standing.pairs(&graph, graph.groups());
+    let choices = draft.standing.whole(&graph);
     let context = search::whole_context(&graph, &draft.state, &choices);
     let files = files_named(draft, text);
     draft.say(Notice::Refuted {

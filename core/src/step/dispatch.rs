@@ -215,7 +215,7 @@ fn startable(draft: &Draft) -> impl Iterator<Item = Ix> {
         let is_pending = atom
             .task()
             .is_some_and(|task| task.status == Status::Pending);
-        is_pending && draft.standing.is_live(*x)
+        is_pending && draft.standing.is_live(*x) && draft.standing.is_leaf(&draft.graph, *x)
     });
     open.map(|(x, _)| x).filter(move |x| {
         !flying.contains(graph.id(*x)) && graph.waits_for(*x).all(|dep| draft.solved()[dep])

@@ -1,6 +1,12 @@
 //! A state under change: every edit goes through here, so that what was touched is known.
 
-use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
 use core::cell::OnceCell;
 
 use super::{
@@ -18,7 +24,7 @@ use crate::{
     measure::{Measure, Measured},
     search::{self, Fits},
     state::{
-        Atom, Binding, Body, Control, Intent, Run, State, Task, Try,
+        Atom, Binding, Body, Control, Intent, Plan, Run, State, Task, Try,
         encode::Touched,
         fields::Writer,
         record::{self, Choices},
@@ -40,6 +46,8 @@ pub(super) struct Draft {
     pub(super) is_loop: bool,
     /// The measure counts anew from here: a correction, or a new run.
     pub(super) counts_anew: bool,
+    /// Atoms were added: what is derived from the graph is derived anew.
+    is_rebuilt: bool,
     /// Results may stand that another selection made.
     pub(super) is_settled: bool,
     /// Tasks that were bound in this step: what was made from them may be made from another result now.
@@ -68,6 +76,7 @@ impl Draft {
             notices: Vec::new(),
             is_loop: true,
             counts_anew: false,
+            is_rebuilt: false,
             is_settled: world.is_settled,
             rebound: BTreeSet::new(),
             solved: OnceCell::from(Arc::clone(&world.solved)),
@@ -161,14 +170,48 @@ impl Draft {
         self.touched.bindings.insert(id.clone());
     }
 
+    /// The choice of a group, or the fragment of a planning step by its first part.
     pub(super) fn select(&mut self, group: &AtomId, choice: &AtomId) {
         let Some(atom) = self.state.atoms.get_mut(group) else {
             return;
         };
-        if let Body::Any { selected, .. } = &mut Arc::make_mut(atom).body {
-            *selected = Some(choice.clone());
+        match &mut Arc::make_mut(atom).body {
+            Body::Any { selected, .. } => *selected = Some(choice.clone()),
+            Body::Plan(plan) => plan.take_up(choice),
+            Body::Task(_) | Body::All { .. } => {}
         }
         self.touched.atoms.insert(group.clone());
+    }
+
+    pub(super) fn change_plan(&mut self, id: &AtomId, change: impl FnOnce(&mut Plan)) {
+        let Some(atom) = self.state.atoms.get_mut(id) else {
+            return;
+        };
+        if let Some(plan) = Arc::make_mut(atom).plan_mut() {
+            change(plan);
+            self.touched.atoms.insert(id.clone());
+        }
+    }
+
+    /// Adds atoms that a planner made.
+    pub(super) fn add_atoms(&mut self, atoms: BTreeMap<AtomId, Atom>) {
+        for (id, atom) in atoms {
+            self.touched.atoms.insert(id.clone());
+            self.state.atoms.insert(id, Arc::new(atom));
+        }
+    }
+
+    /// Derives anew what hangs on the graph, after atoms were added to it.
+    pub(super) fn rebuild(&mut self) {
+        let graph = Graph::of(&self.state);
+        let renumber = |x: &Ix| graph.ix(self.graph.id(*x));
+        self.rebound = self.rebound.iter().filter_map(renumber).collect();
+        self.graph = Arc::new(graph);
+        let selection = self.selection();
+        self.set_selection(selection);
+        let fits = search::fits(&self.graph, &self.standing, &self.state);
+        self.fits = Arc::new(fits);
+        self.is_rebuilt = true;
     }
 
     pub(super) fn set_selection(&mut self, selection: Selection) {
@@ -316,6 +359,11 @@ impl Draft {
         };
         if self.counts_anew {
             return Ok(Measure::of(after));
+        }
+        if self.is_rebuilt {
+            let measure = Measure::of(after);
+            hold(&before.measure, &measure)?;
+            return Ok(measure);
         }
         let touched: BTreeSet<&AtomId> = self.touched.atoms.union(&self.touched.bindings).collect();
         let measure = before

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 
-use super::{Progress, draft::Draft};
+use super::{Progress, draft::Draft, planned};
 use crate::{
     event::{Notice, Outcome},
     id::{AtomId, AttemptId, Digest, Epoch},
@@ -34,7 +34,7 @@ pub(super) fn ended(draft: &mut Draft, id: &AttemptId, epoch: Epoch, outcome: Ou
     match outcome.how {
         // It did not come to its own end: of an effect outside nobody knows then whether it happened.
         How::TimedOut | How::Signal(_) if intent.effect.is_once_only() => lost(draft, id),
-        How::Exit(0) => finished(draft, id, outcome),
+        How::Exit(0) => finished(draft, (id, &intent.atom.clone()), outcome),
         How::Exit(75) => transient(draft, id, &outcome),
         _ => {
             let has_run = outcome.how.has_run().is_some();
@@ -64,7 +64,7 @@ fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
 }
 
 /// It says that it is done: its change is looked at next, nothing is decided yet.
-fn finished(draft: &mut Draft, id: &AttemptId, outcome: Outcome) {
+fn finished(draft: &mut Draft, (id, atom): (&AttemptId, &AtomId), outcome: Outcome) {
     if let Some(fault) = &outcome.report_fault {
         let failure = Failure {
             reason: format!("its result cannot be used: {fault}"),
@@ -75,6 +75,9 @@ fn finished(draft: &mut Draft, id: &AttemptId, outcome: Outcome) {
     if let Some(report) = outcome.report.as_ref().filter(|report| report.is_blocked) {
         let words = report.summary.clone();
         return blocked(draft, id, &outcome, words);
+    }
+    if draft.plan_of(atom).is_some() {
+        return planned::finished(draft, id, &outcome);
     }
     draft
         .session

@@ -190,7 +190,7 @@ fn prospect_of(draft: &Draft, intent: &Intent) -> Option<Arc<Standing>> {
     Some(Arc::clone(&prospect.standing))
 }
 
-fn count_success(draft: &mut Draft, intent: &Intent) -> u32 {
+pub(super) fn count_success(draft: &mut Draft, intent: &Intent) -> u32 {
     let run = draft.run();
     run.spent.attempts += 1;
     run.iteration += 1;

@@ -5,7 +5,7 @@
 //! force; nothing here moves the head. So the measure counts the same attempts with and without speculation.
 //! Not here: who starts what (`dispatch`), and which prospect is adopted (`advance`).
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
 use super::{Session, settle};
 use crate::{
@@ -65,7 +65,13 @@ pub(super) fn all(seen: Seen<'_>) -> Vec<Prospect> {
         let others = graph.vertex(group).kids.iter();
         for choice in others.filter(|kid| Some(*kid) != in_force) {
             let fixed = fixed(seen, group, *choice);
-            let selection = search::choose_with(graph, &conflicts, &prefer, &fixed);
+            let ground = search::Ground {
+                graph,
+                state,
+                conflicts: &conflicts,
+                plans_again: false,
+            };
+            let selection = search::choose_with(ground, &prefer, &BTreeMap::new(), &fixed);
             found.extend(selection.map(|selection| prospect(seen, (group, *choice), selection)));
         }
     }
@@ -75,7 +81,7 @@ pub(super) fn all(seen: Seen<'_>) -> Vec<Prospect> {
 /// The group with that choice, live as it is.
 fn fixed(seen: Seen<'_>, group: Ix, choice: Ix) -> Selection {
     let above = seen.graph.above(group);
-    let groups = above.filter(|x| seen.graph.vertex(*x).kind == Kind::Any);
+    let groups = above.filter(|x| matches!(seen.graph.vertex(*x).kind, Kind::Any | Kind::Plan));
     let pairs = groups.filter_map(|x| Some((x, *seen.standing.selection.get(&x)?)));
     pairs.chain([(group, choice)]).collect()
 }
@@ -104,12 +110,13 @@ impl Prospect {
     /// together, each would undo the other for ever.
     pub(super) fn is_won(&self, graph: &Graph, solved: &[bool]) -> bool {
         let is_inside = |x: Ix| graph.above(x).any(|y| y == self.group);
-        let mut others = graph.groups().filter(|x| solved[*x] && !is_inside(*x));
+        let groups = graph.groups().chain(graph.plans());
+        let mut others = groups.filter(|x| solved[*x] && !is_inside(*x));
         self.solved[self.group] && others.all(|x| self.solved[x])
     }
 
     /// Live here, not solved, not given up, and all that it waits for solved. What reaches outside of the tree is not
-    /// tried on speculation.
+    /// tried on speculation, and nothing is planned on it.
     pub(super) fn is_startable(&self, graph: &Graph, state: &State, x: Ix) -> bool {
         let Some(task) = state.atoms.get(graph.id(x)).and_then(|atom| atom.task()) else {
             return false;
@@ -119,6 +126,7 @@ impl Prospect {
         };
         let has_ended = || task.tried(context).is_some_and(|one| one.ended.is_some());
         task.spec.effect.is_in_tree()
+            && graph.vertex(x).kind == Kind::Task
             && matches!(
                 task.status,
                 Status::Pending | Status::Failed | Status::Invalid(_)

@@ -15,10 +15,11 @@ use crate::{
     graph::{Graph, Ix, Kind, standing::Standing},
     id::{AtomId, CommitId, Digest},
     measure,
-    state::{Binding, Ended, FailureClass, Placed, State, Status, Task, Try, Workspace},
+    state::{Binding, Ended, FailureClass, Placed, Plan, State, Status, Task, Try, Workspace},
 };
 
 pub(super) fn settle(draft: &mut Draft) {
+    set_aside_stale(draft);
     let is_all_new = !draft.is_settled;
     if is_all_new {
         park_and_revive(draft);
@@ -27,6 +28,24 @@ pub(super) fn settle(draft: &mut Draft) {
     draft.is_settled = true;
     end_abandoned(draft);
     statuses(draft);
+}
+
+/// A fragment of another context waits until that comes back: the step is a leaf again.
+fn set_aside_stale(draft: &mut Draft) {
+    let graph = Arc::clone(&draft.graph);
+    for x in graph.plans() {
+        let is_stale = draft.standing.is_live(x) && draft.standing.is_leaf(&graph, x);
+        let plan = draft
+            .state
+            .atoms
+            .get(graph.id(x))
+            .and_then(|atom| atom.plan());
+        if is_stale && plan.is_some_and(|plan| plan.in_force().is_some()) {
+            draft.change_plan(graph.id(x), Plan::set_aside);
+            let selection = draft.selection();
+            draft.set_selection(selection);
+        }
+    }
 }
 
 /// What is resolved under the selection in force.
@@ -54,13 +73,13 @@ pub(super) fn solved_by(
         if !graph.waits_for(x).all(|dep| solved[dep]) {
             continue;
         }
+        let members = standing.members(graph, x);
+        let by_members = || !members.is_empty() && members.iter().all(|y| solved[*y]);
         solved[x] = match graph.vertex(x).kind {
             Kind::Task => has_result(x),
-            Kind::All => graph.vertex(x).kids.iter().all(|kid| solved[*kid]),
-            Kind::Any => standing
-                .selection
-                .get(&x)
-                .is_some_and(|choice| solved[*choice]),
+            // A person may resolve it instead.
+            Kind::Plan => has_result(x) || by_members(),
+            Kind::All | Kind::Any => by_members(),
         };
     }
     solved
@@ -160,8 +179,11 @@ pub(super) fn inputs(graph: &Graph, standing: &Standing, state: &State, x: Ix) -
     while let Some(y) = todo.pop() {
         match graph.vertex(y).kind {
             Kind::Task => parts.push(y),
-            Kind::All => todo.extend(&graph.vertex(y).kids),
-            Kind::Any => todo.extend(standing.selection.get(&y)),
+            Kind::Plan => {
+                parts.push(y);
+                todo.extend(standing.members(graph, y));
+            }
+            Kind::All | Kind::Any => todo.extend(standing.members(graph, y)),
         }
     }
     parts.sort_unstable();
@@ -319,7 +341,8 @@ fn statuses(draft: &mut Draft) {
     let mut wanted = Vec::new();
     for (x, atom) in graph.paired(&draft.state.atoms) {
         let Some(task) = atom.task() else { continue };
-        let tried = standing.context(x).and_then(|context| task.tried(context));
+        let context = standing.context(x).filter(|_| standing.is_leaf(&graph, x));
+        let tried = context.and_then(|context| task.tried(context));
         match (&task.status, tried.is_some_and(|tried| tried.has_failed())) {
             (Status::Pending, true) => wanted.push((x, Status::Failed)),
             (Status::Failed | Status::Invalid(_), false) => wanted.push((x, Status::Pending)),

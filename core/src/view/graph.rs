@@ -23,7 +23,7 @@ pub struct GraphView {
 #[derive(Debug, Serialize)]
 pub struct NodeView {
     pub id: AtomId,
-    /// `task`, `all` or `any`.
+    /// `task`, `plan`, `all` or `any`.
     pub kind: &'static str,
     pub description: String,
     /// As `why` has it: `resolved`, `running`, `failed`, `pending`, `open`, `not chosen` …
@@ -98,16 +98,20 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
     let graph = &world.graph;
     let vertex = graph.vertex(x);
     let name = |y: Ix| graph.id(y).clone();
-    let selection = &world.standing.selection;
+    let selected = |x: Ix| {
+        let is_group = graph.vertex(x).kind == Kind::Any;
+        world.standing.selection.get(&x).filter(|_| is_group)
+    };
     let atom = world.state.atom(graph.id(x));
     let is_selected = vertex
         .parent
-        .is_some_and(|above| selection.get(&above) == Some(&x));
+        .is_some_and(|above| selected(above) == Some(&x));
     let is_live = world.standing.is_live(x);
     NodeView {
         id: name(x),
         kind: match vertex.kind {
             Kind::Task => "task",
+            Kind::Plan => "plan",
             Kind::All => "all",
             Kind::Any => "any",
         },
@@ -117,7 +121,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
         state: status_word(world, x, world.solved()[x]),
         tried: (!is_live).then(|| tried(world, x)).flatten(),
         parent: vertex.parent.map(name),
-        selected: selection.get(&x).map(|choice| name(*choice)),
+        selected: selected(x).map(|choice| name(*choice)),
         is_selected,
         depends_on: vertex.deps.iter().map(|dep| name(*dep)).collect(),
         depth,

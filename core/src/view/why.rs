@@ -112,6 +112,7 @@ pub fn why(world: &World, id: &AtomId, has_loop: bool) -> Option<Why> {
         atom: id.clone(),
         kind: match kind {
             Kind::Task => "task",
+            Kind::Plan => "plan",
             Kind::All => "all",
             Kind::Any => "any",
         },

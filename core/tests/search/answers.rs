@@ -1,9 +1,9 @@
 //! What a host would do, by the model: attempts, merges, rebuilds, measurements.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use descent_core::{
-    event::{Event, Merge, Scope},
+    event::{Event, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     owed::{self, Effect, Key},
     state::{Intent, Placed},
@@ -80,15 +80,12 @@ impl Sim<'_> {
     /// What stands in the one working directory, where nothing is isolated.
     fn in_place(&self, scope: &Scope) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        for (x, node) in self.model.nodes.iter().enumerate() {
-            let is_solved = self
-                .world
-                .graph
-                .ix(&AtomId::new(node.id.as_str()))
-                .is_some_and(|x| self.world.solved()[x]);
-            if is_solved && self.model.nodes[x].kind == Kind::Task && !node.is_silent {
+        for id in self.world.state.all_atoms().into_keys() {
+            let node = &self.model.nodes[self.node(id)];
+            let x = self.world.graph.ix(id).expect("an atom of the graph");
+            if self.world.solved()[x] && node.kind == Kind::Task && !node.is_silent {
                 pieces.push(Piece {
-                    atom: node.id.clone(),
+                    atom: id.to_string(),
                     content: String::new(),
                     is_good: true,
                 });
@@ -116,8 +113,11 @@ impl Sim<'_> {
     fn measure_leaf(&mut self, scope: &Scope, pieces: &[Piece], leaf: &Digest) -> Measurement {
         let holds = match scope {
             Scope::BaseCase => {
-                let atoms: BTreeSet<String> =
-                    pieces.iter().map(|piece| piece.atom.clone()).collect();
+                let name = |piece: &Piece| {
+                    let x = self.node(&AtomId::new(piece.atom.as_str()));
+                    self.model.nodes[x].id.clone()
+                };
+                let atoms: BTreeSet<String> = pieces.iter().map(name).collect();
                 pieces.iter().all(|piece| piece.is_good) && self.good_trees.contains(&atoms)
             }
             Scope::Atom(id) => {
@@ -146,31 +146,66 @@ impl Sim<'_> {
     }
 
     fn attempt(&mut self, intent: &Intent) -> Event {
-        let x = self.model.ix(intent.atom.as_str());
+        let x = self.node(&intent.atom);
         let node = &self.model.nodes[x];
-        let code = if self.rng.percent(self.faults.transient) {
-            75
+        let outcome = if self.rng.percent(self.faults.transient) {
+            outcome(75)
+        } else if node.kind == Kind::Plan {
+            self.planned(x, intent)
         } else {
-            i32::from(!node.has_check && !self.succeeds(intent))
+            outcome(i32::from(!node.has_check && !self.succeeds(intent)))
         };
         Event::Ended {
             attempt: intent.id.clone(),
             epoch: intent.epoch,
-            outcome: outcome(code),
+            outcome,
         }
     }
 
-    fn succeeds(&self, intent: &Intent) -> bool {
-        let x = self.model.ix(intent.atom.as_str());
-        let choice = |group: usize| {
-            let id = intent.choices.get(self.model.nodes[group].id.as_str())?;
-            Some(self.model.ix(id.as_str()))
+    /// What a planner prints in this round; beyond its rounds, what it printed before.
+    fn planned(&mut self, x: usize, intent: &Intent) -> Outcome {
+        let atom = self.world.state.atom(&intent.atom).expect("an atom");
+        let plan = atom.plan().expect("a planning step");
+        let round = plan.made_in(&intent.context).count();
+        let kids = &self.model.nodes[x].kids;
+        let fragment = kids[round.min(kids.len() - 1)];
+        let node = &self.model.nodes[fragment];
+        let is_due = intent.n > node.fails_before;
+        let stdout = match (is_due, node.fails_by_faults) {
+            (true, _) => self.model.fragment(fragment),
+            (false, true) => r#"{"atoms": {"a": {"depends_on": ["nowhere"]}}}"#.to_owned(),
+            (false, false) => return outcome(1),
         };
-        self.model.succeeds(x, intent.n, choice)
+        Outcome {
+            stdout: Some(stdout),
+            ..outcome(0)
+        }
+    }
+
+    /// The node of the model that an atom is, planned or not.
+    pub(crate) fn node(&self, id: &AtomId) -> usize {
+        let atom = self.world.state.atom(id);
+        let origin = atom.and_then(|atom| atom.origin.as_ref());
+        let proposed = origin.and_then(|origin| origin.get("proposed")?.as_str());
+        self.model.ix(proposed.unwrap_or(id.as_str()))
+    }
+
+    fn succeeds(&self, intent: &Intent) -> bool {
+        let x = self.node(&intent.atom);
+        let pair = |(group, choice): (&AtomId, &AtomId)| {
+            let (group, choice) = (self.node(group), self.node(choice));
+            match self.model.nodes[group].kind {
+                Kind::Plan => (group, self.model.nodes[choice].parent.expect("a fragment")),
+                _ => (group, choice),
+            }
+        };
+        let choices: BTreeMap<usize, usize> = intent.choices.iter().map(pair).collect();
+        self.model
+            .succeeds(x, intent.n, |group| choices.get(&group).copied())
     }
 
     fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Event {
-        let x = self.model.ix(intent.atom.as_str());
+        let x = self.node(&intent.atom);
         let Some(base) = onto.clone() else {
             assert!(self.is_shared());
             return Event::Tried {

@@ -12,6 +12,7 @@ mod beside;
 mod model;
 mod named;
 mod order;
+mod planning;
 mod random;
 mod rng;
 mod sim;

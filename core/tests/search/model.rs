@@ -12,6 +12,8 @@ pub(crate) enum Kind {
     Task,
     All,
     Any,
+    /// A planning step: its kids are the fragments of its rounds, each an `All` that stands in no plan.
+    Plan,
 }
 
 #[derive(Debug, Clone)]
@@ -32,6 +34,10 @@ pub(crate) struct Node {
     pub(crate) is_external: bool,
     /// Its choices are tried side by side.
     pub(crate) is_speculative: bool,
+    /// Of a fragment: how often its planner fails before, in its round.
+    pub(crate) fails_before: u32,
+    /// It fails by printing what cannot be used.
+    pub(crate) fails_by_faults: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -63,6 +69,8 @@ impl Model {
             is_silent: false,
             is_external: false,
             is_speculative: false,
+            fails_before: 0,
+            fails_by_faults: false,
         });
         x
     }
@@ -84,6 +92,35 @@ impl Model {
 
     pub(crate) fn roots(&self) -> impl Iterator<Item = usize> {
         (0..self.nodes.len()).filter(|x| self.nodes[*x].parent.is_none())
+    }
+
+    /// The fragments that its planner comes to within its attempts. A step inside a fragment has half the rounds.
+    pub(crate) fn fragments(&self, plan: usize) -> Vec<usize> {
+        let above = self.above(plan);
+        let depth = above.filter(|x| self.nodes[*x].kind == Kind::Plan).count();
+        let rounds = [4, 2, 1].get(depth).copied().unwrap_or(1);
+        let kids = self.nodes[plan].kids.iter().copied().take(rounds);
+        kids.take_while(|kid| self.nodes[*kid].fails_before < self.max_attempts)
+            .collect()
+    }
+
+    /// What can be chosen there.
+    fn options(&self, x: usize) -> Vec<usize> {
+        match self.nodes[x].kind {
+            Kind::Any => self.nodes[x].kids.clone(),
+            Kind::Plan => self.fragments(x),
+            Kind::Task | Kind::All => Vec::new(),
+        }
+    }
+
+    fn is_choice(&self, x: usize) -> bool {
+        let parent = self.nodes[x].parent;
+        parent.is_some_and(|p| matches!(self.nodes[p].kind, Kind::Any | Kind::Plan))
+    }
+
+    /// Whether a planner makes it: it stands in no plan of a person.
+    pub(crate) fn is_planned(&self, x: usize) -> bool {
+        self.above(x).any(|y| self.nodes[y].kind == Kind::Plan)
     }
 
     fn above(&self, x: usize) -> impl Iterator<Item = usize> {
@@ -119,7 +156,7 @@ impl Model {
         while let Some(x) = todo.pop() {
             live.insert(x);
             match self.nodes[x].kind {
-                Kind::Any => todo.extend(selection.get(&x)),
+                Kind::Any | Kind::Plan => todo.extend(selection.get(&x)),
                 Kind::Task | Kind::All => todo.extend(&self.nodes[x].kids),
             }
         }
@@ -131,14 +168,15 @@ impl Model {
         let (mut whole, mut todo) = (Vec::new(), vec![Selection::new()]);
         while let Some(selection) = todo.pop() {
             let live = self.live(&selection);
+            let is_group = |x: usize| matches!(self.nodes[x].kind, Kind::Any | Kind::Plan);
             let open = live
                 .iter()
-                .find(|x| self.nodes[**x].kind == Kind::Any && !selection.contains_key(x));
+                .find(|x| is_group(**x) && !selection.contains_key(x));
             match open {
                 None => whole.push(selection),
-                Some(group) => todo.extend(self.nodes[*group].kids.iter().map(|kid| {
+                Some(group) => todo.extend(self.options(*group).into_iter().map(|kid| {
                     let mut next = selection.clone();
-                    next.insert(*group, *kid);
+                    next.insert(*group, kid);
                     next
                 })),
             }
@@ -202,6 +240,10 @@ impl Model {
                     Kind::Task => todo.extend(waits(y)),
                     Kind::All => todo.extend(&self.nodes[y].kids),
                     Kind::Any => todo.extend(choice(y)),
+                    Kind::Plan => {
+                        todo.extend(waits(y));
+                        todo.extend(choice(y));
+                    }
                 }
             }
         }
@@ -211,11 +253,8 @@ impl Model {
 
     /// As a plan.
     pub(crate) fn plan(&self) -> String {
-        let atoms: Vec<String> = self
-            .nodes
-            .iter()
-            .map(|node| format!("\"{}\": {}", node.id, self.atom(node)))
-            .collect();
+        let own = (0..self.nodes.len()).filter(|x| !self.is_planned(*x));
+        let atoms = self.atoms(own);
         let constraints = format!(
             "\"max_attempts\": {}{}",
             self.max_attempts, self.constraints
@@ -223,8 +262,23 @@ impl Model {
         format!(
             r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {{"command": "base"}},
             "constraints": {{{constraints}}}}}, "work_graph": {{"atoms": {{{}}}}}}}"#,
-            atoms.join(", ")
+            atoms
         )
+    }
+
+    fn atoms(&self, which: impl Iterator<Item = usize>) -> String {
+        let nodes = which.map(|x| &self.nodes[x]);
+        let atoms = nodes.map(|node| format!("\"{}\": {}", node.id, self.atom(node)));
+        atoms.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the planner of that fragment prints.
+    pub(crate) fn fragment(&self, fragment: usize) -> String {
+        let plan = self.nodes[fragment].parent;
+        let innermost = |x: usize| self.above(x).find(|y| self.nodes[*y].kind == Kind::Plan);
+        let mut inside = self.subtree(fragment);
+        inside.retain(|x| *x != fragment && innermost(*x) == plan);
+        format!("{{\"atoms\": {{{}}}}}", self.atoms(inside.into_iter()))
     }
 
     fn atom(&self, node: &Node) -> String {
@@ -244,6 +298,15 @@ impl Model {
                     r#"{{"kind": "any", "choices": {kids}, "depends_on": {deps}, "speculative": {speculative}}}"#
                 )
             }
+            Kind::Plan => {
+                // Of a person's: wide enough for whatever chance makes.
+                let x = self.ix(&node.id);
+                let grant = match self.is_planned(x) {
+                    true => String::new(),
+                    false => format!(", {GRANT}"),
+                };
+                format!(r#"{{"kind": "plan", "depends_on": {deps}{grant}}}"#)
+            }
             Kind::Task if node.has_check => {
                 let id = &node.id;
                 format!(
@@ -259,8 +322,21 @@ impl Model {
 
     /// A small graph by chance.
     pub(crate) fn random(rng: &mut Rng) -> Self {
+        Self::random_with(rng, 0)
+    }
+
+    /// The same, of whose groups so many in a hundred are planning steps.
+    pub(crate) fn random_with(rng: &mut Rng, plans: usize) -> Self {
         loop {
-            let model = Grow::model(rng);
+            let model = Grow::model(rng, plans);
+            if plans > 0 {
+                let is_plan = |node: &Node| node.kind == Kind::Plan;
+                let ways = model.selections().len();
+                if model.nodes.iter().any(is_plan) && ways <= 64 && model.nodes.len() <= 26 {
+                    return model;
+                }
+                continue;
+            }
             if model.selections().len() <= 64 && model.nodes.len() <= 16 {
                 return model;
             }
@@ -268,16 +344,20 @@ impl Model {
     }
 }
 
+const GRANT: &str = r#""grant": {"atoms": 100000, "alternatives": 4096, "rounds": 4}"#;
+
 struct Grow<'r> {
     rng: &'r mut Rng,
+    plans: usize,
     model: Model,
 }
 
 impl Grow<'_> {
-    fn model(rng: &mut Rng) -> Model {
+    fn model(rng: &mut Rng, plans: usize) -> Model {
         let max_attempts = 1 + u32::from(rng.percent(50));
         let mut grow = Grow {
             rng,
+            plans,
             model: Model {
                 max_attempts,
                 ..Model::default()
@@ -298,6 +378,8 @@ impl Grow<'_> {
         let is_leaf = depth == 3 || self.model.nodes.len() > 12 || self.rng.percent(35);
         let kind = if is_leaf {
             Kind::Task
+        } else if self.plans > 0 && self.rng.percent(self.plans) {
+            Kind::Plan
         } else if self.rng.percent(60) {
             Kind::Any
         } else {
@@ -309,7 +391,11 @@ impl Grow<'_> {
             .filter(|_| self.rng.percent(if may_wait { 35 } else { 12 }))
             .collect();
         let mut kids: Vec<usize> = Vec::new();
-        if kind != Kind::Task {
+        if kind == Kind::Plan {
+            for _ in 0..1 + self.rng.below(3) {
+                kids.push(self.fragment(depth));
+            }
+        } else if kind != Kind::Task {
             for _ in 0..1 + self.rng.below(3) {
                 let mut inner = before.to_vec();
                 if kind == Kind::All {
@@ -324,23 +410,34 @@ impl Grow<'_> {
         x
     }
 
+    /// Its atoms name one another alone.
+    fn fragment(&mut self, depth: usize) -> usize {
+        let mut parts = Vec::new();
+        for _ in 0..1 + self.rng.below(2) {
+            parts.push(self.node(depth + 1, &[parts.clone()], true));
+        }
+        let x = self.model.add("", Kind::All, &parts, &[]);
+        let node = &mut self.model.nodes[x];
+        node.fails_before = match self.rng.below(10) {
+            0..7 => 0,
+            7 | 8 => 1,
+            _ => u32::MAX,
+        };
+        node.fails_by_faults = self.rng.percent(50);
+        x
+    }
+
     fn outcomes(&mut self) {
         for x in 0..self.model.nodes.len() {
             if self.model.nodes[x].kind != Kind::Task {
                 continue;
             }
-            let is_in_group = self
-                .model
-                .above(x)
-                .any(|y| self.model.nodes[y].kind == Kind::Any);
+            let is_group = |y: usize| matches!(self.model.nodes[y].kind, Kind::Any | Kind::Plan);
+            let is_in_group = self.model.above(x).any(is_group);
             let upstream: Vec<usize> = self.model.upstream(x).into_iter().collect();
             let alternatives: Vec<usize> = upstream
                 .into_iter()
-                .filter(|y| {
-                    self.model.nodes[*y]
-                        .parent
-                        .is_some_and(|p| self.model.nodes[p].kind == Kind::Any)
-                })
+                .filter(|y| self.model.is_choice(*y))
                 .collect();
             if !is_in_group && self.rng.percent(15) {
                 self.model.nodes[x].is_silent = true;
@@ -358,11 +455,7 @@ impl Grow<'_> {
             }
         }
         let choices: Vec<usize> = (0..self.model.nodes.len())
-            .filter(|x| {
-                self.model.nodes[*x]
-                    .parent
-                    .is_some_and(|p| self.model.nodes[p].kind == Kind::Any)
-            })
+            .filter(|x| self.model.is_choice(*x))
             .collect();
         for x in choices {
             if self.rng.percent(12) {
@@ -379,6 +472,7 @@ impl Grow<'_> {
                 Kind::Task => 't',
                 Kind::All => 'p',
                 Kind::Any => 'g',
+                Kind::Plan => 'n',
             };
             node.id = format!("A{number:02}{letter}");
         }

@@ -12,10 +12,15 @@ const ROOMY: &str = r#", "max_transient": 1000, "max_repairs": 1000, "max_interr
 
 /// Runs the graph of each seed; a failure tells its seed and its story.
 fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
-    let (mut solved, mut backtracked, mut folded) = (0, 0, 0);
+    agree_with(seeds, 0, constraints, faults);
+}
+
+/// So many in a hundred groups are planning steps.
+fn agree_with(seeds: std::ops::Range<u64>, plans: usize, constraints: &str, faults: Faults) {
+    let (mut solved, mut backtracked, mut replanned, mut folded) = (0, 0, 0, 0);
     for seed in seeds.clone() {
         let mut rng = Rng::new(seed);
-        let mut model = Model::random(&mut rng);
+        let mut model = Model::random_with(&mut rng, plans);
         model.constraints = ROOMY.to_owned() + constraints;
         if constraints.contains("shared") {
             model
@@ -50,6 +55,7 @@ fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
             );
             std::panic::resume_unwind(panic);
         }
+        replanned += usize::from(sim.story.contains("planned_again"));
         solved += usize::from(sim.world.state.run.status.word() == "completed");
         backtracked += usize::from(sim.story.contains("backtracked"));
         folded += usize::from(sim.has_folded);
@@ -64,14 +70,52 @@ fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
         "{solved} of {all} are solvable: too uniform to tell"
     );
     assert!(
-        backtracked > all / 10,
+        backtracked > all / 10 || plans > 0,
         "{backtracked} of {all} backtracked: too easy to tell"
+    );
+    assert!(
+        replanned > all / 10 || plans == 0,
+        "{replanned} of {all} planned again: too easy to tell"
     );
 }
 
 #[test]
 fn a_run_completes_exactly_where_some_selection_works() {
     agree(0..2_000, "", Faults::default());
+}
+
+const UNLIMITED: &str = r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
+    "max_replans": 10000, "max_planning_phases": 100"#;
+
+#[test]
+fn with_planning_steps_a_run_completes_exactly_where_some_selection_and_some_fragment_work() {
+    agree_with(60_000..62_000, 40, UNLIMITED, Faults::default());
+}
+
+#[test]
+fn planning_comes_through_errors_crashes_stops_and_merges_that_conflict() {
+    let faults = Faults {
+        transient: 5,
+        crash: 3,
+        stop: 2,
+        dropped: 10,
+        conflict: 5,
+        unknown: 5,
+        broken: 0,
+        reads_back: false,
+    };
+    agree_with(70_000..70_400, 40, UNLIMITED, faults);
+}
+
+#[test]
+fn all_that_a_run_knows_of_what_was_planned_is_in_the_file_at_every_commit() {
+    let faults = Faults {
+        crash: 3,
+        stop: 2,
+        reads_back: true,
+        ..Faults::default()
+    };
+    agree_with(80_000..80_060, 40, UNLIMITED, faults);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 use descent_core::{
     event::{Event, Merge, Notice, Observation, Outcome},
     graph::validate,
-    id::{CommitId, Lineage, RequestId, RunId, UnixMillis},
+    id::{AtomId, CommitId, Lineage, RequestId, RunId, UnixMillis},
     owed, plan,
     state::{
         Request, RunStatus, StartedFrom, Workspace, decode, encode::Rendered, fields::Extra,
@@ -243,8 +243,7 @@ impl<'m> Sim<'m> {
             } => Some(attempt.clone()),
             _ => None,
         };
-        let falls =
-            matches!(&seen.event, Event::Ended { outcome, .. } if outcome.how == How::Exit(1));
+        let falls = matches!(&seen.event, Event::Ended { outcome, .. } if outcome.how == How::Exit(1) || outcome.stdout.is_some());
         let next = step::step(&self.world, &self.session, seen.clone()).expect("it is taken");
         if self.faults.reads_back {
             let twin = step::step(&self.world, &self.session, seen).expect("it is taken");
@@ -261,7 +260,10 @@ impl<'m> Sim<'m> {
                 serde_json::to_string(notice).expect("JSON")
             );
             self.repairs += u32::from(matches!(notice, Notice::Repair { .. }));
-            if let Notice::Solved { attempt, .. } | Notice::AttemptFailed { attempt, .. } = notice {
+            if let Notice::Solved { attempt, .. }
+            | Notice::Planned { attempt, .. }
+            | Notice::AttemptFailed { attempt, .. } = notice
+            {
                 let intent = self
                     .world
                     .state
@@ -376,8 +378,11 @@ impl<'m> Sim<'m> {
             return;
         }
         for (context, count) in &self.ended {
+            let atom = self.world.state.atom(&AtomId::new(context.0.as_str()));
+            // A planning step has as many in each of its rounds.
+            let rounds = atom.and_then(|atom| Some(atom.plan()?.grant?.rounds));
             assert!(
-                *count <= self.model.max_attempts,
+                *count <= self.model.max_attempts * rounds.unwrap_or(1),
                 "{count} attempts of {context:?}"
             );
         }
@@ -404,15 +409,7 @@ fn session(slots: u32, faults: Faults) -> Session {
 }
 
 pub(crate) fn outcome(code: i32) -> Outcome {
-    Outcome {
-        how: How::Exit(code),
-        duration_ms: 1,
-        excerpt: String::new(),
-        last_line: None,
-        report: None,
-        report_fault: None,
-        made: None,
-    }
+    Outcome::ended(How::Exit(code), 1)
 }
 
 fn whole_text(next: &Transition) -> String {

@@ -173,6 +173,7 @@ impl PlayedHands {
                 duration_ms: 1,
                 excerpt: String::new(),
                 last_line: None,
+                stdout: None,
                 report: None,
                 report_fault: None,
                 made: None,

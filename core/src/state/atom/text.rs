@@ -2,7 +2,7 @@
 
 use alloc::{borrow::ToOwned, boxed::Box, format, sync::Arc, vec::Vec};
 
-use super::{Action, Atom, Body, Effect, Ended, FailureClass, Spec, Status, Task, Try};
+use super::{Action, Atom, Body, Effect, Ended, FailureClass, Plan, Spec, Status, Task, Try};
 use crate::{
     doc::{self, Fault, Node},
     id::{AtomId, AttemptId, Digest},
@@ -21,9 +21,8 @@ impl Atom {
         let description = fields.text_or_empty("description");
         let depends_on = ids(&mut fields, "depends_on");
         let body = match kind {
-            "all" => Body::All {
-                parts: kids(&mut fields, "parts"),
-            },
+            "all" => read_all(&mut fields)?,
+            "plan" => Body::Plan(Box::new(read_plan(&mut fields)?)),
             "any" => {
                 let choices = kids(&mut fields, "choices");
                 Body::Any {
@@ -55,40 +54,87 @@ impl Atom {
     }
 
     pub fn node(&self) -> Node {
+        self.written(false)
+    }
+
+    /// The same, but a planning step as one whatever is in force: so that two states of it can be laid side by side.
+    pub fn node_side_by_side(&self) -> Node {
+        self.written(true)
+    }
+
+    fn written(&self, as_plan: bool) -> Node {
         let mut to = Writer::default();
-        let kind = match &self.body {
-            Body::Task(_) => "task",
-            Body::All { .. } => "all",
-            Body::Any { .. } => "any",
+        let (kind, parts) = match &self.body {
+            Body::Task(_) => ("task", None),
+            Body::Plan(plan) => match plan.in_force().filter(|_| !as_plan) {
+                Some(fragment) => ("all", Some(&fragment.parts)),
+                None => ("plan", None),
+            },
+            Body::All { parts } => ("all", Some(parts)),
+            Body::Any { .. } => ("any", None),
         };
         to.text("kind", kind)
             .text_unless_empty("description", &self.description);
+        if let Some(parts) = parts {
+            to.put("parts", ids_node(parts));
+        }
+        if let Body::Any {
+            choices,
+            selected,
+            speculative,
+        } = &self.body
+        {
+            let selected = selected
+                .as_ref()
+                .map_or_else(Node::null, |id| Node::string(id.as_str()));
+            to.put("choices", ids_node(choices))
+                .put("selected", selected);
+            to.flag_if("speculative", *speculative);
+        }
+        to.put("depends_on", ids_node(&self.depends_on));
         match &self.body {
-            Body::Task(task) => {
-                to.put("depends_on", ids_node(&self.depends_on));
-                write_task(task, &mut to);
-            }
-            Body::All { parts } => {
-                to.put("parts", ids_node(parts))
-                    .put("depends_on", ids_node(&self.depends_on));
-            }
-            Body::Any {
-                choices,
-                selected,
-                speculative,
-            } => {
-                let selected = selected
-                    .as_ref()
-                    .map_or_else(Node::null, |id| Node::string(id.as_str()));
-                to.put("choices", ids_node(choices))
-                    .put("selected", selected);
-                to.flag_if("speculative", *speculative)
-                    .put("depends_on", ids_node(&self.depends_on));
-            }
+            Body::Task(task) => write_task(task, &mut to),
+            Body::Plan(plan) => write_plan(plan, parts.is_some(), &mut to),
+            Body::All { .. } | Body::Any { .. } => {}
         }
         to.some("origin", self.origin.clone());
         to.finish(&self.extra)
     }
+}
+
+/// An `all` that a planning step became says so in `planned`.
+fn read_all(fields: &mut Fields<'_, '_>) -> Option<Body> {
+    let parts = kids(fields, "parts");
+    let Some(node) = fields.take("planned") else {
+        return Some(Body::All { parts });
+    };
+    let at = fields.at("planned");
+    let mut inner = Fields::open(node, &at, fields.found)?;
+    let mut plan = Plan::read(&mut inner, Some(parts))?;
+    plan.extra = inner.finish();
+    Some(Body::Plan(Box::new(plan)))
+}
+
+fn read_plan(fields: &mut Fields<'_, '_>) -> Option<Plan> {
+    let mut plan = Plan::read(fields, None)?;
+    if let Some(node) = fields.take("planned") {
+        let at = fields.at("planned");
+        plan.extra = Fields::open(node, &at, fields.found)?.finish();
+    }
+    Some(plan)
+}
+
+fn write_plan(plan: &Plan, is_all: bool, to: &mut Writer) {
+    if !is_all {
+        plan.write(to, true);
+        if !plan.extra.is_empty() {
+            to.put("planned", Writer::default().finish(&plan.extra));
+        }
+        return;
+    }
+    let mut inner = Writer::default();
+    plan.write(&mut inner, false);
+    to.put("planned", inner.finish(&plan.extra));
 }
 
 /// What names no choice is read as null, with a word: a choice that a person took back (contract §8).
@@ -114,22 +160,9 @@ fn selected(fields: &mut Fields<'_, '_>, choices: &[AtomId]) -> Option<AtomId> {
 }
 
 fn read_kind(fields: &mut Fields<'_, '_>) -> Option<&'static str> {
-    if let Some(node) = fields
-        .node
-        .get("kind")
-        .filter(|node| node.as_str() == Some("plan") && !fields.found.is_newer)
-    {
-        let _ = fields.take("kind");
-        let at = fields.at("kind");
-        let hint = Some("write the atoms of the plan out".to_owned());
-        let message = "planning steps (`plan`) are not supported yet".to_owned();
-        fields
-            .found
-            .fault("unsupported", (&at, node.span), message, hint);
-        return None;
-    }
     if fields.take("kind").is_some() {
-        return fields.word("kind", &[("task", "task"), ("all", "all"), ("any", "any")]);
+        let words = ["task", "all", "any", "plan"].map(|word| (word, word));
+        return fields.word("kind", &words);
     }
     let has = |key: &str| fields.node.get(key).is_some();
     Some(if has("choices") {
@@ -145,7 +178,7 @@ fn ids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
     fields.texts(key).into_iter().map(AtomId::new).collect()
 }
 
-fn kids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
+pub(super) fn kids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
     let kids = ids(fields, key);
     if kids.is_empty()
         && fields
@@ -170,11 +203,11 @@ fn kids(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<AtomId> {
     kids
 }
 
-fn ids_node(ids: &[AtomId]) -> Node {
+pub(super) fn ids_node(ids: &[AtomId]) -> Node {
     Node::array(ids.iter().map(|id| Node::string(id.as_str())).collect())
 }
 
-fn read_task(fields: &mut Fields<'_, '_>) -> Option<Task> {
+pub(super) fn read_task(fields: &mut Fields<'_, '_>) -> Option<Task> {
     let status = read_status(fields);
     let mut tries = Vec::new();
     for (at, node) in fields.list("tries") {
@@ -278,6 +311,7 @@ fn read_try(node: &Node, pointer: &str, found: &mut Findings) -> Option<Try> {
     let attempts = fields.small("attempts").unwrap_or(0);
     let transient = fields.small("transient").unwrap_or(0);
     let repairs = fields.small("repairs").unwrap_or(0);
+    let rounds = fields.small("rounds").unwrap_or(0);
     let is_parked = fields.word("ended", &[("failed", false), ("parked", true)]);
     if is_parked == Some(true) {
         let _ = fields.need("result");
@@ -306,6 +340,7 @@ fn read_try(node: &Node, pointer: &str, found: &mut Findings) -> Option<Try> {
         attempts,
         transient,
         repairs,
+        rounds,
         ended,
         extra,
     })
@@ -341,7 +376,7 @@ pub(super) fn write_spec(spec: &Spec, to: &mut Writer) {
     );
 }
 
-fn write_task(task: &Task, to: &mut Writer) {
+pub(super) fn write_task(task: &Task, to: &mut Writer) {
     let (word, because) = match &task.status {
         Status::Pending => ("pending", None),
         Status::Failed => ("failed", None),
@@ -377,6 +412,7 @@ fn try_node(tried: &Try) -> Node {
     to.put("attempts", Node::uint(u64::from(tried.attempts)));
     to.count_unless_zero("transient", u64::from(tried.transient));
     to.count_unless_zero("repairs", u64::from(tried.repairs));
+    to.count_unless_zero("rounds", u64::from(tried.rounds));
     match &tried.ended {
         None => {}
         Some(Ended::Failed(class)) => {

@@ -300,13 +300,8 @@ impl SimHands {
             (Some(_), _) => Some(Made::Commit(self.lasting(intent)?)),
         };
         Some(Outcome {
-            how: How::Exit(code),
-            duration_ms: 1,
-            excerpt: String::new(),
-            last_line: None,
-            report: None,
-            report_fault: None,
             made,
+            ..Outcome::ended(How::Exit(code), 1)
         })
     }
 

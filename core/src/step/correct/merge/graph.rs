@@ -96,7 +96,7 @@ fn with_facts(trees: &mut Trees, base: &Item, mut theirs: Item, at: &str) -> Ite
         Some(_) => format!("{at}/of/tries"),
         None => format!("{at}/tries"),
     };
-    let tries = |item: &Item| item.atom.node().get("tries").cloned();
+    let tries = |item: &Item| item.atom.node_side_by_side().get("tries").cloned();
     if let (Some(was), Some(_)) = (base.atom.task(), theirs.atom.task())
         && !same(tries(base).as_ref(), tries(&theirs).as_ref())
     {
@@ -201,7 +201,7 @@ fn both(trees: &mut Trees, base: Option<Item>, ours: Item, theirs: Item, at: &st
 
 /// Of a kind that one side changed, the rest is that side's too: what a group holds means nothing to a task.
 fn atom(trees: &mut Trees, base: Option<&Item>, ours: &Item, theirs: &Item, at: &str) -> Arc<Atom> {
-    let node = |item: &Item| item.atom.node();
+    let node = |item: &Item| item.atom.node_side_by_side();
     let (b, o, t) = (base.map(node), node(ours), node(theirs));
     let kind = |node: &Node| node.get("kind").cloned();
     if kind(&o) != kind(&t) {
@@ -215,6 +215,8 @@ fn atom(trees: &mut Trees, base: Option<&Item>, ours: &Item, theirs: &Item, at: 
     }
     let rule = |key: &str| match key {
         "status" | "because" | "tries" | "interruptions" | "origin" => Rule::PROGRAM,
+        // What planners made of it.
+        "grant" | "fragment" | "fragments" => Rule::PROGRAM,
         "checks" => Rule::CHECK,
         _ => Rule::EDIT,
     };

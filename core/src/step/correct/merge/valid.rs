@@ -97,7 +97,9 @@ fn structure_of_ours(sides: &Sides<'_>, trees: &mut Trees, state: &mut State) {
         mended.depends_on.clone_from(&ours.depends_on);
         match (&mut mended.body, &ours.body) {
             (Body::All { parts }, Body::All { parts: known }) => parts.clone_from(known),
-            (body @ Body::Any { .. }, Body::Any { .. }) => *body = ours.body.clone(),
+            (body @ Body::Any { .. }, Body::Any { .. }) | (body @ Body::Plan(_), Body::Plan(_)) => {
+                *body = ours.body.clone()
+            }
             (Body::Task(_), Body::Task(_)) => {}
             (body, known) => *body = known.clone(),
         }
@@ -108,6 +110,7 @@ fn structure_of_ours(sides: &Sides<'_>, trees: &mut Trees, state: &mut State) {
 fn shape(atom: &Atom) -> (&[AtomId], &[AtomId], &'static str) {
     let kind = match atom.body {
         Body::Task(_) => "task",
+        Body::Plan(_) => "plan",
         Body::All { .. } => "all",
         Body::Any { .. } => "any",
     };

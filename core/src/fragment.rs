@@ -1,0 +1,289 @@
+//! What a planner printed becomes atoms, or is refused with every fault that it has (contract §5).
+//!
+//! In stages, each over all that the one before let pass: the form, the ids and what they name, how the atoms hang
+//! together, then the limits: how many, how deep, how many planning steps, and whether it fits what was granted.
+//! Not here: what follows from either (`step::planned`).
+//!
+//! Invariant: an atom that comes out has an id of the program's own, names atoms of its fragment alone, and the whole
+//! takes no more than its step was granted.
+
+mod budget;
+mod form;
+#[cfg(test)]
+mod tests;
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+pub use budget::Remaining;
+
+use crate::{
+    doc::{self, Fault, Limits, Node, Parsed},
+    graph::{Graph, Ix, standing::Standing},
+    id::{AtomId, AttemptId, Digest},
+    state::{Atom, Extra, Fragment, State, fields::Writer, record::Choices},
+};
+
+/// Bytes at most of what a planner prints.
+pub const BYTES_MAX: usize = 256 << 10;
+/// Characters kept of a planner's reasons.
+const REASON_CHARS_MAX: usize = 2_000;
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub state: &'a State,
+    pub graph: &'a Graph,
+    pub standing: &'a Standing,
+    /// The planning step.
+    pub plan: &'a AtomId,
+    pub context: &'a Digest,
+    pub choices: &'a Choices,
+    pub attempt: &'a AttemptId,
+}
+
+/// A fragment that holds.
+#[derive(Debug)]
+pub struct Taken {
+    pub atoms: BTreeMap<AtomId, Atom>,
+    pub fragment: Fragment,
+}
+
+/// What was printed, as a tree.
+pub fn read(text: &str) -> Result<Node, Vec<Fault>> {
+    let limits = Limits {
+        bytes: BYTES_MAX,
+        depth: 64,
+        nodes: 50_000,
+    };
+    let parsed = doc::parse_bytes(text.as_bytes(), &limits);
+    match parsed.node.filter(|_| parsed.faults.is_empty()) {
+        Some(node) => Ok(node),
+        None if text.trim().is_empty() => Err(Vec::from([form::fault(
+            "empty",
+            "",
+            "nothing was printed".to_owned(),
+            Some("print {\"atoms\": …} on standard output"),
+        )])),
+        None => Err(parsed.faults),
+    }
+}
+
+pub fn judge(asked: Asked<'_>, node: &Node) -> Result<Taken, Vec<Fault>> {
+    let mut faults = form::check(node);
+    let Some(atoms) = node.get("atoms").filter(|_| faults.is_empty()) else {
+        return Err(faults);
+    };
+    let objective = ("objective", Node::object(Vec::<(String, Node)>::new()));
+    let graph = Node::object(Vec::from([("atoms", atoms.clone())]));
+    let plan = crate::plan::of_tree(Parsed {
+        node: Some(Node::object(Vec::from([objective, ("work_graph", graph)]))),
+        faults: Vec::new(),
+    });
+    faults.extend(form::faults_of(&plan, asked));
+    faults.extend(form::count(plan.atoms.len(), asked));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let digest = Digest::of(doc::canonical(atoms).as_bytes());
+    let written = plan.root.as_ref().and_then(written_order);
+    let (names, parts) = name(asked, &plan.atoms, &written.unwrap_or_default());
+    let mut taken = Taken {
+        fragment: Fragment {
+            context: asked.context.clone(),
+            choices: asked.choices.clone(),
+            digest,
+            attempt: asked.attempt.clone(),
+            parts,
+            extra: Extra::default(),
+        },
+        atoms: renamed(asked, plan.atoms, &names, node),
+    };
+    let faults = limits(asked, &mut taken, &names);
+    match faults.is_empty() {
+        true => Ok(taken),
+        false => Err(faults),
+    }
+}
+
+/// The ids in the order in which they were written.
+fn written_order(root: &Node) -> Option<Vec<AtomId>> {
+    let atoms = root.get("work_graph")?.get("atoms")?.as_object()?;
+    Some(atoms.iter().map(|one| AtomId::new(&*one.key)).collect())
+}
+
+/// The program's own id for each that was proposed, and those of the atoms that are nobody's.
+fn name(
+    asked: Asked<'_>,
+    atoms: &BTreeMap<AtomId, Atom>,
+    written: &[AtomId],
+) -> (BTreeMap<AtomId, AtomId>, Vec<AtomId>) {
+    let plan = asked.graph.ix(asked.plan);
+    let mut n = plan.map_or(0, |plan| asked.graph.subtree(plan).len() - 1);
+    let mut names = BTreeMap::new();
+    for proposed in written {
+        let id = loop {
+            n += 1;
+            let id = derived(asked.plan, n);
+            if asked.state.atom(&id).is_none() && !names.values().any(|known| *known == id) {
+                break id;
+            }
+        };
+        names.insert(proposed.clone(), id);
+    }
+    let is_member = |id: &AtomId| atoms.values().any(|atom| atom.kids().contains(id));
+    let roots = written.iter().filter(|id| !is_member(id));
+    let parts = roots.filter_map(|id| names.get(id).cloned()).collect();
+    (names, parts)
+}
+
+/// `N1` and 2 give `N1-2`, cut where that would be too long for an id.
+fn derived(plan: &AtomId, n: usize) -> AtomId {
+    let tail = format!("-{n}");
+    let room = AtomId::MAX_BYTES.saturating_sub(tail.len());
+    let head: String = plan.as_str().chars().take(room).collect();
+    AtomId::new(head + &tail)
+}
+
+fn renamed(
+    asked: Asked<'_>,
+    atoms: BTreeMap<AtomId, Atom>,
+    names: &BTreeMap<AtomId, AtomId>,
+    node: &Node,
+) -> BTreeMap<AtomId, Atom> {
+    let reason = node.get("reasoning").and_then(Node::as_str);
+    let reason: Option<String> =
+        reason.map(|reason| reason.chars().take(REASON_CHARS_MAX).collect());
+    let one = |(proposed, mut atom): (AtomId, Atom)| {
+        atom.rename(|id| {
+            if let Some(own) = names.get(id) {
+                *id = own.clone();
+            }
+        });
+        let mut origin = Writer::default();
+        origin
+            .text("by", "planner")
+            .put("pass", Node::uint(asked.state.run.pass))
+            .text("fragment", asked.attempt.as_str())
+            .some("reason", reason.as_deref().map(Node::string))
+            .text("proposed", proposed.as_str());
+        atom.origin = Some(origin.finish(&Extra::default()));
+        (names.get(&proposed).cloned().unwrap_or(proposed), atom)
+    };
+    atoms.into_iter().map(one).collect()
+}
+
+/// The limits, over the graph as it would be; what is granted to planning steps inside is set.
+fn limits(asked: Asked<'_>, taken: &mut Taken, names: &BTreeMap<AtomId, AtomId>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let proposed: BTreeMap<&AtomId, &AtomId> = names.iter().map(|(was, is)| (is, was)).collect();
+    let at = |id: &AtomId| {
+        let was = proposed.get(id).map_or(id.as_str(), |was| was.as_str());
+        doc::pointer_push("/atoms", was)
+    };
+    let graph = Graph::of(&with(asked, taken));
+    if let Some(plan) = graph.ix(asked.plan) {
+        faults.extend(depth(asked, &graph, (plan, taken), at));
+    }
+    faults.extend(same(asked, &taken.fragment));
+    faults.extend(phases(asked, taken));
+    faults.extend(budget::fit(asked, taken));
+    faults
+}
+
+/// The state as it would be.
+fn with(asked: Asked<'_>, taken: &Taken) -> State {
+    let mut state = asked.state.clone();
+    for (id, atom) in &taken.atoms {
+        state.atoms.insert(id.clone(), Arc::new(atom.clone()));
+    }
+    if let Some(atom) = state.atoms.get_mut(asked.plan)
+        && let Some(plan) = Arc::make_mut(atom).plan_mut()
+    {
+        plan.add(taken.fragment.clone(), true);
+    }
+    state
+}
+
+/// What is told to a planner of the depth that is left to it.
+fn depth_max(asked: Asked<'_>) -> u32 {
+    let constraints = &asked.state.objective.constraints;
+    let above = asked.graph.ix(asked.plan);
+    let above = above.map_or(0, |plan| asked.graph.above(plan).count());
+    let above = u32::try_from(above).unwrap_or(u32::MAX);
+    let left = constraints.max_depth().saturating_sub(above);
+    left.min(constraints.max_fragment_depth())
+}
+
+fn depth(
+    asked: Asked<'_>,
+    graph: &Graph,
+    (plan, taken): (Ix, &Taken),
+    at: impl Fn(&AtomId) -> String,
+) -> Vec<Fault> {
+    let most = depth_max(asked);
+    let mut faults = Vec::new();
+    for id in taken.atoms.keys() {
+        let Some(x) = graph.ix(id) else { continue };
+        let deep = graph.above(x).take_while(|y| *y != plan).count() + 1;
+        if deep > most as usize {
+            faults.push(form::fault(
+                "too-deep",
+                &at(id),
+                format!("it stands {deep} deep in the fragment, the limit is {most}"),
+                Some("nest less: parts that wait for one another need no group"),
+            ));
+        }
+    }
+    faults
+}
+
+/// The very plan that failed in this context.
+fn same(asked: Asked<'_>, fragment: &Fragment) -> Option<Fault> {
+    let atom = asked.state.atom(asked.plan)?;
+    let mut made = atom.plan()?.made_in(asked.context);
+    let known = made.find(|made| made.digest == fragment.digest)?;
+    let message = format!("it is the plan of {}, which failed", known.attempt);
+    let hint = "plan another way, by what failed";
+    Some(form::fault("same-plan", "/atoms", message, Some(hint)))
+}
+
+/// Planning steps at the same time: those in force, and those that the fragment would add.
+fn phases(asked: Asked<'_>, taken: &Taken) -> Option<Fault> {
+    let most = asked.state.objective.constraints.max_planning_phases();
+    let inside = taken.atoms.values().filter(|atom| atom.plan().is_some());
+    let (inside, now) = (inside.count(), live_plans(asked));
+    let is_over = now + inside > most as usize && inside > 0;
+    is_over.then(|| {
+        let message = format!("{now} planning steps and {inside} more: the limit is {most}");
+        let hint = "write the tasks out instead of a step that plans them";
+        form::fault("too-many-phases", "/atoms", message, Some(hint))
+    })
+}
+
+fn live_plans(asked: Asked<'_>) -> usize {
+    let live = asked.graph.plans().filter(|x| asked.standing.is_live(*x));
+    live.count()
+}
+
+/// Every atom that a planner added.
+fn planned(graph: &Graph) -> usize {
+    let is_planned = |x: &Ix| graph.planned_by(*x).is_some();
+    (0..graph.len()).filter(is_planned).count()
+}
+
+/// A fault as a line for the planner, who reads it in the next attempt.
+pub fn line(fault: &Fault) -> String {
+    let at = match fault.pointer.as_str() {
+        "" => String::new(),
+        pointer => pointer.to_string() + ": ",
+    };
+    let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
+    format!("{at}{}{}", fault.message, hint.unwrap_or_default())
+}

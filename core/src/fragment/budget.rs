@@ -1,0 +1,214 @@
+//! What a fragment may use up, what of it is handed on to the planning steps inside it, and what is told of it.
+//!
+//! Invariant: the attempts that the atoms of a fragment can take, those granted to steps inside it included, are no more
+//! than its own step was granted; and so are the ways in which it can be resolved.
+
+use alloc::{format, string::String, vec::Vec};
+use num_bigint::BigUint;
+
+use super::{Asked, Taken, form};
+use crate::{
+    doc::{Fault, Node},
+    graph::{Graph, Ix},
+    id::AtomId,
+    state::{Constraints, Extra, Grant, State, fields::Writer},
+};
+
+/// Looks whether a fragment fits what its step was granted, and grants the rest to the steps inside it.
+pub(super) fn fit(asked: Asked<'_>, taken: &mut Taken) -> Vec<Fault> {
+    let Some(grant) = grant_of(asked.state, asked.plan) else {
+        return Vec::new();
+    };
+    let is_plan = |id: &&AtomId| taken.atoms.get(*id).is_some_and(|one| one.plan().is_some());
+    let inner: Vec<AtomId> = taken.atoms.keys().filter(is_plan).cloned().collect();
+    // The most alternatives first: what takes too many of them leaves too few attempts.
+    let mut alternatives = grant.alternatives.max(1);
+    loop {
+        let handed = Grant {
+            atoms: 1,
+            alternatives,
+            rounds: grant.rounds.div_ceil(2),
+        };
+        hand_on(taken, &inner, handed);
+        match share(asked, taken, &inner, grant) {
+            Ok(atoms) => {
+                hand_on(taken, &inner, Grant { atoms, ..handed });
+                return Vec::new();
+            }
+            Err(faults) if inner.is_empty() || alternatives == 1 => return faults,
+            Err(_) => alternatives /= 2,
+        }
+    }
+}
+
+fn grant_of(state: &State, plan: &AtomId) -> Option<Grant> {
+    let plan = state.atom(plan)?.plan()?;
+    Some(plan.grant(&state.objective.constraints))
+}
+
+fn hand_on(taken: &mut Taken, inner: &[AtomId], grant: Grant) {
+    for id in inner {
+        let plan = taken.atoms.get_mut(id).and_then(|atom| atom.plan_mut());
+        if let Some(plan) = plan {
+            plan.grant = Some(grant);
+        }
+    }
+}
+
+/// How many atoms are left for each planning step inside, or why there are not enough.
+fn share(
+    asked: Asked<'_>,
+    taken: &Taken,
+    inner: &[AtomId],
+    grant: Grant,
+) -> Result<u32, Vec<Fault>> {
+    let state = super::with(asked, taken);
+    let graph = Graph::of(&state);
+    let constraints = &state.objective.constraints;
+    let ways: BigUint = parts(&graph, taken)
+        .map(|x| graph.vertex(x).configurations.clone())
+        .product();
+    let mut faults = Vec::new();
+    if ways > BigUint::from(grant.alternatives) {
+        let most = grant.alternatives;
+        let message = format!("it can be resolved in {ways} ways, {most} are granted");
+        let hint = "offer fewer choices, or fewer planning steps";
+        faults.push(form::fault("budget", "/atoms", message, Some(hint)));
+    }
+    let of_task = constraints.max_attempts_of_any();
+    let granted = BigUint::from(grant.atoms) * of_task;
+    let used: BigUint = taken
+        .atoms
+        .keys()
+        .filter_map(|id| graph.ix(id))
+        .map(|x| attempts(&state, &graph, x, of_task))
+        .sum();
+    // One atom for each step inside is counted already.
+    if used > granted {
+        let message = format!("its atoms take up to {used} attempts, {granted} are granted");
+        let hint = match inner.is_empty() {
+            true => "plan fewer tasks, or fewer choices that tasks wait for",
+            false => "plan fewer tasks, or write out what a step inside it would plan",
+        };
+        faults.push(form::fault("budget", "/atoms", message, Some(hint)));
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let one_more: BigUint = inner
+        .iter()
+        .filter_map(|id| graph.ix(id))
+        .map(|x| &graph.vertex(x).contexts * grant.rounds.div_ceil(2) * of_task)
+        .sum();
+    let more = match one_more == BigUint::ZERO {
+        true => BigUint::ZERO,
+        false => (granted - used) / one_more,
+    };
+    let more = u32::try_from(more).unwrap_or(u32::MAX);
+    Ok(more.saturating_add(1).min(grant.atoms))
+}
+
+fn parts<'a>(graph: &'a Graph, taken: &'a Taken) -> impl Iterator<Item = Ix> + 'a {
+    taken.fragment.parts.iter().filter_map(|id| graph.ix(id))
+}
+
+/// Attempts at most of an atom of a fragment, over the contexts that it can see.
+fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
+    let constraints = &state.objective.constraints;
+    let atom = state.atom(graph.id(x));
+    let Some(atom) = atom.filter(|atom| atom.task().is_some()) else {
+        return BigUint::ZERO;
+    };
+    let is_action = atom.task().is_some_and(|task| task.spec.action.is_some());
+    let most = constraints.max_attempts(is_action);
+    let once = match atom.plan() {
+        None => BigUint::from(most),
+        Some(plan) => {
+            let grant = plan.grant(constraints);
+            grant.round(most, of_task) * grant.rounds
+        }
+    };
+    &graph.vertex(x).contexts * once
+}
+
+/// What is left to a planning step, as it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remaining {
+    /// In this fragment.
+    pub atoms: u32,
+    pub depth: u32,
+    /// Tasks, each counted in every context that it can see.
+    pub tasks_in_contexts: u32,
+    /// Ways to resolve it.
+    pub alternatives: u32,
+    /// Planning steps that it may hold.
+    pub phases: u32,
+    /// How often it may be planned again after this.
+    pub refinements: u32,
+}
+
+impl Remaining {
+    pub fn of(asked: Asked<'_>) -> Self {
+        let constraints: &Constraints = &asked.state.objective.constraints;
+        let grant =
+            grant_of(asked.state, asked.plan).unwrap_or_else(|| Grant::of_person(constraints));
+        let small = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let in_all = constraints
+            .max_planned_atoms()
+            .saturating_sub(small(super::planned(asked.graph)));
+        let phases = constraints
+            .max_planning_phases()
+            .saturating_sub(small(super::live_plans(asked)));
+        let tried = asked.state.atom(asked.plan).and_then(|atom| {
+            let tried = atom.plan()?.task.tried(asked.context)?;
+            Some(tried.rounds)
+        });
+        let replans = u64::from(constraints.max_replans())
+            .saturating_sub(crate::state::atom::replans(asked.state));
+        let refinements = grant
+            .rounds
+            .saturating_sub(tried.unwrap_or(0))
+            .saturating_sub(1);
+        Self {
+            atoms: in_all.min(constraints.max_fragment_atoms()),
+            depth: super::depth_max(asked),
+            tasks_in_contexts: grant.atoms,
+            alternatives: grant.alternatives,
+            phases,
+            refinements: refinements.min(u32::try_from(replans).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// Its numbers, each with the word that stands in `DESCENT_BUDGET` and in the prompt.
+    pub fn rows(&self) -> [(&'static str, u32, &'static str); 6] {
+        [
+            ("atoms", self.atoms, "atoms in the fragment"),
+            ("depth", self.depth, "how deep it may nest"),
+            (
+                "tasks_in_contexts",
+                self.tasks_in_contexts,
+                "tasks, each counted once for every combination of choices that it waits for",
+            ),
+            (
+                "alternatives",
+                self.alternatives,
+                "ways in which its choices may be combined",
+            ),
+            ("phases", self.phases, "planning steps inside it"),
+            (
+                "refinements",
+                self.refinements,
+                "times that it may be planned again, should it fail",
+            ),
+        ]
+    }
+
+    /// The value of `DESCENT_BUDGET`.
+    pub fn text(&self) -> String {
+        let mut to = Writer::default();
+        for (key, count, _) in self.rows() {
+            to.put(key, Node::uint(u64::from(count)));
+        }
+        crate::doc::write_compact(&to.finish(&Extra::default()))
+    }
+}

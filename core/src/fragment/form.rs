@@ -1,0 +1,181 @@
+//! The form of a fragment: what can be told without the rest of the graph.
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::Asked;
+use crate::{
+    doc::{self, Fault, Node, Span},
+    graph::validate,
+    id::{AtomId, Lineage},
+    plan::Plan,
+    state::State,
+};
+
+/// What only the program says of an atom.
+const PROGRAMS: [&str; 9] = [
+    "status",
+    "because",
+    "tries",
+    "interruptions",
+    "origin",
+    "planned",
+    "grant",
+    "fragment",
+    "fragments",
+];
+
+pub(super) fn fault(
+    rule: &'static str,
+    pointer: &str,
+    message: String,
+    hint: Option<&str>,
+) -> Fault {
+    Fault {
+        span: Span::default(),
+        pointer: pointer.to_owned(),
+        rule,
+        message,
+        hint: hint.map(ToOwned::to_owned),
+    }
+}
+
+/// The keys of the whole, and those that a planner may not write.
+pub(super) fn check(node: &Node) -> Vec<Fault> {
+    let Some(members) = node.as_object() else {
+        let message = format!(
+            "expected an object with `atoms`, found {}",
+            node.kind_name()
+        );
+        return Vec::from([fault("wrong-type", "", message, None)]);
+    };
+    let mut faults = Vec::new();
+    for member in members {
+        let at = doc::pointer_push("", &member.key);
+        match member.key.as_str() {
+            "atoms" => atoms(&member.node, &at, &mut faults),
+            "reasoning" if member.node.as_str().is_none() => {
+                let message = format!("expected a string, found {}", member.node.kind_name());
+                faults.push(fault("wrong-type", &at, message, None));
+            }
+            "reasoning" | "notes" => {}
+            key => {
+                let message = format!("unknown key `{key}`");
+                let hint = doc::suggest(key, ["atoms", "reasoning"]);
+                let hint = hint.map(|near| format!("did you mean `{near}`?"));
+                faults.push(fault("unknown-key", &at, message, hint.as_deref()));
+            }
+        }
+    }
+    if node.get("atoms").is_none() {
+        let message = "the key `atoms` is missing".to_owned();
+        faults.push(fault("missing-key", "", message, None));
+    }
+    faults
+}
+
+/// Atoms by id or in a row, with what is nested in them.
+fn atoms(start: &Node, at: &str, faults: &mut Vec<Fault>) {
+    let mut todo = Vec::from([(start, at.to_owned(), true)]);
+    while let Some((node, at, are_many)) = todo.pop() {
+        let is_map = are_many && node.as_object().is_some();
+        let inner = node.as_array().unwrap_or_default().iter().enumerate();
+        todo.extend(inner.map(|(n, one)| (one, format!("{at}/{n}"), false)));
+        for member in node.as_object().unwrap_or_default() {
+            let at = doc::pointer_push(&at, &member.key);
+            if is_map {
+                todo.push((&member.node, at, false));
+            } else if member.key == "parts" || member.key == "choices" {
+                todo.push((&member.node, at, true));
+            } else if PROGRAMS.contains(&member.key.as_str()) {
+                let message = format!("`{}` is the program's to say", member.key);
+                faults.push(fault("program-key", &at, message, Some("leave it out")));
+            }
+        }
+    }
+    faults.sort_by(|a, b| a.pointer.cmp(&b.pointer));
+}
+
+/// What reading the atoms and laying them side by side found.
+pub(super) fn faults_of(plan: &Plan, asked: Asked<'_>) -> Vec<Fault> {
+    let mut faults = plan.faults.clone();
+    // Nobody reads a warning here, and a mistyped key is an arrow or a check that is not there.
+    faults.extend(plan.warnings.iter().cloned());
+    if let Some(root) = &plan.root {
+        let state = alone(plan, asked);
+        let mut found = validate::check(&state, root);
+        plan.written.put_back(&mut found);
+        faults.extend(found);
+    }
+    for fault in &mut faults {
+        fault.message = fault.message.replace(", kept as it is", "");
+        let inner = fault.pointer.strip_prefix("/work_graph");
+        fault.pointer = inner.unwrap_or(&fault.pointer).to_string();
+        if fault.rule == "unknown-atom" {
+            fault.hint = Some(hint_of_stranger(fault, asked));
+        }
+    }
+    faults
+}
+
+fn hint_of_stranger(fault: &Fault, asked: Asked<'_>) -> String {
+    let named = fault.message.split('`').nth(1).unwrap_or_default();
+    match asked.state.atom(&AtomId::new(named)) {
+        Some(_) => {
+            "a fragment names its own atoms alone: what its step waited for is done before".into()
+        }
+        None => fault
+            .hint
+            .clone()
+            .unwrap_or_else(|| "name an atom of the fragment".into()),
+    }
+}
+
+/// The fragment as a graph of its own. How deep it may be is looked at in its place.
+fn alone(plan: &Plan, asked: Asked<'_>) -> State {
+    let mut objective = (*asked.state.objective).clone();
+    objective.constraints.max_depth = Some(u32::MAX);
+    objective.base_case = None;
+    let atoms = plan.atoms.iter();
+    let atoms = atoms.map(|(id, atom)| (id.clone(), alloc::sync::Arc::new(atom.clone())));
+    let mut state = crate::plan::read(b"{}").into_state(Lineage::new(""));
+    state.objective = alloc::sync::Arc::new(objective);
+    for (id, atom) in atoms {
+        state.atoms.insert(id, atom);
+    }
+    state
+}
+
+/// How many atoms, in this fragment and in all.
+pub(super) fn count(atoms: usize, asked: Asked<'_>) -> Vec<Fault> {
+    let constraints = &asked.state.objective.constraints;
+    let mut faults = Vec::new();
+    let mut limit = |most: usize, message: String, hint| {
+        if atoms > most {
+            faults.push(fault("too-many-atoms", "/atoms", message, Some(hint)));
+        }
+    };
+    let of_one = constraints.max_fragment_atoms() as usize;
+    limit(
+        of_one,
+        format!("{atoms} atoms, the limit of a fragment is {of_one}"),
+        "plan in larger steps, or leave a part to a planning step of its own",
+    );
+    let before = super::planned(asked.graph);
+    let of_all = constraints.max_planned_atoms() as usize;
+    limit(
+        of_all.saturating_sub(before),
+        format!("{atoms} atoms after {before} that were planned before: the limit is {of_all}"),
+        "plan in larger steps",
+    );
+    if atoms == 0 {
+        let message = "a fragment without atoms".to_owned();
+        let hint = "name what is to be done; nothing to do is a task that does nothing";
+        faults.push(fault("empty-fragment", "/atoms", message, Some(hint)));
+    }
+    faults
+}

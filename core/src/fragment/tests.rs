@@ -1,0 +1,259 @@
+//! What a planner may print: every stage with its fault, and what comes out of a fragment that holds.
+
+use alloc::{format, string::String, vec::Vec};
+
+use num_bigint::BigUint;
+
+use super::*;
+use crate::{
+    graph::standing::{Standing, selection_of},
+    id::Lineage,
+    plan,
+    state::Grant,
+};
+
+fn state(constraints: &str) -> State {
+    let text = format!(
+        r#"{{"objective": {{"constraints": {{{constraints}}}}}, "work_graph": {{"atoms": {{
+            "before": {{}}, "N": {{"kind": "plan", "depends_on": ["before"]}}, "N-1": {{}},
+            "after": {{"depends_on": ["N"]}}}}}}}}"#
+    );
+    let plan = plan::read(text.as_bytes());
+    assert!(plan.faults.is_empty(), "{:?}", plan.faults);
+    plan.into_state(Lineage::new("l"))
+}
+
+fn with_asked<T>(state: &State, then: impl FnOnce(Asked<'_>) -> T) -> T {
+    let graph = Graph::of(state);
+    let standing = Standing::of(&graph, selection_of(&graph, state));
+    let plan = AtomId::new("N");
+    let context = standing.context(graph.ix(&plan).unwrap()).unwrap();
+    then(Asked {
+        state,
+        graph: &graph,
+        standing: &standing,
+        plan: &plan,
+        context,
+        choices: &Choices::new(),
+        attempt: &AttemptId::new("N.1"),
+    })
+}
+
+fn judged(state: &State, text: &str) -> Result<Taken, Vec<Fault>> {
+    with_asked(state, |asked| {
+        read(text).and_then(|node| judge(asked, &node))
+    })
+}
+
+/// Exactly these faults, as `rule pointer`.
+fn check(constraints: &str, text: &str, expected: &[&str]) {
+    let found = judged(&state(constraints), text).expect_err(text);
+    let found: Vec<String> = found
+        .iter()
+        .map(|fault| format!("{} {}", fault.rule, fault.pointer))
+        .collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+fn atoms(constraints: &str, atoms: &str, expected: &[&str]) {
+    check(constraints, &format!(r#"{{"atoms": {atoms}}}"#), expected);
+}
+
+fn row(count: usize) -> String {
+    let atoms: Vec<&str> = (0..count).map(|_| "{}").collect();
+    format!("[{}]", atoms.join(", "))
+}
+
+#[test]
+fn what_is_no_fragment_is_told_so() {
+    check("", "", &["empty "]);
+    check("", "here is my plan", &["unquoted-string "]);
+    check("", "[]", &["wrong-type "]);
+    check("", "{}", &["missing-key "]);
+    check(
+        "",
+        r#"{"atom": {}}"#,
+        &["unknown-key /atom", "missing-key "],
+    );
+    atoms("", "7", &["wrong-type /atoms", "empty-fragment /atoms"]);
+    atoms("", "{}", &["empty-fragment /atoms"]);
+}
+
+#[test]
+fn keys_that_are_the_programs_or_nobodys_are_refused_wherever_they_stand() {
+    atoms(
+        "",
+        r#"{"a": {"status": "failed"}}"#,
+        &["program-key /atoms/a/status"],
+    );
+    atoms(
+        "",
+        r#"[{"parts": [{"origin": {}}]}]"#,
+        &["program-key /atoms/0/parts/0/origin"],
+    );
+    atoms(
+        "",
+        r#"{"a": {"depend_on": []}}"#,
+        &["unknown-key /atoms/a/depend_on"],
+    );
+}
+
+#[test]
+fn all_that_is_wrong_with_ids_and_references_is_told_at_once() {
+    atoms(
+        "",
+        r#"{"a b": {}, "c": {"depends_on": ["d"]}, "e": {"parts": []}}"#,
+        &[
+            "bad-id /atoms/a b",
+            "empty-group /atoms/e/parts",
+            "unknown-atom /atoms/c/depends_on/0",
+        ],
+    );
+}
+
+#[test]
+fn an_atom_outside_of_the_fragment_is_not_named_and_the_planner_is_told_why() {
+    let text = r#"{"atoms": {"a": {"depends_on": ["before"]}}}"#;
+    let faults = judged(&state(""), text).unwrap_err();
+    assert_eq!(faults[0].rule, "unknown-atom");
+    let hint = faults[0].hint.as_deref().unwrap();
+    assert!(hint.contains("done before"), "{hint}");
+}
+
+#[test]
+fn atoms_that_do_not_hang_together_are_refused() {
+    let circle = r#"{"a": {"depends_on": ["b"]}, "b": {"depends_on": ["a"]}}"#;
+    atoms("", circle, &["cycle /atoms/a"]);
+    let twice = r#"{"p": {"parts": ["a"]}, "q": {"parts": ["a"]}, "a": {}}"#;
+    atoms("", twice, &["two-parents /atoms/q/parts/0"]);
+    let inside = r#"{"p": {"parts": ["a"]}, "a": {}, "b": {"depends_on": ["a"]}}"#;
+    atoms(
+        "",
+        inside,
+        &["dependency-out-of-reach /atoms/b/depends_on/0"],
+    );
+}
+
+#[test]
+fn a_fragment_has_its_limits() {
+    atoms("", &row(21), &["too-many-atoms /atoms"]);
+    atoms(
+        r#""max_fragment_atoms": 2"#,
+        &row(3),
+        &["too-many-atoms /atoms"],
+    );
+    atoms(
+        r#""max_planned_atoms": 2"#,
+        &row(3),
+        &["too-many-atoms /atoms"],
+    );
+    let deep =
+        r#"[{"id": "p", "parts": [{"id": "q", "parts": [{"id": "r", "parts": [{"id": "s"}]}]}]}]"#;
+    atoms("", deep, &["too-deep /atoms/s"]);
+    atoms(
+        r#""max_depth": 3, "max_fragment_depth": 9"#,
+        deep,
+        &["too-deep /atoms/s"],
+    );
+    let steps = r#"{"a": {"kind": "plan"}, "b": {"kind": "plan"}}"#;
+    atoms(
+        r#""max_planning_phases": 2"#,
+        steps,
+        &["too-many-phases /atoms"],
+    );
+}
+
+/// Six groups of two have 64 combinations; what waits for them sees each.
+#[test]
+fn what_does_not_fit_the_grant_is_refused() {
+    let group = |n: usize| format!(r#"{{"id": "g{n}", "choices": [{{}}, {{}}]}}"#);
+    let groups: Vec<String> = (0..6).map(group).collect();
+    let of_all = r#"{"id": "last", "depends_on": ["g0", "g1", "g2", "g3", "g4", "g5"]}"#;
+    let text = format!("[{}, {of_all}]", groups.join(", "));
+    atoms("", &text, &["budget /atoms", "budget /atoms"]);
+    let few = format!(
+        "[{}, {}]",
+        groups[..2].join(", "),
+        r#"{"depends_on": ["g0", "g1"]}"#
+    );
+    atoms(r#""max_fragment_atoms": 7"#, &few, &["budget /atoms"]);
+    assert!(
+        judged(
+            &state(r#""max_fragment_atoms": 8"#),
+            &format!(r#"{{"atoms": {few}}}"#)
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn what_a_step_inside_serves_waits_for_it() {
+    let text = r#"{"a": {"kind": "plan", "convergence_target": "b"}, "b": {}}"#;
+    atoms("", text, &["convergence /atoms/a/convergence_target"]);
+    let text = r#"{"a": {"kind": "plan", "convergence_target": "after"}}"#;
+    atoms("", text, &["unknown-atom /atoms/a/convergence_target"]);
+}
+
+#[test]
+fn ids_are_the_programs_own_and_what_was_proposed_is_kept() {
+    let text = r#"{"reasoning": "why", "atoms": {"after": {}, "G": {"choices": ["x", {"id": "y"}], "depends_on": "after"}, "x": {}}}"#;
+    let taken = judged(&state(""), text).unwrap();
+    let ids: Vec<&str> = taken.atoms.keys().map(AtomId::as_str).collect();
+    assert_eq!(ids, ["N-2", "N-3", "N-4", "N-5"], "`N-1` is taken");
+    let parts: Vec<&str> = taken.fragment.parts.iter().map(AtomId::as_str).collect();
+    assert_eq!(parts, ["N-2", "N-3"]);
+    let group = &taken.atoms[&AtomId::new("N-3")];
+    assert_eq!(group.depends_on[0].as_str(), "N-2");
+    let origin = doc::write_compact(group.origin.as_ref().unwrap());
+    for words in [
+        r#""by":"planner""#,
+        r#""reason":"why""#,
+        r#""proposed":"G""#,
+        r#""fragment":"N.1""#,
+    ] {
+        assert!(origin.contains(words), "{origin}");
+    }
+}
+
+#[test]
+fn an_id_that_would_be_too_long_is_cut() {
+    let long = AtomId::new("x".repeat(64));
+    assert_eq!(derived(&long, 12).as_str().len(), 64);
+    assert!(AtomId::is_valid(derived(&long, 12).as_str()));
+}
+
+#[test]
+fn a_step_inside_is_granted_a_share_of_what_is_left() {
+    let text = r#"{"atoms": {"a": {"kind": "plan"}, "b": {"kind": "plan"}, "c": {}}}"#;
+    let taken = judged(&state(""), text).unwrap();
+    let grants: Vec<Grant> = taken
+        .atoms
+        .values()
+        .filter_map(|atom| atom.plan()?.grant)
+        .collect();
+    let [one, two] = grants[..] else {
+        panic!("{grants:?}")
+    };
+    assert_eq!(one, two);
+    assert_eq!(
+        (one.alternatives, one.rounds),
+        (2, 2),
+        "two of two rounds: 16 ways"
+    );
+    let used = (one.round(3, 3) * one.rounds) * 2u8 + 3u8;
+    assert!(used <= BigUint::from(60u32), "{used} attempts");
+    assert!(one.atoms > 2, "{one:?}");
+}
+
+#[test]
+fn the_plan_that_was_made_before_in_this_context_is_refused_however_it_is_written() {
+    let text = r#"{"atoms": {"a": {"description": "x", "depends_on": []}}}"#;
+    let mut state = state("");
+    let taken = judged(&state, text).unwrap();
+    state = with_asked(&state, |asked| with(asked, &taken));
+    let again =
+        r#"{"reasoning": "another", "atoms": { "a" : {"depends_on": [], "description": "x"}}}"#;
+    let faults = judged(&state, again).unwrap_err();
+    assert_eq!(faults[0].rule, "same-plan");
+    assert!(judged(&state, r#"{"atoms": {"a": {"description": "y"}}}"#).is_ok());
+}

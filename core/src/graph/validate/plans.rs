@@ -1,0 +1,94 @@
+//! What is wrong with planning steps: what they are for, how many there are, and what their fragments name.
+
+use alloc::{borrow::ToOwned, collections::BTreeSet, format, vec::Vec};
+
+use super::{Graph, Ix, Look};
+use crate::graph::Kind;
+
+impl Look<'_> {
+    pub(super) fn plans(&mut self, graph: &Graph) {
+        for plan in graph.plans() {
+            self.convergence(graph, plan);
+        }
+        for x in 0..graph.len() {
+            self.across_fragments(graph, x);
+        }
+        self.phases(graph);
+    }
+
+    /// What a step plans for waits for it: else nothing would wait for its fragment.
+    fn convergence(&mut self, graph: &Graph, plan: Ix) {
+        let id = graph.id(plan);
+        let atom = self.state.atom(id);
+        let Some(target) = atom.and_then(|atom| atom.plan()?.convergence_target.clone()) else {
+            return;
+        };
+        let key = match self.state.atom(id).and_then(|atom| atom.plan()?.in_force()) {
+            Some(_) => "/planned/convergence_target",
+            None => "/convergence_target",
+        };
+        let at = self.pointer(id) + key;
+        let Some(x) = graph.ix(&target) else {
+            return self.reference(&at, &target, id);
+        };
+        if !waits_for(graph, x, plan) {
+            let message = format!("`{target}` does not wait for `{id}`");
+            let hint = format!("add `{id}` to its depends_on, or name an atom that waits for it");
+            self.fault("convergence", &at, message, Some(hint));
+        }
+    }
+
+    /// Atoms of two fragments of one step are never live together.
+    fn across_fragments(&mut self, graph: &Graph, x: Ix) {
+        for (index, dep) in graph.vertex(x).deps.iter().copied().enumerate() {
+            let Some(plan) = graph.vertex(dep).parent else {
+                continue;
+            };
+            if graph.vertex(plan).kind != Kind::Plan {
+                continue;
+            }
+            let line = core::iter::once(x).chain(graph.above(x));
+            let mut part = line.filter(|y| graph.vertex(*y).parent == Some(plan));
+            let other = part.next().and_then(|part| graph.phase_of(plan, part));
+            let own = graph.phase_of(plan, dep);
+            let is_other = other.zip(own).is_some_and(|(a, b)| a.first() != b.first());
+            if is_other {
+                let (id, dep) = (graph.id(x), graph.id(dep));
+                let at = format!("{}/depends_on/{index}", self.pointer(id));
+                let message = format!("`{dep}` is in another plan than `{id}`");
+                self.fault("dependency-out-of-reach", &at, message, None);
+            }
+        }
+    }
+
+    fn phases(&mut self, graph: &Graph) {
+        let most = self.state.objective.constraints.max_planning_phases() as usize;
+        let own: Vec<Ix> = graph
+            .plans()
+            .filter(|plan| graph.planned_by(*plan).is_none())
+            .collect();
+        if let Some(plan) = own.get(most) {
+            let at = self.pointer(graph.id(*plan));
+            let message = format!("{} planning steps, the limit is {most}", own.len());
+            let hint = "raise /objective/constraints/max_planning_phases".to_owned();
+            self.fault("too-many-phases", &at, message, Some(hint));
+        }
+    }
+}
+
+/// Whether `x` is done only after `plan` is, through whatever stands between.
+fn waits_for(graph: &Graph, x: Ix, plan: Ix) -> bool {
+    let wanted: BTreeSet<Ix> = core::iter::once(plan).chain(graph.above(plan)).collect();
+    let mut seen = BTreeSet::new();
+    let mut todo: Vec<Ix> = graph.waits_for(x).collect();
+    while let Some(y) = todo.pop() {
+        if wanted.contains(&y) {
+            return true;
+        }
+        if seen.insert(y) {
+            todo.extend(graph.waits_for(y));
+            todo.extend(&graph.vertex(y).kids);
+        }
+    }
+    false
+}

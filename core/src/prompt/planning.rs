@@ -1,0 +1,132 @@
+//! What a planner is told beside the rest: what is left to it, what failed of its plans before, and every result upstream
+//! as far as there is room.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::binding_node;
+use crate::{
+    doc,
+    fragment::{Asked, Remaining},
+    graph::{Ix, Kind},
+    id::AtomId,
+    state::{Binding, EntryKind, Intent},
+    step::World,
+};
+
+/// Bytes at most of what `$DESCENT_BINDINGS` holds for a planner.
+const BINDINGS_BYTES_MAX: usize = 256 << 10;
+/// Atoms at most that are told of a plan that failed.
+const ATOMS_MAX: usize = 40;
+
+/// What is left to the planner of this attempt.
+pub fn remaining(world: &World, intent: &Intent) -> Remaining {
+    Remaining::of(Asked {
+        state: &world.state,
+        graph: &world.graph,
+        standing: &world.standing,
+        plan: &intent.atom,
+        context: &intent.context,
+        choices: &intent.choices,
+        attempt: &intent.id,
+    })
+}
+
+pub(super) fn budget(world: &World, intent: &Intent) -> String {
+    let rows = remaining(world, intent).rows();
+    let lines = rows.map(|(key, count, what)| format!("- {key}: {count} — {what}\n"));
+    let lines: String = lines.into_iter().collect();
+    let target = world.state.atom(&intent.atom);
+    let target = target.and_then(|atom| atom.plan()?.convergence_target.clone());
+    let target = target.map(|id| {
+        let title = world.state.atom(&id).map_or("", |atom| atom.title(&id));
+        format!("What is planned serves {id}: {title}\n")
+    });
+    format!("{lines}{}", target.unwrap_or_default())
+}
+
+/// The plans of this context that failed, atom by atom.
+pub(super) fn rounds(world: &World, intent: &Intent) -> String {
+    let atom = world.state.atom(&intent.atom);
+    let Some(plan) = atom.and_then(|atom| atom.plan()) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    for fragment in plan.made_in(&intent.context) {
+        text.push_str(&format!("- the plan of {}:\n", fragment.attempt));
+        let parts = fragment.parts.iter().filter_map(|id| world.graph.ix(id));
+        let inside = parts.flat_map(|x| world.graph.subtree(x));
+        for x in inside.take(ATOMS_MAX) {
+            text.push_str(&line(world, x));
+        }
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("\n# Plans that failed: go another way\n\n{text}"),
+    }
+}
+
+fn line(world: &World, x: Ix) -> String {
+    let id = world.graph.id(x);
+    let title = world.state.atom(id).map_or("", |atom| atom.title(id));
+    let origin = world.state.atom(id).and_then(|atom| atom.origin.as_ref());
+    let proposed = origin.and_then(|origin| origin.get("proposed")?.as_str());
+    let tries = crate::search::tries(&world.state, id);
+    let end = match failure(world, id).filter(|_| tries.iter().any(|tried| tried.has_failed())) {
+        Some(reason) => format!("failed: {reason}"),
+        None if tries.is_empty() => "was not tried".to_string(),
+        None => "was done, and did not help".to_string(),
+    };
+    match world.graph.vertex(x).kind {
+        Kind::Task => format!("    {} ({title}) {end}\n", proposed.unwrap_or(id.as_str())),
+        Kind::Plan | Kind::All | Kind::Any => {
+            format!("    {} ({title})\n", proposed.unwrap_or(id.as_str()))
+        }
+    }
+}
+
+fn failure(world: &World, id: &AtomId) -> Option<String> {
+    let mut trail = world.state.trail.iter().rev();
+    trail.find_map(|entry| match &entry.kind {
+        EntryKind::Failure { atom, reason, .. } if atom == id => Some(reason.clone()),
+        _ => None,
+    })
+}
+
+/// Results upstream, through all that they were made from, and the names of those for which no room was: what declares
+/// its shape comes first, then what is short.
+pub(super) fn bindings<'w>(
+    world: &'w World,
+    id: &AtomId,
+) -> (Vec<(String, &'w Binding)>, Vec<String>) {
+    let Some(plan) = world.graph.ix(id) else {
+        return Default::default();
+    };
+    let upstream = crate::graph::standing::upstream(&world.graph, plan, &world.standing.selection);
+    let mut all: Vec<(bool, usize, &AtomId, &Binding)> = Vec::new();
+    for x in upstream {
+        let id = world.graph.id(x);
+        if let Some(binding) = world.state.bindings.get(id) {
+            let task = binding.of.task();
+            let has_shape = task.is_some_and(|task| task.spec.output_schema.is_some());
+            let bytes = doc::write_compact(&binding_node(binding)).len();
+            all.push((!has_shape, bytes, id, binding));
+        }
+    }
+    all.sort_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)));
+    let (mut told, mut left_out, mut room) = (Vec::new(), Vec::new(), BINDINGS_BYTES_MAX);
+    for (_, bytes, id, binding) in all {
+        match room.checked_sub(bytes + id.as_str().len()) {
+            Some(left) => {
+                room = left;
+                told.push((id.to_string(), binding));
+            }
+            None => left_out.push(id.to_string()),
+        }
+    }
+    told.sort_by(|(a, _), (b, _)| a.cmp(b));
+    (told, left_out)
+}

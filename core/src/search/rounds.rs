@@ -1,0 +1,80 @@
+//! How often a planning step may be planned: its rounds in a context, and which fragments stand to choose from.
+//!
+//! Invariant: a round ends with a fragment, or with all its attempts used; another begins only where no selection of what
+//! was made is left. Rounds are never taken back, so there are so many and no more.
+
+use alloc::vec::Vec;
+
+use crate::{
+    graph::{Graph, Ix, standing::Selection},
+    id::{AtomId, Digest},
+    state::{Plan, State, atom},
+};
+
+/// How far a planning step is in a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Round {
+    /// A fragment is to be planned.
+    Open,
+    /// Every round so far has its fragment.
+    Made { may_plan_again: bool },
+    /// No attempt is left to plan.
+    Failed,
+}
+
+pub fn round(state: &State, plan: &Plan, context: &Digest) -> Round {
+    let tried = plan.task.tried(context);
+    let rounds = tried.map_or(0, |tried| tried.rounds);
+    let made = plan.made_in(context).count();
+    if made > rounds as usize {
+        let constraints = &state.objective.constraints;
+        let most = plan.grant(constraints).rounds;
+        let may_plan_again = rounds.saturating_add(1) < most
+            && atom::replans(state) < u64::from(constraints.max_replans());
+        return Round::Made { may_plan_again };
+    }
+    match tried.is_some_and(|tried| tried.has_failed()) {
+        true => Round::Failed,
+        false => Round::Open,
+    }
+}
+
+/// Whether a live planning step has fragments to choose from and stands for none.
+pub fn is_undecided(state: &State, id: &AtomId, context: &Digest) -> bool {
+    let plan = state.atoms.get(id).and_then(|atom| atom.plan());
+    plan.is_some_and(|plan| matches!(round(state, plan, context), Round::Made { .. }))
+}
+
+/// What a planning step may stand for in this context, the one to try next last: fragments, by their first parts, and
+/// `None` for one that is still to be planned.
+pub(super) fn options(
+    graph: &Graph,
+    state: &State,
+    x: Ix,
+    context: &Digest,
+    prefer: &Selection,
+) -> Vec<Option<Ix>> {
+    let Some(plan) = state.atoms.get(graph.id(x)).and_then(|atom| atom.plan()) else {
+        // A person resolved it: nothing is planned.
+        return Vec::from([None]);
+    };
+    let round = round(state, plan, context);
+    let phases = graph.vertex(x).phases.iter();
+    let made = phases.filter(|phase| phase.context == *context);
+    let made: Vec<Ix> = made.map(|phase| phase.first()).collect();
+    let preferred = prefer.get(&x).filter(|first| made.contains(first));
+    let again = matches!(
+        round,
+        Round::Made {
+            may_plan_again: true
+        }
+    )
+    .then_some(None);
+    let others = made.iter().filter(|first| Some(*first) != preferred);
+    again
+        .into_iter()
+        .chain(others.map(|first| Some(*first)))
+        .chain(preferred.map(|first| Some(*first)))
+        .chain((round == Round::Open).then_some(None))
+        .collect()
+}
