@@ -338,15 +338,17 @@ fn a_remark_on_a_planned_step_changes_nothing_and_other_words_plan_it_anew() {
     world.run().expect(0);
     let words = "\"description\": \"plan N\",";
     world.replace_in_state(words, &format!("{words} \"notes\": \"mine\","));
+    world.run().expect(0);
+    let of_step = || world.state()["work_graph"]["atoms"]["N"].clone();
+    let n = of_step();
+    assert_eq!((&n["kind"], &n["notes"]), (&json!("all"), &json!("mine")));
+    assert_eq!(calls(&world, "N"), 1);
+    world.replace_in_state(words, "\"description\": \"plan N otherwise\",");
     world.replace_in_state("test -e sum", "test -e sum -a -e other");
     world.run().expect(5);
-    let of_step = |world: &World| world.state()["work_graph"]["atoms"]["N"].clone();
-    assert_eq!(of_step(&world)["notes"], "mine");
-    let called = calls(&world, "N");
-    world.replace_in_state(words, "\"description\": \"plan N otherwise\",");
-    world.run().expect(5);
-    assert_eq!(calls(&world, "N"), called + 1);
-    let n = of_step(&world);
-    let all = json!([n["kind"], n["notes"], n["fragments"][0]["parts"]]);
-    assert_eq!(all, json!(["plan", "mine", ["N-1", "N-2"]]), "{n}");
+    let n = of_step();
+    let parts = |n: usize, of: &Value| of["fragments"][n]["parts"].clone();
+    let all = json!([n["notes"], parts(0, &n), parts(1, &n)]);
+    let expected = json!(["mine", ["N-1", "N-2"], ["N-3", "N-4"]]);
+    assert_eq!(all, expected, "{n}");
 }
