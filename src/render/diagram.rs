@@ -72,7 +72,7 @@ fn parts(view: &GraphView) -> Vec<Part<'_>> {
             open.pop();
             parts.push(Part::Close);
         }
-        if node.kind == "task" {
+        if !node.is_group {
             parts.push(Part::Leaf(place, node));
         } else {
             open.push(node.depth);
@@ -222,7 +222,7 @@ fn looks(node: &NodeView, between: &str) -> String {
         ("#ffffff", "#000000", "#000000"),
         |(_, fill, border, ink)| (*fill, *border, *ink),
     );
-    let fill = if node.kind == "task" { fill } else { "#fafafa" };
+    let fill = if node.is_group { "#fafafa" } else { fill };
     let style = if node.state == "not chosen" {
         "rounded,filled,dashed"
     } else {
@@ -245,10 +245,10 @@ fn dot_edge(view: &GraphView, from: usize, to: usize) -> String {
         let inside = view.nodes.iter().enumerate().skip(place);
         inside
             .take_while(|(at, node)| *at == place || node.depth > view.nodes[place].depth)
-            .find(|(_, node)| node.kind == "task")
+            .find(|(_, node)| !node.is_group)
             .map_or(place, |(at, _)| at)
     };
-    let is_group = |place: usize| view.nodes[place].kind != "task";
+    let is_group = |place: usize| view.nodes[place].is_group;
     let mut ends = Vec::new();
     if is_group(from) {
         ends.push(format!("ltail=cluster_{from}"));
@@ -285,6 +285,7 @@ mod tests {
             is_selected: false,
             depends_on: Vec::new(),
             depth,
+            is_group: kind != "task",
         };
         GraphView {
             schema: "descent/graph/1",

@@ -110,6 +110,7 @@ fn told(node: &NodeView) -> Line {
             .plain("  "),
         ("any", None) => Line::new().dim("one of  "),
         ("all", _) => Line::new().dim("all of  "),
+        ("plan", _) => Line::new().dim("plans  "),
         _ => Line::new(),
     };
     if node.tried == Some("parked") {

@@ -48,6 +48,7 @@ fn head(page: &mut Page, why: &Why) {
     let kind = match why.kind {
         "any" => "one of its choices",
         "all" => "all of its parts",
+        "plan" => "a step that plans",
         _ => "a task",
     };
     let line = Line::new()
@@ -85,6 +86,8 @@ fn about(page: &mut Page, why: &Why) {
     }
     if let Some(action) = &why.action {
         page.push(label("does").plain(line(action)));
+    } else if why.kind == "plan" {
+        page.push(label("does").dim("what the worker of descent.toml plans"));
     } else if why.kind == "task" {
         page.push(label("does").dim("whatever the worker of descent.toml makes of it"));
     }

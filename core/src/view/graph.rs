@@ -41,6 +41,9 @@ pub struct NodeView {
     pub depends_on: Vec<AtomId>,
     /// Groups above it.
     pub depth: usize,
+    /// Whether something is inside it: a planning step has nothing until it was planned.
+    #[serde(skip)]
+    pub is_group: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -125,6 +128,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
         is_selected,
         depends_on: vertex.deps.iter().map(|dep| name(*dep)).collect(),
         depth,
+        is_group: !vertex.kids.is_empty(),
     }
 }
 
