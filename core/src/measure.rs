@@ -109,7 +109,9 @@ impl Bound {
         let each = BigUint::from(constraints.max_transient()) + 1_u32;
         let (mut repairs, mut interruptions) = (BigUint::ZERO, BigUint::ZERO);
         for x in seen.graph.tasks() {
-            repairs += repairs_left(seen, x);
+            let granted = granted_left(seen, x);
+            repairs += repairs_left(seen, x) + &granted * constraints.max_repairs();
+            interruptions += granted * constraints.max_interruptions();
             interruptions += interruptions_left(seen, x);
         }
         let closings = &measure.attempts + &measure.verdicts + &repairs;
@@ -160,6 +162,19 @@ fn repairs_left(seen: Measured<'_>, x: Ix) -> BigUint {
 fn interruptions_left(seen: Measured<'_>, x: Ix) -> u32 {
     let most = seen.state.objective.constraints.max_interruptions();
     task_of(seen, x).map_or(0, |task| most.saturating_sub(task.interruptions))
+}
+
+/// Tasks that a planning step may still add, each in every context that it can see.
+fn granted_left(seen: Measured<'_>, x: Ix) -> BigUint {
+    let plan = seen.state.atom(seen.graph.id(x)).and_then(|atom| atom.plan());
+    let Some(plan) = plan else {
+        return BigUint::ZERO;
+    };
+    let grant = plan.grant(&seen.state.objective.constraints);
+    let rounds = &seen.graph.vertex(x).contexts * grant.rounds;
+    let made = BigUint::from(plan.fragments().count());
+    let left = if made < rounds { rounds - made } else { BigUint::ZERO };
+    left * grant.atoms
 }
 
 /// Attempts at most of one task in one context, of a planning step in one round there.

@@ -104,10 +104,11 @@ fn foldable(draft: &Draft) -> BTreeMap<AtomId, Arc<Binding>> {
         .collect()
 }
 
-/// Whether no group is above it or upstream of it, and nothing else was tried of it.
+/// Whether no group and no plan is above it or upstream of it, and nothing else was tried of it.
 fn is_settled(draft: &Draft, x: Ix, binding: &Binding) -> bool {
     let graph = &draft.graph;
-    let is_in_group = graph.above(x).any(|y| graph.vertex(y).kind == Kind::Any);
+    let takes_back = |y: Ix| matches!(graph.vertex(y).kind, Kind::Any | Kind::Plan);
+    let is_in_group = graph.above(x).any(takes_back);
     let tries = binding.of.task().map_or(0, |task| task.tries.len());
     !graph.vertex(x).is_branching && !is_in_group && tries <= 1 && draft.solved()[x]
 }
