@@ -166,14 +166,21 @@ fn interruptions_left(seen: Measured<'_>, x: Ix) -> u32 {
 
 /// Tasks that a planning step may still add, each in every context that it can see.
 fn granted_left(seen: Measured<'_>, x: Ix) -> BigUint {
-    let plan = seen.state.atom(seen.graph.id(x)).and_then(|atom| atom.plan());
+    let plan = seen
+        .state
+        .atom(seen.graph.id(x))
+        .and_then(|atom| atom.plan());
     let Some(plan) = plan else {
         return BigUint::ZERO;
     };
     let grant = plan.grant(&seen.state.objective.constraints);
     let rounds = &seen.graph.vertex(x).contexts * grant.rounds;
     let made = BigUint::from(plan.fragments().count());
-    let left = if made < rounds { rounds - made } else { BigUint::ZERO };
+    let left = if made < rounds {
+        rounds - made
+    } else {
+        BigUint::ZERO
+    };
     left * grant.atoms
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Not here: how it looks in a terminal.
 
+pub mod bound;
 pub mod diary;
 pub mod graph;
 pub mod liveness;
@@ -9,9 +10,6 @@ pub mod why;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
 use serde::Serialize;
-
-use alloc::string::ToString as _;
-use num_bigint::BigUint;
 
 use crate::{
     doc::Node,
@@ -26,6 +24,7 @@ use crate::{
     },
     verdict::{Verdict, assertions},
 };
+pub use bound::{Bound, bound};
 use liveness::Liveness;
 
 #[derive(Debug, Serialize)]
@@ -58,14 +57,6 @@ pub struct Status {
     pub gave_way: Vec<String>,
     /// One command to type next.
     pub next: String,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Bound {
-    pub attempts: Free,
-    pub verdicts: Free,
-    /// Starts of attempts, with every transient retry, repair and interruption.
-    pub starts: Free,
 }
 
 #[derive(Debug, Serialize)]
@@ -199,19 +190,6 @@ fn gave_way(state: &State) -> Vec<String> {
     let of_the_newest = edits.take_while(|one| Some(one.node.get("timestamp")) == at);
     let lost = of_the_newest.filter_map(|one| one.node.get("lost")?.as_array());
     lost.flat_map(lost_lines).collect()
-}
-
-pub fn bound(world: &World) -> Bound {
-    let bound = world.bound();
-    let counted = |count: &BigUint| match u64::try_from(count) {
-        Ok(count) => Node::uint(count),
-        Err(_) => Node::string(count.to_string()),
-    };
-    Bound {
-        attempts: counted(&bound.attempts),
-        verdicts: counted(&bound.verdicts),
-        starts: counted(&bound.starts),
-    }
 }
 
 /// How many attempts an intent's atom may have in its context: never fewer than the one under way.
