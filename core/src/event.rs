@@ -82,6 +82,8 @@ pub struct Outcome {
     pub last_line: Option<String>,
     /// Of a planner: its whole standard output.
     pub stdout: Option<String>,
+    /// Of a planner: which of the patterns that it wrote are none, as a pointer and what is wrong.
+    pub bad_patterns: Vec<(String, String)>,
     pub report: Option<Report>,
     /// The report's fault, where it wrote one that cannot be used.
     pub report_fault: Option<String>,
@@ -98,6 +100,7 @@ impl Outcome {
             excerpt: String::new(),
             last_line: None,
             stdout: None,
+            bad_patterns: Vec::new(),
             report: None,
             report_fault: None,
             made: None,
@@ -221,6 +224,15 @@ pub enum Notice {
         atom: AtomId,
         round: u32,
         because: String,
+    },
+    /// The budget of a fragment is over and parts of it are open.
+    PhaseOver {
+        atom: AtomId,
+        /// `attempts` or `time`.
+        limit: &'static str,
+        /// It is gone on with without them; else the fragment failed.
+        is_partial: bool,
+        missing: Vec<String>,
     },
     AttemptFailed {
         attempt: AttemptId,

@@ -25,9 +25,11 @@ pub use budget::Remaining;
 
 use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
+    event::Outcome,
     graph::{Graph, Ix, standing::Standing},
     id::{AtomId, AttemptId, Digest},
-    state::{Atom, Extra, Fragment, State, fields::Writer, record::Choices},
+    plan,
+    state::{Atom, Extra, Fragment, State, check::Pattern, fields::Writer, record::Choices},
 };
 
 /// Bytes at most of what a planner prints.
@@ -55,8 +57,41 @@ pub struct Taken {
     pub fragment: Fragment,
 }
 
-/// What was printed, as a tree.
-pub fn read(text: &str) -> Result<Node, Vec<Fault>> {
+/// What a planner came to, as a tree: the value of its result file, or what it printed.
+pub fn printed(outcome: &Outcome) -> Result<Node, Vec<Fault>> {
+    let value = outcome.report.as_ref().and_then(|one| one.value.clone());
+    let printed = || read(outcome.stdout.as_deref().unwrap_or_default());
+    value.map_or_else(printed, Ok)
+}
+
+/// The patterns in what a planner came to, for the shell to compile.
+pub fn patterns(outcome: &Outcome) -> Vec<Pattern> {
+    let atoms = printed(outcome).ok();
+    let atoms = atoms.and_then(|node| node.get("atoms").cloned());
+    let mut patterns = atoms.map_or_else(Vec::new, |atoms| plan_of(&atoms).patterns);
+    for pattern in &mut patterns {
+        pattern.pointer = form::own_pointer(&pattern.pointer).to_owned();
+    }
+    patterns
+}
+
+/// What the shell found wrong with them.
+pub fn bad_patterns(outcome: &Outcome) -> impl Iterator<Item = Fault> {
+    let all = outcome.bad_patterns.iter();
+    all.map(|(at, message)| form::fault("bad-pattern", at, message.clone(), None))
+}
+
+/// Its atoms read as those of a plan.
+fn plan_of(atoms: &Node) -> plan::Plan {
+    let objective = ("objective", Node::object(Vec::<(String, Node)>::new()));
+    let graph = Node::object(Vec::from([("atoms", atoms.clone())]));
+    plan::of_tree(Parsed {
+        node: Some(Node::object(Vec::from([objective, ("work_graph", graph)]))),
+        faults: Vec::new(),
+    })
+}
+
+fn read(text: &str) -> Result<Node, Vec<Fault>> {
     let limits = Limits {
         bytes: BYTES_MAX,
         depth: 64,
@@ -80,12 +115,7 @@ pub fn judge(asked: Asked<'_>, node: &Node) -> Result<Taken, Vec<Fault>> {
     let Some(atoms) = node.get("atoms").filter(|_| faults.is_empty()) else {
         return Err(faults);
     };
-    let objective = ("objective", Node::object(Vec::<(String, Node)>::new()));
-    let graph = Node::object(Vec::from([("atoms", atoms.clone())]));
-    let plan = crate::plan::of_tree(Parsed {
-        node: Some(Node::object(Vec::from([objective, ("work_graph", graph)]))),
-        faults: Vec::new(),
-    });
+    let plan = plan_of(atoms);
     faults.extend(form::faults_of(&plan, asked));
     faults.extend(form::count(plan.atoms.len(), asked));
     if !faults.is_empty() {
@@ -101,6 +131,9 @@ pub fn judge(asked: Asked<'_>, node: &Node) -> Result<Taken, Vec<Fault>> {
             digest,
             attempt: asked.attempt.clone(),
             parts,
+            attempts: 0,
+            since_ms: None,
+            ended: None,
             extra: Extra::default(),
         },
         atoms: renamed(asked, plan.atoms, &names, node),
@@ -191,6 +224,7 @@ fn limits(asked: Asked<'_>, taken: &mut Taken, names: &BTreeMap<AtomId, AtomId>)
     if let Some(plan) = graph.ix(asked.plan) {
         faults.extend(depth(asked, &graph, (plan, taken), at));
     }
+    faults.extend(budget::handed(asked, taken, at));
     faults.extend(same(asked, &taken.fragment));
     faults.extend(phases(asked, taken));
     faults.extend(budget::fit(asked, taken));

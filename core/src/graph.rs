@@ -58,12 +58,22 @@ pub struct Vertex {
 pub struct Phase {
     pub context: Digest,
     pub parts: Vec<Ix>,
+    /// Those that its budget left open: it stands without them.
+    pub dropped: Vec<Ix>,
+    /// Its budget is over and nobody takes less than all of it: it stands for nothing any more.
+    pub is_out: bool,
 }
 
 impl Phase {
     /// By which it is called where choices are.
     pub fn first(&self) -> Ix {
         self.parts[0]
+    }
+
+    /// The parts that solve it.
+    pub fn standing(&self) -> Vec<Ix> {
+        let stands = |part: &Ix| !self.dropped.contains(part);
+        self.parts.iter().copied().filter(stands).collect()
     }
 }
 
@@ -180,6 +190,22 @@ impl Graph {
     /// The innermost planning step that an atom was planned by.
     pub fn planned_by(&self, x: Ix) -> Option<Ix> {
         self.above(x).find(|y| self.vertices[*y].kind == Kind::Plan)
+    }
+
+    /// The planning steps above an atom, the innermost first, each with the fragment that it is in, and the part there.
+    pub fn phases_above(&self, x: Ix) -> impl Iterator<Item = (Ix, &Phase, Ix)> {
+        let mut below = x;
+        self.above(x).filter_map(move |above| {
+            let part = core::mem::replace(&mut below, above);
+            let phase = self.phase_of(above, part)?;
+            Some((above, phase, part))
+        })
+    }
+
+    /// Whether it is inside of what a budget left open.
+    pub fn is_dropped(&self, x: Ix) -> bool {
+        let mut phases = self.phases_above(x);
+        phases.any(|(_, phase, part)| phase.dropped.contains(&part))
     }
 
     pub fn groups(&self) -> impl Iterator<Item = Ix> {
@@ -364,20 +390,27 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
 }
 
 fn phases(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vec<Phase> {
-    let known = |fragment: &Fragment| -> Vec<Ix> {
-        let parts = fragment.parts.iter();
-        parts.filter_map(|id| index.get(id).copied()).collect()
+    let Some(plan) = atom.plan() else {
+        return Vec::new();
     };
-    let fragments = atom.plan().into_iter().flat_map(Plan::fragments);
-    let mut phases: Vec<Phase> = fragments
-        .map(|fragment| Phase {
-            context: fragment.context.clone(),
-            parts: known(fragment),
-        })
-        .filter(|phase| !phase.parts.is_empty())
-        .collect();
+    let phases = plan.fragments().map(|one| phase(plan, one, index));
+    let mut phases: Vec<Phase> = phases.filter(|phase| !phase.parts.is_empty()).collect();
     phases.sort_unstable_by_key(Phase::first);
     phases
+}
+
+fn phase(plan: &Plan, fragment: &Fragment, index: &BTreeMap<AtomId, Ix>) -> Phase {
+    let known = |ids: &[AtomId]| -> Vec<Ix> {
+        let known = ids.iter().filter_map(|id| index.get(id).copied());
+        known.collect()
+    };
+    let end = plan.end_of(fragment);
+    Phase {
+        context: fragment.context.clone(),
+        parts: known(&fragment.parts),
+        dropped: end.map_or_else(Vec::new, |end| known(&end.missing)),
+        is_out: end.is_some_and(|end| end.has_failed),
+    }
 }
 
 fn adopt_kids(vertices: &mut [Vertex]) {

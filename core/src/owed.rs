@@ -7,7 +7,7 @@ use crate::{
     event::{Made, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Epoch},
     state::{Check, Intent, Placed, RunStatus},
-    step::{Progress, Session, World},
+    step::{Progress, Session, World, phase},
     verdict::{Basis, Court, Progress as Verdicts},
 };
 
@@ -306,15 +306,14 @@ fn wake(world: &World, session: &Session, now_ms: u64, owed: &mut Owed) {
         .chain(session.checks_wait_until_ms.values())
         .chain(session.base_again_at_ms.iter());
     let later = waits.filter_map(|at_ms| at_ms.checked_sub(now_ms));
-    let mut wake_in_ms = later.filter(|in_ms| *in_ms > 0).min();
+    let later = later.filter(|in_ms| *in_ms > 0);
     let spent_ms = world.state.run.spent.active_ms + session.unwritten_ms;
     let budget = world.state.objective.constraints.time_budget.as_ref();
-    if let Some(left_ms) = budget
-        .map(|budget| budget.ms.saturating_sub(spent_ms))
-        .filter(|left_ms| *left_ms > 0)
-    {
-        wake_in_ms = Some(wake_in_ms.map_or(left_ms, |in_ms| in_ms.min(left_ms)));
-    }
+    let of_run = budget.map(|budget| budget.ms.saturating_sub(spent_ms));
+    let of_phase = phase::over_in_ms(world, spent_ms);
+    // What is over already was looked at.
+    let budgets = of_run.into_iter().chain(of_phase);
+    let mut wake_in_ms = later.chain(budgets.filter(|left_ms| *left_ms > 0)).min();
     if session.has_more {
         wake_in_ms = Some(0);
     }

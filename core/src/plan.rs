@@ -175,6 +175,7 @@ impl Plan {
             description: description.to_owned(),
             depends_on: before.into_iter().collect(),
             body: Body::Task(alloc::boxed::Box::new(Task::new(spec))),
+            accepts_partial: false,
             origin: None,
             extra: Extra::default(),
         };

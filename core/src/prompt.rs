@@ -16,7 +16,10 @@ use crate::{
     doc::{self, Node},
     graph::{Ix, Kind},
     id::{AtomId, UnixMillis},
-    state::{Atom, Binding, Check, EntryKind, Extra, Intent, fields::Writer},
+    state::{
+        Atom, Binding, Check, EntryKind, Extra, Intent,
+        fields::{Writer, texts_node},
+    },
     step::World,
 };
 
@@ -131,6 +134,14 @@ fn known(world: &World, id: &AtomId) -> String {
         let names = left_out.join(", ");
         text.push_str(&format!("- left out for want of room: {names}\n"));
     }
+    for missing in planning::missing(world, id) {
+        let open = missing.end.missing.iter();
+        let open: Vec<&str> = open.map(|id| title(world, id)).collect();
+        let (plan, open) = (missing.plan, open.join("; "));
+        text.push_str(&format!(
+            "- {plan} is there in part: its budget was over before this was done: {open}\n"
+        ));
+    }
     if text.is_empty() {
         text
     } else {
@@ -217,15 +228,29 @@ fn binding_node(binding: &Binding) -> Node {
     to.finish(&Extra::default())
 }
 
-/// The text of `$DESCENT_BINDINGS`.
+fn title<'w>(world: &'w World, id: &'w AtomId) -> &'w str {
+    let atom = world.state.atom(id);
+    atom.map_or(id.as_str(), |atom| atom.title(id))
+}
+
+/// The text of `$DESCENT_BINDINGS`. A planning step stands in it where a part of it is missing.
 pub fn bindings(world: &World, id: &AtomId) -> String {
     let (told, _) = told(world, id);
     let one = |(name, binding): (String, &Binding)| (name, binding_node(binding));
-    doc::write(&Node::object(told.into_iter().map(one).collect())) + "\n"
+    let missing = planning::missing(world, id).into_iter().map(|missing| {
+        let open = missing.end.missing.iter();
+        let open: Vec<&str> = open.map(|id| title(world, id)).collect();
+        let mut to = Writer::default();
+        to.put("partial", Node::bool(true))
+            .text("limit", missing.end.limit.word())
+            .put("missing", texts_node(&open));
+        (missing.plan.to_string(), to.finish(&Extra::default()))
+    });
+    let all = told.into_iter().map(one).chain(missing);
+    doc::write(&Node::object(all.collect())) + "\n"
 }
 
 /// One step as a commit's message: what the atom is for, in a line.
 pub fn subject(world: &World, id: &AtomId) -> String {
-    let atom = world.state.atom(id);
-    atom.map_or(id.as_str(), |atom| atom.title(id)).to_owned()
+    title(world, id).to_owned()
 }

@@ -77,7 +77,8 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
 /// selections that the base case refuted. A step that could not be planned is none: it has nothing to choose (`rounds`).
 pub fn conflicts(graph: &Graph, state: &State, fits: &Fits, refuted: &[Choices]) -> Vec<Choices> {
     let mut conflicts = Vec::new();
-    let is_task = |x: &Ix| graph.vertex(*x).kind == Kind::Task;
+    // What a budget left open is not waited for: that it failed before then says nothing any more.
+    let is_task = |x: &Ix| graph.vertex(*x).kind == Kind::Task && !graph.is_dropped(*x);
     for x in graph.tasks().filter(is_task) {
         let failed = tries(state, graph.id(x))
             .iter()
@@ -377,7 +378,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             frame.opened = match self.graph.phase_of(frame.group, choice) {
-                Some(phase) => self.open_below(&phase.parts),
+                Some(phase) => self.open_below(&phase.standing()),
                 None => self.open_below(&[choice]),
             };
             return true;

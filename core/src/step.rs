@@ -16,6 +16,7 @@ pub mod finish;
 pub mod judgement;
 mod landed;
 mod mend;
+pub(crate) mod phase;
 mod planned;
 mod prospect;
 mod settle;

@@ -403,7 +403,8 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
         return "resolved".to_owned();
     }
     if !world.standing.is_live(x) {
-        return "not chosen".to_owned();
+        let is_dropped = is_dropped(world, x);
+        return if is_dropped { "dropped" } else { "not chosen" }.to_owned();
     }
     if world
         .state
@@ -426,6 +427,15 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
         AtomStatus::NeedsGuidance => "needs guidance".to_owned(),
         AtomStatus::InDoubt(_) => "in doubt".to_owned(),
     }
+}
+
+/// Whether a budget left it open of a plan that is in force.
+fn is_dropped(world: &World, x: Ix) -> bool {
+    let graph = &world.graph;
+    graph.phases_above(x).any(|(plan, phase, part)| {
+        let in_force = world.standing.phase(graph, plan);
+        phase.dropped.contains(&part) && in_force.is_some_and(|one| one.first() == phase.first())
+    })
 }
 
 /// Every commit that a state names: what must not be pruned.

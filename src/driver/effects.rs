@@ -10,6 +10,7 @@ use std::{
 
 use descent_core::{
     event::{Event, Made, Merge, Outcome, Scope},
+    fragment,
     id::{AtomId, CommitId},
     owed::{self, Effect},
     prompt,
@@ -25,7 +26,7 @@ use crate::{
     clock::Clock,
     failure::{Failure, Lack, exit, is_from_outside},
     process::{Programs, environment::Environment},
-    space,
+    space, store,
     verify::{self, Bench},
     workspace::{self, Checkout, Landing, Workspaces},
 };
@@ -177,11 +178,18 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
     keep(a, outcome).await
 }
 
+fn bad_patterns(outcome: &Outcome) -> Vec<(String, String)> {
+    let faults = store::pattern_faults(&fragment::patterns(outcome)).into_iter();
+    faults.map(|fault| (fault.pointer, fault.message)).collect()
+}
+
 /// Makes what ended outlast the loop. Where no room is for it, the failure says so, and what is held is taken up again.
 async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Event>, Failure> {
     let message = message(&a.world, &a.intent);
     blocking(move || {
-        if outcome.how == How::Exit(0) && !a.is_plan {
+        if outcome.how == How::Exit(0) && a.is_plan {
+            outcome.bad_patterns = bad_patterns(&outcome);
+        } else if outcome.how == How::Exit(0) {
             outcome.made = made(&a.workspaces, a.slot, &a.intent, &message)?;
         }
         // From here on a loop that comes after a crash takes this, and makes nothing again.

@@ -28,7 +28,7 @@ fn class(node: &NodeView) -> &'static str {
         "resolved" => "resolved",
         "running" => "running",
         "failed" | "invalid" | "needs guidance" | "in doubt" => "failed",
-        "not chosen" | "parked" => "unchosen",
+        "not chosen" | "parked" | "dropped" => "unchosen",
         _ => "open",
     }
 }
@@ -223,7 +223,7 @@ fn looks(node: &NodeView, between: &str) -> String {
         |(_, fill, border, ink)| (*fill, *border, *ink),
     );
     let fill = if node.is_group { "#fafafa" } else { fill };
-    let style = if node.state == "not chosen" {
+    let style = if matches!(node.state.as_str(), "not chosen" | "dropped") {
         "rounded,filled,dashed"
     } else {
         "rounded,filled"
@@ -285,6 +285,7 @@ mod tests {
             is_selected: false,
             depends_on: Vec::new(),
             depth,
+            partial: false,
             is_group: kind != "task",
         };
         GraphView {

@@ -9,7 +9,10 @@ const IDS_WIDTH_MAX: usize = 32;
 
 /// How a state looks: its mark, and what it means.
 fn mark(node: &NodeView) -> (&'static str, Meaning, &'static str) {
-    let state = node.tried.unwrap_or(&node.state);
+    let state = match node.state.as_str() {
+        "dropped" => "dropped",
+        state => node.tried.unwrap_or(state),
+    };
     match state {
         "resolved" => ("✓", Meaning::Pass, "resolved"),
         "running" => ("▸", Meaning::Running, "running"),
@@ -17,8 +20,13 @@ fn mark(node: &NodeView) -> (&'static str, Meaning, &'static str) {
         "needs guidance" | "in doubt" => ("?", Meaning::Unknown, "needs a person"),
         "parked" => ("○", Meaning::Dim, "not chosen"),
         "not chosen" => ("○", Meaning::Dim, "not chosen"),
+        "dropped" => ("–", Meaning::Dim, "dropped"),
         _ => ("·", Meaning::Plain, "open"),
     }
+}
+
+fn is_aside(node: &NodeView) -> bool {
+    matches!(node.state.as_str(), "not chosen" | "dropped")
 }
 
 /// The tree, and what its marks mean.
@@ -50,7 +58,7 @@ pub fn lines(view: &GraphView) -> Vec<Line> {
     let both = heads.into_iter().zip(&view.nodes);
     both.map(|(head, node)| {
         let head = head.pad(column).then(told(node));
-        let about = if node.state == "not chosen" {
+        let about = if is_aside(node) {
             Meaning::Dim
         } else {
             Meaning::Plain
@@ -77,7 +85,7 @@ fn placed(view: &GraphView) -> Vec<Line> {
         }
         open.push(!is_last);
         let (mark, meaning, _) = mark(node);
-        let id = if node.state == "not chosen" {
+        let id = if is_aside(node) {
             Meaning::Dim
         } else {
             Meaning::Strong
@@ -110,6 +118,7 @@ fn told(node: &NodeView) -> Line {
             .plain("  "),
         ("any", None) => Line::new().dim("one of  "),
         ("all", _) => Line::new().dim("all of  "),
+        ("plan", _) if node.partial => Line::new().dim("plans, in part  "),
         ("plan", _) => Line::new().dim("plans  "),
         _ => Line::new(),
     };

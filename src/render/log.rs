@@ -150,6 +150,15 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             "replan",
             format!("{} is planned again because {}", of("atom"), of("reason")),
         ),
+        "drop" => {
+            let missing = items(node, "missing").iter().filter_map(Node::as_str);
+            let missing: Vec<&str> = missing.collect();
+            let is_partial = node.get("partial").and_then(Node::as_bool) == Some(true);
+            (
+                "dropped",
+                super::notice::dropped(&of("atom"), &of("limit"), is_partial, &missing),
+            )
+        }
         "probe" => ("probed", of("reason")),
         _ => ("noted", format!("{kind} {}", of("description"))),
     }

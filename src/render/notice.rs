@@ -30,6 +30,24 @@ fn head(notice: &Notice, width: usize) -> Option<Line> {
     Some(head.plain(what).cut(width))
 }
 
+/// What the end of a phase's budget left open.
+pub(super) fn dropped<T: std::borrow::Borrow<str>>(
+    atom: &str,
+    limit: &str,
+    is_partial: bool,
+    missing: &[T],
+) -> String {
+    let missing = super::listed(missing, 6);
+    let budget = match limit {
+        "time" => "the time of its budget is over",
+        _ => "the attempts of its budget are over",
+    };
+    match is_partial {
+        true => format!("{atom}: {budget}; it is gone on with without {missing}"),
+        false => format!("{atom}: {budget} with {missing} open: this plan failed"),
+    }
+}
+
 /// What matters most stands first: the end may be cut off.
 fn words(notice: &Notice) -> Option<String> {
     Some(match notice {
@@ -89,6 +107,15 @@ fn words(notice: &Notice) -> Option<String> {
                 line(because)
             )
         }
+        Notice::PhaseOver {
+            atom,
+            limit,
+            is_partial,
+            missing,
+        } => format!(
+            "dropped   {}",
+            dropped(atom.as_str(), limit, *is_partial, missing)
+        ),
         Notice::AttemptFailed {
             atom,
             ms,

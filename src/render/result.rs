@@ -44,6 +44,12 @@ pub fn result(result: &Node, path: Option<&str>, width: usize) -> Page {
                 .plain(line(field(proof, "check"))),
         );
     }
+    for missing in items(result, "missing") {
+        let head = Line::indent(2).then(Line::new().word("dropped").pad(8));
+        let head = head.strong(field(missing, "atom"));
+        let (of, what) = (field(missing, "of"), line(field(missing, "description")));
+        page.push(head.plain(format!(" of {of}: {what}")));
+    }
     for failed in items(result, "failed") {
         let choices = super::log::pairs(failed.get("choices"));
         let with = if choices.is_empty() {

@@ -51,7 +51,7 @@ impl Meaning {
                 Meaning::Unknown
             }
             "running" | "start" => Meaning::Running,
-            "-" | "not chosen" | "parked" => Meaning::Dim,
+            "-" | "not chosen" | "parked" | "dropped" => Meaning::Dim,
             _ => Meaning::Plain,
         }
     }

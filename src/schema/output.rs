@@ -152,6 +152,8 @@ pub(super) struct RunResult {
     /// Each leaf of the base case, as it was measured last
     evidence: Vec<Value>,
     done: Vec<Value>,
+    /// Parts of plans that their budgets left open: `{atom, of, description}`
+    missing: Option<Vec<Value>>,
     failed: Vec<Value>,
     next_moves: Vec<String>,
     workspace: Value,

@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
 use super::shared::{
-    Action, AllWord, AnyWord, AtomId, Check, Constraints, Duration, Effect, Grant, PlanWord,
-    TaskWord,
+    Action, AllWord, AnyWord, AtomId, Check, Constraints, Duration, Effect, Grant, PhaseBudget,
+    PlanWord, TaskWord,
 };
 
 /// What shall be reached, and the work: `descent align --plan`
@@ -105,6 +105,8 @@ struct All {
     description: Option<String>,
     parts: Members,
     depends_on: Option<Ids>,
+    /// Whether it can begin with a part of what a step that plans for it came to
+    accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
 
@@ -122,6 +124,8 @@ struct Any {
     /// Choices may be tried side by side
     speculative: Option<bool>,
     depends_on: Option<Ids>,
+    /// Whether it can begin with a part of what a step that plans for it came to
+    accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
 
@@ -145,6 +149,9 @@ struct Planner {
     convergence_target: Option<AtomId>,
     /// Unless given: `max_fragment_atoms`, 16 alternatives, `max_refinements_per_atom` and one rounds
     grant: Option<Grant>,
+    budget: Option<PhaseBudget>,
+    /// Whether it can begin with a part of what a step that plans for it came to
+    accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
 
@@ -174,6 +181,8 @@ struct Task {
     /// Whether a stop may cut it off (true)
     interruptible: Option<bool>,
     unknown: Option<bool>,
+    /// Whether it can begin with a part of what a step that plans for it came to
+    accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
 

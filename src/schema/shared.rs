@@ -208,6 +208,7 @@ pub(super) struct All {
     depends_on: Option<Vec<AtomId>>,
     /// Of a planning step, which this one was and is: all but the parts of the fragment in force
     planned: Option<Planned>,
+    accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
 
@@ -221,6 +222,7 @@ pub(super) struct Plan {
     planning: Planning,
     /// Those of other contexts, and those that failed
     fragments: Option<Vec<Fragment>>,
+    accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
 
@@ -250,6 +252,29 @@ pub(super) struct Planning {
     /// What is planned serves this atom, which waits for the step
     convergence_target: Option<AtomId>,
     grant: Option<Grant>,
+    budget: Option<PhaseBudget>,
+}
+
+/// What each fragment may take up; what is open of it then is dropped. One of them at least
+#[derive(JsonSchema)]
+pub(super) struct PhaseBudget {
+    /// Attempts that come to their end, repairs not counted
+    #[schemars(range(min = 1))]
+    attempts: Option<u32>,
+    /// Active time from when it was planned
+    time: Option<Duration>,
+}
+
+/// How the budget of a fragment came to its end with parts of it open
+#[derive(JsonSchema)]
+struct PhaseEnd {
+    /// `attempts` or `time`
+    limit: String,
+    used: Count,
+    /// It counts as resolved without these parts
+    missing: Option<Vec<AtomId>>,
+    /// It failed as a whole
+    failed: Option<bool>,
 }
 
 /// What a fragment may use up at most
@@ -273,6 +298,8 @@ pub(super) struct Fragment {
     attempt: Option<String>,
     #[schemars(length(min = 1))]
     parts: Vec<AtomId>,
+    #[serde(flatten)]
+    spent: PhaseSpent,
 }
 
 #[derive(JsonSchema)]
@@ -281,6 +308,17 @@ pub(super) struct FragmentInForce {
     choices: Option<BTreeMap<String, String>>,
     digest: String,
     attempt: Option<String>,
+    #[serde(flatten)]
+    spent: PhaseSpent,
+}
+
+/// What a fragment has taken of its budget
+#[derive(JsonSchema)]
+struct PhaseSpent {
+    attempts: Option<Count>,
+    /// Active time of the run when its clock began
+    since_ms: Option<Count>,
+    ended: Option<PhaseEnd>,
 }
 
 #[derive(JsonSchema)]
@@ -300,6 +338,7 @@ pub(super) struct Any {
     /// Choices may be tried side by side
     speculative: Option<bool>,
     depends_on: Option<Vec<AtomId>>,
+    accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
 
@@ -334,6 +373,7 @@ pub(super) struct Task {
     /// Whether a stop may cut it off (true)
     interruptible: Option<bool>,
     unknown: Option<bool>,
+    accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
 

@@ -38,6 +38,7 @@ mod look;
 mod mended;
 mod noticed;
 mod odd_checks;
+mod phases;
 mod plan;
 mod plan_atoms;
 mod plans;

@@ -95,6 +95,7 @@ fn every_fault_of_a_fragment_is_told_and_the_next_attempt_can_put_it_right() {
     let wrong = fragment(json!({
         "a": {"depends_on": ["F"], "depend_on": []},
         "b c": {"parts": []},
+        "p": {"checks": {"file": "x", "contains": "(unclosed"}},
     }));
     let n = planner(&world, "N", &[wrong, two_atoms()]);
     let constraints = json!({"max_attempts": 2});
@@ -113,6 +114,7 @@ fn every_fault_of_a_fragment_is_told_and_the_next_attempt_can_put_it_right() {
         "/atoms/a/depend_on: unknown key `depend_on` (did you mean `depends_on`?)",
         "/atoms/b c: `b c` cannot name an atom",
         "/atoms/b c/parts: a group without parts",
+        "/atoms/p/checks/contains: not a regular expression: unclosed group",
     ] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
@@ -357,4 +359,24 @@ fn a_remark_on_a_planned_step_changes_nothing_and_other_words_plan_it_anew() {
     let all = json!([n["notes"], parts(0, &n), parts(1, &n)]);
     let expected = json!(["mine", ["N-1", "N-2"], ["N-3", "N-4"]]);
     assert_eq!(all, expected, "{n}");
+}
+
+#[test]
+fn a_pattern_of_a_planner_that_is_none_is_told_before_anything_is_made_of_its_plan() {
+    let world = World::new();
+    let wrong = fragment(json!({"p": {"choices": [
+        {"checks": {"all": [{"command": "true", "stdout_matches": "["}]}}, {"checks": {"file": "{a"}},
+    ]}}));
+    let n = planner(&world, "N", &[wrong]);
+    let atoms = json!({"N": n, "F": sum()});
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    world.run().expect(5);
+    let why = world.descent(&["why", "--json", "N"]).expect(0).stdout;
+    for at in [
+        "0/checks/all/0/stdout_matches: not a regular",
+        "1/checks/file: not a glob",
+    ] {
+        assert!(why.contains(&format!("/atoms/p/choices/{at}")), "{why}");
+    }
+    assert_eq!(world.state()["work_graph"]["atoms"]["N"]["kind"], "plan");
 }

@@ -105,8 +105,11 @@ fn write(outcome: &Outcome, to: &mut Writer) {
         .text("excerpt", &outcome.excerpt);
     let some = |text: &Option<String>| text.as_deref().map(Node::string);
     to.some("last_line", some(&outcome.last_line))
-        .some("stdout", some(&outcome.stdout))
-        .some("report", outcome.report.as_ref().map(report_node))
+        .some("stdout", some(&outcome.stdout));
+    if !outcome.bad_patterns.is_empty() {
+        to.put("bad_patterns", bad_patterns_node(&outcome.bad_patterns));
+    }
+    to.some("report", outcome.report.as_ref().map(report_node))
         .some("report_fault", some(&outcome.report_fault));
     match &outcome.made {
         None => {}
@@ -120,6 +123,15 @@ fn write(outcome: &Outcome, to: &mut Writer) {
             to.text("made", "broken").text("because", why);
         }
     }
+}
+
+fn bad_patterns_node(bad: &[(String, String)]) -> Node {
+    let one = |(pointer, message): &(String, String)| {
+        let mut to = Writer::default();
+        to.text("at", pointer).text("message", message);
+        to.finish(&Extra::default())
+    };
+    Node::array(bad.iter().map(one).collect())
 }
 
 fn report_node(report: &Report) -> Node {
@@ -142,10 +154,21 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         excerpt: fields.text_or_empty("excerpt"),
         last_line: fields.text("last_line"),
         stdout: fields.text("stdout"),
+        bad_patterns: bad_patterns(&mut fields),
         report_fault: fields.text("report_fault"),
         made: made(&mut fields),
         report: report.and_then(|node| report_of(node, fields.found)),
     })
+}
+
+fn bad_patterns(fields: &mut Fields<'_, '_>) -> Vec<(String, String)> {
+    let mut bad = Vec::new();
+    for (at, node) in fields.list("bad_patterns") {
+        if let Some(mut one) = Fields::open(node, &at, fields.found) {
+            bad.push((one.text_or_empty("at"), one.text_or_empty("message")));
+        }
+    }
+    bad
 }
 
 fn how(fields: &mut Fields<'_, '_>) -> Option<How> {
@@ -213,6 +236,7 @@ mod tests {
             excerpt: "a \"line\"\n\u{1}".into(),
             last_line: Some("line".into()),
             stdout: Some("{\"atoms\": [\"é\"]}\n".into()),
+            bad_patterns: Vec::from([("/atoms/a".into(), "no glob".into())]),
             report: Some(Report {
                 summary: "done".into(),
                 value: Some(Node::from(doc::Value::Number("1.50".into()))),

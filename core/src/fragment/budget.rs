@@ -11,7 +11,7 @@ use crate::{
     doc::{Fault, Node},
     graph::{Graph, Ix},
     id::AtomId,
-    state::{Constraints, Extra, Grant, State, fields::Writer},
+    state::{Constraints, Extra, Grant, PhaseLimit, State, fields::Writer},
 };
 
 /// Looks whether a fragment fits what its step was granted, and grants the rest to the steps inside it.
@@ -131,6 +131,78 @@ fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
     &graph.vertex(x).contexts * once
 }
 
+/// The least that is left of a limit to a fragment of this step: by its own budget, by those of the fragments around it,
+/// and by that of the run.
+fn left(asked: Asked<'_>, limit: PhaseLimit) -> Option<u64> {
+    let (graph, run) = (asked.graph, &asked.state.run);
+    let plan = |id: &AtomId| asked.state.atoms.get(id)?.plan();
+    let own = plan(asked.plan).and_then(|one| one.budget.as_ref()?.of(limit));
+    let around = graph.ix(asked.plan).into_iter();
+    let around = around.flat_map(|x| graph.phases_above(x));
+    let around = around.filter_map(|(x, phase, _)| {
+        let (step, first) = (plan(graph.id(x))?, graph.id(phase.first()));
+        let fragment = step.fragments().find(|one| one.first() == Some(first))?;
+        let used = match limit {
+            PhaseLimit::Attempts => u64::from(fragment.attempts) + flying(asked, x),
+            PhaseLimit::Time => {
+                let since_ms = fragment.since_ms.unwrap_or(run.spent.active_ms);
+                run.spent.active_ms.saturating_sub(since_ms)
+            }
+        };
+        Some(step.budget.as_ref()?.of(limit)?.saturating_sub(used))
+    });
+    let constraints = &asked.state.objective.constraints;
+    let of_run = match limit {
+        PhaseLimit::Attempts => {
+            let used = run.iteration.saturating_add(run.in_flight.len() as u64);
+            constraints
+                .max_iterations
+                .map(|most| most.saturating_sub(used))
+        }
+        PhaseLimit::Time => {
+            let budget = constraints.time_budget.as_ref();
+            budget.map(|budget| budget.ms.saturating_sub(run.spent.active_ms))
+        }
+    };
+    own.into_iter().chain(around).chain(of_run).min()
+}
+
+/// Attempts under way inside of a planning step, the one that plans included.
+fn flying(asked: Asked<'_>, plan: Ix) -> u64 {
+    let is_inside = |id: &AtomId| {
+        let x = asked.graph.ix(id);
+        x.is_some_and(|x| asked.graph.above(x).any(|y| y == plan))
+    };
+    let intents = asked.state.run.in_flight.iter();
+    intents.filter(|intent| is_inside(&intent.atom)).count() as u64
+}
+
+/// A step inside has no more than is left to the fragment that it is in.
+pub(super) fn handed(
+    asked: Asked<'_>,
+    taken: &Taken,
+    at: impl Fn(&AtomId) -> String,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (id, atom) in &taken.atoms {
+        let Some(budget) = atom.plan().and_then(|plan| plan.budget.as_ref()) else {
+            continue;
+        };
+        for (limit, unit) in [(PhaseLimit::Attempts, "attempts"), (PhaseLimit::Time, "ms")] {
+            let (Some(wanted), Some(left)) = (budget.of(limit), left(asked, limit)) else {
+                continue;
+            };
+            if wanted > left {
+                let message = format!("its budget is {wanted} {unit}, {left} are left");
+                let hint = "leave it out: the step has what is left then";
+                let at = format!("{}/budget", at(id));
+                faults.push(form::fault("budget", &at, message, Some(hint)));
+            }
+        }
+    }
+    faults
+}
+
 /// What is left to a planning step, as it is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remaining {
@@ -145,6 +217,10 @@ pub struct Remaining {
     pub phases: u32,
     /// How often it may be planned again after this.
     pub refinements: u32,
+    /// Attempts of all its atoms together, where something limits them.
+    pub attempts: Option<u64>,
+    /// Active time, in milliseconds.
+    pub time_ms: Option<u64>,
 }
 
 impl Remaining {
@@ -176,38 +252,53 @@ impl Remaining {
             alternatives: grant.alternatives,
             phases,
             refinements: refinements.min(u32::try_from(replans).unwrap_or(u32::MAX)),
+            attempts: left(asked, PhaseLimit::Attempts),
+            time_ms: left(asked, PhaseLimit::Time),
         }
     }
 
     /// Its numbers, each with the word that stands in `DESCENT_BUDGET` and in the prompt.
-    pub fn rows(&self) -> [(&'static str, u32, &'static str); 6] {
-        [
-            ("atoms", self.atoms, "atoms in the fragment"),
-            ("depth", self.depth, "how deep it may nest"),
+    pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
+        let small = |count: u32| Some(u64::from(count));
+        let rows = [
+            ("atoms", small(self.atoms), "atoms in the fragment"),
+            ("depth", small(self.depth), "how deep it may nest"),
             (
                 "tasks_in_contexts",
-                self.tasks_in_contexts,
+                small(self.tasks_in_contexts),
                 "tasks, each counted once for every combination of choices that it waits for",
             ),
             (
                 "alternatives",
-                self.alternatives,
+                small(self.alternatives),
                 "ways in which its choices may be combined",
             ),
-            ("phases", self.phases, "planning steps inside it"),
+            ("phases", small(self.phases), "planning steps inside it"),
             (
                 "refinements",
-                self.refinements,
+                small(self.refinements),
                 "times that it may be planned again, should it fail",
             ),
-        ]
+            (
+                "attempts",
+                self.attempts,
+                "attempts of all its atoms together; then what is open of it is dropped",
+            ),
+            (
+                "time_ms",
+                self.time_ms,
+                "milliseconds of active time from when it is planned; then what is open of it is dropped",
+            ),
+        ];
+        let told = rows.into_iter();
+        told.filter_map(|(key, count, what)| Some((key, count?, what)))
     }
 
     /// The value of `DESCENT_BUDGET`.
     pub fn text(&self) -> String {
         let mut to = Writer::default();
         for (key, count, _) in self.rows() {
-            to.put(key, Node::uint(u64::from(count)));
+            to.put(key, Node::uint(count));
         }
         crate::doc::write_compact(&to.finish(&Extra::default()))
     }

@@ -113,13 +113,17 @@ pub(super) fn faults_of(plan: &Plan, asked: Asked<'_>) -> Vec<Fault> {
     }
     for fault in &mut faults {
         fault.message = fault.message.replace(", kept as it is", "");
-        let inner = fault.pointer.strip_prefix("/work_graph");
-        fault.pointer = inner.unwrap_or(&fault.pointer).to_string();
+        fault.pointer = own_pointer(&fault.pointer).to_string();
         if fault.rule == "unknown-atom" {
             fault.hint = Some(hint_of_stranger(fault, asked));
         }
     }
     faults
+}
+
+/// A place in what was printed, of one in the plan that it is read as.
+pub(super) fn own_pointer(pointer: &str) -> &str {
+    pointer.strip_prefix("/work_graph").unwrap_or(pointer)
 }
 
 fn hint_of_stranger(fault: &Fault, asked: Asked<'_>) -> String {

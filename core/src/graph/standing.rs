@@ -97,9 +97,7 @@ impl Standing {
     pub fn members(&self, graph: &Graph, x: Ix) -> Vec<Ix> {
         match graph.vertex(x).kind {
             Kind::Task => Vec::new(),
-            Kind::Plan => self
-                .phase(graph, x)
-                .map_or_else(Vec::new, |phase| phase.parts.clone()),
+            Kind::Plan => self.phase(graph, x).map_or_else(Vec::new, Phase::standing),
             Kind::All => graph.vertex(x).kids.clone(),
             Kind::Any => self.selection.get(&x).copied().into_iter().collect(),
         }
@@ -114,7 +112,7 @@ impl Standing {
             if graph.vertex(y).is_branching && seen.insert(y) {
                 todo.extend(made_of(graph, y, &self.selection));
                 let phase = self.phase(graph, y).into_iter();
-                todo.extend(phase.flat_map(|phase| &phase.parts));
+                todo.extend(phase.flat_map(Phase::standing));
             }
         }
         self.pairs(graph, seen.into_iter())
@@ -158,7 +156,7 @@ fn live_by(graph: &Graph, selection: &Selection, phases: &BTreeMap<Ix, usize>) -
             Kind::Any => todo.extend(selection.get(&x)),
             Kind::Plan => {
                 let phase = phases.get(&x).and_then(|place| vertex.phases.get(*place));
-                todo.extend(phase.into_iter().flat_map(|phase| &phase.parts));
+                todo.extend(phase.into_iter().flat_map(Phase::standing));
             }
             Kind::Task | Kind::All => todo.extend(&vertex.kids),
         }
@@ -185,7 +183,12 @@ impl Contexts {
             .enumerate()
             .find(|(_, phase)| Some(&phase.first()) == chosen && phase.context == own);
         if let Some((place, phase)) = in_force {
-            let text = digest_of("plan ".to_owned() + own.as_str(), graph, &phase.parts, of);
+            let text = digest_of(
+                "plan ".to_owned() + own.as_str(),
+                graph,
+                &phase.standing(),
+                of,
+            );
             self.seen.insert(x, text);
             self.phases.insert(x, place);
         }
@@ -260,7 +263,7 @@ fn made_of(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
 fn named_phase(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
     let mut phases = graph.vertex(x).phases.iter();
     let phase = phases.find(|phase| selection.get(&x) == Some(&phase.first()));
-    phase.map_or_else(Vec::new, |phase| phase.parts.clone())
+    phase.map_or_else(Vec::new, Phase::standing)
 }
 
 /// What stands upstream of `x` under a selection, as far as that says.

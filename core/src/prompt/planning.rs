@@ -13,7 +13,7 @@ use crate::{
     fragment::{Asked, Remaining},
     graph::{Ix, Kind},
     id::AtomId,
-    state::{Binding, EntryKind, Intent},
+    state::{Binding, EntryKind, Intent, PhaseEnd},
     step::World,
 };
 
@@ -36,16 +36,57 @@ pub fn remaining(world: &World, intent: &Intent) -> Remaining {
 }
 
 pub(super) fn budget(world: &World, intent: &Intent) -> String {
-    let rows = remaining(world, intent).rows();
-    let lines = rows.map(|(key, count, what)| format!("- {key}: {count} — {what}\n"));
-    let lines: String = lines.into_iter().collect();
-    let target = world.state.atom(&intent.atom);
-    let target = target.and_then(|atom| atom.plan()?.convergence_target.clone());
-    let target = target.map(|id| {
-        let title = world.state.atom(&id).map_or("", |atom| atom.title(&id));
-        format!("What is planned serves {id}: {title}\n")
+    let remaining = remaining(world, intent);
+    let lines: String = remaining
+        .rows()
+        .map(|(key, count, what)| format!("- {key}: {count} — {what}\n"))
+        .collect();
+    // What a step inside a plan serves, and what that serves.
+    let steps = world.graph.ix(&intent.atom).into_iter();
+    let steps = steps.flat_map(|x| core::iter::once(x).chain(world.graph.above(x)));
+    let targets = steps.filter_map(|x| {
+        let plan = world.state.atom(world.graph.id(x))?.plan()?;
+        let id = plan.convergence_target.as_ref()?;
+        let title = world.state.atom(id).map_or("", |atom| atom.title(id));
+        let is_own = *world.graph.id(x) == intent.atom;
+        let words = match is_own {
+            true => "What is planned serves",
+            false => "The plan that this step is a part of serves",
+        };
+        let partial = world
+            .state
+            .atom(id)
+            .is_some_and(|atom| atom.accepts_partial);
+        let partial = if partial {
+            ", which can begin with a part of it"
+        } else {
+            ""
+        };
+        Some(format!("{words} {id}{partial}: {title}\n"))
     });
-    format!("{lines}{}", target.unwrap_or_default())
+    format!("{lines}{}", targets.collect::<String>())
+}
+
+/// What a budget left open of a planning step.
+pub(super) struct Missing<'w> {
+    pub(super) plan: &'w AtomId,
+    pub(super) end: &'w PhaseEnd,
+}
+
+/// Of what an atom waits for, where it is gone on with in part.
+pub(super) fn missing<'w>(world: &'w World, id: &AtomId) -> Vec<Missing<'w>> {
+    let Some(x) = world.graph.ix(id) else {
+        return Vec::new();
+    };
+    let upstream = crate::graph::standing::upstream(&world.graph, x, &world.standing.selection);
+    let partial = |x: Ix| {
+        world.standing.phase(&world.graph, x)?;
+        let plan = world.graph.id(x);
+        let step = world.state.atoms.get(plan)?.plan()?;
+        let end = step.end_of(step.in_force()?)?;
+        Some(Missing { plan, end })
+    };
+    upstream.into_iter().filter_map(partial).collect()
 }
 
 /// The plans of this context that failed, atom by atom.
@@ -56,7 +97,10 @@ pub(super) fn rounds(world: &World, intent: &Intent) -> String {
     };
     let mut text = String::new();
     for fragment in plan.made_in(&intent.context) {
-        text.push_str(&format!("- the plan of {}:\n", fragment.attempt));
+        let end = plan.end_of(fragment).filter(|end| end.has_failed);
+        let end = end.map(|end| format!(" (its budget of {} was over)", end.limit.word()));
+        let end = end.unwrap_or_default();
+        text.push_str(&format!("- the plan of {}{end}:\n", fragment.attempt));
         let parts = fragment.parts.iter().filter_map(|id| world.graph.ix(id));
         let inside = parts.flat_map(|x| world.graph.subtree(x));
         for x in inside.take(ATOMS_MAX) {

@@ -60,7 +60,7 @@ pub(super) fn options(
     };
     let round = round(state, plan, context);
     let phases = graph.vertex(x).phases.iter();
-    let made = phases.filter(|phase| phase.context == *context);
+    let made = phases.filter(|phase| phase.context == *context && !phase.is_out);
     let made: Vec<Ix> = made.map(|phase| phase.first()).collect();
     let preferred = prefer.get(&x).filter(|first| made.contains(first));
     let again = matches!(

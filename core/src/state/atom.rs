@@ -1,8 +1,10 @@
 //! Atoms: the nodes of the work graph (contract §5), and what was tried of each.
 
+mod phase;
 mod plan;
 mod text;
 
+pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
 pub use plan::{Fragment, Grant, Plan, replans};
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
@@ -21,6 +23,8 @@ pub struct Atom {
     pub description: String,
     pub depends_on: Vec<AtomId>,
     pub body: Body,
+    /// Whether it can begin with a part of what a planning step that plans for it came to.
+    pub accepts_partial: bool,
     pub origin: Option<Free>,
     pub extra: Extra,
 }

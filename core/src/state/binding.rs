@@ -158,6 +158,7 @@ pub fn nothing() -> Atom {
         description: String::new(),
         depends_on: Vec::new(),
         body: Body::Task(Box::new(Task::new(spec))),
+        accepts_partial: false,
         origin: None,
         extra: Extra::default(),
     }

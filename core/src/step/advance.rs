@@ -10,7 +10,7 @@ use super::{
     draft::Draft,
     ended, finish,
     judgement::{self, Facts, Judgement},
-    landed, settle, started,
+    landed, phase, settle, started,
 };
 use crate::{
     event::Reason,
@@ -51,18 +51,27 @@ fn goes_round(draft: &mut Draft) -> bool {
             set_aside(draft);
             end(draft, guided(draft, reason), reason);
         }
-        Judgement::GoOn => match blocked {
-            // Attempts go on beside.
-            Some(blocked) if backtrack::choose(draft, &blocked) => return true,
-            Some(_) => {
-                let in_doubt = has_live(draft, |status| matches!(status, Status::InDoubt(_)));
-                let asks = in_doubt.then_some(Reason::InDoubt);
-                let asks = asks.or_else(|| draft.unconfirmed());
-                let reason = asks.unwrap_or(Reason::NoChoice);
-                end(draft, guided(draft, reason), reason);
-            }
-            None => dispatch::go_on(draft),
-        },
+        Judgement::GoOn => return go_on(draft, blocked),
+    }
+    false
+}
+
+/// True where the selection changed, or a phase came to its end.
+fn go_on(draft: &mut Draft, blocked: Option<Blocked>) -> bool {
+    if phase::end_over(draft) {
+        return true;
+    }
+    match blocked {
+        // Attempts go on beside.
+        Some(blocked) if backtrack::choose(draft, &blocked) => return true,
+        Some(_) => {
+            let in_doubt = has_live(draft, |status| matches!(status, Status::InDoubt(_)));
+            let asks = in_doubt.then_some(Reason::InDoubt);
+            let asks = asks.or_else(|| draft.unconfirmed());
+            let reason = asks.unwrap_or(Reason::NoChoice);
+            end(draft, guided(draft, reason), reason);
+        }
+        None => dispatch::go_on(draft),
     }
     false
 }
@@ -91,7 +100,7 @@ fn hard_budget(draft: &Draft) -> Option<Reason> {
     {
         return Some(Reason::Iterations);
     }
-    let active_ms = run.spent.active_ms + draft.session.unwritten_ms;
+    let active_ms = draft.spent_ms();
     let is_over = constraints
         .time_budget
         .as_ref()
@@ -244,7 +253,7 @@ fn note_refutation(draft: &mut Draft) {
 
 impl Draft {
     /// Whether it finishes although the run is about to end.
-    fn must_finish(&self, intent: &Intent) -> bool {
+    pub(super) fn must_finish(&self, intent: &Intent) -> bool {
         let interruptible = self
             .task_of(&intent.atom)
             .is_none_or(|task| task.interruptible);

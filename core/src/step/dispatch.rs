@@ -4,7 +4,7 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{draft::Draft, prospect::Prospect, slots};
+use super::{draft::Draft, phase, prospect::Prospect, slots};
 use crate::{
     event::Notice,
     graph::{Ix, overlap, standing::Standing},
@@ -86,7 +86,10 @@ fn dispatch(draft: &mut Draft) {
             .standing
             .context(x)
             .is_some_and(|context| draft.is_repair(id, context));
-        let must_wait = is_fragile && !draft.state.run.in_flight.is_empty()
+        let context = draft.standing.context(x);
+        let is_over = context.is_some_and(|context| !phase::may_start(draft, x, context));
+        let must_wait = is_over
+            || is_fragile && !draft.state.run.in_flight.is_empty()
             || is_repair && is_repairing
             || draft.is_in_the_way(id);
         if must_wait {
@@ -106,6 +109,10 @@ fn speculate(draft: &mut Draft, mut free: usize) {
         for (x, head) in startable_beside(draft, prospect) {
             if free == 0 {
                 return;
+            }
+            let context = prospect.standing.context(x);
+            if context.is_none_or(|context| !phase::may_start(draft, x, context)) {
+                continue;
             }
             start(draft, x, &prospect.standing, head);
             free -= 1;
@@ -218,7 +225,10 @@ fn startable(draft: &Draft) -> impl Iterator<Item = Ix> {
         is_pending && draft.standing.is_live(*x) && draft.standing.is_leaf(&draft.graph, *x)
     });
     open.map(|(x, _)| x).filter(move |x| {
-        !flying.contains(graph.id(*x)) && graph.waits_for(*x).all(|dep| draft.solved()[dep])
+        let context = draft.standing.context(*x);
+        !flying.contains(graph.id(*x))
+            && graph.waits_for(*x).all(|dep| draft.solved()[dep])
+            && context.is_some_and(|context| phase::may_start(draft, *x, context))
     })
 }
 
@@ -233,8 +243,12 @@ impl Draft {
         prospects.iter().any(|prospect| {
             let ground = self.ground(&prospects);
             let mut tasks = self.graph.tasks();
+            let may_start = |x: Ix| {
+                let context = prospect.standing.context(x);
+                context.is_some_and(|context| phase::may_start(self, x, context))
+            };
             (prospect.wants_staging(&ground) || prospect.head(&ground).is_some())
-                && tasks.any(|x| prospect.is_startable(&self.graph, &self.state, x))
+                && tasks.any(|x| prospect.is_startable(&self.graph, &self.state, x) && may_start(x))
         })
     }
 
@@ -258,7 +272,7 @@ impl Draft {
         self.task_of(atom).map_or(0, |task| task.interruptions)
     }
 
-    fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
+    pub(super) fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
         let tried = self.task_of(atom).and_then(|task| task.tried(context));
         tried.is_some_and(|tried| tried.repairs > 0)
     }

@@ -91,6 +91,12 @@ impl Draft {
         self.session.active_ms.saturating_add(wait_ms)
     }
 
+    /// Active time of the run up to now, in milliseconds.
+    pub(super) fn spent_ms(&self) -> u64 {
+        let written_ms = self.state.run.spent.active_ms;
+        written_ms.saturating_add(self.session.unwritten_ms)
+    }
+
     pub(super) fn at(&self) -> &str {
         &self.at
     }

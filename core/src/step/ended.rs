@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 
-use super::{Progress, draft::Draft, planned};
+use super::{Progress, draft::Draft, phase, planned};
 use crate::{
     event::{Notice, Outcome},
     id::{AtomId, AttemptId, Digest, Epoch},
@@ -186,7 +186,10 @@ fn fail(draft: &mut Draft, id: &AttemptId, failure: Failure, for_good: bool) {
     };
     if for_good || left == 0 && !is_repair {
         tried.ended = Some(Ended::Failed(failure.class));
-    } else if is_repair {
+    }
+    if !is_repair {
+        phase::count(draft, &intent.atom);
+    } else if !for_good {
         super::settle::count_repair(
             draft,
             &intent.atom,

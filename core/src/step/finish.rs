@@ -60,6 +60,10 @@ fn result(draft: &Draft, status: RunStatus, reason: Reason, evidence: Vec<Node>)
     if state.bindings.len() <= DONE_MAX {
         to.put(DONE, Node::array(done(state)));
     }
+    let dropped = super::phase::dropped(draft);
+    if !dropped.is_empty() {
+        to.put("missing", Node::array(dropped));
+    }
     to.put("failed", Node::array(failed(state)));
     to.put(
         "next_moves",

@@ -8,7 +8,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Progress, candidate, draft::Draft, ended, settle};
+use super::{Progress, candidate, draft::Draft, ended, phase, settle};
 use crate::{
     event::{Merge, Notice, Outcome, Scope},
     graph::standing::Standing,
@@ -201,10 +201,14 @@ pub(super) fn count_success(draft: &mut Draft, intent: &Intent) -> u32 {
         return 1;
     };
     tried.transient = 0;
-    if tried.attempts < most {
-        tried.attempts += 1;
+    // Else it is a repair.
+    let is_counted = tried.attempts < most;
+    tried.attempts += u32::from(is_counted);
+    let attempts = tried.attempts;
+    if is_counted {
+        phase::count(draft, &intent.atom);
     }
-    tried.attempts
+    attempts
 }
 
 /// Without a result file: how it ended, how long it took, what changed, and the last line that is not blank.

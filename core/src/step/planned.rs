@@ -44,9 +44,7 @@ pub(super) fn finished(draft: &mut Draft, id: &AttemptId, outcome: &Outcome) {
     let Some(intent) = draft.in_flight(id).cloned() else {
         return;
     };
-    let value = outcome.report.as_ref().and_then(|one| one.value.clone());
-    let printed = || fragment::read(outcome.stdout.as_deref().unwrap_or_default());
-    let node = value.map_or_else(printed, Ok);
+    let node = fragment::printed(outcome);
     let asked = Asked {
         state: &draft.state,
         graph: &draft.graph,
@@ -57,8 +55,14 @@ pub(super) fn finished(draft: &mut Draft, id: &AttemptId, outcome: &Outcome) {
         attempt: &intent.id,
     };
     match node.and_then(|node| fragment::judge(asked, &node)) {
-        Ok(taken) => materialise(draft, &intent, outcome, taken),
-        Err(faults) => refuse(draft, id, outcome, &faults),
+        Ok(taken) if outcome.bad_patterns.is_empty() => {
+            materialise(draft, &intent, outcome, taken);
+        }
+        judged => {
+            let mut faults = judged.err().unwrap_or_default();
+            faults.extend(fragment::bad_patterns(outcome));
+            refuse(draft, id, outcome, &faults);
+        }
     }
 }
 
@@ -179,6 +183,14 @@ fn begin(draft: &mut Draft, x: Ix, context: &crate::id::Digest, because: &str) {
     let id = graph.id(x);
     let choices = draft.standing.choices(&graph, x);
     let failed = failed_of(draft, id);
+    let is_over = draft.plan_of(id).is_some_and(|plan| {
+        let ends = plan.made_in(context).filter_map(|one| plan.end_of(one));
+        ends.last().is_some_and(|end| end.has_failed)
+    });
+    let because = match is_over {
+        true => "the budget of the last was over",
+        false => because,
+    };
     let Some(tried) = draft.tried(id, context, &choices) else {
         return;
     };

@@ -30,11 +30,13 @@ pub(super) fn settle(draft: &mut Draft) {
     statuses(draft);
 }
 
-/// A fragment of another context waits until that comes back: the step is a leaf again.
+/// A fragment of another context waits until that comes back, and one whose budget is over stands for nothing any more:
+/// the step is a leaf again.
 fn set_aside_stale(draft: &mut Draft) {
     let graph = Arc::clone(&draft.graph);
     for x in graph.plans() {
-        let is_stale = draft.standing.is_live(x) && draft.standing.is_leaf(&graph, x);
+        let in_force = draft.standing.phase(&graph, x);
+        let is_stale = draft.standing.is_live(x) && in_force.is_none_or(|phase| phase.is_out);
         let plan = draft
             .state
             .atoms

@@ -26,7 +26,7 @@ pub struct NodeView {
     /// `task`, `plan`, `all` or `any`.
     pub kind: &'static str,
     pub description: String,
-    /// As `why` has it: `resolved`, `running`, `failed`, `pending`, `open`, `not chosen` …
+    /// As `why` has it: `resolved`, `running`, `failed`, `pending`, `open`, `not chosen`, `dropped` …
     pub state: String,
     /// How it ended under choices that are not in force: `failed` or `parked`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,6 +41,9 @@ pub struct NodeView {
     pub depends_on: Vec<AtomId>,
     /// Groups above it.
     pub depth: usize,
+    /// Of a planning step: whether it stands without what its budget left open.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub partial: bool,
     /// Whether something is inside it: a planning step has nothing until it was planned.
     #[serde(skip)]
     pub is_group: bool,
@@ -128,6 +131,10 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
         is_selected,
         depends_on: vertex.deps.iter().map(|dep| name(*dep)).collect(),
         depth,
+        partial: world
+            .standing
+            .phase(graph, x)
+            .is_some_and(|phase| !phase.dropped.is_empty()),
         is_group: !vertex.kids.is_empty(),
     }
 }

@@ -16,14 +16,17 @@ struct Adversary {
     faults: Faults,
     limits: &'static str,
     slots_max: usize,
+    /// Of a hundred groups, how many are planning steps.
+    plans: usize,
 }
 
-const ALL: [Adversary; 8] = [
+const ALL: [Adversary; 10] = [
     Adversary {
         name: "fails or succeeds as it likes",
         faults: CALM,
         limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 1"#,
         slots_max: 3,
+        plans: 0,
     },
     Adversary {
         name: "is transient for ever",
@@ -33,6 +36,7 @@ const ALL: [Adversary; 8] = [
         },
         limits: r#", "max_repairs": 0, "max_interruptions": 1"#,
         slots_max: 1,
+        plans: 0,
     },
     Adversary {
         name: "is transient now and then",
@@ -42,6 +46,7 @@ const ALL: [Adversary; 8] = [
         },
         limits: "",
         slots_max: 3,
+        plans: 0,
     },
     Adversary {
         name: "makes what never merges",
@@ -51,6 +56,7 @@ const ALL: [Adversary; 8] = [
         },
         limits: r#", "max_transient": 0, "max_interruptions": 1"#,
         slots_max: 1,
+        plans: 0,
     },
     Adversary {
         name: "breaks what others made",
@@ -61,6 +67,7 @@ const ALL: [Adversary; 8] = [
         },
         limits: "",
         slots_max: 3,
+        plans: 0,
     },
     Adversary {
         name: "leaves what cannot be checked out",
@@ -70,12 +77,14 @@ const ALL: [Adversary; 8] = [
         },
         limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 1"#,
         slots_max: 3,
+        plans: 0,
     },
     Adversary {
         name: "dies",
         faults: Faults { crash: 25, ..CALM },
         limits: r#", "max_transient": 0, "max_repairs": 0, "max_interruptions": 2"#,
         slots_max: 1,
+        plans: 0,
     },
     Adversary {
         name: "does all of that",
@@ -89,8 +98,32 @@ const ALL: [Adversary; 8] = [
         },
         limits: "",
         slots_max: 3,
+        plans: 0,
+    },
+    Adversary {
+        name: "plans as long as it may",
+        faults: CALM,
+        limits: ROOMY,
+        slots_max: 3,
+        plans: 50,
+    },
+    Adversary {
+        name: "plans, breaks what others made and dies",
+        faults: Faults {
+            transient: 10,
+            dropped: 30,
+            conflict: 20,
+            crash: 5,
+            ..CALM
+        },
+        limits: ROOMY,
+        slots_max: 3,
+        plans: 50,
     },
 ];
+
+const ROOMY: &str = r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
+    "max_planning_phases": 100"#;
 
 const CALM: Faults = Faults {
     transient: 0,
@@ -103,9 +136,11 @@ const CALM: Faults = Faults {
     reads_back: false,
 };
 
-/// A graph in which nothing has to be solvable: every task fails always, at once, or at every other attempt.
-fn graph(rng: &mut Rng) -> Model {
-    let mut model = Model::random(rng);
+/// A graph in which nothing has to be solvable: every task fails always, at once, or at every other attempt. What is
+/// planned has budgets, some of them for a target that takes a part.
+fn graph(rng: &mut Rng, plans: usize) -> Model {
+    let mut model = Model::random_with(rng, plans);
+    model.budgets(rng);
     for x in 0..model.nodes.len() {
         if model.nodes[x].kind == Kind::Task {
             model.nodes[x].outcome = [1, 2, 3, u32::MAX][rng.below(4)];
@@ -140,7 +175,7 @@ fn check(seeds: std::ops::Range<u64>, adversary: Adversary) -> u64 {
     let (mut started, mut nearest) = (0, 0);
     for seed in seeds {
         let mut rng = Rng::new(seed);
-        let mut model = graph(&mut rng);
+        let mut model = graph(&mut rng, adversary.plans);
         let slots = 1 + rng.below(adversary.slots_max);
         model.constraints = format!(r#"{}, "max_parallel_agents": {slots}"#, adversary.limits);
         let slots = u32::try_from(slots).expect("small");

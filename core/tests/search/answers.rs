@@ -118,7 +118,14 @@ impl Sim<'_> {
                     self.model.nodes[x].id.clone()
                 };
                 let atoms: BTreeSet<String> = pieces.iter().map(name).collect();
-                pieces.iter().all(|piece| piece.is_good) && self.good_trees.contains(&atoms)
+                let enough = &self.model.enough;
+                let is_enough = match enough.is_empty() {
+                    true => self.good_trees.contains(&atoms),
+                    false => enough
+                        .iter()
+                        .all(|x| atoms.contains(&self.model.nodes[*x].id)),
+                };
+                pieces.iter().all(|piece| piece.is_good) && is_enough
             }
             Scope::Atom(id) => {
                 let atom = atom_of(&self.world, id);

@@ -9,9 +9,11 @@
 mod adversary;
 mod answers;
 mod beside;
+mod grow;
 mod model;
 mod named;
 mod order;
+mod phases;
 mod planning;
 mod random;
 mod rng;

@@ -5,8 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rng::Rng;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Task,
@@ -38,12 +36,20 @@ pub(crate) struct Node {
     pub(crate) fails_before: u32,
     /// It fails by printing what cannot be used.
     pub(crate) fails_by_faults: bool,
+    /// Of a planning step: what each of its fragments may take, in attempts and in milliseconds.
+    pub(crate) budget: (Option<u32>, Option<u64>),
+    /// Of a planning step: what it plans for.
+    pub(crate) target: Option<usize>,
+    /// It can begin with a part of what was planned for it.
+    pub(crate) accepts_partial: bool,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) nodes: Vec<Node>,
     pub(crate) wanted: Vec<usize>,
+    /// Where there are any, the base case holds as soon as these tasks are done, whatever else is.
+    pub(crate) enough: Vec<usize>,
     pub(crate) max_attempts: u32,
     /// Further constraints, as JSON members.
     pub(crate) constraints: String,
@@ -71,6 +77,9 @@ impl Model {
             is_speculative: false,
             fails_before: 0,
             fails_by_faults: false,
+            budget: (None, None),
+            target: None,
+            accepts_partial: false,
         });
         x
     }
@@ -113,7 +122,7 @@ impl Model {
         }
     }
 
-    fn is_choice(&self, x: usize) -> bool {
+    pub(crate) fn is_choice(&self, x: usize) -> bool {
         let parent = self.nodes[x].parent;
         parent.is_some_and(|p| matches!(self.nodes[p].kind, Kind::Any | Kind::Plan))
     }
@@ -123,7 +132,7 @@ impl Model {
         self.above(x).any(|y| self.nodes[y].kind == Kind::Plan)
     }
 
-    fn above(&self, x: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn above(&self, x: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.nodes[x].parent, |x| self.nodes[*x].parent)
     }
 
@@ -289,7 +298,10 @@ impl Model {
                 .collect();
             format!("[{}]", ids.join(", "))
         };
-        let (deps, kids) = (ids(&node.deps), ids(&node.kids));
+        let (mut deps, kids) = (ids(&node.deps), ids(&node.kids));
+        if node.accepts_partial {
+            deps.push_str(r#", "accepts_partial": true"#);
+        }
         match node.kind {
             Kind::All => format!(r#"{{"kind": "all", "parts": {kids}, "depends_on": {deps}}}"#),
             Kind::Any => {
@@ -305,7 +317,8 @@ impl Model {
                     true => String::new(),
                     false => format!(", {GRANT}"),
                 };
-                format!(r#"{{"kind": "plan", "depends_on": {deps}{grant}}}"#)
+                let own = self.planning(node);
+                format!(r#"{{"kind": "plan", "depends_on": {deps}{grant}{own}}}"#)
             }
             Kind::Task if node.has_check => {
                 let id = &node.id;
@@ -320,161 +333,22 @@ impl Model {
         }
     }
 
-    /// A small graph by chance.
-    pub(crate) fn random(rng: &mut Rng) -> Self {
-        Self::random_with(rng, 0)
-    }
-
-    /// The same, of whose groups so many in a hundred are planning steps.
-    pub(crate) fn random_with(rng: &mut Rng, plans: usize) -> Self {
-        loop {
-            let model = Grow::model(rng, plans);
-            if plans > 0 {
-                let is_plan = |node: &Node| node.kind == Kind::Plan;
-                let ways = model.selections().len();
-                if model.nodes.iter().any(is_plan) && ways <= 64 && model.nodes.len() <= 26 {
-                    return model;
-                }
-                continue;
-            }
-            if model.selections().len() <= 64 && model.nodes.len() <= 16 {
-                return model;
-            }
+    /// What a planning step alone has.
+    fn planning(&self, node: &Node) -> String {
+        let mut own = String::new();
+        if let Some(target) = node.target {
+            own += &format!(r#", "convergence_target": "{}""#, self.nodes[target].id);
         }
+        let limits = [
+            node.budget.0.map(|count| format!(r#""attempts": {count}"#)),
+            node.budget.1.map(|ms| format!(r#""time": "{ms}ms""#)),
+        ];
+        let limits: Vec<String> = limits.into_iter().flatten().collect();
+        if !limits.is_empty() {
+            own += &format!(r#", "budget": {{{}}}"#, limits.join(", "));
+        }
+        own
     }
 }
 
 const GRANT: &str = r#""grant": {"atoms": 100000, "alternatives": 4096, "rounds": 4}"#;
-
-struct Grow<'r> {
-    rng: &'r mut Rng,
-    plans: usize,
-    model: Model,
-}
-
-impl Grow<'_> {
-    fn model(rng: &mut Rng, plans: usize) -> Model {
-        let max_attempts = 1 + u32::from(rng.percent(50));
-        let mut grow = Grow {
-            rng,
-            plans,
-            model: Model {
-                max_attempts,
-                ..Model::default()
-            },
-        };
-        let mut roots: Vec<usize> = Vec::new();
-        for _ in 0..1 + grow.rng.below(4) {
-            let root = grow.node(0, &[roots.clone()], true);
-            roots.push(root);
-        }
-        grow.outcomes();
-        grow.names();
-        grow.model
-    }
-
-    /// `before`: what stood before it and before each of its ancestors, as far as it may be waited for.
-    fn node(&mut self, depth: usize, before: &[Vec<usize>], may_wait: bool) -> usize {
-        let is_leaf = depth == 3 || self.model.nodes.len() > 12 || self.rng.percent(35);
-        let kind = if is_leaf {
-            Kind::Task
-        } else if self.plans > 0 && self.rng.percent(self.plans) {
-            Kind::Plan
-        } else if self.rng.percent(60) {
-            Kind::Any
-        } else {
-            Kind::All
-        };
-        let reach: Vec<usize> = before.concat();
-        let deps: Vec<usize> = reach
-            .into_iter()
-            .filter(|_| self.rng.percent(if may_wait { 35 } else { 12 }))
-            .collect();
-        let mut kids: Vec<usize> = Vec::new();
-        if kind == Kind::Plan {
-            for _ in 0..1 + self.rng.below(3) {
-                kids.push(self.fragment(depth));
-            }
-        } else if kind != Kind::Task {
-            for _ in 0..1 + self.rng.below(3) {
-                let mut inner = before.to_vec();
-                if kind == Kind::All {
-                    inner.push(kids.clone());
-                }
-                let kid = self.node(depth + 1, &inner, kind == Kind::All);
-                kids.push(kid);
-            }
-        }
-        let x = self.model.add("", kind, &kids, &deps);
-        self.model.nodes[x].is_speculative = kind == Kind::Any && self.rng.percent(40);
-        x
-    }
-
-    /// Its atoms name one another alone.
-    fn fragment(&mut self, depth: usize) -> usize {
-        let mut parts = Vec::new();
-        for _ in 0..1 + self.rng.below(2) {
-            parts.push(self.node(depth + 1, &[parts.clone()], true));
-        }
-        let x = self.model.add("", Kind::All, &parts, &[]);
-        let node = &mut self.model.nodes[x];
-        node.fails_before = match self.rng.below(10) {
-            0..7 => 0,
-            7 | 8 => 1,
-            _ => u32::MAX,
-        };
-        node.fails_by_faults = self.rng.percent(50);
-        x
-    }
-
-    fn outcomes(&mut self) {
-        for x in 0..self.model.nodes.len() {
-            if self.model.nodes[x].kind != Kind::Task {
-                continue;
-            }
-            let is_group = |y: usize| matches!(self.model.nodes[y].kind, Kind::Any | Kind::Plan);
-            let is_in_group = self.model.above(x).any(is_group);
-            let upstream: Vec<usize> = self.model.upstream(x).into_iter().collect();
-            let alternatives: Vec<usize> = upstream
-                .into_iter()
-                .filter(|y| self.model.is_choice(*y))
-                .collect();
-            if !is_in_group && self.rng.percent(15) {
-                self.model.nodes[x].is_silent = true;
-                continue;
-            }
-            self.model.nodes[x].has_check = self.rng.percent(20);
-            self.model.nodes[x].outcome = match self.rng.below(10) {
-                0 | 1 => u32::MAX,
-                2 | 3 => 2,
-                _ => 1,
-            };
-            if !alternatives.is_empty() && self.rng.percent(60) {
-                let z = alternatives[self.rng.below(alternatives.len())];
-                self.model.nodes[x].needs.push(z);
-            }
-        }
-        let choices: Vec<usize> = (0..self.model.nodes.len())
-            .filter(|x| self.model.is_choice(*x))
-            .collect();
-        for x in choices {
-            if self.rng.percent(12) {
-                self.model.wanted.push(x);
-            }
-        }
-    }
-
-    fn names(&mut self) {
-        let mut numbers: Vec<usize> = (0..self.model.nodes.len()).collect();
-        self.rng.shuffle(&mut numbers);
-        for (node, number) in self.model.nodes.iter_mut().zip(numbers) {
-            let letter = match node.kind {
-                Kind::Task => 't',
-                Kind::All => 'p',
-                Kind::Any => 'g',
-                Kind::Plan => 'n',
-            };
-            node.id = format!("A{number:02}{letter}");
-        }
-    }
-}

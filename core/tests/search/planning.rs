@@ -6,7 +6,12 @@ use crate::{
 };
 
 /// A step whose planner prints these tasks, a list a round; `false` never succeeds.
-fn step(model: &mut Model, id: &str, deps: &[usize], rounds: &[&[(&str, bool)]]) -> usize {
+pub(crate) fn step(
+    model: &mut Model,
+    id: &str,
+    deps: &[usize],
+    rounds: &[&[(&str, bool)]],
+) -> usize {
     let mut fragments = Vec::new();
     for (n, tasks) in rounds.iter().enumerate() {
         let mut parts = Vec::new();
@@ -20,7 +25,7 @@ fn step(model: &mut Model, id: &str, deps: &[usize], rounds: &[&[(&str, bool)]])
     model.add(id, Kind::Plan, &fragments, deps)
 }
 
-fn once() -> Model {
+pub(crate) fn once() -> Model {
     Model {
         max_attempts: 1,
         ..Model::default()
@@ -28,7 +33,7 @@ fn once() -> Model {
 }
 
 /// Runs it in many orders, everything read back at every commit; the stories.
-fn check(model: &Model, expected: &str) -> Vec<String> {
+pub(crate) fn check(model: &Model, expected: &str) -> Vec<String> {
     let run = |seed: u64| {
         let slots = 1 + u32::try_from(seed % 3).expect("small");
         let faults = Faults {
@@ -43,12 +48,12 @@ fn check(model: &Model, expected: &str) -> Vec<String> {
     (0..12).map(run).collect()
 }
 
-fn place(story: &str, event: &str, atom: &str) -> usize {
+pub(crate) fn place(story: &str, event: &str, atom: &str) -> usize {
     let line = |line: &str| line.contains(event) && line.contains(&format!(r#""atom":"{atom}""#));
     story.lines().position(line).unwrap_or(usize::MAX)
 }
 
-fn count(story: &str, event: &str) -> usize {
+pub(crate) fn count(story: &str, event: &str) -> usize {
     story.matches(&format!(r#""event":"{event}""#)).count()
 }
 

@@ -174,6 +174,7 @@ impl PlayedHands {
                 excerpt: String::new(),
                 last_line: None,
                 stdout: None,
+                bad_patterns: Vec::new(),
                 report: None,
                 report_fault: None,
                 made: None,

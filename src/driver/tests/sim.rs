@@ -5,6 +5,12 @@
 //! the run comes to the end that brute force says. A seed that fails tells its story. `DESCENT_SOAK_SIM=<count>` tells
 //! so many stories from `DESCENT_SOAK_SEED=<seed>` on; the seed alone tells that one, aloud.
 
+#[path = "../../../core/tests/search/grow.rs"]
+#[allow(
+    dead_code,
+    reason = "the search has graphs by chance that nothing here plans"
+)]
+mod grow;
 mod hands;
 #[path = "../../../core/tests/search/model.rs"]
 #[allow(dead_code, reason = "the search has tests that build graphs by hand")]

@@ -6,7 +6,7 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 use num_bigint::BigUint;
 
-use super::{Task, text};
+use super::{PhaseBudget, PhaseEnd, Task, text};
 use crate::{
     doc::Node,
     id::{AtomId, AttemptId, Digest},
@@ -24,6 +24,8 @@ pub struct Plan {
     pub convergence_target: Option<AtomId>,
     /// Of a step that a planner made; a person's has what the constraints say.
     pub grant: Option<Grant>,
+    /// What each fragment may take up, beyond which what is open of it is dropped.
+    pub budget: Option<PhaseBudget>,
     /// Whose parts stand where those of an `all` do.
     in_force: Option<Fragment>,
     /// Those of other contexts, and those that failed.
@@ -44,6 +46,11 @@ pub struct Fragment {
     pub digest: Digest,
     pub attempt: AttemptId,
     pub parts: Vec<AtomId>,
+    /// Attempts of its atoms that came to their end, counted where the step has a budget of them.
+    pub attempts: u32,
+    /// The active time of the run when its clock began, in milliseconds, where the step has a budget of time.
+    pub since_ms: Option<u64>,
+    pub ended: Option<PhaseEnd>,
     pub extra: Extra,
 }
 
@@ -106,6 +113,7 @@ impl Plan {
             task,
             convergence_target: None,
             grant: None,
+            budget: None,
             in_force: None,
             kept: Vec::new(),
             kids: Vec::new(),
@@ -115,6 +123,10 @@ impl Plan {
 
     pub fn in_force(&self) -> Option<&Fragment> {
         self.in_force.as_ref()
+    }
+
+    pub fn in_force_mut(&mut self) -> Option<&mut Fragment> {
+        self.in_force.as_mut()
     }
 
     /// All that were made, the one in force first.
@@ -134,6 +146,18 @@ impl Plan {
 
     pub fn grant(&self, constraints: &Constraints) -> Grant {
         self.grant.unwrap_or_else(|| Grant::of_person(constraints))
+    }
+
+    /// One of its fragments, by its first part, to be changed.
+    pub fn fragment_mut(&mut self, first: &AtomId) -> Option<&mut Fragment> {
+        let mut all = self.in_force.iter_mut().chain(&mut self.kept);
+        all.find(|fragment| fragment.first() == Some(first))
+    }
+
+    /// How the budget of a fragment ended, unless a person gave it more since.
+    pub fn end_of<'p>(&self, fragment: &'p Fragment) -> Option<&'p PhaseEnd> {
+        let ended = fragment.ended.as_ref();
+        ended.filter(|end| end.holds(self.budget.as_ref()))
     }
 
     /// Takes in a new fragment, in force or for the time when its context is.
@@ -186,6 +210,10 @@ impl Plan {
             let at = fields.at("grant");
             Grant::read(node, &at, fields.found)
         });
+        plan.budget = fields.take("budget").and_then(|node| {
+            let at = fields.at("budget");
+            PhaseBudget::read(node, &at, fields.found)
+        });
         let is_all = parts.is_some();
         let in_force = if is_all {
             fields.need("fragment")
@@ -213,7 +241,8 @@ impl Plan {
             "convergence_target",
             target.map(|id| Node::string(id.as_str())),
         )
-        .some("grant", self.grant.as_ref().map(Grant::node));
+        .some("grant", self.grant.as_ref().map(Grant::node))
+        .some("budget", self.budget.as_ref().map(PhaseBudget::node));
         let in_force = self.in_force.as_ref();
         to.some("fragment", in_force.map(|one| one.node(is_whole)));
         if !self.kept.is_empty() {
@@ -263,6 +292,12 @@ impl Fragment {
             Some(parts) => parts,
             None => text::kids(&mut fields, "parts"),
         };
+        let attempts = fields.small("attempts").unwrap_or(0);
+        let since_ms = fields.count("since_ms");
+        let ended = fields.take("ended").and_then(|node| {
+            let at = fields.at("ended");
+            PhaseEnd::read(node, &at, fields.found)
+        });
         let extra = fields.finish();
         Some(Self {
             context: context?,
@@ -270,6 +305,9 @@ impl Fragment {
             digest: digest?,
             attempt,
             parts,
+            attempts,
+            since_ms,
+            ended,
             extra,
         })
     }
@@ -285,6 +323,9 @@ impl Fragment {
         if with_parts {
             to.put("parts", text::ids_node(&self.parts));
         }
+        to.count_unless_zero("attempts", u64::from(self.attempts))
+            .some("since_ms", self.since_ms.map(Node::uint))
+            .some("ended", self.ended.as_ref().map(PhaseEnd::node));
         to.finish(&self.extra)
     }
 }

@@ -33,11 +33,13 @@ impl Atom {
             }
             _ => Body::Task(Box::new(read_task(&mut fields)?)),
         };
+        let accepts_partial = fields.flag("accepts_partial");
         let origin = fields.take("origin").cloned();
         Some(Self {
             description,
             depends_on,
             body,
+            accepts_partial,
             origin,
             extra: fields.finish(),
         })
@@ -97,6 +99,7 @@ impl Atom {
             Body::Plan(plan) => write_plan(plan, parts.is_some(), &mut to),
             Body::All { .. } | Body::Any { .. } => {}
         }
+        to.flag_if("accepts_partial", self.accepts_partial);
         to.some("origin", self.origin.clone());
         to.finish(&self.extra)
     }

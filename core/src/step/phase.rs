@@ -1,0 +1,282 @@
+//! The budget of a phase: what its fragment has taken of it, what may still start, and what becomes of the phase when it
+//! is over (contract §5).
+//!
+//! Invariant: an end is decided once. A phase is resolved without its open parts only where nothing outside of it was
+//! tried under its fragment before, so that no context that something was tried in becomes another.
+
+use alloc::{
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::{World, draft::Draft};
+use crate::{
+    doc::Node,
+    event::Notice,
+    graph::{Ix, Phase},
+    id::{AtomId, Digest},
+    search,
+    state::{
+        EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, Plan,
+        fields::{Writer, texts_node},
+    },
+};
+
+/// An attempt of an atom came to its end: each fragment that it is in has one less.
+pub(super) fn count(draft: &mut Draft, atom: &AtomId) {
+    let graph = Arc::clone(&draft.graph);
+    let Some(x) = graph.ix(atom) else { return };
+    for (plan, phase, _) in graph.phases_above(x) {
+        let (plan, first) = (graph.id(plan), graph.id(phase.first()));
+        let has_budget = budget(draft, plan).is_some_and(|one| one.attempts.is_some());
+        if has_budget {
+            draft.change_plan(plan, |plan| {
+                if let Some(fragment) = plan.fragment_mut(first) {
+                    fragment.attempts = fragment.attempts.saturating_add(1);
+                }
+            });
+        }
+    }
+}
+
+/// Whether the budgets above an atom leave room for an attempt of it. A repair makes again what was paid for.
+pub(super) fn may_start(draft: &Draft, x: Ix, context: &Digest) -> bool {
+    let mut phases = draft.graph.phases_above(x).peekable();
+    if phases.peek().is_none() || draft.is_repair(draft.graph.id(x), context) {
+        return true;
+    }
+    phases.all(|(plan, phase, _)| {
+        let Some(seen) = Seen::of(draft, plan, phase) else {
+            return true;
+        };
+        let flying = u64::from(seen.attempts) + seen.flying(draft, false).count() as u64;
+        let is_room = |limit, used| seen.budget.of(limit).is_none_or(|most| used < most);
+        is_room(PhaseLimit::Attempts, flying) && is_room(PhaseLimit::Time, seen.ms)
+    })
+}
+
+/// In how long the first budget of time is over, in milliseconds of active time, of which so many are spent.
+pub(crate) fn over_in_ms(world: &World, spent_ms: u64) -> Option<u64> {
+    let left_ms = |plan: Ix| {
+        world.standing.phase(&world.graph, plan)?;
+        let step = world.state.atoms.get(world.graph.id(plan))?.plan()?;
+        let since_ms = step.in_force()?.since_ms?;
+        let most_ms = step.budget.as_ref()?.of(PhaseLimit::Time)?;
+        most_ms.checked_sub(spent_ms.saturating_sub(since_ms))
+    };
+    world.graph.plans().filter_map(left_ms).min()
+}
+
+/// The clocks of new fragments begin; phases whose budget is over end. True where one did.
+pub(super) fn end_over(draft: &mut Draft) -> bool {
+    begin_clocks(draft);
+    let graph = Arc::clone(&draft.graph);
+    let over = in_force(draft).into_iter().find_map(|(plan, phase)| {
+        let seen = Seen::of(draft, plan, phase)?;
+        Some((plan, phase.first(), seen.over(draft)?))
+    });
+    let Some((plan, first, (limit, used))) = over else {
+        return false;
+    };
+    let Some(phase) = graph.phase_of(plan, first) else {
+        return false;
+    };
+    let stands = phase.standing();
+    let open: Vec<AtomId> = stands
+        .iter()
+        .filter(|part| !draft.solved()[**part])
+        .map(|part| graph.id(*part).clone())
+        .collect();
+    let is_partial = open.len() < stands.len() && may_be_partial(draft, plan, first);
+    let before = phase.dropped.iter().map(|part| graph.id(*part).clone());
+    let now = open.iter().filter(|_| is_partial).cloned();
+    let end = PhaseEnd {
+        limit,
+        used,
+        missing: before.chain(now).collect(),
+        has_failed: !is_partial,
+        extra: Extra::default(),
+    };
+    close(draft, (graph.id(plan), graph.id(first)), end, &open);
+    true
+}
+
+fn begin_clocks(draft: &mut Draft) {
+    let now_ms = draft.spent_ms();
+    let waits = |plan: &&Plan| {
+        let has_budget = plan.budget.as_ref().is_some_and(|one| one.time.is_some());
+        has_budget && plan.in_force().is_some_and(|one| one.since_ms.is_none())
+    };
+    let live = in_force(draft).into_iter();
+    let live = live.map(|(plan, _)| draft.graph.id(plan).clone());
+    let begin: Vec<AtomId> = live
+        .filter(|id| draft.plan_of(id).filter(waits).is_some())
+        .collect();
+    for id in begin {
+        draft.change_plan(&id, |plan| {
+            if let Some(fragment) = plan.in_force_mut() {
+                fragment.since_ms = Some(now_ms);
+            }
+        });
+    }
+}
+
+fn close(draft: &mut Draft, (plan, first): (&AtomId, &AtomId), end: PhaseEnd, open: &[AtomId]) {
+    let (is_partial, limit, used) = (!end.has_failed, end.limit, end.used);
+    let missing: Vec<String> = open.iter().map(ToString::to_string).collect();
+    draft.change_plan(plan, |plan| {
+        if let Some(fragment) = plan.fragment_mut(first) {
+            fragment.ended = Some(end);
+        }
+        if !is_partial {
+            plan.set_aside();
+        }
+    });
+    draft.rebuild();
+    draft.record("drop", |to| {
+        to.text("atom", plan.as_str())
+            .text("limit", limit.word())
+            .put("used", Node::uint(used))
+            .flag_if("partial", is_partial)
+            .put("missing", texts_node(&missing));
+        EntryKind::Other
+    });
+    draft.say(Notice::PhaseOver {
+        atom: plan.clone(),
+        limit: limit.word(),
+        is_partial,
+        missing,
+    });
+}
+
+/// Whether what the step plans for takes less than all of it, and nothing that waits for it has been tried with this
+/// fragment: so it is where the whole stood resolved once and was opened again.
+fn may_be_partial(draft: &Draft, plan: Ix, first: Ix) -> bool {
+    let (graph, state) = (&draft.graph, &draft.state);
+    let (plan_id, first) = (graph.id(plan), graph.id(first));
+    let target = draft
+        .plan_of(plan_id)
+        .and_then(|plan| plan.convergence_target.as_ref());
+    let target = target.and_then(|id| state.atom(id));
+    let mut tries = graph
+        .tasks()
+        .flat_map(|x| search::tries(state, graph.id(x)));
+    target.is_some_and(|atom| atom.accepts_partial)
+        && !tries.any(|tried| tried.choices.get(plan_id) == Some(first))
+        && !draft
+            .refuted
+            .iter()
+            .any(|whole| whole.get(plan_id) == Some(first))
+}
+
+/// What the result is without: the parts that budgets left open, each with the step that planned it.
+pub(super) fn dropped(draft: &Draft) -> Vec<Node> {
+    let graph = &draft.graph;
+    let one = |plan: Ix, part: Ix| {
+        let (plan, part) = (graph.id(plan), graph.id(part));
+        let title = draft.state.atom(part).map_or("", |atom| atom.title(part));
+        Writer::default()
+            .text("atom", part.as_str())
+            .text("of", plan.as_str())
+            .text("description", title)
+            .finish(&Extra::default())
+    };
+    let phases = in_force(draft).into_iter();
+    let parts =
+        phases.flat_map(|(plan, phase)| phase.dropped.iter().map(move |part| (plan, *part)));
+    parts.map(|(plan, part)| one(plan, part)).collect()
+}
+
+fn budget<'d>(draft: &'d Draft, plan: &AtomId) -> Option<&'d PhaseBudget> {
+    draft.plan_of(plan)?.budget.as_ref()
+}
+
+/// The live planning steps that stand for a fragment, the outer ones after those inside them.
+fn in_force(draft: &Draft) -> Vec<(Ix, &Phase)> {
+    let (graph, standing) = (&draft.graph, &draft.standing);
+    let of = |plan: &Ix| Some((*plan, standing.phase(graph, *plan)?));
+    let inner_first = graph.order().iter();
+    let mut found: Vec<(Ix, &Phase)> = Vec::new();
+    if graph.plans().next().is_some() {
+        found.extend(inner_first.filter_map(of));
+    }
+    found
+}
+
+/// What a fragment with a budget has taken of it.
+struct Seen<'d> {
+    plan: Ix,
+    phase: &'d Phase,
+    budget: &'d PhaseBudget,
+    attempts: u32,
+    /// Active time since its clock began.
+    ms: u64,
+}
+
+impl<'d> Seen<'d> {
+    fn of(draft: &'d Draft, plan: Ix, phase: &'d Phase) -> Option<Self> {
+        let step = draft.plan_of(draft.graph.id(plan))?;
+        let first = draft.graph.id(phase.first());
+        let fragment = step.fragments().find(|one| one.first() == Some(first))?;
+        let since_ms = fragment.since_ms;
+        Some(Self {
+            plan,
+            phase,
+            budget: step.budget.as_ref()?,
+            attempts: fragment.attempts,
+            ms: since_ms.map_or(0, |since_ms| draft.spent_ms().saturating_sub(since_ms)),
+        })
+    }
+
+    fn holds(&self, draft: &Draft, x: Ix) -> bool {
+        let mut phases = draft.graph.phases_above(x);
+        phases.any(|(plan, phase, _)| plan == self.plan && phase.first() == self.phase.first())
+    }
+
+    /// What is under way in it: repairs, or all else.
+    fn flying<'s>(&'s self, draft: &'s Draft, repairs: bool) -> impl Iterator<Item = &'s Intent> {
+        let intents = draft.state.run.in_flight.iter();
+        intents.filter(move |intent| {
+            let x = draft.ix(&intent.atom);
+            x.is_some_and(|x| self.holds(draft, x))
+                && draft.is_repair(&intent.atom, &intent.context) == repairs
+        })
+    }
+
+    /// The limit that is reached with parts open, and how much was used: not while something that is not to be cut off
+    /// is under way, or while a repair can be made.
+    fn over(&self, draft: &Draft) -> Option<(PhaseLimit, u64)> {
+        let reached = |limit, used| {
+            Some((limit, used)).filter(|_| self.budget.of(limit).is_some_and(|most| used >= most))
+        };
+        let by_time = reached(PhaseLimit::Time, self.ms);
+        let by_attempts = || {
+            let attempts = u64::from(self.attempts);
+            reached(PhaseLimit::Attempts, attempts)
+                .filter(|_| self.flying(draft, false).next().is_none())
+        };
+        let over = by_time.or_else(by_attempts)?;
+        let is_open = self
+            .phase
+            .standing()
+            .iter()
+            .any(|part| !draft.solved()[*part]);
+        let must_finish = |intent: &Intent| draft.must_finish(intent);
+        let is_bound =
+            self.flying(draft, false).any(must_finish) || self.flying(draft, true).next().is_some();
+        (is_open && !is_bound && !self.awaits_repair(draft)).then_some(over)
+    }
+
+    fn awaits_repair(&self, draft: &Draft) -> bool {
+        let parts = self.phase.standing();
+        let mut inside = parts.iter().flat_map(|part| draft.graph.subtree(*part));
+        inside.any(|x| {
+            let (id, context) = (draft.graph.id(x), draft.standing.context(x));
+            let tried =
+                context.and_then(|context| draft.state.atoms.get(id)?.task()?.tried(context));
+            draft.standing.is_leaf(&draft.graph, x)
+                && tried.is_some_and(|tried| tried.repairs > 0 && !tried.has_failed())
+        })
+    }
+}

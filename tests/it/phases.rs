@@ -1,0 +1,149 @@
+//! The budget of a plan: what is open of it when that is over is dropped, and its target goes on, or not.
+
+use serde_json::{Value, json};
+
+use crate::{
+    processes::{long_nap, processes},
+    world::{World, after, plan, task, with},
+};
+
+/// A step that plans the tasks a, b and c, one after the other, within that budget; F, which waits for it, makes `sum`.
+fn pages(budget: Value, takes_a_part: bool) -> Value {
+    let atoms = json!({
+        "a": task("touch a"),
+        "b": with(after(&["a"], "touch b"), json!({"description": "the page b"})),
+        "c": after(&["b"], "touch c"),
+    });
+    let text = json!({"atoms": atoms}).to_string();
+    let prints = format!("echo \"$DESCENT_BUDGET\" > budget; cat <<'END'\n{text}\nEND");
+    let step = json!({"kind": "plan", "convergence_target": "F", "budget": budget,
+        "action": {"run": prints}});
+    let script = "cp \"$DESCENT_BINDINGS\" bindings; cp \"$DESCENT_PROMPT\" prompt; ls > sum";
+    let f = with(
+        after(&["N"], script),
+        json!({"accepts_partial": takes_a_part}),
+    );
+    json!({"N": step, "F": f})
+}
+
+#[test]
+fn what_is_missing_is_told_to_the_target_and_to_the_person() {
+    let world = World::new();
+    let atoms = pages(json!({"attempts": 1}), true);
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    let missing = "it is gone on with without N-2, N-3";
+    let ran = world.descent(&["run"]).expect(0);
+    let ran = ran.shows(missing);
+    assert!(
+        ran.stdout.contains("dropped N-2 of N: the page b"),
+        "{}",
+        ran.stdout
+    );
+    let bindings: Value = serde_json::from_str(&world.result_file("bindings")).unwrap();
+    let expected =
+        json!({"partial": true, "limit": "attempts", "missing": ["the page b", "run touch c"]});
+    assert_eq!(bindings["N"], expected);
+    assert!(bindings["N-1"].is_object(), "{bindings}");
+    let prompt = world.result_file("prompt");
+    let words =
+        "N is there in part: its budget was over before this was done: the page b; run touch c";
+    assert!(prompt.contains(words), "{prompt}");
+    let result = &world.status()["last_result"];
+    let expected = json!([{"atom": "N-2", "of": "N", "description": "the page b"},
+        {"atom": "N-3", "of": "N", "description": "run touch c"}]);
+    assert_eq!(result["missing"], expected);
+    world.descent(&["graph"]).expect(0).shows("├ – N-2");
+    world
+        .descent(&["log"])
+        .expect(0)
+        .shows("dropped   N: the attempts of its budget are over");
+    world.descent(&["why", "N-2"]).expect(0).shows("dropped");
+    world.descent(&["validate"]).expect(0);
+}
+
+#[test]
+fn without_a_target_that_takes_a_part_a_budget_that_is_over_fails_the_plan() {
+    let world = World::new();
+    let atoms = pages(json!({"attempts": 2}), false);
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    let ran = world.descent(&["run"]).expect(5);
+    let ran = ran.shows("with N-3 open: this plan failed");
+    ran.shows("the budget of the last was over");
+    assert_eq!(world.state()["bindings"], json!({}));
+}
+
+#[test]
+fn more_of_a_budget_opens_again_what_was_dropped() {
+    let world = World::new();
+    let atoms = pages(json!({"attempts": 1}), true);
+    world.align(&plan(&["test -e sum -a -e c"], json!({}), atoms));
+    world.run().expect(5);
+    let text = world.state_text();
+    let at = text.find("\"budget\": {").expect("a budget");
+    let (before, of_budget) = text.split_at(at);
+    let more = of_budget.replacen("\"attempts\": 1", "\"attempts\": 9", 1);
+    world.save(&(before.to_owned() + &more));
+    world.run().expect(0);
+    assert!(world.result_file("sum").contains('c'));
+    assert_eq!(world.status()["last_result"]["missing"], Value::Null);
+}
+
+#[test]
+fn a_budget_of_time_ends_what_is_under_way_and_leaves_no_process() {
+    let world = World::new();
+    let begun = world.out("begun").display().to_string();
+    let nap = long_nap();
+    let slow = format!("echo $$ > {begun}; sleep {nap}; touch b");
+    let text = json!({"atoms": {"a": task("touch a"), "b": after(&["a"], &slow)}}).to_string();
+    let step = json!({"kind": "plan", "convergence_target": "F", "budget": {"time": "400ms"},
+        "action": {"run": format!("cat <<'END'\n{text}\nEND")}});
+    let f = with(after(&["N"], "ls > sum"), json!({"accepts_partial": true}));
+    let atoms = json!({"N": step, "F": f});
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    world
+        .descent(&["run"])
+        .expect(0)
+        .shows("the time of its budget is over; it is gone on with without");
+    assert!(!world.left("begun").is_empty());
+    assert_eq!(processes(&nap), Vec::<String>::new());
+}
+
+#[test]
+fn a_step_inside_is_told_what_is_left_and_given_no_more() {
+    let world = World::new();
+    let told = world.out("told").display().to_string();
+    let inner = |more: Value| {
+        let text = json!({"atoms": {"one": task("true")}}).to_string();
+        let run = format!("echo \"$DESCENT_BUDGET\" > {told}; cat <<'END'\n{text}\nEND");
+        with(json!({"kind": "plan", "action": {"run": run}}), more)
+    };
+    let outer = |more: Value| {
+        let text = json!({"atoms": {"x": task("true"), "M": with(inner(more), json!({"depends_on": ["x"]}))}});
+        let text = text.to_string();
+        json!({"kind": "plan", "budget": {"attempts": 5, "time": "1h"},
+            "action": {"run": format!("cat <<'END'\n{text}\nEND")}})
+    };
+    let atoms = json!({"N": outer(json!({})), "F": after(&["N"], "touch sum")});
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    world.run().expect(0);
+    let budget: Value = serde_json::from_str(&world.left("told")).unwrap();
+    // x, and the attempt that plans.
+    assert_eq!(budget["attempts"], 3, "{budget}");
+    let ms = budget["time_ms"].as_u64().unwrap();
+    assert!((3_000_000..3_600_000).contains(&ms), "{budget}");
+    let world = World::new();
+    let atoms = json!({"N": outer(json!({"budget": {"attempts": 6, "time": "2h"}})), "F": after(&["N"], "touch sum")});
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    let ran = world.descent(&["run"]).expect(5);
+    ran.shows("/atoms/M/budget: its budget is 6 attempts, 5 are left");
+}
+
+#[test]
+fn a_budget_that_limits_nothing_is_a_fault_of_the_plan() {
+    let world = World::new();
+    for budget in [json!({}), json!({"attempts": 0}), json!({"time": "0s"})] {
+        let atoms = pages(budget, true);
+        let ran = world.try_align(&plan(&["test -e sum"], json!({}), atoms));
+        ran.expect(65).says("/work_graph/atoms/N/budget");
+    }
+}
