@@ -113,17 +113,39 @@ fn contexts_with(model: &Model, x: Ix, known: &Ids) -> usize {
     contexts.collect::<BTreeSet<_>>().len()
 }
 
+/// The atoms of a state, each with what it is in the model: planned atoms have names of the program's own, and stand there
+/// once for each context that they were planned in.
+struct Names(BTreeMap<String, (Ix, Value)>);
+
+impl Names {
+    fn of(model: &Model, state: &Value) -> Self {
+        let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        let open = object(&state["work_graph"]["atoms"]).into_iter();
+        let bound = object(&state["bindings"]).into_iter();
+        let all = open.chain(bound.map(|(id, binding)| (id, binding["of"].clone())));
+        let known = all.filter_map(|(id, atom)| {
+            let proposed = atom["origin"]["proposed"].as_str();
+            let x = model.ix(proposed.unwrap_or(&id))?;
+            Some((id, (x, atom)))
+        });
+        Self(known.collect())
+    }
+
+    fn ix(&self, id: &str) -> Option<Ix> {
+        self.0.get(id).map(|(x, _)| *x)
+    }
+}
+
 /// The counts in the state file, against the log.
 pub fn state_counts_every_attempt(model: &Model, world: &World, cut_off: usize) -> Held {
     let (state, attempts) = (world.state(), attempts(model, &world.log())?);
+    let names = Names::of(model, &state);
     for x in model.tasks() {
         let id = &model.nodes[x].id;
-        let open = &state["work_graph"]["atoms"][id]["tries"];
-        let tries = open
-            .as_array()
-            .or_else(|| state["bindings"][id]["of"]["tries"].as_array());
+        let own = names.0.values().filter(|(y, _)| *y == x);
+        let tries = own.flat_map(|(_, atom)| atom["tries"].as_array().cloned().unwrap_or_default());
         let made = attempts.iter().filter(|attempt| attempt.atom == x).count();
-        let counted = count_tries(model, x, tries.map_or(&[], Vec::as_slice))?;
+        let counted = count_tries(model, &names, x, &tries.collect::<Vec<_>>())?;
         hold((counted..=counted + cut_off).contains(&made), || {
             format!("{id}: {made} attempts were made, the state counts {counted}")
         })?;
@@ -131,7 +153,7 @@ pub fn state_counts_every_attempt(model: &Model, world: &World, cut_off: usize) 
     Ok(())
 }
 
-fn count_tries(model: &Model, x: Ix, tries: &[Value]) -> Result<usize, String> {
+fn count_tries(model: &Model, names: &Names, x: Ix, tries: &[Value]) -> Result<usize, String> {
     let (mut contexts, mut total) = (BTreeSet::new(), 0);
     let possible: BTreeSet<Selection> = model
         .selections_with(x)
@@ -142,7 +164,7 @@ fn count_tries(model: &Model, x: Ix, tries: &[Value]) -> Result<usize, String> {
     for tried in tries {
         let choices = tried["choices"].as_object().cloned().unwrap_or_default();
         let pair =
-            |(group, kid): (&String, &Value)| Some((model.ix(group)?, model.ix(kid.as_str()?)?));
+            |(group, kid): (&String, &Value)| Some((names.ix(group)?, names.ix(kid.as_str()?)?));
         let context = choices.iter().map(pair).collect::<Option<Selection>>();
         let context = context.filter(|context| possible.contains(context));
         let context = context
@@ -177,17 +199,12 @@ pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, St
         files.insert(x.ok_or_else(|| format!("in the tree: {line}"))?);
     }
     let format = "--format=%(trailers:key=Descent-Atom,valueonly,separator=%x2C)";
-    let mut history: Vec<String> = world
-        .git_on_results(&["log", format, &format!("{start}..{commit}")])
-        .lines()
-        .map(str::to_owned)
-        .collect();
-    let mut done: Vec<&str> = result["done"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|x| x["atom"].as_str())
-        .collect();
+    let known = Names::of(model, &state);
+    let own = |id: &str| known.ix(id).map_or("?", |x| model.nodes[x].id.as_str());
+    let log = world.git_on_results(&["log", format, &format!("{start}..{commit}")]);
+    let mut history: Vec<&str> = log.lines().map(own).collect();
+    let done = result["done"].as_array().into_iter().flatten();
+    let mut done: Vec<&str> = done.filter_map(|x| x["atom"].as_str()).map(own).collect();
     let mut names = model.names(&files);
     history.sort_unstable();
     done.sort_unstable();

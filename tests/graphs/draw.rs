@@ -42,6 +42,12 @@ impl Draw<'_> {
             let root = self.node(0, &[roots.clone()]);
             roots.push(root);
         }
+        // Groups stand after what is inside of them.
+        for x in (0..self.model.nodes.len()).rev() {
+            if self.model.nodes[x].kind == Kind::Any && self.rng.percent(35) {
+                self.plan(x);
+            }
+        }
         self.outcomes();
         self.base_case();
         self.ids();
@@ -85,6 +91,27 @@ impl Draw<'_> {
             ..Node::default()
         });
         x
+    }
+
+    /// Makes a group a step that plans: as many choices as it has rounds, which name nothing outside of themselves.
+    fn plan(&mut self, x: Ix) {
+        let planned = self
+            .model
+            .above(x)
+            .filter(|y| self.model.nodes[*y].is_planned);
+        let rounds = [4, 2, 1, 1][planned.count()];
+        if self.model.nodes[x].kids.len() > rounds {
+            return;
+        }
+        let node = &mut self.model.nodes[x];
+        (node.is_planned, node.is_speculative) = (true, false);
+        for kid in node.kids.clone() {
+            let inside = self.model.subtree(kid);
+            for y in &inside {
+                let deps = &mut self.model.nodes[*y].deps;
+                deps.retain(|dep| inside.contains(dep) && *y != kid);
+            }
+        }
     }
 
     fn outcomes(&mut self) {

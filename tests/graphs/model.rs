@@ -34,6 +34,8 @@ pub struct Node {
     pub is_checked: bool,
     /// Its choices are tried side by side.
     pub is_speculative: bool,
+    /// It stands in the plan as a step that plans: what it prints, time after time, is one of its choices after another.
+    pub is_planned: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -82,7 +84,12 @@ impl Model {
         self.above(x).any(|y| self.nodes[y].kind == Kind::Any)
     }
 
-    fn subtree(&self, x: Ix) -> Vec<Ix> {
+    /// Whether it is in no plan of a person: a planner proposes it.
+    pub fn is_proposed(&self, x: Ix) -> bool {
+        self.above(x).any(|y| self.nodes[y].is_planned)
+    }
+
+    pub fn subtree(&self, x: Ix) -> Vec<Ix> {
         let kids = self.nodes[x].kids.iter().flat_map(|kid| self.subtree(*kid));
         std::iter::once(x).chain(kids).collect()
     }

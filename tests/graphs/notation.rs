@@ -1,6 +1,6 @@
 //! Graphs as text, to write and to print: one atom a line.
 //!
-//! `G: any a b` (`beside`: tried side by side) · `P: all c d after G` · `x: after G needs b at 2` · `y: never checked`; an atom without a line is a
+//! `G: any a b` (`beside`: tried side by side; `planned`: by a step that plans one after another) · `P: all c d after G` · `x: after G needs b at 2` · `y: never checked`; an atom without a line is a
 //! task that succeeds at once. Then `attempts 2`, `slots 3`, `want a b`, `refuse c`, `whole`.
 
 use std::fmt;
@@ -49,6 +49,10 @@ impl Model {
                 "checked" => self.nodes[x].is_checked = true,
                 "beside" => {
                     self.nodes[x].is_speculative = true;
+                    continue;
+                }
+                "planned" => {
+                    self.nodes[x].is_planned = true;
                     continue;
                 }
                 "after" | "needs" | "at" => {}
@@ -119,6 +123,7 @@ impl fmt::Display for Model {
             let marks = [
                 (node.is_checked, " checked"),
                 (node.is_speculative, " beside"),
+                (node.is_planned, " planned"),
             ];
             for (_, word) in marks.iter().filter(|(is_so, _)| *is_so) {
                 write!(to, "{word}")?;

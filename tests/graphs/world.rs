@@ -14,7 +14,7 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::model::{Ids, Kind, Model, Node};
+use crate::model::{Ids, Ix, Kind, Model, Node};
 
 /// Far more than a graph takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -232,10 +232,7 @@ const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n
                       [user]\n\tname = Ada\n\temail = ada@example.org\n";
 
 fn plan(model: &Model, workspace: Workspace) -> Value {
-    let atoms = model
-        .nodes
-        .iter()
-        .map(|node| (node.id.clone(), atom(model, node)));
+    let written = (0..model.nodes.len()).filter(|x| !model.is_proposed(*x));
     json!({
         "objective": {
             "goal": "what is wanted is made",
@@ -244,17 +241,48 @@ fn plan(model: &Model, workspace: Workspace) -> Value {
             "constraints": {
                 "max_attempts": model.attempts_max,
                 "max_parallel_agents": model.slots,
+                "max_replans": 1000,
+                "max_planned_atoms": 1000,
                 "workspace": workspace.word(),
                 "env": ["GRAPH_OUT", "GRAPH_STATE"],
             },
         },
-        "work_graph": {"atoms": atoms.collect::<serde_json::Map<_, _>>()},
+        "work_graph": {"atoms": atoms(model, written)},
     })
+}
+
+fn atoms(model: &Model, which: impl Iterator<Item = Ix>) -> serde_json::Map<String, Value> {
+    let nodes = which.map(|x| &model.nodes[x]);
+    nodes
+        .map(|node| (node.id.clone(), atom(model, node)))
+        .collect()
+}
+
+/// Prints the choice after those that were planned before in this context, which its prompt names.
+fn planner(model: &Model, node: &Node) -> String {
+    let mut script = "case $(grep -c '^- the plan of ' \"$DESCENT_PROMPT\") in\n".to_owned();
+    for (n, kid) in node.kids.iter().enumerate() {
+        let inside = model.subtree(*kid).into_iter().filter(|x| {
+            let innermost = model.above(*x).find(|y| model.nodes[*y].is_planned);
+            innermost.map(|y| &model.nodes[y].id) == Some(&node.id)
+        });
+        let fragment = json!({"atoms": atoms(model, inside)});
+        let at = if n + 1 == node.kids.len() {
+            "*".to_owned()
+        } else {
+            n.to_string()
+        };
+        script += &format!("{at}) cat <<'END'\n{fragment}\nEND\n;;\n");
+    }
+    script + "esac"
 }
 
 fn atom(model: &Model, node: &Node) -> Value {
     let (kids, deps) = (model.names(&node.kids), model.names(&node.deps));
     match node.kind {
+        Kind::Any if node.is_planned => json!({
+            "kind": "plan", "depends_on": deps, "action": {"run": planner(model, node)},
+        }),
         Kind::Any => json!({
             "kind": "any", "choices": kids, "depends_on": deps,
             "speculative": node.is_speculative,
@@ -286,8 +314,10 @@ fn action(model: &Model, node: &Node) -> String {
             .iter()
             .map(|z| format!("[ -e made/{z} ]")),
     );
-    let look = "echo \"$DESCENT_ATOM $DESCENT_ATTEMPT\" made/* >>\"$GRAPH_OUT/log\"; \
-                cat \"$GRAPH_STATE\" >>\"$GRAPH_OUT/states\"";
+    let look = format!(
+        "echo \"{id} $DESCENT_ATTEMPT\" made/* >>\"$GRAPH_OUT/log\"; \
+                cat \"$GRAPH_STATE\" >>\"$GRAPH_OUT/states\""
+    );
     format!(
         "{look}; {{ {}; }} || {goes_wrong}; echo {id} >>made/{id}",
         conditions.join(" && ")
