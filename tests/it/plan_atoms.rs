@@ -380,3 +380,41 @@ fn a_pattern_of_a_planner_that_is_none_is_told_before_anything_is_made_of_its_pl
     }
     assert_eq!(world.state()["work_graph"]["atoms"]["N"]["kind"], "plan");
 }
+
+/// The plan is under way, its first part done and its second begun, when a person says that it is done.
+#[test]
+fn of_a_step_that_a_person_resolves_nothing_is_made_any_more() {
+    let world = World::new();
+    let slow = fragment(json!({
+        "one": task("touch one"),
+        "two": after(&["one"], &format!("echo begun >> {}; sleep 600", world.out("begun").display())),
+    }));
+    let n = planner(&world, "N", &[slow]);
+    let atoms = json!({"N": n, "F": after(&["N"], "echo done > sum")});
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    let mut run = world.start(&["run"]);
+    world.wait_for_file("begun");
+    world.descent(&["stop"]).expect(0);
+    run.wait().expect(3);
+    let mut state = world.state();
+    let step = state["work_graph"]["atoms"]
+        .as_object_mut()
+        .unwrap()
+        .remove("N");
+    state["bindings"]["N"] = json!({"summary": "by hand", "by": "person", "of": step});
+    world.save(&state.to_string());
+    world.run().expect(0);
+    assert_eq!(world.left("begun").lines().count(), 1, "begun once");
+    assert_eq!(
+        world
+            .git(&["grep", "-c", "", &head(&world), "--", "one", "sum"])
+            .lines()
+            .count(),
+        1
+    );
+}
+
+fn head(world: &World) -> String {
+    let state = world.state();
+    state["run"]["head"].as_str().unwrap().to_owned()
+}

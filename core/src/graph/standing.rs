@@ -20,11 +20,14 @@ use crate::{
 /// Which choice each group has made, and which fragment each planning step stands for: its first part.
 pub type Selection = BTreeMap<Ix, Ix>;
 
-/// What the groups of a state have selected; a choice that a group does not have is none.
+/// What the groups of a state have selected; a choice that a group does not have is none. A planning step that a person
+/// resolved stands for that, and for no fragment.
 pub fn selection_of(graph: &Graph, state: &State) -> Selection {
     let chosen = |x: Ix| {
         let atom = state.atom(graph.id(x))?;
-        let fragment = || atom.plan()?.in_force()?.first();
+        let is_resolved = state.bindings.contains_key(graph.id(x));
+        let in_force = || atom.plan().filter(|_| !is_resolved)?.in_force();
+        let fragment = || in_force()?.first();
         let choice = graph.ix(atom.selected().or_else(fragment)?)?;
         let is_its = graph.vertex(x).kids.contains(&choice);
         is_its.then_some((x, choice))
