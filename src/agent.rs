@@ -27,6 +27,7 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    evidence::Keeper,
     failure::{Failure, lack_in},
     process::{
         self, Ended, Job, Programs, SpawnError, Started, capture::Whole, environment::Environment,
@@ -62,6 +63,8 @@ pub struct Attempt<'a> {
     pub mark: String,
     /// Run before the command, in the same place.
     pub setup: Option<String>,
+    /// Keeps an output that is longer than its excerpt.
+    pub keep: Option<Keeper<'a>>,
     /// Of a planner: what is left to it, JSON. Its standard output is taken whole then.
     pub budget: Option<String>,
 }
@@ -142,7 +145,10 @@ pub async fn make(
         match run(&attempt, &inputs, &setup, cancel).await? {
             Ran::Cancelled => return Ok(None),
             Ran::Ended(How::Exit(0), _) => {}
-            Ran::Ended(how, ended) => return Ok(Some(setup_failed(&how, ended.as_ref()))),
+            Ran::Ended(how, ended) => {
+                let failed = setup_failed(&how, ended.as_ref());
+                return Ok(Some(with_whole(failed, &attempt, ended.as_ref())));
+            }
         }
     }
     let own = Step {
@@ -158,14 +164,31 @@ pub async fn make(
                 Err(fault) => (None, Some(fault)),
             };
             let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
-            Some(Outcome {
+            let outcome = Outcome {
                 report,
                 report_fault: report_fault.or(stdout.and_then(too_long)),
                 stdout: stdout.map(|stdout| String::from_utf8_lossy(&stdout.bytes).into_owned()),
                 ..outcome(how, ended.as_ref())
-            })
+            };
+            Some(with_whole(outcome, &attempt, ended.as_ref()))
         }
     })
+}
+
+/// With the whole of what it printed kept beside, where an excerpt is less and it says itself that it failed.
+fn with_whole(mut outcome: Outcome, attempt: &Attempt<'_>, ended: Option<&Ended>) -> Outcome {
+    let has_failed = outcome.how != How::Exit(0)
+        || outcome.report_fault.is_some()
+        || outcome
+            .report
+            .as_ref()
+            .is_some_and(|report| report.is_blocked);
+    let output = ended.map(|ended| &ended.output);
+    let long = output.filter(|output| output.total_bytes() > EXCERPT_BYTES_MAX as u64);
+    if let (true, Some(output), Some(keep)) = (has_failed, long, &attempt.keep) {
+        outcome.whole = keep.keep(&output.long());
+    }
+    outcome
 }
 
 /// Half of a plan is none.

@@ -5,6 +5,7 @@ mod cli;
 mod clock;
 mod config;
 mod driver;
+mod evidence;
 mod failure;
 mod git;
 mod heartbeat;

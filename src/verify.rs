@@ -12,12 +12,13 @@ use std::{path::Path, time::Duration};
 
 use descent_core::{
     state::{Leaf, check::CommandLeaf, fields::Length},
-    verdict::{How, Measured, Measurement},
+    verdict::{How, Measured, Measurement, Verdict, of_leaf},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{self, Stopwatch},
+    evidence::Keeper,
     process::{self, Job, Programs, Whole, environment::Environment},
 };
 
@@ -46,6 +47,8 @@ pub struct Bench<'a> {
     pub timeout_default: Duration,
     pub mark: &'a str,
     pub cancel: &'a CancellationToken,
+    /// Keeps an output that is longer than its excerpt, of a leaf that does not pass.
+    pub keep: Option<Keeper<'a>>,
 }
 
 /// Measures one leaf; `None` when it was cancelled. Leaves that no machine decides give what the
@@ -59,29 +62,24 @@ pub async fn measure(leaf: &Leaf, bench: &Bench<'_>) -> Option<Measurement> {
             number,
             ..
         }) => {
-            let number = number.as_ref().map(|rule| rule.pattern.as_str());
-            let pattern = stdout_matches.as_deref();
-            bench
-                .command(Asked {
-                    command,
-                    timeout: timeout.as_ref(),
-                    pattern,
-                    number,
-                })
-                .await
+            let asked = Asked {
+                command,
+                timeout: timeout.as_ref(),
+                pattern: stdout_matches.as_deref(),
+                number: number.as_ref().map(|rule| rule.pattern.as_str()),
+            };
+            bench.command(leaf, asked).await
         }
         Leaf::NotCommand {
             command, timeout, ..
         } => {
-            let timeout = timeout.as_ref();
-            bench
-                .command(Asked {
-                    command,
-                    timeout,
-                    pattern: None,
-                    number: None,
-                })
-                .await
+            let asked = Asked {
+                command,
+                timeout: timeout.as_ref(),
+                pattern: None,
+                number: None,
+            };
+            bench.command(leaf, asked).await
         }
         Leaf::File {
             path,
@@ -116,11 +114,12 @@ fn unmeasured(why: impl Into<String>, excerpt: &str) -> Measurement {
         what,
         duration_ms: 0,
         excerpt: excerpt.to_owned(),
+        whole: None,
     }
 }
 
 impl Bench<'_> {
-    async fn command(&self, asked: Asked<'_>) -> Option<Measurement> {
+    async fn command(&self, leaf: &Leaf, asked: Asked<'_>) -> Option<Measurement> {
         let compiled = (asked.pattern.map(Pattern::new).transpose())
             .and_then(|pattern| Ok((pattern, asked.number.map(Pattern::new).transpose()?)));
         let (pattern, number) = match compiled {
@@ -151,7 +150,7 @@ impl Bench<'_> {
         };
         let excerpt = text::excerpt(&ended.output);
         let (matched, number) = search(ended.stdout, pattern, number).await;
-        Some(Measurement {
+        let mut seen = Measurement {
             what: Measured::Command {
                 how,
                 matched,
@@ -159,7 +158,15 @@ impl Bench<'_> {
             },
             duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
             excerpt,
-        })
+            whole: None,
+        };
+        if let Some(keep) = &self.keep
+            && text::is_cut(&ended.output)
+            && of_leaf(leaf, &seen) != Verdict::Pass
+        {
+            seen.whole = keep.keep(&ended.output.long());
+        }
+        Some(seen)
     }
 
     async fn files(&self, wanted: Wanted) -> Option<Measurement> {
@@ -184,6 +191,7 @@ impl Bench<'_> {
                 },
                 duration_ms: watch.lap_ms(),
                 excerpt: seen.excerpt,
+                whole: None,
             },
         })
     }

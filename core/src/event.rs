@@ -6,7 +6,7 @@ use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
 use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
-    state::{Free, Placed, Request, StartedFrom, record::Choices},
+    state::{Free, Placed, Request, SideFile, StartedFrom, record::Choices},
     verdict::{Basis, How, Measurement, Verdict},
 };
 
@@ -79,6 +79,8 @@ pub struct Outcome {
     pub duration_ms: u64,
     /// Head and tail of what it printed.
     pub excerpt: String,
+    /// All that it printed, where that is longer than the excerpt.
+    pub whole: Option<SideFile>,
     pub last_line: Option<String>,
     /// Of a planner: its whole standard output.
     pub stdout: Option<String>,
@@ -98,6 +100,7 @@ impl Outcome {
             how,
             duration_ms,
             excerpt: String::new(),
+            whole: None,
             last_line: None,
             stdout: None,
             bad_patterns: Vec::new(),

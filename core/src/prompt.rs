@@ -17,8 +17,9 @@ use crate::{
     graph::{Ix, Kind},
     id::{AtomId, UnixMillis},
     state::{
-        Atom, Binding, Check, EntryKind, Extra, Intent,
+        Atom, Binding, Check, EntryKind, Extra, Intent, SideFile,
         fields::{Writer, texts_node},
+        side::LiesAt,
     },
     step::World,
 };
@@ -33,7 +34,7 @@ const FAILURES_MAX: usize = 10;
 const OUTPUT_CHARS_MAX: usize = 2_000;
 
 /// The text that `$DESCENT_PROMPT` names.
-pub fn attempt(world: &World, intent: &Intent, now: UnixMillis) -> String {
+pub fn attempt(world: &World, intent: &Intent, now: UnixMillis, lies_at: LiesAt<'_>) -> String {
     let state = &world.state;
     let objective = &state.objective;
     let atom = state.atom(&intent.atom);
@@ -50,7 +51,7 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis) -> String {
         ("{whole}", whole(world, &intent.atom)),
         ("{protected}", protected(&objective.constraints.protected)),
         ("{bindings}", known(world, &intent.atom)),
-        ("{failures}", failures(world, &intent.atom)),
+        ("{failures}", failures(world, &intent.atom, lies_at)),
         ("{rounds}", planning::rounds(world, intent)),
         ("{budget}", planning::budget(world, intent)),
     ];
@@ -149,7 +150,7 @@ fn known(world: &World, id: &AtomId) -> String {
     }
 }
 
-fn failures(world: &World, id: &AtomId) -> String {
+fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
     let of_atom = world
         .state
         .trail
@@ -178,6 +179,9 @@ fn failures(world: &World, id: &AtomId) -> String {
             .lines()
         {
             text.push_str(&format!("    {line}\n"));
+        }
+        if let Some(path) = SideFile::beside(&entry.node).and_then(|one| lies_at(&one)) {
+            text.push_str(&format!("    (all that was printed: {path})\n"));
         }
     }
     text

@@ -17,6 +17,7 @@ pub mod patch;
 pub mod record;
 pub mod run;
 pub mod shared;
+pub mod side;
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
@@ -31,6 +32,7 @@ pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace
 pub use record::{Confirmation, Correction, Entry, EntryKind};
 pub use run::{Intent, Measure, Placed, Run, RunStatus, Spent, StartedFrom};
 pub use shared::Shared;
+pub use side::SideFile;
 
 use crate::id::{AtomId, Digest, Lineage, Serial};
 

@@ -10,9 +10,10 @@ use crate::{
     doc::Node,
     id::{Digest, TreeId},
     state::{
-        Check, CheckKind, Correction, Extra, Free, Leaf,
+        Check, CheckKind, Correction, Extra, Free, Leaf, SideFile,
         check::{CommandLeaf, number_node},
         fields::Writer,
+        side,
     },
 };
 
@@ -93,6 +94,8 @@ pub struct Measurement {
     pub duration_ms: u64,
     /// Head and tail of the output.
     pub excerpt: String,
+    /// The whole of it, where it is longer than the excerpt and speaks against the leaf.
+    pub whole: Option<SideFile>,
 }
 
 #[derive(Debug, Clone)]
@@ -324,6 +327,8 @@ pub fn evidence(check: &Check, basis: &Basis, seen: &Seen) -> Free {
     }
     to.put("duration_ms", Node::uint(seen.measurement.duration_ms));
     to.text_unless_empty("output", &seen.measurement.excerpt);
+    let whole = seen.measurement.whole.as_ref();
+    to.some(side::KEY, whole.map(SideFile::node));
     to.finish(&Extra::default())
 }
 

@@ -35,6 +35,7 @@ impl World {
     fn attempt(&self, command: &str) -> Attempt<'_> {
         Attempt {
             budget: None,
+            keep: None,
             intent: &self.intent,
             prompt: "do it\n".into(),
             bindings: "{}\n".into(),

@@ -72,6 +72,8 @@ pub(super) async fn leaves(
         timeout_default: Duration::from_millis(state.objective.constraints.attempt_timeout_ms()),
         mark: &mark,
         cancel: &cancel,
+        // What a command prints goes to the person, not into the state.
+        keep: None,
     };
     let mut judged = Vec::new();
     let live = Live::start(context);

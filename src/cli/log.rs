@@ -16,7 +16,7 @@ use super::{
     context::Context,
     serial::{Point, Timeline},
 };
-use crate::{clock, failure::Failure, render, store::Commit};
+use crate::{clock, evidence, failure::Failure, render, store::Commit};
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -48,6 +48,7 @@ pub(super) fn log(context: &Context, flags: &Flags) -> Result<End, Failure> {
                 let mut value = serde_json::to_value(entry).unwrap_or_default();
                 let (word, what) = render::words(entry);
                 value["text"] = format!("{word} {what}").into();
+                evidence::locate(store.place(), &mut value);
                 value
             })
             .collect();

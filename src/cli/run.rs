@@ -23,6 +23,7 @@ use crate::{
     clock,
     config::{self, Config},
     driver::{self, Ending, Host, RealHands},
+    evidence::Shelf,
     failure::{Failure, exit},
     heartbeat::Heart,
     process::programs,
@@ -86,7 +87,10 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     // Taken off before the lease is.
     let own = crate::process::own::Own::begin(&format!("{}/{run}/tools", path.mark()));
     let live = Live::start(context);
+    let out = context.out;
+    let shelf = Shelf::of(&path, Box::new(move |text| out.say(text)));
     let hands = RealHands {
+        shelf: Arc::new(shelf),
         place: path.clone(),
         run: run.clone(),
         workspaces: workspaces.clone(),

@@ -10,7 +10,7 @@ use descent_core::{
 };
 
 use super::{End, context::Context};
-use crate::{clock, failure::Failure, render, store::Commit, workspace};
+use crate::{clock, evidence, failure::Failure, render, store::Commit, workspace};
 
 #[derive(Debug, Args)]
 pub struct Flags {
@@ -49,6 +49,7 @@ pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
     if context.out.json {
         let mut value = serde_json::to_value(&why).unwrap_or_default();
         value["past"] = past.iter().map(json).collect();
+        evidence::locate(store.place(), &mut value);
         context.out.json(&value);
     } else {
         let place = store.place();
@@ -57,10 +58,12 @@ pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
         let path = result
             .and_then(|(path, _)| path)
             .map(|path| super::context::shown(&path));
+        let lies_at = |one: &_| Some(super::context::shown(&evidence::find(store.place(), one)?));
         let page = render::why(
             &why,
             &past,
             path.as_deref(),
+            &lies_at,
             clock::now(),
             context.out.width(),
         );

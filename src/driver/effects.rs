@@ -1,6 +1,7 @@
 //! How each owed effect is carried out: attempts, merges, rebuilds, judgements. Each ends in an event.
 
 mod held;
+mod judging;
 
 use std::{
     path::{Path, PathBuf},
@@ -9,32 +10,33 @@ use std::{
 };
 
 use descent_core::{
-    event::{Event, Made, Merge, Outcome, Scope},
+    event::{Event, Made, Merge, Outcome},
     fragment,
     id::{AtomId, CommitId},
-    owed::{self, Effect},
+    owed::Effect,
     prompt,
-    state::{Check, Intent, Leaf, Placed},
+    state::{Intent, Placed},
     step::{Session, World},
-    verdict::{self, Basis, How, Measurement, Verdict},
+    verdict::How,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Measuring, RealHands, blocking, hands::Work};
+use super::{RealHands, blocking, hands::Work};
 use crate::{
     agent,
     clock::Clock,
-    failure::{Failure, Lack, exit, is_from_outside},
+    evidence::{self, Keeper, Shelf},
+    failure::{Failure, Lack, exit},
     process::{Programs, environment::Environment},
-    space, store,
-    verify::{self, Bench},
-    workspace::{self, Checkout, Landing, Workspaces},
+    space,
+    store::{self, Place},
+    workspace::{self, Landing, Workspaces},
 };
 
 pub use held::HeldOutcomes;
+pub use judging::prepare_checkout;
 
-/// How long `setup` may take in a checkout for checks.
-const SETUP_MAX: Duration = Duration::from_secs(1800);
+use judging::{Judging, judge};
 
 pub(super) fn perform(
     hands: &RealHands,
@@ -81,6 +83,7 @@ pub(super) fn perform(
                 onto,
                 check,
                 measuring: hands.measuring.clone(),
+                shelf: Arc::clone(&hands.shelf),
             };
             Box::pin(judge(judging, cancel))
         }
@@ -97,6 +100,8 @@ struct Attempting {
     environment: Environment,
     programs: Arc<dyn Programs>,
     clock: Arc<dyn Clock>,
+    shelf: Arc<Shelf>,
+    place: Place,
     held: HeldOutcomes,
     dir: PathBuf,
     mark: String,
@@ -125,9 +130,11 @@ impl Attempting {
             programs: Arc::clone(&hands.programs),
             clock: Arc::clone(&hands.clock),
             held: hands.held.clone(),
+            shelf: Arc::clone(&hands.shelf),
             dir: place.attempts().join(intent.id.as_str()),
             mark: format!("{}/{}/{}", place.mark(), hands.run, intent.id),
             timeout_ms: own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms()),
+            place: place.clone(),
             world: world.clone(),
             intent,
         }
@@ -153,10 +160,15 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
     let budget = a
         .is_plan
         .then(|| prompt::remaining(&a.world, &a.intent).text());
+    let lies_at = |one: &_| Some(evidence::find(&a.place, one)?.display().to_string());
     let attempt = agent::Attempt {
         intent: &a.intent,
         budget,
-        prompt: prompt::attempt(&a.world, &a.intent, a.clock.now()),
+        keep: Some(Keeper {
+            shelf: &a.shelf,
+            state: &a.world.state,
+        }),
+        prompt: prompt::attempt(&a.world, &a.intent, a.clock.now(), &lies_at),
         bindings: prompt::bindings(&a.world, &a.intent.atom),
         command,
         cwd: room.path,
@@ -237,14 +249,6 @@ fn without_room(outcome: Outcome, places: [&PathBuf; 2]) -> Outcome {
             ..outcome
         },
     }
-}
-
-/// A check that did not pass on a full disk is no verdict: it is waited for, and measured again.
-fn proves_nothing(at: &Path, rule: &Leaf, seen: &Measurement) -> Option<Failure> {
-    if verdict::of_leaf(rule, seen) == Verdict::Pass || !space::is_used_up(at) {
-        return None;
-    }
-    has_room(at).err()
 }
 
 fn has_room(at: &Path) -> Result<(), Failure> {
@@ -355,141 +359,4 @@ async fn learn(workspaces: Workspaces, commit: CommitId) -> Result<Option<Event>
     let wanted = commit.clone();
     let tree = blocking(move || workspaces.tree_of(&wanted)).await??;
     Ok(tree.map(|tree| Event::Learned { commit, tree }))
-}
-
-struct Judging {
-    workspaces: Workspaces,
-    environment: Environment,
-    programs: Arc<dyn Programs>,
-    mark: String,
-    timeout_ms: u64,
-    session: Session,
-    world: World,
-    scope: Scope,
-    basis: Basis,
-    commit: Option<CommitId>,
-    onto: Option<CommitId>,
-    check: Check,
-    measuring: Measuring,
-}
-
-async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Event>, Failure> {
-    let (scope, onto) = (j.scope.clone(), j.onto.clone());
-    let (workspaces, head) = (j.workspaces.clone(), onto.clone());
-    let judged = judge_in_checkout(j, cancel).await;
-    match (judged, scope) {
-        (Err(failure), Scope::Atom(attempt)) => {
-            // With the repository in order it is the candidate that cannot be checked out.
-            let is_sound = blocking(move || match head {
-                Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
-                None => false,
-            });
-            let is_elsewhere = failure.lack.is_some() || is_from_outside(&failure.message);
-            if failure.code == "E-SETUP" || is_elsewhere || !is_sound.await? {
-                return Err(failure);
-            }
-            let merge = Merge::Broken(failure.message);
-            Ok(Some(Event::Tried {
-                attempt,
-                onto,
-                merge,
-            }))
-        }
-        (judged, _) => judged,
-    }
-}
-
-/// Measures leaf after leaf until the check is decided; each leaf once.
-async fn judge_in_checkout(
-    mut j: Judging,
-    cancel: CancellationToken,
-) -> Result<Option<Event>, Failure> {
-    let kind = match &j.scope {
-        Scope::BaseCase => Checkout::Verify,
-        Scope::Atom(_) => Checkout::Candidate,
-    };
-    let at = prepare_checkout(
-        &j.workspaces,
-        kind,
-        j.commit.clone(),
-        &j.environment,
-        &*j.programs,
-        &j.mark,
-        &cancel,
-    )
-    .await?;
-    let Some(at) = at else { return Ok(None) };
-    let bench = Bench {
-        at: &at,
-        env: &j.environment,
-        programs: &*j.programs,
-        timeout_default: Duration::from_millis(j.timeout_ms),
-        mark: &j.mark,
-        cancel: &cancel,
-    };
-    let mut seen = Vec::new();
-    while let Some(leaf) = owed::next_leaf(&j.session, &j.world, &j.check, &j.basis) {
-        let key = leaf.key();
-        if seen.iter().any(|(measured, _)| *measured == key) {
-            break;
-        }
-        let Some(rule) = leaf.leaf() else { break };
-        (j.measuring)(&j.scope, &leaf.title());
-        let Some(measurement) = verify::measure(rule, &bench).await else {
-            return Ok(None);
-        };
-        if let Some(failure) = proves_nothing(&at, rule, &measurement) {
-            return Err(failure);
-        }
-        j.session.ledger.record(leaf, &j.basis, measurement.clone());
-        seen.push((key, measurement));
-    }
-    Ok(Some(Event::Judged {
-        scope: j.scope,
-        basis: j.basis,
-        seen,
-    }))
-}
-
-/// A clean checkout with `setup` done; `None` when cancelled.
-pub async fn prepare_checkout(
-    workspaces: &Workspaces,
-    kind: Checkout,
-    commit: Option<CommitId>,
-    env: &Environment,
-    programs: &dyn Programs,
-    mark: &str,
-    cancel: &CancellationToken,
-) -> Result<Option<PathBuf>, Failure> {
-    let inner = workspaces.clone();
-    let made = blocking(move || inner.for_checks(kind, commit.as_ref())).await??;
-    if let (true, Some(setup)) = (made.is_new, workspaces.setup()) {
-        let check = Check::command(setup);
-        let Some(rule) = check.leaf() else {
-            return Ok(Some(made.path));
-        };
-        let bench = Bench {
-            at: &made.path,
-            env,
-            programs,
-            timeout_default: SETUP_MAX,
-            mark,
-            cancel,
-        };
-        let Some(seen) = verify::measure(rule, &bench).await else {
-            return Ok(None);
-        };
-        if descent_core::verdict::of_leaf(rule, &seen) != descent_core::verdict::Verdict::Pass {
-            let hint = "run the `setup` command in a fresh clone and mend what it says";
-            let failure = Failure::new(
-                "E-SETUP",
-                exit::UNAVAILABLE,
-                format!("`setup` failed: {setup}"),
-                hint,
-            );
-            return Err(failure.with(vec![seen.excerpt]));
-        }
-        workspaces.checks_are_set_up(kind)?;
-    }
-    Ok(Some(made.path))
 }

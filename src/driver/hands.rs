@@ -19,6 +19,7 @@ use crate::{
     agent,
     clock::Clock,
     config::Config,
+    evidence::Shelf,
     failure::Failure,
     process::{self, Programs, environment::Environment},
     store::Place,
@@ -80,6 +81,7 @@ pub struct RealHands {
     pub clock: Arc<dyn Clock>,
     pub measuring: Measuring,
     pub held: super::effects::HeldOutcomes,
+    pub shelf: Arc<Shelf>,
 }
 
 impl Hands for RealHands {

@@ -2,12 +2,12 @@
 //!
 //! Invariant: the lease is held and what was left running is ended, so nobody writes any of this any more.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use descent_core::{
     event::{Made, Outcome},
     id::CommitId,
-    state::{Intent, State},
+    state::{Intent, State, side},
     view,
 };
 
@@ -20,12 +20,16 @@ use crate::{agent, failure::Failure};
 pub(super) fn resume(hands: &RealHands, state: &State) -> Work<Found> {
     let attempts = hands.place.attempts();
     let workspaces = hands.workspaces.clone();
-    let state = state.clone();
+    let (state, shelf) = (state.clone(), Arc::clone(&hands.shelf));
     let look = move || {
         let flying = state.run.in_flight.iter();
         let recorded: Vec<(&Intent, Outcome)> = flying
             .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
             .collect();
+        let mut named = side::named_by(&state);
+        let wholes = recorded.iter().filter_map(|(_, one)| one.whole.as_ref());
+        named.extend(wholes.map(|whole| whole.digest.clone()));
+        shelf.tidy(&named);
         let mut commits = view::commits(&state);
         let start = state.run.started_from.as_ref();
         commits.extend(

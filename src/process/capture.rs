@@ -1,5 +1,5 @@
 //! What is kept of a program's output: its beginning, its end, how much there was; the rest goes
-//! by, however long it is.
+//! by, however long it is. Short ends are for the state, long ones for a file beside it.
 //!
 //! Invariant: memory is bounded by constants and `whole_stdout_bytes_max`, never by the program.
 //! Not here: reading the pipes (`process`), what the output means (`agent`, `verify`).
@@ -7,8 +7,11 @@
 use std::fs::File;
 use std::io::Write;
 
-/// Bytes kept of the beginning, and as many of the end.
+/// Bytes of [`Captured::head`], and as many of [`Captured::tail`].
 pub const KEPT_BYTES: usize = 4096;
+/// Bytes of [`Captured::long`] at most, but for the line in its middle: half of them of the beginning.
+pub const LONG_BYTES_MAX: usize = 1024 * 1024;
+const LONG_END_BYTES: usize = LONG_BYTES_MAX / 2;
 /// Bytes written to a log file; what follows is left out.
 pub const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Characters of [`Captured::last_line`].
@@ -26,20 +29,39 @@ pub struct Captured {
 impl Captured {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total_bytes += bytes.len() as u64;
-        let room = KEPT_BYTES - self.head.len();
+        let room = LONG_END_BYTES - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        let newest = &bytes[bytes.len().saturating_sub(KEPT_BYTES)..];
-        if self.tail.len() + newest.len() > 2 * KEPT_BYTES {
-            let surplus = (self.tail.len() + newest.len()).saturating_sub(KEPT_BYTES);
+        let newest = &bytes[bytes.len().saturating_sub(LONG_END_BYTES)..];
+        if self.tail.len() + newest.len() > 2 * LONG_END_BYTES {
+            let surplus = (self.tail.len() + newest.len()).saturating_sub(LONG_END_BYTES);
             self.tail.drain(..surplus.min(self.tail.len()));
         }
         self.tail.extend_from_slice(newest);
     }
 
+    /// All of it as it was printed; of what is longer than 1 MiB the beginning and the end.
+    #[must_use]
+    pub fn long(&self) -> Vec<u8> {
+        let total = usize::try_from(self.total_bytes).unwrap_or(usize::MAX);
+        let after_head = total.saturating_sub(self.head.len()).min(LONG_END_BYTES);
+        let tail = &self.tail[self.tail.len().saturating_sub(after_head)..];
+        let missing = total - self.head.len() - tail.len();
+        let gap = if missing > 0 {
+            left_out(missing as u64)
+        } else {
+            String::new()
+        };
+        [&self.head[..], gap.as_bytes(), tail].concat()
+    }
+
     /// The first 4 KiB; what is not UTF-8 is replaced.
     #[must_use]
     pub fn head(&self) -> String {
-        lossy(without_cut_end(&self.head, self.head_is_cut()))
+        let head = &self.head[..self.head.len().min(KEPT_BYTES)];
+        lossy(without_cut_end(
+            head,
+            (head.len() as u64) < self.total_bytes,
+        ))
     }
 
     /// The last 4 KiB; what is not UTF-8 is replaced. A short output is both head and tail.
@@ -73,8 +95,12 @@ impl Captured {
     /// between them.
     #[must_use]
     pub fn excerpt(&self, bytes_max: usize) -> String {
-        if let Some(whole) = self.whole().filter(|whole| whole.len() <= bytes_max) {
-            return whole;
+        // What is no UTF-8 gets longer as a text, and never shorter.
+        if self.total_bytes <= bytes_max.min(LONG_BYTES_MAX) as u64 {
+            let whole = lossy(&self.long());
+            if whole.len() <= bytes_max {
+                return whole;
+            }
         }
         // The longest the line between them can get.
         let room = bytes_max.saturating_sub(left_out(self.total_bytes).len());
@@ -87,21 +113,6 @@ impl Captured {
         let shown = (head.len() + tail.len()) as u64;
         let missing = self.total_bytes.saturating_sub(shown);
         format!("{head}{}{tail}", left_out(missing))
-    }
-
-    fn whole(&self) -> Option<String> {
-        let after_head = self.total_bytes - self.head.len() as u64;
-        let tail = self.tail_bytes();
-        let after_head = usize::try_from(after_head)
-            .ok()
-            .filter(|n| *n <= tail.len())?;
-        let mut bytes = self.head.clone();
-        bytes.extend_from_slice(&tail[tail.len() - after_head..]);
-        Some(lossy(&bytes))
-    }
-
-    fn head_is_cut(&self) -> bool {
-        (self.head.len() as u64) < self.total_bytes
     }
 
     fn tail_bytes(&self) -> &[u8] {
@@ -244,13 +255,28 @@ mod tests {
         for size in [1, 13, 4095, 4096, 4097, 65_536] {
             let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
             let long = captured(&chunks);
+            assert_eq!(long.long(), text.as_bytes());
             assert_eq!(long.head().as_bytes(), &text.as_bytes()[..KEPT_BYTES]);
             assert_eq!(
                 long.tail().as_bytes(),
                 &text.as_bytes()[text.len() - KEPT_BYTES..]
             );
-            assert!(long.tail.len() <= 2 * KEPT_BYTES);
             assert_eq!(long.last_line().unwrap(), "099999");
+        }
+    }
+
+    #[test]
+    fn of_an_endless_output_a_mebibyte_is_kept_and_the_gap_is_told() {
+        let text: String = (0..600_000).map(|n| format!("{n:06}\n")).collect();
+        for size in [1000, 65_536, text.len()] {
+            let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+            let endless = captured(&chunks);
+            assert!(endless.tail.len() <= LONG_BYTES_MAX);
+            let long = String::from_utf8(endless.long()).unwrap();
+            let gap = left_out((text.len() - LONG_BYTES_MAX) as u64);
+            let (head, tail) = long.split_once(&gap).unwrap();
+            assert_eq!(head.len() + tail.len(), LONG_BYTES_MAX);
+            assert!(text.starts_with(head) && text.ends_with(tail));
         }
     }
 

@@ -3,6 +3,7 @@
 use descent_core::{
     doc::Node,
     id::{AtomId, UnixMillis},
+    state::{SideFile, side::LiesAt},
     view::why::{Asking, AttemptView, Why},
 };
 
@@ -29,6 +30,7 @@ pub fn why(
     why: &Why,
     past: &[Told],
     commit_is_in: Option<&str>,
+    lies_at: LiesAt<'_>,
     now: UnixMillis,
     width: usize,
 ) -> Page {
@@ -36,8 +38,8 @@ pub fn why(
     head(&mut page, why);
     about(&mut page, why);
     result(&mut page, why, commit_is_in);
-    attempts(&mut page, why, now);
-    history(&mut page, why, now);
+    attempts(&mut page, why, lies_at, now);
+    history(&mut page, why, lies_at, now);
     commits(&mut page, past, now);
     page.gap();
     page.next(&why.next);
@@ -131,7 +133,7 @@ fn result(page: &mut Page, why: &Why, commit_is_in: Option<&str>) {
     }
 }
 
-fn attempts(page: &mut Page, why: &Why, now: UnixMillis) {
+fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     if why.attempts.is_empty() {
         if why.kind == "task" {
             page.gap();
@@ -149,6 +151,9 @@ fn attempts(page: &mut Page, why: &Why, now: UnixMillis) {
         // What it came to stands above already.
         let is_told = attempt.ended == "solved" && why.binding.is_some();
         one_attempt(page, attempt, is_told, now);
+        proofs(page, &attempt.evidence, lies_at);
+        output(page, &attempt.output);
+        whole(page, attempt.whole.as_ref(), lies_at);
     }
 }
 
@@ -191,12 +196,10 @@ fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixM
     if !attempt.files.is_empty() {
         page.push(Line::indent(4).dim(format!("files {}", listed(&attempt.files, NAMES_MAX))));
     }
-    proofs(page, &attempt.evidence);
-    output(page, &attempt.output);
 }
 
 /// Verdicts with what the check printed, where it does not hold.
-fn proofs(page: &mut Page, evidence: &[Node]) {
+fn proofs(page: &mut Page, evidence: &[Node], lies_at: LiesAt<'_>) {
     for proof in evidence {
         let (verdict, ended) = (field(proof, "verdict"), field(proof, "ended"));
         let line = Line::indent(4).then(Line::new().word(verdict).pad(8));
@@ -208,6 +211,7 @@ fn proofs(page: &mut Page, evidence: &[Node]) {
         page.push(line.plain(super::line(field(proof, "check"))).dim(ended));
         if verdict != "pass" {
             output(page, field(proof, "output"));
+            whole(page, SideFile::beside(proof).as_ref(), lies_at);
         }
     }
 }
@@ -227,8 +231,18 @@ fn output(page: &mut Page, text: &str) {
     }
 }
 
+/// Where all of it is to be read.
+fn whole(page: &mut Page, one: Option<&SideFile>, lies_at: LiesAt<'_>) {
+    let Some(one) = one else { return };
+    let line = Line::indent(6).dim(format!("│ all {} KiB: ", one.bytes.div_ceil(1024)));
+    page.whole(match lies_at(one) {
+        Some(path) => line.plain(path),
+        None => line.dim("gone, but for this excerpt"),
+    });
+}
+
 /// Choices around it. What failed stands with the attempts already.
-fn history(page: &mut Page, why: &Why, now: UnixMillis) {
+fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     let entries: Vec<&Node> = why
         .trail
         .iter()
@@ -249,7 +263,7 @@ fn history(page: &mut Page, why: &Why, now: UnixMillis) {
             3,
         );
         if field(entry, "type") == "refuted" {
-            proofs(page, super::items(entry, "evidence"));
+            proofs(page, super::items(entry, "evidence"), lies_at);
         }
     }
 }

@@ -62,6 +62,16 @@ struct Attempt {
     files: Vec<String>,
     commit: Option<String>,
     output: Option<String>,
+    /// The file that holds all of what `output` is an excerpt of
+    whole: Option<Whole>,
+}
+
+#[derive(JsonSchema)]
+struct Whole {
+    digest: String,
+    bytes: u64,
+    /// Where it lies; null where it is gone
+    path: Option<String>,
 }
 
 #[derive(JsonSchema)]

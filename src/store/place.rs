@@ -13,7 +13,7 @@ const FILE: &str = "state.json";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Holds the sidecars: locks, journal.
+    /// Holds the sidecars: locks, journal, evidence.
     pub dir: PathBuf,
     /// Where the sidecars of the name are, if that is a link and there are such.
     named: Option<PathBuf>,
@@ -79,6 +79,12 @@ impl Place {
     #[must_use]
     pub fn attempts(&self) -> PathBuf {
         self.dir.join("attempts")
+    }
+
+    /// Where long evidence lies, a file a content.
+    #[must_use]
+    pub fn evidence(&self) -> PathBuf {
+        self.dir.join("evidence")
     }
 
     /// Marks the processes that belong to this state file and to no copy of it: an inode is not copied.

@@ -56,6 +56,7 @@ fn bench<'a>(
         timeout_default: LONG,
         mark,
         cancel,
+        keep: None,
     }
 }
 

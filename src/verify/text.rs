@@ -60,9 +60,14 @@ fn number(bytes: &[u8]) -> Option<f64> {
         .filter(|number: &f64| is_plain && number.is_finite())
 }
 
+/// Whether an excerpt is less than the whole.
+pub(super) fn is_cut(output: &Captured) -> bool {
+    output.total_bytes() > EXCERPT_BYTES_MAX as u64
+}
+
 /// At most 2 KiB: all of it, or a short head and a longer tail, where failures are told.
 pub(super) fn excerpt(output: &Captured) -> String {
-    if output.total_bytes() <= EXCERPT_BYTES_MAX as u64 {
+    if !is_cut(output) {
         return output.excerpt(EXCERPT_BYTES_MAX);
     }
     let (head, tail) = (output.head(), output.tail());

@@ -34,6 +34,7 @@ mod ground;
 mod help;
 mod history;
 mod killed;
+mod long_output;
 mod look;
 mod mended;
 mod noticed;

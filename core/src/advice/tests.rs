@@ -18,6 +18,7 @@ fn ended(code: i32, said: &str) -> Measurement {
         },
         duration_ms: 100,
         excerpt: said.to_owned(),
+        whole: None,
     }
 }
 
@@ -26,6 +27,7 @@ fn files(found: usize) -> Measurement {
         what: Measured::Files { found, fits: true },
         duration_ms: 1,
         excerpt: String::new(),
+        whole: None,
     }
 }
 

@@ -13,8 +13,9 @@ use crate::{
     doc::{self, Limits, Member, Node},
     id::{CommitId, Digest},
     state::{
-        Intent,
+        Intent, SideFile,
         fields::{Extra, Fields, Findings, Writer, texts_node},
+        side,
     },
     verdict::How,
 };
@@ -104,7 +105,8 @@ fn write(outcome: &Outcome, to: &mut Writer) {
     to.put("duration_ms", Node::uint(outcome.duration_ms))
         .text("excerpt", &outcome.excerpt);
     let some = |text: &Option<String>| text.as_deref().map(Node::string);
-    to.some("last_line", some(&outcome.last_line))
+    to.some(side::KEY, outcome.whole.as_ref().map(SideFile::node))
+        .some("last_line", some(&outcome.last_line))
         .some("stdout", some(&outcome.stdout));
     if !outcome.bad_patterns.is_empty() {
         to.put("bad_patterns", bad_patterns_node(&outcome.bad_patterns));
@@ -152,6 +154,7 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         how,
         duration_ms: fields.count("duration_ms")?,
         excerpt: fields.text_or_empty("excerpt"),
+        whole: fields.take(side::KEY).and_then(SideFile::read),
         last_line: fields.text("last_line"),
         stdout: fields.text("stdout"),
         bad_patterns: bad_patterns(&mut fields),
@@ -234,6 +237,7 @@ mod tests {
             how,
             duration_ms: 12,
             excerpt: "a \"line\"\n\u{1}".into(),
+            whole: Some(SideFile::of(b"a \"line\" and more")),
             last_line: Some("line".into()),
             stdout: Some("{\"atoms\": [\"é\"]}\n".into()),
             bad_patterns: Vec::from([("/atoms/a".into(), "no glob".into())]),

@@ -211,6 +211,7 @@ fn failure(outcome: &Outcome, class: FailureClass, reason: String) -> Failure {
         class,
         reason,
         excerpt: outcome.excerpt.clone(),
+        whole: outcome.whole.clone(),
         criteria: Vec::new(),
         duration_ms: outcome.duration_ms,
     }
@@ -218,7 +219,7 @@ fn failure(outcome: &Outcome, class: FailureClass, reason: String) -> Failure {
 
 fn check_failure(draft: &Draft, check: &Check, basis: &Basis, outcome: &Outcome) -> Failure {
     let mut criteria = Vec::new();
-    let mut excerpt = String::new();
+    let (mut excerpt, mut whole) = (String::new(), None);
     let mut reason = "its checks do not hold".to_string();
     let mut class = FailureClass::Logical;
     for leaf in check.leaves() {
@@ -233,6 +234,7 @@ fn check_failure(draft: &Draft, check: &Check, basis: &Basis, outcome: &Outcome)
         if seen.verdict != Verdict::Pass && excerpt.is_empty() {
             reason = format!("its check does not hold: {}", leaf.title());
             excerpt.clone_from(&seen.measurement.excerpt);
+            whole.clone_from(&seen.measurement.whole);
             if seen.verdict == Verdict::Unknown {
                 reason = format!("its check could not be run: {}", leaf.title());
                 class = FailureClass::Environmental;
@@ -243,6 +245,7 @@ fn check_failure(draft: &Draft, check: &Check, basis: &Basis, outcome: &Outcome)
         class,
         reason,
         excerpt,
+        whole,
         criteria,
         duration_ms: outcome.duration_ms,
     }

@@ -8,9 +8,10 @@ use crate::{
     id::{AtomId, AttemptId, Digest, Epoch},
     measure, search,
     state::{
-        Ended, EntryKind, FailureClass, Intent, Status,
+        Ended, EntryKind, FailureClass, Intent, SideFile, Status,
         fields::{Writer, texts_node},
         record::choices_node,
+        side,
     },
     verdict::How,
 };
@@ -20,6 +21,8 @@ pub(super) struct Failure {
     pub(super) class: FailureClass,
     pub(super) reason: String,
     pub(super) excerpt: String,
+    /// Of what that is an excerpt.
+    pub(super) whole: Option<SideFile>,
     pub(super) criteria: Vec<(String, &'static str)>,
     pub(super) duration_ms: u64,
 }
@@ -58,6 +61,7 @@ fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
         class,
         reason: outcome.how.text() + &last,
         excerpt: outcome.excerpt.clone(),
+        whole: outcome.whole.clone(),
         criteria: Vec::new(),
         duration_ms: outcome.duration_ms,
     }
@@ -226,6 +230,7 @@ fn record(draft: &mut Draft, intent: &Intent, failure: &Failure, has_ended: bool
             .text("reason", &failure.reason);
         to.text("context", intent.context.as_str());
         to.text_unless_empty("output", &failure.excerpt);
+        to.some(side::KEY, failure.whole.as_ref().map(SideFile::node));
         if !failure.criteria.is_empty() {
             to.put("criteria", criteria(&failure.criteria));
         }
@@ -345,6 +350,7 @@ fn give_up(draft: &mut Draft, intent: &Intent, most: u32) {
         class: FailureClass::Environmental,
         reason: format!("cut off {most} times: it may be what ends the loop"),
         excerpt: String::new(),
+        whole: None,
         criteria: Vec::new(),
         duration_ms: 0,
     };

@@ -79,6 +79,8 @@ fn refuse(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, faults: &[Fault]
         class: FailureClass::Logical,
         reason: format!("its plan cannot be used: {first}{more}"),
         excerpt: whole,
+        // What it printed stands among the attempt's own files; the faults stand here.
+        whole: None,
         criteria: Vec::new(),
         duration_ms: outcome.duration_ms,
     };

@@ -1,22 +1,27 @@
 //! Why an atom stands as it does: its choices, attempts and evidence; and which atoms are worth asking about.
 
+mod attempts;
+
 use alloc::{
     borrow::ToOwned,
     collections::BTreeMap,
     format,
     string::{String, ToString},
-    sync::Arc,
     vec::Vec,
 };
 use serde::Serialize;
+
+pub use attempts::AttemptView;
+
+use attempts::attempts;
 
 use super::{ChoiceView, choice_view, next, status_word};
 use crate::{
     doc::Node,
     graph::{Ix, Kind},
-    id::{AtomId, AttemptId, CommitId, Digest},
-    state::{Check, Ended, Entry, EntryKind, Free, Status as AtomStatus, Task, record::type_of},
-    step::{World, correct::doubts},
+    id::{AtomId, Digest},
+    state::{Check, Ended, EntryKind, Free, Status as AtomStatus, Task},
+    step::World,
 };
 
 /// Everything that explains how one atom stands.
@@ -66,33 +71,6 @@ pub struct TryView {
     pub attempts: u32,
     pub repairs: u32,
     pub ended: Option<&'static str>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct AttemptView {
-    pub atom: AtomId,
-    /// Not kept of those that solved their atom.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<AttemptId>,
-    /// 1-based, in its context.
-    pub n: u64,
-    /// `failed`, `solved`, `parked` (solved under choices that are not in force), `running`, or `in_doubt` (a person is
-    /// asked what came of it).
-    pub ended: &'static str,
-    pub started: String,
-    /// When it ended; empty while it runs.
-    pub at: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub class: String,
-    /// Why it failed, or what came of it.
-    pub reason: String,
-    pub choices: BTreeMap<String, String>,
-    pub evidence: Vec<Free>,
-    pub files: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<CommitId>,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub output: String,
 }
 
 pub fn why(world: &World, id: &AtomId, has_loop: bool) -> Option<Why> {
@@ -153,159 +131,6 @@ fn checks(task: Option<&Task>) -> Vec<String> {
     let checks = task.and_then(|task| task.spec.checks.as_ref());
     let leaves = checks.map(Check::leaves).unwrap_or_default();
     leaves.into_iter().map(|leaf| leaf.title()).collect()
-}
-
-fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
-    let inside = world.graph.subtree(x);
-    let ids: Vec<&AtomId> = inside.iter().map(|y| world.graph.id(*y)).collect();
-    let mut all: Vec<AttemptView> = world
-        .state
-        .trail
-        .iter()
-        .filter_map(|entry| match &entry.kind {
-            EntryKind::Failure { atom, attempt, .. } if ids.contains(&atom) => {
-                Some(failed(world, atom, attempt, &entry.node))
-            }
-            _ => None,
-        })
-        .collect();
-    for id in &ids {
-        if let Some(binding) = world.state.bindings.get(*id) {
-            all.push(solved(id, &binding.node(), "solved", BTreeMap::new()));
-        }
-        for tried in crate::search::tries(&world.state, id) {
-            if let Some(Ended::Parked(result)) = &tried.ended {
-                all.push(solved(
-                    id,
-                    &result.parked_node(),
-                    "parked",
-                    pairs(&tried.choices),
-                ));
-            }
-        }
-    }
-    all.extend(doubtful(world, &ids));
-    // Times in records compare as their texts do.
-    all.sort_by(|a, b| a.at.cmp(&b.at));
-    let flying = world.state.run.in_flight.iter();
-    all.extend(
-        flying
-            .filter(|intent| ids.contains(&&intent.atom))
-            .map(|intent| AttemptView {
-                atom: intent.atom.clone(),
-                attempt: Some(intent.id.clone()),
-                n: u64::from(intent.n),
-                ended: "running",
-                started: intent.at.clone(),
-                at: String::new(),
-                class: String::new(),
-                reason: String::new(),
-                choices: pairs(&intent.choices),
-                evidence: Vec::new(),
-                files: Vec::new(),
-                commit: None,
-                output: String::new(),
-            }),
-    );
-    all
-}
-
-fn pairs(choices: &BTreeMap<AtomId, AtomId>) -> BTreeMap<String, String> {
-    let pair = |(group, choice): (&AtomId, &AtomId)| (group.to_string(), choice.to_string());
-    choices.iter().map(pair).collect()
-}
-
-fn text(node: &Node, key: &str) -> String {
-    node.get(key)
-        .and_then(Node::as_str)
-        .unwrap_or("")
-        .to_owned()
-}
-
-fn list(node: &Node, key: &str) -> Vec<Node> {
-    node.get(key)
-        .and_then(Node::as_array)
-        .unwrap_or_default()
-        .to_vec()
-}
-
-fn texts(node: &Node, key: &str) -> Vec<String> {
-    let items = list(node, key);
-    items
-        .iter()
-        .filter_map(|item| Some(item.as_str()?.to_owned()))
-        .collect()
-}
-
-fn failed(world: &World, atom: &AtomId, attempt: &AttemptId, node: &Node) -> AttemptView {
-    let context = text(node, "context");
-    let tries = crate::search::tries(&world.state, atom);
-    let tried = tries.iter().find(|tried| tried.context.as_str() == context);
-    AttemptView {
-        atom: atom.clone(),
-        attempt: Some(attempt.clone()),
-        n: node.get("n").and_then(Node::as_u64).unwrap_or(1),
-        ended: "failed",
-        started: text(node, "started"),
-        at: text(node, "at"),
-        class: text(node, "class"),
-        reason: text(node, "reason"),
-        choices: tried.map(|tried| pairs(&tried.choices)).unwrap_or_default(),
-        evidence: list(node, "criteria"),
-        files: texts(node, "files"),
-        commit: None,
-        output: text(node, "output"),
-    }
-}
-
-/// Of those that a person is asked about, whose end nobody knows.
-fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
-    let doubts = doubts(&world.state).into_iter();
-    let asked: Vec<AttemptId> = doubts.map(|doubt| doubt.attempt).collect();
-    let view = |entry: &Arc<Entry>| {
-        let node = &entry.node;
-        let atom = ids.iter().find(|id| id.as_str() == text(node, "atom"))?;
-        let attempt = AttemptId::new(text(node, "attempt").as_str());
-        if type_of(entry) != "in_doubt" || !asked.contains(&attempt) {
-            return None;
-        }
-        let tries = crate::search::tries(&world.state, atom);
-        let context = text(node, "context");
-        let tried = tries.iter().find(|tried| tried.context.as_str() == context);
-        let before = tried.map_or(0, |tried| tried.attempts);
-        Some(AttemptView {
-            n: u64::from(before) + 1,
-            ended: "in_doubt",
-            ..failed(world, atom, &attempt, node)
-        })
-    };
-    world.state.trail.iter().filter_map(view).collect()
-}
-
-fn solved(
-    atom: &AtomId,
-    result: &Node,
-    ended: &'static str,
-    choices: BTreeMap<String, String>,
-) -> AttemptView {
-    AttemptView {
-        atom: atom.clone(),
-        attempt: None,
-        n: result.get("attempts").and_then(Node::as_u64).unwrap_or(1),
-        ended,
-        started: String::new(),
-        at: text(result, "at"),
-        class: String::new(),
-        reason: text(result, "summary"),
-        choices,
-        evidence: list(result, "evidence"),
-        files: texts(result, "artifacts"),
-        commit: result
-            .get("commit")
-            .and_then(Node::as_str)
-            .map(CommitId::new),
-        output: String::new(),
-    }
 }
 
 fn strip_atom(binding: &Node) -> Node {

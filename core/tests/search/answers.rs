@@ -149,6 +149,7 @@ impl Sim<'_> {
             what,
             duration_ms: 0,
             excerpt: String::new(),
+            whole: None,
         }
     }
 

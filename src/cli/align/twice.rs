@@ -183,6 +183,7 @@ impl Bench<'_> {
             ),
             mark: &mark,
             cancel: &self.cancel,
+            keep: None,
         };
         let (mut seen, mut changed) = (Vec::new(), Vec::new());
         let is_here = at == self.top;

@@ -217,6 +217,7 @@ async fn real_run(
         clock: Arc::clone(&clock),
         measuring: Arc::new(|_, _| ()),
         held: crate::driver::HeldOutcomes::default(),
+        shelf: Arc::new(crate::evidence::Shelf::of(&place, Box::new(|_| ()))),
     };
     let store = Store::open(place);
     let ending = project.run(store, clock, Arc::new(hands), no_signals(), n);

@@ -172,6 +172,7 @@ impl PlayedHands {
                 how: How::Exit(code),
                 duration_ms: 1,
                 excerpt: String::new(),
+                whole: None,
                 last_line: None,
                 stdout: None,
                 bad_patterns: Vec::new(),
@@ -211,6 +212,7 @@ impl PlayedHands {
                 },
                 duration_ms: 0,
                 excerpt: String::new(),
+                whole: None,
             };
             session.ledger.record(leaf, &basis, measurement.clone());
             seen.push((key, measurement));

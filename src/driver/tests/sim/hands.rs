@@ -482,6 +482,7 @@ impl SimHands {
             what,
             duration_ms: 0,
             excerpt: String::new(),
+            whole: None,
         }
     }
 }

@@ -1,0 +1,322 @@
+//! Side files: the whole of what a failed attempt or check printed, beside the state, under its digest.
+//!
+//! Invariant: nothing depends on one. It has its name only when it is whole, and before a state names it; it is not
+//! synced, for its loss is the loss of evidence alone. What lies here takes 64 MiB at most: beyond, what the present
+//! state does not name goes first, then the oldest. Not here: what is kept (`verify`, `agent`), what names it (the core).
+#![allow(clippy::disallowed_methods)] // door: side files of evidence
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use descent_core::{
+    id::Digest,
+    state::{SideFile, State, side},
+};
+use serde_json::{Map, Value};
+
+use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW};
+
+use crate::store::Place;
+
+/// Tells a person, from whatever thread.
+pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
+
+/// How much may lie here.
+#[derive(Debug, Clone, Copy)]
+struct Most {
+    bytes: u64,
+    files: usize,
+}
+
+const MOST: Most = Most {
+    bytes: 64 * 1024 * 1024,
+    files: 4_096,
+};
+const NOW: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: UTIME_NOW,
+};
+/// By the clock of the file system.
+const TOUCHED: Timestamps = Timestamps {
+    last_access: NOW,
+    last_modification: NOW,
+};
+const HALF: &str = ".new-";
+
+/// The side files of one state, for the loop that holds its lease: nobody else writes here.
+pub struct Shelf {
+    dir: PathBuf,
+    tell: Tell,
+    most: Most,
+    known: Mutex<Known>,
+}
+
+/// A shelf, and the state whose evidence goes last where something has to.
+#[derive(Debug, Clone, Copy)]
+pub struct Keeper<'a> {
+    pub shelf: &'a Shelf,
+    pub state: &'a State,
+}
+
+impl Keeper<'_> {
+    /// As [`Shelf::keep`] does.
+    #[must_use]
+    pub fn keep(&self, bytes: &[u8]) -> Option<SideFile> {
+        self.shelf.keep(bytes, || side::named_by(self.state))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// What lies here, once it was looked at.
+    held: Option<Most>,
+    has_told: bool,
+}
+
+struct Lying {
+    path: PathBuf,
+    is_named: bool,
+    changed: SystemTime,
+    bytes: u64,
+}
+
+impl fmt::Debug for Shelf {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Shelf")
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shelf {
+    #[must_use]
+    pub fn of(place: &Place, tell: Tell) -> Self {
+        Self {
+            dir: place.evidence(),
+            tell,
+            most: MOST,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Keeps these bytes; `None` where that is not possible, of which a person is told once. `named` is asked where
+    /// something has to go.
+    pub fn keep(&self, bytes: &[u8], named: impl FnOnce() -> BTreeSet<Digest>) -> Option<SideFile> {
+        let one = SideFile::of(bytes);
+        let mut known = self.known();
+        match self.put(&one, bytes) {
+            Ok(is_new) => {
+                let more = Most {
+                    bytes: if is_new { one.bytes } else { 0 },
+                    files: usize::from(is_new),
+                };
+                self.grow(&mut known, more, named, &one.digest);
+                Some(one)
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut known.has_told, true) {
+                    (self.tell)(&format!(
+                        "long outputs cannot be kept in {} ({error}): going on with their excerpts alone",
+                        self.dir.display()
+                    ));
+                }
+                None
+            }
+        }
+    }
+
+    /// Removes what a write that was cut off left, and what is too much.
+    pub fn tidy(&self, named: &BTreeSet<Digest>) {
+        let mut known = self.known();
+        remove_halves(&self.dir);
+        known.held = Some(self.make_room(named));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Every change of it is one assignment: a panic leaves nothing half done.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it was not there yet.
+    fn put(&self, one: &SideFile, bytes: &[u8]) -> io::Result<bool> {
+        make(&self.dir)?;
+        let path = path_in(&self.dir, &one.digest).ok_or(io::ErrorKind::InvalidInput)?;
+        if is_whole(&path, one) {
+            // As good as new: the oldest go first.
+            let _ = File::open(&path).map(|file| rustix::fs::futimens(&file, &TOUCHED));
+            return Ok(false);
+        }
+        let mut made = tempfile::Builder::new();
+        let mut fresh = made.prefix(HALF).tempfile_in(&self.dir)?;
+        fresh.write_all(bytes)?;
+        fresh.persist(path).map_err(|error| error.error)?;
+        Ok(true)
+    }
+
+    fn grow(
+        &self,
+        known: &mut Known,
+        more: Most,
+        named: impl FnOnce() -> BTreeSet<Digest>,
+        newest: &Digest,
+    ) {
+        let held = known.held.map(|held| Most {
+            bytes: held.bytes + more.bytes,
+            files: held.files + more.files,
+        });
+        // What was not looked at yet is looked at once, and is little then, or cut down.
+        let held = held.unwrap_or_else(|| measure(&lying(&self.dir, &BTreeSet::new())));
+        known.held = Some(match is_within(held, self.most) {
+            true => held,
+            false => {
+                let mut named = named();
+                named.insert(newest.clone());
+                self.make_room(&named)
+            }
+        });
+    }
+
+    /// Where there is too much, a quarter more than that goes, so that it is not looked at every time.
+    fn make_room(&self, named: &BTreeSet<Digest>) -> Most {
+        let mut all = lying(&self.dir, named);
+        let mut held = measure(&all);
+        if is_within(held, self.most) {
+            return held;
+        }
+        let wanted = Most {
+            bytes: self.most.bytes * 3 / 4,
+            files: self.most.files * 3 / 4,
+        };
+        all.sort_by(|a, b| (a.is_named, a.changed, &a.path).cmp(&(b.is_named, b.changed, &b.path)));
+        for one in all {
+            if is_within(held, wanted) {
+                break;
+            }
+            // What cannot be removed now is tried again the next time.
+            if fs::remove_file(&one.path).is_ok() {
+                held.bytes -= one.bytes;
+                held.files -= 1;
+            }
+        }
+        held
+    }
+}
+
+/// Where a side file of that state lies, if it is there and is what was printed.
+#[must_use]
+pub fn find(place: &Place, one: &SideFile) -> Option<PathBuf> {
+    let path = path_in(&place.evidence(), &one.digest)?;
+    is_whole(&path, one).then_some(path)
+}
+
+/// Says of every reference in what is printed as JSON where its file lies, or that it is gone.
+pub fn locate(place: &Place, value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| locate(place, item)),
+        Value::Object(members) => {
+            if let Some(Value::Object(whole)) = members.get_mut(side::KEY)
+                && let Some(one) = reference(whole)
+            {
+                let path = find(place, &one).map(|path| path.display().to_string());
+                whole.insert("path".to_owned(), path.into());
+            }
+            members
+                .values_mut()
+                .for_each(|member| locate(place, member));
+        }
+        _ => {}
+    }
+}
+
+fn reference(whole: &Map<String, Value>) -> Option<SideFile> {
+    let digest = whole.get("digest")?.as_str()?;
+    side::hex_of(digest)?;
+    Some(SideFile {
+        digest: Digest::new(digest),
+        bytes: whole.get("bytes")?.as_u64()?,
+    })
+}
+
+fn path_in(dir: &Path, digest: &Digest) -> Option<PathBuf> {
+    side::hex_of(digest.as_str()).map(|hex| dir.join(hex))
+}
+
+/// Not through a link: whoever works here could have left one. Not the directory of the state: where that is gone,
+/// another one in its place would keep it from being put back.
+fn make(dir: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let is_dir = dir.symlink_metadata()?.is_dir();
+            is_dir
+                .then_some(())
+                .ok_or_else(|| io::ErrorKind::NotADirectory.into())
+        }
+        made => made,
+    }
+}
+
+/// Of just these bytes.
+fn is_whole(path: &Path, one: &SideFile) -> bool {
+    let read = || -> io::Result<Vec<u8>> {
+        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits();
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(i32::try_from(flags).unwrap_or(0))
+            .open(path)?;
+        let meta = file.metadata()?;
+        if !meta.is_file() || meta.len() != one.bytes {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut bytes = Vec::new();
+        file.take(one.bytes).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().is_ok_and(|bytes| Digest::of(&bytes) == one.digest)
+}
+
+/// Our own files; what else lies here is a person's.
+fn lying(dir: &Path, named: &BTreeSet<Digest>) -> Vec<Lying> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let lying = entries.filter_map(|entry| {
+        let digest = format!("sha256:{}", entry.file_name().to_str()?);
+        side::hex_of(&digest)?;
+        let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some(Lying {
+            path: entry.path(),
+            is_named: named.contains(&Digest::new(digest)),
+            changed: meta.modified().ok()?,
+            bytes: meta.len(),
+        })
+    });
+    lying.collect()
+}
+
+fn measure(all: &[Lying]) -> Most {
+    Most {
+        bytes: all.iter().map(|one| one.bytes).sum(),
+        files: all.len(),
+    }
+}
+
+fn is_within(held: Most, most: Most) -> bool {
+    held.bytes <= most.bytes && held.files <= most.files
+}
+
+fn remove_halves(dir: &Path) {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_half = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(HALF);
+    for half in entries.filter(is_half) {
+        let _ = fs::remove_file(half.path());
+    }
+}
