@@ -239,16 +239,19 @@ impl<'s> Look<'s> {
                 .all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node))
         };
         let is_grown = old.len() <= new.len() && (!is_whole || pairs(old, new));
-        let known = if is_grown { old.len() } else { 0 };
-        if !is_grown {
+        if is_grown {
+            self.after.trail[old.len()..]
+                .iter()
+                .for_each(|entry| self.entry(entry));
+        } else if let Some(fresh) = record::contracted(old, new) {
+            fresh.into_iter().for_each(|entry| self.entry(entry));
+        } else {
             let what = match new.is_empty() {
                 true => "the trail was cleared",
                 false => "the trail is another",
             };
             self.say(Weight::Main, what);
-        }
-        for entry in &self.after.trail[known..] {
-            self.entry(entry);
+            self.after.trail.iter().for_each(|entry| self.entry(entry));
         }
         self.corrections(is_whole);
     }
@@ -262,7 +265,11 @@ impl<'s> Look<'s> {
             }
             EntryKind::Refuted { .. } => self.say(Weight::Main, "the base case does not hold"),
             // Told by what it did to the groups and requests.
-            EntryKind::Choice { .. } | EntryKind::Backtrack | EntryKind::Other => {
+            EntryKind::Choice { .. }
+            | EntryKind::Backtrack
+            | EntryKind::Failures { .. }
+            | EntryKind::Steps { .. }
+            | EntryKind::Other => {
                 let what = format!("recorded: {}", record::type_of(entry).replace('_', " "));
                 self.say(Weight::Detail, what);
             }

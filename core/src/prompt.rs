@@ -19,6 +19,7 @@ use crate::{
     state::{
         Atom, Binding, Check, EntryKind, Extra, Intent, SideFile,
         fields::{Writer, texts_node},
+        record::counted,
         side::LiesAt,
     },
     step::World,
@@ -161,10 +162,11 @@ fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
             _ => None,
         });
     let newest: Vec<_> = of_atom.take(FAILURES_MAX).collect();
-    if newest.is_empty() {
+    let older = older(world, id);
+    if newest.is_empty() && older.is_empty() {
         return String::new();
     }
-    let mut text = "\n# What was tried before and failed: go another way\n\n".to_owned();
+    let mut text = "\n# What was tried before and failed: go another way\n\n".to_owned() + &older;
     for (entry, reason) in newest.into_iter().rev() {
         text.push_str(&format!("- {reason}\n"));
         let output = entry
@@ -182,6 +184,20 @@ fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
         }
         if let Some(path) = SideFile::beside(&entry.node).and_then(|one| lies_at(&one)) {
             text.push_str(&format!("    (all that was printed: {path})\n"));
+        }
+    }
+    text
+}
+
+/// Failures that the trail has as counts, those of a context on a line.
+fn older(world: &World, id: &AtomId) -> String {
+    let mut text = String::new();
+    for entry in world.state.trail.iter() {
+        if let EntryKind::Failures { atom, count } = &entry.kind
+            && atom == id
+        {
+            let reasons = counted::reasons_in_words(&entry.node);
+            text.push_str(&format!("- {count} attempts before: {reasons}\n"));
         }
     }
     text

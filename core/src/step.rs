@@ -183,6 +183,9 @@ pub struct Session {
     pub folding: contract::Folding,
     /// Results that stand for themselves, from which on it is looked again whether they can be folded.
     pub(crate) fold_from: usize,
+    /// How much of the trail stands in full.
+    pub full: contract::Full,
+    pub(crate) trail_watch: contract::trail::Watch,
     /// A step came to its limit before everything that follows was looked at.
     pub(crate) has_more: bool,
 }

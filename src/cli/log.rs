@@ -64,6 +64,9 @@ pub(super) fn log(context: &Context, flags: &Flags) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
+/// Entries that stand for many.
+const COUNTS: [&str; 2] = ["failures", "steps"];
+
 /// What the state tells, each with its serial; and what only the journal knows any more.
 fn joined(mut diary: Vec<DiaryEntry>, commits: &[Commit]) -> Vec<DiaryEntry> {
     let mut told = BTreeSet::new();
@@ -74,7 +77,10 @@ fn joined(mut diary: Vec<DiaryEntry>, commits: &[Commit]) -> Vec<DiaryEntry> {
             .find(|commit| commit.stamps.contains(&entry.at));
         if let Some(commit) = commit {
             entry.serial = Some(commit.serial.0);
-            told.insert(commit.serial);
+            // A count tells nothing of the commit that its newest is of.
+            if !COUNTS.contains(&&*entry.kind) {
+                told.insert(commit.serial);
+            }
         }
     }
     let matters = |commit: &Commit| {

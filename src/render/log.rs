@@ -3,6 +3,7 @@
 use descent_core::{
     doc::{Member, Node},
     id::UnixMillis,
+    state::record::counted,
     view::diary::DiaryEntry,
 };
 
@@ -83,6 +84,24 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             );
             ("failed", what)
         }
+        "failures" => {
+            let reasons = line(&counted::reasons_in_words(node));
+            let what = format!("{}, {} attempts before: {reasons}", of("atom"), count(node));
+            ("failed", what)
+        }
+        "steps" => {
+            let groups = node.get("groups").and_then(Node::as_object);
+            let group = |member: &Member| {
+                format!("{} {} times", member.key, member.node.as_u64().unwrap_or(0))
+            };
+            let groups: Vec<String> = groups.unwrap_or_default().iter().map(group).collect();
+            let what = format!(
+                "{} choices and backtracks before: {}",
+                count(node),
+                super::listed(&groups, 6)
+            );
+            ("chosen", what)
+        }
         "refuted" => ("refuted", refuted(node)),
         "backtrack" => (
             "back",
@@ -162,6 +181,10 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
         "probe" => ("probed", of("reason")),
         _ => ("noted", format!("{kind} {}", of("description"))),
     }
+}
+
+fn count(node: &Node) -> u64 {
+    node.get("count").and_then(Node::as_u64).unwrap_or(0)
 }
 
 pub(super) fn doubted(atom: &str, attempt: &str, why: &str) -> String {

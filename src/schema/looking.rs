@@ -31,6 +31,8 @@ pub(super) struct Why {
     tries: Vec<Value>,
     /// Every attempt that is kept, in the order in which they ended
     attempts: Vec<Attempt>,
+    /// Older failures, which stand as counts
+    earlier: Option<Vec<Earlier>>,
     /// The entries of the trail that speak of it, in order
     trail: Vec<Value>,
     /// What commits did to it, as far as they are kept
@@ -44,6 +46,20 @@ struct Past {
     at: String,
     by: String,
     text: String,
+}
+
+/// Failures of one atom in one context
+#[derive(JsonSchema)]
+struct Earlier {
+    atom: String,
+    count: u64,
+    since: String,
+    at: String,
+    choices: Value,
+    /// By class: how many
+    classes: Value,
+    /// Those that came last, the newest first, with how often each did
+    reasons: Vec<(String, u64)>,
 }
 
 #[derive(JsonSchema)]

@@ -14,13 +14,14 @@ mod read;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use descent_core::difference::{self, Change, Weight};
 use descent_core::doc::Node;
 use descent_core::id::Serial;
-use descent_core::state::State;
 use descent_core::state::encode::Touched;
 use descent_core::state::patch::Patch;
+use descent_core::state::{Entry, State, record};
 
 use super::{Loaded, load};
 use line::{Body, Line};
@@ -344,7 +345,7 @@ fn stamps(before: Option<&State>, after: &State) -> Vec<String> {
         return Vec::new();
     };
     let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
-    let trail = after.trail.iter().skip(before.trail.len());
+    let trail = fresh(before, after).into_iter();
     let corrections = after.corrections.iter().skip(before.corrections.len());
     let result = |state: &State| {
         state
@@ -369,6 +370,23 @@ fn stamps(before: Option<&State>, after: &State) -> Vec<String> {
     stamps.dedup();
     stamps.truncate(STAMPS_MAX);
     stamps
+}
+
+/// Entries of the trail that came, also where older ones became counts meanwhile.
+fn fresh<'s>(before: &State, after: &'s State) -> Vec<&'s Arc<Entry>> {
+    let known = before.trail.len();
+    let is_same = |was: &Arc<Entry>, is: &Arc<Entry>| Arc::ptr_eq(was, is) || was.node == is.node;
+    let stands = |was| {
+        after
+            .trail
+            .get(known - 1)
+            .is_some_and(|is| is_same(was, is))
+    };
+    let is_grown = before.trail.last().is_none_or(stands);
+    let contracted = (!is_grown).then(|| record::contracted(&before.trail, &after.trail));
+    contracted
+        .flatten()
+        .unwrap_or_else(|| after.trail.iter().skip(known).collect())
 }
 
 /// What matters first, and no more than a line should hold.

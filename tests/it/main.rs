@@ -36,6 +36,7 @@ mod history;
 mod killed;
 mod long_output;
 mod look;
+mod many_failures;
 mod mended;
 mod noticed;
 mod odd_checks;

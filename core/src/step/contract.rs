@@ -1,7 +1,12 @@
-//! Contraction: results that nothing takes back any more are folded, so that the file stays small (contract §5).
+//! Contraction: results that nothing takes back any more are folded, and of the trail what is old is counted (`trail`),
+//! so that the file stays small (contract §5, §7).
 //!
 //! Invariant: only what no group with a choice left could abandon is folded, and nothing is lost by it: whatever a
 //! person opens again stands whole in the fold. Not here: how a fold is written (`state::fold`).
+
+pub(crate) mod trail;
+
+pub use trail::Full;
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
@@ -42,6 +47,7 @@ const LOOK_AGAIN: usize = 64;
 const SAMPLED: usize = 32;
 
 pub(super) fn contract(draft: &mut Draft) {
+    trail::contract(draft);
     take_apart(draft);
     let open = draft
         .state

@@ -11,9 +11,9 @@ use alloc::{
 };
 use serde::Serialize;
 
-pub use attempts::AttemptView;
+pub use attempts::{AttemptView, EarlierView};
 
-use attempts::attempts;
+use attempts::{attempts, earlier};
 
 use super::{ChoiceView, choice_view, next, status_word};
 use crate::{
@@ -52,6 +52,9 @@ pub struct Why {
     pub tries: Vec<TryView>,
     /// Every attempt that is kept, of it and of what is inside it, in the order in which they ended.
     pub attempts: Vec<AttemptView>,
+    /// Older failures that stand as counts, in the same order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<EarlierView>,
     /// The entries of the trail that speak of it, in order.
     pub trail: Vec<Free>,
     pub next: String,
@@ -118,6 +121,7 @@ pub fn why(world: &World, id: &AtomId, has_loop: bool) -> Option<Why> {
             .map(try_view)
             .collect(),
         attempts: attempts(world, x),
+        earlier: earlier(world, x),
         trail: trail_of(world, id),
         // It is being explained here already; a loop that is at work is left to it.
         next: (!has_loop)
@@ -206,6 +210,13 @@ fn trail_of(world: &World, id: &AtomId) -> Vec<Free> {
                 .iter()
                 .chain([id])
                 .any(|group| changes.is_some_and(|changes| changes.get(group.as_str()).is_some()))
+        }
+        EntryKind::Failures { atom, .. } => atom == id || is_inside(world, atom, id),
+        EntryKind::Steps { .. } => {
+            let groups = entry.node.get("groups");
+            let is_of =
+                |group: &AtomId| groups.is_some_and(|all| all.get(group.as_str()).is_some());
+            above.iter().chain([id]).any(is_of)
         }
         EntryKind::Other => false,
     };

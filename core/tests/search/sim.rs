@@ -14,7 +14,10 @@ use descent_core::{
         Request, RunStatus, StartedFrom, Workspace, decode, encode::Rendered, fields::Extra,
         objective::RequestKind,
     },
-    step::{self, Session, Transition, World, contract::Folding},
+    step::{
+        self, Session, Transition, World,
+        contract::{Folding, Full},
+    },
     verdict::How,
 };
 
@@ -395,7 +398,7 @@ impl<'m> Sim<'m> {
     }
 }
 
-/// Where everything is read back, whatever can be folded is, at once.
+/// Where everything is read back, whatever can be folded or counted is, at once.
 fn session(slots: u32, faults: Faults) -> Session {
     let mut session = Session::new(slots);
     if faults.reads_back {
@@ -403,6 +406,13 @@ fn session(slots: u32, faults: Faults) -> Session {
             members_min: 1,
             members_min_at_end: 1,
             small_file_bytes: 0,
+        };
+        session.full = Full {
+            failures: 1,
+            steps: 2,
+            failures_long: 2,
+            refuted_long: 1,
+            surplus: 1,
         };
     }
     session

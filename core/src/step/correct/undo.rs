@@ -318,7 +318,13 @@ impl Back<'_> {
     fn close(mut self, what: String) -> Adopted {
         self.state.serial = Serial(self.undo.now.serial.0 + 1);
         let at = self.undo.at.rfc3339();
-        let cleared = self.state.trail.len() < self.undo.now.trail.len();
+        let is_kept = |last| {
+            self.state
+                .trail
+                .iter()
+                .any(|entry| Arc::ptr_eq(entry, last))
+        };
+        let cleared = !self.undo.now.trail.last().is_none_or(is_kept);
         let mut to = Writer::default();
         to.text("id", &format!("c{}", self.state.corrections.len() + 1))
             .text("timestamp", &at)

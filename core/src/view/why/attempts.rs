@@ -10,10 +10,13 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    doc::Node,
+    doc::{Member, Node},
     graph::Ix,
     id::{AtomId, AttemptId, CommitId},
-    state::{Ended, Entry, EntryKind, Free, SideFile, record::type_of},
+    state::{
+        Ended, Entry, EntryKind, Free, SideFile,
+        record::{counted, type_of},
+    },
     step::{World, correct::doubts},
 };
 
@@ -45,6 +48,56 @@ pub struct AttemptView {
     /// The side file of what the output is an excerpt of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole: Option<SideFile>,
+}
+
+/// Failures of one atom in one context, as counts.
+#[derive(Debug, Serialize)]
+pub struct EarlierView {
+    pub atom: AtomId,
+    pub count: u64,
+    pub since: String,
+    /// When the newest of them ended.
+    pub at: String,
+    pub choices: BTreeMap<String, String>,
+    /// By class: how many.
+    pub classes: BTreeMap<String, u64>,
+    /// The reasons that came last, the newest first, with how often each did.
+    pub reasons: Vec<(String, u64)>,
+}
+
+pub(super) fn earlier(world: &World, x: Ix) -> Vec<EarlierView> {
+    let inside = world.graph.subtree(x);
+    let ids: Vec<&AtomId> = inside.iter().map(|y| world.graph.id(*y)).collect();
+    let entries = world.state.trail.iter();
+    let view = |entry: &Arc<Entry>| {
+        let EntryKind::Failures { atom, count } = &entry.kind else {
+            return None;
+        };
+        let node = &entry.node;
+        let classes = node.get("classes").and_then(Node::as_object);
+        let class = |member: &Member| Some((member.key.clone(), member.node.as_u64()?));
+        ids.contains(&atom).then(|| EarlierView {
+            atom: atom.clone(),
+            count: *count,
+            since: text(node, "since"),
+            at: text(node, "at"),
+            choices: choices_of(world, atom, &text(node, "context")),
+            classes: classes
+                .unwrap_or_default()
+                .iter()
+                .filter_map(class)
+                .collect(),
+            reasons: counted::reasons(node).into_iter().rev().collect(),
+        })
+    };
+    entries.filter_map(view).collect()
+}
+
+/// The choices of a context that was tried.
+fn choices_of(world: &World, atom: &AtomId, context: &str) -> BTreeMap<String, String> {
+    let tries = crate::search::tries(&world.state, atom);
+    let tried = tries.iter().find(|tried| tried.context.as_str() == context);
+    tried.map(|tried| pairs(&tried.choices)).unwrap_or_default()
 }
 
 pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
@@ -131,9 +184,6 @@ fn texts(node: &Node, key: &str) -> Vec<String> {
 }
 
 fn failed(world: &World, atom: &AtomId, attempt: &AttemptId, node: &Node) -> AttemptView {
-    let context = text(node, "context");
-    let tries = crate::search::tries(&world.state, atom);
-    let tried = tries.iter().find(|tried| tried.context.as_str() == context);
     AttemptView {
         atom: atom.clone(),
         attempt: Some(attempt.clone()),
@@ -143,7 +193,7 @@ fn failed(world: &World, atom: &AtomId, attempt: &AttemptId, node: &Node) -> Att
         at: text(node, "at"),
         class: text(node, "class"),
         reason: text(node, "reason"),
-        choices: tried.map(|tried| pairs(&tried.choices)).unwrap_or_default(),
+        choices: choices_of(world, atom, &text(node, "context")),
         evidence: list(node, "criteria"),
         files: texts(node, "files"),
         commit: None,
