@@ -23,12 +23,12 @@ use crate::{
     clock,
     config::{self, Config},
     driver::{self, Ending, Host, RealHands},
-    evidence::Shelf,
+    evidence::{self, Shelf},
     failure::{Failure, exit},
     heartbeat::Heart,
     process::programs,
     render,
-    store::{Lease, Loaded, Store, StoreError},
+    store::{Lease, Loaded, Place, Store, StoreError},
     workspace::Workspaces,
 };
 
@@ -129,7 +129,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     drop(own);
     drop(lease);
     tracing::debug!(state = %path.state.display(), "ended");
-    finish(context, flags, &ending, &workspaces)
+    finish((context, flags), &path, &ending, &workspaces)
 }
 
 /// With the constraints that the flags name; what a person saves meanwhile is taken in first.
@@ -282,8 +282,8 @@ fn look_before(
 }
 
 fn finish(
-    context: &Context,
-    flags: &Flags,
+    (context, flags): (&Context, &Flags),
+    place: &Place,
     ending: &Ending,
     workspaces: &Workspaces,
 ) -> Result<End, Failure> {
@@ -298,14 +298,12 @@ fn finish(
         .as_ref()
         .map(|_| workspaces.path_of_result().display().to_string());
     if context.out.json {
-        context.out.json(&result_json(
-            &ending.world,
-            &result,
-            path.as_deref(),
-            workspaces,
-        ));
+        let mut value = result_json(&ending.world, &result, path.as_deref(), workspaces);
+        evidence::locate(place, &mut value);
+        context.out.json(&value);
     } else {
-        let mut page = render::result(&result, path.as_deref(), context.out.width());
+        let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());
+        let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
         if !applies {
             render::moves(&mut page, &result);
         }

@@ -1,6 +1,10 @@
 //! Verdicts on checks, and the final result of a run.
 
-use descent_core::{doc::Node, view::Judged};
+use descent_core::{
+    doc::Node,
+    state::{SideFile, side::LiesAt},
+    view::Judged,
+};
 
 use super::{Line, Meaning, Page, field, items, line, time};
 
@@ -32,7 +36,7 @@ pub fn judged(checks: &[Judged]) -> Vec<Line> {
 }
 
 /// The final result, for a person.
-pub fn result(result: &Node, path: Option<&str>, width: usize) -> Page {
+pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usize) -> Page {
     let mut page = Page::new(width);
     let head = Line::new().word(field(result, "result")).plain(": ");
     page.wrapped(head, Meaning::Strong, field(result, "summary"), 3);
@@ -43,6 +47,10 @@ pub fn result(result: &Node, path: Option<&str>, width: usize) -> Page {
                 .then(verdict)
                 .plain(line(field(proof, "check"))),
         );
+        // The excerpt is left to who asks why; a check that no choice hangs on is explained nowhere else.
+        if let Some(path) = SideFile::beside(proof).and_then(|one| lies_at(&one)) {
+            page.whole(Line::indent(10).dim("all that it printed: ").plain(path));
+        }
     }
     for missing in items(result, "missing") {
         let head = Line::indent(2).then(Line::new().word("dropped").pad(8));

@@ -149,6 +149,27 @@ fn what_stands_between_the_selections_that_the_base_case_refuted_is_kept_whole()
 }
 
 #[test]
+fn a_run_that_ends_names_the_file_of_the_check_that_does_not_hold() {
+    let world = World::new();
+    let check = format!("{PRINTS}; exit 1");
+    world.align(&plan(
+        &[&check],
+        json!({}),
+        json!({"A1": task("touch done")}),
+    ));
+    let ran = world.descent(&["run"]).expect(5);
+    let files = files(&world);
+    let [file] = &files[..] else {
+        panic!("{files:?}")
+    };
+    let named = format!("all that it printed: {}", file.display());
+    ran.shows(&named);
+    let result = world.descent(&["run", "--json"]).expect(5).result();
+    let whole = &result["evidence"][0]["whole"];
+    assert_eq!(whole["path"], file.to_str().unwrap(), "{result}");
+}
+
+#[test]
 fn where_nothing_can_be_kept_the_run_says_so_once_and_goes_on() {
     let world = failing_check(json!({"max_attempts": 2}));
     fs::write(evidence(&world), "in the way").unwrap();

@@ -148,7 +148,7 @@ impl Sim<'_> {
         Measurement {
             what,
             duration_ms: 0,
-            excerpt: String::new(),
+            excerpt: "more than a line\nof evidence\n".into(),
             whole: None,
         }
     }
