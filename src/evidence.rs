@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 
 use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW};
 
-use crate::store::Place;
+use crate::{space, store::Place};
 
 /// Tells a person, from whatever thread.
 pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
@@ -43,6 +43,8 @@ const MOST: Most = Most {
     bytes: 64 * 1024 * 1024,
     files: 4_096,
 };
+/// What the disk must have left then: the state, which cannot do without, has the last of it.
+const SPARE_BYTES: u64 = 16 * 1024 * 1024;
 const NOW: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: UTIME_NOW,
@@ -59,6 +61,7 @@ pub struct Shelf {
     dir: PathBuf,
     tell: Tell,
     most: Most,
+    spare_bytes: u64,
     known: Mutex<Known>,
 }
 
@@ -106,6 +109,7 @@ impl Shelf {
             dir: place.evidence(),
             tell,
             most: MOST,
+            spare_bytes: SPARE_BYTES,
             known: Mutex::default(),
         }
     }
@@ -156,6 +160,10 @@ impl Shelf {
             // As good as new: the oldest go first.
             let _ = File::open(&path).map(|file| rustix::fs::futimens(&file, &TOUCHED));
             return Ok(false);
+        }
+        let free = space::of(&self.dir).map_or(u64::MAX, |space| space.free_bytes);
+        if free.saturating_sub(one.bytes) < self.spare_bytes {
+            return Err(io::ErrorKind::StorageFull.into());
         }
         let mut made = tempfile::Builder::new();
         let mut fresh = made.prefix(HALF).tempfile_in(&self.dir)?;

@@ -103,6 +103,17 @@ fn what_cannot_be_written_is_told_once_and_no_reason_to_fail() {
 }
 
 #[test]
+fn the_last_room_of_a_disk_is_left_to_the_state() {
+    let world = World::new();
+    let shelf = Shelf {
+        spare_bytes: u64::MAX,
+        ..world.shelf(MOST)
+    };
+    assert_eq!(shelf.keep(b"printed", nothing), None);
+    assert!(world.names().is_empty() && world.told.lock().unwrap().len() == 1);
+}
+
+#[test]
 fn beyond_the_limit_what_no_state_names_goes_first_and_then_the_oldest() {
     let world = World::new();
     let shelf = world.shelf(Most {
