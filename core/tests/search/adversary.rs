@@ -101,7 +101,7 @@ const ALL: [Adversary; 10] = [
         plans: 0,
     },
     Adversary {
-        name: "plans as long as it may",
+        name: "plans something new for ever",
         faults: CALM,
         limits: ROOMY,
         slots_max: 3,
@@ -141,6 +141,7 @@ const CALM: Faults = Faults {
 fn graph(rng: &mut Rng, plans: usize) -> Model {
     let mut model = Model::random_with(rng, plans);
     model.budgets(rng);
+    model.plans_for_ever = plans > 0;
     for x in 0..model.nodes.len() {
         if model.nodes[x].kind == Kind::Task {
             model.nodes[x].outcome = [1, 2, 3, u32::MAX][rng.below(4)];

@@ -180,6 +180,11 @@ impl Sim<'_> {
         let node = &self.model.nodes[fragment];
         let is_due = intent.n > node.fails_before;
         let stdout = match (is_due, node.fails_by_faults) {
+            (true, _) if self.model.plans_for_ever => {
+                let task = r#""kind": "task""#;
+                let other = format!(r#"{task}, "description": "round {round}""#);
+                self.model.fragment(fragment).replace(task, &other)
+            }
             (true, _) => self.model.fragment(fragment),
             (false, true) => r#"{"atoms": {"a": {"depends_on": ["nowhere"]}}}"#.to_owned(),
             (false, false) => return outcome(1),

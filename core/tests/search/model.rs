@@ -50,6 +50,8 @@ pub(crate) struct Model {
     pub(crate) wanted: Vec<usize>,
     /// Where there are any, the base case holds as soon as these tasks are done, whatever else is.
     pub(crate) enough: Vec<usize>,
+    /// Its planners print something new whenever they are asked.
+    pub(crate) plans_for_ever: bool,
     pub(crate) max_attempts: u32,
     /// Further constraints, as JSON members.
     pub(crate) constraints: String,
