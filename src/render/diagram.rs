@@ -285,6 +285,7 @@ mod tests {
             is_selected: false,
             depends_on: Vec::new(),
             depth,
+            budget: None,
             partial: false,
             is_group: kind != "task",
         };

@@ -96,6 +96,14 @@ fn placed(view: &GraphView) -> Vec<Line> {
     heads
 }
 
+/// A step that plans, and how far its plans may go.
+fn plans(node: &NodeView) -> String {
+    let budget = node.budget.as_ref();
+    let budget = budget.map(|budget| format!(", {budget} a plan"));
+    let partial = if node.partial { ", in part" } else { "" };
+    format!("plans{partial}{}  ", budget.unwrap_or_default())
+}
+
 /// Whether each node is the last member of its group. Looked at from the end: a node closes its level.
 fn last_members(view: &GraphView) -> Vec<bool> {
     let mut seen: Vec<bool> = Vec::new();
@@ -118,8 +126,7 @@ fn told(node: &NodeView) -> Line {
             .plain("  "),
         ("any", None) => Line::new().dim("one of  "),
         ("all", _) => Line::new().dim("all of  "),
-        ("plan", _) if node.partial => Line::new().dim("plans, in part  "),
-        ("plan", _) => Line::new().dim("plans  "),
+        ("plan", _) => Line::new().dim(plans(node)),
         _ => Line::new(),
     };
     if node.tried == Some("parked") {

@@ -131,7 +131,7 @@ pub(super) struct Graph {
 #[derive(JsonSchema)]
 struct GraphNode {
     id: String,
-    /// `task`, `all` or `any`
+    /// `task`, `plan`, `all` or `any`
     kind: String,
     description: String,
     state: String,
@@ -141,6 +141,10 @@ struct GraphNode {
     is_selected: bool,
     depends_on: Vec<String>,
     depth: u64,
+    /// Of a step that plans: what each of its plans may take, in words
+    budget: Option<String>,
+    /// Of a step that plans: whether it stands without what its budget left open
+    partial: Option<bool>,
 }
 
 #[derive(JsonSchema)]

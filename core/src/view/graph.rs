@@ -1,13 +1,13 @@
 //! The work graph as nodes and edges, for whatever draws it.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use serde::Serialize;
 
 use super::status_word;
 use crate::{
     graph::{Ix, Kind},
     id::AtomId,
-    state::Ended,
+    state::{Ended, PhaseBudget},
     step::World,
 };
 
@@ -41,6 +41,9 @@ pub struct NodeView {
     pub depends_on: Vec<AtomId>,
     /// Groups above it.
     pub depth: usize,
+    /// Of a planning step: what each of its plans may take, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
     /// Of a planning step: whether it stands without what its budget left open.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub partial: bool,
@@ -131,12 +134,25 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
         is_selected,
         depends_on: vertex.deps.iter().map(|dep| name(*dep)).collect(),
         depth,
+        budget: atom
+            .and_then(|atom| atom.plan()?.budget.as_ref())
+            .map(budget),
         partial: world
             .standing
             .phase(graph, x)
             .is_some_and(|phase| !phase.dropped.is_empty()),
         is_group: !vertex.kids.is_empty(),
     }
+}
+
+fn budget(budget: &PhaseBudget) -> String {
+    let attempts = budget.attempts.map(|count| match count {
+        1 => "1 attempt".to_owned(),
+        count => format!("{count} attempts"),
+    });
+    let time = budget.time.as_ref().map(|time| time.as_str().to_owned());
+    let limits: Vec<String> = attempts.into_iter().chain(time).collect();
+    limits.join(" and ")
 }
 
 fn tried(world: &World, x: Ix) -> Option<&'static str> {
