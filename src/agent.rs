@@ -55,6 +55,8 @@ pub struct Attempt<'a> {
     pub cwd: PathBuf,
     /// Where the attempt's own files are: inputs, result, logs. Made if it is not there.
     pub dir: PathBuf,
+    /// Where its processes are noted, over those of what had the slot before.
+    pub started: PathBuf,
     /// Of the command; `setup` has as much for itself.
     pub timeout: Duration,
     pub env: Environment,
@@ -120,6 +122,7 @@ const KEPT_MAX: usize = 200;
 pub fn tidy(attempts: &Path) {
     let entries = fs::read_dir(attempts).into_iter().flatten().flatten();
     let mut by_age: Vec<(SystemTime, PathBuf)> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
     by_age.sort_unstable();

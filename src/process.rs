@@ -8,7 +8,6 @@
 #![allow(clippy::disallowed_methods)] // door: processes, their logs, and how long they take
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -48,7 +47,7 @@ pub use programs::Programs;
 pub(crate) use table::{boot_id, entry};
 
 use brand::Brand;
-use capture::Sink;
+use capture::{Log, Sink};
 use ending::Method;
 use leash::Leash;
 use orphans::Kin;
@@ -71,7 +70,7 @@ pub struct Job {
     pub mark: String,
     /// 0: standard output is not kept whole, and the order of both streams is exact.
     pub whole_stdout_bytes_max: usize,
-    /// All output goes there too, up to 8 MiB. A file that is there already is replaced.
+    /// All output goes there too, up to 8 MiB; without output there is no such file. One that is there already goes.
     pub log: Option<PathBuf>,
 }
 
@@ -123,7 +122,7 @@ pub async fn run(
     cancel: &CancellationToken,
     on_started: impl FnOnce(&Started),
 ) -> Result<Ended, SpawnError> {
-    let mut sink = Sink::new(job.whole_stdout_bytes_max, open_log(job)?);
+    let mut sink = Sink::new(job.whole_stdout_bytes_max, log(job)?);
     if cancel.is_cancelled() {
         return Ok(ended(How::Cancelled, Duration::ZERO, sink));
     }
@@ -169,14 +168,15 @@ fn ended(how: How, duration: Duration, sink: Sink) -> Ended {
     }
 }
 
-fn open_log(job: &Job) -> Result<Option<File>, SpawnError> {
-    let open = |path: &PathBuf| {
-        File::create(path).map_err(|source| SpawnError::Log {
+/// Made by the first output: most jobs that end well say nothing.
+fn log(job: &Job) -> Result<Option<Log>, SpawnError> {
+    let of = |path: &PathBuf| {
+        Log::at(path).map_err(|source| SpawnError::Log {
             path: path.clone(),
             source,
         })
     };
-    job.log.as_ref().map(open).transpose()
+    job.log.as_ref().map(of).transpose()
 }
 
 struct Spawned {

@@ -5,11 +5,13 @@
 #![allow(clippy::disallowed_methods)] // door: files of an attempt
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
+
+use rustix::fs::OFlags;
 
 use crate::process::Started;
 
@@ -19,17 +21,26 @@ use super::{AgentError, Attempt};
 pub(super) struct Inputs {
     /// Absolute: the attempt runs elsewhere.
     dir: PathBuf,
+    /// Where its processes are noted, for a loop that comes after a kill.
+    started: PathBuf,
 }
 
 /// An attempt's own directory, and the one that holds them all; not the one beside the state: where that is gone, the
 /// state is too, and another one in its place would keep it from being put back.
-pub(super) fn make(dir: &Path) -> io::Result<()> {
+///
+/// Whether it is new, and so holds nothing.
+pub(super) fn make(dir: &Path) -> io::Result<bool> {
     let make = |dir: &Path| match DirBuilder::new().mode(0o700).create(dir) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
-        made => made,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(false),
+        made => made.map(|()| true),
     };
-    dir.parent().map_or(Ok(()), make)?;
-    make(dir)
+    match make(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            dir.parent().map_or(Ok(false), make)?;
+            make(dir)
+        }
+        made => made,
+    }
 }
 
 impl Inputs {
@@ -39,20 +50,31 @@ impl Inputs {
             path: dir.clone(),
             source,
         };
-        make(dir).map_err(unwritable)?;
+        let is_new = make(dir).map_err(unwritable)?;
         let inputs = Self {
             dir: std::path::absolute(dir).map_err(unwritable)?,
+            started: attempt.started.clone(),
         };
-        inputs.write_all(attempt).map_err(unwritable)?;
+        let cleared = match is_new {
+            true => Ok(()),
+            false => inputs.clear(),
+        };
+        cleared
+            .and_then(|()| inputs.write_all(attempt))
+            .map_err(unwritable)?;
         Ok(inputs)
     }
 
+    /// What an earlier try of this attempt left.
+    fn clear(&self) -> io::Result<()> {
+        let outcome = self.dir.join(super::outcome::NAME);
+        let left = [self.prompt(), self.bindings(), self.result(), outcome];
+        left.iter().try_for_each(|path| remove(path))
+    }
+
     fn write_all(&self, attempt: &Attempt<'_>) -> io::Result<()> {
-        write_anew(&self.prompt(), attempt.prompt.as_bytes())?;
-        write_anew(&self.bindings(), attempt.bindings.as_bytes())?;
-        remove(&self.result())?;
-        remove(&self.dir.join(super::outcome::NAME))?;
-        remove(&self.started())
+        write_new(&self.prompt(), attempt.prompt.as_bytes())?;
+        write_new(&self.bindings(), attempt.bindings.as_bytes())
     }
 
     pub(super) fn prompt(&self) -> PathBuf {
@@ -67,17 +89,47 @@ impl Inputs {
         self.dir.join("result.json")
     }
 
-    fn started(&self) -> PathBuf {
-        self.dir.join("started.json")
-    }
-
     pub(super) fn note_started(&self, started: &Started) -> io::Result<()> {
-        write_anew(&self.started(), &serde_json::to_vec(started)?)
+        let mut text = serde_json::to_vec(started)?;
+        // As long as what it is written over, nearly always: nothing is cut off, or made anew.
+        text.resize(text.len().next_multiple_of(NOTE_BYTES), b' ');
+        let mut note = match open_note(&self.started) {
+            Ok(note) => note,
+            Err(_) => {
+                remove(&self.started)?;
+                open_note(&self.started)?
+            }
+        };
+        note.write_all(&text)?;
+        let length = text.len() as u64;
+        match note.metadata()?.len() > length {
+            true => note.set_len(length),
+            false => Ok(()),
+        }
     }
 }
 
+const NOTE_BYTES: usize = 1024;
+
+fn open_note(path: &Path) -> io::Result<File> {
+    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
+    let mut how = OpenOptions::new();
+    how.write(true).create(true).truncate(false).mode(0o600);
+    how.custom_flags(flags).open(path)
+}
+
+/// In the place of whatever is there.
 pub(super) fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    remove(path)?;
+    match write_new(path, bytes) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            remove(path)?;
+            write_new(path, bytes)
+        }
+        written => written,
+    }
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)

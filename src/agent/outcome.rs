@@ -1,13 +1,12 @@
 //! What an attempt came to, on the disk before anybody acts on it: a loop that comes after a crash takes it from there.
 //!
-//! Invariant: the name holds a whole record or none; a record that is torn, or of another attempt, epoch or context,
-//! is as good as none.
+//! Invariant: a record that is torn, empty, or of another attempt, epoch or context, is as good as none; one that is
+//! synced is never torn.
 #![allow(clippy::disallowed_methods)] // door: files of an attempt
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    fs::{self, File},
+    io::{self, Read},
     path::Path,
 };
 
@@ -25,27 +24,38 @@ pub(super) const NAME: &str = "outcome.json";
 const HALF: &str = "outcome.json.new";
 const BYTES_MAX: u64 = 8 << 20;
 
-/// Records an outcome in the attempt's own directory; it is durable when this returns.
-pub fn record(dir: &Path, intent: &Intent, outcome: &Outcome) -> Result<(), AgentError> {
+/// Records an outcome in the attempt's own directory. Killed from here on, the loop finds it again; where making it again
+/// would cost something, it is durable when this returns.
+pub fn record(
+    dir: &Path,
+    intent: &Intent,
+    outcome: &Outcome,
+    is_paid: bool,
+) -> Result<(), AgentError> {
     let outcome = outcome.clone();
-    let text = Record { intent, outcome }.text();
-    write(dir, text.as_bytes()).map_err(|source| AgentError::Unwritable {
+    let record = Record { intent, outcome };
+    let text = record.text();
+    let written = match record.outlasts_power(is_paid) {
+        true => write_durably(dir, text.as_bytes()),
+        false => write(dir, text.as_bytes()),
+    };
+    written.map_err(|source| AgentError::Unwritable {
         path: dir.to_owned(),
         source,
     })
 }
 
+/// A kill leaves all of it in the kernel's hands, or a part, which is void; so it needs no other name first.
 fn write(dir: &Path, bytes: &[u8]) -> io::Result<()> {
     super::inputs::make(dir)?;
+    super::inputs::write_anew(&dir.join(NAME), bytes)
+}
+
+fn write_durably(dir: &Path, bytes: &[u8]) -> io::Result<()> {
+    super::inputs::make(dir)?;
     let half = dir.join(HALF);
-    super::inputs::remove(&half)?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&half)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    super::inputs::write_anew(&half, bytes)?;
+    File::open(&half)?.sync_all()?;
     fs::rename(&half, dir.join(NAME))?;
     // The directory itself may be as new as the file, and the one that holds it.
     let mut above = dir.ancestors().take(3);

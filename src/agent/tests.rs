@@ -42,6 +42,7 @@ impl World {
             command: command.into(),
             cwd: self.dir.path().join("work"),
             dir: self.own(),
+            started: self.started(),
             timeout: Duration::from_secs(60),
             env: Environment {
                 vars: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
@@ -55,6 +56,10 @@ impl World {
 
     fn own(&self) -> PathBuf {
         self.dir.path().join("attempts/A1.7")
+    }
+
+    fn started(&self) -> PathBuf {
+        self.dir.path().join("attempts/slot-0.json")
     }
 
     async fn outcome(&self, command: &str) -> Outcome {
@@ -85,7 +90,7 @@ async fn an_attempt_finds_its_inputs_and_its_report_comes_back() {
             & 0o777
     };
     assert_eq!((mode("prompt.md"), mode("bindings.json")), (0o600, 0o600));
-    let started = fs::read(world.own().join("started.json")).unwrap();
+    let started = fs::read(world.started()).unwrap();
     let started: Started = serde_json::from_slice(&started).unwrap();
     assert_eq!(started.mark, world.attempt("").mark);
 }
@@ -98,6 +103,48 @@ async fn the_report_of_an_earlier_attempt_is_nobodys() {
         .await;
     let outcome = world.outcome("exit 0").await;
     assert!(outcome.report.is_none() && outcome.report_fault.is_none());
+}
+
+#[tokio::test]
+async fn what_ran_is_noted_over_what_had_the_slot_before_however_long_that_was() {
+    let world = World::new();
+    world.outcome("exit 0").await;
+    let noted = || serde_json::from_slice::<Started>(&fs::read(world.started()).unwrap());
+    let first = noted().unwrap();
+    fs::write(world.started(), "x".repeat(5000)).unwrap();
+    world.outcome("exit 0").await;
+    assert_ne!(noted().unwrap(), first);
+    let victim = world.dir.path().join("victim");
+    fs::write(&victim, "mine\n").unwrap();
+    fs::remove_file(world.started()).unwrap();
+    std::os::unix::fs::symlink(&victim, world.started()).unwrap();
+    world.outcome("exit 0").await;
+    assert!(noted().is_ok());
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine\n");
+}
+
+#[tokio::test]
+async fn a_log_is_made_by_the_first_output_and_is_never_an_earlier_ones() {
+    let world = World::new();
+    let log = world.own().join("output.log");
+    world.outcome("echo said").await;
+    assert_eq!(fs::read_to_string(&log).unwrap(), "said\n");
+    world.outcome("exit 0").await;
+    assert!(!log.exists());
+}
+
+#[tokio::test]
+async fn an_outcome_is_found_again_whether_it_was_synced_or_not() {
+    let world = World::new();
+    let outcome = world.outcome("exit 3").await;
+    let attempts = world.dir.path().join("attempts");
+    for is_paid in [false, true, false] {
+        record(&world.own(), &world.intent, &outcome, is_paid).unwrap();
+        let found = finished(&attempts, &world.intent).unwrap();
+        assert_eq!(found.how, How::Exit(3));
+    }
+    fs::write(world.own().join(outcome::NAME), "").unwrap();
+    assert!(finished(&attempts, &world.intent).is_none());
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{RealHands, blocking, hands::Work};
+use super::{RealHands, blocking, hands::Work, hands::note_of};
 use crate::{
     agent,
     clock::Clock,
@@ -104,8 +104,11 @@ struct Attempting {
     place: Place,
     held: HeldOutcomes,
     dir: PathBuf,
+    started: PathBuf,
     mark: String,
     timeout_ms: u64,
+    /// A worker makes it, or it plans: to make it again would cost.
+    is_paid: bool,
     /// It plans: it is told what is left to it, and changes nothing.
     is_plan: bool,
 }
@@ -121,9 +124,12 @@ impl Attempting {
         let own_ms = task
             .and_then(|task| task.spec.timeout.as_ref())
             .map(|length| length.ms);
+        let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
         Self {
             slot,
-            is_plan: atom.is_some_and(|atom| atom.plan().is_some()),
+            is_paid: is_plan || action.is_none(),
+            is_plan,
+            started: note_of(place, slot),
             command: action.or_else(|| hands.config.worker.as_ref().map(|w| w.run.clone())),
             workspaces: hands.workspaces.clone(),
             environment: hands.environment.clone(),
@@ -173,6 +179,7 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
         command,
         cwd: room.path,
         dir: a.dir.clone(),
+        started: a.started.clone(),
         timeout: Duration::from_millis(a.timeout_ms),
         env: a.environment.clone(),
         programs: &*a.programs,
@@ -205,7 +212,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Event>, Fail
             outcome.made = made(&a.workspaces, a.slot, &a.intent, &message)?;
         }
         // From here on a loop that comes after a crash takes this, and makes nothing again.
-        agent::record(&a.dir, &a.intent, &outcome)?;
+        agent::record(&a.dir, &a.intent, &outcome, a.is_paid)?;
         a.held.drop(&a.intent);
         Ok(Some(Event::Ended {
             attempt: a.intent.id,

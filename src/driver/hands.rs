@@ -3,7 +3,13 @@
 //! Invariant: the loop reaches the world through its store, its clock, its signals and its [`Hands`] alone.
 //! Not here: what is to be done (`owed`), and when.
 
-use std::{collections::BTreeSet, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    future::Future,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+};
 
 use descent_core::{
     event::{Event, Outcome, Scope},
@@ -87,13 +93,7 @@ pub struct RealHands {
 impl Hands for RealHands {
     fn sweep(&self) {
         let attempts = self.place.attempts();
-        let records: Vec<process::Started> = std::fs::read_dir(&attempts)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| std::fs::read(entry.path().join("started.json")).ok())
-            .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
-            .collect();
+        let records = started(&attempts);
         // Of this state file, and of no copy of it: an inode is not copied.
         for pid in process::sweep(&format!("{}/", self.place.mark()), &records) {
             tracing::info!(pid, "ended a process that an earlier run left");
@@ -145,6 +145,30 @@ impl Hands for RealHands {
     fn save_state(&self, bytes: &[u8]) -> Result<PathBuf, Failure> {
         Ok(self.workspaces.save_state(bytes)?)
     }
+}
+
+/// Where the processes of a slot are noted: a file for each attempt would be made and removed for nothing, since only one
+/// at a time has the slot. No attempt has such an id.
+pub(super) fn note_of(place: &Place, slot: usize) -> PathBuf {
+    place.attempts().join(format!("{SLOT}{slot}.json"))
+}
+
+const SLOT: &str = "slot-";
+
+/// What an earlier loop noted of the processes that it started: a file a slot, and of an older version one an attempt.
+fn started(attempts: &Path) -> Vec<process::Started> {
+    let entries = std::fs::read_dir(attempts).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| {
+        let is_slot = entry.file_name().to_string_lossy().starts_with(SLOT);
+        match is_slot {
+            true => entry.path(),
+            false => entry.path().join("started.json"),
+        }
+    });
+    paths
+        .filter_map(|path| std::fs::read(path).ok())
+        .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
+        .collect()
 }
 
 fn on_a_thread<T: Send + 'static>(

@@ -4,8 +4,11 @@
 //! Invariant: memory is bounded by constants and `whole_stdout_bytes_max`, never by the program.
 //! Not here: reading the pipes (`process`), what the output means (`agent`, `verify`).
 
-use std::fs::File;
-use std::io::Write;
+#![allow(clippy::disallowed_methods)] // door: the log of a job
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// Bytes of [`Captured::head`], and as many of [`Captured::tail`].
 pub const KEPT_BYTES: usize = 4096;
@@ -177,18 +180,64 @@ pub(crate) struct Sink {
     pub(crate) output: Captured,
     pub(crate) stdout: Option<Whole>,
     stdout_bytes_max: usize,
-    log: Option<File>,
-    log_bytes_left: u64,
+    log: Option<Log>,
+}
+
+/// A copy of the output for people. Its file is made by the first bytes: most jobs that end well say nothing.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    file: Option<File>,
+    bytes_left: u64,
+}
+
+impl Log {
+    /// Nothing is there afterwards.
+    pub(crate) fn at(path: &Path) -> io::Result<Log> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        Ok(Log {
+            path: path.to_owned(),
+            file: None,
+            bytes_left: LOG_BYTES_MAX,
+        })
+    }
+
+    fn file(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            self.file = Some(File::create_new(&self.path)?);
+        }
+        self.file
+            .as_mut()
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Whether there is room for more.
+    fn take(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        if bytes.is_empty() {
+            return Ok(true);
+        }
+        let left = usize::try_from(self.bytes_left).unwrap_or(usize::MAX);
+        let fits = bytes.len().min(left);
+        self.bytes_left -= fits as u64;
+        let file = self.file()?;
+        file.write_all(&bytes[..fits])?;
+        if fits < bytes.len() {
+            file.write_all(b"\n[the log ends here: 8 MiB]\n")?;
+        }
+        Ok(fits == bytes.len())
+    }
 }
 
 impl Sink {
-    pub(crate) fn new(stdout_bytes_max: usize, log: Option<File>) -> Sink {
+    pub(crate) fn new(stdout_bytes_max: usize, log: Option<Log>) -> Sink {
         Sink {
             output: Captured::default(),
             stdout: (stdout_bytes_max > 0).then(Whole::default),
             stdout_bytes_max,
             log,
-            log_bytes_left: LOG_BYTES_MAX,
         }
     }
 
@@ -206,18 +255,8 @@ impl Sink {
 
     /// The log is a convenience for people: a full disk ends it, not the job.
     fn log(&mut self, bytes: &[u8]) {
-        let Some(file) = self.log.as_mut() else {
-            return;
-        };
-        let fits = bytes
-            .len()
-            .min(usize::try_from(self.log_bytes_left).unwrap_or(usize::MAX));
-        self.log_bytes_left -= fits as u64;
-        let mut written = file.write_all(&bytes[..fits]);
-        if fits < bytes.len() {
-            written = written.and(file.write_all(b"\n[the log ends here: 8 MiB]\n"));
-        }
-        if written.is_err() || fits < bytes.len() {
+        let goes_on = self.log.as_mut().map(|log| log.take(bytes));
+        if !matches!(goes_on, Some(Ok(true))) {
             self.log = None;
         }
     }

@@ -180,7 +180,8 @@ async fn what_cannot_be_started_is_said_with_its_cause() {
         refused(world.job("echo \0")).await,
         SpawnError::Nul(_)
     ));
-    let log = Some(world.directory.path().join("gone/log"));
+    // A log that cannot be cleared away.
+    let log = Some(world.directory.path().to_owned());
     let unlogged = Job {
         log,
         ..world.job("true")

@@ -139,7 +139,7 @@ fn objects_and_references_are_synced_before_the_state_names_them() {
     world.align(&plan(
         &["test -f done"],
         json!({}),
-        json!({"A1": task("echo made > done")}),
+        json!({"A1": with(task("echo made > done"), json!({"effect": "external"}))}),
     ));
     let trace = world.out("trace");
     let program = env!("CARGO_BIN_EXE_descent");

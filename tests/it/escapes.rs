@@ -12,7 +12,7 @@ mod seen;
 use std::{
     fs,
     os::unix::process::CommandExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -132,10 +132,9 @@ impl Escaped {
     /// The one that was recorded.
     fn guard(&self) -> Option<Pid> {
         let attempts = fs::read_dir(self.world.repo().join(".descent/attempts")).ok()?;
-        let records = attempts
-            .flatten()
-            .map(|entry| entry.path().join("started.json"));
-        let record = records.into_iter().find_map(|path| fs::read(path).ok())?;
+        let is_record = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "json");
+        let mut paths = attempts.flatten().map(|entry| entry.path());
+        let record = fs::read(paths.find(is_record)?).ok()?;
         let record: serde_json::Value = serde_json::from_slice(&record).ok()?;
         assert_eq!(record["method"], self.method, "what it was ended by");
         Pid::from_raw(record["pid"].as_i64()?.try_into().ok()?)

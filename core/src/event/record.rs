@@ -13,7 +13,7 @@ use crate::{
     doc::{self, Limits, Member, Node},
     id::{CommitId, Digest},
     state::{
-        Intent, SideFile,
+        Effect, Intent, SideFile,
         fields::{Extra, Fields, Findings, Writer, texts_node},
         side,
     },
@@ -33,6 +33,18 @@ const LIMITS: Limits = Limits {
 pub struct Record<'a> {
     pub intent: &'a Intent,
     pub outcome: Outcome,
+}
+
+/// An attempt that took longer is not made again for want of a sync, which costs a hundredth of it.
+const LONG_MS: u64 = 1_000;
+
+impl Record<'_> {
+    /// Whether the record is to outlast the power too, and not this process alone: making the attempt again would cost
+    /// something that nobody gives back. `is_paid`: a worker made it, or it planned. What is short and lives in the tree
+    /// alone is made again sooner than it is synced.
+    pub fn outlasts_power(&self, is_paid: bool) -> bool {
+        is_paid || self.intent.effect != Effect::Tree || self.outcome.duration_ms >= LONG_MS
+    }
 }
 
 /// Why a text is no record of this intent.
@@ -212,10 +224,7 @@ fn report_of(node: &Node, found: &mut Findings) -> Option<Report> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        id::{AtomId, AttemptId, Epoch},
-        state::Effect,
-    };
+    use crate::id::{AtomId, AttemptId, Epoch};
 
     fn intent(epoch: u64, context: &str) -> Intent {
         Intent {
@@ -285,6 +294,38 @@ mod tests {
         for other in [intent(3, "c"), intent(4, "d")] {
             let said = text(&other, outcome(How::Exit(0), None));
             assert_eq!(read(&mine, said.as_bytes()).unwrap_err(), Void::Foreign);
+        }
+    }
+
+    #[test]
+    fn what_is_paid_long_or_reaches_outside_outlasts_the_power() {
+        let outlasts = |effect, duration_ms, is_paid| {
+            let mut outcome = outcome(How::Exit(0), None);
+            outcome.duration_ms = duration_ms;
+            let intent = Intent {
+                effect,
+                ..intent(1, "c")
+            };
+            let intent = &intent;
+            Record { intent, outcome }.outlasts_power(is_paid)
+        };
+        assert!(!outlasts(Effect::Tree, 999, false));
+        assert!(outlasts(Effect::Tree, 1_000, false));
+        assert!(outlasts(Effect::Tree, 0, true));
+        for idempotent in [true, false] {
+            assert!(outlasts(Effect::External { idempotent }, 0, false));
+        }
+    }
+
+    #[test]
+    fn a_record_that_lost_its_bytes_is_torn() {
+        let length = text(&intent(4, "c"), outcome(How::Exit(7), None)).len();
+        for lost in [
+            Vec::new(),
+            alloc::vec![0; length],
+            alloc::vec![b' '; length],
+        ] {
+            assert_eq!(read(&intent(4, "c"), &lost).unwrap_err(), Void::Torn);
         }
     }
 
