@@ -9,14 +9,13 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::ChildStdout;
 use tokio_util::sync::CancellationToken;
 
 mod brand;
@@ -28,12 +27,14 @@ pub mod environment;
 mod error;
 #[cfg(target_os = "linux")]
 pub mod guard;
+mod leader;
 mod leash;
 pub mod orphans;
 pub mod own;
 pub mod programs;
 pub(crate) mod registry;
 mod report;
+mod spawn;
 mod table;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
@@ -49,8 +50,6 @@ pub(crate) use table::{boot_id, entry};
 use brand::Brand;
 use capture::{Log, Sink};
 use ending::Method;
-use leash::Leash;
-use orphans::Kin;
 
 const SHELL: &str = "/bin/sh";
 /// How long output is still read after the leader has ended and its remains were killed.
@@ -126,11 +125,11 @@ pub async fn run(
     if cancel.is_cancelled() {
         return Ok(ended(How::Cancelled, Duration::ZERO, sink));
     }
-    let Spawned {
+    let spawn::Spawned {
         mut child,
         mut output,
         mut leash,
-    } = spawn(job)?;
+    } = spawn::spawn(job)?;
     let since = Instant::now();
     on_started(&leash.started(&job.mark));
     let over = tokio::select! {
@@ -177,84 +176,6 @@ fn log(job: &Job) -> Result<Option<Log>, SpawnError> {
         })
     };
     job.log.as_ref().map(of).transpose()
-}
-
-struct Spawned {
-    child: Child,
-    output: Output,
-    leash: Leash,
-}
-
-fn spawn(job: &Job) -> Result<Spawned, SpawnError> {
-    let failed = |error| SpawnError::from_spawn(error, &job.cwd);
-    let (merged, writer) = pipe().map_err(failed)?;
-    let (apart, stdout) = if job.whole_stdout_bytes_max > 0 {
-        let (reader, writer) = pipe().map_err(failed)?;
-        (Some(reader), writer)
-    } else {
-        (None, writer.try_clone().map_err(failed)?)
-    };
-    let brand = Brand::of_job(&job.mark);
-    let ending = ending::taken();
-    let leaf = ending.leaf(brand);
-    let (program, control) = ending
-        .command(&job.command, brand, leaf.as_ref())
-        .map_err(failed)?;
-    let mut command = Command::from(program);
-    command.current_dir(&job.cwd).env_clear();
-    command.envs(job.env.iter().map(|(name, value)| (name, value)));
-    command.env(table::MARK, &job.mark);
-    if control.is_some() {
-        command.env(guard::COMMAND, &job.command);
-    }
-    command.stdout(stdout).stderr(writer);
-    let spawned = registry::spawn(|| {
-        let child = command.spawn()?;
-        Ok((
-            child
-                .id()
-                .expect("BUG: a child that was never waited for has its id"),
-            child,
-        ))
-    });
-    // It holds the guard's end of the socket, and the pipes'.
-    drop(command);
-    if let (Err(_), Some(leaf)) = (&spawned, &leaf) {
-        leaf.remove();
-    }
-    let (child, registered) = spawned.map_err(failed)?;
-    // From here on, whatever fails, dropping the leash ends the child.
-    let leash = Leash {
-        kin: Kin {
-            leader: registered.pid,
-            start_ticks: registered.start_ticks,
-            brand,
-        },
-        method: ending.method,
-        leaf,
-        control,
-        registered: Some(registered),
-    };
-    let apart = apart.map(reader).transpose().map_err(failed)?;
-    let output = Output {
-        merged: Some(reader(merged).map_err(failed)?),
-        apart,
-    };
-    Ok(Spawned {
-        child,
-        output,
-        leash,
-    })
-}
-
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (reader, writer) = io::pipe()?;
-    Ok((reader.into(), writer.into()))
-}
-
-/// The runtime's only reader of a pipe that it didn't make itself.
-fn reader(pipe: OwnedFd) -> io::Result<ChildStdout> {
-    ChildStdout::from_std(pipe.into())
 }
 
 /// The pipes that a job writes to. One is closed here when it has come to its end.

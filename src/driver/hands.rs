@@ -99,6 +99,7 @@ impl Hands for RealHands {
             tracing::info!(pid, "ended a process that an earlier run left");
         }
         agent::tidy(&attempts);
+        process::own::open_nursery();
     }
 
     fn cut_off(&self) {

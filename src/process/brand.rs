@@ -8,7 +8,6 @@
 //! Not here: what is done with those that bear it (`orphans`).
 
 use std::fmt;
-use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 #[cfg(target_os = "linux")]
@@ -40,7 +39,8 @@ impl Brand {
 
     /// As it stands in the kernel's table; nothing when the process is gone.
     pub(crate) fn read(pid: u32) -> Option<Brand> {
-        let text = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+        let text = super::table::read_whole(&format!("/proc/{pid}/limits"))?;
+        let text = std::str::from_utf8(&text).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix(LINE))?;
         Brand::from_raw(line.split_ascii_whitespace().next()?.parse().ok()?)
     }

@@ -226,6 +226,15 @@ impl Ending {
             .ok()
     }
 
+    /// What the guard of a job is told.
+    pub(crate) fn task(&self, brand: Brand, leaf: Option<&Leaf>) -> Task {
+        Task {
+            brand,
+            walls: self.walls,
+            cgroup: leaf.map(|leaf| leaf.path().to_owned()),
+        }
+    }
+
     /// The program that a job is started by, without its surroundings, and the end of its guard's socket.
     pub(crate) fn command(
         &self,
@@ -243,11 +252,7 @@ impl Ending {
             return Ok((shell, None));
         }
         let (ours, its) = UnixStream::pair()?;
-        let task = Task {
-            brand,
-            walls: self.walls,
-            cgroup: leaf.map(|leaf| leaf.path().to_owned()),
-        };
+        let task = self.task(brand, leaf);
         let mut program = Command::new(guard::PROGRAM);
         program
             .arg0(guard::NAME)

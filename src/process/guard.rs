@@ -1,4 +1,5 @@
-//! The guard of one job: our own program, started again as a small parent of all that the job starts.
+//! The guard of one job: our own program, started again (or copied in a `nursery`) as a small parent of all that the job
+//! starts.
 //!
 //! It runs the command, is the foster parent of whatever the job loses, says how the command ended,
 //! ends the rest, and goes. When the loop is gone, its end of the control socket is closed, however
@@ -9,7 +10,7 @@
 //! It has one thread and starts no runtime: so it may fork. Its own group and brand are set before
 //! the command exists. Not here: which method is taken (`ending`).
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -27,8 +28,10 @@ use super::brand::Brand;
 use super::cgroup::Leaf;
 use super::{SHELL, orphans, report::Report};
 
+pub(crate) mod born;
 mod kernel;
 mod namespace;
+pub(crate) mod nursery;
 
 use namespace::Namespace;
 
@@ -58,11 +61,19 @@ pub(crate) struct Task {
     pub(crate) cgroup: Option<PathBuf>,
 }
 
-/// The exit code, if this process was started as a guard. To be asked before anything else.
+/// The command of a job, and its whole environment; its guard's own, where none is told.
+struct Job {
+    command: OsString,
+    env: Option<Vec<(OsString, OsString)>>,
+}
+
+/// The exit code, if this process was started as a guard, or to make some. To be asked before anything else.
 pub fn answer() -> Option<ExitCode> {
     let mut args = std::env::args_os();
-    if args.next()? != NAME {
-        return None;
+    match args.next()? {
+        name if name == NAME => {}
+        name if name == nursery::NAME => return Some(nursery::live()),
+        _ => return None,
     }
     let task = args
         .next()
@@ -71,16 +82,21 @@ pub fn answer() -> Option<ExitCode> {
     let (Some(task), Some(command)) = (task, command) else {
         return Some(ExitCode::from(crate::failure::exit::USAGE));
     };
-    let (report, code) = match Guard::start(&task, &command) {
+    Some(be(Ok(task), Job { command, env: None }))
+}
+
+/// The life of a guard.
+fn be(task: io::Result<Task>, job: Job) -> ExitCode {
+    let report = match task.and_then(|task| Guard::start(&task, job)) {
         Ok(mut guard) => {
             guard.watch();
             guard.finish();
-            return Some(ExitCode::SUCCESS);
+            return ExitCode::SUCCESS;
         }
-        Err(error) => (Report::of_error(&error), ExitCode::FAILURE),
+        Err(error) => Report::of_error(&error),
     };
     tell(report);
-    Some(code)
+    ExitCode::FAILURE
 }
 
 /// Nobody may be there to be told.
@@ -97,7 +113,7 @@ struct Guard {
 }
 
 impl Guard {
-    fn start(task: &Task, command: &OsStr) -> io::Result<Guard> {
+    fn start(task: &Task, job: Job) -> io::Result<Guard> {
         // The name is for people alone.
         let _ = rustix::thread::set_name(c"descent-guard");
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -123,7 +139,7 @@ impl Guard {
                 group,
             )?),
         };
-        let leader = lead(command, group)?;
+        let leader = lead(job, group)?;
         // The job's directory may be removed, its disk unmounted.
         let _ = std::env::set_current_dir("/");
         Ok(Guard {
@@ -217,12 +233,15 @@ struct Reaped {
 }
 
 /// Starts the command, in the group if there is one: comes back when the shell runs, or with why it doesn't.
-fn lead(command: &OsStr, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
+fn lead(job: Job, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
     let mut shell = Command::new(SHELL);
+    match job.env {
+        Some(env) => shell.env_clear().envs(env),
+        None => shell.env_remove(COMMAND),
+    };
     shell
         .arg("-c")
-        .arg(command)
-        .env_remove(COMMAND)
+        .arg(job.command)
         .stdin(Stdio::null())
         .process_group(0);
     match group {

@@ -7,10 +7,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use tokio::process::Child;
-
 use super::cgroup::Leaf;
 use super::ending::Method;
+use super::leader::Leader;
 use super::orphans::{self, Kin};
 use super::registry::Registered;
 use super::report::Report;
@@ -57,7 +56,7 @@ impl Leash {
     }
 
     /// Ends the job for good, whether the leader has ended by itself or is to be cut off.
-    pub(super) async fn release(&mut self, child: &mut Child, is_cut: bool) {
+    pub(super) async fn release(&mut self, child: &mut Leader, is_cut: bool) {
         if is_cut {
             self.fell();
             if tokio::time::timeout(REAP_MAX, child.wait()).await.is_err() {
@@ -79,7 +78,7 @@ impl Leash {
     /// A guard that came to its own end has ended its namespace, and the kernel with that all that was born in it; with
     /// the group gone too nobody needs to be looked for, which costs a look at every thread of ours. Not where the guard
     /// was killed.
-    fn is_proven_gone(&self, guard: &mut Child) -> bool {
+    fn is_proven_gone(&self, guard: &mut Leader) -> bool {
         let is_done = matches!(guard.try_wait(), Ok(Some(status)) if status.success());
         is_done && self.method == Method::Namespace && self.leaf.is_some()
     }

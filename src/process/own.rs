@@ -1,10 +1,12 @@
 //! The loop's own brand: what its tools leave behind (a server that a filter of git started) is known by it, ended
 //! with the loop, and found by the next one if the loop was killed.
 //!
-//! Not here: the jobs' brands, which their guards put on.
+//! Here too: how long the nursery of guards lives, which is as long. Not here: the jobs' brands, which their guards put on.
 
 use super::brand::{Brand, Worn};
 use super::ending::{self, Method};
+#[cfg(target_os = "linux")]
+use super::guard;
 use super::orphans::Kin;
 use super::table;
 
@@ -29,9 +31,20 @@ impl Own {
     }
 }
 
+/// From here on guards are born in a nursery, which ends with [`Own`]. Not before what an earlier loop left was ended: it
+/// bears our brand, and would be taken for that.
+pub fn open_nursery() {
+    #[cfg(target_os = "linux")]
+    if ending::taken().method != Method::Group {
+        guard::nursery::open();
+    }
+}
+
 impl Drop for Own {
     /// From here on a next loop may look for what bears the brand: this process does so no longer.
     fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        guard::nursery::close();
         let ours = std::process::id();
         let (Some(entry), Some(brand)) = (table::entry(ours), Brand::read(ours)) else {
             return;

@@ -46,6 +46,17 @@ pub(crate) fn spawn<C>(
     spawn_as(false, start)
 }
 
+/// The same, where it may turn out that this is not the way to start it.
+pub(crate) fn spawn_if<C>(
+    start: impl FnOnce() -> io::Result<Option<(u32, C)>>,
+) -> io::Result<Option<(C, Registered)>> {
+    let mut live = live();
+    let Some((pid, child)) = start()? else {
+        return Ok(None);
+    };
+    Ok(Some((child, put(&mut live, pid, false))))
+}
+
 /// The same, for one of our own helpers.
 pub(crate) fn spawn_tool<C>(
     start: impl FnOnce() -> io::Result<(u32, C)>,
@@ -59,6 +70,10 @@ fn spawn_as<C>(
 ) -> io::Result<(C, Registered)> {
     let mut live = live();
     let (pid, child) = start()?;
+    Ok((child, put(&mut live, pid, is_tool)))
+}
+
+fn put(live: &mut Vec<Live>, pid: u32, is_tool: bool) -> Registered {
     // A child that has ended already is a zombie, and still has its line.
     let start_ticks = table::entry(pid).map_or(0, |entry| entry.start_ticks);
     live.push(Live {
@@ -67,7 +82,7 @@ fn spawn_as<C>(
         is_tool,
         is_asked: false,
     });
-    Ok((child, Registered { pid, start_ticks }))
+    Registered { pid, start_ticks }
 }
 
 pub(crate) fn is_ours(pid: u32, start_ticks: u64) -> bool {

@@ -6,6 +6,7 @@
 //! Not here: signals, decisions.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
@@ -27,9 +28,17 @@ pub(crate) struct Entry {
 }
 
 pub(crate) fn entry(pid: u32) -> Option<Entry> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse(pid, &text)
+    parse(pid, &read_whole(&format!("/proc/{pid}/stat"))?)
 }
+
+/// A file of the kernel, which does not tell its size: in one read, where it fits.
+pub(super) fn read_whole(path: &str) -> Option<Vec<u8>> {
+    let mut text = Vec::with_capacity(READ_BYTES);
+    fs::File::open(path).ok()?.read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+const READ_BYTES: usize = 4096;
 
 /// The second field is the program's name in brackets, and may contain anything, brackets too.
 fn parse(pid: u32, stat: &[u8]) -> Option<Entry> {

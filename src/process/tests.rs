@@ -130,6 +130,40 @@ async fn a_job_sees_its_directory_its_environment_its_mark_and_no_input() {
 }
 
 #[tokio::test]
+async fn a_job_born_in_a_nursery_is_as_any_other() {
+    let world = World::new();
+    guard::nursery::open();
+    assert!(guard::nursery::is_open());
+    let job = world.job("pwd -P; echo \"$DESCENT_MARK\"; echo b >&2; exit 7");
+    let ended = run_it(&job).await;
+    let cwd = world.directory.path().canonicalize().unwrap();
+    let expected = format!("{}\n{}\nb\n", cwd.display(), job.mark);
+    assert_eq!((ended.how, ended.output.head()), (How::Exit(7), expected));
+    assert_eq!(run_it(&world.job("kill -9 $$")).await.how, How::Signal(9));
+    let short = Job {
+        timeout: Duration::from_millis(50),
+        ..world.job("sleep 600 & sleep 600")
+    };
+    assert_eq!(run_it(&short).await.how, How::TimedOut);
+    // Dropped before it ended, it is reaped too, and the next is born.
+    let never = CancellationToken::new();
+    let endless = world.job("sleep 600");
+    let begun = AtomicU32::new(0);
+    let running = run(&endless, &never, |started| {
+        begun.store(started.pid, Ordering::Relaxed);
+    });
+    let _ = tokio::time::timeout(Duration::from_millis(50), running).await;
+    let pid = begun.into_inner();
+    while table::entry(pid).is_some() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(run_it(&world.job("exit 3")).await.how, How::Exit(3));
+    assert!(guard::nursery::is_open());
+    guard::nursery::close();
+    assert_eq!(run_it(&world.job("exit 4")).await.how, How::Exit(4));
+}
+
+#[tokio::test]
 async fn both_streams_are_kept_in_order_and_logged() {
     let world = World::new();
     let log = world.directory.path().join("log");

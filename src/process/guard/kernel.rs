@@ -1,6 +1,6 @@
 //! What the kernel offers and no safe function does: forks into a group, and ways into namespaces.
 //!
-//! Invariant: only the guard calls this, which has one thread; so a fork is a whole copy of it, and
+//! Invariant: only the guard and the nursery call this, which have one thread; so a fork is a whole copy of it, and
 //! nobody else holds a lock or a descriptor that the copy would miss.
 #![allow(unsafe_code)] // door: fork, clone3, unshare, signal
 
@@ -37,6 +37,15 @@ pub(super) fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
     args.exit_signal = libc::SIGCHLD.cast_unsigned().into();
     args.cgroup = group.as_raw_fd().cast_unsigned().into();
     // SAFETY: as `fork`; no stack and no memory is shared, and the structure lives until it returns.
+    told(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
+}
+
+/// The child is one of our parent's: a sister.
+pub(super) fn fork_beside() -> io::Result<Option<Pid>> {
+    // SAFETY: all zeros are a valid value of this structure of numbers.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    args.flags = libc::CLONE_PARENT.cast_unsigned().into();
+    // SAFETY: as `fork_into`; its parent is told of its end as it is of ours.
     told(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
 }
 

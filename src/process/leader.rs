@@ -1,0 +1,36 @@
+//! The first process of a job: one that the runtime started, or one that was born in the nursery.
+//!
+//! Invariant: it is our child, and is reaped once, also where it is dropped before it has ended.
+
+use std::io;
+use std::process::ExitStatus;
+
+use tokio::process::Child;
+
+#[cfg(target_os = "linux")]
+use super::guard::born::Born;
+
+#[derive(Debug)]
+pub(super) enum Leader {
+    Started(Child),
+    #[cfg(target_os = "linux")]
+    Born(Born),
+}
+
+impl Leader {
+    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        match self {
+            Leader::Started(child) => child.wait().await,
+            #[cfg(target_os = "linux")]
+            Leader::Born(born) => born.wait().await,
+        }
+    }
+
+    pub(super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        match self {
+            Leader::Started(child) => child.try_wait(),
+            #[cfg(target_os = "linux")]
+            Leader::Born(born) => born.try_wait(),
+        }
+    }
+}
