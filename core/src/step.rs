@@ -22,7 +22,12 @@ mod prospect;
 mod settle;
 mod started;
 
-use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
 
 use crate::{
     event::{Event, Merge, Notice, Observation, Outcome},
@@ -53,6 +58,9 @@ pub struct World {
     is_line_settled: bool,
     /// Results were brought into line with this selection, and inputs looked at; a state from a file is looked at anew.
     is_settled: bool,
+    /// Of a settled world, the open atoms that may not stand as their tries tell, or have failed in force; all others
+    /// were looked at and not touched since. So a step looks at few atoms, however many there are.
+    suspects: Arc<BTreeSet<AtomId>>,
 }
 
 impl World {
@@ -89,6 +97,7 @@ impl World {
             measure,
             is_line_settled,
             is_settled: false,
+            suspects: Arc::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{
     event::{Change, Notice},
     graph::{Graph, Ix, Kind, standing::Selection},
     search,
-    state::{Effect, EntryKind, Intent, State, Task, record::choices_node},
+    state::{Effect, EntryKind, Intent, State, record::choices_node},
 };
 
 /// Files at most that a failure names.
@@ -31,15 +31,13 @@ pub(super) enum Blocked {
 /// Whether something live has failed for good, or has to be chosen.
 pub(super) fn blocked(draft: &Draft) -> Option<Blocked> {
     let (graph, standing) = (&draft.graph, &draft.standing);
-    let has_failed = |x: Ix, task: &Task| {
-        let context = standing.context(x).filter(|_| standing.is_leaf(graph, x));
-        let tried = context.and_then(|context| task.tried(context));
-        tried.is_some_and(|tried| tried.has_failed())
+    let first_failed = |all: bool| {
+        let mut suspects = draft.suspects(all).into_iter();
+        suspects.find(|(x, task)| draft.has_failed(*x, task))
     };
-    let mut open = graph.paired(&draft.state.atoms);
-    if let Some((x, _)) =
-        open.find(|(x, atom)| atom.task().is_some_and(|task| has_failed(*x, task)))
-    {
+    let failed = first_failed(!draft.is_settled).map(|(x, _)| x);
+    debug_assert_eq!(failed, first_failed(true).map(|(x, _)| x));
+    if let Some(x) = failed {
         return Some(Blocked::Failed(x));
     }
     let mut groups = graph.groups();

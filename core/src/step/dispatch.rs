@@ -76,31 +76,47 @@ fn dispatch(draft: &mut Draft) {
     let mut is_repairing = flying
         .iter()
         .any(|intent| draft.is_repair(&intent.atom, &intent.context));
-    for x in ready(draft) {
-        if free == 0 {
-            return;
+    // Of many that are ready only a few have a slot: so few are looked for, and more where these had to wait.
+    let (mut last, mut most) = (None, free);
+    loop {
+        let some = ready(draft, last, most);
+        let is_all = some.len() < most;
+        for x in some {
+            if free == 0 {
+                return;
+            }
+            last = Some(x);
+            free = start_or_wait(draft, x, free, &mut is_repairing);
         }
-        let id = draft.graph.id(x);
-        let is_fragile = draft.interruptions(id) >= FRAGILE;
-        let is_repair = draft
-            .standing
-            .context(x)
-            .is_some_and(|context| draft.is_repair(id, context));
-        let context = draft.standing.context(x);
-        let is_over = context.is_some_and(|context| !phase::may_start(draft, x, context));
-        let must_wait = is_over
-            || is_fragile && !draft.state.run.in_flight.is_empty()
-            || is_repair && is_repairing
-            || draft.is_in_the_way(id);
-        if must_wait {
-            continue;
+        if is_all {
+            break;
         }
-        let standing = Arc::clone(&draft.standing);
-        start(draft, x, &standing, draft.state.run.head.clone());
-        is_repairing |= is_repair;
-        free = if is_fragile { 0 } else { free - 1 };
+        most = most.saturating_mul(8);
     }
     speculate(draft, free);
+}
+
+/// The slots that are free afterwards.
+fn start_or_wait(draft: &mut Draft, x: Ix, free: usize, is_repairing: &mut bool) -> usize {
+    let id = draft.graph.id(x);
+    let is_fragile = draft.interruptions(id) >= FRAGILE;
+    let is_repair = draft
+        .standing
+        .context(x)
+        .is_some_and(|context| draft.is_repair(id, context));
+    let context = draft.standing.context(x);
+    let is_over = context.is_some_and(|context| !phase::may_start(draft, x, context));
+    let must_wait = is_over
+        || is_fragile && !draft.state.run.in_flight.is_empty()
+        || is_repair && *is_repairing
+        || draft.is_in_the_way(id);
+    if must_wait {
+        return free;
+    }
+    let standing = Arc::clone(&draft.standing);
+    start(draft, x, &standing, draft.state.run.head.clone());
+    *is_repairing |= is_repair;
+    if is_fragile { 0 } else { free - 1 }
 }
 
 /// Slots that are free after all else try other choices side by side with the selected one.
@@ -190,13 +206,14 @@ fn start(draft: &mut Draft, x: Ix, standing: &Standing, base: Option<CommitId>) 
     });
 }
 
-/// What could start, and is not waiting for its backoff.
-fn ready(draft: &Draft) -> Vec<Ix> {
+/// The first of what comes after that one, could start, and is not waiting for its backoff.
+fn ready(draft: &Draft, last: Option<Ix>, most: usize) -> Vec<Ix> {
     let is_due = |x: &Ix| {
         let context = draft.standing.context(*x);
         context.is_some_and(|context| is_due(draft, draft.graph.id(*x), context))
     };
-    startable(draft).filter(is_due).collect()
+    let next = startable(draft).filter(|x| last.is_none_or(|last| *x > last));
+    next.filter(is_due).take(most).collect()
 }
 
 fn is_due(draft: &Draft, id: &AtomId, context: &Digest) -> bool {

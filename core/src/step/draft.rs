@@ -50,6 +50,7 @@ pub(super) struct Draft {
     is_rebuilt: bool,
     /// Results may stand that another selection made.
     pub(super) is_settled: bool,
+    suspects: Arc<BTreeSet<AtomId>>,
     /// Tasks that were bound in this step: what was made from them may be made from another result now.
     pub(super) rebound: BTreeSet<Ix>,
     solved: OnceCell<Arc<Vec<bool>>>,
@@ -78,6 +79,7 @@ impl Draft {
             counts_anew: false,
             is_rebuilt: false,
             is_settled: world.is_settled,
+            suspects: Arc::clone(&world.suspects),
             rebound: BTreeSet::new(),
             solved: OnceCell::from(Arc::clone(&world.solved)),
             prospects: OnceCell::from(Arc::clone(&world.prospects)),
@@ -230,6 +232,35 @@ impl Draft {
         self.solved.take();
         self.prospects.take();
         self.is_line_settled.take();
+    }
+
+    /// The open tasks that have to be looked at to know how all stand, in their order: all of them after the selection
+    /// changed, else few.
+    pub(super) fn suspects(&self, all: bool) -> Vec<(Ix, &Task)> {
+        if all {
+            let open = self.graph.paired(&self.state.atoms);
+            return open
+                .filter_map(|(x, atom)| Some((x, atom.task()?)))
+                .collect();
+        }
+        let ids = self.suspects.union(&self.touched.atoms);
+        ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?)))
+            .collect()
+    }
+
+    /// All were looked at: these have failed in force.
+    pub(super) fn set_suspects(&mut self, failed: BTreeSet<AtomId>) {
+        if !(failed.is_empty() && self.suspects.is_empty()) {
+            self.suspects = Arc::new(failed);
+        }
+    }
+
+    /// Whether it has failed in the context in force.
+    pub(super) fn has_failed(&self, x: Ix, task: &Task) -> bool {
+        let (graph, standing) = (&self.graph, &self.standing);
+        let context = standing.context(x).filter(|_| standing.is_leaf(graph, x));
+        let tried = context.and_then(|context| task.tried(context));
+        tried.is_some_and(|tried| tried.has_failed())
     }
 
     /// What is tried beside the selection in force.
@@ -403,6 +434,10 @@ impl Draft {
             });
         }
         self.solved();
+        if !self.touched.atoms.is_empty() {
+            let touched = self.touched.atoms.iter().cloned();
+            Arc::make_mut(&mut self.suspects).extend(touched);
+        }
         let prospects = self.prospects();
         prospect::forget_staged(&mut self.session, &self.graph, &prospects);
         let world = World {
@@ -416,6 +451,7 @@ impl Draft {
             measure,
             is_line_settled,
             is_settled: self.is_settled,
+            suspects: self.suspects,
         };
         Ok(Transition {
             world,

@@ -27,7 +27,7 @@ pub(super) fn settle(draft: &mut Draft) {
     reopen_changed_inputs(draft, is_all_new);
     draft.is_settled = true;
     end_abandoned(draft);
-    statuses(draft);
+    statuses(draft, is_all_new);
 }
 
 /// A fragment of another context waits until that comes back, and one whose budget is over stands for nothing any more:
@@ -338,24 +338,41 @@ fn end_abandoned(draft: &mut Draft) {
 }
 
 /// `failed` tells of the context in force; the tries tell of each.
-fn statuses(draft: &mut Draft) {
-    let (graph, standing) = (Arc::clone(&draft.graph), Arc::clone(&draft.standing));
-    let mut wanted = Vec::new();
-    for (x, atom) in graph.paired(&draft.state.atoms) {
-        let Some(task) = atom.task() else { continue };
-        let context = standing.context(x).filter(|_| standing.is_leaf(&graph, x));
-        let tried = context.and_then(|context| task.tried(context));
-        match (&task.status, tried.is_some_and(|tried| tried.has_failed())) {
-            (Status::Pending, true) => wanted.push((x, Status::Failed)),
-            (Status::Failed | Status::Invalid(_), false) => wanted.push((x, Status::Pending)),
-            _ => {}
-        }
-    }
+fn statuses(draft: &mut Draft, is_all_new: bool) {
+    let graph = Arc::clone(&draft.graph);
+    let mut failed = BTreeSet::new();
+    let wanted = wanted_statuses(draft, draft.suspects(is_all_new), &mut failed);
+    debug_assert_eq!(
+        wanted,
+        wanted_statuses(draft, draft.suspects(true), &mut BTreeSet::new()),
+        "an atom that was not touched stands otherwise than it did"
+    );
+    draft.set_suspects(failed);
     for (x, status) in wanted {
         if let Some(task) = draft.task(graph.id(x)) {
             task.status = status;
         }
     }
+}
+
+fn wanted_statuses(
+    draft: &Draft,
+    suspects: Vec<(Ix, &Task)>,
+    failed: &mut BTreeSet<AtomId>,
+) -> Vec<(Ix, Status)> {
+    let mut wanted = Vec::new();
+    for (x, task) in suspects {
+        let has_failed = draft.has_failed(x, task);
+        if has_failed {
+            failed.insert(draft.graph.id(x).clone());
+        }
+        match (&task.status, has_failed) {
+            (Status::Pending, true) => wanted.push((x, Status::Failed)),
+            (Status::Failed | Status::Invalid(_), false) => wanted.push((x, Status::Pending)),
+            _ => {}
+        }
+    }
+    wanted
 }
 
 /// The commits that the result should be made of: of what is live and solved, in the order in which they stand, new
