@@ -53,7 +53,9 @@ fn what_is_missing_is_told_to_the_target_and_to_the_person() {
         {"atom": "N-3", "of": "N", "description": "run touch c"}]);
     assert_eq!(result["missing"], expected);
     let drawn = world.descent(&["graph"]).expect(0);
-    drawn.shows("├ – N-2").shows("plans, in part, 1 attempt a plan");
+    drawn
+        .shows("├ – N-2")
+        .shows("plans, in part, 1 attempt a plan");
     world
         .descent(&["log"])
         .expect(0)
