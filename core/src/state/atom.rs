@@ -192,6 +192,8 @@ impl Task {
         {
             Some(index) => index,
             None => {
+                // Nearly always the only one.
+                self.tries.reserve_exact(1);
                 self.tries.push(Try::new(context.clone(), choices.clone()));
                 self.tries.len() - 1
             }

@@ -4,6 +4,7 @@
 
 use alloc::{
     borrow::ToOwned,
+    boxed::Box,
     collections::BTreeMap,
     format,
     string::{String, ToString},
@@ -19,8 +20,13 @@ use crate::doc::{self, Fault, Member, Node, Value};
 
 /// What one record carries and nobody here reads: unknown keys, and values of known keys that only a newer version
 /// knows, each with the key before it.
+///
+/// Nearly every record carries nothing, and there are many: that takes a word.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Extra {
+pub struct Extra(Option<Box<Carried>>);
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Carried {
     unknown: Vec<Unknown>,
     kept: Vec<Unknown>,
     /// Of a record whose very kind is unknown: the record as it stands.
@@ -34,14 +40,33 @@ struct Unknown {
     node: Node,
 }
 
+impl Carried {
+    fn into_extra(self) -> Extra {
+        let is_nothing = self.unknown.is_empty() && self.kept.is_empty() && self.whole.is_none();
+        Extra((!is_nothing).then(|| Box::new(self)))
+    }
+}
+
 impl Extra {
     pub fn is_empty(&self) -> bool {
-        self.unknown.is_empty() && self.kept.is_empty() && self.whole.is_none()
+        self.0.is_none()
+    }
+
+    fn unknown(&self) -> &[Unknown] {
+        self.0.as_ref().map_or(&[], |carried| &carried.unknown)
+    }
+
+    fn kept(&self) -> &[Unknown] {
+        self.0.as_ref().map_or(&[], |carried| &carried.kept)
+    }
+
+    fn as_it_stood(&self) -> Option<&Node> {
+        self.0.as_ref()?.whole.as_ref()
     }
 
     /// What is carried under a key: unknown, or known with a value that is not.
     pub fn get(&self, key: &str) -> Option<&Node> {
-        let mut all = self.unknown.iter().chain(&self.kept);
+        let mut all = self.unknown().iter().chain(self.kept());
         Some(&all.find(|carried| carried.key == key)?.node)
     }
 
@@ -60,24 +85,26 @@ impl Extra {
             });
             merged.collect()
         };
-        Self {
-            unknown: list(&ours.unknown, &theirs.unknown),
-            kept: list(&ours.kept, &theirs.kept),
-            whole: theirs.whole.clone(),
-        }
+        let merged = Carried {
+            unknown: list(ours.unknown(), theirs.unknown()),
+            kept: list(ours.kept(), theirs.kept()),
+            whole: theirs.as_it_stood().cloned(),
+        };
+        merged.into_extra()
     }
 
     /// Of a record that is written back as it is.
     pub fn whole(node: &Node) -> Self {
-        Self {
+        let carried = Carried {
             whole: Some(node.clone()),
-            ..Self::default()
-        }
+            ..Carried::default()
+        };
+        carried.into_extra()
     }
 
     /// Puts the unknown keys and values back where they stood among `pieces`.
     pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
-        for kept in &self.kept {
+        for kept in self.kept() {
             let place = |key: &String| pieces.iter().position(|(known, _)| known == key);
             if let Some(index) = place(&kept.key) {
                 pieces[index].1 = make(&kept.node);
@@ -88,7 +115,7 @@ impl Extra {
             }
         }
         let mut at_end = 0;
-        for unknown in self.unknown.iter().rev() {
+        for unknown in self.unknown().iter().rev() {
             let after = unknown
                 .after
                 .as_ref()
@@ -367,7 +394,7 @@ impl<'a, 'f> Fields<'a, 'f> {
     /// Closes the object: what was not asked for is unknown, kept, and warned of, but for a person's `notes` and the
     /// `$schema` that an editor reads at the top.
     pub fn finish(self) -> Extra {
-        let mut extra = Extra::default();
+        let mut extra = Carried::default();
         let mut after: Option<String> = None;
         for member in self.node.as_object().unwrap_or_default() {
             if self.asked.contains(&member.key.as_str()) {
@@ -393,7 +420,7 @@ impl<'a, 'f> Fields<'a, 'f> {
                 node: member.node.clone(),
             });
         }
-        extra
+        extra.into_extra()
     }
 }
 
@@ -467,7 +494,7 @@ impl Writer {
 
     /// The object, with the unknown keys back where they stood.
     pub fn finish(&mut self, extra: &Extra) -> Node {
-        if let Some(whole) = &extra.whole {
+        if let Some(whole) = extra.as_it_stood() {
             return whole.clone();
         }
         let mut pieces: Vec<(String, Node)> = core::mem::take(&mut self.0)

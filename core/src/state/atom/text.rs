@@ -216,6 +216,7 @@ pub(super) fn read_task(fields: &mut Fields<'_, '_>) -> Option<Task> {
     for (at, node) in fields.list("tries") {
         tries.extend(read_try(node, &at, fields.found));
     }
+    tries.shrink_to_fit();
     let interruptions = fields.small("interruptions").unwrap_or(0);
     let spec = read_spec(fields);
     Some(Task {
