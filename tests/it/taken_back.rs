@@ -1,8 +1,8 @@
-//! A choice that a person takes back by hand. Not here: what the loop takes back by itself.
+//! A choice or a result that a person takes back by hand. Not here: what the loop takes back by itself.
 
 use serde_json::json;
 
-use crate::world::{World, plan, task};
+use crate::world::{World, after, plan, task};
 
 #[test]
 fn a_selected_that_names_no_choice_leaves_the_tree_and_the_group_is_chosen_anew() {
@@ -30,4 +30,48 @@ fn a_selected_that_names_no_choice_leaves_the_tree_and_the_group_is_chosen_anew(
         "right"
     );
     assert_eq!(world.result_file("way"), "right\n");
+}
+
+/// `z` wants another value of `a` than its action gives.
+fn wants_two() -> World {
+    let world = World::new();
+    let a = r#"echo made >> OUT; echo '{"summary": "one", "value": 1}' > "$DESCENT_RESULT"; date +%N > a"#;
+    let a = a.replace("OUT", &world.out("made").display().to_string());
+    let z = r#"grep -q '"value": 2' "$DESCENT_BINDINGS" && touch z"#;
+    let atoms = json!({"a": task(&a), "z": after(&["a"], z)});
+    world.align(&plan(&["test -e z"], json!({}), atoms));
+    world.run().expect(5);
+    world
+}
+
+#[test]
+fn what_failed_with_a_result_that_a_person_overwrites_is_tried_again() {
+    let world = wants_two();
+    world.replace_in_state("\"value\": 1", "\"value\": 2");
+    world.run().expect(0);
+}
+
+/// The bound counts it, and what failed with the result before is tried again.
+#[test]
+fn a_result_that_is_taken_out_is_made_again_though_what_was_made_from_it_had_failed() {
+    let world = wants_two();
+    let mut state = world.state();
+    state["bindings"].as_object_mut().unwrap().remove("a");
+    world.save(&state.to_string());
+    let ran = world.run().expect(5);
+    assert_eq!(world.left("made").lines().count(), 2, "made again");
+    let lines = ran.lines();
+    let started = |atom: &str| {
+        let of_atom =
+            |line: &&serde_json::Value| line["event"] == "attempt_started" && line["atom"] == atom;
+        let all: Vec<_> = lines.iter().filter(of_atom).collect();
+        (all.len(), all[0]["n"].clone(), all[0]["of"].clone())
+    };
+    let once = || (1, json!(1), json!(1));
+    assert_eq!((started("a"), started("z")), (once(), once()));
+    let bound = lines
+        .iter()
+        .find(|line| line["event"] == "run_started")
+        .unwrap();
+    assert_eq!(bound["attempts_left"], "2");
 }

@@ -19,6 +19,7 @@ use crate::{
     difference,
     doc::{self, Node, Value},
     event::Notice,
+    graph::{Graph, Ix},
     id::{AtomId, Epoch, Serial, UnixMillis},
     state::{
         Binding, Correction, EntryKind, Extra, RunStatus, State, Status,
@@ -176,7 +177,7 @@ impl Edit {
         // But for what a person is still asked about.
         let doubts = resolve::entries(&self.state);
         self.state.trail = doubts.into();
-        self.reopen_failed(|_| true);
+        self.reopen_failed(|_, _| true);
         let run = Arc::make_mut(&mut self.state.run);
         run.epoch = Epoch(run.epoch.0 + 1);
         if !run.status.is_active() {
@@ -240,6 +241,7 @@ impl Edit {
             .cloned()
             .collect();
         let (mut changed, mut forgotten) = (BTreeSet::new(), BTreeSet::new());
+        let mut given_back = Vec::new();
         for id in ids {
             let old = before
                 .bindings
@@ -252,8 +254,9 @@ impl Edit {
                 .map(|binding| binding.result_digest());
             match (old, new) {
                 (Some(_), None) => {
-                    self.forget(before, &id);
                     forgotten.insert(id.to_string());
+                    let attempts = self.forget(before, &id);
+                    given_back.push((id, attempts));
                 }
                 (old, Some(new)) if old.as_ref() != Some(&new) => {
                     self.overwrite(&id);
@@ -263,6 +266,8 @@ impl Edit {
             }
         }
         self.drop_unfounded(&forgotten);
+        self.give_back(&given_back);
+        self.reopen_downstream(changed.iter().chain(&forgotten));
         for (what, ids) in [
             ("bindings overwritten: ", changed),
             ("bindings forgotten: ", forgotten),
@@ -277,6 +282,26 @@ impl Edit {
                     .push("what depends on them is open again".to_string());
             }
         }
+    }
+
+    /// What failed for good with other results than these has its attempts again.
+    fn reopen_downstream<'r>(&mut self, results: impl Iterator<Item = &'r String>) {
+        let mut results = results.peekable();
+        if results.peek().is_none() {
+            return;
+        }
+        let graph = Graph::of(&self.state);
+        let mut todo: Vec<Ix> = results
+            .filter_map(|id| graph.ix(&AtomId::new(id.as_str())))
+            .collect();
+        let mut downstream: BTreeSet<Ix> = BTreeSet::new();
+        while let Some(x) = todo.pop() {
+            let holders = core::iter::once(x).chain(graph.above(x));
+            let users = holders.flat_map(|y| graph.needed_by(y));
+            let users = users.flat_map(|user| graph.subtree(*user));
+            todo.extend(users.filter(|user| downstream.insert(*user)));
+        }
+        self.reopen_failed(|id, _| graph.ix(id).is_some_and(|x| downstream.contains(&x)));
     }
 
     fn overwrite(&mut self, id: &AtomId) {
@@ -310,10 +335,10 @@ impl Edit {
         }
     }
 
-    /// A binding that a person took out opens its atom again.
-    fn forget(&mut self, before: &State, id: &AtomId) {
+    /// A binding that a person took out opens its atom again; the attempts that the result took.
+    fn forget(&mut self, before: &State, id: &AtomId) -> u32 {
         let Some(binding) = before.bindings.get(id) else {
-            return;
+            return 0;
         };
         let is_named = self
             .state
@@ -324,16 +349,44 @@ impl Edit {
             .all_atoms()
             .values()
             .any(|atom| atom.kids().contains(id));
-        let is_gone = self.state.atoms.contains_key(id) || self.removed.contains(id);
-        if is_gone || !(is_named || was_root) {
-            return;
+        // Written into the graph by hand, or put back already because others name it.
+        let is_there = self.state.atoms.get(id).cloned();
+        let is_gone = self.removed.contains(id) || !(is_named || was_root);
+        if is_there.is_none() && is_gone {
+            return 0;
         }
-        let mut atom = (*binding.of).clone();
+        let mut atom = (*is_there.unwrap_or_else(|| Arc::clone(&binding.of))).clone();
+        let mut given_back = 0;
         if let (Some(task), Some(context)) = (atom.task_mut(), &binding.context) {
+            let of_result = task.tries.iter().filter(|tried| tried.context == *context);
+            given_back = of_result.map(|tried| tried.attempts).sum();
             task.tries.retain(|tried| tried.context != *context);
             task.status = Status::Pending;
         }
         self.state.atoms.insert(id.clone(), Arc::new(atom));
+        given_back
+    }
+
+    /// What was used up for results that were taken out counts for nothing in the budgets of the plans that they are in.
+    fn give_back(&mut self, taken_out: &[(AtomId, u32)]) {
+        if taken_out.is_empty() {
+            return;
+        }
+        let graph = Graph::of(&self.state);
+        for (id, attempts) in taken_out {
+            let phases = graph.ix(id).into_iter();
+            let phases = phases.flat_map(|x| graph.phases_above(x));
+            for (plan, phase, _) in phases {
+                let (plan, first) = (graph.id(plan), graph.id(phase.first()));
+                let Some(atom) = self.state.atoms.get_mut(plan) else {
+                    continue;
+                };
+                let step = Arc::make_mut(atom).plan_mut();
+                if let Some(fragment) = step.and_then(|step| step.fragment_mut(first)) {
+                    fragment.attempts = fragment.attempts.saturating_sub(*attempts);
+                }
+            }
+        }
     }
 
     fn record(&mut self, cleared: bool, by: &str, at: &str) {

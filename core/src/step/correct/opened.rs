@@ -5,6 +5,7 @@ use alloc::{string::ToString, sync::Arc, vec::Vec};
 use super::{Edit, Kept, Lost};
 use crate::{
     doc,
+    id::AtomId,
     state::{Ended, Extra, State, Status, Task, limits, record::CorrectionType},
 };
 
@@ -32,17 +33,19 @@ impl Edit {
     pub(super) fn open_within_limits(&mut self) {
         let constraints = self.state.objective.constraints.clone();
         let opened =
-            self.reopen_failed(|(tried, is_action)| tried < constraints.max_attempts(is_action));
+            self.reopen_failed(|_, (tried, is_action)| tried < constraints.max_attempts(is_action));
         if opened {
             self.effects
                 .push("what a raised limit had ended is open again".to_string());
         }
     }
 
-    /// Opens contexts that had failed, where `which` says so by (attempts made, is a shell action); whether there were any.
-    pub(super) fn reopen_failed(&mut self, which: impl Fn((u32, bool)) -> bool) -> bool {
+    /// Opens contexts that had failed, where `which` says so by the atom and (attempts made, is a shell action); whether
+    /// there were any.
+    pub(super) fn reopen_failed(&mut self, which: impl Fn(&AtomId, (u32, bool)) -> bool) -> bool {
         let mut has_opened = false;
-        for atom in self.state.atoms.values_mut() {
+        for (id, atom) in self.state.atoms.iter_mut() {
+            let which = |tried| which(id, tried);
             let Some(task) = atom.task() else { continue };
             let is_action = task.spec.action.is_some();
             let opens = |tried: &crate::state::Try| {
