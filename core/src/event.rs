@@ -84,8 +84,8 @@ pub struct Outcome {
     pub last_line: Option<String>,
     /// Of a planner: its whole standard output.
     pub stdout: Option<String>,
-    /// Of a planner: which of the patterns that it wrote are none, as a pointer and what is wrong.
-    pub bad_patterns: Vec<(String, String)>,
+    /// Of a planner: what only the shell can see wrong in its plan, as a pointer and what is wrong.
+    pub shell_faults: Vec<(String, String)>,
     pub report: Option<Report>,
     /// The report's fault, where it wrote one that cannot be used.
     pub report_fault: Option<String>,
@@ -103,7 +103,7 @@ impl Outcome {
             whole: None,
             last_line: None,
             stdout: None,
-            bad_patterns: Vec::new(),
+            shell_faults: Vec::new(),
             report: None,
             report_fault: None,
             made: None,

@@ -75,10 +75,24 @@ pub fn patterns(outcome: &Outcome) -> Vec<Pattern> {
     patterns
 }
 
-/// What the shell found wrong with them.
-pub fn bad_patterns(outcome: &Outcome) -> impl Iterator<Item = Fault> {
-    let all = outcome.bad_patterns.iter();
-    all.map(|(at, message)| form::fault("bad-pattern", at, message.clone(), None))
+/// Where the tasks and steps stand, in what a planner came to, that have no action: only a worker could do them.
+pub fn without_action(outcome: &Outcome) -> Vec<String> {
+    let atoms = printed(outcome).ok();
+    let atoms = atoms.and_then(|node| node.get("atoms").cloned());
+    let plan = atoms.map(|atoms| plan_of(&atoms)).unwrap_or_default();
+    let has_none = |atom: &Atom| atom.task().is_some_and(|task| task.spec.action.is_none());
+    let of_worker = plan.atoms.iter().filter(|(_, atom)| has_none(atom));
+    let at = of_worker.map(|(id, _)| {
+        let flat = doc::pointer_push("/work_graph/atoms", id.as_str());
+        form::own_pointer(&plan.written.pointer(&flat)).to_owned()
+    });
+    at.collect()
+}
+
+/// What the shell found wrong with it.
+pub fn shell_faults(outcome: &Outcome) -> impl Iterator<Item = Fault> {
+    let all = outcome.shell_faults.iter();
+    all.map(|(at, message)| form::fault("cannot-be-done", at, message.clone(), None))
 }
 
 /// Its atoms read as those of a plan.

@@ -109,6 +109,8 @@ struct Attempting {
     timeout_ms: u64,
     /// A worker makes it, or it plans: to make it again would cost.
     is_paid: bool,
+    /// Somebody does what has no action.
+    has_worker: bool,
     /// It plans: it is told what is left to it, and changes nothing.
     is_plan: bool,
 }
@@ -129,6 +131,7 @@ impl Attempting {
             slot,
             is_paid: is_plan || action.is_none(),
             is_plan,
+            has_worker: hands.config.worker.is_some(),
             started: note_of(place, slot),
             command: action.or_else(|| hands.config.worker.as_ref().map(|w| w.run.clone())),
             workspaces: hands.workspaces.clone(),
@@ -197,9 +200,17 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Even
     keep(a, outcome).await
 }
 
-fn bad_patterns(outcome: &Outcome) -> Vec<(String, String)> {
-    let faults = store::pattern_faults(&fragment::patterns(outcome)).into_iter();
-    faults.map(|fault| (fault.pointer, fault.message)).collect()
+/// What is wrong with a plan that the core cannot see.
+fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
+    let patterns = store::pattern_faults(&fragment::patterns(outcome)).into_iter();
+    let patterns = patterns.map(|fault| (fault.pointer, fault.message));
+    let without = match has_worker {
+        true => Vec::new(),
+        false => fragment::without_action(outcome),
+    };
+    let what = "it has no `action`, and there is no worker to do it";
+    let nobody = without.into_iter().map(|at| (at, what.to_owned()));
+    patterns.chain(nobody).collect()
 }
 
 /// Makes what ended outlast the loop. Where no room is for it, the failure says so, and what is held is taken up again.
@@ -207,7 +218,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Event>, Fail
     let message = message(&a.world, &a.intent);
     blocking(move || {
         if outcome.how == How::Exit(0) && a.is_plan {
-            outcome.bad_patterns = bad_patterns(&outcome);
+            outcome.shell_faults = shell_faults(&outcome, a.has_worker);
         } else if outcome.how == How::Exit(0) {
             outcome.made = made(&a.workspaces, a.slot, &a.intent, &message)?;
         }

@@ -150,3 +150,57 @@ fn a_budget_that_limits_nothing_is_a_fault_of_the_plan() {
         ran.expect(65).says("/work_graph/atoms/N/budget");
     }
 }
+
+/// The first part is taken out of the results and the time is over: it may not start, and so nothing waits for the second,
+/// which is to be made again.
+#[test]
+fn a_repair_that_waits_for_what_may_not_start_holds_nobody_up() {
+    let world = World::new();
+    let out = |name: &str| world.out(name).display().to_string();
+    let b = format!(
+        "test ! -e {} || {{ touch {}; sleep 600; }}; cp a b",
+        out("slow"),
+        out("again")
+    );
+    let text = json!({"atoms": {"a": task("date +%N > a"), "b": after(&["a"], &b)}}).to_string();
+    let step = json!({"kind": "plan", "budget": {"time": "1h"},
+        "action": {"run": format!("cat <<'END'\n{text}\nEND")}});
+    let last = format!("touch {}; sleep 600; touch z", out("begun"));
+    let atoms = json!({"N": step, "Z": after(&["N"], &last)});
+    world.align(&plan(&["test -e z"], json!({}), atoms));
+    let run_until = |file: &str| {
+        let mut run = world.start(&["run"]);
+        world.wait_for_file(file);
+        world.descent(&["stop"]).expect(0);
+        run.wait().expect(3);
+    };
+    let forget = |time: &str| {
+        let mut state = world.state();
+        state["bindings"].as_object_mut().unwrap().remove("N-1");
+        state["work_graph"]["atoms"]["N"]["planned"]["budget"]["time"] = json!(time);
+        world.save(&state.to_string());
+    };
+    run_until("begun");
+    world.touch("slow");
+    forget("1h");
+    run_until("again");
+    forget("1ms");
+    world.run().expect(5);
+}
+
+#[test]
+fn what_a_person_takes_out_is_made_again_within_the_budget() {
+    let world = World::new();
+    world.align(&plan(
+        &["test -e sum -a -e c"],
+        json!({}),
+        pages(json!({"attempts": 3}), false),
+    ));
+    world.run().expect(0);
+    let mut state = world.state();
+    state["bindings"].as_object_mut().unwrap().remove("N-1");
+    state["objective"]["base_case"]["all"][0]["command"] = json!("test -e sum -a -e c -a -e a");
+    world.save(&state.to_string());
+    let ran = world.descent(&["run"]).expect(0);
+    assert!(!ran.stdout.contains("this plan failed"), "{}", ran.stdout);
+}

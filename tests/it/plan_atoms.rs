@@ -418,3 +418,22 @@ fn head(world: &World) -> String {
     let state = world.state();
     state["run"]["head"].as_str().unwrap().to_owned()
 }
+
+#[test]
+fn what_nobody_could_do_is_a_fault_of_a_plan() {
+    let world = World::new();
+    let wrong = fragment(
+        json!({"a": {"description": "think"}, "g": {"choices": [task("true"), {"description": "b"}]}}),
+    );
+    let n = planner(&world, "N", &[wrong, two_atoms()]);
+    let atoms = json!({"N": n, "F": sum()});
+    world.align(&plan(&["test -e sum"], json!({"max_attempts": 2}), atoms));
+    world.run().expect(0);
+    let prompt = world.left("N.prompt.1");
+    for at in [
+        "/atoms/a: it has no `action`",
+        "/atoms/g/choices/1: it has no `action`",
+    ] {
+        assert!(prompt.contains(at), "no `{at}` in:\n{prompt}");
+    }
+}

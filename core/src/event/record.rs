@@ -120,8 +120,8 @@ fn write(outcome: &Outcome, to: &mut Writer) {
     to.some(side::KEY, outcome.whole.as_ref().map(SideFile::node))
         .some("last_line", some(&outcome.last_line))
         .some("stdout", some(&outcome.stdout));
-    if !outcome.bad_patterns.is_empty() {
-        to.put("bad_patterns", bad_patterns_node(&outcome.bad_patterns));
+    if !outcome.shell_faults.is_empty() {
+        to.put("shell_faults", shell_faults_node(&outcome.shell_faults));
     }
     to.some("report", outcome.report.as_ref().map(report_node))
         .some("report_fault", some(&outcome.report_fault));
@@ -139,7 +139,7 @@ fn write(outcome: &Outcome, to: &mut Writer) {
     }
 }
 
-fn bad_patterns_node(bad: &[(String, String)]) -> Node {
+fn shell_faults_node(bad: &[(String, String)]) -> Node {
     let one = |(pointer, message): &(String, String)| {
         let mut to = Writer::default();
         to.text("at", pointer).text("message", message);
@@ -169,16 +169,16 @@ fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
         whole: fields.take(side::KEY).and_then(SideFile::read),
         last_line: fields.text("last_line"),
         stdout: fields.text("stdout"),
-        bad_patterns: bad_patterns(&mut fields),
+        shell_faults: shell_faults(&mut fields),
         report_fault: fields.text("report_fault"),
         made: made(&mut fields),
         report: report.and_then(|node| report_of(node, fields.found)),
     })
 }
 
-fn bad_patterns(fields: &mut Fields<'_, '_>) -> Vec<(String, String)> {
+fn shell_faults(fields: &mut Fields<'_, '_>) -> Vec<(String, String)> {
     let mut bad = Vec::new();
-    for (at, node) in fields.list("bad_patterns") {
+    for (at, node) in fields.list("shell_faults") {
         if let Some(mut one) = Fields::open(node, &at, fields.found) {
             bad.push((one.text_or_empty("at"), one.text_or_empty("message")));
         }
@@ -249,7 +249,7 @@ mod tests {
             whole: Some(SideFile::of(b"a \"line\" and more")),
             last_line: Some("line".into()),
             stdout: Some("{\"atoms\": [\"é\"]}\n".into()),
-            bad_patterns: Vec::from([("/atoms/a".into(), "no glob".into())]),
+            shell_faults: Vec::from([("/atoms/a".into(), "no glob".into())]),
             report: Some(Report {
                 summary: "done".into(),
                 value: Some(Node::from(doc::Value::Number("1.50".into()))),

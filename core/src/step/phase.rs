@@ -18,7 +18,7 @@ use crate::{
     id::{AtomId, Digest},
     search,
     state::{
-        EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, Plan,
+        EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, Plan, Status, Task,
         fields::{Writer, texts_node},
     },
 };
@@ -106,7 +106,9 @@ fn begin_clocks(draft: &mut Draft) {
     let now_ms = draft.spent_ms();
     let waits = |plan: &&Plan| {
         let has_budget = plan.budget.as_ref().is_some_and(|one| one.time.is_some());
-        has_budget && plan.in_force().is_some_and(|one| one.since_ms.is_none())
+        // A fork counts its time anew, and so do its clocks.
+        let is_behind = |since_ms: Option<u64>| since_ms.is_none_or(|since_ms| since_ms > now_ms);
+        has_budget && plan.in_force().is_some_and(|one| is_behind(one.since_ms))
     };
     let live = in_force(draft).into_iter();
     let live = live.map(|(plan, _)| draft.graph.id(plan).clone());
@@ -265,9 +267,22 @@ impl<'d> Seen<'d> {
         let must_finish = |intent: &Intent| draft.must_finish(intent);
         let is_bound =
             self.flying(draft, false).any(must_finish) || self.flying(draft, true).next().is_some();
-        (is_open && !is_bound && !self.awaits_repair(draft)).then_some(over)
+        let waits = self.awaits_repair(draft) || self.is_in_doubt(draft);
+        (is_open && !is_bound && !waits).then_some(over)
     }
 
+    /// A person is asked first: what is dropped is asked about no more.
+    fn is_in_doubt(&self, draft: &Draft) -> bool {
+        let mut open = draft.graph.paired(&draft.state.atoms);
+        open.any(|(x, atom)| {
+            let is_in_doubt = |task: &Task| matches!(task.status, Status::InDoubt(_));
+            atom.task().is_some_and(is_in_doubt)
+                && draft.standing.is_live(x)
+                && self.holds(draft, x)
+        })
+    }
+
+    /// Whether a repair could be made now: one that waits for what may not start any more is waited for by nobody.
     fn awaits_repair(&self, draft: &Draft) -> bool {
         let parts = self.phase.standing();
         let mut inside = parts.iter().flat_map(|part| draft.graph.subtree(*part));
@@ -275,7 +290,9 @@ impl<'d> Seen<'d> {
             let (id, context) = (draft.graph.id(x), draft.standing.context(x));
             let tried =
                 context.and_then(|context| draft.state.atoms.get(id)?.task()?.tried(context));
+            let mut waits_for = draft.graph.waits_for(x);
             draft.standing.is_leaf(&draft.graph, x)
+                && waits_for.all(|dep| draft.solved()[dep])
                 && tried.is_some_and(|tried| tried.repairs > 0 && !tried.has_failed())
         })
     }

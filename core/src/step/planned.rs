@@ -55,12 +55,12 @@ pub(super) fn finished(draft: &mut Draft, id: &AttemptId, outcome: &Outcome) {
         attempt: &intent.id,
     };
     match node.and_then(|node| fragment::judge(asked, &node)) {
-        Ok(taken) if outcome.bad_patterns.is_empty() => {
+        Ok(taken) if outcome.shell_faults.is_empty() => {
             materialise(draft, &intent, outcome, taken);
         }
         judged => {
             let mut faults = judged.err().unwrap_or_default();
-            faults.extend(fragment::bad_patterns(outcome));
+            faults.extend(fragment::shell_faults(outcome));
             refuse(draft, id, outcome, &faults);
         }
     }

@@ -175,7 +175,7 @@ impl PlayedHands {
                 whole: None,
                 last_line: None,
                 stdout: None,
-                bad_patterns: Vec::new(),
+                shell_faults: Vec::new(),
                 report: None,
                 report_fault: None,
                 made: None,
