@@ -41,6 +41,8 @@ pub struct Status {
     pub serial: u64,
     pub resolved: Vec<AtomId>,
     pub unresolved: Vec<AtomId>,
+    /// Parts of plans in force that their budgets left open.
+    pub dropped: Vec<AtomId>,
     pub bound: Bound,
     pub base_case: Vec<CheckView>,
     pub choices: Vec<ChoiceView>,
@@ -148,6 +150,7 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
         serial: state.serial.0,
         resolved,
         unresolved,
+        dropped: dropped(world),
         bound: bound(world),
         base_case: base_case(world),
         choices: choices(world),
@@ -337,7 +340,7 @@ pub(crate) fn choice_view(world: &World, group: Ix) -> ChoiceView {
         let tasks: Vec<Ix> = graph
             .subtree(*kid)
             .into_iter()
-            .filter(|x| graph.vertex(*x).kind == Kind::Task)
+            .filter(|x| matches!(graph.vertex(*x).kind, Kind::Task | Kind::Plan))
             .collect();
         let tries = |x: &Ix| crate::search::tries(&world.state, graph.id(*x));
         if tasks
@@ -427,6 +430,13 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
         AtomStatus::NeedsGuidance => "needs guidance".to_owned(),
         AtomStatus::InDoubt(_) => "in doubt".to_owned(),
     }
+}
+
+fn dropped(world: &World) -> Vec<AtomId> {
+    let graph = &world.graph;
+    let in_force = graph.plans().filter_map(|x| world.standing.phase(graph, x));
+    let parts = in_force.flat_map(|phase| &phase.dropped);
+    parts.map(|part| graph.id(*part).clone()).collect()
 }
 
 /// Whether a budget left it open of a plan that is in force.

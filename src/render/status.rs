@@ -115,6 +115,12 @@ fn work(page: &mut Page, status: &Status, now: UnixMillis) {
     let (done, open) = (status.resolved.len(), status.unresolved.len());
     let all = super::count(done + open, "atom");
     page.push(Line::label("work").plain(format!("{done} of {all} resolved")));
+    if !status.dropped.is_empty() {
+        let names: Vec<&str> = status.dropped.iter().map(AtomId::as_str).collect();
+        let head = Line::label("dropped");
+        let room = page.width.saturating_sub(head.width());
+        page.push(head.plain(within(&names, room)));
+    }
     for flight in status.in_flight.iter().take(RUNNING_MAX) {
         page.push(flying(flight, status.live, now));
     }

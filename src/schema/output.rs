@@ -28,6 +28,8 @@ pub(super) struct Status {
     serial: u64,
     resolved: Vec<String>,
     unresolved: Vec<String>,
+    /// Parts of plans in force that their budgets left open
+    dropped: Vec<String>,
     bound: Bound,
     base_case: Vec<CheckState>,
     choices: Vec<Choice>,

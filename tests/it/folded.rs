@@ -131,7 +131,8 @@ fn folded_results_that_were_damaged_are_told_with_their_place_and_nothing_is_wri
     let before = world.state_text();
     world.replace_in_state(r#""folded": ""#, r#""folded": "?"#);
     let broken = world.state_bytes();
-    world.run().expect(65).says("folded results");
+    let ran = world.run().expect(65).says("folded results");
+    assert!(!ran.stderr.contains("there is no atom"), "{}", ran.stderr);
     assert_eq!(world.state_bytes(), broken);
     world.save(&before);
     world.run().expect(5);

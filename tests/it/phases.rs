@@ -48,7 +48,9 @@ fn what_is_missing_is_told_to_the_target_and_to_the_person() {
     let words =
         "N is there in part: its budget was over before this was done: the page b; run touch c";
     assert!(prompt.contains(words), "{prompt}");
-    let result = &world.status()["last_result"];
+    let status = world.status();
+    assert_eq!(status["dropped"], json!(["N-2", "N-3"]));
+    let result = &status["last_result"];
     let expected = json!([{"atom": "N-2", "of": "N", "description": "the page b"},
         {"atom": "N-3", "of": "N", "description": "run touch c"}]);
     assert_eq!(result["missing"], expected);

@@ -4,135 +4,22 @@
 
 use alloc::{
     borrow::ToOwned,
-    boxed::Box,
     collections::BTreeMap,
     format,
     string::{String, ToString},
     vec::Vec,
 };
 
+mod extra;
 mod length;
 
+pub use extra::Extra;
 pub use length::Length;
+
+use extra::{Carried, Unknown};
 
 pub use crate::doc::Span;
 use crate::doc::{self, Fault, Member, Node, Value};
-
-/// What one record carries and nobody here reads: unknown keys, and values of known keys that only a newer version
-/// knows, each with the key before it.
-///
-/// Nearly every record carries nothing, and there are many: that takes a word.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Extra(Option<Box<Carried>>);
-
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Carried {
-    unknown: Vec<Unknown>,
-    kept: Vec<Unknown>,
-    /// Of a record whose very kind is unknown: the record as it stands.
-    whole: Option<Node>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Unknown {
-    after: Option<String>,
-    key: String,
-    node: Node,
-}
-
-impl Carried {
-    fn into_extra(self) -> Extra {
-        let is_nothing = self.unknown.is_empty() && self.kept.is_empty() && self.whole.is_none();
-        Extra((!is_nothing).then(|| Box::new(self)))
-    }
-}
-
-impl Extra {
-    pub fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn unknown(&self) -> &[Unknown] {
-        self.0.as_ref().map_or(&[], |carried| &carried.unknown)
-    }
-
-    fn kept(&self) -> &[Unknown] {
-        self.0.as_ref().map_or(&[], |carried| &carried.kept)
-    }
-
-    fn as_it_stood(&self) -> Option<&Node> {
-        self.0.as_ref()?.whole.as_ref()
-    }
-
-    /// What is carried under a key: unknown, or known with a value that is not.
-    pub fn get(&self, key: &str) -> Option<&Node> {
-        let mut all = self.unknown().iter().chain(self.kept());
-        Some(&all.find(|carried| carried.key == key)?.node)
-    }
-
-    /// What two readings of one record carry, in the order and the places of the second; `value` decides each. A record
-    /// of an unknown kind is changed by nobody but a person: the second's stands.
-    pub fn merged(ours: &Self, theirs: &Self, mut value: impl FnMut(&str) -> Option<Node>) -> Self {
-        let mut list = |ours: &[Unknown], of_theirs: &[Unknown]| -> Vec<Unknown> {
-            let of_ours = ours.iter().filter(|one| theirs.get(&one.key).is_none());
-            let all = of_theirs.iter().chain(of_ours);
-            let merged = all.filter_map(|one| {
-                Some(Unknown {
-                    after: one.after.clone(),
-                    key: one.key.clone(),
-                    node: value(&one.key)?,
-                })
-            });
-            merged.collect()
-        };
-        let merged = Carried {
-            unknown: list(ours.unknown(), theirs.unknown()),
-            kept: list(ours.kept(), theirs.kept()),
-            whole: theirs.as_it_stood().cloned(),
-        };
-        merged.into_extra()
-    }
-
-    /// Of a record that is written back as it is.
-    pub fn whole(node: &Node) -> Self {
-        let carried = Carried {
-            whole: Some(node.clone()),
-            ..Carried::default()
-        };
-        carried.into_extra()
-    }
-
-    /// Puts the unknown keys and values back where they stood among `pieces`.
-    pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
-        for kept in self.kept() {
-            let place = |key: &String| pieces.iter().position(|(known, _)| known == key);
-            if let Some(index) = place(&kept.key) {
-                pieces[index].1 = make(&kept.node);
-            } else {
-                let after = kept.after.as_ref().map(place);
-                let index = after.map_or(0, |after| after.map_or(pieces.len(), |at| at + 1));
-                pieces.insert(index, (kept.key.clone(), make(&kept.node)));
-            }
-        }
-        let mut at_end = 0;
-        for unknown in self.unknown().iter().rev() {
-            let after = unknown
-                .after
-                .as_ref()
-                .map(|after| pieces.iter().position(|(key, _)| key == after));
-            let place = match after {
-                None => 0,
-                Some(Some(index)) => index + 1,
-                // The key before it is not written any more: to the end, in order.
-                Some(None) => {
-                    at_end += 1;
-                    pieces.len() + 1 - at_end
-                }
-            };
-            pieces.insert(place, (unknown.key.clone(), make(&unknown.node)));
-        }
-    }
-}
 
 /// What a reading found wrong, and what is merely odd.
 #[derive(Debug, Default)]

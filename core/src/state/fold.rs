@@ -231,7 +231,7 @@ pub(super) fn unfold(root: &mut Node, found: &mut Findings) -> Vec<Written> {
                 out.extend(inner.filter(|inner| !plain.contains(&inner.key)));
             }
             Err(why) => {
-                let hint = "put the text back as it was; `descent show` has it";
+                let hint = "put the text back as it was; `descent show --bytes` has it";
                 found.fault(
                     "bad-fold",
                     (&(pointer + "/" + KEY), member.node.span),

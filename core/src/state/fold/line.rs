@@ -87,7 +87,7 @@ pub(in crate::state) fn unfold(root: &mut Node, found: &mut Findings) -> Option<
             .map(|(atom, digits)| placed(root, atom, digits, span))
             .collect::<Vec<_>>(),
         Ok(Err(_)) | Err(_) => {
-            let hint = "put the text back as it was; `descent show` has it";
+            let hint = "put the text back as it was; `descent show --bytes` has it";
             found.fault(
                 "bad-fold",
                 ("/run/line/0/folded", span),
