@@ -39,7 +39,7 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis, lies_at: LiesAt<
     let state = &world.state;
     let objective = &state.objective;
     let atom = state.atom(&intent.atom);
-    let description = atom.map_or(intent.atom.as_str(), |atom| atom.title(&intent.atom));
+    let description = title(world, &intent.atom);
     let pieces = [
         ("{day}", now.day()),
         ("{raw_input}", objective.raw_input.clone()),
@@ -137,9 +137,7 @@ fn known(world: &World, id: &AtomId) -> String {
         text.push_str(&format!("- left out for want of room: {names}\n"));
     }
     for missing in planning::missing(world, id) {
-        let open = missing.end.missing.iter();
-        let open: Vec<&str> = open.map(|id| title(world, id)).collect();
-        let (plan, open) = (missing.plan, open.join("; "));
+        let (plan, open) = (missing.plan, missing.open.join("; "));
         text.push_str(&format!(
             "- {plan} is there in part: its budget was over before this was done: {open}\n"
         ));
@@ -258,12 +256,10 @@ pub fn bindings(world: &World, id: &AtomId) -> String {
     let (told, _) = told(world, id);
     let one = |(name, binding): (String, &Binding)| (name, binding_node(binding));
     let missing = planning::missing(world, id).into_iter().map(|missing| {
-        let open = missing.end.missing.iter();
-        let open: Vec<&str> = open.map(|id| title(world, id)).collect();
         let mut to = Writer::default();
         to.put("partial", Node::bool(true))
-            .text("limit", missing.end.limit.word())
-            .put("missing", texts_node(&open));
+            .text("limit", missing.limit)
+            .put("missing", texts_node(&missing.open));
         (missing.plan.to_string(), to.finish(&Extra::default()))
     });
     let all = told.into_iter().map(one).chain(missing);

@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
 use super::shared::{
-    Action, AllWord, AnyWord, AtomId, Check, Constraints, Duration, Effect, Grant, PhaseBudget,
-    PlanWord, TaskWord,
+    Action, AllWord, AnyWord, AtomId, Check, Constraints, Duration, Effect, PlanSpec, PlanWord,
+    TaskWord,
 };
 
 /// What shall be reached, and the work: `descent align --plan`
@@ -138,18 +138,8 @@ struct Planner {
     kind: PlanWord,
     description: Option<String>,
     depends_on: Option<Ids>,
-    /// A shell action that prints the fragment; without one the configured worker plans
-    action: Option<Action>,
-    timeout: Option<Duration>,
-    touches: Option<Vec<String>>,
-    /// Whether a stop may cut it off (true)
-    interruptible: Option<bool>,
-    unknown: Option<bool>,
-    /// What is planned serves this atom, which waits for the step
-    convergence_target: Option<AtomId>,
-    /// Unless given: `max_fragment_atoms`, 16 alternatives, `max_refinements_per_atom` and one rounds
-    grant: Option<Grant>,
-    budget: Option<PhaseBudget>,
+    #[serde(flatten)]
+    of: PlanSpec,
     /// Whether it can begin with a part of what a step that plans for it came to
     accepts_partial: Option<bool>,
     origin: Option<Value>,

@@ -243,14 +243,23 @@ pub(super) struct Planning {
     because: Option<String>,
     tries: Option<Vec<Try>>,
     interruptions: Option<Count>,
+    #[serde(flatten)]
+    of: PlanSpec,
+}
+
+/// What a person, or a planner, says of a planning step
+#[derive(JsonSchema)]
+pub(super) struct PlanSpec {
     /// A shell action that prints the fragment; without one the configured worker plans
     action: Option<Action>,
     timeout: Option<Duration>,
     touches: Option<Vec<String>>,
+    /// Whether a stop may cut it off (true)
     interruptible: Option<bool>,
     unknown: Option<bool>,
     /// What is planned serves this atom, which waits for the step
     convergence_target: Option<AtomId>,
+    /// Unless given: `max_fragment_atoms`, 16 alternatives, `max_refinements_per_atom` and one rounds
     grant: Option<Grant>,
     budget: Option<PhaseBudget>,
 }

@@ -206,3 +206,52 @@ fn what_a_person_takes_out_is_made_again_within_the_budget() {
     let ran = world.descent(&["run"]).expect(0);
     assert!(!ran.stdout.contains("this plan failed"), "{}", ran.stdout);
 }
+
+/// A plan whose one part says that it began and then waits, with that budget of time.
+fn waits(world: &World, part: Value, time: &str) -> Value {
+    let begun = world.out("begun").display().to_string();
+    let slow = with(task(&format!("touch {begun}; sleep 600")), part);
+    let text = json!({"atoms": {"a": slow}}).to_string();
+    json!({"kind": "plan", "budget": {"time": time},
+        "action": {"run": format!("cat <<'END'\n{text}\nEND")}})
+}
+
+#[test]
+fn what_is_in_doubt_is_asked_about_before_it_is_dropped() {
+    let world = World::new();
+    let step = waits(&world, json!({"effect": "external"}), "1h");
+    let atoms = json!({"N": step, "F": after(&["N"], "touch sum")});
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    let run = world.start(&["run"]);
+    world.wait_for_file("begun");
+    run.kill();
+    let mut state = world.state();
+    state["work_graph"]["atoms"]["N"]["planned"]["budget"]["time"] = json!("1ms");
+    world.save(&state.to_string());
+    world.run().expect(6);
+    world.descent(&["resolve"]).expect(0).shows("N-1");
+}
+
+#[test]
+fn the_clock_of_a_plan_begins_anew_in_a_fork() {
+    let world = World::new();
+    let atoms = json!({"S": task("sleep 0.3"), "N": with(waits(&world, json!({}), "1h"), json!({"depends_on": ["S"]}))});
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    let until_begun = |args: &[&str]| {
+        let mut run = world.start(&[args, &["run"]].concat());
+        world.wait_for_file("begun");
+        std::fs::remove_file(world.out("begun")).unwrap();
+        world.descent(&[args, &["stop"]].concat()).expect(0);
+        run.wait().expect(3);
+    };
+    until_begun(&[]);
+    let other = world.repo().join(".descent/other.json");
+    let other = other.to_str().unwrap();
+    world.descent(&["fork", other]).expect(0);
+    until_begun(&["--state", other]);
+    let text = std::fs::read_to_string(other).unwrap();
+    let state: Value = serde_json::from_str(&text).unwrap();
+    let since = &state["work_graph"]["atoms"]["N"]["planned"]["fragment"]["since_ms"];
+    let spent = &state["run"]["spent"]["active_ms"];
+    assert!(since.as_u64() <= spent.as_u64(), "{since} of {spent}");
+}

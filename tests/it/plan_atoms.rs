@@ -437,3 +437,17 @@ fn what_nobody_could_do_is_a_fault_of_a_plan() {
         assert!(prompt.contains(at), "no `{at}` in:\n{prompt}");
     }
 }
+
+#[test]
+fn a_choice_that_could_not_be_planned_counts_as_tried() {
+    let world = World::new();
+    let n = planner(&world, "N", &[json!("no plan")]);
+    let atoms = json!({"G": {"kind": "any", "choices": ["N", "b"]}, "N": n, "b": task("false")});
+    world.align(&plan(&["test -e sum"], json!({}), atoms));
+    world.run().expect(5);
+    let choice = &world.status()["choices"][0];
+    assert_eq!(
+        (&choice["failed"], &choice["untried"]),
+        (&json!(["N", "b"]), &json!([]))
+    );
+}

@@ -7,13 +7,13 @@ use alloc::{
     vec::Vec,
 };
 
-use super::binding_node;
+use super::{binding_node, title};
 use crate::{
     doc,
     fragment::{Asked, Remaining},
     graph::{Ix, Kind},
     id::AtomId,
-    state::{Binding, EntryKind, Intent, PhaseEnd},
+    state::{Binding, EntryKind, Intent},
     step::World,
 };
 
@@ -47,7 +47,7 @@ pub(super) fn budget(world: &World, intent: &Intent) -> String {
     let targets = steps.filter_map(|x| {
         let plan = world.state.atom(world.graph.id(x))?.plan()?;
         let id = plan.convergence_target.as_ref()?;
-        let title = world.state.atom(id).map_or("", |atom| atom.title(id));
+        let title = title(world, id);
         let is_own = *world.graph.id(x) == intent.atom;
         let words = match is_own {
             true => "What is planned serves",
@@ -70,7 +70,10 @@ pub(super) fn budget(world: &World, intent: &Intent) -> String {
 /// What a budget left open of a planning step.
 pub(super) struct Missing<'w> {
     pub(super) plan: &'w AtomId,
-    pub(super) end: &'w PhaseEnd,
+    /// What ended it: `attempts` or `time`.
+    pub(super) limit: &'static str,
+    /// What people call its parts.
+    pub(super) open: Vec<&'w str>,
 }
 
 /// Of what an atom waits for, where it is gone on with in part.
@@ -84,7 +87,11 @@ pub(super) fn missing<'w>(world: &'w World, id: &AtomId) -> Vec<Missing<'w>> {
         let plan = world.graph.id(x);
         let step = world.state.atoms.get(plan)?.plan()?;
         let end = step.end_of(step.in_force()?)?;
-        Some(Missing { plan, end })
+        Some(Missing {
+            plan,
+            limit: end.limit.word(),
+            open: end.missing.iter().map(|id| title(world, id)).collect(),
+        })
     };
     upstream.into_iter().filter_map(partial).collect()
 }
@@ -115,7 +122,7 @@ pub(super) fn rounds(world: &World, intent: &Intent) -> String {
 
 fn line(world: &World, x: Ix) -> String {
     let id = world.graph.id(x);
-    let title = world.state.atom(id).map_or("", |atom| atom.title(id));
+    let title = title(world, id);
     let origin = world.state.atom(id).and_then(|atom| atom.origin.as_ref());
     let proposed = origin.and_then(|origin| origin.get("proposed")?.as_str());
     let tries = crate::search::tries(&world.state, id);

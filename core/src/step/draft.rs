@@ -131,6 +131,11 @@ impl Draft {
         self.state.atoms.get(id)?.task()
     }
 
+    /// An unresolved planning step, to be read.
+    pub(super) fn plan_of(&self, id: &AtomId) -> Option<&Plan> {
+        self.state.atoms.get(id)?.plan()
+    }
+
     /// The entry of a context, made where there is none; it counts from now on.
     pub(super) fn tried(
         &mut self,

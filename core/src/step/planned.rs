@@ -33,12 +33,6 @@ use crate::{
 /// Characters at most of the faults that a failure tells.
 const FAULTS_CHARS_MAX: usize = 4_000;
 
-impl Draft {
-    pub(super) fn plan_of(&self, id: &AtomId) -> Option<&Plan> {
-        self.state.atoms.get(id)?.plan()
-    }
-}
-
 /// A planner came to its end and says that it is done.
 pub(super) fn finished(draft: &mut Draft, id: &AttemptId, outcome: &Outcome) {
     let Some(intent) = draft.in_flight(id).cloned() else {

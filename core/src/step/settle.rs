@@ -37,11 +37,7 @@ fn set_aside_stale(draft: &mut Draft) {
     for x in graph.plans() {
         let in_force = draft.standing.phase(&graph, x);
         let is_stale = draft.standing.is_live(x) && in_force.is_none_or(|phase| phase.is_out);
-        let plan = draft
-            .state
-            .atoms
-            .get(graph.id(x))
-            .and_then(|atom| atom.plan());
+        let plan = draft.plan_of(graph.id(x));
         if is_stale && plan.is_some_and(|plan| plan.in_force().is_some()) {
             draft.change_plan(graph.id(x), Plan::set_aside);
             let selection = draft.selection();

@@ -10,6 +10,18 @@ use crate::{
 
 const ROOMY: &str = r#", "max_transient": 1000, "max_repairs": 1000, "max_interruptions": 1000"#;
 
+/// A little of everything.
+const STORMY: Faults = Faults {
+    transient: 5,
+    crash: 3,
+    stop: 2,
+    dropped: 10,
+    conflict: 5,
+    unknown: 5,
+    broken: 0,
+    reads_back: false,
+};
+
 /// Runs the graph of each seed; a failure tells its seed and its story.
 fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
     agree_with(seeds, 0, constraints, faults);
@@ -94,17 +106,7 @@ fn with_planning_steps_a_run_completes_exactly_where_some_selection_and_some_fra
 
 #[test]
 fn planning_comes_through_errors_crashes_stops_and_merges_that_conflict() {
-    let faults = Faults {
-        transient: 5,
-        crash: 3,
-        stop: 2,
-        dropped: 10,
-        conflict: 5,
-        unknown: 5,
-        broken: 0,
-        reads_back: false,
-    };
-    agree_with(70_000..70_400, 40, UNLIMITED, faults);
+    agree_with(70_000..70_400, 40, UNLIMITED, STORMY);
 }
 
 #[test]
@@ -149,14 +151,8 @@ fn commits_that_no_longer_apply_and_merges_that_conflict_change_no_outcome() {
 #[test]
 fn all_that_a_run_knows_is_in_the_file_at_every_commit() {
     let faults = Faults {
-        transient: 5,
-        crash: 3,
-        stop: 2,
-        dropped: 10,
-        conflict: 5,
-        unknown: 5,
-        broken: 0,
         reads_back: true,
+        ..STORMY
     };
     agree(30_000..30_060, "", faults);
 }

@@ -168,18 +168,7 @@ impl PlayedHands {
                 () = sleep => {}
                 () = cancel.cancelled() => return Ok(None),
             }
-            let outcome = Outcome {
-                how: How::Exit(code),
-                duration_ms: 1,
-                excerpt: String::new(),
-                whole: None,
-                last_line: None,
-                stdout: None,
-                shell_faults: Vec::new(),
-                report: None,
-                report_fault: None,
-                made: None,
-            };
+            let outcome = Outcome::ended(How::Exit(code), 1);
             Ok(Some(Event::Ended {
                 attempt: intent.id,
                 epoch: intent.epoch,
