@@ -92,7 +92,9 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
         "steps" => {
             let groups = node.get("groups").and_then(Node::as_object);
             let group = |member: &Member| {
-                format!("{} {} times", member.key, member.node.as_u64().unwrap_or(0))
+                let count = member.node.as_u64().unwrap_or(0);
+                let times = if count == 1 { "time" } else { "times" };
+                format!("{} {count} {times}", member.key)
             };
             let groups: Vec<String> = groups.unwrap_or_default().iter().map(group).collect();
             let what = format!(

@@ -246,7 +246,8 @@ impl Look<'_> {
                 .is_some();
             if state.atoms.contains_key(id) {
                 let message = format!("`{id}` is bound and stands in the work graph too");
-                let hint = Some("remove one of the two".to_owned());
+                let hint = "remove the atom to keep the result, the binding to have it made again";
+                let hint = Some(hint.to_owned());
                 self.fault("bound-and-open", &at, message, hint);
             } else if !has_atom {
                 let near = doc::suggest(id.as_str(), state.atoms.keys().map(AtomId::as_str));

@@ -62,10 +62,17 @@ impl Findings {
     }
 
     fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
-        let message = format!("expected {wanted}, found {}", node.kind_name());
+        let found = match &node.value {
+            Value::Number(number) if number.len() <= NUMBER_SHOWN => number.as_str(),
+            _ => node.kind_name(),
+        };
+        let message = format!("expected {wanted}, found {found}");
         self.fault("wrong-type", (pointer, node.span), message, None);
     }
 }
+
+/// Longer ones are no help.
+const NUMBER_SHOWN: usize = 24;
 
 /// The rule of the warning for a value that only a newer version knows.
 pub const NEWER_VALUE: &str = "newer-value";
@@ -170,11 +177,11 @@ impl<'a, 'f> Fields<'a, 'f> {
     }
 
     pub fn count(&mut self, key: &'static str) -> Option<u64> {
-        self.typed(key, "a whole number", Node::as_u64)
+        self.typed(key, "a whole number from 0 on", Node::as_u64)
     }
 
     pub fn small(&mut self, key: &'static str) -> Option<u32> {
-        self.typed(key, "a whole number up to 4294967295", |node| {
+        self.typed(key, "a whole number from 0 to 4294967295", |node| {
             node.as_u64().and_then(|count| u32::try_from(count).ok())
         })
     }

@@ -3,7 +3,8 @@
 //! A fold is a way of writing. In memory every result stands for itself; in the file a fold stands at a name of its own,
 //! which is no atom's (so that who writes a result of their own by hand is in no fold's way), with the whole records of all of them packed into one text.
 //! Invariant: a fold counts only while each of its members is the very record that was packed; as soon as one is
-//! changed or taken out, all of them are written out again. So no change can hide behind a fold.
+//! changed or taken out, or a person writes something beside, all of them are written out again. So no change can hide
+//! behind a fold, and no remark goes with one.
 //! Not here: which results nothing takes back (`step::contract`).
 
 pub mod line;
@@ -40,7 +41,6 @@ pub struct Fold {
     packed: String,
     /// Bytes of the records as text.
     pub bytes: usize,
-    pub extra: Extra,
 }
 
 /// The folds of a state, by the name that they stand at.
@@ -60,7 +60,6 @@ impl Fold {
             members,
             packed: pack(&text),
             bytes: text.len(),
-            extra: Extra::default(),
         })
     }
 
@@ -78,7 +77,7 @@ impl Fold {
     pub fn node(&self) -> Node {
         let mut to = Writer::default();
         to.text("summary", &self.summary()).text(KEY, &self.packed);
-        to.finish(&self.extra)
+        to.finish(&Extra::default())
     }
 
     fn summary(&self) -> String {
@@ -196,7 +195,6 @@ pub(super) struct Written {
     members: Vec<AtomId>,
     packed: String,
     bytes: usize,
-    extra: Extra,
 }
 
 /// Puts the members of every fold into the tree, in the fold's place: what reads it needs not know of folds. They bear
@@ -224,11 +222,14 @@ pub(super) fn unfold(root: &mut Node, found: &mut Findings) -> Vec<Written> {
         let pointer = doc::pointer_push("/bindings", &member.key);
         let key = AtomId::new(member.key.as_str());
         match unpack(key, &member.node, &pointer, found) {
-            Ok((inner, written)) => {
-                let is_whole = !inner.iter().any(|inner| plain.contains(&inner.key));
+            Ok((mut inner, written)) => {
+                let count = inner.len();
+                inner.retain(|inner| !plain.contains(&inner.key));
+                let beside = beside(member.node);
+                let is_whole = inner.len() == count && beside.is_empty();
                 folds.extend(Some(written).filter(|_| is_whole));
-                let inner = inner.into_iter().map(|inner| at(inner, member.key_span));
-                out.extend(inner.filter(|inner| !plain.contains(&inner.key)));
+                carry(beside, &mut inner);
+                out.extend(inner.into_iter().map(|inner| at(inner, member.key_span)));
             }
             Err(why) => {
                 let hint = "put the text back as it was; `descent show --bytes` has it";
@@ -244,6 +245,26 @@ pub(super) fn unfold(root: &mut Node, found: &mut Findings) -> Vec<Written> {
     out.sort_by(|a, b| a.key.cmp(&b.key));
     *members = out;
     folds
+}
+
+/// What a person wrote beside a fold.
+fn beside(fold: Node) -> Vec<Member> {
+    let Value::Object(mut members) = fold.value else {
+        return Vec::new();
+    };
+    members.retain(|member| member.key != "summary" && member.key != KEY);
+    members
+}
+
+/// Folds come and go: what stands beside one goes to the first of its results that has nothing of that name.
+fn carry(beside: Vec<Member>, inner: &mut [Member]) {
+    for remark in beside {
+        let is_free = |member: &&mut Member| member.node.get(&remark.key).is_none();
+        let free = inner.iter_mut().find(is_free);
+        if let Some(Value::Object(members)) = free.map(|member| &mut member.node.value) {
+            members.push(remark);
+        }
+    }
 }
 
 fn keys(members: &[Member]) -> BTreeSet<String> {
@@ -281,7 +302,6 @@ fn unpack(
 ) -> Result<(Vec<Member>, Written), &'static str> {
     let mut fields = Fields::open(node, pointer, found).ok_or("it is no record")?;
     let (_, packed) = (fields.take("summary"), fields.take(KEY));
-    let extra = fields.finish();
     let packed = packed.and_then(Node::as_str).ok_or("it is no text")?;
     let bytes = unpacked(packed)?;
     let limits = Limits {
@@ -305,7 +325,6 @@ fn unpack(
             .collect(),
         packed: packed.to_owned(),
         bytes: bytes.len(),
-        extra,
     };
     Ok((members, written))
 }
@@ -327,7 +346,6 @@ fn around(written: Written, bindings: &BTreeMap<AtomId, Arc<Binding>>) -> Option
             .collect::<Option<_>>()?,
         packed: written.packed,
         bytes: written.bytes,
-        extra: written.extra,
     })
 }
 

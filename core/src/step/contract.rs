@@ -103,7 +103,8 @@ fn foldable(draft: &Draft) -> BTreeMap<AtomId, Arc<Binding>> {
     let bindings = draft.graph.paired(&draft.state.bindings);
     let members = bindings.filter(|(x, binding)| {
         let is_held = draft.state.folds.holds(draft.graph.id(*x));
-        !is_held && !binding.is_by_person() && is_settled(draft, *x, binding)
+        let is_persons = binding.is_by_person() || !binding.extra.is_empty();
+        !is_held && !is_persons && is_settled(draft, *x, binding)
     });
     members
         .map(|(x, binding)| (draft.graph.id(x).clone(), Arc::clone(binding)))

@@ -76,6 +76,38 @@ fn what_was_tried_and_the_commit_of_a_result_are_no_persons_to_change() {
 }
 
 #[test]
+fn what_happened_with_a_fragment_is_no_persons_to_change_and_its_parts_and_notes_are() {
+    let digest = |digit: &str| format!("sha256:{}", digit.repeat(64));
+    let fragment = |attempt: &str| json!({"context": digest("1"), "digest": digest("2"), "attempt": attempt, "attempts": 3});
+    let mut base = beginning();
+    let mut old = fragment("N.1");
+    old["parts"] = json!(["N-1"]);
+    let atoms = &mut base["work_graph"]["atoms"];
+    atoms["N"] = json!({"kind": "all", "parts": ["N-2", "N-3"], "depends_on": [],
+        "planned": {"action": {"run": "echo"}, "status": "pending", "fragment": fragment("N.2"), "fragments": [old]}});
+    for part in ["N-1", "N-2", "N-3"] {
+        atoms[part] = json!({"kind": "task", "description": part, "depends_on": [], "status": "pending", "action": {"run": "true"}});
+    }
+    let mut edit = base.clone();
+    let atoms = &mut edit["work_graph"]["atoms"];
+    atoms.as_object_mut().expect("a map").remove("N-2");
+    let mine = &mut atoms["N"];
+    mine["parts"] = json!(["N-3"]);
+    mine["planned"]["fragment"]["attempts"] = json!(0);
+    mine["planned"]["fragment"]["notes"] = json!("mine");
+    mine["planned"]["fragments"][0]["context"] = json!(digest("9"));
+    let merged = merge(&base, &base, &edit);
+    let lost: Vec<&str> = merged.lost.iter().map(|lost| lost.at.as_str()).collect();
+    let at = "/work_graph/atoms/N/planned/fragment";
+    assert_eq!(lost, [at, &format!("{at}s/0")]);
+    let is = content(&adopt(&base, merged).state);
+    let mut wanted = base["work_graph"]["atoms"]["N"].clone();
+    wanted["parts"] = json!(["N-3"]);
+    wanted["planned"]["fragment"]["notes"] = json!("mine");
+    assert_eq!(is["work_graph"]["atoms"]["N"], wanted);
+}
+
+#[test]
 fn the_kind_of_workspace_is_settled_by_the_first_start() {
     let shared = |edit: &mut Value| edit["objective"]["constraints"]["workspace"] = json!("shared");
     let at = "/objective/constraints/workspace".to_owned();

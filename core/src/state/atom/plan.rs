@@ -37,7 +37,7 @@ pub struct Plan {
 }
 
 /// What a planner made of one context.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Fragment {
     /// Of the planning step, when it was planned.
     pub context: Digest,
@@ -152,6 +152,20 @@ impl Plan {
     pub fn fragment_mut(&mut self, first: &AtomId) -> Option<&mut Fragment> {
         let mut all = self.in_force.iter_mut().chain(&mut self.kept);
         all.find(|fragment| fragment.first() == Some(first))
+    }
+
+    /// What happened with fragments that `was` knows stands as it says; their parts and what is beside are as here. Gives
+    /// those that said something else, by their place in `fragments`, `None` for the one in force.
+    pub fn keep_facts(&mut self, was: &Self) -> Vec<(Option<usize>, Node)> {
+        let in_force = self.in_force.iter_mut().map(|one| (None, one));
+        let kept = self.kept.iter_mut().enumerate();
+        let all = in_force.chain(kept.map(|(index, one)| (Some(index), one)));
+        let changed = all.filter_map(|(place, fragment)| {
+            let known = was.fragments().find(|known| known.is_same_as(fragment))?;
+            let edited = core::mem::replace(fragment, known.with_parts_of(fragment));
+            (edited != *fragment).then(|| (place, edited.node(place.is_some())))
+        });
+        changed.collect()
     }
 
     /// How the budget of a fragment ended, unless a person gave it more since.
@@ -272,6 +286,20 @@ impl Fragment {
     /// By which it is called where choices are.
     pub fn first(&self) -> Option<&AtomId> {
         self.parts.first()
+    }
+
+    /// No atom is a part of two.
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.parts.iter().any(|part| other.parts.contains(part))
+    }
+
+    /// The facts are these, what a person may say of it is the other's.
+    fn with_parts_of(&self, other: &Self) -> Self {
+        Self {
+            parts: other.parts.clone(),
+            extra: other.extra.clone(),
+            ..self.clone()
+        }
     }
 
     fn read(

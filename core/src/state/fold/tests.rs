@@ -131,6 +131,18 @@ fn what_a_person_writes_out_stands_whatever_its_fold_says() {
 }
 
 #[test]
+fn a_remark_beside_a_fold_goes_to_its_first_result_and_the_fold_is_written_out() {
+    let written = text(&state(200, 150));
+    let remarked = written.replacen("\"folded\":", "\"notes\": \"mine\", \"folded\":", 1);
+    let back = read(&remarked);
+    assert!(back.folds.is_empty());
+    let notes = |id: &str| back.bindings.get(id)?.extra.get("notes")?.as_str();
+    assert_eq!(notes("A000"), Some("mine"));
+    assert_eq!(notes("A001"), None);
+    assert_eq!(back.bindings.len(), 150);
+}
+
+#[test]
 fn a_fold_that_cannot_be_read_is_a_fault_at_its_place() {
     let written = text(&state(200, 150));
     let at = written.find("\"folded\": \"").expect("a fold") + 11;

@@ -92,18 +92,26 @@ fn one(trees: &mut Trees, merged: &mut Merged, id: &AtomId, items: [Option<Item>
 
 /// What was tried and what came of it are facts: they stand as in the base, whatever the edit made of them.
 fn with_facts(trees: &mut Trees, base: &Item, mut theirs: Item, at: &str) -> Item {
-    let inside = match theirs.binding {
-        Some(_) => format!("{at}/of/tries"),
-        None => format!("{at}/tries"),
-    };
+    let inside = inside(&theirs, at);
     let tries = |item: &Item| item.atom.node_side_by_side().get("tries").cloned();
     if let (Some(was), Some(_)) = (base.atom.task(), theirs.atom.task())
         && !same(tries(base).as_ref(), tries(&theirs).as_ref())
     {
-        trees.program(&inside, tries(&theirs));
+        trees.program(&format!("{inside}/tries"), tries(&theirs));
         let was = was.tries.clone();
         if let Some(task) = Arc::make_mut(&mut theirs.atom).task_mut() {
             task.tries = was;
+        }
+    }
+    if let (Some(was), Some(_)) = (base.atom.plan(), theirs.atom.plan()) {
+        let plan = Arc::make_mut(&mut theirs.atom).plan_mut();
+        let changed = plan.map(|plan| plan.keep_facts(was));
+        for (place, edited) in changed.unwrap_or_default() {
+            let place = match place {
+                Some(index) => format!("{inside}/fragments/{index}"),
+                None => format!("{inside}/fragment"),
+            };
+            trees.program(&place, Some(edited));
         }
     }
     if let (Some(was), Some(is)) = (&base.binding, &mut theirs.binding) {
@@ -127,6 +135,14 @@ fn with_facts(trees: &mut Trees, base: &Item, mut theirs: Item, at: &str) -> Ite
         }
     }
     theirs
+}
+
+/// Where the keys of its task stand.
+fn inside(item: &Item, at: &str) -> String {
+    let of = if item.binding.is_some() { "/of" } else { "" };
+    let is_fragment = item.atom.plan().is_some_and(|plan| plan.in_force().is_some());
+    let planned = if is_fragment { "/planned" } else { "" };
+    format!("{at}{of}{planned}")
 }
 
 /// Of a binding.
