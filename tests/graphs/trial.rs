@@ -22,23 +22,17 @@ pub struct Outcome {
 }
 
 /// What came before the run that is looked at.
+#[derive(Default)]
 struct Before {
     is_resumed: bool,
     kills: usize,
+    interrupted: usize,
 }
 
 pub fn run(model: &Model, workspace: Workspace) -> Result<Outcome, String> {
     let world = World::new(workspace);
     let bound = align(model, &world)?;
-    let outcome = look(
-        model,
-        &world,
-        &Before {
-            is_resumed: false,
-            kills: 0,
-        },
-        bound,
-    )?;
+    let outcome = look(model, &world, &Before::default(), bound)?;
     account::measure_fell(&world, model.slots, outcome.cut_off)?;
     Ok(outcome)
 }
@@ -47,24 +41,30 @@ pub fn run(model: &Model, workspace: Workspace) -> Result<Outcome, String> {
 pub fn run_killed(model: &Model, seed: u64) -> Result<Outcome, String> {
     let world = World::new(Workspace::of(seed));
     let bound = align(model, &world)?;
-    let (mut rng, mut kills) = (Rng::new(seed), 0);
+    let mut rng = Rng::new(seed);
+    let mut before = Before {
+        is_resumed: true,
+        ..Before::default()
+    };
     for _ in 0..1 + rng.below(KILLS_MAX) {
         let after = Duration::from_millis(u64::try_from(rng.below(40)).expect("small"));
-        match world.run_killed(rng.below(12), after) {
-            None => kills += 1,
+        let ran = world.run_killed(rng.below(12), after);
+        before.interrupted += interrupted(&ran);
+        match ran.code {
+            None => before.kills += 1,
             Some(0 | 5) => break,
-            Some(code) => return Err(format!("a run that was to be killed ended with {code}")),
+            Some(_) => return Err(told("a run that was to be killed", &ran)),
         }
     }
-    look(
-        model,
-        &world,
-        &Before {
-            is_resumed: true,
-            kills,
-        },
-        bound,
-    )
+    look(model, &world, &before, bound)
+}
+
+/// Attempts that a run ended before their own end.
+fn interrupted(ran: &Ran) -> usize {
+    let lines = ran.stdout.lines();
+    lines
+        .filter(|line| line.contains(r#""event":"interrupted""#))
+        .count()
 }
 
 fn align(model: &Model, world: &World) -> Result<usize, String> {
@@ -76,12 +76,7 @@ fn align(model: &Model, world: &World) -> Result<usize, String> {
 
 fn look(model: &Model, world: &World, before: &Before, bound: usize) -> Result<Outcome, String> {
     let ran = world.descent(&["run", "--json"]);
-    let interrupted = ran
-        .stdout
-        .lines()
-        .filter(|line| line.contains(r#""event":"interrupted""#))
-        .count();
-    let cut_off = before.kills + interrupted;
+    let cut_off = before.kills + before.interrupted + interrupted(&ran);
     let looked = ended_rightly(model, world, &ran, before.is_resumed).and_then(|()| {
         account::attempts_were_bounded(model, world, cut_off, bound)?;
         account::state_counts_every_attempt(model, world, cut_off)?;

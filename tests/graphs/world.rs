@@ -150,8 +150,8 @@ impl World {
         self.ended(&mut child)
     }
 
-    /// `run`, killed (-9) so long after it printed so many lines. `Some`: it had ended before, with this code.
-    pub fn run_killed(&self, lines: usize, after: Duration) -> Option<i32> {
+    /// `run`, killed (-9) so long after it printed so many lines; without a code, unless it had ended before.
+    pub fn run_killed(&self, lines: usize, after: Duration) -> Ran {
         let mut child = self.start(&["run", "--json"]);
         let begun = Instant::now();
         while fs::read_to_string(self.path("stdout"))
@@ -167,7 +167,8 @@ impl World {
         }
         std::thread::sleep(after);
         let _ = child.kill();
-        child.wait().expect("our child").code()
+        let code = child.wait().expect("our child").code();
+        self.ran(code)
     }
 
     fn start(&self, args: &[&str]) -> Child {
@@ -193,6 +194,10 @@ impl World {
             }
             std::thread::sleep(LOOK);
         };
+        self.ran(code)
+    }
+
+    fn ran(&self, code: Option<i32>) -> Ran {
         let read = |name: &str| fs::read_to_string(self.path(name)).unwrap_or_default();
         Ran {
             code,

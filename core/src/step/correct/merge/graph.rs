@@ -140,7 +140,10 @@ fn with_facts(trees: &mut Trees, base: &Item, mut theirs: Item, at: &str) -> Ite
 /// Where the keys of its task stand.
 fn inside(item: &Item, at: &str) -> String {
     let of = if item.binding.is_some() { "/of" } else { "" };
-    let is_fragment = item.atom.plan().is_some_and(|plan| plan.in_force().is_some());
+    let is_fragment = item
+        .atom
+        .plan()
+        .is_some_and(|plan| plan.in_force().is_some());
     let planned = if is_fragment { "/planned" } else { "" };
     format!("{at}{of}{planned}")
 }
