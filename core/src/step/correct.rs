@@ -216,6 +216,19 @@ impl Edit {
             self.effects
                 .push("results whose context no longer fits are open again".to_string());
         }
+        let kids = |state: &State| -> BTreeSet<AtomId> {
+            let all = state.all_atoms();
+            all.values().flat_map(|atom| atom.kids()).cloned().collect()
+        };
+        let (were, are) = (kids(before), kids(&self.state));
+        let alone = were.difference(&are).filter(|id| new.contains(*id));
+        let alone: Vec<&str> = alone.map(AtomId::as_str).collect();
+        if !alone.is_empty() {
+            let which = alone.join(", ");
+            self.effects.push(alloc::format!(
+                "nobody's part any more, and to be solved like every other root: {which}"
+            ));
+        }
     }
 
     fn spec_changed(&self, before: &State, id: &AtomId) -> bool {

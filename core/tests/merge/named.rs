@@ -108,6 +108,20 @@ fn what_happened_with_a_fragment_is_no_persons_to_change_and_its_parts_and_notes
 }
 
 #[test]
+fn choices_without_their_group_are_told_to_stand_alone() {
+    let (is, lost) = check(
+        |_| {},
+        |edit| {
+            let atoms = edit["work_graph"]["atoms"].as_object_mut();
+            atoms.expect("a map").remove("G");
+        },
+    );
+    assert_eq!(lost, []);
+    let told = is["corrections"][1]["changes"].to_string();
+    assert!(told.contains("like every other root: C1, C2"), "{told}");
+}
+
+#[test]
 fn the_kind_of_workspace_is_settled_by_the_first_start() {
     let shared = |edit: &mut Value| edit["objective"]["constraints"]["workspace"] = json!("shared");
     let at = "/objective/constraints/workspace".to_owned();
