@@ -65,7 +65,7 @@ fn commit(store: &mut Store, turn: usize) {
     let done: Result<_, CommitError<()>> = store.commit(|now| {
         let mut state = now.state.clone();
         let id = AtomId::new("A0");
-        let mut atom = (*state.atoms[&id]).clone();
+        let mut atom = (**state.atoms.get(&id).expect("an atom")).clone();
         atom.description = format!("turn {turn:03}");
         state.atoms.insert(id.clone(), atom.into());
         state.serial = Serial(state.serial.0 + 1);

@@ -18,7 +18,7 @@ use num_bigint::BigUint;
 
 use crate::{
     id::{AtomId, Digest},
-    state::{Atom, Body, Fragment, Plan, State},
+    state::{Atom, Body, Fragment, Plan, Records, State},
 };
 
 /// An atom's place in the graph; atoms are numbered in id order.
@@ -217,17 +217,17 @@ impl Graph {
         &self.needed_by[x]
     }
 
-    /// The atoms of a map with their places; both are in id order, so nothing is looked up.
+    /// Records with the places of their atoms; both are in id order, so nothing is looked up.
     pub fn paired<'g, T>(
         &'g self,
-        map: &'g BTreeMap<AtomId, T>,
-    ) -> impl Iterator<Item = (Ix, &'g T)> {
+        records: &'g Records<T>,
+    ) -> impl Iterator<Item = (Ix, &'g Arc<T>)> {
         let mut x = 0;
-        map.iter().filter_map(move |(id, value)| {
+        records.iter().filter_map(move |(id, record)| {
             while self.ids.get(x).is_some_and(|known| known < id) {
                 x += 1;
             }
-            (self.ids.get(x) == Some(id)).then_some((x, value))
+            (self.ids.get(x) == Some(id)).then_some((x, record))
         })
     }
 

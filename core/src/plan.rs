@@ -17,8 +17,8 @@ use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Run, Shared,
-        Spec, State, Task, VERSION,
+        Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Records,
+        Run, Shared, Spec, State, Task, VERSION,
         check::{self, Pattern},
         fields::{Fields, Findings},
     },
@@ -251,7 +251,7 @@ impl Plan {
                 .into_iter()
                 .map(|(id, atom)| (id, Arc::new(atom)))
                 .collect(),
-            bindings: Shared::default(),
+            bindings: Records::default(),
             folds: crate::state::fold::Folds::default(),
             trail: Shared::default(),
             corrections: Shared::default(),

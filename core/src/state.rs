@@ -15,6 +15,7 @@ pub mod limits;
 pub mod objective;
 pub mod patch;
 pub mod record;
+pub mod records;
 pub mod run;
 pub mod shared;
 pub mod side;
@@ -30,6 +31,7 @@ pub use check::{Check, CheckKind, Leaf};
 pub use fields::{Extra, Span};
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace};
 pub use record::{Confirmation, Correction, Entry, EntryKind};
+pub use records::Records;
 pub use run::{Intent, Measure, Placed, Run, RunStatus, Spent, StartedFrom};
 pub use shared::Shared;
 pub use side::SideFile;
@@ -60,8 +62,8 @@ pub struct State {
     pub seal: Option<Digest>,
     pub objective: Arc<Objective>,
     pub control: Arc<Control>,
-    pub atoms: Shared<BTreeMap<AtomId, Arc<Atom>>>,
-    pub bindings: Shared<BTreeMap<AtomId, Arc<Binding>>>,
+    pub atoms: Records<Atom>,
+    pub bindings: Records<Binding>,
     /// Which of the bindings the file holds as one record.
     pub folds: fold::Folds,
     pub trail: Shared<Vec<Arc<Entry>>>,

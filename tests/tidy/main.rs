@@ -118,6 +118,7 @@ const LINES_MAX: usize = 500;
 const LONG_FILES: &[(&str, usize)] = &[];
 const CORE_DEPENDENCIES: &[&str] = &[
     "data-encoding",
+    "immutable-chunkmap",
     "jiff",
     "miniz_oxide",
     "num-bigint",

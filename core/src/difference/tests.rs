@@ -180,7 +180,11 @@ fn atoms_of_which_the_same_is_said_are_told_together() {
         |state| {
             let ids: Vec<AtomId> = state.atoms.keys().cloned().collect();
             for id in ids {
-                if state.atoms[&id].task().is_some() {
+                if state
+                    .atoms
+                    .get(&id)
+                    .is_some_and(|atom| atom.task().is_some())
+                {
                     state.atoms.remove(&id);
                 }
             }

@@ -23,7 +23,7 @@ use alloc::{
 
 use self::packing::{UNPACKED_BYTES_MAX, pack, unpacked};
 use super::{
-    Binding, Shared, State,
+    Binding, Records, Shared, State,
     fields::{Extra, Fields, Findings, Writer},
 };
 use crate::{
@@ -67,7 +67,7 @@ impl Fold {
         &self.members
     }
 
-    fn is_intact(&self, bindings: &BTreeMap<AtomId, Arc<Binding>>) -> bool {
+    fn is_intact(&self, bindings: &Records<Binding>) -> bool {
         let stands = |(id, packed): (&AtomId, &Arc<Binding>)| {
             bindings.get(id).is_some_and(|now| Arc::ptr_eq(now, packed))
         };
@@ -330,13 +330,13 @@ fn unpack(
 }
 
 /// One fold as it is written, around the records that it holds.
-pub(super) fn read(node: &Node, bindings: &BTreeMap<AtomId, Arc<Binding>>) -> Option<Fold> {
+pub(super) fn read(node: &Node, bindings: &Records<Binding>) -> Option<Fold> {
     let nameless = AtomId::new("");
     let (_, written) = unpack(nameless, node, "", &mut Findings::default()).ok()?;
     around(written, bindings)
 }
 
-fn around(written: Written, bindings: &BTreeMap<AtomId, Arc<Binding>>) -> Option<Fold> {
+fn around(written: Written, bindings: &Records<Binding>) -> Option<Fold> {
     let member = |id: AtomId| Some((id.clone(), Arc::clone(bindings.get(&id)?)));
     Some(Fold {
         members: written
@@ -350,7 +350,7 @@ fn around(written: Written, bindings: &BTreeMap<AtomId, Arc<Binding>>) -> Option
 }
 
 /// The folds of what was read, around the records that came out of them.
-pub(super) fn folds_of(written: Vec<Written>, bindings: &BTreeMap<AtomId, Arc<Binding>>) -> Folds {
+pub(super) fn folds_of(written: Vec<Written>, bindings: &Records<Binding>) -> Folds {
     let mut folds = Folds::default();
     for fold in written {
         let key = fold.key.clone();

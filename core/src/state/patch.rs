@@ -9,7 +9,7 @@ use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, v
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Atom, Binding, Control, Correction, Entry, Objective, Run, State,
+    Atom, Binding, Control, Correction, Entry, Objective, Records, Run, State,
     encode::Touched,
     fields::Findings,
     fold::{self, line},
@@ -288,7 +288,7 @@ fn read<T>(node: &Node, reader: Reader<T>) -> Option<T> {
 }
 
 fn put<T>(
-    records: &mut BTreeMap<AtomId, Arc<T>>,
+    records: &mut Records<T>,
     id: &str,
     splice: &Option<Splice>,
     old: Option<Node>,

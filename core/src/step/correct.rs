@@ -337,13 +337,11 @@ impl Edit {
                 named.any(|named| state.atom(named).is_none())
             })
         };
-        while let Some(id) = self
-            .state
-            .atoms
-            .keys()
-            .find(|id| is_unfounded(&self.state, id))
-        {
-            let id = id.clone();
+        let first = |state: &State| {
+            let mut ids = state.atoms.keys();
+            ids.find(|id| is_unfounded(state, id)).cloned()
+        };
+        while let Some(id) = first(&self.state) {
             self.state.atoms.remove(&id);
         }
     }

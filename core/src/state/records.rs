@@ -1,0 +1,163 @@
+//! The records of one kind in a state, by the id of their atom, in id order.
+//!
+//! Every commit changes a few of them, and the states of the last commits are kept, for a hand edit may have begun from
+//! any: two states share what neither changed, and a change costs the few records beside it.
+//!
+//! Not here: what a record is.
+
+use alloc::sync::Arc;
+use core::borrow::Borrow;
+
+use immutable_chunkmap::map::Map;
+
+use crate::id::AtomId;
+
+/// Records that are copied with one that changes.
+const CHUNK: usize = 64;
+
+#[derive(Debug, PartialEq)]
+pub struct Records<T>(Map<AtomId, Arc<T>, CHUNK>);
+
+impl<T> Records<T> {
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn get(&self, id: &(impl Borrow<str> + ?Sized)) -> Option<&Arc<T>> {
+        self.0.get(id.borrow())
+    }
+
+    pub fn contains_key(&self, id: &(impl Borrow<str> + ?Sized)) -> bool {
+        self.get(id).is_some()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&AtomId, &Arc<T>)> {
+        (&self.0).into_iter()
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &AtomId> {
+        self.iter().map(|(id, _)| id)
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.iter().map(|(_, record)| record)
+    }
+
+    /// To be changed where it stands; the state that it was copied from keeps its own.
+    pub fn get_mut(&mut self, id: &(impl Borrow<str> + ?Sized)) -> Option<&mut Arc<T>> {
+        // Asked first: a look that finds nothing shall not copy the way to it.
+        self.contains_key(id).then_some(())?;
+        self.0.get_mut_cow(id.borrow())
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&AtomId, &mut Arc<T>)> {
+        self.0.iter_mut_cow()
+    }
+
+    pub fn insert(&mut self, id: AtomId, record: Arc<T>) -> Option<Arc<T>> {
+        self.0.insert_cow(id, record)
+    }
+
+    pub fn remove(&mut self, id: &(impl Borrow<str> + ?Sized)) -> Option<Arc<T>> {
+        let id = self.0.get_key(id.borrow())?.clone();
+        self.0.remove_cow(&id)
+    }
+}
+
+impl<T> Default for Records<T> {
+    fn default() -> Self {
+        Self(Map::default())
+    }
+}
+
+impl<T> Clone for Records<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> FromIterator<(AtomId, Arc<T>)> for Records<T> {
+    fn from_iter<I: IntoIterator<Item = (AtomId, Arc<T>)>>(all: I) -> Self {
+        Self(all.into_iter().collect())
+    }
+}
+
+impl<T> Extend<(AtomId, Arc<T>)> for Records<T> {
+    fn extend<I: IntoIterator<Item = (AtomId, Arc<T>)>>(&mut self, all: I) {
+        for (id, record) in all {
+            self.insert(id, record);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{collections::BTreeMap, format, vec::Vec};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is done to the newest copy: a record put, taken out, or changed where it stands; or another copy begun.
+    #[derive(Debug, Clone)]
+    enum Change {
+        Put(u16, u32),
+        Take(u16),
+        Rewrite(u16, u32),
+        Copy,
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        let id = 0_u16..300;
+        prop_oneof![
+            6 => (id.clone(), any::<u32>()).prop_map(|(id, value)| Change::Put(id, value)),
+            3 => id.clone().prop_map(Change::Take),
+            2 => (id, any::<u32>()).prop_map(|(id, value)| Change::Rewrite(id, value)),
+            1 => Just(Change::Copy),
+        ]
+    }
+
+    fn id(n: u16) -> AtomId {
+        AtomId::new(format!("A{n}"))
+    }
+
+    fn check(records: &Records<u32>, map: &BTreeMap<AtomId, u32>) {
+        let held: Vec<_> = records.iter().map(|(id, value)| (id, **value)).collect();
+        let wanted: Vec<_> = map.iter().map(|(id, value)| (id, *value)).collect();
+        assert_eq!(held, wanted);
+        assert_eq!(records.len(), map.len());
+    }
+
+    proptest! {
+        #[test]
+        fn they_hold_what_a_map_holds_and_a_copy_keeps_its_own(changes in prop::collection::vec(change(), 0..400)) {
+            let mut copies = Vec::new();
+            let (mut records, mut map) = (Records::default(), BTreeMap::new());
+            for change in changes {
+                match change {
+                    Change::Put(n, value) => {
+                        let was = records.insert(id(n), Arc::new(value));
+                        assert_eq!(was.map(|was| *was), map.insert(id(n), value));
+                    }
+                    Change::Take(n) => {
+                        let was = records.remove(&id(n)).map(|was| *was);
+                        assert_eq!(was, map.remove(&id(n)));
+                    }
+                    Change::Rewrite(n, value) => {
+                        let held = records.get_mut(&id(n)).map(|held| *held = Arc::new(value));
+                        assert_eq!(held, map.get_mut(&id(n)).map(|held| *held = value));
+                    }
+                    Change::Copy => copies.push((records.clone(), map.clone())),
+                }
+            }
+            check(&records, &map);
+            for (records, map) in &copies {
+                check(records, map);
+            }
+        }
+    }
+}
