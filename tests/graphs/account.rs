@@ -203,6 +203,14 @@ pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, St
     let own = |id: &str| known.ix(id).map_or("?", |x| model.nodes[x].id.as_str());
     let log = world.git_on_results(&["log", format, &format!("{start}..{commit}")]);
     let mut history: Vec<&str> = log.lines().map(own).collect();
+    let in_order: Vec<Ix> = history
+        .iter()
+        .rev()
+        .filter_map(|id| model.ix(id))
+        .collect();
+    hold(is_in_order(model, &in_order), || {
+        format!("something stands before what it was made from: {history:?}, the newest first")
+    })?;
     let done = result["done"].as_array().into_iter().flatten();
     let mut done: Vec<&str> = done.filter_map(|x| x["atom"].as_str()).map(own).collect();
     let mut names = model.names(&files);
@@ -216,6 +224,19 @@ pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, St
         format!("the tree holds {names:?}, the result names {done:?}")
     })?;
     Ok(files)
+}
+
+/// Whether under some selection each comes after all that it sees.
+fn is_in_order(model: &Model, history: &[Ix]) -> bool {
+    let made: Ids = history.iter().copied().collect();
+    let fits = |s: &Selection| {
+        let is_last = |(n, x): (usize, &Ix)| {
+            let seen = model.seen(*x, s);
+            history.iter().skip(n).all(|later| !seen.contains(later))
+        };
+        made.is_subset(&model.live_tasks(s)) && history.iter().enumerate().all(is_last)
+    };
+    model.selections().iter().any(fits)
 }
 
 /// What was done could be done: each in a tree with what it needs, all under one selection.

@@ -85,6 +85,11 @@ fn a_result_that_comes_back_is_not_made_again() {
 }
 
 #[test]
+fn what_comes_back_with_a_choice_stands_behind_it() {
+    completes("H: any p q\nG: any z y\na: after G\nwant q z a");
+}
+
+#[test]
 fn a_refuted_selection_is_not_judged_again() {
     completes("G: any a b c\nH: any x y\nwant c y");
 }

@@ -371,8 +371,8 @@ fn wanted_statuses(
     wanted
 }
 
-/// The commits that the result should be made of: of what is live and solved, in the order in which they stand, new
-/// ones after what they depend on.
+/// The commits that the result should be made of: of what is live and solved, in the order in which they stand, but none
+/// before what it depends on; new ones at the end.
 pub(super) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<Placed> {
     let commit = |x: Ix| state.bindings.get(graph.id(x))?.commit.clone();
     line_of(graph, solved, state, commit)
@@ -384,32 +384,31 @@ pub(super) fn line_of(
     state: &State,
     commit: impl Fn(Ix) -> Option<CommitId>,
 ) -> Vec<Placed> {
-    let place: BTreeMap<&AtomId, usize> = state
-        .run
-        .line
-        .iter()
-        .map(|placed| &placed.atom)
+    let line = state.run.line.iter();
+    let known: BTreeMap<&AtomId, (usize, &Placed)> = line
         .zip(0..)
+        .map(|(placed, place)| (&placed.atom, (place, placed)))
         .collect();
+    // The last place of all that stands before one: what comes back under an atom is new, and draws it along.
+    let mut places = alloc::vec![0; graph.len()];
     let mut wanted: Vec<(usize, Placed)> = Vec::new();
     for x in graph.order().iter().copied().filter(|x| solved[*x]) {
+        let kids = graph.vertex(x).kids.iter().copied();
+        let before = graph.waits_for(x).chain(kids).filter(|y| solved[*y]);
+        places[x] = before.map(|y| places[y]).max().unwrap_or_default();
         let id = graph.id(x);
         let Some(commit) = commit(x) else {
             continue;
         };
-        let place = place.get(id).copied().unwrap_or(usize::MAX);
-        wanted.push((
-            place,
-            Placed {
-                extra: state
-                    .run
-                    .line
-                    .get(place)
-                    .map(|placed| placed.extra.clone())
-                    .unwrap_or_default(),
-                ..Placed::new(id.clone(), commit)
-            },
-        ));
+        let known = known.get(id);
+        let own = known.map_or(usize::MAX, |(place, _)| *place);
+        places[x] = places[x].max(own);
+        let extra = known.map(|(_, placed)| placed.extra.clone());
+        let placed = Placed {
+            extra: extra.unwrap_or_default(),
+            ..Placed::new(id.clone(), commit)
+        };
+        wanted.push((places[x], placed));
     }
     wanted.sort_by_key(|(place, _)| *place);
     wanted.into_iter().map(|(_, placed)| placed).collect()
