@@ -451,3 +451,19 @@ fn a_choice_that_could_not_be_planned_counts_as_tried() {
         (&json!(["N", "b"]), &json!([]))
     );
 }
+
+#[test]
+fn a_step_that_got_its_attempts_back_plans_again_though_it_stands_for_an_older_plan() {
+    let world = World::new();
+    let same = || fragment(json!({"a": task("echo a > a")}));
+    let other = fragment(json!({"b": task("echo b > b")}));
+    let n = planner(&world, "N", &[same(), same(), same(), other]);
+    let constraints = json!({"max_attempts": 1});
+    world.align(&plan(&["test -e b"], constraints, json!({"N": n})));
+    world.descent(&["run"]).expect(5);
+    world.replace_in_state("test -e b", "test -e  b");
+    world.descent(&["run"]).expect(5);
+    world.replace_in_state("test -e  b", "test -e   b");
+    world.descent(&["run"]).expect(0);
+    assert_eq!(calls(&world, "N"), 4);
+}

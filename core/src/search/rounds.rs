@@ -74,7 +74,7 @@ pub(super) fn options(
     again
         .into_iter()
         .chain(others.map(|first| Some(*first)))
-        .chain(preferred.map(|first| Some(*first)))
         .chain((round == Round::Open).then_some(None))
+        .chain(preferred.map(|first| Some(*first)))
         .collect()
 }

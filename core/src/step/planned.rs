@@ -165,11 +165,14 @@ pub(super) fn plan_again(draft: &mut Draft, selection: &Selection, because: &str
         let Some(plan) = draft.plan_of(graph.id(x)) else {
             continue;
         };
-        let may = Round::Made {
-            may_plan_again: true,
-        };
-        if rounds::round(&draft.state, plan, &context) == may {
-            begin(draft, x, &context, because);
+        let is_leaf = plan.in_force().is_none();
+        match rounds::round(&draft.state, plan, &context) {
+            Round::Made {
+                may_plan_again: true,
+            } => begin(draft, x, &context, because),
+            // It stood for an older fragment while its round had failed; a person gave the round its attempts again.
+            Round::Open if !is_leaf => set_aside(draft, graph.id(x)),
+            Round::Open | Round::Made { .. } | Round::Failed => {}
         }
     }
 }
@@ -193,9 +196,7 @@ fn begin(draft: &mut Draft, x: Ix, context: &crate::id::Digest, because: &str) {
     tried.rounds += 1;
     (tried.attempts, tried.transient) = (0, 0);
     let round = tried.rounds;
-    draft.change_plan(id, Plan::set_aside);
-    let selection = draft.selection();
-    draft.set_selection(selection);
+    set_aside(draft, id);
     draft.record("refine", |to| {
         to.text("atom", id.as_str())
             .put("round", Node::uint(u64::from(round)))
@@ -208,6 +209,12 @@ fn begin(draft: &mut Draft, x: Ix, context: &crate::id::Digest, because: &str) {
         round,
         because: because.to_string(),
     });
+}
+
+fn set_aside(draft: &mut Draft, id: &AtomId) {
+    draft.change_plan(id, Plan::set_aside);
+    let selection = draft.selection();
+    draft.set_selection(selection);
 }
 
 /// The atoms of the fragment in force that failed for good.
