@@ -203,11 +203,7 @@ pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, St
     let own = |id: &str| known.ix(id).map_or("?", |x| model.nodes[x].id.as_str());
     let log = world.git_on_results(&["log", format, &format!("{start}..{commit}")]);
     let mut history: Vec<&str> = log.lines().map(own).collect();
-    let in_order: Vec<Ix> = history
-        .iter()
-        .rev()
-        .filter_map(|id| model.ix(id))
-        .collect();
+    let in_order: Vec<Ix> = history.iter().rev().filter_map(|id| model.ix(id)).collect();
     hold(is_in_order(model, &in_order), || {
         format!("something stands before what it was made from: {history:?}, the newest first")
     })?;
