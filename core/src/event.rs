@@ -265,6 +265,7 @@ pub enum Notice {
     },
     Repair {
         atom: AtomId,
+        /// One more than `of`: it had failed before it could be made again.
         repair: u32,
         of: u32,
         why: String,

@@ -28,14 +28,15 @@
 //! (0, 0). Transient retries, interruptions and repairs leave it as it is: each has a cap of its own.
 //!
 //! **How often anything is started** ([`Bound::starts`]) follows from it. Each attempt that is left is started once, and
-//! once more for each of its transient retries; a repair likewise, so often in each context and no more; a crash cuts off
+//! once more for each of its transient retries; a repair likewise, so often in each context, and once more for what is
+//! live whenever the choices change, which each time a context that failed or a refuted selection pays for; a crash cuts off
 //! an atom only so often; and whatever else is cut off at no cost, is so by a context that closes or a selection that is
 //! refuted, each of which cuts off at most all that goes on side by side.
 
 use num_bigint::BigUint;
 
 use crate::{
-    graph::{Graph, Ix},
+    graph::{Graph, Ix, Kind},
     id::AtomId,
     search::Fits,
     state::{Extra, Plan, State, Task, Try, run},
@@ -115,6 +116,7 @@ impl Bound {
             interruptions += interruptions_left(seen, x);
         }
         let closings = &measure.attempts + &measure.verdicts + &repairs;
+        repairs += turns_left(seen, measure) * live_at_once(seen);
         let beside = BigUint::from(constraints.max_parallel_agents()) - 1_u32;
         let starts = (&measure.attempts + repairs) * each + interruptions + closings * beside;
         let iterations = constraints.max_iterations;
@@ -157,6 +159,33 @@ fn repairs_left(seen: Measured<'_>, x: Ix) -> BigUint {
     } else {
         BigUint::ZERO
     }
+}
+
+/// How often the choices in force can change: each time for a failure that names some, or for the base case.
+fn turns_left(seen: Measured<'_>, measure: &Measure) -> BigUint {
+    let graph = seen.graph;
+    let depends = |x: Ix| {
+        let chooses = |y: Ix| matches!(graph.vertex(y).kind, Kind::Any | Kind::Plan);
+        graph.vertex(x).is_branching || chooses(x) || graph.above(x).any(chooses)
+    };
+    let groups = graph.groups().count();
+    if groups == 0 && graph.plans().next().is_none() {
+        return BigUint::ZERO;
+    }
+    let contexts = graph.tasks().filter(|x| depends(*x));
+    let contexts = contexts.map(|x| &graph.vertex(x).contexts + granted_left(seen, x));
+    contexts.sum::<BigUint>() + groups + &measure.verdicts
+}
+
+/// Tasks that are live at the same time at most.
+fn live_at_once(seen: Measured<'_>) -> BigUint {
+    let constraints = &seen.state.objective.constraints;
+    let of = |x: Ix| {
+        let atom = seen.state.atom(seen.graph.id(x));
+        let plan = atom.and_then(|atom| atom.plan());
+        plan.map_or(1, |plan| u64::from(plan.grant(constraints).atoms) + 1)
+    };
+    BigUint::from(seen.graph.tasks().map(of).sum::<u64>())
 }
 
 fn interruptions_left(seen: Measured<'_>, x: Ix) -> u32 {

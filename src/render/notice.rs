@@ -158,6 +158,15 @@ fn words(notice: &Notice) -> Option<String> {
             repair,
             of,
             why,
+        } if repair > of => {
+            let why = line(why);
+            format!("failed    {atom}: no repair is left of {of} (max_repairs), and {why}")
+        }
+        Notice::Repair {
+            atom,
+            repair,
+            of,
+            why,
         } => format!("again     {atom}: {} (repair {repair} of {of})", line(why)),
         Notice::InDoubt { attempt, atom, why } => {
             let what = super::log::doubted(atom.as_str(), attempt.as_str(), why);

@@ -46,6 +46,7 @@ mod plan_atoms;
 mod plans;
 mod plans_yaml;
 mod processes;
+mod repairs;
 mod repositories;
 mod resolve;
 mod room;

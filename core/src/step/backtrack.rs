@@ -12,7 +12,7 @@ use crate::{
     event::{Change, Notice},
     graph::{Graph, Ix, Kind, standing::Selection},
     search,
-    state::{Effect, EntryKind, Intent, State, record::choices_node},
+    state::{Effect, EntryKind, Intent, State, Task, record::choices_node},
 };
 
 /// Files at most that a failure names.
@@ -77,6 +77,7 @@ pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
         return false;
     };
     let because = because(draft, blocked);
+    give_back_repairs(draft);
     select(draft, &selection, &because);
     planned::plan_again(draft, &selection, &because);
     true
@@ -103,8 +104,40 @@ pub(super) fn adopt(draft: &mut Draft) -> bool {
         return false;
     }
     let because = draft.graph.id(won.choice).to_string() + " was solved first";
+    give_back_repairs(draft);
     select(draft, &won.standing.selection, &because);
     true
+}
+
+/// Other choices may leave what has nothing to do with them without a place to apply to; it is made again for that. Each
+/// change gives every atom that is live one repair back, so that a search of many choices uses none of them up.
+fn give_back_repairs(draft: &mut Draft) {
+    let graph = Arc::clone(&draft.graph);
+    for x in graph.tasks() {
+        let (id, context) = (graph.id(x), draft.standing.context(x).cloned());
+        let Some(context) = context else { continue };
+        let repaired = |task: &Task| {
+            let tried = task.tried(&context)?;
+            (!tried.has_failed()).then_some(tried.repairs)
+        };
+        let give_back = |task: &mut Task| {
+            let mut tries = task.tries.iter_mut();
+            if let Some(tried) = tries.find(|tried| tried.context == context) {
+                tried.repairs -= 1;
+            }
+        };
+        let bound = draft.state.bindings.get(id);
+        if let Some(binding) = bound {
+            if binding.of.task().and_then(repaired).is_some_and(|n| n > 0) {
+                draft.change_binding(id, |binding| {
+                    Arc::make_mut(&mut binding.of).task_mut().map(give_back);
+                });
+            }
+        // One that is open is known as a repair by its count.
+        } else if draft.task_of(id).and_then(repaired).is_some_and(|n| n > 1) {
+            draft.task(id).map(give_back);
+        }
+    }
 }
 
 fn select(draft: &mut Draft, selection: &Selection, because: &str) {

@@ -90,7 +90,9 @@ fn remake(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, paths: &[String]
     }
     let Some(intent) = draft.land(id) else { return };
     let _ = draft.tried(&intent.atom, &intent.context, &intent.choices);
-    settle::count_repair(draft, &intent.atom, &intent.context, &why);
+    if !settle::count_repair(draft, &intent.atom, &intent.context, &why) {
+        ended::out_of_repairs(draft, &intent.atom, &intent.context, &why);
+    }
 }
 
 /// How far the checks of a candidate are, on the head as it stands; `None` where it has none to be judged.

@@ -1,6 +1,11 @@
 //! An attempt comes to its end: what its outcome means (contract §13), and what a failure costs.
 
-use alloc::{format, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
 
 use super::{Progress, draft::Draft, phase, planned};
 use crate::{
@@ -8,7 +13,7 @@ use crate::{
     id::{AtomId, AttemptId, Digest, Epoch},
     measure, search,
     state::{
-        Ended, EntryKind, FailureClass, Intent, SideFile, Status,
+        Effect, Ended, EntryKind, Extra, FailureClass, Intent, SideFile, Status,
         fields::{Writer, texts_node},
         record::choices_node,
         side,
@@ -194,12 +199,8 @@ fn fail(draft: &mut Draft, id: &AttemptId, failure: Failure, for_good: bool) {
     if !is_repair {
         phase::count(draft, &intent.atom);
     } else if !for_good {
-        super::settle::count_repair(
-            draft,
-            &intent.atom,
-            &intent.context,
-            "making it again failed",
-        );
+        let why = "making it again failed";
+        super::settle::count_repair(draft, &intent.atom, &intent.context, why);
     }
     let has_ended = draft
         .task_of(&intent.atom)
@@ -213,6 +214,42 @@ fn fail(draft: &mut Draft, id: &AttemptId, failure: Failure, for_good: bool) {
         class: failure.class.word(),
         reason: failure.reason,
         attempts_left: if has_ended { 0 } else { left },
+    });
+}
+
+/// It had to be made again more often than it may: told as a failure like any other, though nothing was attempted.
+pub(super) fn out_of_repairs(draft: &mut Draft, atom: &AtomId, context: &Digest, why: &str) {
+    let most = draft.state.objective.constraints.max_repairs();
+    let tried = draft.task_of(atom).and_then(|task| task.tried(context));
+    let Some((choices, n)) = tried.map(|tried| (tried.choices.clone(), tried.attempts)) else {
+        return;
+    };
+    let intent = Intent {
+        id: draft.run().next_attempt(atom),
+        atom: atom.clone(),
+        context: context.clone(),
+        choices,
+        epoch: draft.state.run.epoch,
+        n,
+        effect: Effect::Tree,
+        base: None,
+        at: draft.at().to_string(),
+        extra: Extra::default(),
+    };
+    let failure = Failure {
+        class: FailureClass::Environmental,
+        reason: format!("no repair is left of {most} (max_repairs), and {why}"),
+        excerpt: String::new(),
+        whole: None,
+        criteria: Vec::new(),
+        duration_ms: 0,
+    };
+    record(draft, &intent, &failure, true);
+    draft.say(Notice::Repair {
+        atom: intent.atom,
+        repair: most.saturating_add(1),
+        of: most,
+        why: why.to_string(),
     });
 }
 

@@ -227,10 +227,15 @@ fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Vec<String> {
         (RunStatus::Completed, _) => moves.push("descent apply".to_string()),
         (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
         (_, Reason::NoChoice) => {
+            let most = draft.state.objective.constraints.max_repairs();
+            let mut is_repaired = false;
             for x in draft.graph.tasks() {
                 let id = draft.graph.id(x);
-                let tried =
-                    |task: &crate::state::Task| task.tries.iter().any(|tried| tried.has_failed());
+                let tried = |task: &crate::state::Task| {
+                    let mut failed = task.tries.iter().filter(|tried| tried.has_failed());
+                    is_repaired |= failed.clone().any(|tried| tried.repairs > most);
+                    failed.next().is_some()
+                };
                 if draft
                     .state
                     .atoms
@@ -247,7 +252,12 @@ fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Vec<String> {
                 "add a choice or change an atom in the state file, then descent run".to_string(),
             );
             if has_failed {
-                moves.push("raise max_attempts in the state file, then descent run".to_string());
+                let limit = if is_repaired {
+                    "max_repairs"
+                } else {
+                    "max_attempts"
+                };
+                moves.push(format!("raise {limit} in the state file, then descent run"));
             }
         }
         (_, Reason::Iterations) => {

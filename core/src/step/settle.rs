@@ -272,7 +272,9 @@ pub(super) fn repair(draft: &mut Draft, id: &AtomId, why: &str) {
     {
         tried.attempts = tried.attempts.max(most);
     }
-    count_repair(draft, id, &context, why);
+    if !count_repair(draft, id, &context, why) {
+        return ended::out_of_repairs(draft, id, &context, why);
+    }
     ask_before_again(draft, id, &context, (&binding.at, why));
 }
 
@@ -288,22 +290,25 @@ fn ask_before_again(draft: &mut Draft, id: &AtomId, context: &Digest, since: (&s
     }
 }
 
-/// Counts a repair of an open atom; past the limit the atom fails.
-pub(super) fn count_repair(draft: &mut Draft, id: &AtomId, context: &Digest, why: &str) {
+/// Counts a repair of an open atom; past the limit the atom fails: then it is false.
+pub(super) fn count_repair(draft: &mut Draft, id: &AtomId, context: &Digest, why: &str) -> bool {
     let most = draft.state.objective.constraints.max_repairs();
     draft.run().spent.repairs += 1;
-    let Some(task) = draft.task(id) else { return };
+    let Some(task) = draft.task(id) else {
+        return true;
+    };
     let Some(tried) = task
         .tries
         .iter_mut()
         .find(|tried| tried.context == *context)
     else {
-        return;
+        return true;
     };
     tried.repairs += 1;
     let repairs = tried.repairs;
     if repairs > most {
         tried.ended = Some(Ended::Failed(FailureClass::Environmental));
+        return false;
     }
     draft.say(Notice::Repair {
         atom: id.clone(),
@@ -311,6 +316,7 @@ pub(super) fn count_repair(draft: &mut Draft, id: &AtomId, context: &Digest, why
         of: most,
         why: why.into(),
     });
+    true
 }
 
 /// Attempts whose context is not in force any more are ended, at no cost.

@@ -6,7 +6,7 @@ use super::{Edit, Kept, Lost};
 use crate::{
     doc,
     id::AtomId,
-    state::{Ended, Extra, State, Status, Task, limits, record::CorrectionType},
+    state::{Ended, Extra, FailureClass, State, Status, Task, Try, limits, record::CorrectionType},
 };
 
 impl Edit {
@@ -32,12 +32,40 @@ impl Edit {
     /// What has attempts left by the limits as they are. Without a state to compare with, a person may have raised one.
     pub(super) fn open_within_limits(&mut self) {
         let constraints = self.state.objective.constraints.clone();
-        let opened =
+        let has_attempts =
             self.reopen_failed(|_, (tried, is_action)| tried < constraints.max_attempts(is_action));
-        if opened {
+        let has_repairs = self.reopen_repairs(constraints.max_repairs());
+        if has_attempts || has_repairs {
             self.effects
                 .push("what a raised limit had ended is open again".to_string());
         }
+    }
+
+    /// Opens contexts that ended for want of a repair: they go on with the next.
+    fn reopen_repairs(&mut self, most: u32) -> bool {
+        let ended = |tried: &Try| {
+            let class = matches!(
+                tried.ended,
+                Some(Ended::Failed(FailureClass::Environmental))
+            );
+            class && (1..=most).contains(&tried.repairs)
+        };
+        let mut has_opened = false;
+        for (_, atom) in self.state.atoms.iter_mut() {
+            if !atom.task().is_some_and(|task| task.tries.iter().any(ended)) {
+                continue;
+            }
+            let Some(task) = Arc::make_mut(atom).task_mut() else {
+                continue;
+            };
+            let tries = task.tries.iter_mut();
+            tries
+                .filter(|tried| ended(tried))
+                .for_each(|tried| tried.ended = None);
+            task.status = Status::Pending;
+            has_opened = true;
+        }
+        has_opened
     }
 
     /// Opens contexts that had failed, where `which` says so by the atom and (attempts made, is a shell action); whether
@@ -48,9 +76,7 @@ impl Edit {
             let which = |tried| which(id, tried);
             let Some(task) = atom.task() else { continue };
             let is_action = task.spec.action.is_some();
-            let opens = |tried: &crate::state::Try| {
-                tried.has_failed() && which((tried.attempts, is_action))
-            };
+            let opens = |tried: &Try| tried.has_failed() && which((tried.attempts, is_action));
             if !task.tries.iter().any(opens) {
                 continue;
             }
@@ -117,7 +143,7 @@ impl Edit {
 }
 
 fn open(task: &mut Task) {
-    let failed = |tried: &&mut crate::state::Try| matches!(tried.ended, Some(Ended::Failed(_)));
+    let failed = |tried: &&mut Try| matches!(tried.ended, Some(Ended::Failed(_)));
     for tried in task.tries.iter_mut().filter(failed) {
         (tried.ended, tried.attempts, tried.repairs) = (None, 0, 0);
     }
