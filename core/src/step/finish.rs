@@ -10,6 +10,9 @@ use super::draft::Draft;
 use crate::{
     doc::{Member, Node, Value},
     event::{Notice, Reason},
+    graph::Ix,
+    id::AtomId,
+    search,
     state::{EntryKind, Extra, RunStatus, State, fields::Writer},
     verdict::{self, assertions},
 };
@@ -119,9 +122,10 @@ fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
                 .unwrap_or_default();
             format!("stopped on request{why}; {work}")
         }
-        (_, Reason::NoChoice) => {
-            format!("every choice was tried and the base case does not hold; {work}")
-        }
+        (_, Reason::NoChoice) => match failed_whatever_is_chosen(draft) {
+            Some(id) => format!("{id} failed, and no choice has to do with it; {work}"),
+            None => format!("every choice was tried and the base case does not hold; {work}"),
+        },
         (_, Reason::Iterations) => format!("the limit of iterations is reached; {work}"),
         (_, Reason::Time) => format!("the time budget is spent; {work}"),
         (_, Reason::InDoubt) => format!("an effect outside is in doubt; {work}"),
@@ -219,6 +223,19 @@ fn failed(state: &State) -> Vec<Node> {
         failed.push(to.finish(&Extra::default()));
     }
     failed
+}
+
+/// Where choices may be left, an atom that failed in a context without any: none of them would help.
+fn failed_whatever_is_chosen(draft: &Draft) -> Option<&AtomId> {
+    let graph = &draft.graph;
+    graph.groups().next()?;
+    let is_alone = |x: Ix| {
+        let choices = draft.standing.choices(graph, x);
+        search::conflict(graph, x, &choices).is_empty()
+    };
+    let mut suspects = draft.suspects(true).into_iter();
+    let (x, _) = suspects.find(|(x, task)| draft.has_failed(*x, task) && is_alone(*x))?;
+    Some(graph.id(x))
 }
 
 fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Vec<String> {
