@@ -27,7 +27,15 @@ fn a_long_search_uses_up_the_repairs_of_nobody_who_has_nothing_to_do_with_it() {
         json!({"max_repairs": 1, "max_parallel_agents": 1}),
         atoms,
     ));
-    world.run().expect(0);
+    let ran = world.run().expect(0);
+    let told = ran.lines()[0]["attempts_left"].clone();
+    let spent = &world.state()["run"]["spent"];
+    assert_eq!(
+        (told, spent["repairs"].clone()),
+        (json!("7"), json!(5)),
+        "{spent}"
+    );
+    assert_eq!(spent["attempts"], 7, "a repair is no attempt");
 }
 
 #[test]

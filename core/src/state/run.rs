@@ -105,6 +105,7 @@ pub struct StartedFrom {
 
 #[derive(Debug, Clone, Default)]
 pub struct Spent {
+    /// That came to their end; what was made again as a repair is none.
     pub attempts: u64,
     pub transient: u64,
     pub repairs: u64,

@@ -173,7 +173,6 @@ pub(super) fn failed(draft: &mut Draft, id: &AttemptId, failure: Failure) {
 
 fn fail(draft: &mut Draft, id: &AttemptId, failure: Failure, for_good: bool) {
     let Some(intent) = draft.land(id) else { return };
-    draft.run().spent.attempts += 1;
     draft.run().iteration += 1;
     let Some(most) = draft
         .task_of(&intent.atom)
@@ -197,6 +196,7 @@ fn fail(draft: &mut Draft, id: &AttemptId, failure: Failure, for_good: bool) {
         tried.ended = Some(Ended::Failed(failure.class));
     }
     if !is_repair {
+        draft.run().spent.attempts += 1;
         phase::count(draft, &intent.atom);
     } else if !for_good {
         let why = "making it again failed";

@@ -106,7 +106,11 @@ fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
     let solved = draft.state.bindings.len() as u64;
     let count = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let (solved, attempts) = (count(solved, "atom"), count(run.spent.attempts, "attempt"));
-    let work = format!("{solved} solved, {attempts}");
+    let repairs = match run.spent.repairs {
+        0 => String::new(),
+        n => format!(", {}", count(n, "repair")),
+    };
+    let work = format!("{solved} solved, {attempts}{repairs}");
     match (status, reason) {
         (RunStatus::Completed, Reason::AlreadyHeld) => {
             "the base case holds already; no agent was started".to_string()

@@ -191,9 +191,7 @@ fn prospect_of(draft: &Draft, intent: &Intent) -> Option<Arc<Standing>> {
 }
 
 pub(super) fn count_success(draft: &mut Draft, intent: &Intent) -> u32 {
-    let run = draft.run();
-    run.spent.attempts += 1;
-    run.iteration += 1;
+    draft.run().iteration += 1;
     let most = draft
         .task_of(&intent.atom)
         .map_or(1, |task| measure::attempts_max(&draft.state, task));
@@ -206,6 +204,7 @@ pub(super) fn count_success(draft: &mut Draft, intent: &Intent) -> u32 {
     tried.attempts += u32::from(is_counted);
     let attempts = tried.attempts;
     if is_counted {
+        draft.run().spent.attempts += 1;
         phase::count(draft, &intent.atom);
     }
     attempts
