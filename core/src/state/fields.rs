@@ -63,7 +63,10 @@ impl Findings {
 
     fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
         let found = match &node.value {
-            Value::Number(number) if number.len() <= NUMBER_SHOWN => number.as_str(),
+            // Not one of those that are asked for: its kind would tell nothing.
+            Value::Number(number) if wanted.contains("number") && number.len() <= NUMBER_SHOWN => {
+                number.as_str()
+            }
             _ => node.kind_name(),
         };
         let message = format!("expected {wanted}, found {found}");
