@@ -9,6 +9,7 @@ mod ending;
 mod follow;
 mod hands;
 mod reconcile;
+mod rest;
 mod resume;
 mod room;
 #[cfg(test)]
@@ -45,9 +46,6 @@ const SLOTS_MAX: u32 = 64;
 const PENDING_MAX: usize = 10_000;
 /// The slow poll beside the file events.
 const POLL_MS: u64 = 1_000;
-/// How often a run may be found with nothing to do and nothing to wait for: what came in the same instant is seen by
-/// the next look.
-const IDLE_LOOKS_MAX: u32 = 5;
 
 pub use effects::{HeldOutcomes, no_worker, prepare_checkout};
 use hands::Found;
@@ -129,8 +127,7 @@ struct Loop<'t> {
     followed: follow::Followed,
     /// The serial that the journal holds.
     remembered: Serial,
-    /// Looks in a row that found nothing to do and nothing to wait for.
-    idle_looks: u32,
+    rest: rest::Rest,
 }
 
 /// Runs until the run has ended. The caller holds the lease.
@@ -160,7 +157,7 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
         is_cut_off: false,
         followed: follow::Followed::default(),
         remembered: Serial(0),
-        idle_looks: 0,
+        rest: rest::Rest::default(),
     };
     this.whole().await
 }
@@ -305,24 +302,18 @@ impl Loop<'_> {
         is_at_rest.then_some(WaitsFor::Backoff)
     }
 
-    /// A run that owes nothing, waits for nothing and is not over would never end.
+    /// An error where nothing will ever move this run.
     fn is_going_somewhere(
         &mut self,
         owed: &Owed,
         waits_for: Option<WaitsFor>,
     ) -> Result<(), Failure> {
-        let has_work = self.leaving > 0 || !self.pending.is_empty();
-        let is_at_rest = waits_for == Some(WaitsFor::Backoff) && !has_work;
-        if !is_at_rest || owed.wake_in_ms.is_some() {
-            self.idle_looks = 0;
-            return Ok(());
-        }
-        self.idle_looks += 1;
-        if self.idle_looks <= IDLE_LOOKS_MAX {
-            return Ok(());
-        }
-        let what = "the run has nothing left to do and is not over";
-        Err(Failure::bug(what))
+        let is_at_rest = waits_for == Some(WaitsFor::Backoff);
+        self.rest.look(rest::Look {
+            at: self.world.state.serial,
+            has_work: !is_at_rest || self.leaving > 0 || !self.pending.is_empty(),
+            wake_in_ms: owed.wake_in_ms,
+        })
     }
 
     fn sleep_ms(&self, owed: &Owed) -> u64 {
