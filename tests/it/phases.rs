@@ -233,6 +233,39 @@ fn what_is_in_doubt_is_asked_about_before_it_is_dropped() {
 }
 
 #[test]
+fn what_a_person_says_is_done_counts_in_the_budget() {
+    let world = World::new();
+    let begun = world.out("begun").display().to_string();
+    let a = with(
+        task(&format!("echo x >> {begun}; sleep 600")),
+        json!({"effect": "external"}),
+    );
+    let text =
+        json!({"atoms": {"a": a, "b": after(&["a"], "touch b"), "c": after(&["b"], "touch c")}});
+    let step = json!({"kind": "plan", "convergence_target": "F", "budget": {"attempts": 2},
+        "action": {"run": format!("cat <<'END'\n{text}\nEND")}});
+    let f = with(after(&["N"], "touch sum"), json!({"accepts_partial": true}));
+    world.align(&plan(
+        &["test -e sum"],
+        json!({}),
+        json!({"N": step, "F": f}),
+    ));
+    let run = world.start(&["run"]);
+    world.wait_for_file("begun");
+    run.kill();
+    world.run().expect(6);
+    let attempt = world.state()["work_graph"]["atoms"]["N-1"]["because"].clone();
+    let said = ["resolve", attempt.as_str().unwrap(), "--done"];
+    world.descent(&said).expect(0);
+    world.descent(&["validate"]).expect(0);
+    let fragment = &world.state()["work_graph"]["atoms"]["N"]["planned"]["fragment"];
+    assert_eq!(fragment["attempts"], 1);
+    let result = world.run().expect(0).result();
+    assert_eq!(result["missing"][0]["atom"], "N-3", "{result}");
+    assert_eq!(world.left("begun"), "x\n");
+}
+
+#[test]
 fn the_clock_of_a_plan_begins_anew_in_a_fork() {
     let world = World::new();
     let atoms = json!({"S": task("sleep 0.3"), "N": with(waits(&world, json!({}), "1h"), json!({"depends_on": ["S"]}))});

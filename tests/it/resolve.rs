@@ -273,8 +273,11 @@ fn asks_and_repeats_nothing(world: &World, why: &str) {
     world.descent(&["resolve"]).expect(0).shows(why);
     let attempt = world.state()["work_graph"]["atoms"]["deploy"]["because"].clone();
     let said = ["resolve", attempt.as_str().unwrap(), "--done"];
+    let spent = world.state()["run"]["spent"]["attempts"].clone();
     world.descent(&said).expect(0);
     assert!(world.state()["bindings"]["deploy"].is_object());
+    // It was counted when it was made first.
+    assert_eq!(world.state()["run"]["spent"]["attempts"], spent);
     world.run().expect(5);
     assert_eq!(world.left("sent"), "x\n");
 }

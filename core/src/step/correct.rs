@@ -27,6 +27,7 @@ use crate::{
         fields::{Writer, texts_node},
         record::{self, CorrectionType},
     },
+    step::phase,
 };
 
 pub use confirm::{Word, confirm, lost_lines, news};
@@ -384,19 +385,10 @@ impl Edit {
             return;
         }
         let graph = Graph::of(&self.state);
-        for (id, attempts) in taken_out {
-            let phases = graph.ix(id).into_iter();
-            let phases = phases.flat_map(|x| graph.phases_above(x));
-            for (plan, phase, _) in phases {
-                let (plan, first) = (graph.id(plan), graph.id(phase.first()));
-                let Some(atom) = self.state.atoms.get_mut(plan) else {
-                    continue;
-                };
-                let step = Arc::make_mut(atom).plan_mut();
-                if let Some(fragment) = step.and_then(|step| step.fragment_mut(first)) {
-                    fragment.attempts = fragment.attempts.saturating_sub(*attempts);
-                }
-            }
+        for (id, given_back) in taken_out {
+            let less =
+                |_: bool, attempts: &mut u32| *attempts = attempts.saturating_sub(*given_back);
+            phase::recount(&mut self.state, &graph, id, less);
         }
     }
 

@@ -5,6 +5,7 @@
 //! tried under its fragment before, so that no context that something was tried in becomes another.
 
 use alloc::{
+    collections::BTreeSet,
     string::{String, ToString},
     sync::Arc,
     vec::Vec,
@@ -14,11 +15,11 @@ use super::{World, draft::Draft};
 use crate::{
     doc::Node,
     event::Notice,
-    graph::{Ix, Phase},
+    graph::{Graph, Ix, Phase},
     id::{AtomId, Digest},
     search,
     state::{
-        EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, Plan, Status, Task,
+        EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, Plan, State, Status, Task,
         fields::{Writer, texts_node},
     },
 };
@@ -38,6 +39,37 @@ pub(super) fn count(draft: &mut Draft, atom: &AtomId) {
             });
         }
     }
+}
+
+/// Counts the attempts of each fragment that an atom is in anew; `count` is told whether a budget limits them. Gives the
+/// plans that these fragments are of.
+pub(super) fn recount(
+    state: &mut State,
+    graph: &Graph,
+    atom: &AtomId,
+    count: impl Fn(bool, &mut u32),
+) -> BTreeSet<AtomId> {
+    let phases = graph.ix(atom).into_iter();
+    let phases = phases.flat_map(|x| graph.phases_above(x));
+    let mut plans = BTreeSet::new();
+    for (plan, phase, _) in phases {
+        let (plan, first) = (graph.id(plan), graph.id(phase.first()));
+        let Some(atom) = state.atoms.get_mut(plan) else {
+            continue;
+        };
+        let Some(step) = Arc::make_mut(atom).plan_mut() else {
+            continue;
+        };
+        let is_limited = step
+            .budget
+            .as_ref()
+            .is_some_and(|one| one.attempts.is_some());
+        if let Some(fragment) = step.fragment_mut(first) {
+            count(is_limited, &mut fragment.attempts);
+            plans.insert(plan.clone());
+        }
+    }
+    plans
 }
 
 /// Whether the budgets above an atom leave room for an attempt of it. A repair makes again what was paid for.

@@ -22,7 +22,7 @@ use crate::{
         fields::{Writer, texts_node},
         record::{CorrectionType, choices, type_of},
     },
-    step::{World, settle},
+    step::{World, phase, settle},
 };
 
 /// An effect that is in doubt.
@@ -87,11 +87,13 @@ pub fn resolve(
     if let Some(task) = task(&mut next, &atom) {
         task.status = Status::Pending;
     }
+    let mut changed = BTreeSet::from([atom.clone()]);
     let (what, effect) = match said {
         Resolution::Done(words) => {
             let summary = words.map_or_else(|| format!("done, says {by}"), ToString::to_string);
-            let is_in_force = bind(&mut next, attempt, &atom, (&summary, by, &at));
-            let effect = if is_in_force {
+            let done = bind(&mut next, attempt, &atom, (&summary, by, &at));
+            changed.extend(done.plans);
+            let effect = if done.is_in_force {
                 "what waited for it goes on"
             } else {
                 "that was for the atom as it was then: as it is now it is made again"
@@ -111,7 +113,7 @@ pub fn resolve(
     let effects = Vec::from([effect.to_string()]);
     Ok(Adopted {
         touched: Touched {
-            atoms: BTreeSet::from([atom.clone()]),
+            atoms: changed,
             bindings: BTreeSet::from([atom]),
             run: true,
             ..Touched::default()
@@ -191,12 +193,20 @@ fn task<'s>(state: &'s mut State, atom: &AtomId) -> Option<&'s mut Task> {
     Arc::make_mut(state.atoms.get_mut(atom)?).task_mut()
 }
 
-/// The result of the context that the attempt was started in: bound where that is in force, else kept for when it is.
-/// Whether it is.
-fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str, &str)) -> bool {
+/// What came of a result that a person told.
+#[derive(Default)]
+struct Told {
+    /// It is bound; else it is kept for when its context is in force.
+    is_in_force: bool,
+    /// The plans in whose budgets its attempt counts.
+    plans: BTreeSet<AtomId>,
+}
+
+/// The result of the context that the attempt was started in. It is counted as the loop counts an attempt that ends well.
+fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str, &str)) -> Told {
     let world = World::new(state.clone());
     let Some(x) = world.graph.ix(atom) else {
-        return false;
+        return Told::default();
     };
     let in_force = world.standing.context(x).cloned();
     let recorded = entry_of(state, attempt).and_then(|entry| {
@@ -204,7 +214,7 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
         Some(Digest::new(entry.node.get("context").and_then(text)?))
     });
     let Some(context) = recorded.or_else(|| in_force.clone()) else {
-        return false;
+        return Told::default();
     };
     let most = world
         .state
@@ -218,11 +228,13 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
         choices(Default::default())
     };
     let Some(task) = task(state, atom) else {
-        return false;
+        return Told::default();
     };
     let is_action = task.spec.action.is_some();
     let tried = task.tried_mut(&context, &chosen);
-    tried.attempts = most.min(tried.attempts + 1);
+    // Else it is a repair.
+    let is_counted = tried.attempts < most;
+    tried.attempts += u32::from(is_counted);
     let inputs = settle::inputs(&world.graph, &world.standing, &world.state, x);
     let is_in_force = in_force.as_ref() == Some(&context);
     let mut binding = Binding {
@@ -243,8 +255,16 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
         extra: Extra::default(),
     };
     let run = Arc::make_mut(&mut state.run);
-    run.spent.attempts += 1;
+    run.spent.attempts += u64::from(is_counted);
     run.iteration += 1;
+    let plans = if is_counted {
+        let one_more = |is_limited: bool, attempts: &mut u32| {
+            *attempts = attempts.saturating_add(u32::from(is_limited));
+        };
+        phase::recount(state, &world.graph, atom, one_more)
+    } else {
+        BTreeSet::new()
+    };
     if !is_in_force {
         if let Some(task) = task_with(state, atom, binding.context.as_ref()) {
             task.ended = Some(Ended::Parked(Arc::new(binding)));
@@ -253,7 +273,7 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
         binding.of = of;
         state.bindings.insert(atom.clone(), Arc::new(binding));
     }
-    is_in_force
+    Told { is_in_force, plans }
 }
 
 fn task_with<'s>(
