@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
+    processes::long_nap,
     tools::can_trace,
     world::{Running, World, plan, task, wait_for},
 };
@@ -177,4 +178,58 @@ fn an_old_buffer_saved_while_run_sets_a_constraint_takes_nothing_back() {
     assert_eq!(state["objective"]["background_intent"], "another reason");
     assert!(state["bindings"]["A1"].is_object(), "{state:#}");
     assert_eq!(world.left("made"), "x\n");
+}
+
+#[test]
+fn a_limit_opens_what_it_had_ended_and_nothing_else() {
+    let world = World::new();
+    let tells = |name: &str| format!("echo x >> {}", world.out(name).display());
+    let gives_up = format!(
+        "{}; echo '{{\"status\": \"blocked\", \"summary\": \"no key\"}}' > \"$DESCENT_RESULT\"",
+        tells("gave-up")
+    );
+    let atoms = json!({
+        "fails": task(&format!("{}; exit 1", tells("failed"))),
+        "gives-up": task(&gives_up),
+    });
+    world.align(&plan(&["test -f done"], json!({"max_attempts": 2}), atoms));
+    world.run().expect(5);
+    let tried = || ["failed", "gave-up"].map(|name| world.left(name).lines().count());
+    assert_eq!(tried(), [2, 1]);
+    for (pair, expected) in [
+        ("max_parallel_agents=2", [2, 1]),
+        ("max_repairs=9", [2, 1]),
+        ("max_interruptions=99", [2, 1]),
+        ("max_attempts=3", [3, 1]),
+        ("max_attempts=2", [3, 1]),
+    ] {
+        world.descent(&["run", "--set", pair]).expect(5);
+        assert_eq!(tried(), expected, "{pair}");
+    }
+}
+
+#[test]
+fn a_raised_limit_opens_what_was_cut_off_too_often_while_the_loop_goes_on() {
+    let (world, nap) = (World::new(), long_nap());
+    let [at, go, end] = ["at", "go", "end"].map(|name| world.out(name).display().to_string());
+    let atoms = json!({
+        "A": task(&format!("echo x >> {at}; [ -e {go} ] || sleep {nap}; touch done")),
+        "B": task(&format!("until [ -e {end} ]; do sleep 0.05; done")),
+    });
+    let constraints = json!({"max_interruptions": 2});
+    world.align(&plan(&["test -f done"], constraints, atoms));
+    for n in 1..=2 {
+        let run = world.start(&["run"]);
+        wait_for("the attempt", || world.left("at").lines().count() == n);
+        run.kill();
+    }
+    world.touch("go");
+    let mut run = world.start(&["run"]);
+    wait_for("the failure", || {
+        world.state_text().contains("cut off 2 times")
+    });
+    world.replace_in_state("\"max_interruptions\": 2", "\"max_interruptions\": 3");
+    wait_for("another attempt", || world.left("at").lines().count() == 3);
+    world.touch("end");
+    run.wait().expect(0);
 }

@@ -71,7 +71,7 @@ pub fn adopt(
                 CorrectionType::DagAdjustment,
                 "edited; what stood there before is not kept".to_string(),
             ));
-            edit.open_within_limits();
+            edit.open_within_limits(None);
         }
         Some(before) => cleared = edit.compare(before),
     }

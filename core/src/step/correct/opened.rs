@@ -6,7 +6,10 @@ use super::{Edit, Kept, Lost};
 use crate::{
     doc,
     id::AtomId,
-    state::{Ended, Extra, FailureClass, State, Status, Task, Try, limits, record::CorrectionType},
+    state::{
+        Constraints, Ended, Extra, FailureClass, State, Status, Task, Try, limits,
+        record::CorrectionType,
+    },
 };
 
 impl Edit {
@@ -26,42 +29,65 @@ impl Edit {
                 &self.state.objective.constraints,
             ),
         ));
-        self.open_within_limits();
+        self.open_within_limits(Some(&before.objective.constraints));
     }
 
-    /// What has attempts left by the limits as they are. Without a state to compare with, a person may have raised one.
-    pub(super) fn open_within_limits(&mut self) {
-        let constraints = self.state.objective.constraints.clone();
-        let has_attempts =
-            self.reopen_failed(|_, (tried, is_action)| tried < constraints.max_attempts(is_action));
-        let has_repairs = self.reopen_repairs(constraints.max_repairs());
-        if has_attempts || has_repairs {
+    /// What has ended by a limit that was raised since. Without the limits that it began from, what has something left by
+    /// the limits as they are: a person may have raised any.
+    pub(super) fn open_within_limits(&mut self, before: Option<&Constraints>) {
+        let now = self.state.objective.constraints.clone();
+        let is_raised = |limit: fn(&Constraints) -> u32, used: u32| {
+            used >= before.map_or(0, limit) && used < limit(&now)
+        };
+        let has_attempts = self.reopen_failed(|_, (tried, is_action)| {
+            let limit = if is_action {
+                |constraints: &Constraints| constraints.max_attempts(true)
+            } else {
+                |constraints: &Constraints| constraints.max_attempts(false)
+            };
+            is_raised(limit, tried)
+        });
+        let has_others = self.reopen_environmental(|task, tried| {
+            // The repair that ended it was counted too.
+            let last = tried.repairs.checked_sub(1);
+            let is_cut_off = task.interruptions > 0
+                && is_raised(Constraints::max_interruptions, task.interruptions);
+            is_cut_off || last.is_some_and(|last| is_raised(Constraints::max_repairs, last))
+        });
+        if has_attempts || has_others {
             self.effects
                 .push("what a raised limit had ended is open again".to_string());
         }
     }
 
-    /// Opens contexts that ended for want of a repair: they go on with the next.
-    fn reopen_repairs(&mut self, most: u32) -> bool {
-        let ended = |tried: &Try| {
-            let class = matches!(
+    /// Opens contexts that ended though nothing was wrong with what was tried there, where `which` says so: they go on
+    /// with the next repair, or the attempt that was cut off.
+    fn reopen_environmental(&mut self, which: impl Fn(&Task, &Try) -> bool) -> bool {
+        let is_environmental = |tried: &Try| {
+            matches!(
                 tried.ended,
                 Some(Ended::Failed(FailureClass::Environmental))
-            );
-            class && (1..=most).contains(&tried.repairs)
+            )
         };
         let mut has_opened = false;
         for (_, atom) in self.state.atoms.iter_mut() {
-            if !atom.task().is_some_and(|task| task.tries.iter().any(ended)) {
+            let Some(task) = atom.task() else { continue };
+            let opens: Vec<bool> = task
+                .tries
+                .iter()
+                .map(|tried| is_environmental(tried) && which(task, tried))
+                .collect();
+            if !opens.contains(&true) {
                 continue;
             }
             let Some(task) = Arc::make_mut(atom).task_mut() else {
                 continue;
             };
-            let tries = task.tries.iter_mut();
-            tries
-                .filter(|tried| ended(tried))
-                .for_each(|tried| tried.ended = None);
+            for (tried, opens) in task.tries.iter_mut().zip(opens) {
+                if opens {
+                    tried.ended = None;
+                }
+            }
             task.status = Status::Pending;
             has_opened = true;
         }
