@@ -16,6 +16,7 @@ pub mod finish;
 pub mod judgement;
 mod landed;
 mod mend;
+mod moves;
 pub(crate) mod phase;
 mod planned;
 mod prospect;

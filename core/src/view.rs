@@ -6,6 +6,7 @@ pub mod bound;
 pub mod diary;
 pub mod graph;
 pub mod liveness;
+mod next;
 pub mod why;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
@@ -17,15 +18,12 @@ use crate::{
     id::{AtomId, AttemptId, CommitId},
     measure,
     state::{Check, Correction, Ended, EntryKind, Free, State, Status as AtomStatus},
-    step::{
-        World,
-        correct::{doubts, lost_lines},
-        finish,
-    },
+    step::{World, correct::lost_lines, finish},
     verdict::{Verdict, assertions},
 };
 pub use bound::{Bound, bound};
 use liveness::Liveness;
+pub use next::{next, next_of_edited};
 
 #[derive(Debug, Serialize)]
 pub struct Status {
@@ -356,47 +354,6 @@ pub(crate) fn choice_view(world: &World, group: Ix) -> ChoiceView {
         }
     }
     view
-}
-
-/// One command to type next.
-pub fn next(world: &World, live: bool) -> String {
-    use crate::state::RunStatus;
-    if live {
-        return "descent stop".to_owned();
-    }
-    match world.state.run.status {
-        RunStatus::Completed if world.state.run.line.is_empty() => "descent verify".to_owned(),
-        RunStatus::Completed => "descent apply".to_owned(),
-        RunStatus::NeedsGuidance if ended_by(world, "confirmation") => {
-            let open = assertions::open(&world.state);
-            open.first().map_or_else(
-                || "descent run".to_owned(),
-                |name| assertions::command(name),
-            )
-        }
-        RunStatus::NeedsGuidance if !doubts(&world.state).is_empty() => {
-            "descent resolve".to_owned()
-        }
-        RunStatus::Exhausted | RunStatus::NeedsGuidance => {
-            let failed = world.state.atoms.iter().find(|(_, atom)| {
-                atom.task()
-                    .is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
-            });
-            failed.map_or_else(
-                || "descent run".to_owned(),
-                |(id, _)| "descent why ".to_owned() + id.as_str(),
-            )
-        }
-        RunStatus::Aligned | RunStatus::Running | RunStatus::Redirecting | RunStatus::Stopped => {
-            "descent run".to_owned()
-        }
-    }
-}
-
-/// Whether the last result has this reason.
-fn ended_by(world: &World, reason: &str) -> bool {
-    let result = world.state.run.last_result.as_ref();
-    result.and_then(|result| result.get("reason")?.as_str()) == Some(reason)
 }
 
 /// How an atom stands, in a word.

@@ -185,10 +185,11 @@ fn a_limit_opens_what_it_had_ended_and_nothing_else() {
     let world = World::new();
     let tells = |name: &str| format!("echo x >> {}", world.out(name).display());
     let gives_up = format!(
-        "{}; echo '{{\"status\": \"blocked\", \"summary\": \"no key\"}}' > \"$DESCENT_RESULT\"",
+        "{}; echo '{{\"clarity\": \"BLOCKED\", \"summary\": \"no key\"}}' > \"$DESCENT_RESULT\"",
         tells("gave-up")
     );
     let atoms = json!({
+        "way": {"kind": "any", "choices": ["gives-up", "fails"]},
         "fails": task(&format!("{}; exit 1", tells("failed"))),
         "gives-up": task(&gives_up),
     });

@@ -271,6 +271,8 @@ fn an_atom_that_is_cut_off_again_and_again_fails() {
             .contains("cut off"),
         "{result}"
     );
+    let moves = result["next_moves"].to_string();
+    assert!(moves.contains("raise max_interruptions"), "{moves}");
     assert_eq!(world.left("at").lines().count(), 2);
     assert_eq!(processes(&nap), Vec::<String>::new());
 }

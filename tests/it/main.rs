@@ -20,6 +20,7 @@ mod checks;
 mod confirm;
 mod constraints;
 mod crash;
+mod dead_ends;
 mod doctor;
 mod edit;
 mod editor;

@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::draft::Draft;
+use super::{draft::Draft, moves::next_moves};
 use crate::{
     doc::{Member, Node, Value},
     event::{Notice, Reason},
@@ -14,11 +14,9 @@ use crate::{
     id::AtomId,
     search,
     state::{EntryKind, Extra, RunStatus, State, fields::Writer},
-    verdict::{self, assertions},
+    verdict,
 };
 
-/// Next moves named at most.
-const MOVES_MAX: usize = 5;
 /// Atoms at most that the recorded result names as done.
 const DONE_MAX: usize = 100;
 const DONE: &str = "done";
@@ -240,68 +238,4 @@ fn failed_whatever_is_chosen(draft: &Draft) -> Option<&AtomId> {
     let mut suspects = draft.suspects(true).into_iter();
     let (x, _) = suspects.find(|(x, task)| draft.has_failed(*x, task) && is_alone(*x))?;
     Some(graph.id(x))
-}
-
-fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Vec<String> {
-    let mut moves = Vec::new();
-    match (status, reason) {
-        (RunStatus::Completed, _) => moves.push("descent apply".to_string()),
-        (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
-        (_, Reason::NoChoice) => {
-            let most = draft.state.objective.constraints.max_repairs();
-            let mut is_repaired = false;
-            for x in draft.graph.tasks() {
-                let id = draft.graph.id(x);
-                let tried = |task: &crate::state::Task| {
-                    let mut failed = task.tries.iter().filter(|tried| tried.has_failed());
-                    is_repaired |= failed.clone().any(|tried| tried.repairs > most);
-                    failed.next().is_some()
-                };
-                if draft
-                    .state
-                    .atoms
-                    .get(id)
-                    .and_then(|atom| atom.task())
-                    .is_some_and(tried)
-                {
-                    moves.push(format!("descent why {id}"));
-                }
-            }
-            moves.truncate(MOVES_MAX - 2);
-            let has_failed = !moves.is_empty();
-            moves.push(
-                "add a choice or change an atom in the state file, then descent run".to_string(),
-            );
-            if has_failed {
-                let limit = if is_repaired {
-                    "max_repairs"
-                } else {
-                    "max_attempts"
-                };
-                moves.push(format!("raise {limit} in the state file, then descent run"));
-            }
-        }
-        (_, Reason::Iterations) => {
-            moves.push("raise max_iterations in the state file, then descent run".to_string())
-        }
-        (_, Reason::Time) => {
-            moves.push("raise time_budget in the state file, then descent run".to_string())
-        }
-        (_, Reason::InDoubt) => {
-            let doubts = super::correct::doubts(&draft.state);
-            for doubt in doubts.iter().take(MOVES_MAX / 2) {
-                for answer in ["--done", "--retry"] {
-                    moves.push(format!("descent resolve {} {answer}", doubt.attempt));
-                }
-            }
-        }
-        (_, Reason::Confirmation) => {
-            let open = assertions::open(&draft.state);
-            moves.extend(open.iter().map(|name| assertions::command(name)));
-            moves.truncate(MOVES_MAX - 1);
-            moves.push("descent run".to_string());
-        }
-        (_, _) => moves.push("descent status".to_string()),
-    }
-    moves
 }

@@ -1,0 +1,73 @@
+//! The one command that a person types next.
+//!
+//! Invariant: it changes something. Not here: all the ways out of a dead end, which the last result names.
+
+use alloc::{borrow::ToOwned, string::String};
+
+use crate::{
+    doc::Node,
+    state::RunStatus,
+    step::{World, correct::doubts},
+    verdict::assertions,
+};
+
+const RUN: &str = "descent run";
+
+pub fn next(world: &World, live: bool) -> String {
+    if live {
+        return "descent stop".to_owned();
+    }
+    of_idle(world, is_changed_since(world))
+}
+
+/// The same of a file that a person edited since the last commit, while no loop is at work.
+pub fn next_of_edited(world: &World) -> String {
+    of_idle(world, true)
+}
+
+fn of_idle(world: &World, is_changed: bool) -> String {
+    match world.state.run.status {
+        RunStatus::Completed if world.state.run.line.is_empty() => "descent verify".to_owned(),
+        RunStatus::Completed => "descent apply".to_owned(),
+        RunStatus::NeedsGuidance if ended_by(world, "confirmation") => {
+            let open = assertions::open(&world.state);
+            open.first()
+                .map_or_else(|| RUN.to_owned(), |name| assertions::command(name))
+        }
+        RunStatus::NeedsGuidance if !doubts(&world.state).is_empty() => {
+            "descent resolve".to_owned()
+        }
+        // The next run would end as the last one did, unless a person changes something.
+        RunStatus::Exhausted | RunStatus::NeedsGuidance if !is_changed => dead_end(world),
+        RunStatus::Exhausted | RunStatus::NeedsGuidance => RUN.to_owned(),
+        RunStatus::Aligned | RunStatus::Running | RunStatus::Redirecting | RunStatus::Stopped => {
+            RUN.to_owned()
+        }
+    }
+}
+
+/// Whether a person changed something since the last run ended.
+fn is_changed_since(world: &World) -> bool {
+    let result = world.state.run.last_result.as_ref();
+    let ended = result.and_then(|result| result.get("at")?.as_str());
+    let corrections = world.state.corrections.iter();
+    let times = corrections.filter_map(|one| one.node.get("timestamp").and_then(Node::as_str));
+    times.max() > ended
+}
+
+fn dead_end(world: &World) -> String {
+    let failed = world.state.atoms.iter().find(|(_, atom)| {
+        atom.task()
+            .is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
+    });
+    failed.map_or_else(
+        || "descent edit".to_owned(),
+        |(id, _)| "descent why ".to_owned() + id.as_str(),
+    )
+}
+
+/// Whether the last result has this reason.
+fn ended_by(world: &World, reason: &str) -> bool {
+    let result = world.state.run.last_result.as_ref();
+    result.and_then(|result| result.get("reason")?.as_str()) == Some(reason)
+}

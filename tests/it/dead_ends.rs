@@ -1,0 +1,95 @@
+//! Where nothing is left to try: what a person is told to do about it, and that it helps.
+
+use serde_json::{Value, json};
+
+use crate::world::{Ran, World, plan, task};
+
+const CHANGE: &str = "add a choice or change an atom in the state file, then descent run";
+const MEND: &str = "mend what made it fail, then descent run";
+
+#[track_caller]
+fn check(world: &World, expected: &[&str]) {
+    let result = world.run().expect(5).result();
+    assert_eq!(result["next_moves"], json!(expected), "{result}");
+}
+
+fn set(world: &World, pair: &str) -> Ran {
+    world.descent(&["run", "--set", pair])
+}
+
+#[test]
+fn a_dead_end_names_what_opens_it() {
+    let gives_up =
+        "echo '{\"clarity\": \"BLOCKED\", \"summary\": \"no key\"}' > \"$DESCENT_RESULT\"";
+    let raise = "raise max_attempts in the state file, then descent run";
+    for (script, expected) in [
+        ("exit 1", &["descent why A", CHANGE, raise] as &[&str]),
+        ("no-such-program", &["descent why A", CHANGE, MEND]),
+        (gives_up, &["descent why A", CHANGE]),
+    ] {
+        let world = World::new();
+        let constraints = json!({"max_attempts": 2});
+        world.align(&plan(&["false"], constraints, json!({"A": task(script)})));
+        check(&world, expected);
+        assert_eq!(world.status()["next"], "descent why A");
+    }
+}
+
+#[test]
+fn what_is_mended_is_tried_again_by_the_next_run() {
+    let world = World::new();
+    let late = world.out("late").display().to_string();
+    world.align(&plan(
+        &["test -e done"],
+        json!({}),
+        json!({"A": task(&late)}),
+    ));
+    check(&world, &["descent why A", CHANGE, MEND]);
+    let bin = world.program("late", "#!/bin/sh\ntouch done\n");
+    std::fs::copy(bin, &late).unwrap();
+    world.run().expect(0);
+}
+
+fn fragments(count: usize) -> Value {
+    let print = |n: usize| {
+        let atoms = json!({"atoms": {"a": task(&format!("echo {n} > a"))}});
+        format!("{n}) cat <<'END'\n{atoms}\nEND\n;;\n")
+    };
+    let cases: String = (1..=count).map(print).collect();
+    json!({"kind": "plan", "action": {"run": format!(
+        "echo call >> CALLS; case $(wc -l < CALLS) in\n{cases}*) exit 9;;\nesac"
+    )}})
+}
+
+#[test]
+fn a_plan_that_may_not_be_made_again_names_the_limit() {
+    for (key, low) in [("max_refinements_per_atom", 0), ("max_replans", 0)] {
+        let world = World::new();
+        let calls = world.out("calls").display().to_string();
+        let step = fragments(2).to_string().replace("CALLS", &calls);
+        let step: Value = serde_json::from_str(&step).unwrap();
+        let constraints = json!({key: low});
+        world.align(&plan(&["grep -q 2 a"], constraints, json!({"N": step})));
+        let raise = format!("raise {key} in the state file, then descent run");
+        check(&world, &[CHANGE, &raise]);
+        assert_eq!(world.status()["next"], "descent edit");
+        set(&world, &format!("{key}=1")).expect(0);
+        assert_eq!(world.left("calls").lines().count(), 2, "{key}");
+    }
+}
+
+/// Nothing failed but the base case: no run changes that. What a person has changed since, one does.
+#[test]
+fn the_next_command_changes_something() {
+    let world = World::new();
+    let way = json!({"kind": "any", "choices": ["left"]});
+    let atoms = json!({"way": way, "left": task("touch left"), "later": task("touch later")});
+    world.align(&plan(&["test -e right"], json!({}), atoms));
+    check(&world, &[CHANGE]);
+    assert_eq!(world.status()["next"], "descent edit");
+    world.replace_in_state("touch later", "touch later right");
+    world.descent(&["validate"]).expect(0);
+    assert_eq!(world.status()["next"], "descent run");
+    world.run().expect(0);
+    assert_eq!(world.status()["next"], "descent apply");
+}
