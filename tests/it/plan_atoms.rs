@@ -353,7 +353,10 @@ fn a_remark_on_a_planned_step_changes_nothing_and_other_words_plan_it_anew() {
     assert_eq!(calls(&world, "N"), 1);
     world.replace_in_state(words, "\"description\": \"plan N otherwise\",");
     world.replace_in_state("test -e sum", "test -e sum -a -e other");
-    world.run().expect(5);
+    let ran = world.run().expect(5);
+    let events = ran.lines();
+    let first = |event: &str| events.iter().position(|line| line["event"] == event);
+    assert!(first("planned") < first("refuted"), "{}", ran.stdout);
     let n = of_step();
     let parts = |n: usize, of: &Value| of["fragments"][n]["parts"].clone();
     let all = json!([n["notes"], parts(0, &n), parts(1, &n)]);
