@@ -53,6 +53,13 @@ pub struct Vertex {
     pub contexts: BigUint,
 }
 
+impl Vertex {
+    /// Whether it can be resolved in more than one way: by another choice, or by another plan.
+    pub fn has_ways(&self) -> bool {
+        matches!(self.kind, Kind::Any | Kind::Plan)
+    }
+}
+
 /// What a planning step came to in one of its contexts.
 #[derive(Debug)]
 pub struct Phase {

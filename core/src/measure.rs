@@ -36,7 +36,7 @@
 use num_bigint::BigUint;
 
 use crate::{
-    graph::{Graph, Ix, Kind},
+    graph::{Graph, Ix},
     id::AtomId,
     search::Fits,
     state::{Extra, Plan, State, Task, Try, run},
@@ -165,7 +165,7 @@ fn repairs_left(seen: Measured<'_>, x: Ix) -> BigUint {
 fn turns_left(seen: Measured<'_>, measure: &Measure) -> BigUint {
     let graph = seen.graph;
     let depends = |x: Ix| {
-        let chooses = |y: Ix| matches!(graph.vertex(y).kind, Kind::Any | Kind::Plan);
+        let chooses = |y: Ix| graph.vertex(y).has_ways();
         graph.vertex(x).is_branching || chooses(x) || graph.above(x).any(chooses)
     };
     let groups = graph.groups().count();

@@ -301,7 +301,7 @@ impl<'a> Walk<'a> {
     }
 
     fn frame(&self, group: Ix) -> Frame {
-        let is_choice = |y: &Ix| matches!(self.graph.vertex(*y).kind, Kind::Any | Kind::Plan);
+        let is_choice = |y: &Ix| self.graph.vertex(*y).has_ways();
         let mut blame: BTreeSet<Ix> = self.graph.above(group).filter(is_choice).collect();
         if self.graph.vertex(group).kind == Kind::Plan {
             let upstream = standing::upstream(self.graph, group, &self.selection);
