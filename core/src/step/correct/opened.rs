@@ -50,7 +50,10 @@ impl Edit {
         let has_others = self.reopen_environmental(|task, tried| {
             // The repair that ended it was counted too.
             let last = tried.repairs.checked_sub(1);
+            let most = now.max_attempts(task.spec.action.is_some());
+            let was_under_way = tried.attempts < most || tried.repairs > 0;
             let is_cut_off = task.interruptions > 0
+                && was_under_way
                 && is_raised(Constraints::max_interruptions, task.interruptions);
             is_cut_off || last.is_some_and(|last| is_raised(Constraints::max_repairs, last))
         });
