@@ -311,8 +311,11 @@ async fn merge(
             at: workspace::time_of(&intent.at),
         };
         let merge = workspaces.land(made, &landing)?;
-        if let Merge::Clean { commit, .. } = &merge {
-            // The objects are safe from gc and a power cut before the state names them.
+        if let Merge::Clean { commit, .. } = &merge
+            && *made != Made::Commit(commit.clone())
+        {
+            // The objects are safe from gc and a power cut before the state names them. What the attempt made itself
+            // was kept when it had made it.
             workspaces.keep(intent.id.as_str(), commit, onto)?;
         }
         Ok::<_, workspace::WorkspaceError>(merge)

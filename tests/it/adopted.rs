@@ -130,17 +130,8 @@ fn a_redirect_that_came_before_the_resume_throws_the_result_away() {
     assert_eq!(cut.world.left("ended"), "1\n1\n");
 }
 
-#[test]
-fn objects_and_references_are_synced_before_the_state_names_them() {
-    if !can_trace() {
-        return;
-    }
-    let world = World::new();
-    world.align(&plan(
-        &["test -f done"],
-        json!({}),
-        json!({"A1": with(task("echo made > done"), json!({"effect": "external"}))}),
-    ));
+/// Runs to the end; the calls that sync and that replace the state, in their order.
+fn traced(world: &World) -> String {
     let trace = world.out("trace");
     let program = env!("CARGO_BIN_EXE_descent");
     let command = world.command(&[]);
@@ -166,30 +157,61 @@ fn objects_and_references_are_synced_before_the_state_names_them() {
         .output();
     let traced = traced.expect("strace was there just now");
     assert!(traced.status.success(), "{traced:?}");
-    let calls = fs::read_to_string(&trace).unwrap();
-    let commit = world.state()["bindings"]["A1"]["commit"].clone();
+    fs::read_to_string(&trace).unwrap()
+}
+
+/// The commit of `atom`, the reference that keeps it, and `others` are synced before the last commit of the state.
+#[track_caller]
+fn check_synced(world: &World, calls: &str, (atom, kept): (&str, &str), others: &[&str]) {
+    let calls: Vec<&str> = calls.lines().collect();
+    let commit = world.state()["bindings"][atom]["commit"].clone();
     let (dir, name) = commit.as_str().unwrap().split_at(2);
-    let place = |what: &str| {
-        let found = calls
-            .lines()
-            .position(|line| line.contains("sync(") && line.contains(what));
-        found.unwrap_or_else(|| panic!("{what} is not synced:\n{calls}"))
-    };
-    let last_commit = calls.lines().collect::<Vec<_>>();
-    let last_commit = last_commit
-        .iter()
-        .rposition(|line| line.contains("state.json"));
-    for what in [
+    let mut places = vec![
         format!("/objects/{dir}>"),
         format!("/objects/{dir}/{name}>"),
         "/keep>".to_owned(),
-        "/keep/A1.1.lock>".to_owned(),
-        "/attempts/A1.1>".to_owned(),
-        "/outcome.json.new>".to_owned(),
-    ] {
-        assert!(
-            Some(place(&what)) < last_commit,
-            "{what} is synced too late"
-        );
+        format!("/keep/{kept}.lock>"),
+    ];
+    places.extend(others.iter().map(|place| (*place).to_owned()));
+    let last_commit = calls.iter().rposition(|line| line.contains("state.json"));
+    for what in places {
+        let synced = |line: &&str| line.contains("sync(") && line.contains(&what);
+        let place = calls.iter().position(synced);
+        let place = place.unwrap_or_else(|| panic!("{what} is not synced:\n{calls:#?}"));
+        assert!(Some(place) < last_commit, "{what} is synced too late");
     }
+}
+
+#[test]
+fn objects_and_references_are_synced_before_the_state_names_them() {
+    if !can_trace() {
+        return;
+    }
+    let world = World::new();
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"A1": with(task("echo made > done"), json!({"effect": "external"}))}),
+    ));
+    let calls = traced(&world);
+    let record = ["/attempts/A1.1>", "/outcome.json.new>"];
+    check_synced(&world, &calls, ("A1", "A1.1.made"), &record);
+}
+
+#[test]
+fn a_change_that_is_brought_to_another_head_is_synced_before_the_state_names_it() {
+    if !can_trace() {
+        return;
+    }
+    let world = World::new();
+    let begun = world.out("begun").display().to_string();
+    let state = world.state_path().display().to_string();
+    let is_bound = format!("! grep -q '\"bindings\": {{}}' {state}");
+    let atoms = json!({
+        "A1": task(&format!("until [ -e {begun} ]; do sleep 0.02; done; echo a > a")),
+        "B1": task(&format!("touch {begun}; until {is_bound}; do sleep 0.02; done; echo b > b")),
+    });
+    world.align(&plan(&["test -f a -a -f b"], json!({}), atoms));
+    let calls = traced(&world);
+    check_synced(&world, &calls, ("B1", "B1.2"), &["/keep/B1.2.made.lock>"]);
 }
