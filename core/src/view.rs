@@ -23,7 +23,7 @@ use crate::{
 };
 pub use bound::{Bound, bound};
 use liveness::Liveness;
-pub use next::{next, next_of_edited};
+pub use next::next;
 
 #[derive(Debug, Serialize)]
 pub struct Status {

@@ -82,8 +82,8 @@ fn show(context: &Context, flags: &Flags, store: &Store, state: State, is_edited
     let notes = notes(&look, is_edited);
     let mut status = view::status(&world, store.is_live(), look.liveness);
     fill_workspace(store, &world, &mut status);
-    if is_edited && !status.live {
-        status.next = view::next_of_edited(&world);
+    if is_edited {
+        status.note_edit(&world);
     }
     if context.out.json {
         context.out.json(&status);

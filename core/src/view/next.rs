@@ -4,6 +4,7 @@
 
 use alloc::{borrow::ToOwned, string::String};
 
+use super::Status;
 use crate::{
     doc::Node,
     state::RunStatus,
@@ -20,9 +21,13 @@ pub fn next(world: &World, live: bool) -> String {
     of_idle(world, is_changed_since(world))
 }
 
-/// The same of a file that a person edited since the last commit, while no loop is at work.
-pub fn next_of_edited(world: &World) -> String {
-    of_idle(world, true)
+impl Status {
+    /// The file was edited since the last commit. A loop at work takes that in by itself, else the next one does.
+    pub fn note_edit(&mut self, world: &World) {
+        if !self.live {
+            self.next = of_idle(world, true);
+        }
+    }
 }
 
 fn of_idle(world: &World, is_changed: bool) -> String {
