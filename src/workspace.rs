@@ -8,6 +8,9 @@
 mod cache;
 mod error;
 mod git;
+mod globs;
+mod home;
+mod kept;
 mod links;
 mod places;
 mod ready;
@@ -26,20 +29,18 @@ use std::{
 
 use descent_core::{
     event::{Made, Merge},
-    id::{AtomId, CommitId, Lineage, TreeId, UnixMillis},
+    id::{AtomId, CommitId, Digest, Lineage, TreeId, UnixMillis},
     state::{Constraints, Placed, StartedFrom, Workspace},
 };
 
 pub use crate::git::Stamps;
 pub use cache::cache_dir;
 pub use error::WorkspaceError;
+pub use home::result_of;
 pub use size::{Size, size_of};
 pub use words::{message, time_of};
 
-use crate::{
-    git::{Applied, Branched, Lines},
-    process::{Programs, programs},
-};
+use crate::process::{Programs, programs};
 
 type Result<T> = std::result::Result<T, WorkspaceError>;
 
@@ -63,6 +64,9 @@ pub enum Checkout {
     Candidate,
     /// Of whatever a person asks about, also while a loop uses the others.
     Judging,
+    /// Made anew each time: the commit alone, with nothing ignored left from before but what `keep` names.
+    #[allow(dead_code)] // for verdicts that decide, which are about to ask
+    Pristine,
 }
 
 /// A directory to work in.
@@ -72,6 +76,18 @@ pub struct Room {
     pub path: PathBuf,
     /// Whether `setup` has yet to be run here.
     pub is_new: bool,
+    /// What `setup` reads here, where that has a say in whether it is run again.
+    inputs: Option<Digest>,
+}
+
+impl Room {
+    fn ready(path: PathBuf) -> Self {
+        Self {
+            path,
+            is_new: false,
+            inputs: None,
+        }
+    }
 }
 
 /// Where the change of an attempt goes, and what its commit there is called.
@@ -228,7 +244,8 @@ impl Workspaces {
         }
     }
 
-    /// The tree that checks run in, brought to `commit`; ignored files (build caches) stay.
+    /// A tree that checks run in, brought to `commit`. In all but a pristine one ignored files (build caches) stay. In
+    /// `shared` it is the project itself, whichever is asked for.
     pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<Room> {
         match &*self.0 {
             Kind::Git(rooms) => rooms.for_checks(which, commit),
@@ -236,11 +253,29 @@ impl Workspaces {
         }
     }
 
-    /// `setup` has succeeded in the tree for checks: it is new no more.
-    pub fn checks_are_set_up(&self, which: Checkout) -> Result<()> {
+    /// `setup` has succeeded in the tree for checks: it is new no more, while what `setup` reads stays the same.
+    pub fn checks_are_set_up(&self, which: Checkout, room: &Room) -> Result<()> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.checks_are_set_up(which),
+            Kind::Git(rooms) => rooms.checks_are_set_up(which, room),
             Kind::Shared(_) => Ok(()),
+        }
+    }
+
+    /// The paths that a tree for checks shares with the project (`link`), as it stands; none in `shared`.
+    #[allow(dead_code)] // for verdicts, which are about to tell it
+    pub fn linked(&self, which: Checkout) -> Vec<String> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.linked(which),
+            Kind::Shared(_) => Vec::new(),
+        }
+    }
+
+    /// Whether a pristine checkout can be made at all; not in `shared`, which has one place.
+    #[allow(dead_code)] // for verdicts that decide, which are about to ask
+    pub fn has_pristine(&self) -> bool {
+        match &*self.0 {
+            Kind::Git(_) => true,
+            Kind::Shared(_) => false,
         }
     }
 
@@ -399,75 +434,6 @@ impl Workspaces {
             Kind::Shared(_) => Ok(()),
         }
     }
-
-    /// Brings `base`→`head` into the person's working tree; a dry one only looks.
-    pub fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<Applied> {
-        match &*self.0 {
-            Kind::Git(rooms) => rooms.apply(base, head, is_dry),
-            Kind::Shared(_) => Ok(Applied::Nothing),
-        }
-    }
-
-    /// Added and removed lines of each file of the result.
-    pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<Lines>> {
-        match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().lines(base, head)?),
-            Kind::Shared(_) => Ok(Vec::new()),
-        }
-    }
-
-    /// The result as `git apply` takes it; empty where nothing differs.
-    pub fn patch(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>> {
-        match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().patch(base, head)?),
-            Kind::Shared(_) => Ok(Vec::new()),
-        }
-    }
-
-    /// A file of a person's choice, where nothing has the name yet; else false.
-    pub fn write_new_file(&self, path: &Path, bytes: &[u8]) -> Result<bool> {
-        match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().write_new_file(path, bytes)?),
-            Kind::Shared(_) => Ok(false),
-        }
-    }
-
-    /// The result as a new branch of the person's, or what is in its way.
-    pub fn branch(&self, name: &str, head: &CommitId, is_dry: bool) -> Result<Branched> {
-        match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().branch(name, head, is_dry)?),
-            Kind::Shared(_) => Ok(Branched::BadName),
-        }
-    }
-
-    /// The top of the person's working tree, from which the paths of a result are meant.
-    pub fn top(&self) -> &Path {
-        match &*self.0 {
-            Kind::Git(rooms) => rooms.git().top(),
-            Kind::Shared(place) => place.project(),
-        }
-    }
-}
-
-/// Where `deliver` puts the result, if it did, and the reference that follows it: known without asking git.
-pub fn result_of(
-    project: &Path,
-    lineage: &Lineage,
-    kind: Workspace,
-) -> Option<(Option<PathBuf>, String)> {
-    let cache = cache_dir()?;
-    let result = places::place_in(&cache, project, lineage).join("result");
-    let mut above = project.ancestors();
-    let top = match kind {
-        Workspace::Shadow => Some(project),
-        _ => above.find(|dir| dir.join(".git").symlink_metadata().is_ok()),
-    };
-    let within = top.and_then(|top| project.strip_prefix(top).ok());
-    let path = match within {
-        Some(within) if !within.as_os_str().is_empty() => result.join(within),
-        _ => result,
-    };
-    Some((path.is_dir().then_some(path), places::result_ref(lineage)))
 }
 
 fn git_landing<'a>(made: &'a CommitId, landing: &Landing<'a>) -> crate::git::Landing<'a> {

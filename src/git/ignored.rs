@@ -2,11 +2,15 @@
 
 use super::{
     Git, GitError,
-    call::{as_path, fields, shown},
+    call::{Call, as_path, fields, shown},
     linked::Linked,
     status::{Kind, OWN_DIR, is_within},
 };
-use std::{collections::BTreeMap, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    collections::BTreeMap,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
 
 /// Paths told at most.
 const PATHS_MAX: usize = 200;
@@ -31,6 +35,13 @@ impl Git {
     /// Ignored paths, relative to the top, a directory of nothing else as one path; of the person's tree, or of the
     /// worktree of ours at `at`.
     pub fn ignored(&self, at: Option<&Path>) -> Result<Vec<String>, GitError> {
+        let paths = self.ignored_paths(at)?.into_iter();
+        let told = paths.map(|path| shown(path.as_os_str().as_bytes()));
+        Ok(told.take(PATHS_MAX).collect())
+    }
+
+    /// The same, all of them, as paths.
+    pub fn ignored_paths(&self, at: Option<&Path>) -> Result<Vec<PathBuf>, GitError> {
         let call = match at {
             None => self.call("ls-files"),
             Some(at) => match Linked::find(self, at) {
@@ -46,20 +57,33 @@ impl Git {
             .ok()?;
         let paths = fields(&said).map(|path| path.strip_suffix(b"/").unwrap_or(path));
         let others = paths.filter(|path| !is_within(path, OWN_DIR));
-        Ok(others.take(PATHS_MAX).map(shown).collect())
+        Ok(others.map(|path| as_path(path).to_owned()).collect())
     }
 
     /// Whether a path, relative to the top, is left out of commits; what is tracked is not.
     pub fn is_ignored(&self, path: &Path) -> Result<bool, GitError> {
-        use std::os::unix::ffi::OsStrExt;
+        self.is_ignored_by(self.call("check-ignore"), path)
+    }
+
+    /// The same in the worktree of ours at `at`.
+    pub fn is_ignored_at(&self, at: &Path, path: &Path) -> Result<bool, GitError> {
+        match Linked::find(self, at) {
+            Some(linked) => {
+                let call = self.call_on("check-ignore", at);
+                self.is_ignored_by(call.index(&linked.admin().join("index")), path)
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn is_ignored_by(&self, call: Call<'_>, path: &Path) -> Result<bool, GitError> {
         let mut name = path.as_os_str().as_bytes().to_vec();
         if name.is_empty() || name.contains(&0) || path.is_absolute() {
             return Ok(false);
         }
         name.push(0);
         // Ends with 1 where nothing is ignored, and with 128 for a path that leads out of the tree: no either way.
-        let ran = self
-            .call("check-ignore")
+        let ran = call
             .args(["-z", "--stdin"])
             // It knows no other paths, and refuses to be told so.
             .env("GIT_LITERAL_PATHSPECS", "0")

@@ -2,8 +2,12 @@
 
 #[cfg(test)]
 use super::call::{fields, shown};
-use super::{Git, GitError, call::as_id};
-use descent_core::id::{CommitId, TreeId};
+use super::{
+    Git, GitError,
+    call::{as_id, as_path},
+};
+use descent_core::id::{CommitId, Digest, TreeId};
+use std::path::Path;
 
 /// Trees remembered at most.
 const TREES_MAX: usize = 1024;
@@ -86,6 +90,21 @@ impl Git {
         let is_there = head.is_some_and(|line| line.starts_with(commit.as_str().as_bytes()))
             && !ran.stdout.ends_with(b" missing\n");
         Ok(ran.status.success() && is_there)
+    }
+
+    /// What the files of a commit come to that are meant: modes, ids and paths.
+    pub fn digest_of_files(
+        &self,
+        commit: &CommitId,
+        is_meant: impl Fn(&Path) -> bool,
+    ) -> Result<Digest, GitError> {
+        let call = self.call("ls-tree").args(["-r", "-z", "--full-tree"]);
+        let said = call.id("", commit.as_str(), "").ok()?;
+        let meant = said.split(|byte| *byte == 0).filter(|record| {
+            let path = record.splitn(2, |byte| *byte == b'\t').nth(1);
+            path.is_some_and(|path| is_meant(as_path(path)))
+        });
+        Ok(Digest::of(&meant.collect::<Vec<_>>().join(&0)))
     }
 
     #[cfg(test)] // a look for tests: the program is told by `candidate`

@@ -156,6 +156,10 @@ pub(super) struct Constraints {
     link: Option<Vec<String>>,
     /// A command run once in each new workspace
     setup: Option<String>,
+    /// Globs of the files that `setup` reads: a change of others does not run it again in a tree that is kept
+    setup_inputs: Option<Vec<String>>,
+    /// Globs of ignored paths (`target`, `node_modules`) that survive from one pristine checkout to the next
+    keep: Option<Vec<String>>,
     /// Variables passed on beside the default list
     env: Option<Vec<String>>,
     /// Globs that no attempt may change

@@ -26,8 +26,12 @@ pub enum WorkspaceError {
     NoBase,
     #[error("`link` names '{path}', which is no path of the project that may be shared")]
     BadLink { path: String },
-    #[error("`protected` names '{glob}', which is no pattern: {fault}")]
-    BadGlob { glob: String, fault: String },
+    #[error("`{key}` names '{glob}', which is no pattern: {fault}")]
+    BadGlob {
+        key: &'static str,
+        glob: String,
+        fault: String,
+    },
     #[error(transparent)]
     Git(GitError),
     #[error("{} cannot be read or written: {source}", path.display())]

@@ -6,6 +6,7 @@
 //! directory and no reference.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
+mod checks;
 mod shadow;
 
 use std::{
@@ -20,9 +21,10 @@ use descent_core::{
     id::{AtomId, CommitId, Lineage, TreeId, UnixMillis},
     state::{Constraints, Placed, StartedFrom},
 };
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::{Checkout, Rebuilt, Result, Room, WorkspaceError, links, places, ready};
+use super::{
+    Checkout, Rebuilt, Result, Room, WorkspaceError, globs::Globs, kept, links, places, ready,
+};
 use crate::{
     git::{self, Applied, Candidate, Git, Leftovers},
     process::Programs,
@@ -44,8 +46,10 @@ pub(super) struct Rooms {
     cache: PathBuf,
     refs: String,
     links: Vec<PathBuf>,
-    protected: GlobSet,
+    protected: Globs,
     setup: Option<String>,
+    setup_inputs: Globs,
+    keep: Globs,
     notes: Mutex<Vec<String>>,
 }
 
@@ -88,8 +92,10 @@ impl Rooms {
             cache,
             refs: places::refs_of(lineage),
             links: links::read(&constraints.link)?,
-            protected: globs(&constraints.protected)?,
+            protected: Globs::read("protected", &constraints.protected)?,
             setup: constraints.setup.clone(),
+            setup_inputs: Globs::read("setup_inputs", &constraints.setup_inputs)?,
+            keep: Globs::read("keep", &constraints.keep)?,
             notes: Mutex::default(),
             project,
         })
@@ -198,30 +204,11 @@ impl Rooms {
     pub(super) fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<Room> {
         let base = base.ok_or(WorkspaceError::NoBase)?;
         let path = self.bring(&self.slot(slot), base, Leftovers::RemoveAll)?;
-        Ok(Room { path, is_new: true })
-    }
-
-    pub(super) fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<Room> {
-        let commit = commit.ok_or(WorkspaceError::NoBase)?;
-        let (root, mark) = self.checks(which);
-        let held = ready::hold(&root);
-        let brought = self.bring(&root, commit, Leftovers::KeepIgnored);
-        // Also when that failed halfway: the tree may have been made anew first.
-        ready::forget_if_remade(&held, &root, &mark).map_err(WorkspaceError::io(&mark))?;
-        let path = brought?;
-        let is_new = match &self.setup {
-            Some(setup) => !ready::is_set_up(&root, &mark, setup),
-            None => false,
-        };
-        Ok(Room { path, is_new })
-    }
-
-    pub(super) fn checks_are_set_up(&self, which: Checkout) -> Result<()> {
-        let Some(setup) = &self.setup else {
-            return Ok(());
-        };
-        let (root, mark) = self.checks(which);
-        ready::note(&root, &mark, setup).map_err(WorkspaceError::io(mark))
+        Ok(Room {
+            path,
+            is_new: true,
+            inputs: None,
+        })
     }
 
     pub(super) fn made(
@@ -392,19 +379,6 @@ impl Rooms {
         self.cache.join(format!("{ATTEMPT}{slot}"))
     }
 
-    /// A tree for checks, and the mark that it is set up.
-    fn checks(&self, which: Checkout) -> (PathBuf, PathBuf) {
-        let name = match which {
-            Checkout::Verify => "verify",
-            Checkout::Candidate => "candidate",
-            Checkout::Judging => "judging",
-        };
-        (
-            self.cache.join(name),
-            self.cache.join(format!("{name}.set-up")),
-        )
-    }
-
     pub(super) fn release(&self, needed: &BTreeSet<CommitId>) -> Result<()> {
         let kept = format!("{}/keep", self.refs);
         Ok(self
@@ -413,7 +387,7 @@ impl Rooms {
     }
 
     pub(super) fn discard(&self) -> Result<()> {
-        for which in [Checkout::Verify, Checkout::Judging] {
+        for which in [Checkout::Verify, Checkout::Judging, Checkout::Pristine] {
             let (root, mark) = self.checks(which);
             if root.exists() {
                 self.git.remove_worktree(&root)?;
@@ -445,29 +419,7 @@ impl Rooms {
         self.links.iter().map(|link| project.join(link)).collect()
     }
 
-    /// `file` is relative to the repository's top; a pattern is to the project or to that top.
     fn is_protected(&self, file: &str) -> bool {
-        let in_project = Path::new(file).strip_prefix(&self.prefix);
-        self.protected.is_match(file) || in_project.is_ok_and(|file| self.protected.is_match(file))
+        self.protected.is_match(Path::new(file), &self.prefix)
     }
-}
-
-/// As a person writes them: `*` stops at a slash, `**` does not, `tests/` means all in it.
-fn globs(patterns: &[String]) -> Result<GlobSet> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let bad = |error: globset::Error| WorkspaceError::BadGlob {
-            glob: pattern.clone(),
-            fault: error.kind().to_string(),
-        };
-        let trimmed = pattern.trim_start_matches("./").trim_end_matches('/');
-        for text in [trimmed.to_owned(), format!("{trimmed}/**")] {
-            let glob = GlobBuilder::new(&text).literal_separator(true).build();
-            set.add(glob.map_err(bad)?);
-        }
-    }
-    set.build().map_err(|error| WorkspaceError::BadGlob {
-        glob: patterns.join(" "),
-        fault: error.kind().to_string(),
-    })
 }

@@ -1,7 +1,7 @@
 //! Whether `setup` was run in the tree for checks, which is kept from one commit to the next.
 //!
-//! Invariant: the mark speaks of one directory and one command. A tree that was made anew, or a
-//! command that was changed, is not set up, whatever became of the process in between.
+//! Invariant: the mark speaks of one directory, one command and what that command read. A tree that was made anew, a
+//! command that was changed or files that differ are not set up, whatever became of the process in between.
 #![allow(clippy::disallowed_methods)] // door: one small file in the cache
 
 use std::{
@@ -31,25 +31,34 @@ pub(super) fn forget_if_remade(held: &Held, dir: &Path, mark: &Path) -> io::Resu
     if is_same {
         return Ok(());
     }
+    forget(mark)
+}
+
+pub(super) fn forget(mark: &Path) -> io::Result<()> {
     match fs::remove_file(mark) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-pub(super) fn is_set_up(dir: &Path, mark: &Path, setup: &str) -> bool {
-    let wanted = text(dir, setup);
+/// `inputs`: what the command reads.
+pub(super) fn is_set_up(dir: &Path, mark: &Path, setup: &str, inputs: &Digest) -> bool {
+    let wanted = text(dir, setup, inputs);
     wanted.is_ok_and(|wanted| fs::read_to_string(mark).is_ok_and(|found| found == wanted))
 }
 
-pub(super) fn note(dir: &Path, mark: &Path, setup: &str) -> io::Result<()> {
-    fs::write(mark, text(dir, setup)?)
+pub(super) fn note(dir: &Path, mark: &Path, setup: &str, inputs: &Digest) -> io::Result<()> {
+    fs::write(mark, text(dir, setup, inputs)?)
 }
 
-fn text(dir: &Path, setup: &str) -> io::Result<String> {
+fn text(dir: &Path, setup: &str, inputs: &Digest) -> io::Result<String> {
     let meta = dir.symlink_metadata()?;
     let command = Digest::of(setup.as_bytes());
-    Ok(format!("{command} {}:{}\n", meta.dev(), meta.ino()))
+    Ok(format!(
+        "{command} {inputs} {}:{}\n",
+        meta.dev(),
+        meta.ino()
+    ))
 }
 
 #[cfg(test)]
@@ -62,12 +71,15 @@ mod tests {
         let (dir, mark) = (world.path().join("dir"), world.path().join("mark"));
         let none = hold(&dir);
         fs::create_dir(&dir).unwrap();
-        note(&dir, &mark, "make").unwrap();
-        assert!(is_set_up(&dir, &mark, "make") && !is_set_up(&dir, &mark, "other"));
+        let (one, other) = (Digest::of(b"one"), Digest::of(b"other"));
+        note(&dir, &mark, "make", &one).unwrap();
+        assert!(is_set_up(&dir, &mark, "make", &one));
+        assert!(!is_set_up(&dir, &mark, "other", &one));
+        assert!(!is_set_up(&dir, &mark, "make", &other));
         forget_if_remade(&hold(&dir), &dir, &mark).unwrap();
         assert!(mark.exists());
         forget_if_remade(&none, &dir, &mark).unwrap();
-        assert!(!mark.exists() && !is_set_up(&dir, &mark, "make"));
+        assert!(!mark.exists() && !is_set_up(&dir, &mark, "make", &one));
         forget_if_remade(&none, &dir, &mark).unwrap();
     }
 }

@@ -40,9 +40,6 @@ impl Place {
 
     /// Never new: `setup` is for workspaces, and the person's own directory is set up by them.
     pub(super) fn made(&self) -> Room {
-        Room {
-            path: self.project.clone(),
-            is_new: false,
-        }
+        Room::ready(self.project.clone())
     }
 }

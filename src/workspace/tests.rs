@@ -1,9 +1,11 @@
 //! Workspaces of real repositories, in temporary directories.
 #![allow(clippy::disallowed_methods)] // door: tests
 
+mod checks;
 mod shadow;
 
 use super::*;
+use crate::git::Applied;
 use descent_core::state::Constraints;
 use std::{fs, os::unix::fs::symlink, process::Command};
 use tempfile::TempDir;
@@ -192,41 +194,6 @@ fn a_slot_holds_nothing_of_the_attempt_before_and_is_always_new() {
     assert_eq!(again, made);
     assert_eq!(read(made.path.join("a.txt")), "one\n");
     assert!(!made.path.join("build").exists() && !made.path.join("left.txt").exists());
-}
-
-#[test]
-fn the_tree_for_checks_keeps_ignored_files_and_nothing_else() {
-    let world = World::new();
-    let w = world.open(&Constraints::default());
-    let base = start(&w);
-    let made = w.for_checks(Checkout::Verify, Some(&base)).unwrap();
-    put(made.path.join("build/cache"), "warm\n");
-    put(made.path.join("left.txt"), "left\n");
-    put(made.path.join("a.txt"), "spoiled\n");
-    w.for_checks(Checkout::Verify, Some(&base)).unwrap();
-    assert_eq!(read(made.path.join("build/cache")), "warm\n");
-    assert_eq!(read(made.path.join("a.txt")), "one\n");
-    assert!(!made.path.join("left.txt").exists());
-}
-
-#[test]
-fn the_tree_for_checks_is_new_until_it_is_set_up_and_again_when_made_anew() {
-    let world = World::new();
-    let setup = |text: &str| Constraints {
-        setup: Some(text.into()),
-        ..Constraints::default()
-    };
-    let w = world.open(&setup("make deps"));
-    let base = start(&w);
-    let is_new = |w: &Workspaces| w.for_checks(Checkout::Verify, Some(&base)).unwrap().is_new;
-    assert!(is_new(&w));
-    assert!(is_new(&w), "a setup that was not reported has failed");
-    w.checks_are_set_up(Checkout::Verify).unwrap();
-    assert!(!is_new(&w));
-    assert!(is_new(&world.open(&setup("make other"))), "another command");
-    let path = w.for_checks(Checkout::Verify, Some(&base)).unwrap().path;
-    fs::remove_dir_all(path).unwrap();
-    assert!(is_new(&w), "another directory");
 }
 
 #[test]
@@ -434,13 +401,7 @@ fn shared_is_the_project_itself_and_undoes_nothing() {
     let w = world.open(&shared());
     assert!(w.snapshot(AT).unwrap().is_none() && w.result_ref().is_none());
     let made = w.for_attempt(0, None).unwrap();
-    assert_eq!(
-        made,
-        Room {
-            path: world.top(),
-            is_new: false
-        }
-    );
+    assert_eq!(made, Room::ready(world.top()));
     assert_eq!(w.for_checks(Checkout::Verify, None).unwrap(), made);
     put(made.path.join("x"), "x\n");
     let none = CommitId::new("none");
@@ -461,21 +422,6 @@ fn a_message_is_one_short_line_and_a_trailer() {
     let long = message(&id, &"wörd ".repeat(40));
     let subject = long.lines().next().unwrap();
     assert!(subject.chars().count() <= 72 && subject.ends_with('…'));
-}
-
-#[test]
-fn the_two_trees_for_checks_are_two_and_set_up_each_for_itself() {
-    let world = World::new();
-    let setup = Some("make deps".to_owned());
-    let w = world.open(&Constraints {
-        setup,
-        ..Constraints::default()
-    });
-    let base = start(&w);
-    let made = |which| w.for_checks(which, Some(&base)).unwrap();
-    assert_ne!(made(Checkout::Verify).path, made(Checkout::Candidate).path);
-    w.checks_are_set_up(Checkout::Candidate).unwrap();
-    assert!(made(Checkout::Verify).is_new && !made(Checkout::Candidate).is_new);
 }
 
 #[test]

@@ -280,30 +280,31 @@ fn read_list<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -
         .collect()
 }
 
+/// The globs of one constraint.
+fn collect_globs(root: &Node, key: &str, into: &mut Vec<Pattern>) {
+    let constraints = root
+        .get("objective")
+        .and_then(|node| node.get("constraints"));
+    let globs = constraints.and_then(|node| node.get(key));
+    let globs = globs.and_then(Node::as_array).unwrap_or_default();
+    for (index, node) in globs.iter().enumerate() {
+        if let Some(text) = node.as_str() {
+            into.push(Pattern {
+                pointer: format!("/objective/constraints/{key}/{index}"),
+                span: node.span,
+                text: text.to_owned(),
+                kind: check::PatternKind::Glob,
+            });
+        }
+    }
+}
+
 fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
     if let Some(node) = root.get("objective").and_then(|node| node.get("base_case")) {
         check::patterns(node, "/objective/base_case", into);
     }
-    let protected = root
-        .get("objective")
-        .and_then(|node| node.get("constraints"))
-        .and_then(|n| n.get("protected"));
-    for (index, node) in protected
-        .and_then(Node::as_array)
-        .unwrap_or_default()
-        .iter()
-        .enumerate()
-    {
-        if let Some(text) = node.as_str() {
-            let pointer = format!("/objective/constraints/protected/{index}");
-            let kind = check::PatternKind::Glob;
-            into.push(Pattern {
-                pointer,
-                span: node.span,
-                text: text.to_owned(),
-                kind,
-            });
-        }
+    for key in ["protected", "setup_inputs", "keep"] {
+        collect_globs(root, key, into);
     }
     let atoms = root.get("work_graph").and_then(|node| node.get("atoms"));
     for (map, at, inside) in [

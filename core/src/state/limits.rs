@@ -34,7 +34,7 @@ const fn limit(key: &'static str, form: Form, what: &'static str) -> Limit {
     Limit { key, form, what }
 }
 
-pub const LIMITS: [Limit; 21] = [
+pub const LIMITS: [Limit; 23] = [
     limit(
         "max_parallel_agents",
         Form::Count,
@@ -105,6 +105,16 @@ pub const LIMITS: [Limit; 21] = [
     limit("workspace", Form::Text, "where attempts work"),
     limit("link", Form::List, "paths shared into each workspace"),
     limit("setup", Form::Text, "run once in each new workspace"),
+    limit(
+        "setup_inputs",
+        Form::List,
+        "files that setup reads; others do not run it again",
+    ),
+    limit(
+        "keep",
+        Form::List,
+        "ignored paths that a pristine checkout keeps",
+    ),
     limit("env", Form::List, "variables passed on beside others"),
     limit("protected", Form::List, "what no attempt may change"),
     limit("on_stuck", Form::Text, "when nothing is left to try"),

@@ -46,6 +46,8 @@ pub struct Constraints {
     pub workspace: Option<Workspace>,
     pub link: Vec<String>,
     pub setup: Option<String>,
+    pub setup_inputs: Vec<String>,
+    pub keep: Vec<String>,
     pub env: Vec<String>,
     pub protected: Vec<String>,
     pub on_stuck: Option<OnStuck>,
@@ -193,6 +195,8 @@ impl Constraints {
             workspace: fields.word("workspace", &Workspace::WORDS),
             link: fields.texts("link"),
             setup: fields.command("setup"),
+            setup_inputs: fields.texts("setup_inputs"),
+            keep: fields.texts("keep"),
             env: fields.texts("env"),
             protected: fields.texts("protected"),
             on_stuck: fields.word("on_stuck", &OnStuck::WORDS),
@@ -230,6 +234,8 @@ impl Constraints {
         );
         to.texts_unless_empty("link", &self.link);
         to.some("setup", self.setup.as_deref().map(Node::string));
+        to.texts_unless_empty("setup_inputs", &self.setup_inputs)
+            .texts_unless_empty("keep", &self.keep);
         to.texts_unless_empty("env", &self.env)
             .texts_unless_empty("protected", &self.protected);
         to.some(

@@ -176,7 +176,7 @@ pub async fn prepare_checkout(
             );
             return Err(failure.with(vec![seen.excerpt]));
         }
-        workspaces.checks_are_set_up(kind)?;
+        workspaces.checks_are_set_up(kind, &made)?;
     }
     Ok(Some(made.path))
 }

@@ -1,0 +1,135 @@
+//! The trees that checks run in: kept from one commit to the next, or made anew (`Pristine`).
+//!
+//! Invariant: in a pristine tree nothing is left from before but what `keep` names and git ignores. `setup` has been run
+//! in a tree that is kept for the very files that it reads, or the tree is called new.
+
+use std::path::{Path, PathBuf};
+
+use descent_core::id::{CommitId, Digest};
+
+use super::{Checkout, Leftovers, Result, Room, Rooms, WorkspaceError, kept, ready};
+
+impl Rooms {
+    pub(in super::super) fn for_checks(
+        &self,
+        which: Checkout,
+        commit: Option<&CommitId>,
+    ) -> Result<Room> {
+        let commit = commit.ok_or(WorkspaceError::NoBase)?;
+        match which {
+            Checkout::Pristine => self.pristine(commit),
+            Checkout::Verify | Checkout::Candidate | Checkout::Judging => self.warm(which, commit),
+        }
+    }
+
+    fn warm(&self, which: Checkout, commit: &CommitId) -> Result<Room> {
+        let (root, mark) = self.checks(which);
+        let held = ready::hold(&root);
+        let brought = self.bring(&root, commit, Leftovers::KeepIgnored);
+        // Also when that failed halfway: the tree may have been made anew first.
+        ready::forget_if_remade(&held, &root, &mark).map_err(WorkspaceError::io(&mark))?;
+        let path = brought?;
+        let Some(setup) = &self.setup else {
+            return Ok(Room::ready(path));
+        };
+        let inputs = self.inputs_of_setup(commit)?;
+        if ready::is_set_up(&root, &mark, setup, &inputs) {
+            return Ok(Room::ready(path));
+        }
+        // What `setup` leaves behind when it is cut off halfway belongs to no tree.
+        ready::forget(&mark).map_err(WorkspaceError::io(&mark))?;
+        let is_new = true;
+        let inputs = Some(inputs);
+        Ok(Room {
+            path,
+            is_new,
+            inputs,
+        })
+    }
+
+    /// What `setup` reads in a commit: all of it, unless somebody said what.
+    fn inputs_of_setup(&self, commit: &CommitId) -> Result<Digest> {
+        if self.setup_inputs.is_empty() {
+            return Ok(Digest::of(self.tree_of(commit)?.as_str().as_bytes()));
+        }
+        let is_meant = |path: &Path| self.setup_inputs.is_match(path, &self.prefix);
+        Ok(self.git.digest_of_files(commit, is_meant)?)
+    }
+
+    pub(in super::super) fn checks_are_set_up(&self, which: Checkout, room: &Room) -> Result<()> {
+        let (Some(setup), Some(inputs)) = (&self.setup, &room.inputs) else {
+            return Ok(());
+        };
+        let (root, mark) = self.checks(which);
+        ready::note(&root, &mark, setup, inputs).map_err(WorkspaceError::io(mark))
+    }
+
+    fn pristine(&self, commit: &CommitId) -> Result<Room> {
+        let (root, _) = self.checks(Checkout::Pristine);
+        let aside = root.with_extension("kept");
+        self.put_aside(&root, &aside)?;
+        self.git.remove_worktree(&root)?;
+        let path = self.bring(&root, commit, Leftovers::RemoveAll)?;
+        self.put_back(&root, &aside)?;
+        Ok(Room {
+            path,
+            is_new: true,
+            inputs: None,
+        })
+    }
+
+    fn put_aside(&self, root: &Path, aside: &Path) -> Result<()> {
+        if self.keep.is_empty() {
+            return kept::remove(aside);
+        }
+        let ignored = self.git.ignored_paths(Some(root))?;
+        let found = kept::matching(root, &ignored, &self.keep, &self.prefix);
+        kept::put_aside(root, aside, &found)
+    }
+
+    /// Only what git ignores in the new tree too.
+    fn put_back(&self, root: &Path, aside: &Path) -> Result<()> {
+        if !aside.is_dir() {
+            return Ok(());
+        }
+        let all = [PathBuf::new()];
+        for path in &kept::matching(aside, &all, &self.keep, &self.prefix) {
+            // Of directories that the commit does not have, the topmost has to be an ignored one. Git tells it of a
+            // directory only where that is there.
+            let Some(top) = kept::first_missing(root, path) else {
+                continue;
+            };
+            kept::put_back(aside, root, path)?;
+            let is_ignored = |path: &Path| self.git.is_ignored_at(root, path);
+            if !is_ignored(path)? || !is_ignored(&top)? {
+                kept::remove(&root.join(top))?;
+            }
+        }
+        kept::remove(aside)
+    }
+
+    /// The paths that a tree for checks shares with the project.
+    #[allow(dead_code)] // as what calls it
+    pub(in super::super) fn linked(&self, which: Checkout) -> Vec<String> {
+        let project = self.checks(which).0.join(&self.prefix);
+        let links = self.links.iter().filter(|link| {
+            let leads_to = std::fs::read_link(project.join(link));
+            leads_to.is_ok_and(|source| source == self.project.join(link))
+        });
+        links.map(|link| link.display().to_string()).collect()
+    }
+
+    /// A tree for checks, and the mark that it is set up.
+    pub(super) fn checks(&self, which: Checkout) -> (PathBuf, PathBuf) {
+        let name = match which {
+            Checkout::Verify => "verify",
+            Checkout::Candidate => "candidate",
+            Checkout::Judging => "judging",
+            Checkout::Pristine => "pristine",
+        };
+        (
+            self.cache.join(name),
+            self.cache.join(format!("{name}.set-up")),
+        )
+    }
+}

@@ -1,0 +1,45 @@
+//! Patterns as a person writes them, for paths of the project.
+//!
+//! Not here: what a pattern is used for.
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::{Result, WorkspaceError};
+
+/// The patterns of one constraint; each is meant from the project, or from the repository's top.
+#[derive(Debug)]
+pub(super) struct Globs(GlobSet);
+
+impl Globs {
+    /// `*` stops at a slash, `**` does not, `tests/` means all in it. `key` names the constraint in an error.
+    pub(super) fn read(key: &'static str, patterns: &[String]) -> Result<Self> {
+        let mut set = GlobSetBuilder::new();
+        let bad = |glob: &str, error: &globset::Error| WorkspaceError::BadGlob {
+            key,
+            glob: glob.to_owned(),
+            fault: error.kind().to_string(),
+        };
+        for pattern in patterns {
+            let trimmed = pattern.trim_start_matches("./").trim_end_matches('/');
+            for text in [trimmed.to_owned(), format!("{trimmed}/**")] {
+                let glob = GlobBuilder::new(&text).literal_separator(true).build();
+                set.add(glob.map_err(|error| bad(pattern, &error))?);
+            }
+        }
+        let built = set.build();
+        let set = built.map_err(|error| bad(&patterns.join(" "), &error))?;
+        Ok(Self(set))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `path` is relative to the repository's top, in which the project lies at `prefix`.
+    pub(super) fn is_match(&self, path: &Path, prefix: &Path) -> bool {
+        let in_project = path.strip_prefix(prefix);
+        self.0.is_match(path) || in_project.is_ok_and(|path| self.0.is_match(path))
+    }
+}

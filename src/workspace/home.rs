@@ -1,0 +1,84 @@
+//! How a result comes home: into the person's files, as a patch, as a branch; and where it lies until then.
+//!
+//! Not here: what a result is.
+
+use std::path::{Path, PathBuf};
+
+use descent_core::{
+    id::{CommitId, Lineage},
+    state::Workspace,
+};
+
+use super::{Kind, Result, Workspaces, cache_dir, places};
+use crate::git::{Applied, Branched, Lines};
+
+impl Workspaces {
+    /// Brings `base`→`head` into the person's working tree; a dry one only looks.
+    pub fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<Applied> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.apply(base, head, is_dry),
+            Kind::Shared(_) => Ok(Applied::Nothing),
+        }
+    }
+
+    /// Added and removed lines of each file of the result.
+    pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<Lines>> {
+        match &*self.0 {
+            Kind::Git(rooms) => Ok(rooms.git().lines(base, head)?),
+            Kind::Shared(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The result as `git apply` takes it; empty where nothing differs.
+    pub fn patch(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>> {
+        match &*self.0 {
+            Kind::Git(rooms) => Ok(rooms.git().patch(base, head)?),
+            Kind::Shared(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// A file of a person's choice, where nothing has the name yet; else false.
+    pub fn write_new_file(&self, path: &Path, bytes: &[u8]) -> Result<bool> {
+        match &*self.0 {
+            Kind::Git(rooms) => Ok(rooms.git().write_new_file(path, bytes)?),
+            Kind::Shared(_) => Ok(false),
+        }
+    }
+
+    /// The result as a new branch of the person's, or what is in its way.
+    pub fn branch(&self, name: &str, head: &CommitId, is_dry: bool) -> Result<Branched> {
+        match &*self.0 {
+            Kind::Git(rooms) => Ok(rooms.git().branch(name, head, is_dry)?),
+            Kind::Shared(_) => Ok(Branched::BadName),
+        }
+    }
+
+    /// The top of the person's working tree, from which the paths of a result are meant.
+    pub fn top(&self) -> &Path {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.git().top(),
+            Kind::Shared(place) => place.project(),
+        }
+    }
+}
+
+/// Where `deliver` puts the result, if it did, and the reference that follows it: known without asking git.
+pub fn result_of(
+    project: &Path,
+    lineage: &Lineage,
+    kind: Workspace,
+) -> Option<(Option<PathBuf>, String)> {
+    let cache = cache_dir()?;
+    let result = places::place_in(&cache, project, lineage).join("result");
+    let mut above = project.ancestors();
+    let top = match kind {
+        Workspace::Shadow => Some(project),
+        _ => above.find(|dir| dir.join(".git").symlink_metadata().is_ok()),
+    };
+    let within = top.and_then(|top| project.strip_prefix(top).ok());
+    let path = match within {
+        Some(within) if !within.as_os_str().is_empty() => result.join(within),
+        _ => result,
+    };
+    Some((path.is_dir().then_some(path), places::result_ref(lineage)))
+}

@@ -1,0 +1,94 @@
+//! Ignored paths that survive from one pristine checkout to the next (`keep`): moved aside, and back.
+//!
+//! Invariant: only directories and regular files are moved, never through a symlink, and back
+//! only to where nothing is.
+//! Not here: which paths git ignores.
+#![allow(clippy::disallowed_methods)] // door: directories of the cache
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{Result, WorkspaceError, globs::Globs};
+
+/// Paths looked at below one tree.
+const PATHS_MAX: usize = 1_000_000;
+
+/// The topmost paths at or below `within`, relative to `root`, that `globs` names.
+pub(super) fn matching(
+    root: &Path,
+    within: &[PathBuf],
+    globs: &Globs,
+    prefix: &Path,
+) -> Vec<PathBuf> {
+    let (mut found, mut open, mut looked) = (Vec::new(), within.to_vec(), 0);
+    while let Some(path) = open.pop() {
+        looked += 1;
+        let Ok(meta) = root.join(&path).symlink_metadata() else {
+            continue;
+        };
+        let is_inside = !path.as_os_str().is_empty();
+        if is_inside && globs.is_match(&path, prefix) {
+            if meta.is_dir() || meta.is_file() {
+                found.push(path);
+            }
+        } else if meta.is_dir() && looked < PATHS_MAX {
+            let entries = fs::read_dir(root.join(&path)).into_iter().flatten();
+            open.extend(entries.flatten().map(|entry| path.join(entry.file_name())));
+        }
+    }
+    found
+}
+
+/// Takes `paths` of one tree to the same places in another; what is there gives way.
+pub(super) fn put_aside(root: &Path, aside: &Path, paths: &[PathBuf]) -> Result<()> {
+    for path in paths {
+        let to = aside.join(path);
+        remove(&to)?;
+        make_parent(&to)?;
+        fs::rename(root.join(path), &to).map_err(WorkspaceError::io(to))?;
+    }
+    Ok(())
+}
+
+/// The topmost part of a path that is not there yet; none where all of it is, or is beyond a symlink.
+pub(super) fn first_missing(root: &Path, path: &Path) -> Option<PathBuf> {
+    let parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
+    let missing = parts.take_while(|part| root.join(part).symlink_metadata().is_err());
+    let topmost = missing.last().filter(|_| has_own_parent(root, path));
+    topmost.map(Path::to_owned)
+}
+
+/// Takes one path back, to where nothing is.
+pub(super) fn put_back(aside: &Path, root: &Path, path: &Path) -> Result<()> {
+    let to = root.join(path);
+    make_parent(&to)?;
+    fs::rename(aside.join(path), &to).map_err(WorkspaceError::io(to))
+}
+
+pub(super) fn remove(path: &Path) -> Result<()> {
+    let removed = match path.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    };
+    removed.map_err(WorkspaceError::io(path))
+}
+
+fn make_parent(path: &Path) -> Result<()> {
+    let parent = path.parent().unwrap_or(path);
+    fs::create_dir_all(parent).map_err(WorkspaceError::io(parent))
+}
+
+fn has_own_parent(root: &Path, path: &Path) -> bool {
+    let above = path.ancestors().skip(1);
+    above.filter(|dir| !dir.as_os_str().is_empty()).all(|dir| {
+        let meta = root.join(dir).symlink_metadata();
+        meta.map_or_else(
+            |error| error.kind() == io::ErrorKind::NotFound,
+            |meta| meta.is_dir(),
+        )
+    })
+}
