@@ -107,7 +107,7 @@ enum Command {
     /// Take over the state file of an AoT loop
     Migrate(migrate::Flags),
     /// Evaluate the base case now: 0 it holds, 1 it does not
-    Verify,
+    Verify(verify::Flags),
     /// Bring the result home: files, a branch or a patch
     Apply(apply::Flags),
     /// Print the JSON Schemas, for editors and programs
@@ -204,7 +204,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
         Some(Command::Edit) => edit::edit(&context),
         Some(Command::Migrate(flags)) => migrate::migrate(&context, &flags),
-        Some(Command::Verify) => verify::verify(&context),
+        Some(Command::Verify(flags)) => verify::verify(&context, &flags),
         Some(Command::Apply(flags)) => apply::apply(&context, &flags),
         Some(Command::Schema(flags)) => schema::schema(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),

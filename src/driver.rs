@@ -47,7 +47,7 @@ const PENDING_MAX: usize = 10_000;
 /// The slow poll beside the file events.
 const POLL_MS: u64 = 1_000;
 
-pub use effects::{HeldOutcomes, no_worker, prepare_checkout};
+pub use effects::{Checked, HeldOutcomes, no_worker, prepare_checkout};
 use hands::Found;
 pub use hands::{Hands, Measuring, RealHands};
 pub use watch::Watch;

@@ -62,7 +62,7 @@ pub enum Checkout {
     Verify,
     /// Of what an attempt made, for an atom's own checks.
     Candidate,
-    /// Of whatever a person asks about, also while a loop uses the others.
+    /// Like the pristine one, of whatever a person asks about, also while a loop uses the others.
     Judging,
     /// Made anew each time: the commit alone, with nothing ignored left from before but what `keep` names.
     #[allow(dead_code)] // for verdicts that decide, which are about to ask
@@ -143,6 +143,22 @@ impl Workspaces {
     pub fn snapshot(&self, at: UnixMillis) -> Result<Option<StartedFrom>> {
         match &*self.0 {
             Kind::Git(rooms) => rooms.snapshot(at).map(Some),
+            Kind::Shared(_) => Ok(None),
+        }
+    }
+
+    /// The person's working tree as it is now, to be judged: what a run started from stays as it is.
+    pub fn snapshot_to_judge(&self, at: UnixMillis) -> Result<Option<StartedFrom>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.snapshot_under("judged", at).map(Some),
+            Kind::Shared(_) => Ok(None),
+        }
+    }
+
+    /// The commit that a person names, to be judged; `None` where there is no such commit.
+    pub fn resolve(&self, rev: &str) -> Result<Option<CommitId>> {
+        match &*self.0 {
+            Kind::Git(rooms) => Ok(rooms.git().resolve(rev)?),
             Kind::Shared(_) => Ok(None),
         }
     }
@@ -424,6 +440,14 @@ impl Workspaces {
         match &*self.0 {
             Kind::Git(rooms) => saved::save(rooms.cache(), bytes),
             Kind::Shared(place) => saved::save(place.cache()?, bytes),
+        }
+    }
+
+    /// Where the trees lie; none in `shared`.
+    pub fn cache(&self) -> Option<&Path> {
+        match &*self.0 {
+            Kind::Git(rooms) => Some(rooms.cache()),
+            Kind::Shared(_) => None,
         }
     }
 

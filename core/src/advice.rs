@@ -63,7 +63,7 @@ impl<'a> Facts<'a> {
 fn how(seen: &Measurement) -> Option<&How> {
     match &seen.what {
         Measured::Command { how, .. } => Some(how),
-        Measured::Files { .. } => None,
+        Measured::Files { .. } | Measured::SetupFailed { .. } => None,
     }
 }
 

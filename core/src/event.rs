@@ -70,6 +70,8 @@ pub enum Event {
         basis: Basis,
         seen: Vec<(Digest, Measurement)>,
     },
+    /// What no verdict can do without is not there, such as a `setup` that succeeds on the start's tree.
+    Unavailable { why: String },
 }
 
 /// How an attempt ended, as the shell saw it.
@@ -167,10 +169,26 @@ pub enum Reason {
     Guidance,
     InDoubt,
     Confirmation,
+    Unavailable,
     Bug,
 }
 
 impl Reason {
+    /// A person is needed before anything else can be judged.
+    pub fn asks_a_person(self) -> bool {
+        match self {
+            Reason::Guidance | Reason::InDoubt | Reason::Confirmation => true,
+            Reason::AlreadyHeld
+            | Reason::BaseCase
+            | Reason::Stopped
+            | Reason::NoChoice
+            | Reason::Iterations
+            | Reason::Time
+            | Reason::Unavailable
+            | Reason::Bug => false,
+        }
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Reason::AlreadyHeld => "already_held",
@@ -182,6 +200,7 @@ impl Reason {
             Reason::Guidance => "guidance",
             Reason::InDoubt => "in_doubt",
             Reason::Confirmation => "confirmation",
+            Reason::Unavailable => "unavailable",
             Reason::Bug => "bug",
         }
     }
@@ -308,12 +327,25 @@ pub enum Notice {
     },
     BaseCase {
         verdict: Verdict,
+        /// Taken in a checkout made anew: it decides.
+        pristine: bool,
+        /// Agreed steps that are open although it holds.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        open: Vec<AtomId>,
         /// All else holds: a person must confirm this assertion.
         #[serde(skip_serializing_if = "Option::is_none")]
         awaits: Option<String>,
         /// Nothing could be told of this check: it is measured again.
         #[serde(skip_serializing_if = "Option::is_none")]
         again: Option<String>,
+    },
+    /// Checks whose verdicts differ between a checkout that was used before and one made anew: the latter counts.
+    Disagreed {
+        checks: Vec<String>,
+    },
+    /// Checks that failed at `align` and hold on the same tree now.
+    Unsteady {
+        checks: Vec<String>,
     },
     Corrected {
         what: String,

@@ -278,9 +278,7 @@ fn base_case(world: &World, session: &Session, owed: &mut Owed) {
 
 /// The commit to check out for a basis: the head where it has that tree, else any known one.
 fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId> {
-    let Basis::Tree(tree) = basis else {
-        return None;
-    };
+    let tree = basis.tree()?;
     let run = &world.state.run;
     let start = run
         .started_from
@@ -296,7 +294,12 @@ fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId
         .iter()
         .find(|(_, known)| *known == tree)
         .map(|(commit, _)| commit);
-    head.or(start).or(any).cloned()
+    let judged = run.verdicts.iter().chain(&session.verdicts);
+    let mut judged = judged.filter(|verdict| verdict.tree == *tree);
+    head.or(start)
+        .or(any)
+        .or_else(|| judged.next().map(|verdict| &verdict.commit))
+        .cloned()
 }
 
 fn wake(world: &World, session: &Session, now_ms: u64, owed: &mut Owed) {
@@ -334,8 +337,5 @@ pub fn next_leaf<'c>(
         corrections: &world.state.corrections,
         again_max,
     };
-    match court.judge(check) {
-        Verdicts::Measure(leaf) | Verdicts::Again(leaf) => Some(leaf),
-        Verdicts::Decided(_) | Verdicts::Confirm(_) => None,
-    }
+    court.next_leaf(check)
 }

@@ -104,23 +104,23 @@ pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
     refuted.into_iter().cloned().collect()
 }
 
-/// What a verdict on a whole selection depends on: the base case, every live specification, and the results that
-/// a person gave.
+/// What a verdict on a whole selection depends on: the base case, the context of everything live, and the results that a
+/// person gave. So a refutation counts only while all that was live has the context that it had.
 pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<Digest> {
     let pairs = choices
         .iter()
         .map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
     let selection: Selection = pairs.collect::<Option<_>>()?;
-    let live = standing::live(graph, &selection);
+    let standing = Standing::of(graph, selection);
     let mut text = alloc::string::String::new();
     if let Some(base_case) = &state.objective.base_case {
         text.push_str(&crate::doc::canonical(&base_case.node()));
     }
-    for x in graph.tasks().filter(|x| live[*x]) {
+    for x in graph.tasks().filter(|x| standing.is_live(*x)) {
         text.push('\n');
         text.push_str(graph.id(x).as_str());
         text.push(' ');
-        text.push_str(graph.vertex(x).spec.as_str());
+        text.push_str(standing.context(x)?.as_str());
         if let Some(binding) = state.bindings.get(graph.id(x)).filter(|b| b.is_by_person()) {
             text.push_str(binding.result_digest().as_str());
         }

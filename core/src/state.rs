@@ -19,6 +19,7 @@ pub mod records;
 pub mod run;
 pub mod shared;
 pub mod side;
+pub mod verdicts;
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
@@ -35,11 +36,12 @@ pub use records::Records;
 pub use run::{Intent, Measure, Placed, Run, RunStatus, Spent, StartedFrom};
 pub use shared::Shared;
 pub use side::SideFile;
+pub use verdicts::{Agreed, VerdictRecord};
 
 use crate::id::{AtomId, Digest, Lineage, Serial};
 
 /// The contract's version that this program writes.
-pub const VERSION: Version = Version { major: 2, minor: 0 };
+pub const VERSION: Version = Version { major: 2, minor: 1 };
 
 /// `major.minor` of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,6 +9,7 @@ mod backtrack;
 mod candidate;
 pub mod contract;
 pub mod correct;
+mod delivery;
 mod dispatch;
 mod draft;
 mod ended;
@@ -39,7 +40,7 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     measure::{Bound, Measure, Measured},
     search::{self, Fits},
-    state::{Placed, State, Workspace, encode::Touched, record::Choices},
+    state::{Placed, State, VerdictRecord, Workspace, encode::Touched, record::Choices},
     verdict::{Basis, Ledger},
 };
 
@@ -174,6 +175,14 @@ pub struct Session {
     pub(crate) staged: BTreeMap<(AtomId, AtomId), prospect::Staged>,
     /// The base case was evaluated since the start.
     pub(crate) base_was_seen: bool,
+    /// The steps that were open when the run before this one completed: they are not waited for again.
+    pub(crate) left_open: Option<Vec<AtomId>>,
+    /// Verdicts that no commit holds yet.
+    pub(crate) verdicts: Vec<VerdictRecord>,
+    /// Checks that failed at `align` and hold on the same tree now.
+    pub(crate) unsteady: Vec<String>,
+    /// Why the run had to stop.
+    pub(crate) unavailable: Option<String>,
     /// What the base case is being evaluated on.
     pub(crate) base_target: Option<Basis>,
     /// When that began, in active time.
@@ -285,6 +294,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
         }
         Event::Judged { scope, basis, seen } => landed::judged(&mut draft, &scope, &basis, seen),
         Event::Learned { commit, tree } => landed::learn(&mut draft, commit, tree),
+        Event::Unavailable { why } => advance::unavailable(&mut draft, why),
     }
     if draft.state.run.status.is_active() && draft.is_loop {
         advance::advance(&mut draft);

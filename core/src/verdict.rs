@@ -38,7 +38,10 @@ impl Verdict {
 /// What evidence was taken on. Evidence for anything else is void.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
-    Tree(TreeId),
+    /// A checkout of that tree which was used before. Its ignored files are left over: the verdict only steers.
+    Warm(TreeId),
+    /// A checkout of that tree made anew, with nothing left over: the verdict decides.
+    Pristine(TreeId),
     /// In the workspace `shared`: whatever stood there at that serial.
     Serial(u64),
 }
@@ -46,8 +49,31 @@ pub enum Basis {
 impl Basis {
     pub fn text(&self) -> String {
         match self {
-            Basis::Tree(tree) => tree.as_str().to_owned(),
+            Basis::Warm(tree) | Basis::Pristine(tree) => tree.as_str().to_owned(),
             Basis::Serial(serial) => format!("serial {serial}"),
+        }
+    }
+
+    pub fn tree(&self) -> Option<&TreeId> {
+        match self {
+            Basis::Warm(tree) | Basis::Pristine(tree) => Some(tree),
+            Basis::Serial(_) => None,
+        }
+    }
+
+    /// The basis of a verdict that decides on the same state of the files.
+    pub fn deciding(&self) -> Basis {
+        match self {
+            Basis::Warm(tree) => Basis::Pristine(tree.clone()),
+            Basis::Pristine(_) | Basis::Serial(_) => self.clone(),
+        }
+    }
+
+    /// Whether a verdict taken here may complete a run or refute a selection.
+    pub fn decides(&self) -> bool {
+        match self {
+            Basis::Warm(_) => false,
+            Basis::Pristine(_) | Basis::Serial(_) => true,
         }
     }
 }
@@ -113,11 +139,14 @@ pub enum Measured {
         /// Whether one of the files found has the content and the digest asked for.
         fits: bool,
     },
+    /// `setup` failed on the tree, so no check could be run there.
+    SetupFailed { how: How },
 }
 
 /// The verdict of a leaf that a machine decides.
 pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
     match (leaf, &seen.what) {
+        (_, Measured::SetupFailed { .. }) => Verdict::Fail,
         (
             Leaf::Command(leaf),
             Measured::Command {
@@ -229,6 +258,13 @@ pub enum Progress<'a> {
     Confirm(&'a Check),
 }
 
+/// How many leaves of a check hold, and of how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    pub held: u64,
+    pub of: u64,
+}
+
 /// Reads a tree of checks off the evidence.
 #[derive(Debug, Clone, Copy)]
 pub struct Court<'a> {
@@ -241,6 +277,34 @@ pub struct Court<'a> {
 }
 
 impl<'a> Court<'a> {
+    /// The leaf to measure next. A verdict that decides against a check measures every machine leaf of it, so that
+    /// trees can be compared by how much holds on them.
+    pub fn next_leaf<'c>(&self, check: &'c Check) -> Option<&'c Check> {
+        match self.judge(check) {
+            Progress::Measure(leaf) | Progress::Again(leaf) => Some(leaf),
+            Progress::Decided(Verdict::Fail) if self.basis.decides() => self.unmeasured(check),
+            Progress::Decided(_) | Progress::Confirm(_) => None,
+        }
+    }
+
+    fn unmeasured<'c>(&self, check: &'c Check) -> Option<&'c Check> {
+        let is_open = |leaf: &&Check| {
+            leaf.leaf().is_some_and(Leaf::is_machine)
+                && self.ledger.get(&leaf.key(), self.basis).is_none()
+        };
+        check.leaves().into_iter().find(is_open)
+    }
+
+    /// How many leaves of a check hold, and of how many; what was not measured does not hold.
+    pub fn count<'c>(&self, check: &'c Check) -> Held {
+        let leaves = check.leaves();
+        let holds = |leaf: &&&'c Check| self.judge(leaf) == Progress::Decided(Verdict::Pass);
+        Held {
+            held: leaves.iter().filter(holds).count() as u64,
+            of: leaves.len() as u64,
+        }
+    }
+
     /// Order: as written, what a person must say last; short-circuit.
     pub fn judge<'c>(&self, check: &'c Check) -> Progress<'c> {
         match &check.kind {
@@ -323,6 +387,9 @@ pub fn evidence(check: &Check, basis: &Basis, seen: &Seen) -> Free {
         }
         Measured::Files { found, .. } => {
             to.put("found", Node::uint(*found as u64));
+        }
+        Measured::SetupFailed { how } => {
+            to.text("ended", &(how.text() + " in setup"));
         }
     }
     to.put("duration_ms", Node::uint(seen.measurement.duration_ms));

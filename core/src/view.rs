@@ -158,7 +158,7 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
             kind: state.objective.constraints.workspace().word(),
             path: None,
             branch: None,
-            commit: run.head.clone(),
+            commit: run.result().cloned(),
         },
         in_flight: run.in_flight.iter().map(flight).collect(),
         failed: failed(world),
@@ -427,9 +427,11 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
         .filter_map(|intent| intent.base.clone());
     let ends = run
         .head
-        .clone()
-        .into_iter()
-        .chain(run.started_from.as_ref().map(|start| start.commit.clone()));
+        .iter()
+        .chain(&run.delivered)
+        .chain(run.started_from.as_ref().map(|start| &start.commit))
+        .chain(run.verdicts.iter().map(|verdict| &verdict.commit))
+        .cloned();
     parked
         .chain(bound)
         .chain(line)

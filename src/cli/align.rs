@@ -1,6 +1,7 @@
 //! `descent align`: the agreement and the first work graph, from a plan or from flags.
 
 mod agreeing;
+mod costs;
 pub(super) mod isolation;
 mod preview;
 mod proposals;

@@ -93,7 +93,7 @@ fn refuse_mixed(context: &Context, flags: &Flags) -> Result<(), Failure> {
 
 fn open(state: &State, project: &Path) -> Result<Option<Outcome>, Failure> {
     let run = &state.run;
-    let (Some(start), Some(head)) = (&run.started_from, &run.head) else {
+    let (Some(start), Some(head)) = (&run.started_from, run.result()) else {
         return Ok(None);
     };
     let constraints = &state.objective.constraints;

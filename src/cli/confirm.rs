@@ -107,15 +107,15 @@ fn record(
     flags: &Flags,
 ) -> Result<Said, Failure> {
     for _ in 0..AGAIN_TIMES {
-        let head = loaded.state.run.head.clone();
+        let result = loaded.state.run.result().cloned();
         let tree = if assertion.is_of_one_tree(&loaded.state) {
-            tree_of(store, &loaded.state, head.as_ref())?
+            tree_of(store, &loaded.state, result.as_ref())?
         } else {
             None
         };
         let mut notices = Vec::new();
         let written = store.commit(|fresh| {
-            if fresh.is_foreign || fresh.state.run.head != head {
+            if fresh.is_foreign || fresh.state.run.result() != result.as_ref() {
                 return Err(Not::Moved);
             }
             let word = Word {

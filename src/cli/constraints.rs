@@ -78,7 +78,7 @@ fn value_of(form: Form, value: &str) -> Node {
     let json = parsed.node.filter(|_| parsed.faults.is_empty());
     match (form, json) {
         (_, Some(node)) if node.is_null() => node,
-        (Form::Count, Some(node)) => node,
+        (Form::Count | Form::Flag, Some(node)) => node,
         (Form::List, Some(node)) if node.as_array().is_some() => node,
         (Form::Text, Some(node)) if node.as_str().is_some() => node,
         (Form::List, _) => {
@@ -88,7 +88,7 @@ fn value_of(form: Form, value: &str) -> Node {
                 .filter(|one| !one.is_empty());
             Node::array(items.map(Node::string).collect())
         }
-        (Form::Count | Form::Text, _) => Node::string(value),
+        (Form::Count | Form::Text | Form::Flag, _) => Node::string(value),
     }
 }
 
@@ -98,6 +98,7 @@ fn example(limit: &Limit) -> String {
         (_, Form::Count) => "2",
         (_, Form::List) => "one,two",
         (_, Form::Text) => "TEXT",
+        (_, Form::Flag) => "true",
     };
     format!("--set {}={value}", limit.key)
 }

@@ -62,7 +62,7 @@ pub(super) async fn leaves(
         &mark,
         &cancel,
     );
-    let Some(at) = at.await? else {
+    let Some(driver::Checked { at, .. }) = at.await?.or_fail(workspaces)? else {
         return Ok(Vec::new());
     };
     let bench = Bench {
@@ -166,6 +166,7 @@ fn ended(rule: &Leaf, seen: &Measurement) -> String {
             how.text() + &limits.unwrap_or_default()
         }
         Measured::Files { found, .. } => format!("{found} found"),
+        Measured::SetupFailed { how } => format!("{} in setup", how.text()),
     }
 }
 

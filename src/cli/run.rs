@@ -5,9 +5,10 @@ use std::sync::Arc;
 use clap::Args;
 use descent_core::{
     doc::Node,
+    event::Reason,
     id::{CommitId, RunId},
     owed::Owed,
-    state::{RunStatus, StartedFrom, State, Workspace},
+    state::{Run, RunStatus, StartedFrom, State, Workspace},
     step::{World, finish},
 };
 
@@ -27,9 +28,9 @@ use crate::{
     failure::{Failure, exit},
     heartbeat::Heart,
     process::programs,
-    render,
+    render::{self, Line, Page},
     store::{Lease, Loaded, Place, Store, StoreError},
-    workspace::Workspaces,
+    workspace::{Checkout, Workspaces},
 };
 
 #[derive(Debug, Args)]
@@ -294,8 +295,7 @@ fn finish(
     let applies = flags.apply && run.status == RunStatus::Completed;
     let result = finish::last_result(&ending.world.state).unwrap_or_else(Node::null);
     let path = run
-        .head
-        .as_ref()
+        .result()
         .map(|_| workspaces.path_of_result().display().to_string());
     if context.out.json {
         let mut value = result_json(&ending.world, &result, path.as_deref(), workspaces);
@@ -304,6 +304,7 @@ fn finish(
     } else {
         let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());
         let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
+        judged_where(&mut page, workspaces, Checkout::Pristine);
         if !applies {
             render::moves(&mut page, &result);
         }
@@ -317,7 +318,18 @@ fn finish(
     if applies {
         return apply(context);
     }
-    Ok(End::Code(code_of(run.status)))
+    Ok(End::Code(code_of(run)))
+}
+
+/// What a verdict that decides did not have for itself.
+pub(super) fn judged_where(page: &mut Page, workspaces: &Workspaces, which: Checkout) {
+    let row = |word: &str| Line::indent(2).then(Line::new().dim(word).pad(8));
+    if !workspaces.has_pristine() {
+        page.whole(row("shared").plain("checked in place: there is no fresh checkout here"));
+    }
+    for link in workspaces.linked(which) {
+        page.whole(row("linked").plain(format!("{link}: the checks saw what stands there now")));
+    }
 }
 
 /// The signals are taken by now, and have to be answered: on a thread of its own, for it waits for git.
@@ -342,8 +354,11 @@ fn apply(context: &Context) -> Result<End, Failure> {
     })
 }
 
-pub(super) fn code_of(status: RunStatus) -> u8 {
-    match status {
+pub(super) fn code_of(run: &Run) -> u8 {
+    let result = run.last_result.as_ref();
+    let reason = result.and_then(|result| result.get("reason")?.as_str());
+    match run.status {
+        RunStatus::Stopped if reason == Some(Reason::Unavailable.word()) => exit::UNAVAILABLE,
         RunStatus::Completed => 0,
         RunStatus::Stopped | RunStatus::Aligned => exit::STOPPED,
         RunStatus::Exhausted => exit::EXHAUSTED,
@@ -368,6 +383,8 @@ fn result_json(
         {
             workspace.insert("path".to_owned(), path.into());
             workspace.insert("branch".to_owned(), workspaces.result_ref().into());
+            let linked = workspaces.linked(Checkout::Pristine);
+            workspace.insert("linked".to_owned(), linked.into());
         }
     }
     value

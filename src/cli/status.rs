@@ -93,7 +93,7 @@ fn show(context: &Context, flags: &Flags, store: &Store, state: State, is_edited
     }
     let code = match (flags.exit_code, world.state.run.status.is_active()) {
         (false, _) => 0,
-        (true, false) => run::code_of(world.state.run.status),
+        (true, false) => run::code_of(&world.state.run),
         // No ending yet: a loop is at it, or was cut off.
         (true, true) if store.is_live() => exit::LEASE,
         (true, true) => exit::STOPPED,
@@ -113,7 +113,7 @@ fn notes(look: &pulse::Look, is_edited: bool) -> Vec<Note> {
 fn fill_workspace(store: &Store, world: &World, status: &mut view::Status) {
     let state = &world.state;
     let (place, kind) = (store.place(), state.objective.constraints.workspace());
-    if state.run.head.is_some() {
+    if state.run.result().is_some() {
         if let Some((path, branch)) = workspace::result_of(&place.project, &state.lineage, kind) {
             status.workspace.path = path.as_deref().map(super::context::shown);
             status.workspace.branch = Some(branch);

@@ -1,11 +1,17 @@
-//! `descent verify`: the base case, evaluated now, in a clean checkout of the result (or of what a run would start from).
+//! `descent verify`: the base case, evaluated now in a pristine checkout: of what the person has, of the run's result, or
+//! of a commit.
 
-use descent_core::verdict::Verdict;
+use clap::Args;
+use descent_core::{
+    id::CommitId,
+    state::{StartedFrom, State},
+    verdict::Verdict,
+};
 
 use super::{
     End, align,
     context::{Context, Waited, interruptible},
-    judging, newer, trust,
+    judging, newer, run, trust,
 };
 use crate::{
     clock,
@@ -14,7 +20,24 @@ use crate::{
     workspace::{Checkout, Workspaces},
 };
 
-pub(super) fn verify(context: &Context) -> Result<End, Failure> {
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// A commit, tag or branch, instead of the working tree as it is
+    #[arg(value_name = "REV", conflicts_with = "result")]
+    rev: Option<String>,
+    /// The result of the run, instead of the working tree as it is
+    #[arg(long)]
+    result: bool,
+}
+
+/// What is judged, and how it is called.
+struct Subject {
+    /// Absent in `shared`: whatever stands there.
+    commit: Option<CommitId>,
+    name: String,
+}
+
+pub(super) fn verify(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
     newer::gate(&store, &loaded)?;
@@ -28,12 +51,9 @@ pub(super) fn verify(context: &Context) -> Result<End, Failure> {
         &state.lineage,
         &state.objective.constraints,
     )?;
-    let commit = match &state.run.head {
-        Some(head) => Some(head.clone()),
-        None => workspaces.snapshot(clock::now())?.map(|start| start.commit),
-    };
+    let subject = subject(flags, state, &workspaces)?;
     let judged = interruptible(|cancel| {
-        let (place, on) = (store.place(), commit.clone());
+        let (place, on) = (store.place(), subject.commit.clone());
         judging::all_leaves(
             context,
             place,
@@ -54,13 +74,12 @@ pub(super) fn verify(context: &Context) -> Result<End, Failure> {
             "schema": "descent/verify/1",
             "holds": verdict == Verdict::Pass,
             "verdict": verdict,
-            "on": commit.as_ref().map(ToString::to_string),
+            "of": subject.name,
+            "on": subject.commit.as_ref().map(ToString::to_string),
+            "linked": workspaces.linked(Checkout::Judging),
             "checks": judged,
         }));
     } else {
-        let on = commit
-            .map(|commit| format!(" on {}", commit.as_str().get(..12).unwrap_or_default()))
-            .unwrap_or_default();
         let word = match verdict {
             Verdict::Pass => "the base case holds",
             Verdict::Fail => "the base case does not hold",
@@ -68,8 +87,10 @@ pub(super) fn verify(context: &Context) -> Result<End, Failure> {
         };
         let meaning = Meaning::of(verdict.word());
         let mut page = Page::new(context.out.width());
+        let on = format!(" on {}", subject.name);
         page.push(Line::new().put(meaning, word).dim(on));
         page.extend(render::judged(&judged));
+        run::judged_where(&mut page, &workspaces, Checkout::Judging);
         page.next("descent status");
         context.out.page(&page);
     }
@@ -78,4 +99,60 @@ pub(super) fn verify(context: &Context) -> Result<End, Failure> {
     } else {
         exit::NOT_SO
     }))
+}
+
+fn subject(flags: &Flags, state: &State, workspaces: &Workspaces) -> Result<Subject, Failure> {
+    if flags.result {
+        return of_result(state);
+    }
+    if let Some(rev) = &flags.rev {
+        let Some(commit) = workspaces.resolve(rev)? else {
+            let what = format!("'{rev}' names no commit of this repository");
+            let hint = "a commit, a tag or a branch, as `git log --oneline --all` shows them";
+            return Err(Failure::new("E-NO-SUCH-REV", exit::USAGE, what, hint));
+        };
+        let name = format!("{rev} ({})", short(&commit));
+        let commit = Some(commit);
+        return Ok(Subject { commit, name });
+    }
+    let start = workspaces.snapshot_to_judge(clock::now())?;
+    let name = match &start {
+        Some(start) => words(start),
+        None => "the files as they are".to_owned(),
+    };
+    let commit = start.map(|start| start.commit);
+    Ok(Subject { commit, name })
+}
+
+fn of_result(state: &State) -> Result<Subject, Failure> {
+    let Some(commit) = state.run.result().cloned() else {
+        let what = "the run has no result yet";
+        return Err(Failure::new(
+            "E-NO-RESULT",
+            exit::NOT_SO,
+            what,
+            "descent run",
+        ));
+    };
+    let name = format!("the result ({})", short(&commit));
+    let commit = Some(commit);
+    Ok(Subject { commit, name })
+}
+
+/// How the working tree is called that was looked at.
+fn words(start: &StartedFrom) -> String {
+    let (Some(branch), false) = (&start.branch, start.dirty) else {
+        return match start.dirty {
+            true => "your files as they are, with what is not committed".to_owned(),
+            false => "your files as they are".to_owned(),
+        };
+    };
+    format!(
+        "your files as they are ({branch} at {})",
+        short(&start.head)
+    )
+}
+
+fn short(commit: &CommitId) -> &str {
+    commit.as_str().get(..12).unwrap_or_default()
 }

@@ -34,7 +34,7 @@ use crate::{
 };
 
 pub use held::HeldOutcomes;
-pub use judging::prepare_checkout;
+pub use judging::{Checked, prepare_checkout};
 
 use judging::{Judging, judge};
 

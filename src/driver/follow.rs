@@ -235,7 +235,7 @@ impl Loop<'_> {
 /// Puts the result where a person can look at it.
 pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
     let run = &this.world.state.run;
-    let (Some(head), true) = (run.head.clone(), run.status != RunStatus::Running) else {
+    let (Some(result), true) = (run.result().cloned(), run.status != RunStatus::Running) else {
         return Ok(());
     };
     if let Some(task) = this.followed.under_way.take() {
@@ -243,6 +243,6 @@ pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
         let _ = task.await;
     }
     let needed = view::commits(&this.world.state);
-    let delivering = this.host.hands.deliver(head, needed);
+    let delivering = this.host.hands.deliver(result, needed);
     this.patiently(delivering).await
 }

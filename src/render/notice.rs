@@ -229,9 +229,25 @@ fn words(notice: &Notice) -> Option<String> {
             "checked   the base case could not be decided by: {}; it is asked again",
             line(what)
         ),
+        Notice::BaseCase { verdict, open, .. } if !open.is_empty() => {
+            let open: Vec<&str> = open.iter().map(descent_core::id::AtomId::as_str).collect();
+            let open = super::listed(&open, 6);
+            format!(
+                "checked   the base case {}; still open: {open}",
+                holds(*verdict)
+            )
+        }
         Notice::BaseCase { verdict, .. } => {
             format!("checked   the base case {}", holds(*verdict))
         }
+        Notice::Disagreed { checks } => format!(
+            "differs   in a fresh checkout, which is the one that counts: {}",
+            line(&checks.join("; "))
+        ),
+        Notice::Unsteady { checks } => format!(
+            "unsteady  failed at align and holds now on the same files: {}",
+            line(&checks.join("; "))
+        ),
         Notice::Corrected { what, effects, .. } => {
             let effects = if effects.is_empty() {
                 String::new()

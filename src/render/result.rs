@@ -41,16 +41,28 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     let head = Line::new().word(field(result, "result")).plain(": ");
     page.wrapped(head, Meaning::Strong, field(result, "summary"), 3);
     for proof in items(result, "evidence") {
-        let verdict = Line::new().word(field(proof, "verdict")).pad(8);
-        page.push(
-            Line::indent(2)
-                .then(verdict)
-                .plain(line(field(proof, "check"))),
-        );
+        evidence(&mut page, proof);
         // The excerpt is left to who asks why; a check that no choice hangs on is explained nowhere else.
         if let Some(path) = SideFile::beside(proof).and_then(|one| lies_at(&one)) {
             page.whole(Line::indent(10).dim("all that it printed: ").plain(path));
         }
+    }
+    for open in items(result, "open") {
+        let head = Line::indent(2).then(Line::new().word("open").pad(8));
+        let head = head.strong(field(open, "atom"));
+        let why = match field(open, "reason") {
+            "" => String::new(),
+            reason => format!(" (failed: {})", line(reason)),
+        };
+        page.push(head.plain(format!(": {}{why}", line(field(open, "description")))));
+    }
+    let unsteady = items(result, "unsteady").iter().filter_map(Node::as_str);
+    for check in unsteady {
+        let head = Line::indent(2).then(Line::new().word("unsteady").pad(10));
+        page.push(head.plain(format!(
+            "{}: it failed at align on the same files",
+            line(check)
+        )));
     }
     for missing in items(result, "missing") {
         let head = Line::indent(2).then(Line::new().word("dropped").pad(8));
@@ -75,8 +87,55 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
                 .then(Line::new().dim("result").pad(8))
                 .plain(path),
         );
+        of_result(&mut page, result);
     }
     page
+}
+
+/// Lines shown at most of what a check printed that does not hold.
+const OUTPUT_LINES_MAX: usize = 5;
+
+/// A check with its verdict, and where it does not hold how it ended and the last lines that it printed.
+fn evidence(page: &mut Page, proof: &Node) {
+    let verdict = field(proof, "verdict");
+    let row = Line::indent(2).then(Line::new().word(verdict).pad(8));
+    let row = row.plain(line(field(proof, "check")));
+    if verdict == "pass" {
+        return page.push(row);
+    }
+    let ended = field(proof, "ended");
+    let ended = match (verdict, ended) {
+        (_, "") => String::new(),
+        ("unknown", ended) => format!("  (could not be decided: {ended})"),
+        (_, ended) => format!("  ({ended})"),
+    };
+    page.push(row.dim(ended));
+    let output: Vec<&str> = field(proof, "output")
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let last = output.len().saturating_sub(OUTPUT_LINES_MAX);
+    for one in &output[last..] {
+        page.push(Line::indent(10).dim(line(one)));
+    }
+}
+
+/// Of a result that is partial: how many checks hold on it, and the choices that it was made with.
+fn of_result(page: &mut Page, result: &Node) {
+    let Some(verdict) = result.get("verdict") else {
+        return;
+    };
+    let count = |key: &str| verdict.get(key).and_then(Node::as_u64).unwrap_or(0);
+    let (held, of) = (count("held"), count("of"));
+    if held == of {
+        return;
+    }
+    let choices = super::log::pairs(verdict.get("choices"));
+    let with = match choices.as_str() {
+        "" => String::new(),
+        choices => format!(", made with {choices}"),
+    };
+    page.push(Line::indent(10).dim(format!("{held} of {of} checks hold on it{with}")));
 }
 
 /// What a person can do then.

@@ -338,8 +338,12 @@ pub(super) struct Verify {
     schema: String,
     holds: bool,
     verdict: Verdict,
+    /// What was judged, in words
+    of: String,
     /// The commit that was looked at; null in the workspace `shared`
     on: Option<String>,
+    /// Paths that the checkout shared with the project
+    linked: Vec<String>,
     checks: Vec<Judged>,
 }
 

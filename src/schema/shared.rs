@@ -164,6 +164,8 @@ pub(super) struct Constraints {
     env: Option<Vec<String>>,
     /// Globs that no attempt may change
     protected: Option<Vec<String>>,
+    /// The run ends at the first verdict that holds, whatever is open (false)
+    finish_early: Option<bool>,
     /// What happens when nothing is left to try (`abandon`)
     on_stuck: Option<OnStuck>,
 }

@@ -159,7 +159,12 @@ struct Run {
     head: Option<String>,
     /// The commits of the result after its start, in order
     line: Option<Vec<Placed>>,
+    /// The commit that the last ending delivered, where that is not the head
+    delivered: Option<String>,
     started_from: Option<StartedFrom>,
+    agreed: Option<Agreed>,
+    /// The best verdict on the base case and the newest 63, oldest first
+    verdicts: Option<Vec<VerdictRecord>>,
     spent: Option<Spent>,
     measure: Option<Measure>,
     /// How the last run ended
@@ -215,6 +220,29 @@ struct StartedFrom {
     branch: Option<String>,
     /// Whether changes stood in the working tree that HEAD does not hold
     dirty: Option<bool>,
+}
+
+/// What `align` found when it evaluated the base case
+#[derive(JsonSchema)]
+struct Agreed {
+    tree: String,
+    /// Titles of the leaves that failed
+    failed: Option<Vec<String>>,
+}
+
+/// How much of the base case held on one commit
+#[derive(JsonSchema)]
+struct VerdictRecord {
+    serial: Option<Count>,
+    commit: String,
+    tree: String,
+    /// Leaves that held; a leaf that was not measured did not hold
+    held: Count,
+    of: Count,
+    /// Taken in a checkout made anew
+    pristine: Option<bool>,
+    /// The selection that the tree was made under
+    choices: Option<BTreeMap<String, String>>,
 }
 
 #[derive(JsonSchema)]

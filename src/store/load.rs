@@ -9,10 +9,10 @@ use std::sync::{Arc, OnceLock};
 use descent_core::doc::{Fault, Node, Places, readable};
 use descent_core::graph::validate;
 use descent_core::id::Lineage;
-use descent_core::state::State;
 use descent_core::state::check::{Pattern, PatternKind};
 use descent_core::state::decode::{Decoded, deciding, decode};
 use descent_core::state::encode::Rendered;
+use descent_core::state::{State, VERSION};
 use descent_core::step::correct::put_back_forgotten;
 
 use super::StoreError;
@@ -72,11 +72,24 @@ impl Loaded {
 }
 
 impl Loaded {
-    /// What a run would have to decide by and does not understand, a line each: values of a newer version.
+    /// What a run would have to decide by and does not understand, a line each: a newer version, whose keys decide, and
+    /// its values.
     #[must_use]
     pub fn not_understood(&self, path: &Path) -> Vec<String> {
         let deciding: Vec<Fault> = deciding(self.warnings()).cloned().collect();
-        show_faults(path, &self.bytes, &deciding)
+        let values = show_faults(path, &self.bytes, &deciding);
+        let found = self.state.version;
+        let newer = (found > VERSION).then(|| {
+            format!(
+                "{}: /version: the file has version {}.{}, and this descent knows {}.{}",
+                path.display(),
+                found.major,
+                found.minor,
+                VERSION.major,
+                VERSION.minor
+            )
+        });
+        newer.into_iter().chain(values).collect()
     }
 
     /// What the start gate asks for, a line each.

@@ -115,13 +115,18 @@ impl Rooms {
     }
 
     pub(super) fn snapshot(&self, at: UnixMillis) -> Result<StartedFrom> {
+        self.snapshot_under("start", at)
+    }
+
+    /// The person's working tree as it is now, kept by a reference of that name.
+    pub(super) fn snapshot_under(&self, name: &str, at: UnixMillis) -> Result<StartedFrom> {
         let scratch = self.scratch()?;
         let seen = match self.is_private {
             true => self.git.snapshot_all(scratch, &self.left_out())?,
             false => self.git.snapshot(scratch, at, SNAPSHOT_MESSAGE)?,
         };
         self.git
-            .set_ref(&format!("{}/start", self.refs), &seen.commit)?;
+            .set_ref(&format!("{}/{name}", self.refs), &seen.commit)?;
         self.git.sync_all()?;
         if let Ok(mut notes) = self.notes.lock() {
             let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));

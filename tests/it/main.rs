@@ -9,6 +9,7 @@
 )] // door: tests
 
 mod adopted;
+mod agreed;
 mod align;
 mod apply;
 mod bad_input;
@@ -39,6 +40,7 @@ mod long_output;
 mod look;
 mod many_failures;
 mod mended;
+mod newer;
 mod noticed;
 mod odd_checks;
 mod phases;
@@ -46,6 +48,7 @@ mod plan;
 mod plan_atoms;
 mod plans;
 mod plans_yaml;
+mod pristine;
 mod processes;
 mod repairs;
 mod repositories;

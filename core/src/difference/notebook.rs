@@ -89,7 +89,8 @@ impl Look<'_> {
                     };
                     format!("result: {} → {}", short(was), short(is))
                 }
-                "in_flight" | "line" | "spent" | "measure" | "last_result" | "started_from" => {
+                "in_flight" | "line" | "spent" | "measure" | "last_result" | "started_from"
+                | "agreed" | "verdicts" => {
                     format!("{}: changed", key.replace('_', " "))
                 }
                 _ => between(&key, was, is),

@@ -19,6 +19,7 @@ pub enum Form {
     /// A span of time, a word or a command: text as it stands.
     Text,
     List,
+    Flag,
 }
 
 /// One constraint that may be chosen.
@@ -34,7 +35,7 @@ const fn limit(key: &'static str, form: Form, what: &'static str) -> Limit {
     Limit { key, form, what }
 }
 
-pub const LIMITS: [Limit; 23] = [
+pub const LIMITS: [Limit; 24] = [
     limit(
         "max_parallel_agents",
         Form::Count,
@@ -117,6 +118,11 @@ pub const LIMITS: [Limit; 23] = [
     ),
     limit("env", Form::List, "variables passed on beside others"),
     limit("protected", Form::List, "what no attempt may change"),
+    limit(
+        "finish_early",
+        Form::Flag,
+        "end as soon as the checks hold, whatever is open",
+    ),
     limit("on_stuck", Form::Text, "when nothing is left to try"),
 ];
 
@@ -180,6 +186,7 @@ fn default_of(limit: &Limit) -> Node {
         "workspace" => Node::string(none.workspace().word()),
         "on_stuck" => Node::string(none.on_stuck().word()),
         _ if limit.form == Form::List => Node::array(Vec::new()),
+        _ if limit.form == Form::Flag => Node::bool(false),
         _ => Node::null(),
     }
 }

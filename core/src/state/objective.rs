@@ -50,6 +50,8 @@ pub struct Constraints {
     pub keep: Vec<String>,
     pub env: Vec<String>,
     pub protected: Vec<String>,
+    /// The run ends at the first verdict that holds, whatever is open.
+    pub finish_early: bool,
     pub on_stuck: Option<OnStuck>,
     pub extra: Extra,
 }
@@ -199,6 +201,7 @@ impl Constraints {
             keep: fields.texts("keep"),
             env: fields.texts("env"),
             protected: fields.texts("protected"),
+            finish_early: fields.flag("finish_early"),
             on_stuck: fields.word("on_stuck", &OnStuck::WORDS),
             extra: fields.finish(),
         })
@@ -237,7 +240,8 @@ impl Constraints {
         to.texts_unless_empty("setup_inputs", &self.setup_inputs)
             .texts_unless_empty("keep", &self.keep);
         to.texts_unless_empty("env", &self.env)
-            .texts_unless_empty("protected", &self.protected);
+            .texts_unless_empty("protected", &self.protected)
+            .flag_if("finish_early", self.finish_early);
         to.some(
             "on_stuck",
             self.on_stuck.map(|on_stuck| Node::string(on_stuck.word())),

@@ -7,6 +7,7 @@ use super::{
     fields::{Extra, Fields, Findings, Writer, pairs_node},
     fold::line::FoldedLine,
     record::Choices,
+    verdicts::{Agreed, VerdictRecord},
 };
 use crate::{
     doc::{self, Node},
@@ -29,7 +30,13 @@ pub struct Run {
     pub line: Shared<Vec<Placed>>,
     /// Its beginning, as the file has it.
     pub folded_line: Option<Arc<FoldedLine>>,
+    /// The commit that the last ending delivered, where that is not the head.
+    pub delivered: Option<CommitId>,
     pub started_from: Option<StartedFrom>,
+    /// What `align` found.
+    pub agreed: Option<Agreed>,
+    /// The best verdict on the base case and the newest ones, oldest first.
+    pub verdicts: Shared<Vec<VerdictRecord>>,
     pub spent: Spent,
     pub measure: Option<Measure>,
     pub last_result: Option<Free>,
@@ -162,7 +169,10 @@ impl Default for Run {
             head: None,
             line: Shared::default(),
             folded_line: None,
+            delivered: None,
             started_from: None,
+            agreed: None,
+            verdicts: Shared::default(),
             spent: Spent::default(),
             measure: None,
             last_result: None,
@@ -195,6 +205,11 @@ fn one<T>(
 }
 
 impl Run {
+    /// The commit of the result: what the last ending delivered, else the head.
+    pub fn result(&self) -> Option<&CommitId> {
+        self.delivered.as_ref().or(self.head.as_ref())
+    }
+
     /// The name of one more attempt: never one that was given before.
     pub fn next_attempt(&mut self, atom: &AtomId) -> AttemptId {
         self.attempts_started += 1;
@@ -216,7 +231,10 @@ impl Run {
             head: fields.text("head").map(CommitId::new),
             line: each(&mut fields, "line", Placed::read).into(),
             folded_line: None,
+            delivered: fields.text("delivered").map(CommitId::new),
             started_from: one(&mut fields, "started_from", StartedFrom::read),
+            agreed: one(&mut fields, "agreed", Agreed::read),
+            verdicts: each(&mut fields, "verdicts", VerdictRecord::read).into(),
             spent: one(&mut fields, "spent", Spent::read).unwrap_or_default(),
             measure: one(&mut fields, "measure", Measure::read),
             last_result: fields.take("last_result").cloned(),
@@ -267,9 +285,20 @@ impl Run {
             to.put("line", self.line_node());
         }
         to.some(
+            "delivered",
+            self.delivered
+                .as_ref()
+                .map(|one| Node::string(one.as_str())),
+        );
+        to.some(
             "started_from",
             self.started_from.as_ref().map(StartedFrom::node),
         );
+        to.some("agreed", self.agreed.as_ref().map(Agreed::node));
+        if !self.verdicts.is_empty() {
+            let nodes = self.verdicts.iter().map(VerdictRecord::node);
+            to.put("verdicts", Node::array(nodes.collect()));
+        }
         to.put("spent", self.spent.node());
         to.some("measure", self.measure.as_ref().map(Measure::node));
         to.some("last_result", self.last_result.clone());

@@ -6,7 +6,9 @@ use alloc::{string::String, vec::Vec};
 
 use super::{
     backtrack::{self, Blocked},
-    candidate, dispatch,
+    candidate,
+    delivery::{self, Delivery},
+    dispatch,
     draft::Draft,
     ended, finish,
     judgement::{self, Facts, Judgement},
@@ -45,11 +47,11 @@ fn goes_round(draft: &mut Draft) -> bool {
         Judgement::BaseCaseHolds => held(draft),
         Judgement::HardBudget(reason) => {
             interrupt(draft, |_, must_finish| !must_finish, "the budget is over");
-            end(draft, stuck_status(draft), reason);
+            end(draft, reason);
         }
         Judgement::NothingLeft(reason) => {
             set_aside(draft);
-            end(draft, guided(draft, reason), reason);
+            end(draft, reason);
         }
         Judgement::GoOn => return go_on(draft, blocked),
     }
@@ -64,16 +66,21 @@ fn go_on(draft: &mut Draft, blocked: Option<Blocked>) -> bool {
     match blocked {
         // Attempts go on beside.
         Some(blocked) if backtrack::choose(draft, &blocked) => return true,
-        Some(_) => {
-            let in_doubt = has_live(draft, |status| matches!(status, Status::InDoubt(_)));
-            let asks = in_doubt.then_some(Reason::InDoubt);
-            let asks = asks.or_else(|| draft.unconfirmed());
-            let reason = asks.unwrap_or(Reason::NoChoice);
-            end(draft, guided(draft, reason), reason);
-        }
+        Some(_) => at_a_dead_end(draft),
         None => dispatch::go_on(draft),
     }
     false
+}
+
+/// No selection is left. Where a person is asked, the run ends for that; else what is ready comes to its end first.
+fn at_a_dead_end(draft: &mut Draft) {
+    let in_doubt = has_live(draft, |status| matches!(status, Status::InDoubt(_)));
+    let asks = in_doubt.then_some(Reason::InDoubt);
+    match asks.or_else(|| draft.unconfirmed()) {
+        Some(reason) => end(draft, reason),
+        None if dispatch::bring_to_end(draft) => {}
+        None => end(draft, Reason::NoChoice),
+    }
 }
 
 fn facts(draft: &Draft, is_blocked: bool) -> Facts {
@@ -81,7 +88,7 @@ fn facts(draft: &Draft, is_blocked: bool) -> Facts {
     Facts {
         redirect: control.redirect_requested,
         stop: control.stop_requested,
-        base_case_holds: draft.base_verdict() == Some(Verdict::Pass),
+        base_case_holds: draft.base_verdict() == Some(Verdict::Pass) && draft.may_complete(),
         hard_budget: hard_budget(draft),
         nothing_left: if is_blocked {
             None
@@ -169,8 +176,17 @@ fn stop(draft: &mut Draft) {
         draft.flying().iter().for_each(|id| ended::lost(draft, id));
     }
     if draft.state.run.in_flight.is_empty() {
-        finish::finish(draft, RunStatus::Stopped, Reason::Stopped);
+        finish::finish(draft, RunStatus::Stopped, Reason::Stopped, None);
     }
+}
+
+/// What no verdict can do without is not there: the run stops, and nothing is completed.
+pub(super) fn unavailable(draft: &mut Draft, why: String) {
+    for id in draft.flying() {
+        ended::lost(draft, &id);
+    }
+    draft.session.unavailable = Some(why);
+    finish::finish(draft, RunStatus::Stopped, Reason::Unavailable, None);
 }
 
 fn held(draft: &mut Draft) {
@@ -182,14 +198,26 @@ fn held(draft: &mut Draft) {
         } else {
             Reason::AlreadyHeld
         };
-        finish::finish(draft, RunStatus::Completed, reason);
+        finish::finish(draft, RunStatus::Completed, reason, None);
     }
 }
 
-/// Nothing new starts; what is in flight finishes, then the base case is judged once more, and the run ends.
-fn end(draft: &mut Draft, status: RunStatus, reason: Reason) {
-    if draft.state.run.in_flight.is_empty() && !dispatch::awaits_last_verdict(draft) {
-        finish::finish(draft, status, reason);
+/// Nothing new starts; what is in flight finishes, then the tree to deliver is judged, and the run ends. Where the base
+/// case holds on it and no person is asked, the run completes with the rest open.
+fn end(draft: &mut Draft, reason: Reason) {
+    if !draft.state.run.in_flight.is_empty() {
+        return;
+    }
+    let status = guided(draft, reason);
+    match delivery::choose(draft) {
+        Delivery::Awaited => {}
+        Delivery::Holds(_) | Delivery::Best(_) if reason.asks_a_person() => {
+            finish::finish(draft, status, reason, None);
+        }
+        Delivery::Holds(commit) => {
+            finish::finish(draft, RunStatus::Completed, Reason::BaseCase, commit);
+        }
+        Delivery::Best(commit) => finish::finish(draft, status, reason, commit),
     }
 }
 
@@ -224,8 +252,8 @@ fn note_refutation(draft: &mut Draft) {
     {
         return;
     }
-    let (Some(basis), Some(check)) = (draft.basis(), draft.state.objective.base_case.clone())
-    else {
+    let check = draft.state.objective.base_case.clone();
+    let (Some(basis), Some(check)) = (draft.deciding_basis(), check) else {
         return;
     };
     let mut failed = Vec::new();
@@ -260,21 +288,9 @@ impl Draft {
         intent.effect.is_once_only() || !interruptible
     }
 
-    /// The verdict on the head as it stands; `None` while it is not known.
-    pub(super) fn base_verdict(&self) -> Option<Verdict> {
-        if !self.is_line_settled() {
-            return None;
-        }
-        let check = self.state.objective.base_case.as_ref()?;
-        self.court(&self.basis()?, |court| match court.judge(check) {
-            verdict::Progress::Decided(verdict) => Some(verdict),
-            _ => None,
-        })
-    }
-
     fn base_waits_for_person(&self) -> bool {
-        let (Some(check), Some(basis)) = (self.state.objective.base_case.as_ref(), self.basis())
-        else {
+        let check = self.state.objective.base_case.as_ref();
+        let (Some(check), Some(basis)) = (check, self.deciding_basis()) else {
             return false;
         };
         self.court(&basis, |court| {

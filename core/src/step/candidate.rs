@@ -21,7 +21,7 @@ use crate::{
     event::{Merge, Outcome},
     id::{AttemptId, CommitId},
     state::{Check, FailureClass, Intent},
-    verdict::{self, Basis, Court, Verdict},
+    verdict::{self, Basis, Court, Measured, Verdict},
 };
 
 /// Its change on a head: the candidate.
@@ -142,7 +142,7 @@ pub(super) fn decide_all(draft: &mut Draft) {
 fn basis_of(merge: &Merge, serial: u64) -> Basis {
     match merge {
         Merge::Clean { tree, .. } | Merge::Unchanged { tree: Some(tree) } => {
-            Basis::Tree(tree.clone())
+            Basis::Warm(tree.clone())
         }
         Merge::Unchanged { tree: None } | Merge::Conflict(_) | Merge::Broken(_) => {
             Basis::Serial(serial)
@@ -234,7 +234,12 @@ fn check_failure(draft: &Draft, check: &Check, basis: &Basis, outcome: &Outcome)
         };
         criteria.push((leaf.title(), seen.verdict.word()));
         if seen.verdict != Verdict::Pass && excerpt.is_empty() {
-            reason = format!("its check does not hold: {}", leaf.title());
+            reason = match seen.measurement.what {
+                Measured::SetupFailed { .. } => "`setup` fails on what it made".to_string(),
+                Measured::Command { .. } | Measured::Files { .. } => {
+                    format!("its check does not hold: {}", leaf.title())
+                }
+            };
             excerpt.clone_from(&seen.measurement.excerpt);
             whole.clone_from(&seen.measurement.whole);
             if seen.verdict == Verdict::Unknown {

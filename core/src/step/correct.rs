@@ -180,6 +180,8 @@ impl Edit {
         self.state.trail = doubts.into();
         self.reopen_failed(|_, _| true);
         let run = Arc::make_mut(&mut self.state.run);
+        run.verdicts = Default::default();
+        run.agreed = None;
         run.epoch = Epoch(run.epoch.0 + 1);
         if !run.status.is_active() {
             run.status = RunStatus::Aligned;

@@ -1,17 +1,16 @@
-//! What starts: attempts of what is ready, and evaluations of the base case beside them.
+//! What starts: attempts of what is ready.
 //!
 //! Not here: whether anything may start at all (`advance`).
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{draft::Draft, phase, prospect::Prospect, slots};
+use super::{delivery, draft::Draft, phase, planned, prospect::Prospect, slots};
 use crate::{
     event::Notice,
     graph::{Ix, overlap, standing::Standing},
     id::{AtomId, CommitId, Digest},
     measure,
     state::{Effect, Intent, Status},
-    verdict,
 };
 
 /// Interruptions from which on an atom runs alone: it may be what ends the loop.
@@ -19,51 +18,33 @@ const FRAGILE: u32 = 2;
 
 pub(super) fn go_on(draft: &mut Draft) {
     if draft.session.base_was_seen && draft.is_line_settled() {
-        dispatch(draft);
+        dispatch(draft, Speculation::On);
     }
-    aim_base_case(draft);
+    delivery::aim(draft);
 }
 
-/// Decides on what the base case is evaluated next: one evaluation at a time.
-fn aim_base_case(draft: &mut Draft) {
-    let Some(basis) = draft.basis() else { return };
-    let all_resolved = draft.all_resolved();
-    if draft.session.base_target.is_some() && !all_resolved {
-        return;
+/// At a dead end: what is ready under the selection in force is brought to its end, and nothing else is tried. True while
+/// that goes on.
+pub(super) fn bring_to_end(draft: &mut Draft) -> bool {
+    let is_ready = |draft: &Draft| startable(draft).next().is_some();
+    if is_ready(draft) {
+        if !draft.session.base_was_seen {
+            delivery::aim(draft);
+        } else if draft.is_line_settled() {
+            dispatch(draft, Speculation::Off);
+        }
     }
-    let is_affordable = draft.session.verify_ms.saturating_mul(4) <= draft.session.active_ms;
-    let is_asked = all_resolved || !draft.session.base_was_seen || is_affordable;
-    let is_wanted = is_asked && draft.base_is_open(&basis) && draft.is_line_settled();
-    let target = (is_wanted && draft.base_is_due()).then_some(basis);
-    aim_at(draft, target);
+    is_ready(draft) || !draft.state.run.in_flight.is_empty()
 }
 
-/// Before a run ends, its last tree is judged; true while that goes on.
-pub(super) fn awaits_last_verdict(draft: &mut Draft) -> bool {
-    if !draft.is_line_settled() {
-        return true;
-    }
-    // A head whose tree is not known yet is being looked up.
-    let Some(basis) = draft.basis() else {
-        return draft.state.run.head.is_some();
-    };
-    if !draft.base_is_open(&basis) {
-        return false;
-    }
-    let target = draft.base_is_due().then_some(basis);
-    aim_at(draft, target);
-    true
+/// Whether other choices are tried side by side with the selected ones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Speculation {
+    On,
+    Off,
 }
 
-fn aim_at(draft: &mut Draft, target: Option<verdict::Basis>) {
-    let session = &mut draft.session;
-    if session.base_target != target {
-        session.base_since_ms = session.active_ms;
-        session.base_target = target;
-    }
-}
-
-fn dispatch(draft: &mut Draft) {
+fn dispatch(draft: &mut Draft, speculation: Speculation) {
     let mut free = free_slots(draft);
     let flying = &draft.state.run.in_flight;
     if free == 0
@@ -93,7 +74,9 @@ fn dispatch(draft: &mut Draft) {
         }
         most = most.saturating_mul(8);
     }
-    speculate(draft, free);
+    if speculation == Speculation::On {
+        speculate(draft, free);
+    }
 }
 
 /// The slots that are free afterwards.
@@ -225,7 +208,8 @@ fn is_due(draft: &Draft, id: &AtomId, context: &Digest) -> bool {
     until_ms.is_none_or(|until_ms| *until_ms <= draft.session.active_ms)
 }
 
-/// Live, pending, not in flight, and everything that it waits for resolved.
+/// Live, pending, not in flight, and everything that it waits for resolved. A planning step whose fragments are to be
+/// chosen from is none.
 fn startable(draft: &Draft) -> impl Iterator<Item = Ix> {
     let flying: BTreeSet<&AtomId> = draft
         .state
@@ -244,6 +228,7 @@ fn startable(draft: &Draft) -> impl Iterator<Item = Ix> {
     open.map(|(x, _)| x).filter(move |x| {
         let context = draft.standing.context(*x);
         !flying.contains(graph.id(*x))
+            && !planned::is_undecided(draft, *x)
             && graph.waits_for(*x).all(|dep| draft.solved()[dep])
             && context.is_some_and(|context| phase::may_start(draft, *x, context))
     })
@@ -292,22 +277,5 @@ impl Draft {
     pub(super) fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
         let tried = self.task_of(atom).and_then(|task| task.tried(context));
         tried.is_some_and(|tried| tried.repairs > 0)
-    }
-
-    fn base_is_due(&self) -> bool {
-        let at_ms = self.session.base_again_at_ms;
-        at_ms.is_none_or(|at_ms| at_ms <= self.session.active_ms)
-    }
-
-    fn base_is_open(&self, basis: &verdict::Basis) -> bool {
-        let Some(check) = self.state.objective.base_case.as_ref() else {
-            return false;
-        };
-        self.court(basis, |court| {
-            matches!(
-                court.judge(check),
-                verdict::Progress::Measure(_) | verdict::Progress::Again(_)
-            )
-        })
     }
 }

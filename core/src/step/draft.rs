@@ -364,7 +364,7 @@ impl Draft {
         self.state.objective.constraints.workspace() == crate::state::Workspace::Shared
     }
 
-    /// What evidence must be taken on to count now; `None` while the head's tree is not known.
+    /// Where evidence that steers is taken now; `None` while the head's tree is not known.
     pub(super) fn basis(&self) -> Option<Basis> {
         if self.is_shared() {
             // What this step commits stands under the next serial; where it commits nothing, under the last one.
@@ -376,7 +376,16 @@ impl Draft {
             }));
         }
         let head = self.state.run.head.as_ref()?;
-        tree_of(&self.state, &self.session, head).map(Basis::Tree)
+        self.tree_of(head).map(Basis::Warm)
+    }
+
+    /// The tree of a commit, as far as the host has told it.
+    pub(super) fn tree_of(&self, commit: &CommitId) -> Option<TreeId> {
+        let start = self.state.run.started_from.as_ref();
+        let start = start.filter(|start| start.commit == *commit);
+        start
+            .map(|start| start.tree.clone())
+            .or_else(|| self.session.trees.get(commit).cloned())
     }
 
     /// Whether there is anything to commit.
@@ -419,6 +428,7 @@ impl Draft {
     pub(super) fn close(mut self, before: &World) -> Result<Transition, Refusal> {
         let is_quiet = !self.is_dirty();
         if !is_quiet {
+            self.write_verdicts();
             contract::contract(&mut self);
         }
         let is_line_settled = self.is_line_settled();
@@ -477,15 +487,4 @@ fn hold(before: &Measure, after: &Measure) -> Result<(), Refusal> {
         before: text(before),
         after: text(after),
     })
-}
-
-fn tree_of(state: &State, session: &Session, commit: &CommitId) -> Option<TreeId> {
-    let start = state
-        .run
-        .started_from
-        .as_ref()
-        .filter(|start| start.commit == *commit);
-    start
-        .map(|start| start.tree.clone())
-        .or_else(|| session.trees.get(commit).cloned())
 }

@@ -11,27 +11,32 @@ use crate::{
     doc::{Member, Node, Value},
     event::{Notice, Reason},
     graph::Ix,
-    id::AtomId,
+    id::{AtomId, CommitId},
     search,
-    state::{EntryKind, Extra, RunStatus, State, fields::Writer},
-    verdict,
+    state::{
+        EntryKind, Extra, RunStatus, State,
+        fields::{Writer, texts_node},
+        record::choices_node,
+    },
+    verdict::{self, Basis},
 };
 
 /// Atoms at most that the recorded result names as done.
 const DONE_MAX: usize = 100;
 const DONE: &str = "done";
+/// Open steps at most that the recorded result names.
+const OPEN_MAX: usize = 100;
 
-pub(super) fn finish(draft: &mut Draft, status: RunStatus, reason: Reason) {
-    let evidence = match (&draft.state.objective.base_case, draft.basis()) {
-        (Some(check), Some(basis)) => verdict::evidence_of(
-            check,
-            &basis,
-            &draft.session.ledger,
-            &draft.state.corrections,
-        ),
-        _ => Vec::new(),
-    };
-    let result = result(draft, status, reason, evidence);
+/// `delivered`: the commit of the result, where that is not the head.
+pub(super) fn finish(
+    draft: &mut Draft,
+    status: RunStatus,
+    reason: Reason,
+    delivered: Option<CommitId>,
+) {
+    draft.write_verdicts();
+    draft.run().delivered = delivered;
+    let result = result(draft, status, reason);
     let run = draft.run();
     run.status = status;
     run.in_flight.clear();
@@ -46,7 +51,60 @@ pub(super) fn finish(draft: &mut Draft, status: RunStatus, reason: Reason) {
     });
 }
 
-fn result(draft: &Draft, status: RunStatus, reason: Reason, evidence: Vec<Node>) -> Node {
+/// Of the delivered tree: of the verdict that decides, where there is one.
+fn evidence(draft: &Draft) -> Vec<Node> {
+    let run = &draft.state.run;
+    let of_delivered = |commit: &CommitId| run.verdicts.iter().find(|one| one.commit == *commit);
+    let basis = match &run.delivered {
+        Some(commit) => of_delivered(commit).map(|one| Basis::Pristine(one.tree.clone())),
+        None => draft.basis(),
+    };
+    let (Some(check), Some(basis)) = (&draft.state.objective.base_case, basis) else {
+        return Vec::new();
+    };
+    let ledger = &draft.session.ledger;
+    let deciding = basis.deciding();
+    let mut leaves = check.leaves().into_iter();
+    let is_judged = leaves.any(|leaf| ledger.get(&leaf.key(), &deciding).is_some());
+    let basis = if is_judged { deciding } else { basis };
+    verdict::evidence_of(check, &basis, ledger, &draft.state.corrections)
+}
+
+/// The agreed steps that are open, each with what became of it.
+fn open(draft: &Draft) -> Vec<Node> {
+    let steps = draft.open_steps().into_iter().take(OPEN_MAX);
+    let steps = steps.map(|id| {
+        let atom = draft.state.atom(&id);
+        let newest = newest_failure(&draft.state, &id);
+        let mut to = Writer::default();
+        to.text("atom", id.as_str());
+        to.text("description", atom.map_or("", |atom| atom.title(&id)));
+        to.some("reason", newest.map(|(_, reason)| Node::string(reason)));
+        to.finish(&Extra::default())
+    });
+    steps.collect()
+}
+
+/// How much of the base case held on the delivered tree, and the selection that it was made under.
+fn verdict_on_result(draft: &Draft) -> Option<Node> {
+    let run = &draft.state.run;
+    let commit = run.result()?;
+    let verdict = run
+        .verdicts
+        .iter()
+        .rev()
+        .find(|one| one.commit == *commit)?;
+    let mut to = Writer::default();
+    to.put("held", Node::uint(verdict.held))
+        .put("of", Node::uint(verdict.of))
+        .put("pristine", Node::bool(verdict.is_pristine));
+    if !verdict.choices.is_empty() {
+        to.put("choices", choices_node(&verdict.choices));
+    }
+    Some(to.finish(&Extra::default()))
+}
+
+fn result(draft: &Draft, status: RunStatus, reason: Reason) -> Node {
     let state = &draft.state;
     let run = &state.run;
     let mut to = Writer::default();
@@ -56,7 +114,11 @@ fn result(draft: &Draft, status: RunStatus, reason: Reason, evidence: Vec<Node>)
         .text("at", draft.at());
     to.text("summary", &summary(draft, status, reason));
     to.put("iterations", Node::uint(run.iteration));
-    to.put("evidence", Node::array(evidence));
+    to.put("evidence", Node::array(evidence(draft)));
+    to.some("verdict", verdict_on_result(draft));
+    if !draft.session.unsteady.is_empty() {
+        to.put("unsteady", texts_node(&draft.session.unsteady));
+    }
     // Of many it is told by the bindings, which stand in the same state.
     if state.bindings.len() <= DONE_MAX {
         to.put(DONE, Node::array(done(state)));
@@ -65,11 +127,14 @@ fn result(draft: &Draft, status: RunStatus, reason: Reason, evidence: Vec<Node>)
     if !dropped.is_empty() {
         to.put("missing", Node::array(dropped));
     }
+    if status == RunStatus::Completed {
+        let open = open(draft);
+        if !open.is_empty() {
+            to.put("open", Node::array(open));
+        }
+    }
     to.put("failed", Node::array(failed(state)));
-    to.put(
-        "next_moves",
-        crate::state::fields::texts_node(&next_moves(draft, status, reason)),
-    );
+    to.put("next_moves", texts_node(&next_moves(draft, status, reason)));
     to.put("workspace", workspace(state));
     let mut spent = run.spent.clone();
     spent.active_ms += draft.session.unwritten_ms;
@@ -92,9 +157,8 @@ fn workspace(state: &State) -> Node {
         "commit",
         state
             .run
-            .head
-            .as_ref()
-            .map(|head| Node::string(head.as_str())),
+            .result()
+            .map(|commit| Node::string(commit.as_str())),
     );
     to.finish(&Extra::default())
 }
@@ -114,6 +178,10 @@ fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
             "the base case holds already; no agent was started".to_string()
         }
         (RunStatus::Completed, _) => format!("the base case holds; {work}"),
+        (_, Reason::Unavailable) => {
+            let why = draft.session.unavailable.as_deref().unwrap_or("");
+            format!("stopped: {why}; {work}")
+        }
         (RunStatus::Stopped, _) => {
             let why = draft
                 .state
@@ -126,7 +194,10 @@ fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
         }
         (_, Reason::NoChoice) => match failed_whatever_is_chosen(draft) {
             Some(id) => format!("{id} failed, and no choice has to do with it; {work}"),
-            None => format!("every choice was tried and the base case does not hold; {work}"),
+            None if draft.graph.groups().next().is_some() => {
+                format!("every choice was tried and the base case does not hold; {work}")
+            }
+            None => format!("nothing is left to try and the base case does not hold; {work}"),
         },
         (_, Reason::Iterations) => format!("the limit of iterations is reached; {work}"),
         (_, Reason::Time) => format!("the time budget is spent; {work}"),
@@ -175,6 +246,20 @@ fn done(state: &State) -> Vec<Node> {
     placed.collect()
 }
 
+/// Class and reason of an atom's newest failure.
+fn newest_failure<'s>(state: &'s State, id: &AtomId) -> Option<(&'static str, &'s str)> {
+    let mut entries = state.trail.iter().rev();
+    entries.find_map(|entry| match &entry.kind {
+        EntryKind::Failure {
+            atom,
+            class,
+            reason,
+            ..
+        } if atom == id => Some((class.word(), reason.as_str())),
+        _ => None,
+    })
+}
+
 /// The newest failure of each atom that was tried and is not solved.
 fn failed(state: &State) -> Vec<Node> {
     let mut failed = Vec::new();
@@ -185,20 +270,7 @@ fn failed(state: &State) -> Vec<Node> {
         else {
             continue;
         };
-        let newest = state
-            .trail
-            .iter()
-            .rev()
-            .find_map(|entry| match &entry.kind {
-                EntryKind::Failure {
-                    atom,
-                    class,
-                    reason,
-                    ..
-                } if atom == id => Some((class.word(), reason.as_str())),
-                _ => None,
-            });
-        let (class, reason) = newest.unwrap_or(("logical", ""));
+        let (class, reason) = newest_failure(state, id).unwrap_or(("logical", ""));
         let attempts: u64 = task
             .tries
             .iter()

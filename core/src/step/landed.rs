@@ -8,14 +8,14 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Progress, candidate, draft::Draft, ended, phase, settle};
+use super::{Progress, candidate, delivery, draft::Draft, phase, settle};
 use crate::{
     event::{Merge, Notice, Outcome, Scope},
     graph::standing::Standing,
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     measure,
     state::{Binding, Check, Extra, Intent, Placed, binding::SUMMARY_CHARS_MAX},
-    verdict::{self, Basis, Court, Measurement, Verdict},
+    verdict::{Basis, Court, Measurement},
 };
 
 /// Paths at most in a binding's list of artifacts.
@@ -42,7 +42,7 @@ pub(super) fn judged(
             let session = &mut draft.session;
             let since_ms = session.active_ms.saturating_sub(session.base_since_ms);
             session.verify_ms += measured_ms.max(since_ms);
-            base_case_seen(draft, &check, basis);
+            delivery::base_case_judged(draft, &check, basis);
         }
     }
 }
@@ -55,33 +55,6 @@ fn check_of(draft: &Draft, scope: &Scope) -> Option<Check> {
             draft.task_of(&intent.atom)?.spec.checks.clone()
         }
     }
-}
-
-fn base_case_seen(draft: &mut Draft, check: &Check, basis: &Basis) {
-    if draft.session.base_target.as_ref() == Some(basis) {
-        draft.session.base_target = None;
-    }
-    let progress = draft.court(basis, |court| match court.judge(check) {
-        verdict::Progress::Decided(verdict) => Some(verdict),
-        verdict::Progress::Measure(_) => None,
-        verdict::Progress::Again(_) | verdict::Progress::Confirm(_) => Some(Verdict::Unknown),
-    });
-    let Some(verdict) = progress else { return };
-    let (awaits, again) = draft.court(basis, |court| match court.judge(check) {
-        verdict::Progress::Confirm(leaf) => (Some(leaf.title()), None),
-        verdict::Progress::Again(leaf) => (None, Some(leaf.title())),
-        verdict::Progress::Decided(_) | verdict::Progress::Measure(_) => (None, None),
-    });
-    draft.session.base_was_seen = true;
-    let wait_ms = ended::backoff_ms(1, "base case");
-    let later_ms = draft.active_in(wait_ms);
-    draft.session.base_again_at_ms =
-        (verdict == Verdict::Unknown && awaits.is_none()).then_some(later_ms);
-    draft.say(Notice::BaseCase {
-        verdict,
-        awaits,
-        again,
-    });
 }
 
 impl Draft {
@@ -294,6 +267,6 @@ pub(super) fn forget_trees(draft: &mut Draft) {
     let needed: BTreeSet<&CommitId> = candidates.chain(&draft.state.run.head).collect();
     let target = session.base_target.as_ref();
     session.trees.retain(|commit, tree| {
-        needed.contains(commit) || matches!(target, Some(Basis::Tree(wanted)) if wanted == tree)
+        needed.contains(commit) || target.and_then(Basis::tree) == Some(tree)
     });
 }

@@ -18,7 +18,21 @@ pub(super) fn mend(draft: &mut Draft, gone: &BTreeSet<CommitId>) {
     }
     reopen_bound(draft, gone);
     forget_parked(draft, gone);
+    forget_verdicts(draft, gone);
     step_back(draft, gone);
+}
+
+fn forget_verdicts(draft: &mut Draft, gone: &BTreeSet<CommitId>) {
+    let run = &draft.state.run;
+    let is_lost = |commit: &CommitId| gone.contains(commit);
+    if !run.verdicts.iter().any(|verdict| is_lost(&verdict.commit))
+        && !run.delivered.as_ref().is_some_and(is_lost)
+    {
+        return;
+    }
+    let run = draft.run();
+    run.verdicts.retain(|verdict| !is_lost(&verdict.commit));
+    run.delivered = run.delivered.take().filter(|commit| !is_lost(commit));
 }
 
 fn reopen_bound(draft: &mut Draft, gone: &BTreeSet<CommitId>) {

@@ -12,7 +12,7 @@ use alloc::{
 use super::{correct, draft::Draft};
 use crate::{
     event::Reason,
-    graph::Ix,
+    graph::{Ix, Kind},
     measure,
     search::rounds::{self, Round},
     state::{Ended, FailureClass, RunStatus, State, Task, Try, atom::replans},
@@ -26,10 +26,11 @@ pub(super) fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Ve
     let mut moves = Vec::new();
     match (status, reason) {
         (RunStatus::Completed, _) => moves.push("descent apply".to_string()),
+        (_, Reason::Unavailable) => moves.push("descent doctor".to_string()),
         (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
         (_, Reason::NoChoice) => moves = out_of_a_dead_end(draft),
-        (_, Reason::Iterations) => moves.push(raise("max_iterations")),
-        (_, Reason::Time) => moves.push(raise("time_budget")),
+        (_, Reason::Iterations) => moves.push(raise(draft, "max_iterations")),
+        (_, Reason::Time) => moves.push(raise(draft, "time_budget")),
         (_, Reason::InDoubt) => {
             let doubts = correct::doubts(&draft.state);
             for doubt in doubts.iter().take(MOVES_MAX / 2) {
@@ -49,32 +50,77 @@ pub(super) fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Ve
     moves
 }
 
-fn raise(limit: &str) -> String {
-    format!("raise {limit} in the state file, then descent run")
+/// The command that doubles a limit.
+fn raise(draft: &Draft, limit: &str) -> String {
+    let constraints = &draft.state.objective.constraints;
+    let count = |count: u64| count.saturating_mul(2).max(1);
+    let value = match limit {
+        "max_iterations" => count(draft.state.run.iteration.max(1)),
+        "max_attempts" => count(u64::from(constraints.max_attempts_of_any())),
+        "max_interruptions" => count(u64::from(constraints.max_interruptions())),
+        "max_repairs" => count(u64::from(constraints.max_repairs())),
+        "max_replans" => count(u64::from(constraints.max_replans())),
+        "max_refinements_per_atom" => count(u64::from(constraints.max_refinements_per_atom())),
+        _ => return format!("descent run --set {limit}={}m", minutes(draft)),
+    };
+    format!("descent run --set {limit}={value}")
+}
+
+/// Twice the active time that was spent, in whole minutes.
+fn minutes(draft: &Draft) -> u64 {
+    (draft.spent_ms() / 60_000)
+        .saturating_add(1)
+        .saturating_mul(2)
+}
+
+/// What a person looks at first: the groups whose choices failed or were refuted, since none of the choices alone is the
+/// cause; then what failed whatever is chosen.
+fn causes(draft: &Draft) -> Vec<String> {
+    let graph = &draft.graph;
+    let failed = graph.tasks().filter(|x| {
+        let task = draft.task_of(graph.id(*x));
+        task.is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
+    });
+    let mut groups: BTreeSet<Ix> = BTreeSet::new();
+    let mut alone: Vec<Ix> = Vec::new();
+    for x in failed {
+        let above = graph
+            .above(x)
+            .filter(|y| graph.vertex(*y).kind == Kind::Any);
+        match above.last() {
+            Some(group) => drop(groups.insert(group)),
+            None => alone.push(x),
+        }
+    }
+    if !draft.refuted.is_empty() {
+        groups.extend(
+            graph
+                .groups()
+                .filter(|group| graph.above(*group).next().is_none()),
+        );
+    }
+    let causes = alone.into_iter().chain(groups);
+    causes
+        .map(|x| format!("descent why {}", graph.id(x)))
+        .collect()
 }
 
 /// Where every choice was tried: what failed, and what would open it again.
 fn out_of_a_dead_end(draft: &Draft) -> Vec<String> {
-    let (mut failed, mut remedies) = (Vec::new(), BTreeSet::new());
+    let (mut failed, mut remedies) = (causes(draft), BTreeSet::new());
     for x in draft.graph.tasks() {
         let Some(task) = draft.task_of(draft.graph.id(x)) else {
             continue;
         };
         let opening = task.tries.iter().filter(|tried| tried.has_failed());
-        let mut opening = opening
-            .map(|tried| remedy(&draft.state, task, tried))
-            .peekable();
-        if opening.peek().is_some() {
-            failed.push(format!("descent why {}", draft.graph.id(x)));
-        }
-        remedies.extend(opening.flatten());
+        remedies.extend(opening.filter_map(|tried| remedy(&draft.state, task, tried)));
     }
     remedies.extend(draft.graph.plans().filter_map(|x| planned_out(draft, x)));
     failed.truncate(MOVES_MAX.saturating_sub(remedies.len() + 1).max(1));
     let mut moves = failed;
     moves.push("add a choice or change an atom in the state file, then descent run".to_string());
     moves.extend(remedies.into_iter().map(|remedy| match remedy {
-        Remedy::Raise(limit) => raise(limit),
+        Remedy::Raise(limit) => raise(draft, limit),
         Remedy::Mend => "mend what made it fail, then descent run".to_string(),
     }));
     moves

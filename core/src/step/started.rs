@@ -8,10 +8,13 @@ use alloc::{
 
 use super::{Refusal, draft::Draft, ended, mend};
 use crate::{
+    doc::Node,
     event::{Notice, Outcome},
     id::{AtomId, AttemptId, CommitId, Epoch, RunId},
     measure::{Bound, Measure, Measured},
-    state::{Ended, FailureClass, Request, RunStatus, StartedFrom, objective::RequestKind},
+    state::{
+        Ended, FailureClass, Request, RunStatus, StartedFrom, VERSION, objective::RequestKind,
+    },
 };
 
 /// A loop took the lease: what was in flight and has no outcome is lost, old requests are retired, environmental
@@ -24,11 +27,15 @@ pub(super) fn started(
     gone: &BTreeSet<CommitId>,
 ) {
     draft.counts_anew = true;
+    // From here on keys may be written that an older program does not know to decide by.
+    draft.state.version = draft.state.version.max(VERSION);
     retire_old_request(draft, &run);
     forget_environmental_failures(draft);
     land_all(draft, finished);
     mend::mend(draft, gone);
+    draft.session.left_open = left_open(draft);
     let notebook = draft.run();
+    notebook.delivered = None;
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     notebook.id = Some(run.clone());
     notebook.status = RunStatus::Running;
@@ -51,6 +58,19 @@ pub(super) fn started(
         verdicts_left: left.verdicts.to_string(),
         starts_left: left.starts.to_string(),
     });
+}
+
+/// The steps that the run before this one left open when it completed.
+fn left_open(draft: &Draft) -> Option<Vec<AtomId>> {
+    let run = &draft.state.run;
+    let result = run.last_result.as_ref();
+    let result = result.filter(|_| run.status == RunStatus::Completed)?;
+    let open = result
+        .get("open")
+        .and_then(Node::as_array)
+        .unwrap_or_default();
+    let ids = open.iter().filter_map(|one| one.get("atom")?.as_str());
+    Some(ids.map(AtomId::new).collect())
 }
 
 /// What came to its end before the loop died is adopted, the rest was cut off.

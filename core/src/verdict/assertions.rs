@@ -49,7 +49,7 @@ impl Assertion {
 
 fn said_now<'s>(state: &'s State, name: &str, statement: &str) -> Option<&'s Confirmation> {
     newest(&state.corrections, name, statement, |word| {
-        word.on.is_none() || word.commit == state.run.head
+        word.on.is_none() || word.commit.as_ref() == state.run.result()
     })
 }
 

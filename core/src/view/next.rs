@@ -60,15 +60,13 @@ fn is_changed_since(world: &World) -> bool {
     times.max() > ended
 }
 
+/// The first command among the moves that the last ending named: it stands for the cause.
 fn dead_end(world: &World) -> String {
-    let failed = world.state.atoms.iter().find(|(_, atom)| {
-        atom.task()
-            .is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
-    });
-    failed.map_or_else(
-        || "descent edit".to_owned(),
-        |(id, _)| "descent why ".to_owned() + id.as_str(),
-    )
+    let result = world.state.run.last_result.as_ref();
+    let moves = result.and_then(|result| result.get("next_moves")?.as_array());
+    let mut moves = moves.unwrap_or_default().iter().filter_map(Node::as_str);
+    let command = moves.find(|one| one.starts_with("descent "));
+    command.unwrap_or("descent edit").to_owned()
 }
 
 /// Whether the last result has this reason.

@@ -132,6 +132,7 @@ const CALM: Faults = Faults {
     dropped: 0,
     conflict: 0,
     unknown: 0,
+    left_over: 0,
     broken: 0,
     reads_back: false,
 };

@@ -68,12 +68,27 @@ impl Sim<'_> {
                     if seen.iter().any(|(known, _)| *known == leaf_key) {
                         break;
                     }
-                    let measurement = self.measure_leaf(&scope, &pieces, &leaf_key);
+                    let mut measurement = self.measure_leaf(&scope, &pieces, &leaf_key);
+                    if scope == Scope::BaseCase && !basis.decides() {
+                        self.leave_over(&mut measurement);
+                    }
                     session.ledger.record(leaf, &basis, measurement.clone());
                     seen.push((leaf_key, measurement));
                 }
                 Event::Judged { scope, basis, seen }
             }
+        }
+    }
+
+    /// What is left over in a checkout that was used before may turn a verdict round.
+    fn leave_over(&mut self, measurement: &mut Measurement) {
+        if let Measured::Command { how, .. } = &mut measurement.what
+            && self.rng.percent(self.faults.left_over)
+        {
+            *how = match how {
+                How::Exit(0) => How::Exit(1),
+                _ => How::Exit(0),
+            };
         }
     }
 

@@ -7,6 +7,7 @@
 )]
 
 mod adversary;
+mod agreed;
 mod answers;
 mod beside;
 mod grow;

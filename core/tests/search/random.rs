@@ -18,6 +18,7 @@ const STORMY: Faults = Faults {
     dropped: 10,
     conflict: 5,
     unknown: 5,
+    left_over: 20,
     broken: 0,
     reads_back: false,
 };
@@ -118,6 +119,15 @@ fn all_that_a_run_knows_of_what_was_planned_is_in_the_file_at_every_commit() {
         ..Faults::default()
     };
     agree_with(80_000..80_060, 40, UNLIMITED, faults);
+}
+
+#[test]
+fn what_is_left_over_in_warm_trees_changes_no_outcome() {
+    let faults = Faults {
+        left_over: 50,
+        ..Faults::default()
+    };
+    agree(90_000..90_500, "", faults);
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub(crate) struct Faults {
     pub(crate) dropped: usize,
     pub(crate) conflict: usize,
     pub(crate) unknown: usize,
+    /// A warm verdict on the base case is the wrong one.
+    pub(crate) left_over: usize,
     /// What an attempt made cannot be checked out.
     pub(crate) broken: usize,
     /// Every commit is read back.
@@ -318,7 +320,11 @@ impl<'m> Sim<'m> {
             assert!(now <= before, "the measure rose from {before:?} to {now:?}");
             // A repair stands outside of the measure: it has a cap of its own.
             if falls && self.repairs == 0 {
-                assert!(now < before, "the measure did not fall from {before:?}");
+                assert!(
+                    now < before,
+                    "the measure did not fall from {before:?}\n{}",
+                    self.story
+                );
             }
         }
         self.last_measure = Some(now);

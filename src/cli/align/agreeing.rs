@@ -6,7 +6,7 @@
 use std::{path::Path, sync::Arc};
 
 use descent_core::{
-    state::{OnStuck, State},
+    state::{Agreed, Extra, OnStuck, State},
     step::World,
 };
 use tokio_util::sync::CancellationToken;
@@ -97,6 +97,7 @@ impl Agreeing<'_> {
         } else {
             let shown = preview::Shown {
                 looks: &looks,
+                top: self.top,
                 workspaces: &workspaces,
                 start: start.as_ref(),
                 uncommitted,
@@ -116,6 +117,11 @@ impl Agreeing<'_> {
             });
         }
         let mut state = world.state;
+        Arc::make_mut(&mut state.run).agreed = start.map(|start| Agreed {
+            tree: start.tree,
+            failed: looks.failed(),
+            extra: Extra::default(),
+        });
         if self.context.may_ask {
             ask_when_stuck(&mut state);
         }

@@ -1,5 +1,7 @@
 //! What would be agreed, shown before it is: for a person in eighty columns, and as one value for a program.
 
+use std::path::Path;
+
 use descent_core::{
     doc::{self, Node},
     graph::overlap,
@@ -9,7 +11,7 @@ use descent_core::{
     view::{self, Judged},
 };
 
-use super::{super::judging, twice::Looks};
+use super::{super::judging, costs, twice::Looks};
 use crate::{
     config::Config,
     render::{self, Line, Meaning, Page},
@@ -22,7 +24,8 @@ const ACTIONS_MAX: usize = 20;
 /// Lines at most of what a person wrote about the goal.
 const LINES_MAX: usize = 8;
 /// What stands before a colon and tells what the line is about.
-const LEADS: [&str; 6] = [
+const LEADS: [&str; 7] = [
+    "setup",
     "starts from",
     "workspace",
     "the worker",
@@ -34,6 +37,7 @@ const LEADS: [&str; 6] = [
 /// All that is shown beside the agreement itself.
 pub(super) struct Shown<'a> {
     pub(super) looks: &'a Looks,
+    pub(super) top: &'a Path,
     pub(super) workspaces: &'a Workspaces,
     pub(super) start: Option<&'a StartedFrom>,
     pub(super) uncommitted: usize,
@@ -296,7 +300,7 @@ fn places(world: &World, shown: &Shown<'_>) -> String {
     text.push(match constraints.workspace() {
         Workspace::Shadow => "workspace: shadow: each attempt works in a copy of its own, on a private repository\nin the cache".to_owned(),
         Workspace::Git => "workspace: git: each attempt works in a copy of its own".to_owned(),
-        Workspace::Shared => "workspace: shared: agents work in place, and nothing is undone when a choice is\nabandoned".to_owned(),
+        Workspace::Shared => "workspace: shared: agents work in place, nothing is undone when a choice is\nabandoned, and checks run there too, not in a fresh checkout".to_owned(),
     });
     if let Some(worker) = &shown.config.worker {
         text.push(wrapped("the worker: ", &render::visible(&worker.run)));
@@ -314,6 +318,7 @@ fn places(world: &World, shown: &Shown<'_>) -> String {
         let who = "descent <descent@localhost>: git has no user.name and user.email";
         text.push(wrapped("commits will be by ", who));
     }
+    text.extend(costs::of_setup(&world.state, shown.looks, shown.top));
     text.extend(shown.workspaces.notes());
     text.join("\n")
 }
@@ -368,6 +373,14 @@ fn warnings(world: &World, shown: &Shown<'_>) -> String {
         warn(
             "there are groups: what an abandoned choice did stays in the files",
             "take the workspace git or shadow, or plan without groups",
+        );
+    }
+    for (link, lock) in costs::stale_links(&world.state, shown.top) {
+        warn(
+            &format!(
+                "`{link}` is linked, so a result that changes {lock} is judged with what stands there now"
+            ),
+            "make it in each checkout instead: --setup with the command that installs",
         );
     }
     let meetings = match is_shared {

@@ -63,6 +63,9 @@ pub(super) struct Looks {
     pub(super) not_fresh: Vec<String>,
     pub(super) not_here: Vec<String>,
     pub(super) advice: Vec<Advice>,
+    /// How long `setup` took in the fresh checkout, and the ignored paths that were there after it.
+    pub(super) setup_ms: Option<u64>,
+    pub(super) made_by_setup: Vec<String>,
     seen_here: Seen,
     changed: Vec<Vec<String>>,
 }
@@ -82,6 +85,12 @@ impl Looks {
         pairs
             .into_iter()
             .any(|(here, fresh)| here.verdict != fresh.verdict)
+    }
+
+    /// Titles of the checks that failed in the fresh checkout.
+    pub(super) fn failed(&self) -> Vec<String> {
+        let failed = self.fresh.iter().filter(|one| one.verdict == Verdict::Fail);
+        failed.map(|one| one.check.clone()).collect()
     }
 
     /// What the checkout lacks and could be linked, the likely ones first.
@@ -140,14 +149,21 @@ impl Bench<'_> {
         let mark = self.mark();
         let at = driver::prepare_checkout(
             workspaces,
-            Checkout::Verify,
+            Checkout::Judging,
             self.start.clone(),
             &environment,
             &RealPrograms,
             &mark,
             &self.cancel,
         );
-        let Some(at) = at.await? else { return Ok(()) };
+        let Some(driver::Checked { at, setup_ms }) = at.await?.or_fail(workspaces)? else {
+            return Ok(());
+        };
+        looks.setup_ms = setup_ms;
+        looks.made_by_setup = match setup_ms {
+            Some(_) => workspaces.ignored_in(Checkout::Judging)?,
+            None => Vec::new(),
+        };
         let (seen, changed) = self.measure(state, &at, workspaces).await?;
         if self.start.is_none() {
             looks.changed = changed;
@@ -339,6 +355,6 @@ fn lacking(
     };
     Ok((
         not_in(workspaces.ignored()?, fresh),
-        not_in(workspaces.ignored_in(Checkout::Verify)?, here),
+        not_in(workspaces.ignored_in(Checkout::Judging)?, here),
     ))
 }

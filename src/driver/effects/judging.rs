@@ -12,7 +12,7 @@ use descent_core::{
     owed,
     state::{Check, Leaf},
     step::{Session, World},
-    verdict::{self, Basis, Measurement, Verdict},
+    verdict::{self, Basis, How, Measured, Measurement, Verdict},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ use super::has_room;
 use crate::{
     driver::{Measuring, blocking},
     evidence::{Keeper, Shelf},
-    failure::{Failure, exit, is_from_outside},
+    failure::{Failure, Lack, exit, is_from_outside},
     process::{Programs, environment::Environment},
     space,
     verify::{self, Bench},
@@ -59,7 +59,7 @@ pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Optio
                 None => false,
             });
             let is_elsewhere = failure.lack.is_some() || is_from_outside(&failure.message);
-            if failure.code == "E-SETUP" || is_elsewhere || !is_sound.await? {
+            if is_elsewhere || !is_sound.await? {
                 return Err(failure);
             }
             let merge = Merge::Broken(failure.message);
@@ -81,26 +81,92 @@ fn proves_nothing(at: &Path, rule: &Leaf, seen: &Measurement) -> Option<Failure>
     has_room(at).err()
 }
 
+impl Judging {
+    /// The trees of a candidate and of a verdict that only steers are used again; one that decides is made anew.
+    fn checkout(&self) -> Checkout {
+        match (&self.scope, &self.basis) {
+            (Scope::Atom(_), _) => Checkout::Candidate,
+            (Scope::BaseCase, Basis::Pristine(_)) => Checkout::Pristine,
+            (Scope::BaseCase, Basis::Warm(_) | Basis::Serial(_)) => Checkout::Verify,
+        }
+    }
+
+    async fn prepare(
+        &self,
+        kind: Checkout,
+        commit: Option<CommitId>,
+        cancel: &CancellationToken,
+    ) -> Result<Prepared, Failure> {
+        prepare_checkout(
+            &self.workspaces,
+            kind,
+            commit,
+            &self.environment,
+            &*self.programs,
+            &self.mark,
+            cancel,
+        )
+        .await
+    }
+
+    /// `setup` failed on a result: that is the result's failure, unless it fails on the start's tree too.
+    async fn after_failed_setup(
+        &self,
+        seen: Measurement,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Event>, Failure> {
+        let start = self.world.state.run.started_from.as_ref();
+        let start = start.map(|start| start.commit.clone());
+        let is_the_start = start == self.commit;
+        let on_start = match is_the_start {
+            true => Prepared::SetupFailed(seen.clone()),
+            false => self.prepare(Checkout::Pristine, start, cancel).await?,
+        };
+        Ok(match on_start {
+            Prepared::Cancelled => None,
+            Prepared::SetupFailed(on_start) => {
+                let message = setup_failed(&self.workspaces, &on_start).message;
+                let lines = on_start.excerpt.lines().map(str::trim);
+                let last = lines.rev().find(|line| !line.is_empty());
+                let why = last.map_or(message.clone(), |last| format!("{message}: {last}"));
+                Some(Event::Unavailable { why })
+            }
+            Prepared::Ready(_) => Some(self.all_failed(&seen)),
+        })
+    }
+
+    /// No check can be run where `setup` failed: none of them holds.
+    fn all_failed(&self, setup: &Measurement) -> Event {
+        let how = match &setup.what {
+            Measured::Command { how, .. } | Measured::SetupFailed { how } => how.clone(),
+            Measured::Files { .. } => How::NotRun(String::new()),
+        };
+        let failed = Measurement {
+            what: Measured::SetupFailed { how },
+            ..setup.clone()
+        };
+        let leaves = self.check.leaves().into_iter();
+        let leaves = leaves.filter(|leaf| leaf.leaf().is_some_and(Leaf::is_machine));
+        Event::Judged {
+            scope: self.scope.clone(),
+            basis: self.basis.clone(),
+            seen: leaves.map(|leaf| (leaf.key(), failed.clone())).collect(),
+        }
+    }
+}
+
 /// Measures leaf after leaf until the check is decided; each leaf once.
 async fn judge_in_checkout(
     mut j: Judging,
     cancel: CancellationToken,
 ) -> Result<Option<Event>, Failure> {
-    let kind = match &j.scope {
-        Scope::BaseCase => Checkout::Verify,
-        Scope::Atom(_) => Checkout::Candidate,
+    let kind = j.checkout();
+    let at = match j.prepare(kind, j.commit.clone(), &cancel).await {
+        Ok(Prepared::Ready(checked)) => checked.at,
+        Ok(Prepared::Cancelled) => return Ok(None),
+        Ok(Prepared::SetupFailed(seen)) => return j.after_failed_setup(seen, &cancel).await,
+        Err(failure) => return too_small(&j, kind, failure),
     };
-    let at = prepare_checkout(
-        &j.workspaces,
-        kind,
-        j.commit.clone(),
-        &j.environment,
-        &*j.programs,
-        &j.mark,
-        &cancel,
-    )
-    .await?;
-    let Some(at) = at else { return Ok(None) };
     let bench = Bench {
         at: &at,
         env: &j.environment,
@@ -137,7 +203,67 @@ async fn judge_in_checkout(
     }))
 }
 
-/// A clean checkout with `setup` done; `None` when cancelled.
+/// A pristine checkout that the disk has no room for, though it has room for everything else, is not waited for: what
+/// was made of it is removed again, so the room would never come.
+fn too_small(j: &Judging, kind: Checkout, failure: Failure) -> Result<Option<Event>, Failure> {
+    let is_room_left = j.workspaces.cache().is_none_or(|at| !space::is_used_up(at));
+    if kind == Checkout::Pristine && failure.lack == Some(Lack::Space) && is_room_left {
+        let why = format!(
+            "the disk is too small for a fresh checkout: {}",
+            failure.message
+        );
+        return Ok(Some(Event::Unavailable { why }));
+    }
+    Err(failure)
+}
+
+/// A checkout to run checks in.
+#[derive(Debug)]
+pub enum Prepared {
+    Ready(Checked),
+    SetupFailed(Measurement),
+    Cancelled,
+}
+
+impl Prepared {
+    /// For those who can do nothing else: a `setup` that failed is an error. `None` when cancelled.
+    pub fn or_fail(self, workspaces: &Workspaces) -> Result<Option<Checked>, Failure> {
+        match self {
+            Prepared::Ready(checked) => Ok(Some(checked)),
+            Prepared::Cancelled => Ok(None),
+            Prepared::SetupFailed(seen) => Err(setup_failed(workspaces, &seen)),
+        }
+    }
+}
+
+/// A checkout in which `setup` is done.
+#[derive(Debug)]
+pub struct Checked {
+    pub at: PathBuf,
+    /// How long `setup` took now, where it was run.
+    pub setup_ms: Option<u64>,
+}
+
+impl Checked {
+    fn without_setup(at: PathBuf) -> Self {
+        let setup_ms = None;
+        Self { at, setup_ms }
+    }
+}
+
+fn setup_failed(workspaces: &Workspaces, seen: &Measurement) -> Failure {
+    let setup = workspaces.setup().unwrap_or_default();
+    let ended = match &seen.what {
+        Measured::Command { how, .. } => format!(" ({})", how.text()),
+        Measured::Files { .. } | Measured::SetupFailed { .. } => String::new(),
+    };
+    let message = format!("`setup` failed on the files that the run starts from: {setup}{ended}");
+    let hint = "run the `setup` command in a fresh clone and mend what it says";
+    let failure = Failure::new("E-SETUP", exit::UNAVAILABLE, message, hint);
+    failure.with(vec![seen.excerpt.clone()])
+}
+
+/// A clean checkout, with `setup` run where it has yet to be.
 pub async fn prepare_checkout(
     workspaces: &Workspaces,
     kind: Checkout,
@@ -146,37 +272,36 @@ pub async fn prepare_checkout(
     programs: &dyn Programs,
     mark: &str,
     cancel: &CancellationToken,
-) -> Result<Option<PathBuf>, Failure> {
+) -> Result<Prepared, Failure> {
     let inner = workspaces.clone();
     let made = blocking(move || inner.for_checks(kind, commit.as_ref())).await??;
-    if let (true, Some(setup)) = (made.is_new, workspaces.setup()) {
-        let check = Check::command(setup);
-        let Some(rule) = check.leaf() else {
-            return Ok(Some(made.path));
-        };
-        let bench = Bench {
-            at: &made.path,
-            env,
-            programs,
-            timeout_default: SETUP_MAX,
-            mark,
-            cancel,
-            keep: None,
-        };
-        let Some(seen) = verify::measure(rule, &bench).await else {
-            return Ok(None);
-        };
-        if verdict::of_leaf(rule, &seen) != Verdict::Pass {
-            let hint = "run the `setup` command in a fresh clone and mend what it says";
-            let failure = Failure::new(
-                "E-SETUP",
-                exit::UNAVAILABLE,
-                format!("`setup` failed: {setup}"),
-                hint,
-            );
-            return Err(failure.with(vec![seen.excerpt]));
-        }
-        workspaces.checks_are_set_up(kind, &made)?;
+    let (true, Some(setup)) = (made.is_new, workspaces.setup()) else {
+        return Ok(Prepared::Ready(Checked::without_setup(made.path)));
+    };
+    let check = Check::command(setup);
+    let Some(rule) = check.leaf() else {
+        return Ok(Prepared::Ready(Checked::without_setup(made.path)));
+    };
+    let bench = Bench {
+        at: &made.path,
+        env,
+        programs,
+        timeout_default: SETUP_MAX,
+        mark,
+        cancel,
+        keep: None,
+    };
+    let Some(seen) = verify::measure(rule, &bench).await else {
+        return Ok(Prepared::Cancelled);
+    };
+    if verdict::of_leaf(rule, &seen) != Verdict::Pass {
+        // On a full disk it proves nothing.
+        has_room(&made.path)?;
+        return Ok(Prepared::SetupFailed(seen));
     }
-    Ok(Some(made.path))
+    workspaces.checks_are_set_up(kind, &made)?;
+    Ok(Prepared::Ready(Checked {
+        at: made.path,
+        setup_ms: Some(seen.duration_ms),
+    }))
 }

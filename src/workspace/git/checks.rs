@@ -17,8 +17,8 @@ impl Rooms {
     ) -> Result<Room> {
         let commit = commit.ok_or(WorkspaceError::NoBase)?;
         match which {
-            Checkout::Pristine => self.pristine(commit),
-            Checkout::Verify | Checkout::Candidate | Checkout::Judging => self.warm(which, commit),
+            Checkout::Pristine | Checkout::Judging => self.pristine(which, commit),
+            Checkout::Verify | Checkout::Candidate => self.warm(which, commit),
         }
     }
 
@@ -64,8 +64,8 @@ impl Rooms {
         ready::note(&root, &mark, setup, inputs).map_err(WorkspaceError::io(mark))
     }
 
-    fn pristine(&self, commit: &CommitId) -> Result<Room> {
-        let (root, _) = self.checks(Checkout::Pristine);
+    fn pristine(&self, which: Checkout, commit: &CommitId) -> Result<Room> {
+        let (root, _) = self.checks(which);
         let aside = root.with_extension("kept");
         self.put_aside(&root, &aside)?;
         self.git.remove_worktree(&root)?;

@@ -52,7 +52,7 @@ pub fn confirm(
     let confirms = Confirmation {
         name: name.clone(),
         holds: word.holds,
-        commit: on.as_ref().and_then(|_| state.run.head.clone()),
+        commit: on.as_ref().and_then(|_| state.run.result().cloned()),
         on,
         by: by.to_string(),
         at: now.rfc3339(),

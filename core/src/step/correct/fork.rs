@@ -33,6 +33,7 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
     };
     run.iteration = 0;
     run.last_result = None;
+    run.delivered = None;
     run.status = RunStatus::Aligned;
     let from = Node::object(alloc::vec![
         ("lineage", Node::string(parent.lineage.as_str())),

@@ -250,12 +250,22 @@ impl Back<'_> {
             run.status = RunStatus::Aligned;
         }
         self.tree(&mut run);
+        self.verdicts(&mut run);
         self.state.run = Arc::new(run);
         let record = World::new(self.state.clone()).measure().record();
         let run = Arc::make_mut(&mut self.state.run);
         let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
         run.measure = Some(crate::state::Measure { extra, ..record });
         self.tell();
+    }
+
+    /// Verdicts are true of their own base case.
+    fn verdicts(&self, run: &mut Run) {
+        run.delivered = None;
+        if self.state.objective.base_case != self.undo.now.objective.base_case {
+            run.verdicts = Default::default();
+            run.agreed = None;
+        }
     }
 
     /// What may have happened outside already goes on to its end: else nobody would know whether it did.

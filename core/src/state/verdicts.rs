@@ -1,0 +1,187 @@
+//! Verdicts on the base case that the state keeps (contract §9): the best one, so that a run that ends without success
+//! delivers its best tree, and the newest ones.
+//!
+//! Invariant: at most `VERDICTS_MAX` are kept, and the best one is always among them. Not here: evidence.
+
+use alloc::{string::String, vec::Vec};
+
+use super::{
+    fields::{Extra, Fields, Findings, Writer, pairs_node, texts_node},
+    record::{self, Choices},
+};
+use crate::{
+    doc::Node,
+    id::{CommitId, TreeId},
+};
+
+/// Verdicts kept at most: the best and the newest.
+pub const VERDICTS_MAX: usize = 64;
+
+/// How much of the base case held on one commit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerdictRecord {
+    pub serial: u64,
+    pub commit: CommitId,
+    pub tree: TreeId,
+    /// Leaves that held. A leaf that was not measured did not hold.
+    pub held: u64,
+    pub of: u64,
+    /// Taken in a checkout made anew. Of two verdicts on one tree the pristine one counts.
+    pub is_pristine: bool,
+    /// The selection that the tree was made under.
+    pub choices: Choices,
+    pub extra: Extra,
+}
+
+impl VerdictRecord {
+    pub fn holds(&self) -> bool {
+        self.held == self.of
+    }
+
+    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        let mut fields = Fields::open(node, pointer, found)?;
+        for key in ["commit", "tree", "held", "of"] {
+            let _ = fields.need(key);
+        }
+        let serial = fields.count("serial").unwrap_or(0);
+        let commit = fields.text("commit").map(CommitId::new);
+        let tree = fields.text("tree").map(TreeId::new);
+        let (held, of) = (fields.count("held"), fields.count("of"));
+        let is_pristine = fields.flag("pristine");
+        let choices = record::choices(fields.pairs("choices"));
+        let extra = fields.finish();
+        Some(Self {
+            serial,
+            commit: commit?,
+            tree: tree?,
+            held: held?,
+            of: of?,
+            is_pristine,
+            choices,
+            extra,
+        })
+    }
+
+    pub fn node(&self) -> Node {
+        let mut to = Writer::default();
+        to.put("serial", Node::uint(self.serial))
+            .text("commit", self.commit.as_str())
+            .text("tree", self.tree.as_str())
+            .put("held", Node::uint(self.held))
+            .put("of", Node::uint(self.of))
+            .put("pristine", Node::bool(self.is_pristine));
+        if !self.choices.is_empty() {
+            to.put("choices", pairs_node(&self.choices));
+        }
+        to.finish(&self.extra)
+    }
+}
+
+/// The verdict on whose tree most leaves held, then the newest.
+pub fn best(verdicts: &[VerdictRecord]) -> Option<&VerdictRecord> {
+    verdicts.iter().max_by_key(|one| one.held)
+}
+
+/// Adds one, in the place of the one on the same tree. A pristine verdict never gives way to a warm one.
+pub fn add(verdicts: &mut Vec<VerdictRecord>, new: VerdictRecord) {
+    match verdicts.iter_mut().find(|old| old.tree == new.tree) {
+        Some(old) if old.is_pristine && !new.is_pristine => return,
+        Some(old) => *old = new,
+        None => verdicts.push(new),
+    }
+    while verdicts.len() > VERDICTS_MAX {
+        let kept = best(verdicts).map(|best| best.tree.clone());
+        let oldest = verdicts
+            .iter()
+            .position(|one| Some(&one.tree) != kept.as_ref());
+        verdicts.remove(oldest.unwrap_or(0));
+    }
+}
+
+/// What `align` found when it evaluated the base case: a leaf that failed there and holds on the same tree later is
+/// unsteady.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agreed {
+    pub tree: TreeId,
+    /// Titles of the leaves that failed.
+    pub failed: Vec<String>,
+    pub extra: Extra,
+}
+
+impl Agreed {
+    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        let mut fields = Fields::open(node, pointer, found)?;
+        let _ = fields.need("tree");
+        let tree = fields.text("tree").map(TreeId::new);
+        let failed = fields.texts("failed");
+        let extra = fields.finish();
+        Some(Self {
+            tree: tree?,
+            failed,
+            extra,
+        })
+    }
+
+    pub fn node(&self) -> Node {
+        Writer::default()
+            .text("tree", self.tree.as_str())
+            .put("failed", texts_node(&self.failed))
+            .finish(&self.extra)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(name: &str, held: u64, is_pristine: bool) -> VerdictRecord {
+        VerdictRecord {
+            serial: 1,
+            commit: CommitId::new(name),
+            tree: TreeId::new(name),
+            held,
+            of: 3,
+            is_pristine,
+            choices: Choices::default(),
+            extra: Extra::default(),
+        }
+    }
+
+    fn best_of(list: &[VerdictRecord]) -> &str {
+        best(list).map_or("none", |one| one.tree.as_str())
+    }
+
+    #[test]
+    fn the_best_verdict_is_the_newest_of_those_on_which_most_leaves_held() {
+        let list = [
+            verdict("a", 2, true),
+            verdict("b", 2, false),
+            verdict("c", 1, true),
+        ];
+        assert_eq!(best_of(&list), "b");
+        assert_eq!(best_of(&[]), "none");
+    }
+
+    #[test]
+    fn a_pristine_verdict_takes_the_place_of_a_warm_one_on_its_tree_and_never_the_other_way_round()
+    {
+        let mut list = Vec::from([verdict("a", 3, false), verdict("b", 1, false)]);
+        add(&mut list, verdict("a", 0, true));
+        assert_eq!(best_of(&list), "b");
+        add(&mut list, verdict("a", 3, false));
+        assert_eq!(best_of(&list), "b");
+    }
+
+    #[test]
+    fn the_best_verdict_stays_however_many_come_after_it() {
+        let mut list = Vec::new();
+        add(&mut list, verdict("good", 2, true));
+        for n in 0..200 {
+            add(&mut list, verdict(&alloc::format!("t{n}"), 1, true));
+        }
+        assert_eq!(list.len(), VERDICTS_MAX);
+        assert_eq!(best_of(&list), "good");
+        let newest: Option<&str> = list.last().map(|one| one.tree.as_str());
+        assert_eq!(newest, Some("t199"));
+    }
+}

@@ -1,0 +1,366 @@
+//! The base case while a run goes on: on which tree it is evaluated next, what of it completes the run, which verdicts
+//! are kept, and which tree an ending delivers.
+//!
+//! Invariant: only a verdict on a deciding basis completes a run or refutes a selection. Not here: what an ending says
+//! (`finish`), when one is due (`advance`).
+
+use alloc::{string::String, vec::Vec};
+
+use super::{Session, draft::Draft};
+use crate::{
+    event::Notice,
+    graph::Ix,
+    id::{AtomId, CommitId, TreeId},
+    state::{Check, VerdictRecord, fields::Extra, verdicts},
+    verdict::{self, Basis, Verdict},
+};
+
+/// What an ending delivers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// The tree to deliver is not judged yet.
+    Awaited,
+    /// The base case holds on it.
+    Holds(Delivered),
+    /// The base case holds on no tree that is known: the best one.
+    Best(Delivered),
+}
+
+/// The commit, where it is not the head.
+pub(super) type Delivered = Option<CommitId>;
+
+/// Decides on what the base case is evaluated next: one evaluation at a time.
+pub(super) fn aim(draft: &mut Draft) {
+    let Some(warm) = draft.basis() else { return };
+    if draft.session.base_target.is_some() && !draft.all_resolved() {
+        return;
+    }
+    let target = wanted(draft, warm).filter(|_| draft.is_line_settled() && draft.base_is_due());
+    aim_at(draft, target);
+}
+
+/// A verdict that could end the run is taken on the deciding basis; any other one only steers, and is left out where
+/// verifying takes more than a quarter of the time.
+fn wanted(draft: &Draft, warm: Basis) -> Option<Basis> {
+    let deciding = warm.deciding();
+    let may_end = draft.may_complete() && draft.base_holds_so_far(&warm);
+    if draft.all_resolved() || may_end {
+        return Some(deciding).filter(|basis| draft.base_is_open(basis));
+    }
+    let is_affordable = draft.session.verify_ms.saturating_mul(4) <= draft.session.active_ms;
+    let is_asked = !draft.session.base_was_seen || is_affordable;
+    Some(warm).filter(|basis| is_asked && draft.base_is_open(basis))
+}
+
+fn aim_at(draft: &mut Draft, target: Option<Basis>) {
+    let session = &mut draft.session;
+    if session.base_target != target {
+        session.base_since_ms = session.active_ms;
+        session.base_target = target;
+    }
+}
+
+/// Before a run ends, the tree that it delivers is judged: the head, and where the base case does not hold on it the best
+/// tree that is known.
+pub(super) fn choose(draft: &mut Draft) -> Delivery {
+    if !draft.is_line_settled() {
+        return Delivery::Awaited;
+    }
+    let Some(head) = draft.deciding_basis() else {
+        // A head whose tree is not known yet is being looked up.
+        return match draft.state.run.head {
+            Some(_) => Delivery::Awaited,
+            None => Delivery::Best(None),
+        };
+    };
+    if is_judged_on(draft, &head) {
+        match draft.verdict_on(&head) {
+            Some(Verdict::Pass) => Delivery::Holds(None),
+            _ => best(draft, &head),
+        }
+    } else {
+        Delivery::Awaited
+    }
+}
+
+/// Whether nothing is left to measure there; else it is measured next.
+fn is_judged_on(draft: &mut Draft, basis: &Basis) -> bool {
+    if !draft.base_is_open(basis) {
+        return true;
+    }
+    let target = draft.base_is_due().then(|| basis.clone());
+    aim_at(draft, target);
+    false
+}
+
+fn best(draft: &mut Draft, head: &Basis) -> Delivery {
+    let best = draft
+        .best_verdict()
+        .map(|one| (one.commit.clone(), one.tree.clone()));
+    let Some((commit, tree)) = best.filter(|(_, tree)| head.tree() != Some(tree)) else {
+        return Delivery::Best(None);
+    };
+    let basis = Basis::Pristine(tree);
+    if !is_judged_on(draft, &basis) {
+        return Delivery::Awaited;
+    }
+    match draft.verdict_on(&basis) {
+        Some(Verdict::Pass) => Delivery::Holds(Some(commit)),
+        _ => Delivery::Best(Some(commit)),
+    }
+}
+
+/// The base case was evaluated: what was found is kept, and said.
+pub(super) fn base_case_judged(draft: &mut Draft, check: &Check, basis: &Basis) {
+    if draft.session.base_target.as_ref() == Some(basis) {
+        draft.session.base_target = None;
+    }
+    keep_verdict(draft, check, basis);
+    let Some(found) = progress(draft, check, basis) else {
+        return;
+    };
+    // A verdict that could end the run is taken once more where it decides, before anything starts.
+    let is_taken_again = !basis.decides()
+        && draft.may_complete()
+        && draft.base_holds_so_far(basis)
+        && draft.base_is_open(&basis.deciding());
+    draft.session.base_was_seen |= !is_taken_again;
+    let wait_ms = super::ended::backoff_ms(1, "base case");
+    let later_ms = draft.active_in(wait_ms);
+    let asks_again = found.verdict == Verdict::Unknown && found.awaits.is_none();
+    draft.session.base_again_at_ms = asks_again.then_some(later_ms);
+    if basis.decides() {
+        tell_differences(draft, check, basis);
+    }
+    if !is_taken_again {
+        let open = match found.verdict {
+            Verdict::Pass => draft.open_steps(),
+            Verdict::Fail | Verdict::Unknown => Vec::new(),
+        };
+        draft.say(Notice::BaseCase {
+            verdict: found.verdict,
+            pristine: basis.decides(),
+            open,
+            awaits: found.awaits,
+            again: found.again,
+        });
+    }
+}
+
+struct Evaluation {
+    verdict: Verdict,
+    awaits: Option<String>,
+    again: Option<String>,
+}
+
+/// `None` while it has to be measured further.
+fn progress(draft: &Draft, check: &Check, basis: &Basis) -> Option<Evaluation> {
+    let found = |verdict, awaits, again| Evaluation {
+        verdict,
+        awaits,
+        again,
+    };
+    draft.court(basis, |court| match court.judge(check) {
+        verdict::Progress::Decided(verdict) => Some(found(verdict, None, None)),
+        verdict::Progress::Measure(_) => None,
+        verdict::Progress::Again(leaf) => Some(found(Verdict::Unknown, None, Some(leaf.title()))),
+        verdict::Progress::Confirm(leaf) => Some(found(Verdict::Unknown, Some(leaf.title()), None)),
+    })
+}
+
+/// A verdict is no commit of its own: the next commit takes it along.
+fn keep_verdict(draft: &mut Draft, check: &Check, basis: &Basis) {
+    let Some(tree) = basis.tree().cloned() else {
+        return;
+    };
+    let Some(commit) = commit_of(draft, &tree) else {
+        return;
+    };
+    let count = draft.court(basis, |court| court.count(check));
+    let is_head = draft.state.run.head.as_ref() == Some(&commit);
+    let known = draft.verdicts().find(|one| one.tree == tree);
+    let choices = match known {
+        Some(known) if !is_head => known.choices.clone(),
+        _ => draft.standing.whole(&draft.graph),
+    };
+    let record = VerdictRecord {
+        serial: draft.state.serial.0,
+        commit,
+        tree,
+        held: count.held,
+        of: count.of,
+        is_pristine: basis.decides(),
+        choices,
+        extra: Extra::default(),
+    };
+    draft.session.verdicts.push(record);
+}
+
+fn commit_of(draft: &Draft, tree: &TreeId) -> Option<CommitId> {
+    let session: &Session = &draft.session;
+    let run = &draft.state.run;
+    let head = run.head.as_ref();
+    let is_head = head.is_some_and(|head| draft.tree_of(head).as_ref() == Some(tree));
+    let known = || draft.verdicts().find(|one| one.tree == *tree);
+    let other = || session.trees.iter().find(|(_, known)| *known == tree);
+    head.filter(|_| is_head)
+        .or_else(|| known().map(|one| &one.commit))
+        .or_else(|| other().map(|(commit, _)| commit))
+        .cloned()
+}
+
+/// Where the warm verdict or that of `align` on the same tree was another one, a person is told.
+fn tell_differences(draft: &mut Draft, check: &Check, basis: &Basis) {
+    let Some(tree) = basis.tree() else { return };
+    let warm = Basis::Warm(tree.clone());
+    let ledger = &draft.session.ledger;
+    let decided = |leaf: &Check, basis: &Basis| {
+        let verdict = ledger.get(&leaf.key(), basis)?.verdict;
+        Some(verdict).filter(|verdict| *verdict != Verdict::Unknown)
+    };
+    let agreed = draft.state.run.agreed.as_ref();
+    let failed_then = |leaf: &Check| {
+        agreed.is_some_and(|agreed| agreed.tree == *tree && agreed.failed.contains(&leaf.title()))
+    };
+    let (mut disagreed, mut unsteady) = (Vec::new(), Vec::new());
+    for leaf in check.leaves() {
+        let Some(verdict) = decided(leaf, basis) else {
+            continue;
+        };
+        if decided(leaf, &warm).is_some_and(|other| other != verdict) {
+            disagreed.push(leaf.title());
+        }
+        if verdict == Verdict::Pass && failed_then(leaf) {
+            unsteady.push(leaf.title());
+        }
+    }
+    if !disagreed.is_empty() {
+        draft.say(Notice::Disagreed { checks: disagreed });
+    }
+    if !unsteady.is_empty() && draft.session.unsteady != unsteady {
+        draft.session.unsteady.clone_from(&unsteady);
+        draft.say(Notice::Unsteady { checks: unsteady });
+    }
+}
+
+impl Draft {
+    /// Verdicts on the base case, oldest first.
+    pub(super) fn verdicts(&self) -> impl Iterator<Item = &VerdictRecord> {
+        self.state.run.verdicts.iter().chain(&self.session.verdicts)
+    }
+
+    fn best_verdict(&self) -> Option<VerdictRecord> {
+        let mut all: Vec<VerdictRecord> = Vec::new();
+        for verdict in self.verdicts() {
+            verdicts::add(&mut all, verdict.clone());
+        }
+        verdicts::best(&all).cloned()
+    }
+
+    /// Takes the verdicts that no commit holds yet into the state.
+    pub(super) fn write_verdicts(&mut self) {
+        let new = core::mem::take(&mut self.session.verdicts);
+        if new.is_empty() {
+            return;
+        }
+        let run = self.run();
+        for verdict in new {
+            verdicts::add(&mut run.verdicts, verdict);
+        }
+    }
+
+    /// What a verdict that decides is taken on; `None` while the head's tree is not known.
+    pub(super) fn deciding_basis(&self) -> Option<Basis> {
+        self.basis().map(|basis| basis.deciding())
+    }
+
+    /// The verdict on the head as it stands, where it decides; `None` while it is not known.
+    pub(super) fn base_verdict(&self) -> Option<Verdict> {
+        if !self.is_line_settled() {
+            return None;
+        }
+        self.verdict_on(&self.deciding_basis()?)
+    }
+
+    pub(super) fn verdict_on(&self, basis: &Basis) -> Option<Verdict> {
+        let check = self.state.objective.base_case.as_ref()?;
+        self.court(basis, |court| match court.judge(check) {
+            verdict::Progress::Decided(verdict) => Some(verdict),
+            verdict::Progress::Measure(_)
+            | verdict::Progress::Again(_)
+            | verdict::Progress::Confirm(_) => None,
+        })
+    }
+
+    /// Whether all holds there that a machine can tell.
+    fn base_holds_so_far(&self, basis: &Basis) -> bool {
+        let check = self.state.objective.base_case.as_ref();
+        check.is_some_and(|check| {
+            self.court(basis, |court| {
+                matches!(
+                    court.judge(check),
+                    verdict::Progress::Decided(Verdict::Pass) | verdict::Progress::Confirm(_)
+                )
+            })
+        })
+    }
+
+    fn base_is_due(&self) -> bool {
+        let at_ms = self.session.base_again_at_ms;
+        at_ms.is_none_or(|at_ms| at_ms <= self.session.active_ms)
+    }
+
+    /// Whether something is left to measure there.
+    fn base_is_open(&self, basis: &Basis) -> bool {
+        let check = self.state.objective.base_case.as_ref();
+        check.is_some_and(|check| self.court(basis, |court| court.next_leaf(check).is_some()))
+    }
+
+    /// Whether a base case that holds completes the run as things stand: everything that was agreed is done, or nothing
+    /// has begun, or what is open was left open by the run that completed before.
+    pub(super) fn may_complete(&self) -> bool {
+        self.state.objective.constraints.finish_early
+            || self.state.run.attempts_started == 0
+            || self.agreed_is_resolved()
+            || self.is_left_open()
+    }
+
+    fn agreed_is_resolved(&self) -> bool {
+        let mut roots = self.graph.roots().iter();
+        roots.all(|root| self.solved()[*root] || !self.is_agreed(*root))
+    }
+
+    fn is_left_open(&self) -> bool {
+        let Some(left) = &self.session.left_open else {
+            return false;
+        };
+        self.open_steps().iter().all(|step| left.contains(step))
+    }
+
+    /// Whether a person agreed to a root: one that `align` or a planner made does not count.
+    fn is_agreed(&self, root: Ix) -> bool {
+        let atom = self.state.atom(self.graph.id(root));
+        let by = atom.and_then(|atom| atom.origin.as_ref()?.get("by")?.as_str());
+        !matches!(by, Some("planner" | "align"))
+    }
+
+    /// The open tasks and planning steps of agreed roots; a root of which none is live yet stands for itself.
+    pub(super) fn open_steps(&self) -> Vec<AtomId> {
+        let (graph, standing) = (&self.graph, &self.standing);
+        let mut open = Vec::new();
+        for root in graph.roots().iter().copied() {
+            if self.solved()[root] || !self.is_agreed(root) {
+                continue;
+            }
+            let mut inside = graph.subtree(root);
+            inside.retain(|x| {
+                standing.is_live(*x) && standing.is_leaf(graph, *x) && !self.solved()[*x]
+            });
+            if inside.is_empty() {
+                inside.push(root);
+            }
+            open.extend(inside.into_iter().map(|x| graph.id(x).clone()));
+        }
+        open
+    }
+}

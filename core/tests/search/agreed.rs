@@ -1,0 +1,106 @@
+//! What was agreed is done: a run completes when the base case holds and every agreed root is resolved; at a dead end
+//! also with open atoms, where the base case holds on the tree that it delivers.
+
+use std::collections::BTreeSet;
+
+use descent_core::doc::Node;
+
+use crate::{
+    model::Model,
+    sim::{Faults, Sim},
+};
+
+/// One root that is enough for the base case, and two more.
+fn three() -> Model {
+    let mut model = Model {
+        max_attempts: 1,
+        ..Model::default()
+    };
+    let enough = model.task("enough", &[]);
+    model.task("other", &[]);
+    model.task("third", &[]);
+    model.enough = vec![enough];
+    model
+}
+
+/// Runs it in many orders; each time the solved atoms and those that the result names as open.
+fn check(model: &Model, expected: &str) -> Vec<(BTreeSet<String>, BTreeSet<String>)> {
+    let run = |seed: u64| {
+        let slots = 1 + u32::try_from(seed % 3).expect("small");
+        let faults = Faults {
+            left_over: 20,
+            reads_back: true,
+            ..Faults::default()
+        };
+        let mut sim = Sim::new(model, seed, slots, faults);
+        assert_eq!(sim.run(), expected, "seed {seed}\n{}", sim.story);
+        sim.check_counts();
+        let state = &sim.world.state;
+        let result = state.run.last_result.as_ref().expect("a result");
+        let open = result.get("open").and_then(Node::as_array);
+        let names = open.unwrap_or_default().iter();
+        let names = names.filter_map(|one| Some(one.get("atom")?.as_str()?.to_owned()));
+        let solved = state.bindings.keys().map(ToString::to_string);
+        (solved.collect(), names.collect())
+    };
+    (0..24).map(run).collect()
+}
+
+fn names(list: &[&str]) -> BTreeSet<String> {
+    list.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn every_agreed_root_is_resolved_although_the_base_case_holds_before() {
+    for (solved, open) in check(&three(), "completed") {
+        assert_eq!(solved, names(&["enough", "other", "third"]));
+        assert_eq!(open, names(&[]));
+    }
+}
+
+#[test]
+fn a_run_that_may_finish_early_ends_at_the_first_verdict_that_holds() {
+    let mut model = three();
+    model.constraints = ", \"finish_early\": true".to_owned();
+    let ends = check(&model, "completed");
+    assert!(
+        ends.iter().any(|(_, open)| !open.is_empty()),
+        "some end with open atoms: {ends:?}"
+    );
+    for (solved, open) in ends {
+        assert!(solved.contains("enough"));
+        assert!(solved.is_disjoint(&open), "{solved:?} {open:?}");
+    }
+}
+
+#[test]
+fn at_a_dead_end_what_is_ready_comes_to_its_end_and_the_base_case_decides() {
+    let mut model = three();
+    let other = model.ix("other");
+    model.never(other);
+    for (solved, open) in check(&model, "completed") {
+        assert_eq!(solved, names(&["enough", "third"]));
+        assert_eq!(open, names(&["other"]));
+    }
+}
+
+#[test]
+fn at_a_dead_end_where_the_base_case_does_not_hold_the_run_is_exhausted() {
+    let mut model = three();
+    let enough = model.ix("enough");
+    model.never(enough);
+    for (solved, _) in check(&model, "exhausted") {
+        assert_eq!(solved, names(&["other", "third"]));
+    }
+}
+
+#[test]
+fn a_hard_budget_completes_where_the_base_case_holds_on_the_delivered_tree() {
+    let mut model = three();
+    model.constraints = ", \"max_iterations\": 2, \"max_parallel_agents\": 1".to_owned();
+    let ends = check(&model, "completed");
+    for (solved, open) in ends {
+        assert_eq!(solved, names(&["enough", "other"]));
+        assert_eq!(open, names(&["third"]));
+    }
+}
