@@ -13,9 +13,10 @@
 #[allow(dead_code, unused_imports, unreachable_pub)]
 mod shell {
     pub mod failure;
+    pub mod files;
     pub mod store;
 }
-use shell::failure;
+use shell::{failure, files};
 
 use std::fs::{self, File};
 use std::io::Write;

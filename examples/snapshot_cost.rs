@@ -15,10 +15,11 @@
 #[allow(dead_code, unused_imports, unreachable_pub)]
 mod shell {
     pub mod failure;
+    pub mod files;
     pub mod git;
     pub mod process;
 }
-use shell::{failure, process};
+use shell::{failure, files, process};
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -11,9 +11,8 @@ mod tests;
 use std::{
     collections::BTreeSet,
     fmt,
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::{self, File},
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::SystemTime,
@@ -25,9 +24,9 @@ use descent_core::{
 };
 use serde_json::{Map, Value};
 
-use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
-use crate::{space, store::Place};
+use crate::{files, space, store::Place};
 
 /// Tells a person, from whatever thread.
 pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
@@ -154,11 +153,12 @@ impl Shelf {
 
     /// Whether it was not there yet.
     fn put(&self, one: &SideFile, bytes: &[u8]) -> io::Result<bool> {
-        make(&self.dir)?;
+        // Not the directory of the state: where that is gone, another one in its place would keep it from being put back.
+        files::make_dir(&self.dir)?;
         let path = path_in(&self.dir, &one.digest).ok_or(io::ErrorKind::InvalidInput)?;
         if is_whole(&path, one) {
             // As good as new: the oldest go first.
-            let _ = File::open(&path).map(|file| rustix::fs::futimens(&file, &TOUCHED));
+            let _ = files::open(&path).map(|file| rustix::fs::futimens(&file, &TOUCHED));
             return Ok(false);
         }
         let free = space::of(&self.dir).map_or(u64::MAX, |space| space.free_bytes);
@@ -260,48 +260,21 @@ fn path_in(dir: &Path, digest: &Digest) -> Option<PathBuf> {
     side::hex_of(digest.as_str()).map(|hex| dir.join(hex))
 }
 
-/// Not through a link: whoever works here could have left one. Not the directory of the state: where that is gone,
-/// another one in its place would keep it from being put back.
-fn make(dir: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(dir) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let is_dir = dir.symlink_metadata()?.is_dir();
-            is_dir
-                .then_some(())
-                .ok_or_else(|| io::ErrorKind::NotADirectory.into())
-        }
-        made => made,
-    }
-}
-
 /// Of just these bytes.
 fn is_whole(path: &Path, one: &SideFile) -> bool {
-    let read = || -> io::Result<Vec<u8>> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits();
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(i32::try_from(flags).unwrap_or(0))
-            .open(path)?;
-        let meta = file.metadata()?;
-        if !meta.is_file() || meta.len() != one.bytes {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let mut bytes = Vec::new();
-        file.take(one.bytes).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    read().is_ok_and(|bytes| Digest::of(&bytes) == one.digest)
+    let has_its_size = |file: &File| file.metadata().is_ok_and(|meta| meta.len() == one.bytes);
+    files::open(path).is_ok_and(|file| has_its_size(&file))
+        && files::read(path, one.bytes).is_ok_and(|bytes| Digest::of(&bytes) == one.digest)
 }
 
 /// Our own files; what else lies here is a person's.
 fn lying(dir: &Path, named: &BTreeSet<Digest>) -> Vec<Lying> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let lying = entries.filter_map(|entry| {
-        let digest = format!("sha256:{}", entry.file_name().to_str()?);
+    let lying = files::entries(dir).into_iter().filter_map(|path| {
+        let digest = format!("sha256:{}", path.file_name()?.to_str()?);
         side::hex_of(&digest)?;
-        let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
         Some(Lying {
-            path: entry.path(),
+            path,
             is_named: named.contains(&Digest::new(digest)),
             changed: meta.modified().ok()?,
             bytes: meta.len(),
@@ -322,9 +295,11 @@ fn is_within(held: Most, most: Most) -> bool {
 }
 
 fn remove_halves(dir: &Path) {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let is_half = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(HALF);
-    for half in entries.filter(is_half) {
-        let _ = fs::remove_file(half.path());
+    let is_half = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with(HALF)
+    };
+    for half in files::entries(dir).into_iter().filter(is_half) {
+        let _ = fs::remove_file(half);
     }
 }

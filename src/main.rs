@@ -7,6 +7,7 @@ mod config;
 mod driver;
 mod evidence;
 mod failure;
+mod files;
 mod git;
 mod heartbeat;
 mod plan_file;

@@ -196,6 +196,7 @@ impl Store {
     /// The right to run the loop. `info` is one line for others: since when, which command.
     pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
         self.place.make_dir()?;
+        self.place.has_plain_sidecars()?;
         locks::lease(self.place.lease_dirs(), info)
     }
 

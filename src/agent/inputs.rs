@@ -2,18 +2,13 @@
 //!
 //! Invariant: nothing is written through a link that an earlier attempt left, and nobody else than
 //! the person may read what is written.
-#![allow(clippy::disallowed_methods)] // door: files of an attempt
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
-
-use crate::process::Started;
+use crate::{files, process::Started};
 
 use super::{AgentError, Attempt};
 
@@ -30,14 +25,10 @@ pub(super) struct Inputs {
 ///
 /// Whether it is new, and so holds nothing.
 pub(super) fn make(dir: &Path) -> io::Result<bool> {
-    let make = |dir: &Path| match DirBuilder::new().mode(0o700).create(dir) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(false),
-        made => made.map(|()| true),
-    };
-    match make(dir) {
+    match files::make_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            dir.parent().map_or(Ok(false), make)?;
-            make(dir)
+            dir.parent().map_or(Ok(false), files::make_dir)?;
+            files::make_dir(dir)
         }
         made => made,
     }
@@ -69,12 +60,12 @@ impl Inputs {
     fn clear(&self) -> io::Result<()> {
         let outcome = self.dir.join(super::outcome::NAME);
         let left = [self.prompt(), self.bindings(), self.result(), outcome];
-        left.iter().try_for_each(|path| remove(path))
+        left.iter().try_for_each(|path| files::remove(path))
     }
 
     fn write_all(&self, attempt: &Attempt<'_>) -> io::Result<()> {
-        write_new(&self.prompt(), attempt.prompt.as_bytes())?;
-        write_new(&self.bindings(), attempt.bindings.as_bytes())
+        files::write_new(&self.prompt(), attempt.prompt.as_bytes())?;
+        files::write_new(&self.bindings(), attempt.bindings.as_bytes())
     }
 
     pub(super) fn prompt(&self) -> PathBuf {
@@ -93,11 +84,11 @@ impl Inputs {
         let mut text = serde_json::to_vec(started)?;
         // As long as what it is written over, nearly always: nothing is cut off, or made anew.
         text.resize(text.len().next_multiple_of(NOTE_BYTES), b' ');
-        let mut note = match open_note(&self.started) {
+        let mut note = match files::open_or_make(&self.started) {
             Ok(note) => note,
             Err(_) => {
-                remove(&self.started)?;
-                open_note(&self.started)?
+                files::remove(&self.started)?;
+                files::open_or_make(&self.started)?
             }
         };
         note.write_all(&text)?;
@@ -110,43 +101,3 @@ impl Inputs {
 }
 
 const NOTE_BYTES: usize = 1024;
-
-fn open_note(path: &Path) -> io::Result<File> {
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let mut how = OpenOptions::new();
-    how.write(true).create(true).truncate(false).mode(0o600);
-    how.custom_flags(flags).open(path)
-}
-
-/// In the place of whatever is there.
-pub(super) fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    match write_new(path, bytes) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            remove(path)?;
-            write_new(path, bytes)
-        }
-        written => written,
-    }
-}
-
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path);
-    file?.write_all(bytes)
-}
-
-/// Whatever is there; follows no link.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    let removed = match path.symlink_metadata() {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}

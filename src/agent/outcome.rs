@@ -4,11 +4,7 @@
 //! synced is never torn.
 #![allow(clippy::disallowed_methods)] // door: files of an attempt
 
-use std::{
-    fs::{self, File},
-    io::{self, Read},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 use descent_core::{
     event::{
@@ -18,7 +14,8 @@ use descent_core::{
     state::Intent,
 };
 
-use super::{AgentError, report};
+use super::AgentError;
+use crate::files;
 
 pub(super) const NAME: &str = "outcome.json";
 const HALF: &str = "outcome.json.new";
@@ -48,26 +45,26 @@ pub fn record(
 /// A kill leaves all of it in the kernel's hands, or a part, which is void; so it needs no other name first.
 fn write(dir: &Path, bytes: &[u8]) -> io::Result<()> {
     super::inputs::make(dir)?;
-    super::inputs::write_anew(&dir.join(NAME), bytes)
+    files::write_anew(&dir.join(NAME), bytes)
 }
 
 fn write_durably(dir: &Path, bytes: &[u8]) -> io::Result<()> {
     super::inputs::make(dir)?;
     let half = dir.join(HALF);
-    super::inputs::write_anew(&half, bytes)?;
-    File::open(&half)?.sync_all()?;
+    files::write_anew(&half, bytes)?;
+    files::open(&half)?.sync_all()?;
     fs::rename(&half, dir.join(NAME))?;
     // The directory itself may be as new as the file, and the one that holds it.
     let mut above = dir.ancestors().take(3);
-    above.try_for_each(|dir| File::open(dir)?.sync_all())
+    above.try_for_each(files::sync_dir)
 }
 
 /// How the attempt of this very intent ended, where that was recorded whole.
 pub fn finished(attempts: &Path, intent: &Intent) -> Option<Outcome> {
-    let path = attempts.join(intent.id.as_str()).join(NAME);
-    let mut bytes = Vec::new();
-    let file = report::open(&path).ok()??;
-    file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let dir = attempts.join(intent.id.as_str());
+    files::plain_dir(&dir).ok()?;
+    let path = dir.join(NAME);
+    let bytes = files::read(&path, BYTES_MAX).ok()?;
     match record::read(intent, &bytes) {
         Ok(outcome) => Some(outcome),
         Err(void) => {

@@ -2,21 +2,18 @@
 //!
 //! Invariant: whatever lies at that path, reading it ends, and what comes out is within the caps
 //! below. A file that cannot be used as a whole is not used at all.
-#![allow(clippy::disallowed_methods)] // door: opens without waiting or following links
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
+    io,
     path::{Component, Path},
 };
 
+use crate::files::{self, Odd, What};
 use descent_core::{
     doc::{self, Limits, Node, Places},
     event::Report,
     state::binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
 };
-use rustix::{fs::OFlags, io::Errno};
 
 const FILE_BYTES_MAX: usize = 1 << 20;
 /// The state file that a value goes into has a limit too, and holds the value some levels down.
@@ -30,49 +27,19 @@ type Reading<T> = Result<T, String>;
 
 /// `None`: there is no such file. An error says in one sentence why the file is of no use.
 pub(super) fn read(path: &Path) -> Reading<Option<Report>> {
-    match open(path)? {
-        Some(file) => parse(&bytes(file)?).map(Some),
-        None => Ok(None),
-    }
-}
-
-pub(super) fn open(path: &Path) -> Reading<Option<File>> {
-    const NO_FILE: &str = "the result file is not a regular file";
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).unwrap_or(0);
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            let errno = Errno::from_io_error(&error);
-            let is_odd = matches!(errno, Some(Errno::LOOP | Errno::NXIO | Errno::MLINK));
-            return Err(if is_odd {
-                NO_FILE.to_owned()
-            } else {
-                unreadable(&error)
-            });
-        }
-    };
-    let meta = file.metadata().map_err(|error| unreadable(&error))?;
-    if meta.is_file() {
-        Ok(Some(file))
-    } else {
-        Err(NO_FILE.to_owned())
+    match files::read(path, FILE_BYTES_MAX as u64) {
+        Ok(bytes) => parse(&bytes).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(&error)),
     }
 }
 
 fn unreadable(error: &io::Error) -> String {
-    format!("the result file cannot be read: {error}")
-}
-
-fn bytes(file: File) -> Reading<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let taken = file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
-    taken.map_err(|error| unreadable(&error))?;
-    if bytes.len() > FILE_BYTES_MAX {
-        return Err("the result file is larger than 1 MiB".to_owned());
+    match Odd::of(error).map(|odd| odd.what) {
+        Some(What::Larger(_)) => "the result file is larger than 1 MiB".to_owned(),
+        Some(_) => "the result file is not a regular file".to_owned(),
+        None => format!("the result file cannot be read: {error}"),
     }
-    Ok(bytes)
 }
 
 fn parse(bytes: &[u8]) -> Reading<Report> {

@@ -27,6 +27,7 @@ use crate::{
     config::Config,
     evidence::Shelf,
     failure::Failure,
+    files,
     process::{self, Programs, environment::Environment},
     store::Place,
     workspace::{WorkspaceError, Workspaces},
@@ -155,19 +156,20 @@ pub(super) fn note_of(place: &Place, slot: usize) -> PathBuf {
 }
 
 const SLOT: &str = "slot-";
+/// What a note of processes takes up at most.
+const NOTE_BYTES_MAX: u64 = 64 << 10;
 
 /// What an earlier loop noted of the processes that it started: a file a slot, and of an older version one an attempt.
 fn started(attempts: &Path) -> Vec<process::Started> {
-    let entries = std::fs::read_dir(attempts).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| {
-        let is_slot = entry.file_name().to_string_lossy().starts_with(SLOT);
-        match is_slot {
-            true => entry.path(),
-            false => entry.path().join("started.json"),
+    let paths = files::entries(attempts).into_iter().map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match name.starts_with(SLOT) {
+            true => path,
+            false => path.join("started.json"),
         }
     });
     paths
-        .filter_map(|path| std::fs::read(path).ok())
+        .filter_map(|path| files::read(&path, NOTE_BYTES_MAX).ok())
         .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
         .collect()
 }

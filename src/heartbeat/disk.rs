@@ -2,19 +2,12 @@
 //!
 //! Invariant: it has one size, so that a beat needs no new room on a full disk. Whatever lies at its name, reading it
 //! ends, and what is no beat is none. No error here is anybody's concern.
-#![allow(clippy::disallowed_methods)] // door: writes and removes the heartbeat
+#![allow(clippy::disallowed_methods)] // door: removes the heartbeat
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, Read},
-    os::unix::fs::{FileExt, OpenOptionsExt},
-    path::Path,
-    time::Duration,
-};
-
-use rustix::fs::OFlags;
+use std::{fs, io, os::unix::fs::FileExt, path::Path, time::Duration};
 
 use super::Written;
+use crate::files;
 
 /// A block of most file systems.
 const BYTES: usize = 4_096;
@@ -41,23 +34,11 @@ fn block(beat: &Written) -> Option<Vec<u8>> {
 }
 
 fn write_block(path: &Path, block: &[u8]) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(flags())
-        .open(path)?;
-    let meta = file.metadata()?;
-    if meta.is_file() && meta.len() > BYTES as u64 {
+    let file = files::open_or_make(path)?;
+    if file.metadata()?.len() > BYTES as u64 {
         file.set_len(0)?;
     }
     file.write_all_at(block, 0)
-}
-
-/// Neither waits for the other end of a pipe, nor writes where a link points.
-fn flags() -> i32 {
-    i32::try_from((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits()).unwrap_or(0)
 }
 
 pub(super) fn read(path: &Path) -> Option<Written> {
@@ -65,7 +46,7 @@ pub(super) fn read(path: &Path) -> Option<Written> {
         if n > 0 {
             std::thread::sleep(Duration::from_millis(READ_AGAIN_MS));
         }
-        let bytes = read_block(path).ok()?;
+        let bytes = files::read_some(path, BYTES as u64).ok()?;
         if let Ok(beat) = serde_json::from_slice(&bytes) {
             return Some(beat);
         }
@@ -73,22 +54,9 @@ pub(super) fn read(path: &Path) -> Option<Written> {
     None
 }
 
-fn read_block(path: &Path) -> io::Result<Vec<u8>> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags())
-        .open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    let mut bytes = Vec::with_capacity(BYTES);
-    file.take(BYTES as u64).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// Only a file: what else lies there is not ours.
 pub(super) fn remove(path: &Path) {
-    if path.is_file() {
+    if path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
         let _ = fs::remove_file(path);
     }
 }

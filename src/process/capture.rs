@@ -10,6 +10,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::files;
+
 /// Bytes of [`Captured::head`], and as many of [`Captured::tail`].
 pub const KEPT_BYTES: usize = 4096;
 /// Bytes of [`Captured::long`] at most, but for the line in its middle: half of them of the beginning.
@@ -207,7 +209,7 @@ impl Log {
 
     fn file(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
-            self.file = Some(File::create_new(&self.path)?);
+            self.file = Some(files::make_new(&self.path)?);
         }
         self.file
             .as_mut()

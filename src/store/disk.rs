@@ -5,11 +5,11 @@
 #![allow(clippy::disallowed_methods)] // door: writes, renames and removes the state's files
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::hash::Hasher as _;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -20,6 +20,7 @@ use rustix::io::Errno;
 use twox_hash::xxhash3_64::Hasher;
 
 use super::lease::{self, Held};
+use crate::files;
 
 /// Which file it is, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,30 +118,14 @@ pub(super) fn is_link(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::LOOP)
 }
 
-/// A directory that nobody else looks into; one that is there stays as it is.
-pub(super) fn private_dir(dir: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(dir) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
-        Err(error) => Err(error),
-        // The directory's own name is durable before a state in it is.
-        Ok(()) => dir
-            .parent()
-            .map_or(Ok(()), |parent| File::open(parent)?.sync_all()),
-    }
-}
-
 /// A `.gitignore` that hides the directory, itself included; whole before a state lies beside it. An empty one is what
 /// a power cut left of it.
 pub(super) fn ignore_all(dir: &Path) -> io::Result<()> {
-    let path = dir.join(".gitignore");
+    let path = dir.join(IGNORE);
     if path.symlink_metadata().is_ok_and(|meta| meta.len() > 0) {
         return Ok(());
     }
-    let mut made = tempfile::Builder::new();
-    let mut fresh = made.prefix(".gitignore.").tempfile_in(dir)?;
-    fresh.write_all(b"*\n")?;
-    fresh.as_file().sync_all()?;
-    fresh.persist(path).map(drop).map_err(|error| error.error)
+    files::write_durably(&path, IGNORED)
 }
 
 /// All of it, a chunk at a time, as long as `goes_on` says so: whether it did to the end.
@@ -202,6 +187,9 @@ impl RealDisk {
 const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
+
+const IGNORE: &str = ".gitignore";
+const IGNORED: &[u8] = b"*\n";
 
 /// What is looked at at once: little enough to stay in the cache of the CPU.
 const CHUNK_BYTES: usize = 64 << 10;

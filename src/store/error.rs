@@ -9,6 +9,7 @@ use descent_core::state::VERSION;
 
 use super::load::Placed;
 use crate::failure::{Failure, lack_of};
+use crate::files::Odd;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -54,6 +55,9 @@ pub enum StoreError {
         path: PathBuf,
         source: io::Error,
     },
+    /// What stands beside the state is not what descent makes there.
+    #[error("{odd}, where a file or directory of descent's own should be")]
+    Sidecar { odd: Odd },
     #[error("a commit went from serial {from} to {to}")]
     NotNext { from: u64, to: u64 },
 }
@@ -70,6 +74,9 @@ pub enum CommitError<E> {
 impl StoreError {
     /// An error of writing, by what the system says of it.
     pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        if let Some(odd) = Odd::of(&source) {
+            return Self::Sidecar { odd: odd.clone() };
+        }
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -151,6 +158,7 @@ impl StoreError {
             Self::DiskFull { .. } => "E-DISK-FULL",
             Self::FileLimit { .. } => "E-FILE-LIMIT",
             Self::Io { .. } => "E-IO",
+            Self::Sidecar { .. } => "E-SIDECAR",
             Self::NotNext { .. } => "E-BUG",
         }
     }
@@ -175,6 +183,7 @@ impl StoreError {
             | Self::ReadOnly { .. }
             | Self::DiskFull { .. }
             | Self::FileLimit { .. }
+            | Self::Sidecar { .. }
             | Self::Io { .. } => 74,
             Self::LeaseHeld { .. } | Self::LockTimeout { .. } | Self::Restless { .. } => 75,
         }
@@ -217,6 +226,9 @@ impl StoreError {
                 "raise the limit of this shell (`ulimit -f unlimited`); the state is as it was"
             }
             Self::Io { .. } => "look at the disk; the state is whole, old or new",
+            Self::Sidecar { .. } => {
+                "nothing was written through it; remove it or move it away, then again"
+            }
             Self::NotNext { .. } => "this is a bug of descent: please report it",
         }
     }

@@ -2,19 +2,18 @@
 //!
 //! Invariant: a lock is held by an open file, so it dies with its holder; the files are never
 //! unlinked, and what they contain is for messages alone. Not here: what is done under a lock.
-#![allow(clippy::disallowed_methods)] // door: makes the lock files
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::OFlags;
 use rustix::process::Pid;
 
 use super::StoreError;
+use crate::files;
 
 /// How long a commit waits for others.
 pub(super) const COMMIT_WAIT_MS: u64 = 10_000;
@@ -102,28 +101,17 @@ fn lease_in(dir: &Path, info: &str) -> Result<Held, StoreError> {
 
 /// Whether somebody holds the lease; nothing is made for the question.
 pub(super) fn is_held(dir: &Path) -> bool {
-    [&dir.join(RUN_LOCK), dir].into_iter().any(|path| {
-        let Ok(file) = look_into(path) else {
-            return false;
-        };
-        fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error))
-    })
-}
-
-/// Without waiting for the other end of what may be a pipe.
-fn look_into(path: &Path) -> io::Result<File> {
-    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(nonblocking)
-        .open(path)
+    let opened = [files::open(&dir.join(RUN_LOCK)), File::open(dir)];
+    opened
+        .into_iter()
+        .flatten()
+        .any(|file| fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error)))
 }
 
 /// What the holder said of itself; of a dead one too.
 pub(super) fn holder(dir: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = look_into(&dir.join(RUN_LOCK)).ok()?;
-    file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let bytes = files::read_some(&dir.join(RUN_LOCK), HOLDER_BYTES_MAX).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
     let line = text.lines().next()?.trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
@@ -175,13 +163,7 @@ fn take_both(path: &Path, dir: &Path) -> io::Result<Option<(File, Option<File>)>
 }
 
 fn take(path: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)?;
+    let file = files::open_or_make(path)?;
     match fs2::FileExt::try_lock_exclusive(&file) {
         // Somebody who cleared the sidecars away would leave us with a lock that nobody else sees.
         Ok(()) => Ok(is_at(&file, path)?.then_some(file)),
@@ -192,7 +174,7 @@ fn take(path: &Path) -> io::Result<Option<File>> {
 
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
-    let there = std::fs::metadata(path);
+    let there = path.symlink_metadata();
     Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
 }
 

@@ -7,9 +7,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::{StoreError, disk};
+use crate::files;
 
 const DIR: &str = ".descent";
 const FILE: &str = "state.json";
+/// Sidecars by their names.
+const LOCKS: [&str; 2] = ["commit.lock", "run.lock"];
+const DIRECTORIES: [&str; 4] = ["journal", "evidence", "attempts", "repository"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -100,9 +104,22 @@ impl Place {
 
     /// Makes the directory of the sidecars, out of git's sight.
     pub(super) fn make_dir(&self) -> Result<(), StoreError> {
-        disk::private_dir(&self.dir)
+        files::make_dir_durably(&self.dir)
             .and_then(|()| disk::ignore_all(&self.dir))
             .map_err(|error| StoreError::io("make", &self.dir, error))
+    }
+
+    /// An error where a link, a pipe or the like stands in the place of a lock, or a link in that of a directory: what is
+    /// written there would be written elsewhere. What merely is in the way costs no more than what would lie there.
+    pub(super) fn has_plain_sidecars(&self) -> Result<(), StoreError> {
+        let refused = |path: &Path, error| StoreError::io("open", path, error);
+        for path in LOCKS.map(|name| self.dir.join(name)) {
+            files::plain_file(&path).map_err(|error| refused(&path, error))?;
+        }
+        for path in DIRECTORIES.map(|name| self.dir.join(name)) {
+            files::no_link(&path).map_err(|error| refused(&path, error))?;
+        }
+        Ok(())
     }
 
     fn of_project(project: &Path) -> Self {

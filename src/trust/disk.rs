@@ -1,17 +1,18 @@
 //! Records on disk: read only where nobody else can have written them, written whole or not at all.
 //!
 //! Invariant: a record is 0600 in a directory that is 0700, and takes its name when it is durable.
-#![allow(clippy::disallowed_methods)] // door: the records of what is allowed
+#![allow(clippy::disallowed_methods)] // door: the mode of the records' directory
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, Permissions},
-    io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    fs::{self, Permissions},
+    io::{self, Read},
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
 };
 
 use descent_core::trust::{Hand, Me, is_another_hand};
-use rustix::{fs::OFlags, io::Errno};
+
+use crate::files::{self, Odd};
 
 /// Who else could reach it.
 const OTHERS: u32 = 0o077;
@@ -23,18 +24,15 @@ pub(super) fn read_private(
     me: Me,
     bytes_max: u64,
 ) -> Result<Option<Vec<u8>>, String> {
-    let file = match open(path) {
+    let file = match files::open(path) {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
-            return Err("it is a symbolic link".to_owned());
+        Err(error) => {
+            let odd = Odd::of(&error).map(|odd| format!("it {}", odd.what));
+            return Err(odd.unwrap_or_else(|| error.to_string()));
         }
-        Err(error) => return Err(error.to_string()),
     };
     let meta = file.metadata().map_err(|error| error.to_string())?;
-    if !meta.is_file() {
-        return Err("it is no plain file".to_owned());
-    }
     judge(&meta, me, "it", "0600")?;
     let above = fs::metadata(dir).map_err(|error| error.to_string())?;
     judge(&above, me, "its directory", "0700")?;
@@ -43,15 +41,6 @@ pub(super) fn read_private(
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
     Ok(Some(bytes))
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    // Opening a pipe would wait for somebody to write into it.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(i32::try_from(flags).unwrap_or(0))
-        .open(path)
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -74,14 +63,9 @@ fn judge(meta: &fs::Metadata, me: Me, what: &str, wanted: &str) -> Result<(), St
 }
 
 pub(super) fn write_private(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    files::make_dirs(dir)?;
     if fs::metadata(dir)?.mode() & OTHERS != 0 {
         fs::set_permissions(dir, Permissions::from_mode(0o700))?;
     }
-    // Made with the mode 0600.
-    let mut fresh = tempfile::NamedTempFile::new_in(dir)?;
-    fresh.write_all(bytes)?;
-    fresh.as_file().sync_all()?;
-    fresh.persist(dir.join(name))?;
-    File::open(dir)?.sync_all()
+    files::write_durably(&dir.join(name), bytes)
 }

@@ -58,6 +58,7 @@ mod run;
 mod screen;
 mod shadow;
 mod shadow_lost;
+mod sidecars;
 mod stale;
 mod start;
 mod stop;

@@ -28,7 +28,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["lib"],
 ];
 const SHELL_FLOORS: &[&[&str]] = &[
-    &["failure"],
+    &["failure", "files"],
     &[
         "clock", "config", "signal", "process", "store", "survey", "render", "schema", "trust",
         "space",
@@ -65,10 +65,11 @@ const DOORS: &[Door] = &[
         ],
         files: &[
             "src/agent.rs",
-            "src/agent/",
+            "src/agent/outcome.rs",
             "src/cli/completions.rs",
             "src/cli/edit/copy.rs",
             "src/evidence.rs",
+            "src/files.rs",
             "src/git/disk.rs",
             "src/git/place.rs",
             "src/heartbeat/disk.rs",
@@ -76,7 +77,6 @@ const DOORS: &[Door] = &[
             "src/process/",
             "src/store/disk.rs",
             "src/store/journal/files.rs",
-            "src/store/locks.rs",
             "src/store/probe.rs",
             "src/trust/disk.rs",
             "src/workspace.rs",

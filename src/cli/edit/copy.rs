@@ -1,12 +1,13 @@
 //! The copy that a person edits: beside the state file, and never taken away with text in it that is nowhere else.
-#![allow(clippy::disallowed_methods)] // door: writes and removes the copy
+#![allow(clippy::disallowed_methods)] // door: removes the copy
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
+
+use crate::files;
 
 /// Copies that earlier edits may have left of one serial.
 const SAME_NAME_MAX: u32 = 100;
@@ -28,12 +29,7 @@ impl Copy {
                 format!("-{n}")
             };
             let path = dir.join(format!("edit-{serial}{more}.json"));
-            let file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&path);
-            match file {
+            match files::make_new(&path) {
                 Ok(mut file) => {
                     file.write_all(bytes)?;
                     return Ok(Self { path });
@@ -47,10 +43,7 @@ impl Copy {
 
     /// By its name: editors replace files.
     pub(super) fn read(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let file = fs::File::open(&self.path)?;
-        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        files::read_some(&self.path, BYTES_MAX + 1)
     }
 
     /// What stands in it stands in the state.

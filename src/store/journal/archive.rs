@@ -5,7 +5,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::disk::{Disk, private_dir};
+use super::super::BYTES_MAX;
+use super::super::disk::Disk;
+use crate::files;
 
 const SAME_NAME_MAX: u32 = 1000;
 
@@ -16,7 +18,7 @@ pub(in super::super) fn archive(
     name: &str,
     bytes: &[u8],
 ) -> io::Result<PathBuf> {
-    private_dir(journal)?;
+    files::make_dir_durably(journal)?;
     for n in 0..SAME_NAME_MAX {
         let suffix = if n == 0 {
             String::new()
@@ -33,7 +35,9 @@ pub(in super::super) fn archive(
                 return Ok(path);
             }
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            Err(_) if std::fs::read(&path).is_ok_and(|there| there == bytes) => return Ok(path),
+            Err(_) if files::read(&path, BYTES_MAX as u64).is_ok_and(|there| there == bytes) => {
+                return Ok(path);
+            }
             Err(_) => {}
         }
     }

@@ -5,16 +5,15 @@
 //! Not here: what lines say.
 #![allow(clippy::disallowed_methods)] // door: writes, compresses and prunes the journal
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
-use super::super::disk::private_dir;
+use crate::files;
 
 const PREFIX: &str = "seg-";
 const OPEN: &str = ".log";
@@ -24,9 +23,13 @@ const KEPT_MIN: usize = 2;
 /// As a gzip member begins.
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// More than the largest state as a line; what unfolds to more is damaged.
-const LINE_BYTES_MAX: u64 = 128 << 20;
-/// Bytes of one segment that are read.
-const SEGMENT_BYTES_MAX: u64 = 512 << 20;
+const LINE_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of one segment that are read, and that it may unfold to, all its members together.
+const SEGMENT_BYTES_MAX: u64 = 128 << 20;
+/// Bytes that all segments may unfold to in one pass, the newest first: the files may be a stranger's.
+const READ_BYTES_MAX: u64 = 512 << 20;
+/// Segments have smaller numbers; a file with a larger one is none of ours.
+const NUMBER_MAX: u64 = 1 << 40;
 
 /// A segment by its number; there may be both forms of it while it is compressed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,11 +41,9 @@ pub(super) struct Segment {
 
 /// Every segment once, the oldest first.
 pub(super) fn segments(dir: &Path) -> Vec<Segment> {
-    let mut found: Vec<Segment> = fs::read_dir(dir)
+    let mut found: Vec<Segment> = files::entries(dir)
         .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| segment(entry.path()))
+        .filter_map(segment)
         .collect();
     // The closed form last: it is renamed into place when it is whole.
     found.sort_by_key(|one| (one.number, one.is_closed));
@@ -60,7 +61,7 @@ fn segment(path: PathBuf) -> Option<Segment> {
         None => (rest.strip_suffix(OPEN)?, false),
     };
     Some(Segment {
-        number: number.parse().ok()?,
+        number: number.parse().ok().filter(|number| *number < NUMBER_MAX)?,
         is_closed,
         path,
     })
@@ -68,49 +69,69 @@ fn segment(path: PathBuf) -> Option<Segment> {
 
 /// The name of a new one.
 pub(super) fn next(dir: &Path) -> io::Result<PathBuf> {
-    private_dir(dir)?;
+    files::make_dir_durably(dir)?;
     let newest = segments(dir).last().map_or(0, |one| one.number);
-    Ok(dir.join(format!("{PREFIX}{:08}{OPEN}", newest.saturating_add(1))))
+    Ok(dir.join(format!("{PREFIX}{:08}{OPEN}", newest + 1)))
 }
 
 pub(super) fn len(path: &Path) -> Option<u64> {
-    fs::metadata(path).ok().map(|meta| meta.len())
+    let meta = path.symlink_metadata().ok()?;
+    meta.is_file().then_some(meta.len())
 }
 
 /// Appends to a file that is `len` long. What came short is taken back: a torn line would join the next one.
 pub(super) fn append(path: &Path, len: u64, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = files::append(path)?;
     file.write_all(bytes)
         .inspect_err(|_| drop(file.set_len(len)))
 }
 
-/// The lines of a segment as they were written; what cannot be read is missing.
-pub(super) fn read(segment: &Segment) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let Ok(file) = File::open(&segment.path) else {
-        return bytes;
-    };
-    // As much as could be read is what there is.
-    let _ = file.take(SEGMENT_BYTES_MAX).read_to_end(&mut bytes);
-    if segment.is_closed {
-        unfolded(&bytes)
-    } else {
-        bytes
+/// How much of a journal is read in one pass: what its segments unfold to, all together.
+#[derive(Debug)]
+pub(super) struct Allowance(u64);
+
+impl Allowance {
+    pub(super) fn new() -> Self {
+        Self(READ_BYTES_MAX)
+    }
+
+    /// What one more segment may unfold to.
+    fn of_segment(&self) -> u64 {
+        self.0.min(SEGMENT_BYTES_MAX)
     }
 }
 
-fn unfolded(mut bytes: &[u8]) -> Vec<u8> {
-    let mut lines = Vec::new();
-    while !bytes.is_empty() {
+/// The lines of a segment as they were written; what cannot be read, or is beyond the allowance, is missing.
+pub(super) fn read(segment: &Segment, allowance: &mut Allowance) -> Vec<u8> {
+    let bytes_max = allowance.of_segment();
+    let (lines, used) = try_read(segment, bytes_max).unwrap_or_default();
+    allowance.0 -= used.min(allowance.0);
+    lines
+}
+
+/// With the bytes that were unfolded for it.
+fn try_read(segment: &Segment, bytes_max: u64) -> io::Result<(Vec<u8>, u64)> {
+    let bytes = files::read_some(&segment.path, bytes_max)?;
+    match segment.is_closed {
+        true => Ok(unfolded(&bytes, bytes_max)),
+        false => {
+            let used = bytes.len() as u64;
+            Ok((bytes, used))
+        }
+    }
+}
+
+fn unfolded(mut bytes: &[u8], bytes_max: u64) -> (Vec<u8>, u64) {
+    let (mut lines, mut used) = (Vec::new(), 0);
+    while !bytes.is_empty() && used < bytes_max {
         let known = lines.len();
         let mut member = GzDecoder::new(bytes);
-        let read = member.by_ref().take(LINE_BYTES_MAX).read_to_end(&mut lines);
+        let line_max = LINE_BYTES_MAX.min(bytes_max - used);
+        let read = member.by_ref().take(line_max).read_to_end(&mut lines);
+        let line_bytes = (lines.len() - known) as u64;
+        used += line_bytes;
         bytes = match read {
-            Ok(1..) => member.into_inner(),
+            Ok(1..) if line_bytes < line_max => member.into_inner(),
             _ => {
                 lines.truncate(known);
                 // Lines before and after it are members of their own.
@@ -120,7 +141,7 @@ fn unfolded(mut bytes: &[u8]) -> Vec<u8> {
             }
         };
     }
-    lines
+    (lines, used)
 }
 
 /// Compresses every segment but the newest, which may be appended to.
@@ -129,7 +150,11 @@ pub(super) fn compress_closed(dir: &Path) -> io::Result<()> {
     let older = all.iter().rev().skip(1).filter(|one| !one.is_closed);
     for one in older {
         let unfinished = dir.join(format!(".{}.{}.tmp", one.number, std::process::id()));
-        let done = compress(&read(one), &unfinished)
+        // What is no file of ours stays as it is.
+        let Ok(lines) = files::read(&one.path, SEGMENT_BYTES_MAX) else {
+            continue;
+        };
+        let done = compress(&lines, &unfinished)
             .and_then(|()| fs::rename(&unfinished, one.path.with_extension("log.gz")));
         if let Err(error) = done {
             let _ = fs::remove_file(&unfinished);
@@ -143,8 +168,7 @@ pub(super) fn compress_closed(dir: &Path) -> io::Result<()> {
 /// Open forms of what is compressed, and what a killed process was writing.
 fn remove_leftovers(dir: &Path) {
     let all = segments(dir);
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
+    for path in files::entries(dir) {
         let is_compressed = segment(path.clone()).is_some_and(|one| {
             let is_closed = |other: &Segment| other.number == one.number && other.is_closed;
             !one.is_closed && all.iter().any(is_closed)
@@ -157,13 +181,8 @@ fn remove_leftovers(dir: &Path) {
 }
 
 fn compress(lines: &[u8], to: &Path) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(to)?;
-    let mut file = io::BufWriter::new(file);
+    files::remove(to)?;
+    let mut file = io::BufWriter::new(files::make_new(to)?);
     for line in lines.split_inclusive(|byte| *byte == b'\n') {
         let mut member = GzEncoder::new(&mut file, Compression::fast());
         member.write_all(line)?;

@@ -12,7 +12,7 @@ use descent_core::state::encode::Rendered;
 use descent_core::state::patch::Patch;
 
 use super::super::load;
-use super::files::{self, Segment};
+use super::files::{self, Allowance, Segment};
 use super::line::{self, Body, Line};
 
 /// One commit, as it was noted.
@@ -79,21 +79,16 @@ impl History {
     #[must_use]
     pub fn commits(&self, lineage: &Lineage) -> Vec<Commit> {
         let mut found: Vec<Commit> = Vec::new();
-        for segment in files::segments(&self.dir) {
-            for line in line::decode(&files::read(&segment)) {
-                if line.lineage != lineage.as_str() {
-                    continue;
-                }
-                let commit = Commit::of(line);
-                // An older file was put back in the meantime: what was committed after it is gone.
-                while found
-                    .last()
-                    .is_some_and(|last| !last.stands_before(&commit))
-                {
-                    found.pop();
-                }
-                found.push(commit);
+        for commit in self.all(|line| (line.lineage == lineage.as_str()).then(|| Commit::of(line)))
+        {
+            // An older file was put back in the meantime: what was committed after it is gone.
+            while found
+                .last()
+                .is_some_and(|last| !last.stands_before(&commit))
+            {
+                found.pop();
             }
+            found.push(commit);
         }
         found
     }
@@ -102,22 +97,31 @@ impl History {
     #[must_use]
     pub fn lineages(&self) -> Vec<(Lineage, Serial)> {
         let mut found: Vec<(Lineage, Serial)> = Vec::new();
-        for segment in files::segments(&self.dir) {
-            for line in line::decode(&files::read(&segment)) {
-                let lineage = Lineage::new(line.lineage.as_str());
-                found.retain(|(other, _)| *other != lineage);
-                found.push((lineage, Serial(line.serial)));
-            }
+        let newest = |line: Line| Some((Lineage::new(line.lineage), Serial(line.serial)));
+        for (lineage, serial) in self.all(newest) {
+            found.retain(|(other, _)| *other != lineage);
+            found.push((lineage, serial));
         }
         found
+    }
+
+    /// What is wanted of each line, the oldest first. The newest are read first, as far as the allowance reaches.
+    fn all<T>(&self, wanted: impl Fn(Line) -> Option<T>) -> Vec<T> {
+        let mut allowance = Allowance::new();
+        let mut segments: Vec<Vec<T>> = Vec::new();
+        for segment in files::segments(&self.dir).iter().rev() {
+            let lines = line::decode(&files::read(segment, &mut allowance));
+            segments.push(lines.into_iter().filter_map(&wanted).collect());
+        }
+        segments.into_iter().rev().flatten().collect()
     }
 
     /// The serial of the newest commit of a lineage; older files are read only where the newest holds none of it.
     #[must_use]
     pub fn newest(&self, lineage: &Lineage) -> Option<Serial> {
-        let segments = files::segments(&self.dir);
+        let (segments, mut allowance) = (files::segments(&self.dir), Allowance::new());
         let mut newest = segments.iter().rev().filter_map(|segment| {
-            let line = self.lines_of(segment, lineage).pop()?;
+            let line = lines_of(segment, lineage, &mut allowance).pop()?;
             Some(Serial(line.serial))
         });
         newest.next()
@@ -126,11 +130,11 @@ impl History {
     /// The state of a serial, byte for byte as it was committed.
     #[must_use]
     pub fn state(&self, lineage: &Lineage, serial: Serial) -> Option<Past> {
-        let segments = files::segments(&self.dir);
+        let (segments, mut allowance) = (files::segments(&self.dir), Allowance::new());
         let mut lines: Vec<Line> = Vec::new();
         // Most questions are about what is new: older files are read only where they are needed.
         for segment in segments.iter().rev() {
-            let mut older = self.lines_of(segment, lineage);
+            let mut older = lines_of(segment, lineage, &mut allowance);
             let has_it = |line: &Line| line.serial >= serial.0;
             older.append(&mut lines);
             lines = older;
@@ -147,8 +151,9 @@ impl History {
     /// What a person saved, that the commit of this serial took in.
     #[must_use]
     pub fn edit(&self, lineage: &Lineage, serial: Serial) -> Option<Vec<u8>> {
+        let mut allowance = Allowance::new();
         for segment in files::segments(&self.dir).iter().rev() {
-            let lines = self.lines_of(segment, lineage);
+            let lines = lines_of(segment, lineage, &mut allowance);
             let mut edits = lines
                 .into_iter()
                 .rev()
@@ -163,12 +168,12 @@ impl History {
         }
         None
     }
+}
 
-    fn lines_of(&self, segment: &Segment, lineage: &Lineage) -> Vec<Line> {
-        let mut lines = line::decode(&files::read(segment));
-        lines.retain(|line| line.lineage == lineage.as_str());
-        lines
-    }
+fn lines_of(segment: &Segment, lineage: &Lineage, allowance: &mut Allowance) -> Vec<Line> {
+    let mut lines = line::decode(&files::read(segment, allowance));
+    lines.retain(|line| line.lineage == lineage.as_str());
+    lines
 }
 
 impl Commit {

@@ -1,0 +1,293 @@
+//! Files of our own beside a state, in the cache and among the records: one way to open, read, make and remove them.
+//!
+//! Invariant: only a regular file is opened, under its very name: no link is followed, and no pipe or device is waited
+//! for. A read has a maximum. What is written to has one name only, and only its owner may read it. A directory is a
+//! directory and no link to one. Whatever else lies there is refused by name ([`Odd`]).
+//! Not here: the state file itself (`store::disk`), the trees of attempts.
+#![allow(clippy::disallowed_methods)] // door: opens, makes and removes files of our own
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    ffi::OsString,
+    fmt,
+    fs::{self, DirBuilder, File, Metadata, OpenOptions},
+    io::{self, Read, Write},
+    os::{
+        fd::OwnedFd,
+        unix::{
+            ffi::OsStringExt,
+            fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt},
+        },
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{CWD, Mode, OFlags, openat},
+    io::Errno,
+};
+
+/// What lies where a file or a directory of ours should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Link,
+    Directory,
+    Pipe,
+    Socket,
+    Device,
+    /// A hard link: what is written there would be written elsewhere too.
+    SecondName,
+    /// A regular file where a directory should be.
+    File,
+    /// With the bytes that are read at most.
+    Larger(u64),
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Link => to.write_str("is a symbolic link"),
+            Self::Directory => to.write_str("is a directory"),
+            Self::Pipe => to.write_str("is a named pipe"),
+            Self::Socket => to.write_str("is a socket"),
+            Self::Device => to.write_str("is a device"),
+            Self::SecondName => to.write_str("has a second name (a hard link)"),
+            Self::File => to.write_str("is no directory"),
+            Self::Larger(bytes_max) => write!(to, "holds more than {bytes_max} bytes"),
+        }
+    }
+}
+
+/// What lies at the name of a file of ours, and is none. Carried by the `io::Error` of a call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` {what}", path.display())]
+pub struct Odd {
+    pub path: PathBuf,
+    pub what: What,
+}
+
+impl Odd {
+    fn error(path: &Path, what: What) -> io::Error {
+        let path = path.to_owned();
+        io::Error::new(io::ErrorKind::InvalidInput, Self { path, what })
+    }
+
+    /// Whether a call failed for it.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+/// Neither follows a link, nor waits for the other end of a pipe, nor takes a terminal for ours.
+const PLAIN: OFlags = OFlags::NOFOLLOW
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// To be read.
+pub fn open(path: &Path) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.read(true);
+    plain(how, path).map(|(file, _)| file)
+}
+
+/// To be read and written; made where nothing is.
+pub fn open_or_make(path: &Path) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(false);
+    with_one_name(how, path)
+}
+
+/// To be appended to; made where nothing is.
+pub fn append(path: &Path) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.append(true).create(true);
+    with_one_name(how, path)
+}
+
+/// A new one; fails where anything is.
+pub fn make_new(path: &Path) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// All of it; refused where it is more.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let bytes = read_some(path, bytes_max.saturating_add(1))?;
+    match bytes.len() as u64 > bytes_max {
+        true => Err(Odd::error(path, What::Larger(bytes_max))),
+        false => Ok(bytes),
+    }
+}
+
+/// All of it, or as much of its beginning.
+pub fn read_some(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Where nothing is.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    make_new(path)?.write_all(bytes)
+}
+
+/// In the place of whatever is there.
+pub fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match write_new(path, bytes) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            remove(path)?;
+            write_new(path, bytes)
+        }
+        written => written,
+    }
+}
+
+/// A whole file under its name, durable when this returns; the directory is there.
+pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    // Made with the mode 0600, under a name that nobody guesses.
+    let mut fresh = tempfile::NamedTempFile::new_in(dir)?;
+    fresh.write_all(bytes)?;
+    fresh.as_file().sync_all()?;
+    fresh.persist(path)?;
+    sync_dir(dir)
+}
+
+/// Whatever is there; follows no link.
+pub fn remove(path: &Path) -> io::Result<()> {
+    let removed = match path.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A directory for its owner alone; one that is there stays as it is. Whether it is new, and so holds nothing.
+pub fn make_dir(dir: &Path) -> io::Result<bool> {
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            plain_dir(dir).map(|()| false)
+        }
+        made => made.map(|()| true),
+    }
+}
+
+/// The same, with its name durable before anything in it is.
+pub fn make_dir_durably(dir: &Path) -> io::Result<()> {
+    match (make_dir(dir)?, dir.parent()) {
+        (true, Some(parent)) => sync_dir(parent),
+        _ => Ok(()),
+    }
+}
+
+/// With all that is lacking above it; links above are a person's affair.
+pub fn make_dirs(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// An error unless it is a directory itself.
+pub fn plain_dir(dir: &Path) -> io::Result<()> {
+    let meta = dir.symlink_metadata()?;
+    match what(&meta) {
+        Some(What::Directory) => Ok(()),
+        Some(odd) => Err(Odd::error(dir, odd)),
+        None => Err(Odd::error(dir, What::File)),
+    }
+}
+
+/// An error where a link is.
+pub fn no_link(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(meta) if meta.is_symlink() => Err(Odd::error(path, What::Link)),
+        _ => Ok(()),
+    }
+}
+
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// What lies in a directory, in no order; nothing where it is none, or a link to one.
+pub fn entries(dir: &Path) -> Vec<PathBuf> {
+    let names = names(dir).unwrap_or_default();
+    names.into_iter().map(|name| dir.join(name)).collect()
+}
+
+fn names(dir: &Path) -> io::Result<Vec<OsString>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | PLAIN;
+    let opened: OwnedFd = openat(CWD, dir, flags, Mode::empty())?;
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::new(opened)? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(OsString::from_vec(name));
+        }
+    }
+    Ok(names)
+}
+
+/// An error where anything but a regular file with one name is; nothing is opened.
+pub fn plain_file(path: &Path) -> io::Result<()> {
+    let meta = match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        meta => meta?,
+    };
+    let odd = what(&meta).or((meta.nlink() > 1).then_some(What::SecondName));
+    odd.map_or(Ok(()), |odd| Err(Odd::error(path, odd)))
+}
+
+fn with_one_name(mut how: OpenOptions, path: &Path) -> io::Result<File> {
+    how.mode(0o600);
+    let (file, meta) = plain(how, path)?;
+    match meta.nlink() {
+        // None: it was removed in this very moment, which is the caller's to find out.
+        0 | 1 => Ok(file),
+        _ => Err(Odd::error(path, What::SecondName)),
+    }
+}
+
+fn plain(mut how: OpenOptions, path: &Path) -> io::Result<(File, Metadata)> {
+    how.custom_flags(PLAIN.bits().cast_signed());
+    let file = how.open(path).map_err(|error| named(error, path))?;
+    let meta = file.metadata()?;
+    match what(&meta) {
+        None => Ok((file, meta)),
+        Some(odd) => Err(Odd::error(path, odd)),
+    }
+}
+
+/// The refusals of the system that say what lies there.
+fn named(error: io::Error, path: &Path) -> io::Error {
+    let is_refused = matches!(
+        Errno::from_io_error(&error),
+        Some(Errno::LOOP | Errno::MLINK | Errno::NXIO | Errno::ISDIR | Errno::OPNOTSUPP)
+    );
+    let meta = is_refused.then(|| path.symlink_metadata().ok()).flatten();
+    match meta.as_ref().and_then(what) {
+        Some(odd) => Odd::error(path, odd),
+        None => error,
+    }
+}
+
+/// `None`: a regular file.
+fn what(meta: &Metadata) -> Option<What> {
+    let kind = meta.file_type();
+    if kind.is_file() {
+        return None;
+    }
+    Some(match () {
+        () if kind.is_symlink() => What::Link,
+        () if kind.is_dir() => What::Directory,
+        () if kind.is_fifo() => What::Pipe,
+        () if kind.is_socket() => What::Socket,
+        () => What::Device,
+    })
+}

@@ -1,0 +1,156 @@
+//! Links, pipes and bombs where descent keeps its own files: refused by name, and nothing is written through them.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::json;
+
+use crate::world::{Ran, Running, World, plan, task};
+
+/// What the links lead to, and what has to stay in it.
+const THEIRS: &str = "# nobody writes here\n";
+
+fn agreed() -> World {
+    let world = World::new();
+    let atoms = json!({"A1": task("touch done")});
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    fs::write(world.out("theirs"), THEIRS).unwrap();
+    world
+}
+
+fn beside(world: &World, name: &str) -> PathBuf {
+    world.repo().join(".descent").join(name)
+}
+
+fn put(path: &Path, plant: impl FnOnce(&Path)) {
+    let _ = fs::remove_file(path);
+    let _ = fs::remove_dir_all(path);
+    plant(path);
+}
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[track_caller]
+fn refused(ran: Ran, path: &Path, what: &str) {
+    ran.expect(74)
+        .says("E-SIDECAR")
+        .says(&path.display().to_string())
+        .says(what);
+}
+
+#[test]
+fn a_link_in_the_place_of_a_lock_is_refused_by_name_and_nothing_is_written_through_it() {
+    for (name, command) in [
+        ("run.lock", "apply"),
+        ("run.lock", "run"),
+        ("commit.lock", "run"),
+        ("commit.lock", "undo"),
+    ] {
+        let world = agreed();
+        world.replace_in_state("touch done", "touch done; true");
+        let (path, before) = (beside(&world, name), world.state_bytes());
+        put(&path, |path| symlink(world.out("theirs"), path).unwrap());
+        refused(world.descent(&[command]), &path, "is a symbolic link");
+        assert_eq!(world.left("theirs"), THEIRS, "{name} {command}");
+        assert_eq!(world.state_bytes(), before);
+    }
+}
+
+#[test]
+fn a_lock_with_a_second_name_is_refused_and_left_as_it_is() {
+    let world = agreed();
+    let path = beside(&world, "run.lock");
+    put(&path, |path| {
+        fs::hard_link(world.out("theirs"), path).unwrap()
+    });
+    refused(world.descent(&["run"]), &path, "has a second name");
+    assert_eq!(world.left("theirs"), THEIRS);
+}
+
+#[test]
+fn a_directory_of_sidecars_that_is_a_link_is_refused_and_nothing_is_made_or_removed_where_it_leads()
+{
+    for name in ["journal", "evidence", "attempts", "repository"] {
+        let world = agreed();
+        let elsewhere = world.root().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        // As evidence that was cut off is named, and whole evidence.
+        for kept in [".new-x", &"0".repeat(64)] {
+            fs::write(elsewhere.join(kept), THEIRS).unwrap();
+        }
+        let path = beside(&world, name);
+        put(&path, |path| symlink(&elsewhere, path).unwrap());
+        refused(world.descent(&["run"]), &path, "is a symbolic link");
+        world.descent(&["status"]).expect(0);
+        world.descent(&["log"]).expect(0);
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 2, "{name}");
+    }
+}
+
+#[test]
+fn the_last_number_of_a_segment_that_is_a_link_is_not_appended_to() {
+    let world = agreed();
+    let last = beside(&world, "journal").join(format!("seg-{}.log", u64::MAX));
+    symlink(world.out("theirs"), &last).unwrap();
+    world.run().expect(0);
+    assert_eq!(world.left("theirs"), THEIRS);
+    world.descent(&["log"]).expect(0).shows("A1");
+}
+
+#[test]
+fn a_pipe_or_a_terminal_in_the_journal_is_waited_for_by_nobody() {
+    let world = agreed();
+    pipe(&beside(&world, "journal/seg-00000007.log"));
+    symlink("/dev/tty", beside(&world, "journal/seg-00000008.log")).unwrap();
+    pipe(&beside(&world, "journal/seg-00000009.log.gz"));
+    for command in ["status", "log", "why", "stop"] {
+        world.descent(&[command]).expect(0);
+    }
+    world.run().expect(0);
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_lock_or_of_a_note_of_processes_is_waited_for_by_nobody() {
+    let world = agreed();
+    fs::create_dir_all(beside(&world, "attempts/x")).unwrap();
+    pipe(&beside(&world, "attempts/slot-0.json"));
+    pipe(&beside(&world, "attempts/x/started.json"));
+    world.run().expect(0);
+    let lock = beside(&world, "run.lock");
+    put(&lock, pipe);
+    refused(world.descent(&["run"]), &lock, "is a named pipe");
+    world.descent(&["status"]).expect(0);
+}
+
+/// 130 KB a member, of 128 MiB each.
+fn bomb(path: &Path, members: usize) {
+    let one = Command::new("sh")
+        .args(["-c", "head -c 134217000 /dev/zero | gzip -9"])
+        .output()
+        .unwrap()
+        .stdout;
+    assert!(one.len() > 100_000);
+    fs::write(path, one.repeat(members)).unwrap();
+}
+
+#[test]
+fn a_bomb_in_the_journal_takes_neither_memory_nor_time_and_what_is_newer_is_read() {
+    let world = agreed();
+    world.run().expect(0);
+    bomb(&beside(&world, "journal/seg-00000000.log.gz"), 80);
+    let limited = |args: &str| {
+        let mut command = world.bare_command("sh");
+        let descent = env!("CARGO_BIN_EXE_descent");
+        // 1.5 GB of address space, for what would unfold to 10.
+        command.args(["-c", &format!("ulimit -v 1500000; exec {descent} {args}")]);
+        Running::of(command).wait()
+    };
+    limited("status").expect(0);
+    limited("log").expect(0).shows("A1");
+}
