@@ -20,7 +20,7 @@ use crate::{
         Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Records,
         Run, Shared, Spec, State, Task, VERSION,
         check::{self, Pattern},
-        fields::{Fields, Findings},
+        fields::{self, Fields, Findings},
     },
 };
 
@@ -71,6 +71,7 @@ pub fn of_tree(parsed: Parsed) -> Plan {
     let (root, written, faults) = flat::flatten(root, &plan.faults);
     let mut found = Findings {
         faults,
+        is_plan: true,
         ..Findings::default()
     };
     read_into(&mut plan, &root, &mut found);
@@ -95,7 +96,13 @@ fn read_into(plan: &mut Plan, root: &Node, found: &mut Findings) {
         let _ = fields.take(key);
         leave_out(&mut fields, key);
     }
-    if let Some(node) = fields.need("objective") {
+    let members = root.as_object().unwrap_or_default();
+    let is_misplaced = members.iter().any(|one| fields::is_of_objective(&one.key));
+    let objective = match is_misplaced {
+        true => fields.take("objective"),
+        false => fields.need("objective"),
+    };
+    if let Some(node) = objective {
         plan.objective = Objective::read(node, "/objective", fields.found).unwrap_or_default();
         if let Some(base_case) = node.get("base_case") {
             check::patterns(base_case, "/objective/base_case", &mut plan.patterns);

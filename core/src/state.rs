@@ -24,8 +24,8 @@ pub mod verdicts;
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
 pub use atom::{
-    Action, Atom, Body, Effect, Ended, FailureClass, Fragment, Grant, PhaseBudget, PhaseEnd,
-    PhaseLimit, Plan, Spec, Status, Task, Try,
+    Action, Atom, Body, Effect, Ended, FailureClass, Fragment, Grant, GrantEntry, PhaseBudget,
+    PhaseEnd, PhaseLimit, Plan, Spec, Status, Task, Try,
 };
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};

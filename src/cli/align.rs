@@ -287,7 +287,6 @@ fn refuse_blank(flags: &Flags) -> Result<(), Failure> {
     let setup: Vec<String> = flags.setup.iter().cloned().collect();
     let given = [
         ("--check", &flags.check),
-        ("--step", &flags.step),
         ("--protect", &flags.protect),
         ("--link", &flags.link),
         ("--setup", &setup),
@@ -299,7 +298,32 @@ fn refuse_blank(flags: &Flags) -> Result<(), Failure> {
             return Err(Failure::usage(message, hint));
         }
     }
-    Ok(())
+    flags
+        .step
+        .iter()
+        .try_for_each(|step| refuse_half_a_step(step))
+}
+
+/// A step has a name, and a command where it has a `=`: without one it would be the worker's.
+fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
+    let (name, command) = match step.split_once('=') {
+        Some((name, command)) => (name, Some(command)),
+        None => (step, None),
+    };
+    let is_blank = |text: &str| text.trim().is_empty();
+    let missing = if is_blank(name) {
+        "name"
+    } else if command.is_some_and(is_blank) {
+        "command"
+    } else {
+        return Ok(());
+    };
+    let message = match is_blank(step) {
+        true => "`--step` is given an empty text".to_owned(),
+        false => format!("the step `{step}` has no {missing}"),
+    };
+    let hint = "write --step 'NAME=COMMAND', or --step 'NAME' for the worker";
+    Err(Failure::usage(message, hint))
 }
 
 fn apply_flags(plan: &mut Plan, flags: &Flags) -> Result<(), Failure> {

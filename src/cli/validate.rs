@@ -7,13 +7,13 @@ use descent_core::{
     doc::{self, Fault, Node},
     graph::validate as rules,
     id::Lineage,
-    state::decode,
+    state::{decode, fields::NEAR_MISS},
 };
 
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
-    plan_file::{self, Notation, PlanFile},
+    plan_file::{self, Draft, Notation, PlanFile},
     render, store,
 };
 
@@ -105,18 +105,49 @@ fn is_plan(file: &PlanFile) -> bool {
 
 fn look_at_plan(file: &PlanFile) -> Found {
     let draft = plan_file::draft(file.plan(), Lineage::new("plan"));
+    let missing = match draft.root.as_object() {
+        Some(_) => missing(&draft),
+        None => Vec::new(),
+    };
     let mut faults = draft.faults;
-    if draft.root.as_object().is_some() {
-        let missing = rules::gate(&draft.state, &draft.root);
-        // What is there and wrong is not missing too.
-        let named: Vec<String> = faults.iter().map(|fault| fault.pointer.clone()).collect();
-        faults.extend(missing.into_iter().filter(|m| !named.contains(&m.pointer)));
-    }
+    faults.extend(missing);
     Found {
         faults,
         warnings: draft.warnings,
         code: "E-PLAN-INVALID",
     }
+}
+
+/// What the agreement lacks. What is there, but wrong or in another place, is not missing too; and what is made from the
+/// base case is not asked for.
+fn missing(draft: &Draft) -> Vec<Fault> {
+    let has_objective = draft.root.get("objective").is_some();
+    let atoms = draft
+        .root
+        .get("work_graph")
+        .and_then(|graph| graph.get("atoms"));
+    let is_named = atoms
+        .and_then(Node::as_object)
+        .is_some_and(|atoms| !atoms.is_empty());
+    let is_misplaced = |fault: &Fault| {
+        let is_of_graph = fault.pointer == "/atoms" || fault.pointer.starts_with("/work_graph/");
+        fault.rule == NEAR_MISS && is_of_graph
+    };
+    let has_atoms = is_named || draft.faults.iter().any(is_misplaced);
+    let is_not_asked_for = |pointer: &str| match pointer {
+        "/objective/deliverables" | "/objective/definition_of_done" => true,
+        "/work_graph/atoms" => has_atoms,
+        _ => !has_objective,
+    };
+    let mut missing = rules::gate(&draft.state, &draft.root);
+    missing.retain(|one| !is_not_asked_for(&one.pointer));
+    missing.retain(|one| {
+        draft
+            .faults
+            .iter()
+            .all(|fault| fault.pointer != one.pointer)
+    });
+    missing
 }
 
 fn look_at_state(bytes: &[u8]) -> Found {

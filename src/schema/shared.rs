@@ -265,7 +265,6 @@ pub(super) struct PlanSpec {
     unknown: Option<bool>,
     /// What is planned serves this atom, which waits for the step
     convergence_target: Option<AtomId>,
-    /// Unless given: `max_fragment_atoms`, 16 alternatives, `max_refinements_per_atom` and one rounds
     grant: Option<Grant>,
     budget: Option<PhaseBudget>,
 }
@@ -292,15 +291,15 @@ struct PhaseEnd {
     failed: Option<bool>,
 }
 
-/// What a fragment may use up at most
+/// What a fragment may use up at most; what is left out is as the constraints say
 #[derive(JsonSchema)]
 pub(super) struct Grant {
-    /// Tasks, each counted in every context that it can see
-    atoms: Count,
-    /// Ways in which a fragment can be resolved
-    alternatives: Count,
-    /// Fragments in one context
-    rounds: Count,
+    /// Tasks, each counted in every context that it can see: `max_fragment_atoms` unless given
+    atoms: Option<Count>,
+    /// Ways in which a fragment can be resolved: 16 unless given
+    alternatives: Option<Count>,
+    /// Fragments in one context: one more than `max_refinements_per_atom` unless given
+    rounds: Option<Count>,
 }
 
 /// What a planner came to in one context

@@ -40,6 +40,7 @@ mod long_output;
 mod look;
 mod many_failures;
 mod mended;
+mod near_misses;
 mod newer;
 mod noticed;
 mod odd_checks;

@@ -11,7 +11,7 @@ use crate::{
     doc::{Fault, Node},
     graph::{Graph, Ix},
     id::AtomId,
-    state::{Constraints, Extra, Grant, PhaseLimit, State, fields::Writer},
+    state::{Constraints, Extra, Grant, GrantEntry, PhaseLimit, State, fields::Writer},
 };
 
 /// Looks whether a fragment fits what its step was granted, and grants the rest to the steps inside it.
@@ -50,7 +50,7 @@ fn hand_on(taken: &mut Taken, inner: &[AtomId], grant: Grant) {
     for id in inner {
         let plan = taken.atoms.get_mut(id).and_then(|atom| atom.plan_mut());
         if let Some(plan) = plan {
-            plan.grant = Some(grant);
+            plan.grant = Some(GrantEntry::of(grant));
         }
     }
 }

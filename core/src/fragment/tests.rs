@@ -9,7 +9,7 @@ use crate::{
     graph::standing::{Standing, selection_of},
     id::Lineage,
     plan,
-    state::Grant,
+    state::{Constraints, Grant},
 };
 
 fn state(constraints: &str) -> State {
@@ -229,7 +229,7 @@ fn a_step_inside_is_granted_a_share_of_what_is_left() {
     let grants: Vec<Grant> = taken
         .atoms
         .values()
-        .filter_map(|atom| atom.plan()?.grant)
+        .filter_map(|atom| Some(atom.plan()?.grant(&Constraints::default())))
         .collect();
     let [one, two] = grants[..] else {
         panic!("{grants:?}")

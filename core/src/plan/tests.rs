@@ -11,7 +11,7 @@ use crate::{
     doc::{self, Places},
     graph::validate,
     id::{AtomId, Lineage},
-    state::Body,
+    state::{Body, Constraints},
 };
 
 fn with_graph(graph: &str) -> String {
@@ -260,4 +260,24 @@ fn steps_added_to_a_plan_wait_for_one_another_and_take_no_id_of_it() {
             ("S4".to_string(), Vec::from([AtomId::new("S3")])),
         ]
     );
+}
+
+#[test]
+fn what_was_left_out_of_a_grant_is_as_the_constraints_say() {
+    let plan = |grant: &str| {
+        let atoms = format!(r#"{{"n": {{"kind": "plan", "grant": {grant}}}}}"#);
+        let plan = read(with_atoms(&atoms).as_bytes());
+        assert!(plan.faults.is_empty(), "{:?}", plan.faults);
+        let step = plan.atoms[&AtomId::new("n")].plan().cloned();
+        let constraints = Constraints {
+            max_fragment_atoms: Some(7),
+            max_refinements_per_atom: Some(1),
+            ..Constraints::default()
+        };
+        let grant = step.expect("a planning step").grant(&constraints);
+        (grant.atoms, grant.alternatives, grant.rounds)
+    };
+    assert_eq!(plan("{}"), (7, 16, 2));
+    assert_eq!(plan(r#"{"atoms": 3}"#), (3, 16, 2));
+    assert_eq!(plan(r#"{"alternatives": 4, "rounds": 5}"#), (7, 4, 5));
 }

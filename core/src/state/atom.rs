@@ -5,7 +5,7 @@ mod plan;
 mod text;
 
 pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
-pub use plan::{Fragment, Grant, Plan, replans};
+pub use plan::{Fragment, Grant, GrantEntry, Plan, replans};
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 

@@ -116,7 +116,7 @@ impl Check {
             found.fault("checks-too-deep", (pointer, node.span), message, None);
             return None;
         }
-        let mut fields = Fields::open(node, pointer, found)?;
+        let mut fields = Fields::open_or(node, pointer, found, form_of)?;
         let name = fields.text("name");
         let present: Vec<&str> = LEAF_KEYS
             .iter()
@@ -297,6 +297,14 @@ fn read_parts(fields: &mut Fields<'_, '_>, key: &'static str, depth: usize) -> V
         .into_iter()
         .filter_map(|(at, node)| Check::read_at(node, &at, fields.found, depth + 1))
         .collect()
+}
+
+/// What to write for what is no check.
+fn form_of(node: &Node) -> Option<String> {
+    if node.as_array().is_some() {
+        return Some("write `{all: [{command: …}, …]}`: all of them must hold".to_owned());
+    }
+    node.as_str().map(|_| "write `{command: …}`".to_owned())
 }
 
 /// True where only a newer version can know what kind it is.

@@ -12,11 +12,14 @@ use alloc::{
 
 mod extra;
 mod length;
+mod near_miss;
 
 pub use extra::Extra;
 pub use length::Length;
 
 use extra::{Carried, Unknown};
+
+pub(crate) use near_miss::is_of_objective;
 
 pub use crate::doc::Span;
 use crate::doc::{self, Fault, Member, Node, Value};
@@ -28,6 +31,8 @@ pub struct Findings {
     pub warnings: Vec<Fault>,
     /// The file says that it is of a version that knows more: then an unknown value is no fault.
     pub is_newer: bool,
+    /// It is a plan, which nobody has begun: a key that was written for another is a fault.
+    pub is_plan: bool,
 }
 
 impl Findings {
@@ -62,6 +67,11 @@ impl Findings {
     }
 
     fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
+        self.wrong_type_or(pointer, node, wanted, None);
+    }
+
+    /// The same, with what to write instead.
+    fn wrong_type_or(&mut self, pointer: &str, node: &Node, wanted: &str, hint: Option<String>) {
         let found = match &node.value {
             // Not one of those that are asked for: its kind would tell nothing.
             Value::Number(number) if wanted.contains("number") && number.len() <= NUMBER_SHOWN => {
@@ -70,7 +80,7 @@ impl Findings {
             _ => node.kind_name(),
         };
         let message = format!("expected {wanted}, found {found}");
-        self.fault("wrong-type", (pointer, node.span), message, None);
+        self.fault("wrong-type", (pointer, node.span), message, hint);
     }
 }
 
@@ -79,6 +89,9 @@ const NUMBER_SHOWN: usize = 24;
 
 /// The rule of the warning for a value that only a newer version knows.
 pub const NEWER_VALUE: &str = "newer-value";
+
+/// The rule of the fault of a plan for a key that was written for another.
+pub const NEAR_MISS: &str = "near-miss";
 
 /// One object under reading.
 #[derive(Debug)]
@@ -93,8 +106,18 @@ pub struct Fields<'a, 'f> {
 impl<'a, 'f> Fields<'a, 'f> {
     /// `None`, with a fault, when `node` is no object.
     pub fn open(node: &'a Node, pointer: &str, found: &'f mut Findings) -> Option<Self> {
+        Self::open_or(node, pointer, found, |_| None)
+    }
+
+    /// The same, with what to write instead.
+    pub fn open_or(
+        node: &'a Node,
+        pointer: &str,
+        found: &'f mut Findings,
+        hint: impl Fn(&Node) -> Option<String>,
+    ) -> Option<Self> {
         if node.as_object().is_none() {
-            found.wrong_type(pointer, node, "an object");
+            found.wrong_type_or(pointer, node, "an object", hint(node));
             return None;
         }
         Some(Self {
@@ -290,7 +313,7 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// Closes the object: what was not asked for is unknown, kept, and warned of, but for a person's `notes` and the
     /// `$schema` that an editor reads at the top.
-    pub fn finish(self) -> Extra {
+    pub fn finish(mut self) -> Extra {
         let mut extra = Carried::default();
         let mut after: Option<String> = None;
         for member in self.node.as_object().unwrap_or_default() {
@@ -307,9 +330,7 @@ impl<'a, 'f> Fields<'a, 'f> {
             }
             let is_for_others = member.key == "$schema" && self.pointer.is_empty();
             if member.key != "notes" && !is_for_others {
-                self.found
-                    .warnings
-                    .push(unknown_key(&self.pointer, member, &self.asked));
+                self.unknown_key(member);
             }
             extra.unknown.push(Unknown {
                 after: after.clone(),
@@ -319,16 +340,31 @@ impl<'a, 'f> Fields<'a, 'f> {
         }
         extra.into_extra()
     }
-}
 
-fn unknown_key(pointer: &str, member: &Member, asked: &[&'static str]) -> Fault {
-    Fault {
-        span: member.key_span,
-        pointer: doc::pointer_push(pointer, &member.key),
-        rule: "unknown-key",
-        message: format!("unknown key `{}`, kept as it is", member.key),
-        hint: doc::suggest(&member.key, asked.iter().copied())
-            .map(|near| format!("did you mean `{near}`?")),
+    /// A key that nobody asked for. In a plan it is a fault where it stands for another: what is done would be
+    /// something else than what was typed.
+    fn unknown_key(&mut self, member: &Member) {
+        let near_miss = near_miss::of(member, self.node, &self.asked);
+        let is_fault = self.found.is_plan && near_miss.is_some();
+        let (message, hint) = match near_miss {
+            Some(miss) => (miss.message, Some(miss.hint)),
+            None => {
+                let near = doc::suggest(&member.key, self.asked.iter().copied());
+                let hint = near.map(|near| format!("did you mean `{near}`?"));
+                (format!("unknown key `{}`", member.key), hint)
+            }
+        };
+        let fault = Fault {
+            span: member.key_span,
+            pointer: self.at(&member.key),
+            rule: if is_fault { NEAR_MISS } else { "unknown-key" },
+            message: message + if is_fault { "" } else { ", kept as it is" },
+            hint,
+        };
+        match is_fault {
+            true => self.found.faults.push(fault),
+            false => self.found.warnings.push(fault),
+        }
     }
 }
 

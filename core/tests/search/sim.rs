@@ -389,7 +389,8 @@ impl<'m> Sim<'m> {
         for (context, count) in &self.ended {
             let atom = self.world.state.atom(&AtomId::new(context.0.as_str()));
             // A planning step has as many in each of its rounds.
-            let rounds = atom.and_then(|atom| Some(atom.plan()?.grant?.rounds));
+            let plan = atom.and_then(|atom| atom.plan());
+            let rounds = plan.and_then(|plan| plan.grant.as_ref()?.rounds);
             assert!(
                 *count <= self.model.max_attempts * rounds.unwrap_or(1),
                 "{count} attempts of {context:?}"

@@ -22,8 +22,8 @@ pub struct Plan {
     pub task: Task,
     /// What the fragment is for: it waits for this step.
     pub convergence_target: Option<AtomId>,
-    /// Of a step that a planner made; a person's has what the constraints say.
-    pub grant: Option<Grant>,
+    /// Of a step that a planner made, or what a person said of it; else it is as the constraints say.
+    pub grant: Option<GrantEntry>,
     /// What each fragment may take up, beyond which what is open of it is dropped.
     pub budget: Option<PhaseBudget>,
     /// Whose parts stand where those of an `all` do.
@@ -65,6 +65,15 @@ pub struct Grant {
     pub rounds: u32,
 }
 
+/// What stands in the file of a grant: what is left out is as the constraints say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GrantEntry {
+    pub atoms: Option<u32>,
+    pub alternatives: Option<u32>,
+    pub rounds: Option<u32>,
+    pub extra: Extra,
+}
+
 /// Ways in which a person's planning step may be resolved, unless it says so.
 const ALTERNATIVES: u32 = 16;
 
@@ -83,27 +92,36 @@ impl Grant {
     pub fn round(&self, of_planner: u32, of_task: u32) -> BigUint {
         BigUint::from(of_planner) + BigUint::from(self.atoms) * BigUint::from(of_task)
     }
+}
+
+impl GrantEntry {
+    /// The whole of a grant.
+    pub fn of(grant: Grant) -> Self {
+        Self {
+            atoms: Some(grant.atoms),
+            alternatives: Some(grant.alternatives),
+            rounds: Some(grant.rounds),
+            extra: Extra::default(),
+        }
+    }
 
     fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::open(node, pointer, found)?;
-        let mut count = |key: &'static str| {
-            let _ = fields.need(key);
-            fields.small(key)
-        };
         Some(Self {
-            atoms: count("atoms")?,
-            alternatives: count("alternatives")?,
-            rounds: count("rounds")?,
+            atoms: fields.small("atoms"),
+            alternatives: fields.small("alternatives"),
+            rounds: fields.small("rounds"),
+            extra: fields.finish(),
         })
     }
 
     fn node(&self) -> Node {
-        let small = |count: u32| Node::uint(u64::from(count));
+        let small = |count: Option<u32>| count.map(|count| Node::uint(u64::from(count)));
         Writer::default()
-            .put("atoms", small(self.atoms))
-            .put("alternatives", small(self.alternatives))
-            .put("rounds", small(self.rounds))
-            .finish(&Extra::default())
+            .some("atoms", small(self.atoms))
+            .some("alternatives", small(self.alternatives))
+            .some("rounds", small(self.rounds))
+            .finish(&self.extra)
     }
 }
 
@@ -145,7 +163,23 @@ impl Plan {
     }
 
     pub fn grant(&self, constraints: &Constraints) -> Grant {
-        self.grant.unwrap_or_else(|| Grant::of_person(constraints))
+        let Grant {
+            atoms,
+            alternatives,
+            rounds,
+        } = Grant::of_person(constraints);
+        let Some(entry) = &self.grant else {
+            return Grant {
+                atoms,
+                alternatives,
+                rounds,
+            };
+        };
+        Grant {
+            atoms: entry.atoms.unwrap_or(atoms),
+            alternatives: entry.alternatives.unwrap_or(alternatives),
+            rounds: entry.rounds.unwrap_or(rounds),
+        }
     }
 
     /// One of its fragments, by its first part, to be changed.
@@ -222,7 +256,7 @@ impl Plan {
         plan.convergence_target = fields.text("convergence_target").map(AtomId::new);
         plan.grant = fields.take("grant").and_then(|node| {
             let at = fields.at("grant");
-            Grant::read(node, &at, fields.found)
+            GrantEntry::read(node, &at, fields.found)
         });
         plan.budget = fields.take("budget").and_then(|node| {
             let at = fields.at("budget");
@@ -255,7 +289,7 @@ impl Plan {
             "convergence_target",
             target.map(|id| Node::string(id.as_str())),
         )
-        .some("grant", self.grant.as_ref().map(Grant::node))
+        .some("grant", self.grant.as_ref().map(GrantEntry::node))
         .some("budget", self.budget.as_ref().map(PhaseBudget::node));
         let in_force = self.in_force.as_ref();
         to.some("fragment", in_force.map(|one| one.node(is_whole)));

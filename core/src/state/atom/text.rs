@@ -14,7 +14,10 @@ use crate::{
 
 impl Atom {
     pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
+        let mut fields = Fields::open_or(node, pointer, found, |node| {
+            let form = "write `{description: …}`, or `{action: {run: …}}`";
+            node.as_str().map(|_| form.to_owned())
+        })?;
         let Some(kind) = read_kind(&mut fields) else {
             return fields.found.is_newer.then(|| Self::newer(fields));
         };
@@ -233,7 +236,9 @@ pub(super) fn read_task(fields: &mut Fields<'_, '_>) -> Option<Task> {
 fn read_spec(fields: &mut Fields<'_, '_>) -> Spec {
     let action = fields.take("action").and_then(|node| {
         let at = fields.at("action");
-        let mut action = Fields::open(node, &at, fields.found)?;
+        let mut action = Fields::open_or(node, &at, fields.found, |node| {
+            node.as_str().map(|_| "write `action: {run: …}`".to_owned())
+        })?;
         let _ = action.need("run");
         let run = action.command("run");
         let extra = action.finish();

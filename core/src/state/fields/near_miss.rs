@@ -1,0 +1,187 @@
+//! Keys that people write for others: what was meant, in the form that is read.
+//!
+//! Not here: whether that is a fault (in a plan) or a warning (in a state); slips of the keyboard (`doc::suggest`).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+
+use crate::{
+    doc::{Member, Node},
+    state::limits,
+};
+
+/// What is wrong with a key, and what to write for it.
+#[derive(Debug)]
+pub(super) struct NearMiss {
+    pub(super) message: String,
+    pub(super) hint: String,
+}
+
+/// A kind of object, and the keys that are written into it for others.
+struct Kind {
+    /// The key that tells the kind: no other kind is asked for it.
+    mark: &'static str,
+    name: &'static str,
+    forms: &'static [Form],
+}
+
+/// Keys that mean the same, and how it is written.
+struct Form {
+    keys: &'static [&'static str],
+    write: &'static str,
+}
+
+const fn form(keys: &'static [&'static str], write: &'static str) -> Form {
+    Form { keys, write }
+}
+
+const KINDS: [Kind; 6] = [
+    Kind {
+        mark: "objective",
+        name: "a plan",
+        forms: &[
+            form(&["goal"], "objective: {goal: …}"),
+            form(
+                &["why", "background_intent"],
+                "objective: {background_intent: …}",
+            ),
+            form(
+                &["check", "checks", "base_case"],
+                "objective: {base_case: {command: …}}",
+            ),
+            form(&["constraints"], "objective: {constraints: {…}}"),
+            form(&["deliverables"], "objective: {deliverables: …}"),
+            form(
+                &["definition_of_done"],
+                "objective: {definition_of_done: …}",
+            ),
+            form(&["raw_input"], "objective: {raw_input: …}"),
+            form(&["atoms", "steps", "tasks"], "work_graph: {atoms: {…}}"),
+        ],
+    },
+    Kind {
+        mark: "base_case",
+        name: "the objective",
+        forms: &[
+            form(&["why"], "background_intent: …"),
+            form(&["check", "checks"], "base_case: {command: …}"),
+        ],
+    },
+    Kind {
+        mark: "atoms",
+        name: "the work graph",
+        forms: &[form(&["steps", "tasks"], "atoms: {…}")],
+    },
+    Kind {
+        mark: "depends_on",
+        name: "an atom",
+        forms: &[
+            form(RUN, "action: {run: …}"),
+            form(&["desc", "title", "prompt"], "description: …"),
+            form(&["check", "test"], "checks: {command: …}"),
+            form(&["after", "needs", "requires"], "depends_on: […]"),
+            form(&["steps", "tasks", "all"], "parts: […]"),
+            form(&["options", "any"], "choices: […]"),
+        ],
+    },
+    Kind {
+        mark: "stdout_matches",
+        name: "a check of a command",
+        forms: &[form(&["contains", "matches"], "stdout_matches: REGEX")],
+    },
+    Kind {
+        mark: "expect_exit",
+        name: "a check of a command",
+        forms: &[form(&["exit", "exit_code"], "expect_exit: N")],
+    },
+];
+
+/// What people call the command of an atom.
+const RUN: &[&str] = &["run", "command", "cmd"];
+/// What only a task has, and a group does not.
+const OF_A_TASK: [&str; 8] = [
+    "action",
+    "checks",
+    "timeout",
+    "effect",
+    "idempotent",
+    "output_schema",
+    "touches",
+    "interruptible",
+];
+
+/// Of a member of `node`, which was asked for `asked` and nothing else.
+pub(super) fn of(member: &Member, node: &Node, asked: &[&'static str]) -> Option<NearMiss> {
+    let key = member.key.as_str();
+    let is_of_atom = asked.contains(&"depends_on");
+    let group = ["choices", "parts"]
+        .into_iter()
+        .find(|key| asked.contains(key));
+    if let Some(group) = group.filter(|_| is_of_atom && !asked.contains(&"action"))
+        && (OF_A_TASK.contains(&key) || RUN.contains(&key))
+    {
+        return Some(beside(key, group));
+    }
+    if is_of_atom && ["worker", "agent"].contains(&key) {
+        let hint = "leave it out: an atom without `action` is done by the worker of descent.toml";
+        return Some(no_key(key, "an atom", hint.to_string()));
+    }
+    if limits::LIMITS.iter().any(|limit| limit.key == key) {
+        return constraint(key, asked);
+    }
+    let is_atom = member.node.as_object().is_some();
+    if asked == ["atoms"] && is_atom && node.get("atoms").is_none() {
+        let hint = format!("write `atoms: {{{key}: …}}`");
+        return Some(no_key(key, "the work graph", hint));
+    }
+    let kinds = KINDS.iter().filter(|kind| asked.contains(&kind.mark));
+    let mut forms = kinds.flat_map(|kind| kind.forms.iter().map(move |form| (kind, form)));
+    let (kind, form) = forms.find(|(_, form)| form.keys.contains(&key))?;
+    Some(no_key(key, kind.name, format!("write `{}`", form.write)))
+}
+
+/// A constraint that does not stand under `constraints`.
+fn constraint(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
+    let (name, hint) = if asked.contains(&"base_case") {
+        (
+            "the objective",
+            format!("write `constraints: {{{key}: …}}`"),
+        )
+    } else if asked.contains(&"objective") {
+        (
+            "a plan",
+            format!("write `objective: {{constraints: {{{key}: …}}}}`"),
+        )
+    } else {
+        return None;
+    };
+    Some(no_key(key, name, hint))
+}
+
+/// Whether a plan that has `key` at its top has the objective there, and not missing.
+pub(crate) fn is_of_objective(key: &str) -> bool {
+    let top = KINDS.iter().filter(|kind| kind.mark == "objective");
+    let mut forms = top.flat_map(|kind| kind.forms);
+    forms.any(|form| form.write.starts_with("objective") && form.keys.contains(&key))
+}
+
+fn no_key(key: &str, name: &str, hint: String) -> NearMiss {
+    let message = format!("`{key}` is no key of {name}");
+    NearMiss { message, hint }
+}
+
+/// A group does nothing, and is judged by nothing, of its own.
+fn beside(key: &str, group: &str) -> NearMiss {
+    let one = if group == "choices" { "choice" } else { "part" };
+    let hint = match key {
+        "checks" => format!("give `checks` to each {one}, or to an atom that depends on the group"),
+        _ if key == "action" || RUN.contains(&key) => {
+            format!("write it in a {one}: `{group}: [{{action: {{run: …}}}}]`")
+        }
+        _ => format!("write it in a {one}: `{group}: [{{{key}: …}}]`"),
+    };
+    let message = format!("`{key}` stands beside `{group}`, and only a task has it");
+    NearMiss { message, hint }
+}

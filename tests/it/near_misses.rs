@@ -1,0 +1,256 @@
+//! Plans that would be read as something else than was typed: faults that show the right form, and nothing is written.
+
+use serde_json::{Value, json};
+
+use crate::world::{World, assert_same, listing, plan, task, with};
+
+const OBJECTIVE: &str = "objective:
+  goal: it is there
+  background_intent: somebody waits
+  base_case: {command: test -e done}
+";
+
+/// `validate` and `align` refuse the plan with these words, each behind its place, and with no other fault.
+#[track_caller]
+fn check(text: &str, faults: &[&str]) {
+    let world = World::new();
+    world.write("plan.yaml", text);
+    let before = listing(&world.repo());
+    for args in [
+        &["validate", "plan.yaml"][..],
+        &["align", "-y", "-f", "plan.yaml"],
+    ] {
+        let ran = world.descent(args).expect(65).says("E-PLAN-INVALID");
+        for fault in faults {
+            assert!(
+                ran.stderr.contains(&format!("plan.yaml:{fault}")),
+                "{args:?}: no `{fault}` in:\n{}",
+                ran.stderr
+            );
+        }
+        let told = ran.stderr.matches("plan.yaml:").count();
+        assert_eq!(told, faults.len(), "{args:?}:\n{}", ran.stderr);
+    }
+    assert_same(&world.repo(), &before);
+}
+
+#[track_caller]
+fn check_atoms(atoms: &str, faults: &[&str]) {
+    check(
+        &format!("{OBJECTIVE}work_graph:\n  atoms:\n{atoms}"),
+        faults,
+    );
+}
+
+#[test]
+fn a_command_that_does_not_stand_under_action_is_a_fault_with_the_form() {
+    let write = "(write `action: {run: …}`)";
+    for key in ["run", "command", "cmd"] {
+        check_atoms(
+            &format!("    a:\n      {key}: touch done\n"),
+            &[&format!(
+                "8:7: /work_graph/atoms/a/{key}: `{key}` is no key of an atom {write}"
+            )],
+        );
+    }
+}
+
+#[test]
+fn a_description_under_another_name_is_a_fault_with_the_form() {
+    check_atoms(
+        "    a: {desc: make it}\n",
+        &["7:9: /work_graph/atoms/a/desc: `desc` is no key of an atom (write `description: …`)"],
+    );
+}
+
+#[test]
+fn a_worker_of_an_atom_is_a_fault_that_says_where_the_worker_is_named() {
+    check_atoms(
+        "    a: {description: make it, worker: codex}\n",
+        &[
+            "7:31: /work_graph/atoms/a/worker: `worker` is no key of an atom (leave it out: an atom \
+           without `action` is done by the worker of descent.toml)",
+        ],
+    );
+}
+
+#[test]
+fn a_near_miss_deep_inside_is_placed_as_it_was_written() {
+    check_atoms(
+        "    g:\n      choices:\n        - parts:\n            p: {cmd: touch done}\n        - id: q\n          desc: x\n",
+        &[
+            "10:17: /work_graph/atoms/g/choices/0/parts/p/cmd: `cmd` is no key",
+            "12:11: /work_graph/atoms/g/choices/1/desc: `desc` is no key",
+        ],
+    );
+}
+
+#[test]
+fn an_action_or_checks_beside_choices_or_parts_are_faults() {
+    check_atoms(
+        "    g:\n      action: {run: touch done}\n      choices: [{description: a}, {description: b}]\n",
+        &[
+            "8:7: /work_graph/atoms/g/action: `action` stands beside `choices`, and only a task has it \
+           (write it in a choice: `choices: [{action: {run: …}}]`)",
+        ],
+    );
+    check_atoms(
+        "    g:\n      run: touch done\n      checks: {command: test -e done}\n      parts: [{description: a}]\n",
+        &[
+            "8:7: /work_graph/atoms/g/run: `run` stands beside `parts`",
+            "9:7: /work_graph/atoms/g/checks: `checks` stands beside `parts`, and only a task has it \
+           (give `checks` to each part, or to an atom that depends on the group)",
+        ],
+    );
+}
+
+#[test]
+fn checks_as_a_list_or_a_text_and_an_action_as_a_text_are_faults_with_the_form() {
+    check_atoms(
+        "    a:\n      action: touch done\n      checks: [{command: test -e done}]\n    b:\n      checks: test -e done\n",
+        &[
+            "8:15: /work_graph/atoms/a/action: expected an object, found a string (write `action: {run: …}`)",
+            "9:15: /work_graph/atoms/a/checks: expected an object, found a list (write `{all: [{command: …}, \
+           …]}`: all of them must hold)",
+            "11:15: /work_graph/atoms/b/checks: expected an object, found a string (write `{command: …}`)",
+        ],
+    );
+}
+
+#[test]
+fn an_atom_as_a_text_is_a_fault_with_the_form() {
+    check_atoms(
+        "    a: touch done\n",
+        &[
+            "7:8: /work_graph/atoms/a: expected an object, found a string (write `{description: …}`, or \
+           `{action: {run: …}}`)",
+        ],
+    );
+}
+
+#[test]
+fn a_goal_at_the_top_is_one_fault_that_says_where_it_belongs() {
+    check(
+        "goal: it is there\nwork_graph: {atoms: {a: {description: make it}}}\n",
+        &["1:1: /goal: `goal` is no key of a plan (write `objective: {goal: …}`)"],
+    );
+}
+
+#[test]
+fn each_part_of_the_agreement_at_the_top_is_told_once() {
+    check(
+        "goal: it is there\nwhy: somebody waits\nchecks: {command: test -e done}\nsetup: make\natoms: {a: {}}\n",
+        &[
+            "1:1: /goal: `goal` is no key of a plan (write `objective: {goal: …}`)",
+            "2:1: /why: `why` is no key of a plan (write `objective: {background_intent: …}`)",
+            "3:1: /checks: `checks` is no key of a plan (write `objective: {base_case: {command: …}}`)",
+            "4:1: /setup: `setup` is no key of a plan (write `objective: {constraints: {setup: …}}`)",
+            "5:1: /atoms: `atoms` is no key of a plan (write `work_graph: {atoms: {…}}`)",
+        ],
+    );
+}
+
+#[test]
+fn atoms_that_stand_in_the_work_graph_itself_are_faults() {
+    check(
+        &format!("{OBJECTIVE}work_graph:\n  chalk: {{description: make it}}\n"),
+        &[
+            "6:3: /work_graph/chalk: `chalk` is no key of the work graph (write `atoms: {chalk: …}`)",
+        ],
+    );
+}
+
+#[test]
+fn without_a_base_case_nobody_is_asked_for_what_is_made_from_it() {
+    let world = World::new();
+    world.write(
+        "plan.yaml",
+        "objective: {goal: g, background_intent: w}\nwork_graph: {atoms: {a: {}}}\n",
+    );
+    let ran = world.descent(&["validate", "plan.yaml"]).expect(65);
+    let ran = ran.says("/objective/base_case: the base case is missing");
+    assert_eq!(
+        ran.stderr.matches("plan.yaml:").count(),
+        1,
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_key_that_is_like_nothing_is_kept_and_warned_of() {
+    let world = World::new();
+    let mine = with(task("touch done"), json!({"ticket": 7}));
+    let ran = world.try_align(&plan(&["test -e done"], json!({}), json!({"A1": mine})));
+    ran.expect(0).says("unknown key `ticket`, kept as it is");
+    assert_eq!(world.state()["work_graph"]["atoms"]["A1"]["ticket"], 7);
+}
+
+#[test]
+fn in_a_state_a_near_miss_is_kept_and_warned_of_with_the_form() {
+    let world = World::new();
+    world.align(&plan(
+        &["test -e done"],
+        json!({}),
+        json!({"A1": task("touch done")}),
+    ));
+    world.replace_in_state("\"action\": {", "\"cmd\": \"make\",\n        \"action\": {");
+    world
+        .descent(&["validate"])
+        .expect(0)
+        .says("`cmd` is no key of an atom, kept as it is (write `action: {run: …}`)");
+    world.run().expect(0);
+    assert_eq!(
+        world.state()["bindings"]["A1"]["of"]["cmd"],
+        json!("make"),
+        "{}",
+        world.state_text()
+    );
+}
+
+#[test]
+fn a_step_without_a_name_or_a_command_is_refused_with_the_form() {
+    let form = "write --step 'NAME=COMMAND', or --step 'NAME' for the worker";
+    for (step, words) in [
+        ("=touch g", "the step `=touch g` has no name"),
+        (" = touch g", "the step ` = touch g` has no name"),
+        ("", "`--step` is given an empty text"),
+        ("make g=", "the step `make g=` has no command"),
+    ] {
+        let world = World::new();
+        let args = [
+            "align", "g", "--why", "w", "--check", "true", "-y", "--step", step,
+        ];
+        world.descent(&args).expect(2).says(words).says(form);
+        assert!(!world.state_path().exists());
+    }
+}
+
+#[test]
+fn a_grant_may_leave_out_what_the_constraints_say_anyway() {
+    let world = World::new();
+    let atoms: Vec<Value> = ["touch done", "true", "true", "true"].map(task).to_vec();
+    let prints = json!({"atoms": atoms}).to_string();
+    let step = |grant| json!({"kind": "plan", "grant": grant, "action": {"run": format!("echo '{prints}'")}});
+    let plan = |grant| plan(&["test -e done"], json!({}), json!({"N": step(grant)}));
+    world.align(&plan(json!({"atoms": 1, "rounds": 1})));
+    world.run().expect(5);
+    let words = "its atoms take up to 4 attempts, 3 are granted";
+    world.descent(&["why", "N"]).expect(0).shows(words);
+    world.write("plan.json", &plan(json!({"rounds": 1})).to_string());
+    world
+        .descent(&["align", "-y", "--force", "-f", "plan.json"])
+        .expect(0);
+    world.run().expect(0);
+}
+
+#[test]
+fn a_planner_that_prints_a_near_miss_is_told_the_form() {
+    let world = World::new();
+    let prints = json!({"atoms": {"one": {"run": "touch done"}}}).to_string();
+    let step = json!({"kind": "plan", "action": {"run": format!("echo '{prints}'")}});
+    world.align(&plan(&["test -e done"], json!({}), json!({"N": step})));
+    world.run().expect(5);
+    let words = "/atoms/one/run: `run` is no key of an atom (write `action: {run: …}`)";
+    world.descent(&["why", "N"]).expect(0).shows(words);
+}
