@@ -2,6 +2,7 @@
 //!
 //! Invariant: the person's words stand in it verbatim; everything else is cut to its limit.
 
+mod groups;
 mod planning;
 
 use alloc::{
@@ -48,6 +49,7 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis, lies_at: LiesAt<
         ("{atom}", intent.atom.to_string()),
         ("{n}", intent.n.to_string()),
         ("{description}", description.to_owned()),
+        ("{groups}", groups::told(world, &intent.atom)),
         ("{checks}", checks(world, &intent.atom)),
         ("{whole}", whole(world, &intent.atom)),
         ("{protected}", protected(&objective.constraints.protected)),

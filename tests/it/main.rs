@@ -51,6 +51,7 @@ mod plans;
 mod plans_yaml;
 mod pristine;
 mod processes;
+mod prompts;
 mod repairs;
 mod repositories;
 mod resolve;
