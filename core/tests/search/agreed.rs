@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use descent_core::doc::Node;
 
 use crate::{
-    model::Model,
+    model::{Kind, Model},
+    rng::Rng,
     sim::{Faults, Sim},
 };
 
@@ -103,4 +104,57 @@ fn a_hard_budget_completes_where_the_base_case_holds_on_the_delivered_tree() {
         assert_eq!(solved, names(&["enough", "other"]));
         assert_eq!(open, names(&["third"]));
     }
+}
+
+/// A random graph whose base case asks for some of its tasks alone.
+fn some_are_enough(seed: u64) -> Model {
+    let mut rng = Rng::new(seed);
+    let mut model = Model::random_with(&mut rng, 0);
+    model.constraints =
+        r#", "max_transient": 1000, "max_repairs": 1000, "max_interruptions": 1000"#.to_owned();
+    model.wanted.clear();
+    let is_seen = |x: &usize| model.nodes[*x].kind == Kind::Task && !model.nodes[*x].is_silent;
+    let tasks: Vec<usize> = (0..model.nodes.len()).filter(is_seen).collect();
+    model.enough = tasks.into_iter().filter(|_| rng.percent(20)).collect();
+    model.wanted.clone_from(&model.enough);
+    model
+}
+
+#[test]
+fn a_run_completes_with_open_atoms_only_where_no_selection_solves_all_and_the_delivered_tree_holds() {
+    let (mut whole, mut partial, mut exhausted) = (0, 0, 0);
+    for seed in 0..1_500 {
+        let model = some_are_enough(seed);
+        if model.enough.is_empty() {
+            continue;
+        }
+        let faults = Faults {
+            left_over: 10,
+            ..Faults::default()
+        };
+        let mut sim = Sim::new(&model, seed, 1 + u32::try_from(seed % 3).expect("small"), faults);
+        let word = sim.run();
+        let state = &sim.world.state;
+        let result = state.run.last_result.as_ref().expect("a result");
+        let is_open = result.get("open").is_some();
+        match (word, model.is_solvable()) {
+            ("completed", true) => whole += 1,
+            ("completed", false) => partial += 1,
+            ("exhausted", false) => exhausted += 1,
+            other => panic!("seed {seed}: {other:?}\n{}", sim.story),
+        }
+        assert!(!(is_open && model.is_solvable()), "seed {seed}\n{}", sim.story);
+        if word == "completed" {
+            let tree = &sim.commits[state.run.result().expect("a commit").as_str()];
+            let is_there = |x: &usize| {
+                let mut pieces = tree.iter();
+                pieces.any(|piece| piece.atom == model.nodes[*x].id && piece.is_good)
+            };
+            assert!(model.enough.iter().all(is_there), "seed {seed}\n{}", sim.story);
+        }
+    }
+    assert!(
+        whole > 100 && partial > 20 && exhausted > 100,
+        "{whole} whole, {partial} partial, {exhausted} exhausted: too few to tell"
+    );
 }
