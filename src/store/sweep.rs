@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use descent_core::id::Lineage;
 use descent_core::state::State;
 
 use super::disk::{Disk, FileId, is_unsupported};
@@ -139,7 +140,7 @@ fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) 
     match load::read(path, bytes) {
         // Sealed: a state whose commit died before it was published, or that gave way to an edit.
         Ok((loaded, _)) if !loaded.is_foreign => remove(disk, path, lease.ok()),
-        Ok(_) => take_up(disk, names, journal, path),
+        Ok((late, _)) => take_up(disk, names, journal, path, &late.state.lineage),
         Err(_) => rescue(disk, names, path),
     }
 }
@@ -176,10 +177,14 @@ fn is_second_name(disk: &dyn Disk, names: &Names, file: FileId) -> bool {
 }
 
 fn remove(disk: &dyn Disk, path: &Path, lease: Option<Held<'_>>) -> Judged {
-    if lease.is_some_and(|lease| lease.is_wanted()) || disk.unlink(path).is_err() {
-        return Judged::Waits;
-    }
-    Judged::Settled
+    // The lease is held until the name is gone: nobody opens the file for writing in between.
+    let is_wanted = lease.as_ref().is_some_and(Held::is_wanted);
+    let judged = match is_wanted || disk.unlink(path).is_err() {
+        true => Judged::Waits,
+        false => Judged::Settled,
+    };
+    drop(lease);
+    judged
 }
 
 fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> Judged {
@@ -187,14 +192,24 @@ fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> Judged {
     rescued.map_or(Judged::Waits, Judged::Rescued)
 }
 
-/// A valid late save gets the name, as if it were saved now; the present state is kept for merging.
-fn take_up(disk: &dyn Disk, names: &Names, journal: &Path, late: &Path) -> Judged {
+/// A valid late save gets the name, as if it were saved now; the present state is kept for merging. One of another
+/// lineage, which an agreement since then replaced, is kept for the person instead.
+fn take_up(
+    disk: &dyn Disk,
+    names: &Names,
+    journal: &Path,
+    late: &Path,
+    lineage: &Lineage,
+) -> Judged {
     let present = disk.find(&names.state, names.bytes_max).ok();
     let present = present.and_then(|found| load::read(&names.state, found.bytes).ok());
     // Two edits at once: the one that has the name goes first.
     let Some((present, _)) = present.filter(|(present, _)| !present.is_foreign) else {
         return Judged::Waits;
     };
+    if present.state.lineage != *lineage {
+        return rescue(disk, names, late);
+    }
     // Without it another process merges the edit from what lies beside.
     let _ = journal::keep(journal, present.state.serial.0, &present.bytes);
     match swap::give_back(disk, names, late) {

@@ -6,6 +6,7 @@ mod faults;
 pub mod faulty;
 mod ground;
 mod journal;
+mod late;
 mod lines;
 pub mod lossy;
 mod power;

@@ -9,14 +9,14 @@ use descent_core::id::Digest;
 use super::faulty::Faulty;
 use super::*;
 
-fn edited(text: &str) -> String {
+pub(super) fn edited(text: &str) -> String {
     let edited = text.replace("It works", "It works well");
     assert_ne!(edited, text);
     edited
 }
 
 /// Saves as an editor does that writes a new file and renames it.
-fn save_by_rename(file: &Path, text: &str) {
+pub(super) fn save_by_rename(file: &Path, text: &str) {
     let beside = file.with_file_name("4913");
     fs::write(&beside, text).unwrap();
     fs::rename(beside, file).unwrap();

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
+use super::edits::{edited, save_by_rename};
 use super::faulty::Faulty;
 use super::*;
 
@@ -100,6 +101,31 @@ fn a_lease_outlives_its_lock_file_and_the_commit_lock_is_made_again() {
     drop(lease);
     assert!(!store.is_live());
     store.lease("run").unwrap();
+}
+
+#[test]
+fn a_commit_lock_cleared_away_while_a_save_was_met_is_taken_again_before_the_next_try() {
+    let world = World::new();
+    let mut store = world.store();
+    bump(&mut store).unwrap();
+    let (file, lock) = (world.file(), store.place().commit_lock());
+    let mut tries = 0;
+    let done = store.commit(|now| {
+        tries += 1;
+        if tries == 1 {
+            fs::remove_file(&lock).unwrap();
+            // Met by this try, so that there is another one.
+            save_by_rename(&file, &edited(&fs::read_to_string(&file).unwrap()));
+        } else {
+            assert_eq!(code(locks::commit(&lock, 0)), "E-LOCK-TIMEOUT");
+        }
+        let mut state = now.state.clone();
+        state.serial = Serial(now.state.serial.0 + 1);
+        let touched = Touched::default();
+        Ok::<_, Infallible>(Some(Next { state, touched }))
+    });
+    done.unwrap();
+    assert!(tries > 1);
 }
 
 #[test]
