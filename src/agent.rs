@@ -11,6 +11,7 @@ mod report;
 mod tests;
 
 use std::{
+    collections::BTreeSet,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     evidence::Keeper,
     failure::{Failure, lack_in},
+    files,
     process::{
         self, Ended, Job, Programs, SpawnError, Started, capture::Whole, environment::Environment,
     },
@@ -117,13 +119,22 @@ const READ_AGAIN: Duration = Duration::from_millis(500);
 /// Attempts whose own files are kept.
 const KEPT_MAX: usize = 200;
 
-/// Removes the files of all but the newest attempts: they are for people to look at, nothing needs them.
+/// Removes the files of all but the newest attempts: they are for people to look at. What is in flight is spared, however
+/// old it looks by a clock that was set: its outcome may not be taken in yet.
 #[allow(clippy::disallowed_methods)] // door: the attempts' own files
-pub fn tidy(attempts: &Path) {
-    let entries = fs::read_dir(attempts).into_iter().flatten().flatten();
-    let mut by_age: Vec<(SystemTime, PathBuf)> = entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+pub fn tidy(attempts: &Path, in_flight: &[Intent]) {
+    let spared: BTreeSet<PathBuf> = in_flight
+        .iter()
+        .map(|intent| attempts.join(intent.id.as_str()))
+        .collect();
+    let changed = |path: &PathBuf| {
+        let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
+        meta.modified().ok()
+    };
+    let mut by_age: Vec<(SystemTime, PathBuf)> = files::entries(attempts)
+        .into_iter()
+        .filter(|path| !spared.contains(path))
+        .filter_map(|path| Some((changed(&path)?, path)))
         .collect();
     by_age.sort_unstable();
     let old = by_age.len().saturating_sub(KEPT_MAX);

@@ -186,14 +186,20 @@ fn note_loss(written: std::io::Result<()>) {
     }
 }
 
-/// Control characters made visible, but for line breaks and tabs; marks that turn the reading direction too.
+/// Control characters made visible, but for line breaks and tabs; marks that turn the reading direction or take no room
+/// too. The two joiners stay, which scripts and emoji are written with.
 pub fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' | '\t' => clean.push(c),
             '\u{1b}' => clean.push('␛'),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => clean.extend(c.escape_unicode()),
+            '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' => clean.extend(c.escape_unicode()),
             c if c.is_control() => clean.extend(c.escape_unicode()),
             c => clean.push(c),
         }

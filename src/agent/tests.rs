@@ -256,3 +256,24 @@ async fn a_directory_that_cannot_be_made_is_an_error() {
         .unwrap_err();
     assert_eq!((error.code(), error.exit()), ("E-ATTEMPT-DIR", 74));
 }
+
+#[test]
+fn what_is_in_flight_is_kept_however_old_it_looks() {
+    let world = World::new();
+    let attempts = world.dir.path().join("attempts");
+    fs::create_dir(&attempts).unwrap();
+    let of = |name: &str| attempts.join(name);
+    fs::create_dir(of("A1.7")).unwrap();
+    fs::create_dir(of("old")).unwrap();
+    let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+    for name in ["A1.7", "old"] {
+        fs::File::open(of(name))
+            .unwrap()
+            .set_modified(past)
+            .unwrap();
+    }
+    (0..KEPT_MAX).for_each(|n| fs::create_dir(of(&format!("B.{n}"))).unwrap());
+    tidy(&attempts, std::slice::from_ref(&world.intent));
+    assert!(of("A1.7").is_dir() && !of("old").exists());
+    assert_eq!(fs::read_dir(&attempts).unwrap().count(), KEPT_MAX + 1);
+}

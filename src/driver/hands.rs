@@ -22,7 +22,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{blocking, effects, resume};
 use crate::{
-    agent,
     clock::Clock,
     config::Config,
     evidence::Shelf,
@@ -99,7 +98,6 @@ impl Hands for RealHands {
         for pid in process::sweep(&format!("{}/", self.place.mark()), &records) {
             tracing::info!(pid, "ended a process that an earlier run left");
         }
-        agent::tidy(&attempts);
         process::own::open_nursery();
     }
 

@@ -26,6 +26,7 @@ pub(super) fn resume(hands: &RealHands, state: &State) -> Work<Found> {
         let recorded: Vec<(&Intent, Outcome)> = flying
             .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
             .collect();
+        agent::tidy(&attempts, &state.run.in_flight);
         let mut named = side::named_by(&state);
         let wholes = recorded.iter().filter_map(|(_, one)| one.whole.as_ref());
         named.extend(wholes.map(|whole| whole.digest.clone()));

@@ -115,12 +115,18 @@ impl fmt::Display for Placed {
         } else {
             &fault.pointer
         };
-        write!(f, "{line}:{column}: {pointer}: {}", fault.message)?;
+        let (pointer, message) = (on_one_line(pointer), on_one_line(&fault.message));
+        write!(f, "{line}:{column}: {pointer}: {message}")?;
         match &fault.hint {
-            Some(hint) => write!(f, " ({hint})"),
+            Some(hint) => write!(f, " ({})", on_one_line(hint)),
             None => Ok(()),
         }
     }
+}
+
+/// A key of the file may hold a line break, and what follows must not look like a line of ours.
+fn on_one_line(text: &str) -> String {
+    text.replace('\n', "\\n").replace('\r', "\\r")
 }
 
 /// Reads bytes that came from anywhere; with them the records as text, which the seal was taken over.

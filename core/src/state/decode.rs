@@ -173,7 +173,7 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
     }
     let version = read_version(&mut fields).unwrap_or(VERSION);
     let lineage = Lineage::new(fields.text_or_empty("lineage"));
-    let serial = Serial(fields.count("serial").unwrap_or(0));
+    let serial = fields.serial("serial").unwrap_or(Serial(0));
     let seal = fields.text("seal").map(Digest::new);
     let objective = record(&mut fields, "objective", Objective::read).unwrap_or_default();
     let control = record(&mut fields, "control", Control::read).unwrap_or_default();

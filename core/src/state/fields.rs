@@ -23,6 +23,7 @@ pub(crate) use near_miss::is_of_objective;
 
 pub use crate::doc::Span;
 use crate::doc::{self, Fault, Member, Node, Value};
+use crate::id::{AttemptId, Serial};
 
 /// What a reading found wrong, and what is merely odd.
 #[derive(Debug, Default)]
@@ -82,6 +83,18 @@ impl Findings {
         let message = format!("expected {wanted}, found {found}");
         self.fault("wrong-type", (pointer, node.span), message, hint);
     }
+}
+
+/// 2^53: what every reader of JSON can tell apart.
+const SERIAL_MAX: u64 = 1 << 53;
+const NAME_BYTES_MAX: usize = 128;
+
+/// What may be the name of a file, and of nothing above.
+fn is_name(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    text.len() <= NAME_BYTES_MAX
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.bytes().all(is_plain)
 }
 
 /// Longer ones are no help.
@@ -204,6 +217,21 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     pub fn count(&mut self, key: &'static str) -> Option<u64> {
         self.typed(key, "a whole number from 0 on", Node::as_u64)
+    }
+
+    /// Every commit adds one: none that could not be counted on from.
+    pub fn serial(&mut self, key: &'static str) -> Option<Serial> {
+        self.typed(key, "a whole number from 0 to 9007199254740992", |node| {
+            let serial = node.as_u64().filter(|serial| *serial <= SERIAL_MAX);
+            serial.map(Serial)
+        })
+    }
+
+    /// A name, since files of the attempt lie under it.
+    pub fn attempt(&mut self, key: &'static str) -> Option<AttemptId> {
+        self.typed(key, "the id of an attempt, as A1.3", |node| {
+            node.as_str().filter(|id| is_name(id)).map(AttemptId::new)
+        })
     }
 
     pub fn small(&mut self, key: &'static str) -> Option<u32> {

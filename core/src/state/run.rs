@@ -318,7 +318,7 @@ impl Intent {
         for key in ["id", "atom", "context"] {
             let _ = fields.need(key);
         }
-        let id = fields.text("id").map(AttemptId::new);
+        let id = fields.attempt("id");
         let atom = fields.text("atom").map(AtomId::new);
         let context = fields.text("context").map(Digest::new);
         let choices = super::record::choices(fields.pairs("choices"));
