@@ -39,8 +39,6 @@ pub enum What {
     Device,
     /// A hard link: what is written there would be written elsewhere too.
     SecondName,
-    /// A regular file where a directory should be.
-    File,
     /// With the bytes that are read at most.
     Larger(u64),
 }
@@ -54,7 +52,6 @@ impl fmt::Display for What {
             Self::Socket => to.write_str("is a socket"),
             Self::Device => to.write_str("is a device"),
             Self::SecondName => to.write_str("has a second name (a hard link)"),
-            Self::File => to.write_str("is no directory"),
             Self::Larger(bytes_max) => write!(to, "holds more than {bytes_max} bytes"),
         }
     }
@@ -170,6 +167,14 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Nothing has the name `to` before; both are in one file system.
+pub fn move_to(from: &Path, to: &Path) -> io::Result<()> {
+    match to.symlink_metadata() {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
+    }
+}
+
 /// A directory for its owner alone; one that is there stays as it is. Whether it is new, and so holds nothing.
 pub fn make_dir(dir: &Path) -> io::Result<bool> {
     match DirBuilder::new().mode(0o700).create(dir) {
@@ -199,7 +204,8 @@ pub fn plain_dir(dir: &Path) -> io::Result<()> {
     match what(&meta) {
         Some(What::Directory) => Ok(()),
         Some(odd) => Err(Odd::error(dir, odd)),
-        None => Err(Odd::error(dir, What::File)),
+        // In the way, and harmless.
+        None => Err(io::ErrorKind::NotADirectory.into()),
     }
 }
 

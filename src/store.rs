@@ -4,6 +4,7 @@
 //! decided on, compared under the commit lock; what cannot be read and validated is never written over.
 //! Not here: what the state means (`descent_core`), when to write (`driver`).
 
+mod aside;
 mod begun;
 mod disk;
 mod error;
@@ -181,7 +182,9 @@ impl Store {
         let _held = self.lock()?;
         for _ in 0..OVERTAKEN_MAX {
             let seen = self.see()?;
-            let archived = archive.then(|| self.archive(&seen.now)).transpose()?;
+            let archived = archive
+                .then(|| self.archive(&seen.now.state, &seen.now.bytes))
+                .transpose()?;
             let (loaded, rendered) = self.checked(state.clone())?;
             if self.swap(&seen, &loaded)? {
                 self.known.clear();
@@ -415,13 +418,29 @@ impl Store {
         });
     }
 
-    fn archive(&self, now: &Loaded) -> Result<PathBuf, StoreError> {
-        let lineage: String = now.state.lineage.as_str().chars().take(8).collect();
+    /// Where the newest state of another agreement was kept, if that replaced this one since: somebody put the older file
+    /// back, or saved an old buffer.
+    pub fn keep_what_replaced(&self, now: &State) -> Result<Option<PathBuf>, StoreError> {
+        let history = self.history();
+        let newest = history.newest_lineage();
+        let newest = newest.filter(|lineage| *lineage != now.lineage);
+        let Some(lineage) = newest.filter(|_| history.newest(&now.lineage).is_some()) else {
+            return Ok(None);
+        };
+        let past = history
+            .newest(&lineage)
+            .and_then(|serial| history.state(&lineage, serial));
+        past.map(|past| self.archive(&past.state, &past.bytes))
+            .transpose()
+    }
+
+    fn archive(&self, state: &State, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+        let lineage: String = state.lineage.as_str().chars().take(8).collect();
         let is_plain = lineage.chars().all(|c| c.is_ascii_alphanumeric());
         let lineage = if is_plain { lineage.as_str() } else { "other" };
-        let name = format!("{}-{lineage}", now.state.serial.0);
+        let name = format!("{}-{lineage}", state.serial.0);
         let journal = self.place.journal();
-        let kept = journal::archive(&*self.disk, &journal, &name, &now.bytes);
+        let kept = journal::archive(&*self.disk, &journal, &name, bytes);
         kept.map_err(|error| StoreError::io("archive into", &journal, error))
     }
 }

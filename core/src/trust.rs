@@ -7,7 +7,7 @@ mod origin;
 #[cfg(test)]
 mod tests;
 
-pub use origin::{Facts, Hand, History, Me, Origin, is_another_hand, origin};
+pub use origin::{Facts, Hand, History, Me, Origin, is_another_committer, is_another_hand, origin};
 
 use alloc::{
     borrow::ToOwned,

@@ -122,7 +122,7 @@ pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure>
     let workspaces = Workspaces::open(&top, &state.lineage, &state.objective.constraints)?;
     // Nothing is made where nothing is agreed yet: the sidecars come with the state.
     let place = context
-        .place()
+        .place()?
         .unwrap_or_else(|| Place::at(&top, context.state.as_deref()));
     let agreed = interruptible(|cancel| {
         let agreeing = agreeing::Agreeing {
@@ -366,7 +366,7 @@ fn add(to: &mut Vec<String>, more: &[String]) {
 
 /// Where the agreement is made: the top of the work tree, else here.
 pub(super) fn top(context: &Context) -> Result<PathBuf, Failure> {
-    if let Some(place) = context.place() {
+    if let Some(place) = context.place()? {
         return Ok(place.project);
     }
     if context.state.is_some() {
@@ -380,7 +380,7 @@ pub(super) fn top(context: &Context) -> Result<PathBuf, Failure> {
 }
 
 fn existing(context: &Context) -> Result<Option<Arc<store::Loaded>>, Failure> {
-    let Some(place) = context.place() else {
+    let Some(place) = context.place()? else {
         return Ok(None);
     };
     match Store::open(place).read() {

@@ -8,13 +8,13 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use descent_core::{event::Notice, state::State};
+use descent_core::{event::Notice, state::State, trust::is_another_hand};
 
 use super::{Global, ask};
 use crate::{
     clock,
     driver::adopt::{self, NotTaken},
-    failure::{Failure, Lack, exit, lack_at_start},
+    failure::{Failure, Lack, exit, lack_at_start, quoted},
     process::{
         environment::{self, Environment},
         tool,
@@ -22,6 +22,7 @@ use crate::{
     render::{self, Out, Page},
     signal::{Signal, Signals},
     store::{Loaded, Place, Store},
+    trust,
 };
 
 /// How often a question is put again whose answer was neither yes nor no.
@@ -66,13 +67,22 @@ impl Context {
         })
     }
 
-    pub(super) fn place(&self) -> Option<Place> {
-        Place::find(&self.dir, self.state.as_deref())
+    /// Where the state is. One that was found upwards must not be another account's: whoever made a `.descent` above the
+    /// project would decide what is read and written here.
+    pub(super) fn place(&self) -> Result<Option<Place>, Failure> {
+        let Some(place) = Place::find(&self.dir, self.state.as_deref()) else {
+            return Ok(None);
+        };
+        let hand = place.hand().filter(|_| self.state.is_none());
+        match hand.filter(|hand| is_another_hand(*hand, trust::me())) {
+            Some(hand) => Err(of_another(&place, hand.uid)),
+            None => Ok(Some(place)),
+        }
     }
 
     /// The state's store, or what to type where there is none.
     pub(super) fn store(&self) -> Result<Store, Failure> {
-        let Some(place) = self.place() else {
+        let Some(place) = self.place()? else {
             return Err(self.no_state());
         };
         Ok(self.open(place))
@@ -180,6 +190,15 @@ impl Context {
         }
         false
     }
+}
+
+fn of_another(place: &Place, uid: u32) -> Failure {
+    let (dir, state) = (place.dir.display(), quoted(&place.state));
+    let message = format!("{dir} belongs to another account ({uid}), and is not used unasked");
+    let hint = format!(
+        "descent --state {state} status, where you mean that very state; mkdir .descent begins a project of your own here"
+    );
+    Failure::new("E-OTHERS-PLACE", exit::UNTRUSTED, message, hint)
 }
 
 /// What waiting came to.

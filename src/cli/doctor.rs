@@ -78,7 +78,7 @@ impl Finding {
 
 pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
     let place = context
-        .place()
+        .place()?
         .unwrap_or_else(|| Place::at(&context.dir, context.state.as_deref()));
     let findings: Vec<Finding> = [
         disk::findings(&place),

@@ -20,7 +20,7 @@ use super::{
     End, ask,
     context::{Context, runtime},
     settled::{AGAIN_TIMES, restless, settled},
-    trust, validate,
+    validate,
 };
 use crate::{
     clock,
@@ -40,9 +40,7 @@ const ASKED_MAX: usize = 5;
 
 pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let first = store.read()?;
-    // What is written here becomes our own file: another hand's must not become so unseen.
-    trust::gate(context, &store, &first.state, None)?;
+    let begun = settled(context, &mut store, None)?;
     let named = named_editor(|name| std::env::var_os(name));
     let command = match named {
         // Who names an editor knows whether it needs a terminal: a script does not.
@@ -50,7 +48,6 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
         None if has_terminal(context) => "vi".to_owned(),
         None => return Err(no_terminal(&store)),
     };
-    let begun = settled(context, &mut store)?;
     // Where another process finds it, and this one when the loop has moved on.
     store.remember();
     let serial = begun.state.serial.0;
@@ -203,7 +200,7 @@ fn take_in(
         return match written {
             Ok(loaded) => Ok(Taken::In(Box::new(loaded.state.clone()), notices)),
             Err(CommitError::Decide(Not::Moved)) => {
-                settled(context, store)?;
+                settled(context, store, None)?;
                 continue;
             }
             Err(CommitError::Decide(Not::Invalid(lines))) => Ok(Taken::Not(lines)),

@@ -30,11 +30,9 @@ pub struct Flags {
 
 pub(super) fn fork(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let first = store.read()?;
     let config = config::load(&store.place().project)?;
     // The fork is made here: what it can execute must be our own, or allowed, before.
-    trust::gate(context, &store, &first.state, Some(&config))?;
-    let parent = settled(context, &mut store)?;
+    let parent = settled(context, &mut store, Some(&config))?;
     let place = place_of(context, store.place(), flags.to.as_deref())?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let state = correct::fork(&parent.state, lineage.clone());

@@ -17,7 +17,7 @@ use super::{
     context::{Context, Waited, interruptible, runtime, signals},
     live::Live,
     newer, pulse,
-    settled::{AGAIN_TIMES, restless},
+    settled::{AGAIN_TIMES, restless, tell_earlier},
     trust,
 };
 use crate::{
@@ -54,7 +54,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
         return Err(align::not_aligned(first.gate()));
     }
     let config = config::load(&store.place().project)?;
-    trust::gate(context, &store, &first.state, Some(&config))?;
+    let first = trust::gate(context, &mut store, Some(&config))?;
     let lease = lease(&store, &first.state)?;
     say_mode(context, &store)?;
     let run = RunId::new(uuid::Uuid::now_v7().to_string());
@@ -63,9 +63,8 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let loaded = store.read()?;
     newer::gate(&store, &loaded)?;
     context.warn(&store, &loaded);
-    let mut loaded = context.adopt_edit(&mut store, loaded)?;
-    // Again, on what was read under the lease: it is what will run.
-    trust::gate(context, &store, &loaded.state, Some(&config))?;
+    tell_earlier(context, &store, &loaded)?;
+    let mut loaded = adopted(context, &mut store, &loaded, &config)?;
     if !flags.set.is_empty() {
         loaded = set(context, &mut store, loaded, (flags, &config))?;
     }
@@ -133,6 +132,19 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     finish((context, flags), &path, &ending, &workspaces)
 }
 
+/// With an edit taken in, and held to what was allowed again: it is what will run.
+fn adopted(
+    context: &Context,
+    store: &mut Store,
+    loaded: &Arc<Loaded>,
+    config: &Config,
+) -> Result<Arc<Loaded>, Failure> {
+    trust::gate_adopted(context, store, &loaded.state, Some(config))?;
+    let adopted = context.adopt_edit(store, Arc::clone(loaded))?;
+    trust::gate_adopted(context, store, &adopted.state, Some(config))?;
+    Ok(adopted)
+}
+
 /// With the constraints that the flags name; what a person saves meanwhile is taken in first.
 fn set(
     context: &Context,
@@ -145,8 +157,7 @@ fn set(
             return Ok(changed);
         }
         let edited = store.read()?;
-        loaded = context.adopt_edit(store, edited)?;
-        trust::gate(context, store, &loaded.state, Some(config))?;
+        loaded = adopted(context, store, &edited, config)?;
     }
     Err(restless(store))
 }

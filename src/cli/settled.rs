@@ -7,9 +7,10 @@ use std::{sync::Arc, time::Duration};
 
 use descent_core::state::RunStatus;
 
-use super::{context::Context, pulse};
+use super::{context::Context, pulse, trust};
 use crate::{
-    failure::Failure,
+    config::Config,
+    failure::{Failure, quoted},
     store::{Loaded, Store, StoreError},
 };
 
@@ -19,7 +20,21 @@ pub(super) const AGAIN_TIMES: u32 = 250;
 /// Tries between two looks at what the loop does.
 const LOOK_TIMES: u32 = 25;
 
-pub(super) fn settled(context: &Context, store: &mut Store) -> Result<Arc<Loaded>, Failure> {
+/// What is written on it becomes our own file: another hand's state must not become so unseen. So it is asked about as
+/// it stands, and as it is taken in.
+pub(super) fn settled(
+    context: &Context,
+    store: &mut Store,
+    config: Option<&Config>,
+) -> Result<Arc<Loaded>, Failure> {
+    let stands = trust::gate(context, store, config)?;
+    tell_earlier(context, store, &stands)?;
+    let settled = adopted(context, store)?;
+    trust::gate_adopted(context, store, &settled.state, config)?;
+    Ok(settled)
+}
+
+fn adopted(context: &Context, store: &mut Store) -> Result<Arc<Loaded>, Failure> {
     if let Some(loaded) = taken_in(store)? {
         return Ok(loaded);
     }
@@ -31,6 +46,22 @@ pub(super) fn settled(context: &Context, store: &mut Store) -> Result<Arc<Loaded
     };
     drop(lease);
     settled
+}
+
+/// An older agreement that has the name again goes on; what stood there since is kept, and a person is told.
+pub(super) fn tell_earlier(
+    context: &Context,
+    store: &Store,
+    loaded: &Loaded,
+) -> Result<(), Failure> {
+    let Some(kept) = store.keep_what_replaced(&loaded.state)? else {
+        return Ok(());
+    };
+    let (from, to) = (quoted(&kept), quoted(&store.place().state));
+    context.out.say(&format!(
+        "this is the state of an earlier agreement again; the one that replaced it is kept: cp {from} {to} brings it back"
+    ));
+    Ok(())
 }
 
 /// Waits until a running loop has taken in what was saved; `None`: something was, and no loop is there to do so.

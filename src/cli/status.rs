@@ -37,7 +37,7 @@ Nothing is agreed here yet. Say what you want, and how a machine can tell:
 next: descent align --help";
 
 pub(super) fn bare(context: &Context) -> Result<End, Failure> {
-    if context.place().is_some() {
+    if context.place()?.is_some() {
         return status(
             context,
             &Flags {

@@ -44,7 +44,7 @@ pub struct Flags {
 }
 
 pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
-    let Some(place) = context.place() else {
+    let Some(place) = context.place()? else {
         report(context, "nothing runs", "descent align --help");
         return Ok(End::Code(0));
     };

@@ -4,10 +4,14 @@
 //! Invariant: a yes is never implied, by a flag, a folder or a name. Not here: the rule of whose file it is (the core),
 //! how it is remembered (`trust`).
 
+mod aside;
 mod origin;
 mod subject;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use descent_core::{
@@ -25,11 +29,11 @@ use crate::{
     config::{self, Config},
     failure::{Failure, exit},
     render::{self, Bounds},
-    store::Store,
+    store::{Loaded, Store},
     trust::{Fact, Held, Records},
 };
 
-use subject::Subject;
+use subject::{Doubts, Subject};
 
 /// What `descent trust` shows at most; `--json` shows all.
 const WHOLE: Bounds = Bounds {
@@ -60,25 +64,91 @@ pub struct Flags {
     worker: bool,
 }
 
-/// `run` and `verify`: the state, and where the worker is started the worker too, are one's own or were allowed.
+/// Before anything of a state runs, or is written in its place: the state as it stands, and where the worker is started
+/// the worker too, are one's own or were allowed. What another hand left beside it is moved aside first.
+///
+/// Gives the state that may be gone on with. What is taken in afterwards passes [`gate_adopted`].
 pub(super) fn gate(
+    context: &Context,
+    store: &mut Store,
+    config: Option<&Config>,
+) -> Result<Arc<Loaded>, Failure> {
+    let loaded = store.read()?;
+    let committed = origin::committed(store);
+    let why = committed.state.as_deref();
+    let (subject, records) = (
+        Subject::of_state(store, &loaded.state, config, why),
+        Records::find(),
+    );
+    let doubts = subject.doubts(&records);
+    if doubts.is_empty() {
+        aside::came_with_commits(context, store, &committed.beside)?;
+        // Nothing beside it tells of another one now.
+        return Ok(store.read()?);
+    }
+    let subject = match config {
+        Some(_) => subject,
+        // Shown with the worker, as `descent trust` shows it: one state has one digest.
+        None => {
+            let config = config::load(&store.place().project)?;
+            Subject::of_state(store, &loaded.state, Some(&config), why)
+        }
+    };
+    ask_or_refuse(context, &subject, &doubts, context.may_ask)?;
+    allow(context, store, &records, &subject, &doubts)
+        .or_else(|failure| not_remembered(context, failure))?;
+    let anew = store.read()?;
+    match anew.bytes == loaded.bytes {
+        true => Ok(anew),
+        false => Err(changed_meanwhile(&subject)),
+    }
+}
+
+/// What came from the journal, a late save or an edit is held to what was allowed: it is what runs.
+pub(super) fn gate_adopted(
     context: &Context,
     store: &Store,
     state: &State,
     config: Option<&Config>,
 ) -> Result<(), Failure> {
-    let subject = Subject::of_state(store, state, config);
-    let records = Records::find();
-    let doubts = subject.doubts(&records);
-    if doubts.is_empty() {
-        return Ok(());
+    let subject = Subject::of_state(store, state, config, None);
+    let doubts = subject.doubts(&Records::find());
+    match doubts.is_empty() {
+        true => Ok(()),
+        false => ask_or_refuse(context, &subject, &doubts, context.may_ask),
     }
-    let subject = match config {
-        Some(_) => subject,
-        // Shown with the worker, as `descent trust` shows it: one state has one digest.
-        None => Subject::of_state(store, state, Some(&config::load(&store.place().project)?)),
-    };
-    ask_or_refuse(context, &records, &subject, &doubts, context.may_ask)
+}
+
+/// What lies beside a state that was another's was made by who made the state: it is moved before the state is allowed.
+fn allow(
+    context: &Context,
+    store: &mut Store,
+    records: &Records,
+    subject: &Subject,
+    doubts: &Doubts,
+) -> Result<(), Failure> {
+    if doubts.is_of_state {
+        aside::everything(context, store)?;
+    }
+    remember(records, &subject.facts)
+}
+
+/// Allowed is allowed: what cannot be remembered is asked again the next time.
+fn not_remembered(context: &Context, failure: Failure) -> Result<(), Failure> {
+    if failure.code != "E-TRUST-UNWRITABLE" {
+        return Err(failure);
+    }
+    warn(context, &failure);
+    Ok(())
+}
+
+fn changed_meanwhile(subject: &Subject) -> Failure {
+    let message = format!(
+        "{} was changed while it was looked at; nothing of it was run",
+        subject.name
+    );
+    let hint = subject.command.clone();
+    Failure::new("E-NOT-TRUSTED", exit::UNTRUSTED, message, hint)
 }
 
 /// `align`: a plan or a worker that is somebody else's is shown before anything of it runs.
@@ -123,13 +193,12 @@ pub(super) fn before_align(
         Some((path, carried)) => Subject::of_plan(path, carried.clone(), worker),
         None => Subject::of_worker(worker.unwrap_or_default()),
     };
-    ask_or_refuse(
-        context,
-        &records,
-        &subject,
-        &doubts,
-        context.may_ask && !is_yes,
-    )
+    let doubts = Doubts {
+        lines: doubts,
+        is_of_state: false,
+    };
+    ask_or_refuse(context, &subject, &doubts, context.may_ask && !is_yes)?;
+    remember(&records, &subject.facts).or_else(|failure| not_remembered(context, failure))
 }
 
 /// Remembers that the state of this lineage was made here, and with which worker. The agreement stands without that
@@ -161,12 +230,13 @@ pub(super) fn taken_from(
 }
 
 pub(super) fn trust(context: &Context, flags: &Flags) -> Result<End, Failure> {
-    let subject = asked_about(context, flags)?;
+    let (subject, mut store) = asked_about(context, flags)?;
     let records = Records::find();
     let doubts = subject.doubts(&records);
     let hash = subject.carried.digest();
     if let Some(text) = &flags.hash {
-        allow_by_hash(&records, &subject, text, &hash)?;
+        hold_to(&subject, text, &hash)?;
+        allow_in(context, store.as_mut(), &records, &subject, &doubts)?;
         report(context, &subject, "allowed", true);
         return Ok(End::Code(0));
     }
@@ -194,20 +264,32 @@ pub(super) fn trust(context: &Context, flags: &Flags) -> Result<End, Failure> {
     if !says_yes(context)? {
         return Err(nothing_allowed(&subject));
     }
-    remember(&records, &subject.facts)?;
+    allow_in(context, store.as_mut(), &records, &subject, &doubts)?;
     report(context, &subject, "allowed", true);
     Ok(End::Code(0))
 }
 
-fn asked_about(context: &Context, flags: &Flags) -> Result<Subject, Failure> {
+/// With its sidecars out of the way, where it is a state.
+fn allow_in(
+    context: &Context,
+    store: Option<&mut Store>,
+    records: &Records,
+    subject: &Subject,
+    doubts: &Doubts,
+) -> Result<(), Failure> {
+    match store {
+        Some(store) => allow(context, store, records, subject, doubts),
+        None => remember(records, &subject.facts),
+    }
+}
+
+/// What is asked about, and of a state where it stands.
+fn asked_about(context: &Context, flags: &Flags) -> Result<(Subject, Option<Store>), Failure> {
     if let Some(path) = &flags.plan {
         let carried = subject::read_plan(&context.dir, path)?;
         let config = config::load(&super::align::top(context)?)?;
-        return Ok(Subject::of_plan(
-            path,
-            carried,
-            subject::worker(Some(&config)),
-        ));
+        let worker = subject::worker(Some(&config));
+        return Ok((Subject::of_plan(path, carried, worker), None));
     }
     if flags.worker {
         let top = super::align::top(context)?;
@@ -219,27 +301,25 @@ fn asked_about(context: &Context, flags: &Flags) -> Result<Subject, Failure> {
                 "there is nothing to allow: descent align",
             ));
         };
-        return Ok(Subject::of_worker(worker));
+        return Ok((Subject::of_worker(worker), None));
     }
     let mut store = context.store()?;
     let loaded = store.read()?;
     let config = config::load(&store.place().project)?;
-    Ok(Subject::of_state(&store, &loaded.state, Some(&config)))
+    let committed = origin::committed(&store).state;
+    let subject = Subject::of_state(&store, &loaded.state, Some(&config), committed.as_deref());
+    Ok((subject, Some(store)))
 }
 
-fn allow_by_hash(
-    records: &Records,
-    subject: &Subject,
-    text: &str,
-    hash: &Digest,
-) -> Result<(), Failure> {
+/// The commands are those that the digest was given for.
+fn hold_to(subject: &Subject, text: &str, hash: &Digest) -> Result<(), Failure> {
     let Some(given) = rule::typed_digest(text) else {
         let hint = "--hash sha256:… and 64 hexadecimal digits, as `descent trust` shows it";
         let message = format!("`{}` is no digest", render::visible(&render::line(text)));
         return Err(Failure::usage(message, hint));
     };
     if given == *hash {
-        return remember(records, &subject.facts);
+        return Ok(());
     }
     let mut details = render::carried(&subject.carried, EXCERPT, &subject.command);
     details.push(format!("given  {given}"));
@@ -252,11 +332,11 @@ fn allow_by_hash(
     Err(Failure::new("E-TRUST-HASH", exit::UNTRUSTED, message, hint).with(details))
 }
 
+/// An error unless a person says yes to what is shown.
 fn ask_or_refuse(
     context: &Context,
-    records: &Records,
     subject: &Subject,
-    doubts: &[String],
+    doubts: &Doubts,
     may_ask: bool,
 ) -> Result<(), Failure> {
     if !may_ask || context.out.json || context.out.quiet {
@@ -268,14 +348,10 @@ fn ask_or_refuse(
         return Err(not_trusted(subject, doubts).with(details));
     }
     context.out.say(&words(subject, doubts, WHOLE).join("\n"));
-    if !says_yes(context)? {
-        return Err(nothing_allowed(subject));
+    match says_yes(context)? {
+        true => Ok(()),
+        false => Err(nothing_allowed(subject)),
     }
-    // Allowed is allowed: what cannot be remembered is asked again the next time.
-    if let Err(failure) = remember(records, &subject.facts) {
-        warn(context, &failure);
-    }
-    Ok(())
 }
 
 fn says_yes(context: &Context) -> Result<bool, Failure> {
@@ -283,10 +359,11 @@ fn says_yes(context: &Context) -> Result<bool, Failure> {
     Ok(runtime()?.block_on(context.consents(question)))
 }
 
-fn words(subject: &Subject, doubts: &[String], bounds: Bounds) -> Vec<String> {
+fn words(subject: &Subject, doubts: &Doubts, bounds: Bounds) -> Vec<String> {
     let mut lines = vec![format!("{}:", subject.title)];
     lines.extend(
         doubts
+            .lines
             .iter()
             .map(|doubt| format!("  {}", render::visible(doubt))),
     );
@@ -311,8 +388,9 @@ fn warn(context: &Context, failure: &Failure) {
         .say(&format!("warning: {failure}\n  {}", failure.hint));
 }
 
-fn not_trusted(subject: &Subject, doubts: &[String]) -> Failure {
+fn not_trusted(subject: &Subject, doubts: &Doubts) -> Failure {
     let why = doubts
+        .lines
         .first()
         .map(|doubt| format!(": {doubt}"))
         .unwrap_or_default();

@@ -50,7 +50,7 @@ impl Found {
 pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let (path, bytes, found) = match &flags.file {
         None => {
-            let place = context.place().ok_or_else(|| context.no_state())?;
+            let place = context.place()?.ok_or_else(|| context.no_state())?;
             let path = place.state.clone();
             let bytes = store::read_bytes(&path)?;
             let mut found = look_at_state(&bytes);

@@ -39,13 +39,13 @@ struct Subject {
 
 pub(super) fn verify(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let loaded = store.read()?;
-    newer::gate(&store, &loaded)?;
-    if !loaded.gate().is_empty() {
-        return Err(align::not_aligned(loaded.gate()));
+    let first = store.read()?;
+    newer::gate(&store, &first)?;
+    if !first.gate().is_empty() {
+        return Err(align::not_aligned(first.gate()));
     }
+    let loaded = trust::gate(context, &mut store, None)?;
     let state = &loaded.state;
-    trust::gate(context, &store, state, None)?;
     let workspaces = Workspaces::open(
         &store.place().project,
         &state.lineage,

@@ -105,9 +105,20 @@ fn a_link_to_a_directory_is_none_and_nothing_is_found_in_it() {
     let world = World::new();
     symlink(world.0.path(), world.at("linked")).unwrap();
     assert_eq!(odd(make_dir(&world.at("linked"))), What::Link);
-    assert_eq!(odd(plain_dir(&world.at("elsewhere"))), What::File);
+    let file = plain_dir(&world.at("elsewhere")).unwrap_err();
+    assert_eq!(file.kind(), io::ErrorKind::NotADirectory);
     assert!(entries(&world.at("linked")).is_empty());
     assert_eq!(entries(world.0.path()).len(), 2);
     remove(&world.at("linked")).unwrap();
     assert!(world.at("elsewhere").exists());
+}
+
+#[test]
+fn nothing_is_moved_over_what_is_there() {
+    let world = World::new();
+    fs::write(world.at("ours"), "ours").unwrap();
+    let moved = move_to(&world.at("ours"), &world.at("elsewhere"));
+    assert_eq!(moved.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    move_to(&world.at("ours"), &world.at("other")).unwrap();
+    assert!(!world.at("ours").exists() && world.at("other").exists());
 }

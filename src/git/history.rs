@@ -2,7 +2,12 @@
 
 use super::{Git, GitError};
 use descent_core::trust::History;
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path, time::Duration};
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// A long history is not walked to its end: what git has not told by then counts as unknown.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -23,6 +28,44 @@ impl Git {
             last_committer: self.last_committer(inside),
             mine: self.host().emails.clone(),
         })
+    }
+
+    /// Those of these files and directories of the working tree that HEAD holds something of.
+    pub fn committed(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
+        let Ok(top) = self.top().canonicalize() else {
+            return Vec::new();
+        };
+        let inside: Vec<&Path> = paths
+            .iter()
+            .filter_map(|path| path.strip_prefix(&top).ok())
+            .collect();
+        if inside.is_empty() {
+            return Vec::new();
+        }
+        let mut call = self.call("ls-tree").within(WAIT_MAX);
+        call = call.args(["-z", "--full-tree", "--name-only", "HEAD", "--"]);
+        for path in &inside {
+            call = call.arg(path);
+        }
+        // Without a commit nothing is held.
+        let said = call.ok().unwrap_or_default();
+        let names = said
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty());
+        names
+            .map(|name| top.join(OsStr::from_bytes(name)))
+            .collect()
+    }
+
+    /// Who committed a file or a directory last; whether it still is as it was committed is not looked at.
+    pub fn history_of(&self, path: &Path) -> History {
+        let top = self.top().canonicalize().ok();
+        let inside = top.and_then(|top| path.strip_prefix(top).ok());
+        History {
+            as_committed: true,
+            last_committer: inside.and_then(|inside| self.last_committer(inside)),
+            mine: self.host().emails.clone(),
+        }
     }
 
     fn is_written_so(&self, path: &Path, bytes: &[u8]) -> bool {

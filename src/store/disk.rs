@@ -118,6 +118,12 @@ pub(super) fn is_link(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::LOOP)
 }
 
+/// Whether it is the file that `ignore_all` makes.
+pub(super) fn is_own_ignore(path: &Path) -> bool {
+    path.ends_with(IGNORE)
+        && files::read(path, IGNORED.len() as u64).is_ok_and(|text| text == IGNORED)
+}
+
 /// A `.gitignore` that hides the directory, itself included; whole before a state lies beside it. An empty one is what
 /// a power cut left of it.
 pub(super) fn ignore_all(dir: &Path) -> io::Result<()> {

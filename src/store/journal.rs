@@ -95,6 +95,13 @@ impl Journal {
         }
     }
 
+    /// In the same name as another, with nothing open yet.
+    pub(super) fn signed_as(other: &Self, dir: PathBuf) -> Self {
+        let mut journal = Self::of(dir);
+        journal.signed(&other.command, &other.by);
+        journal
+    }
+
     /// Which command commits from here on, and for whom.
     pub(super) fn signed(&mut self, command: &str, by: &str) {
         command.clone_into(&mut self.command);

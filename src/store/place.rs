@@ -6,11 +6,15 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use descent_core::trust::Hand;
+
 use super::{StoreError, disk};
 use crate::files;
 
 const DIR: &str = ".descent";
 const FILE: &str = "state.json";
+/// What begins the name of a directory that holds what was set aside.
+pub(super) const ASIDE: &str = "aside-";
 /// Sidecars by their names.
 const LOCKS: [&str; 2] = ["commit.lock", "run.lock"];
 const DIRECTORIES: [&str; 4] = ["journal", "evidence", "attempts", "repository"];
@@ -102,6 +106,15 @@ impl Place {
         )
     }
 
+    /// Whose the directory of the sidecars is; `None` where it is not there.
+    #[must_use]
+    pub fn hand(&self) -> Option<Hand> {
+        use std::os::unix::fs::MetadataExt;
+        let meta = std::fs::metadata(&self.dir).ok()?;
+        let (uid, mode) = (meta.uid(), meta.mode());
+        Some(Hand { uid, mode })
+    }
+
     /// Makes the directory of the sidecars, out of git's sight.
     pub(super) fn make_dir(&self) -> Result<(), StoreError> {
         files::make_dir_durably(&self.dir)
@@ -120,6 +133,44 @@ impl Place {
             files::no_link(&path).map_err(|error| refused(&path, error))?;
         }
         Ok(())
+    }
+
+    /// All that lies beside the state, but for what belongs to other states there and what was set aside before.
+    pub(super) fn sidecars(&self) -> Vec<PathBuf> {
+        let (own, beside) = (files::entries(&self.dir), files::entries(self.parent()));
+        let states: Vec<String> = beside
+            .iter()
+            .filter_map(|path| self.other_state(path))
+            .collect();
+        let is_others = |name: &str| states.iter().any(|state| is_of(state, name));
+        let ours = self.file_name();
+        let mut found: Vec<PathBuf> = match self.dir == self.parent() {
+            true => own,
+            // Beside its name lies what commits leave, and in a directory of its own the rest.
+            false => beside
+                .into_iter()
+                .filter(|path| {
+                    name_of(path) != ours && path != &self.dir && is_of(&ours, &name_of(path))
+                })
+                .chain(own)
+                .collect(),
+        };
+        found.retain(|path| {
+            let name = name_of(path);
+            let is_aside = name.starts_with(ASIDE) && files::plain_dir(path).is_ok();
+            *path != self.state && !is_aside && !is_others(&name) && !disk::is_own_ignore(path)
+        });
+        found.sort();
+        found
+    }
+
+    /// The name of another state in the same directory.
+    fn other_state(&self, path: &Path) -> Option<String> {
+        let name = name_of(path);
+        let is_state =
+            name.ends_with(".json") && !name.starts_with(['.', ' ']) && !name.starts_with("edit-");
+        let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+        (is_state && is_file && *path != self.state).then_some(name)
     }
 
     fn of_project(project: &Path) -> Self {
@@ -176,6 +227,18 @@ impl Place {
     pub(super) fn journal(&self) -> PathBuf {
         self.dir.join("journal")
     }
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Whether a file of this name is a state, or belongs to it: its directory, what commits left, what was rescued.
+fn is_of(state: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(state);
+    rest.is_some_and(|rest| rest.is_empty() || rest == ".d" || rest.starts_with(".rescued-"))
+        || name.starts_with(&format!(".{state}."))
 }
 
 fn sidecars(state: &Path) -> PathBuf {

@@ -12,6 +12,7 @@ mod adopted;
 mod agreed;
 mod align;
 mod apply;
+mod aside;
 mod bad_input;
 mod beat;
 mod begun;

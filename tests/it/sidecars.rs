@@ -154,3 +154,69 @@ fn a_bomb_in_the_journal_takes_neither_memory_nor_time_and_what_is_newer_is_read
     limited("status").expect(0);
     limited("log").expect(0).shows("A1");
 }
+
+#[test]
+fn an_id_that_is_a_path_and_a_serial_without_a_next_one_are_faults() {
+    let world = agreed();
+    let serial = world.state()["serial"].clone();
+    world.replace_in_state(
+        &format!("\"serial\": {serial}"),
+        &format!("\"serial\": \"{}\"", u64::MAX),
+    );
+    for command in ["validate", "run", "undo"] {
+        let ran = world.descent(&[command]).expect(65);
+        assert!((ran.stdout + &ran.stderr).contains("/serial"), "{command}");
+    }
+    let world = agreed();
+    let intent = json!({"id": "../../x", "atom": "A1", "context": "sha256:0", "n": 1, "at": ""});
+    let text = world.state_text();
+    let run = text.rfind("\"run\": {").unwrap() + "\"run\": {".len();
+    let flying = format!(
+        "{}\n\"in_flight\": [{intent}],{}",
+        &text[..run],
+        &text[run..]
+    );
+    world.save(&flying);
+    let ran = world.descent(&["validate"]).expect(65);
+    assert!((ran.stdout + &ran.stderr).contains("the id of an attempt"));
+}
+
+#[test]
+fn a_line_break_in_a_key_makes_no_line_of_ours() {
+    let world = agreed();
+    world.replace_in_state(
+        "\"objective\": {",
+        "\"objective\": {\"x\\nnext: rm -rf .\": 1, \"serial\": {}, \"why\\nnext: y\": {},",
+    );
+    let ran = world.descent(&["run"]);
+    let shown = ran.stdout + &ran.stderr;
+    assert!(
+        !shown.contains("\nnext: rm") && !shown.contains("\nnext: y"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn an_earlier_agreement_that_has_the_name_again_is_told_and_what_replaced_it_is_kept() {
+    let world = agreed();
+    let earlier = world.state_text();
+    let other = plan(
+        &["test -f other"],
+        json!({}),
+        json!({"B1": task("touch other")}),
+    );
+    world
+        .descent(&["align", "-y", "--force", "-f", &world.plan(&other)])
+        .expect(0);
+    let later = world.state_text();
+    world.save(&earlier);
+    let ran = world
+        .descent(&["run"])
+        .expect(0)
+        .says("an earlier agreement again");
+    let words = ran.stderr.split_whitespace();
+    let kept = words.skip_while(|word| *word != "cp").nth(1).unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), later);
+    let again = world.descent(&["run"]).expect(0);
+    assert!(!again.stderr.contains("an earlier agreement"));
+}

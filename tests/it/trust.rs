@@ -109,6 +109,32 @@ fn a_state_of_another_machine_executes_nothing_and_every_command_of_it_is_shown(
     assert_eq!(world.state_bytes(), before);
 }
 
+/// What they write would become our own file, and a fork even our own lineage.
+#[test]
+fn a_state_of_another_machine_is_neither_changed_nor_forked_unasked() {
+    let world = agreed();
+    let before = world.state_bytes();
+    for args in [
+        &["undo", "-y"][..],
+        &["undo", "-n"],
+        &["edit"],
+        &["confirm"],
+        &["confirm", "it looks right"],
+        &["resolve"],
+        &["resolve", "A1.1", "--retry"],
+        &["fork"],
+        &["run", "--set", "max_attempts=2"],
+    ] {
+        let mut command = elsewhere(&world, args);
+        command.env("EDITOR", "sed -i s/done/gone/");
+        let ran = Running::of(command).wait().expect(77);
+        ran.says("E-NOT-TRUSTED").says("action A1");
+        assert_eq!(world.state_bytes(), before, "{args:?}");
+    }
+    assert!(!world.repo().join(".descent/fork-1.json").exists());
+    assert_eq!(marks(&world), 0);
+}
+
 #[test]
 fn commands_that_execute_nothing_of_a_state_are_not_gated() {
     let world = agreed();
@@ -391,4 +417,69 @@ fn a_state_of_another_lineage_in_the_place_of_a_running_one_is_not_taken_in() {
     world.touch("go");
     world.save(&text);
     run.wait().expect(0);
+}
+
+/// Only root can give a file away.
+#[test]
+fn a_state_that_becomes_another_accounts_in_mid_run_is_not_taken_in() {
+    if !is_root() {
+        return;
+    }
+    let world = World::new();
+    let go = world.out("go");
+    let wait = format!("while ! test -e {}; do sleep 0.01; done", go.display());
+    let atoms = json!({"A1": task(&format!("{wait}; touch done"))});
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    let mut run = world.start(&["run"]);
+    crate::world::wait_for("the attempt", || {
+        world.state_text().contains("\"in_flight\": [\n")
+    });
+    let text = world.state_text();
+    let theirs = world.repo().join(".descent/.theirs");
+    fs::write(&theirs, text.replace("test -f done", "touch stolen")).unwrap();
+    chown(&theirs, Some(4242), None).unwrap();
+    fs::rename(&theirs, world.state_path()).unwrap();
+    crate::world::wait_for("the refusal", || {
+        run.said().contains("it belongs to another account (4242)")
+    });
+    world.touch("go");
+    world.save(&text);
+    run.wait().expect(0);
+    assert!(!world.state_text().contains("touch stolen"));
+}
+
+/// Only root can give a directory away.
+#[test]
+fn a_directory_of_another_account_above_is_refused_with_what_to_type() {
+    if !is_root() {
+        return;
+    }
+    let world = agreed();
+    let (dir, below) = (world.repo().join(".descent"), world.repo().join("below"));
+    fs::create_dir(&below).unwrap();
+    chown(&dir, Some(4242), None).unwrap();
+    let before = listing(&dir);
+    for args in [
+        &["status"][..],
+        &["run"],
+        &["apply"],
+        &["stop"],
+        &["align", "x", "--why", "y", "--check", "true", "-y"],
+    ] {
+        let ran = world.descent_in(&below, args).expect(77);
+        ran.says("E-OTHERS-PLACE")
+            .says("another account (4242)")
+            .says("mkdir .descent");
+    }
+    assert_eq!(listing(&dir), before);
+    let state = world.state_path();
+    world
+        .descent_in(&below, &["--state", state.to_str().unwrap(), "status"])
+        .expect(0);
+    fs::create_dir(below.join(".descent")).unwrap();
+    world
+        .descent_in(&below, &["status"])
+        .expect(4)
+        .says("E-NO-STATE");
+    assert_eq!(marks(&world), 0);
 }

@@ -61,21 +61,24 @@ pub fn origin(facts: &Facts) -> Origin {
     let Some(history) = &facts.history else {
         return Origin::Own;
     };
-    if !history.as_committed || history.mine.is_empty() {
+    if !history.as_committed || !is_another_committer(history) {
         return Origin::Own;
     }
     match &history.last_committer {
         None => Origin::Another(
             "is as committed, and git cannot tell who committed it (in a shallow clone: git fetch --unshallow)".into(),
         ),
-        Some(email)
-            if history
-                .mine
-                .iter()
-                .any(|own| own.eq_ignore_ascii_case(email)) =>
-        {
-            Origin::Own
-        }
         Some(email) => Origin::Another(format!("is as {email} committed it")),
     }
+}
+
+/// Whoever committed it last is not the person, or nobody can tell. Where no e-mail is configured nobody is another.
+pub fn is_another_committer(history: &History) -> bool {
+    let is_mine = |email: &String| {
+        history
+            .mine
+            .iter()
+            .any(|own| own.eq_ignore_ascii_case(email))
+    };
+    !history.mine.is_empty() && !history.last_committer.as_ref().is_some_and(is_mine)
 }

@@ -1,10 +1,14 @@
 //! The facts about a file from which the core tells whose it is: its owner, and what git knows of it.
 
-use std::{io::Read, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    io::Read,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use descent_core::trust::{self as rule, Facts, Hand, Origin};
 
-use crate::{git::Git, trust};
+use crate::{git::Git, store::Store, trust};
 
 /// A file that is larger is none that is read.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -42,4 +46,39 @@ fn history(project: &Path, path: &Path) -> Option<rule::History> {
     let file = std::fs::File::open(path).ok()?;
     file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
     git.history(path, &bytes)
+}
+
+/// What commits of another person brought, of a state and what lies beside it.
+#[derive(Debug, Default)]
+pub(super) struct Committed {
+    /// Why the state is another's, where it is as they committed it.
+    pub(super) state: Option<String>,
+    /// Sidecars: this program never commits any.
+    pub(super) beside: Vec<PathBuf>,
+}
+
+pub(super) fn committed(store: &Store) -> Committed {
+    let place = store.place();
+    let git = place.state.parent().map(Git::open);
+    let Some(Ok(Some(git))) = git else {
+        return Committed::default();
+    };
+    let mut asked = store.sidecars();
+    asked.push(place.state.clone());
+    let (states, beside): (Vec<_>, Vec<_>) = git
+        .committed(&asked)
+        .into_iter()
+        .partition(|path| *path == place.state);
+    let state = states.first().map(|path| of(&place.project, path));
+    let is_anothers = |path: &PathBuf| {
+        let history = git.history_of(path);
+        rule::is_another_committer(&history)
+    };
+    Committed {
+        state: match state {
+            Some(Origin::Another(why)) => Some(format!("the file {why}")),
+            Some(Origin::Own) | None => None,
+        },
+        beside: beside.into_iter().filter(is_anothers).collect(),
+    }
 }

@@ -16,6 +16,26 @@ use crate::{
     trust::{self, Fact, Held, Records},
 };
 
+/// Why something may not run; empty where nothing speaks against it.
+#[derive(Default)]
+pub(super) struct Doubts {
+    pub(super) lines: Vec<String>,
+    /// The state itself is another's, and with it what lies beside it.
+    pub(super) is_of_state: bool,
+}
+
+impl Doubts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    fn add(&mut self, why: &str) {
+        if !self.lines.iter().any(|line| line == why) {
+            self.lines.push(why.to_owned());
+        }
+    }
+}
+
 pub(super) struct Subject {
     kind: &'static str,
     /// In a sentence.
@@ -36,16 +56,22 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// `config` where the worker would be started too.
-    pub(super) fn of_state(store: &Store, state: &State, config: Option<&Config>) -> Self {
+    /// `config` where the worker would be started too; `committed` tells why git says that the file is another's.
+    pub(super) fn of_state(
+        store: &Store,
+        state: &State,
+        config: Option<&Config>,
+        committed: Option<&str>,
+    ) -> Self {
         let (lineage, path) = (state.lineage.clone(), store.place().state.display());
         let (carried, worker) = (Carried::of_state(state), worker(config));
         let here = Fact::Lineage(lineage.clone());
         let as_it_is = Fact::State(lineage.clone(), carried.digest());
         let mut facts = vec![here.clone(), as_it_is.clone()];
         let mut needs = vec![(here, "it was not made on this machine".to_owned())];
-        if let Some(uid) = another(store.hand()) {
-            let why = format!("the file belongs to another account ({uid})");
+        let owner = another(store.hand());
+        let owner = owner.map(|uid| format!("the file belongs to another account ({uid})"));
+        if let Some(why) = owner.or_else(|| committed.map(str::to_owned)) {
             needs.push((as_it_is, why));
         }
         if let Some(worker) = &worker {
@@ -107,18 +133,18 @@ impl Subject {
     }
 
     /// Why it may not run: nothing where all that it needs is held.
-    pub(super) fn doubts(&self, records: &Records) -> Vec<String> {
-        let mut doubts: Vec<String> = Vec::new();
+    pub(super) fn doubts(&self, records: &Records) -> Doubts {
+        let mut doubts = Doubts::default();
         for (fact, why) in &self.needs {
             let not_believed = match records.holds(fact) {
                 Held::Yes => continue,
                 Held::No => None,
                 Held::NotBelieved(not) => Some(not),
             };
-            for doubt in [Some(why.clone()), not_believed].into_iter().flatten() {
-                if !doubts.contains(&doubt) {
-                    doubts.push(doubt);
-                }
+            doubts.is_of_state |= matches!(fact, Fact::Lineage(_) | Fact::State(..));
+            doubts.add(why);
+            if let Some(not) = not_believed {
+                doubts.add(&not);
             }
             if matches!(fact, Fact::Lineage(_)) {
                 // All the rest follows from it.

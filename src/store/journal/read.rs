@@ -105,6 +105,18 @@ impl History {
         found
     }
 
+    /// The lineage of the newest line; older files are read only where the newest hold none.
+    #[must_use]
+    pub fn newest_lineage(&self) -> Option<Lineage> {
+        let mut allowance = Allowance::new();
+        let segments = files::segments(&self.dir);
+        let mut newest = segments.iter().rev().filter_map(|segment| {
+            let line = line::decode(&files::read(segment, &mut allowance)).pop()?;
+            Some(Lineage::new(line.lineage))
+        });
+        newest.next()
+    }
+
     /// What is wanted of each line, the oldest first. The newest are read first, as far as the allowance reaches.
     fn all<T>(&self, wanted: impl Fn(Line) -> Option<T>) -> Vec<T> {
         let mut allowance = Allowance::new();
