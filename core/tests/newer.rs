@@ -42,7 +42,7 @@ fn valid() -> BTreeMap<String, String> {
 
 fn of_version(text: &str, version: &str) -> String {
     let newer = text.replacen(
-        "\"version\": \"2.0\"",
+        "\"version\": \"2.1\"",
         &format!("\"version\": \"{version}\""),
         1,
     );

@@ -141,14 +141,16 @@ fn of_result(state: &State) -> Result<Subject, Failure> {
 
 /// How the working tree is called that was looked at.
 fn words(start: &StartedFrom) -> String {
-    let (Some(branch), false) = (&start.branch, start.dirty) else {
-        return match start.dirty {
-            true => "your files as they are, with what is not committed".to_owned(),
-            false => "your files as they are".to_owned(),
-        };
+    let Some(branch) = &start.branch else {
+        return "your files as they are".to_owned();
+    };
+    let more = if start.dirty {
+        ", and what is not committed"
+    } else {
+        ""
     };
     format!(
-        "your files as they are ({branch} at {})",
+        "your files as they are ({branch} at {}{more})",
         short(&start.head)
     )
 }

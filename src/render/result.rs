@@ -106,6 +106,8 @@ fn evidence(page: &mut Page, proof: &Node) {
     let ended = field(proof, "ended");
     let ended = match (verdict, ended) {
         (_, "") => String::new(),
+        // A person decides it: nothing was measured.
+        ("unknown", ended) if proof.get("duration_ms").is_none() => format!("  ({ended})"),
         ("unknown", ended) => format!("  (could not be decided: {ended})"),
         (_, ended) => format!("  ({ended})"),
     };

@@ -342,7 +342,6 @@ pub(super) struct Verify {
     of: String,
     /// The commit that was looked at; null in the workspace `shared`
     on: Option<String>,
-    /// Paths that the checkout shared with the project
     linked: Vec<String>,
     checks: Vec<Judged>,
 }

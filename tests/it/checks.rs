@@ -184,7 +184,7 @@ fn a_name_on_any_node_is_kept_and_shown_in_the_place_of_the_command() {
 }
 
 #[test]
-fn of_what_is_decided_no_more_is_measured() {
+fn a_verdict_that_steers_measures_no_more_than_it_needs_and_one_that_ends_the_run_every_leaf() {
     let world = World::new();
     let (first, second) = (world.out("first"), world.out("second"));
     let note =
@@ -193,9 +193,17 @@ fn of_what_is_decided_no_more_is_measured() {
     plan["objective"]["base_case"] =
         json!({"all": [{"command": note(&first, 1)}, {"command": note(&second, 0)}]});
     world.align(&plan);
+    std::fs::remove_file(&first).unwrap();
     std::fs::remove_file(&second).unwrap();
-    world.run().expect(5);
-    assert!(!second.exists(), "the second leaf was measured in vain");
+    let result = world.run().expect(5).result();
+    assert_eq!(
+        (world.left("first"), world.left("second")),
+        ("x\nx\n".into(), "x\n".into())
+    );
+    assert_eq!(
+        (&result["verdict"]["held"], &result["verdict"]["of"]),
+        (&json!(1), &json!(2))
+    );
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_confirmation_is_one_correction_and_completes_the_run_without_an_attempt() {
         (&json!("confirmation"), &json!(LOOKS), &json!("ada"))
     );
     assert!(word["on"].is_string(), "{word}");
-    world.descent(&["verify"]).expect(0);
+    world.descent(&["verify", "--result"]).expect(0);
     let ran = world.run().expect(0);
     assert_eq!(
         (ran.count("attempt_started"), ran.count("corrected")),
@@ -169,7 +169,9 @@ fn a_running_loop_takes_the_word_and_completes_without_a_restart() {
         "A1": task("touch done"),
         "A2": with(task(&slow), json!({"depends_on": ["A1"]})),
     });
-    world.align(&page(atoms));
+    let mut plan = page(atoms);
+    plan["objective"]["constraints"]["finish_early"] = json!(true);
+    world.align(&plan);
     let mut running = world.start(&["run", "--json"]);
     world.wait_for_file("ready");
     world

@@ -272,7 +272,7 @@ fn an_atom_that_is_cut_off_again_and_again_fails() {
         "{result}"
     );
     let moves = result["next_moves"].to_string();
-    assert!(moves.contains("raise max_interruptions"), "{moves}");
+    assert!(moves.contains("--set max_interruptions="), "{moves}");
     assert_eq!(world.left("at").lines().count(), 2);
     assert_eq!(processes(&nap), Vec::<String>::new());
 }

@@ -21,7 +21,7 @@ fn set(world: &World, pair: &str) -> Ran {
 fn a_dead_end_names_what_opens_it() {
     let gives_up =
         "echo '{\"clarity\": \"BLOCKED\", \"summary\": \"no key\"}' > \"$DESCENT_RESULT\"";
-    let raise = "raise max_attempts in the state file, then descent run";
+    let raise = "descent run --set max_attempts=4";
     for (script, expected) in [
         ("exit 1", &["descent why A", CHANGE, raise] as &[&str]),
         ("no-such-program", &["descent why A", CHANGE, MEND]),
@@ -70,9 +70,9 @@ fn a_plan_that_may_not_be_made_again_names_the_limit() {
         let step: Value = serde_json::from_str(&step).unwrap();
         let constraints = json!({key: low});
         world.align(&plan(&["grep -q 2 a"], constraints, json!({"N": step})));
-        let raise = format!("raise {key} in the state file, then descent run");
+        let raise = format!("descent run --set {key}=1");
         check(&world, &[CHANGE, &raise]);
-        assert_eq!(world.status()["next"], "descent edit");
+        assert_eq!(world.status()["next"], raise);
         set(&world, &format!("{key}=1")).expect(0);
         assert_eq!(world.left("calls").lines().count(), 2, "{key}");
     }
@@ -85,8 +85,8 @@ fn the_next_command_changes_something() {
     let way = json!({"kind": "any", "choices": ["left"]});
     let atoms = json!({"way": way, "left": task("touch left"), "later": task("touch later")});
     world.align(&plan(&["test -e right"], json!({}), atoms));
-    check(&world, &[CHANGE]);
-    assert_eq!(world.status()["next"], "descent edit");
+    check(&world, &["descent why way", CHANGE]);
+    assert_eq!(world.status()["next"], "descent why way");
     world.replace_in_state("touch later", "touch later right");
     world.descent(&["validate"]).expect(0);
     assert_eq!(world.status()["next"], "descent run");

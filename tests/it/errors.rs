@@ -168,7 +168,7 @@ fn a_place_for_attempts_that_is_a_file_is_told_by_its_code() {
     check(world.descent(&["run"]), "E-ATTEMPT-DIR", 74);
     let other = World::new();
     other.write(".descent", "a file in the way\n");
-    check(aligned_with(&other, &[]), "E-IO", 74);
+    check(aligned_with(&other, &[]), "E-SIDECAR", 74);
 }
 
 #[test]

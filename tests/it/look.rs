@@ -68,7 +68,7 @@ fn status_tells_what_holds_what_failed_what_was_chosen_and_one_command_to_type()
         ],
     );
     assert!(
-        ran.stdout.ends_with("\nnext: descent why broken\n"),
+        ran.stdout.ends_with("\nnext: descent why G\n"),
         "{}",
         ran.stdout
     );

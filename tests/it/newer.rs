@@ -159,7 +159,7 @@ fn a_newer_major_version_is_looked_at_and_never_written() {
     let world = aligned();
     let text = world
         .state_text()
-        .replacen("\"version\": \"2.0\"", "\"version\": \"3.1\"", 1);
+        .replacen("\"version\": \"2.1\"", "\"version\": \"3.1\"", 1);
     world.save(&text);
     world
         .descent(&["status"])

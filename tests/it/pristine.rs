@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, after, plan, task};
+use crate::world::{World, after, plan, task, wait_for};
 
 /// A project whose `setup` installs what its lock file says, into an ignored file.
 fn installing() -> World {
@@ -82,15 +82,19 @@ fn a_warm_verdict_that_a_pristine_one_contradicts_completes_nothing_and_is_told(
     world.write(".gitignore", "cache\n");
     world.git(&["add", "-A"]);
     world.git(&["commit", "-qm", "a cache"]);
-    // The first evaluation of a tree fills a cache, by which the next one holds.
+    // The first evaluation in a tree fills a cache, by which the next one there holds.
     let check = "test -e cache || { touch cache; test -e good; }";
-    let atoms = json!({
-        "A": task("touch a"),
-        "B": after(&["A"], "touch b && sleep 0.2"),
-    });
+    let go = world.out("go").display().to_string();
+    let waits = format!("touch b; until [ -e {go} ]; do sleep 0.02; done");
+    let atoms = json!({"A": task("touch a"), "B": after(&["A"], &waits)});
     world.align(&plan(&[check], json!({"finish_early": true}), atoms));
-    let ran = world.run().expect(5);
-    assert!(ran.count("disagreed") > 0, "{}", ran.stdout);
+    let mut run = world.start(&["run", "--json"]);
+    wait_for("the disagreement", || {
+        let said = run.stdout.lock().expect("no test panicked");
+        String::from_utf8_lossy(&said).contains("disagreed")
+    });
+    world.touch("go");
+    let ran = run.wait().expect(5);
     assert_eq!(ran.result()["result"], "exhausted");
 }
 

@@ -58,7 +58,7 @@ fn who_has_no_repair_left_is_told_as_failed_and_goes_on_with_a_higher_limit() {
         .expect(5)
         .shows("no repair is left of 0 (max_repairs), and its commit no longer applies")
         .shows("z failed, and no choice has to do with it")
-        .shows("raise max_repairs");
+        .shows("descent run --set max_repairs=");
     world
         .descent(&["why", "z"])
         .expect(0)

@@ -214,7 +214,7 @@ fn an_integration_that_finds_the_repository_full_waits_and_happens_once() {
 #[test]
 fn a_checkout_that_finds_the_cache_full_is_made_when_there_is_room() {
     let world = World::new();
-    let Some(small) = Small::at(&world.cache(), "size=2m") else {
+    let Some(small) = Small::at(&world.cache(), "size=5m") else {
         return;
     };
     world.write("big", &"0123456789abcdef".repeat(30_000));

@@ -419,7 +419,10 @@ fn verify_says_by_its_exit_code_whether_the_result_holds() {
     ));
     world.descent(&["verify"]).expect(1).shows("does not hold");
     world.run().expect(0);
-    let verified = world.descent(&["verify", "--json"]).expect(0).json();
+    let verified = world
+        .descent(&["verify", "--result", "--json"])
+        .expect(0)
+        .json();
     assert_eq!(
         (&verified["holds"], &verified["on"]),
         (&json!(true), &world.state()["run"]["head"])

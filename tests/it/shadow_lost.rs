@@ -137,7 +137,9 @@ fn a_fork_has_all_of_its_own() {
     let head = head(&world);
     let fork = ["--state", ".descent/fork-1.json"];
     let of_fork = |args: &[&str]| world.descent(&[&fork, args].concat());
-    of_fork(&["verify"]).expect(0).shows(&head[..12]);
+    of_fork(&["verify", "--result"])
+        .expect(0)
+        .shows(&head[..12]);
     of_fork(&["run"]).expect(0);
     of_fork(&["apply"]).expect(0);
     assert_eq!(world.read("a.txt"), "hello\nworld\n");

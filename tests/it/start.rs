@@ -132,7 +132,12 @@ fn comes_back_after(harm: impl Fn(&World)) {
     let nap = long_nap();
     let slow = format!("echo > '{}'; exec sleep {nap}", world.out("slow").display());
     let checks = [format!("test -e '{}'", world.out("held").display())];
-    world.align(&plan(&[&checks[0]], json!({}), json!({"A1": task(&slow)})));
+    let constraints = json!({"finish_early": true});
+    world.align(&plan(
+        &[&checks[0]],
+        constraints,
+        json!({"A1": task(&slow)}),
+    ));
     let mut run = world.start(&["run"]);
     world.wait_for_file("slow");
     harm(&world);

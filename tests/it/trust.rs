@@ -356,7 +356,7 @@ fn a_person_at_a_terminal_is_shown_the_commands_and_their_no_and_yes_count() {
     terminal::answered(&mut elsewhere(&world, &["trust"]), QUESTION, "n\n").expect(77);
     let ran = terminal::answered(&mut elsewhere(&world, &["run"]), QUESTION, "y\n").expect(0);
     assert!(ran.stdout.contains("completed"), "{}", ran.stdout);
-    there(&world, &["verify"]).expect(0);
+    there(&world, &["verify", "--result"]).expect(0);
 }
 
 #[test]

@@ -100,20 +100,25 @@ fn what_is_linked_is_there_and_never_committed() {
 }
 
 #[test]
-fn setup_runs_once_in_each_new_workspace_and_before_the_checks() {
-    let world = World::new();
-    world.write(".gitignore", "made\n");
-    let count = world.out("setups").display().to_string();
-    let setup = format!("echo made >> made; echo x >> {count}");
-    let atoms = json!({"A1": task("cat made && touch one"), "A2": after(&["A1"], "touch done")});
-    world.align(&plan(
-        &["test -f made && test -f done"],
-        json!({"setup": setup}),
-        atoms,
-    ));
-    world.run().expect(0);
-    let times = world.left("setups").lines().count();
-    assert!((2..=3).contains(&times), "{times} times");
+fn setup_runs_in_each_new_workspace_and_again_where_what_it_reads_is_another() {
+    // At align, at the start, in two workspaces, and for the verdict that decides.
+    let (fixed, beside) = (5, 1);
+    for (inputs, most) in [(json!(["a.txt"]), fixed), (json!([]), fixed + beside)] {
+        let world = World::new();
+        world.write(".gitignore", "made\n");
+        let count = world.out("setups").display().to_string();
+        let setup = format!("echo made >> made; echo x >> {count}");
+        let atoms =
+            json!({"A1": task("cat made && touch one"), "A2": after(&["A1"], "touch done")});
+        let constraints = json!({"setup": setup, "setup_inputs": inputs});
+        world.align(&plan(&["test -f made && test -f done"], constraints, atoms));
+        world.run().expect(0);
+        let times = world.left("setups").lines().count();
+        assert!(
+            (fixed..=most).contains(&times),
+            "{times} times, with {inputs}"
+        );
+    }
 }
 
 #[test]

@@ -121,7 +121,7 @@ pub const LIMITS: [Limit; 24] = [
     limit(
         "finish_early",
         Form::Flag,
-        "end as soon as the checks hold, whatever is open",
+        "end at the first verdict that holds",
     ),
     limit("on_stuck", Form::Text, "when nothing is left to try"),
 ];

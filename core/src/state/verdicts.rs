@@ -84,11 +84,14 @@ pub fn best(verdicts: &[VerdictRecord]) -> Option<&VerdictRecord> {
 
 /// Adds one, in the place of the one on the same tree. A pristine verdict never gives way to a warm one.
 pub fn add(verdicts: &mut Vec<VerdictRecord>, new: VerdictRecord) {
-    match verdicts.iter_mut().find(|old| old.tree == new.tree) {
-        Some(old) if old.is_pristine && !new.is_pristine => return,
-        Some(old) => *old = new,
-        None => verdicts.push(new),
+    let known = verdicts.iter().position(|old| old.tree == new.tree);
+    if let Some(at) = known {
+        if verdicts[at].is_pristine && !new.is_pristine {
+            return;
+        }
+        verdicts.remove(at);
     }
+    verdicts.push(new);
     while verdicts.len() > VERDICTS_MAX {
         let kept = best(verdicts).map(|best| best.tree.clone());
         let oldest = verdicts

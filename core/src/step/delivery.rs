@@ -93,11 +93,14 @@ fn is_judged_on(draft: &mut Draft, basis: &Basis) -> bool {
     false
 }
 
+/// The head, unless more of the base case held on another tree.
 fn best(draft: &mut Draft, head: &Basis) -> Delivery {
-    let best = draft
-        .best_verdict()
-        .map(|one| (one.commit.clone(), one.tree.clone()));
-    let Some((commit, tree)) = best.filter(|(_, tree)| head.tree() != Some(tree)) else {
+    let Some(check) = draft.state.objective.base_case.clone() else {
+        return Delivery::Best(None);
+    };
+    let held = draft.court(head, |court| court.count(&check)).held;
+    let best = draft.best_verdict().filter(|one| one.held > held);
+    let Some(VerdictRecord { commit, tree, .. }) = best else {
         return Delivery::Best(None);
     };
     let basis = Basis::Pristine(tree);

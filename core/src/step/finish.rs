@@ -194,10 +194,18 @@ fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
         }
         (_, Reason::NoChoice) => match failed_whatever_is_chosen(draft) {
             Some(id) => format!("{id} failed, and no choice has to do with it; {work}"),
-            None if draft.graph.groups().next().is_some() => {
-                format!("every choice was tried and the base case does not hold; {work}")
+            None => {
+                let tried = match draft.graph.groups().next() {
+                    Some(_) => "every choice was tried",
+                    None => "nothing is left to try",
+                };
+                let verdict = if has_failed(&evidence(draft)) {
+                    "does not hold"
+                } else {
+                    "could not be decided"
+                };
+                format!("{tried} and the base case {verdict}; {work}")
             }
-            None => format!("nothing is left to try and the base case does not hold; {work}"),
         },
         (_, Reason::Iterations) => format!("the limit of iterations is reached; {work}"),
         (_, Reason::Time) => format!("the time budget is spent; {work}"),
@@ -292,11 +300,26 @@ fn failed(state: &State) -> Vec<Node> {
         to.text("atom", "base case")
             .some("choices", refuted.node.get("conflict").cloned());
         to.text("class", "logical")
-            .text("reason", "it does not hold though everything is resolved");
+            .text("reason", why_refuted(&refuted.node));
         to.some("evidence", refuted.node.get("evidence").cloned());
         failed.push(to.finish(&Extra::default()));
     }
     failed
+}
+
+/// A check that could not be run is no check that failed.
+fn why_refuted(entry: &Node) -> &'static str {
+    let evidence = entry.get("evidence").and_then(Node::as_array);
+    if has_failed(evidence.unwrap_or_default()) {
+        "it does not hold with every step done"
+    } else {
+        "it could not be decided with every step done"
+    }
+}
+
+fn has_failed(evidence: &[Node]) -> bool {
+    let mut verdicts = evidence.iter();
+    verdicts.any(|one| one.get("verdict").and_then(Node::as_str) == Some("fail"))
 }
 
 /// Where choices may be left, an atom that failed in a context without any: none of them would help.

@@ -121,7 +121,8 @@ fn some_are_enough(seed: u64) -> Model {
 }
 
 #[test]
-fn a_run_completes_with_open_atoms_only_where_no_selection_solves_all_and_the_delivered_tree_holds() {
+fn a_run_completes_with_open_atoms_only_where_no_selection_solves_all_and_the_delivered_tree_holds()
+{
     let (mut whole, mut partial, mut exhausted) = (0, 0, 0);
     for seed in 0..1_500 {
         let model = some_are_enough(seed);
@@ -132,7 +133,12 @@ fn a_run_completes_with_open_atoms_only_where_no_selection_solves_all_and_the_de
             left_over: 10,
             ..Faults::default()
         };
-        let mut sim = Sim::new(&model, seed, 1 + u32::try_from(seed % 3).expect("small"), faults);
+        let mut sim = Sim::new(
+            &model,
+            seed,
+            1 + u32::try_from(seed % 3).expect("small"),
+            faults,
+        );
         let word = sim.run();
         let state = &sim.world.state;
         let result = state.run.last_result.as_ref().expect("a result");
@@ -143,14 +149,22 @@ fn a_run_completes_with_open_atoms_only_where_no_selection_solves_all_and_the_de
             ("exhausted", false) => exhausted += 1,
             other => panic!("seed {seed}: {other:?}\n{}", sim.story),
         }
-        assert!(!(is_open && model.is_solvable()), "seed {seed}\n{}", sim.story);
+        assert!(
+            !(is_open && model.is_solvable()),
+            "seed {seed}\n{}",
+            sim.story
+        );
         if word == "completed" {
             let tree = &sim.commits[state.run.result().expect("a commit").as_str()];
             let is_there = |x: &usize| {
                 let mut pieces = tree.iter();
                 pieces.any(|piece| piece.atom == model.nodes[*x].id && piece.is_good)
             };
-            assert!(model.enough.iter().all(is_there), "seed {seed}\n{}", sim.story);
+            assert!(
+                model.enough.iter().all(is_there),
+                "seed {seed}\n{}",
+                sim.story
+            );
         }
     }
     assert!(

@@ -129,7 +129,7 @@ fn a_project_in_a_directory_of_the_repository_works_there_and_every_command_find
     for look in [
         &["status"][..],
         &["validate"],
-        &["verify"],
+        &["verify", "--result"],
         &["why", "C2"],
         &["stop"],
     ] {
