@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{
+use super::{
     chance::{self, Rng},
     notices::{self, run_killed_at},
     quiet::runs_inside,
@@ -108,7 +108,7 @@ fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
         }
     };
     check_killed(
-        "every_call::killed_at_any_system_call_the_session_ends_as_an_undisturbed_one",
+        "calls::every_call::killed_at_any_system_call_the_session_ends_as_an_undisturbed_one",
         times,
         |point, _| vec![point],
     );
@@ -117,7 +117,7 @@ fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
 #[test]
 fn killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one() {
     check_killed(
-        "every_call::killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one",
+        "calls::every_call::killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one",
         |_| chance::count("KILLS_AGAIN", 210).div_ceil(RESUMES_KILLED),
         |point, calls| {
             let mut rng = Rng::new(chance::seed() ^ point);

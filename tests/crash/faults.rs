@@ -9,7 +9,7 @@ use std::{
 
 use nix::{errno::Errno, libc};
 
-use crate::{
+use super::{
     call::Call,
     chance::{self, Rng},
     outward::makes_a_file,
@@ -154,7 +154,7 @@ fn makes_a_process(call: &Call, _: &str) -> bool {
         libc::SYS_vfork,
         libc::SYS_fork,
     ];
-    kinds.contains(&call.number) && crate::outward::is_outward(call)
+    kinds.contains(&call.number) && super::outward::is_outward(call)
 }
 
 /// What befalls a session.
@@ -247,7 +247,7 @@ fn whatever_call_fails_the_session_ends_as_an_undisturbed_one() {
         println!("passed over: DESCENT_SOAK_FAULTS=N plays N sessions");
         return;
     }
-    if runs_inside("faults::whatever_call_fails_the_session_ends_as_an_undisturbed_one") {
+    if runs_inside("calls::faults::whatever_call_fails_the_session_ends_as_an_undisturbed_one") {
         return;
     }
     let mut calm = Session::new();
@@ -261,7 +261,7 @@ fn whatever_call_fails_the_session_ends_as_an_undisturbed_one() {
     let met = AtomicU64::new(0);
     side_by_side(SIDE_BY_SIDE, times, |_| {
         let plan = Plan::of(next.fetch_add(1, Ordering::Relaxed), &befallen);
-        let told = crate::every_call::Told(plan.told());
+        let told = super::every_call::Told(plan.told());
         let (mut session, mut seen) = (Session::new(), 0);
         session.play(|world, command| {
             if seen >= plan.first {

@@ -14,22 +14,12 @@
 )] // door: tests
 
 mod call;
-#[path = "../it/chance.rs"]
-mod chance;
 mod every_call;
 mod faults;
 mod notices;
 mod outward;
-#[path = "../it/plans.rs"]
-#[allow(dead_code)] // of tests/it
-mod plans;
-#[path = "../it/processes.rs"]
-mod processes;
 mod quiet;
 mod session;
 mod tracer;
-#[path = "../it/undisturbed.rs"]
-mod undisturbed;
-#[path = "../it/world.rs"]
-#[allow(dead_code, unused_imports)] // of tests/it
-mod world;
+
+use crate::{chance, undisturbed, world};

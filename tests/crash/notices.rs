@@ -29,7 +29,7 @@ use nix::{
     unistd::{self, Pid},
 };
 
-use crate::{
+use super::{
     call::{Call, in_place_of},
     outward::{INWARD, MAKES_A_FILE, is_outward},
 };

@@ -6,7 +6,7 @@
 
 use nix::libc;
 
-use crate::call::Call;
+use super::call::Call;
 
 /// What changes nothing but the program itself. A call that is not known counts as outward.
 pub const INWARD: &[i64] = &[

@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{
+use super::{
     undisturbed::{End, check_counts, check_repository, end_of, person, world_of_a_person},
     world::{World, long_nap, plan, processes, task, with},
 };

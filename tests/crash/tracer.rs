@@ -16,7 +16,7 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::call::{Call, in_place_of};
+use super::call::{Call, in_place_of};
 
 /// Far more than a traced run takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::{
+use super::{
     blocks::{Page, Step, What},
     shell::Outcome,
 };

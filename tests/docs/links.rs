@@ -8,7 +8,7 @@ use regex::Regex;
 
 #[test]
 fn every_link_between_the_documents_leads_to_a_file_and_a_heading() {
-    let broken: Vec<String> = crate::documents()
+    let broken: Vec<String> = super::documents()
         .iter()
         .flat_map(|page| broken_in(page))
         .collect();

@@ -52,7 +52,7 @@ fn what_the_documents_show_is_what_happens() {
     }
     assert!(
         faults.is_empty(),
-        "\n{}\nwhere the document is to follow: DESCENT_UPDATE=1 cargo test --test docs\n",
+        "\n{}\nwhere the document is to follow: DESCENT_UPDATE=1 cargo test --test it docs::\n",
         faults.join("\n")
     );
 }

@@ -14,7 +14,7 @@ use std::{
 use regex::Regex;
 use tempfile::TempDir;
 
-use crate::blocks::{Page, What};
+use super::blocks::{Page, What};
 
 /// Far more than a page takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);

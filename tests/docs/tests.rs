@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{
+use super::{
     blocks::Page,
     compare::{difference, updated},
     shell, try_page,

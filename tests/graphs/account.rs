@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::{
+use super::{
     model::{Ids, Ix, Model, Selection},
     world::World,
 };

@@ -1,6 +1,6 @@
 //! A small graph by chance.
 
-use crate::{
+use super::{
     model::{Ix, Kind, Model, Node},
     rng::Rng,
 };

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::model::{Ix, Kind, Model, Node};
+use super::model::{Ix, Kind, Model, Node};
 
 impl Model {
     pub fn of(text: &str) -> Self {

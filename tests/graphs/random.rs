@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use crate::{
+use super::{
     draw,
     model::Model,
     trial::{self, Outcome},

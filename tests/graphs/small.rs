@@ -1,6 +1,6 @@
 //! The smallest graphs on which plausible rules of the search are wrong. `needs z`: succeeds only while z is in force.
 
-use crate::{model::Model, trial, world::Workspace};
+use super::{model::Model, trial, world::Workspace};
 
 #[track_caller]
 fn check(text: &str, is_completed: bool) {

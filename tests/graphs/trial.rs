@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{
+use super::{
     account::{self, Held, hold},
     model::{Ids, Model},
     rng::Rng,

@@ -14,7 +14,7 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::model::{Ids, Ix, Kind, Model, Node};
+use super::model::{Ids, Ix, Kind, Model, Node};
 
 /// Far more than a graph takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,5 +1,6 @@
 //! The program as a person meets it: the binary, real git, real processes, in a world of its own for each test.
 //!
+//! The other tests that need the binary are modules of this program too, so that what is built once is linked once.
 //! Not here: what a room of the program guarantees by itself; that is tested where it lives.
 #![allow(
     clippy::disallowed_methods,
@@ -17,12 +18,16 @@ mod bad_input;
 mod beat;
 mod begun;
 mod broken;
+#[path = "../crash/main.rs"]
+mod calls;
 mod chance;
 mod checks;
 mod confirm;
 mod constraints;
 mod crash;
 mod dead_ends;
+#[path = "../docs/main.rs"]
+mod docs;
 mod doctor;
 mod edit;
 mod editor;
@@ -33,6 +38,8 @@ mod filters;
 mod folded;
 mod formats;
 mod gate;
+#[path = "../graphs/main.rs"]
+mod graphs;
 mod ground;
 mod help;
 mod history;
@@ -68,6 +75,8 @@ mod stop;
 mod strangers;
 mod taken_back;
 mod terminal;
+#[path = "../tidy/main.rs"]
+mod tidy;
 mod tools;
 mod trust;
 mod undisturbed;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::text::is_ident;
-use crate::tree::{Source, everything, files_below, read};
+use super::text::is_ident;
+use super::tree::{Source, everything, files_below, read};
 
 /// A patch that no longer fits plants nothing; a filter that no test has catches nothing.
 pub(crate) fn planted_bugs(root: &Path) -> Vec<String> {

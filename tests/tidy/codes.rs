@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::tree::{files_below, production, read};
+use super::tree::{files_below, production, read};
 
 const DOCUMENT: &str = "docs/errors.md";
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::bugs;
-use crate::rules;
-use crate::text::{dependencies, without_tests, without_words};
+use super::bugs;
+use super::rules;
+use super::text::{dependencies, without_tests, without_words};
 
 /// A tree under the build directory, gone when the test ends.
 struct Planted(PathBuf);
@@ -219,8 +219,8 @@ fn a_file_without_a_head_is_seen() {
 
 #[test]
 fn a_long_file_is_seen_and_the_list_of_exceptions_only_shrinks() {
-    let long = "\n".repeat(crate::LINES_MAX + 1);
-    let edge = "\n".repeat(crate::LINES_MAX);
+    let long = "\n".repeat(super::LINES_MAX + 1);
+    let edge = "\n".repeat(super::LINES_MAX);
     let files = [("src/a.rs", long.as_str()), ("src/b.rs", &edge)];
     let with = |list| move |root: &Path| rules::sizes(root, list);
     check(with(&[]), &files, &["src/a.rs: 501 lines"]);
@@ -298,7 +298,7 @@ fn reading_survives_what_is_not_rust() {
         "*/",
     ] {
         let code = without_tests(&without_words(text));
-        crate::text::paths_named(&code, 1, |_| true);
+        super::text::paths_named(&code, 1, |_| true);
     }
 }
 
@@ -312,7 +312,7 @@ fn dependencies_of_every_kind_are_read() {
 fn a_code_without_a_test_or_a_word_in_the_documentation_is_seen() {
     let code = "//! Head.\nfn f() { g(\"E-ONE\"); g(\"E-TWO\"); g(\"see E-NONE\") }";
     check(
-        |root| crate::codes::codes(root, &[("E-TWO", "why"), ("E-OLD", "why")]),
+        |root| super::codes::codes(root, &[("E-TWO", "why"), ("E-OLD", "why")]),
         &[
             ("src/a.rs", code),
             ("tests/it/a.rs", "says(\"E-TWO\")"),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::text::{dependencies, has_word, is_ident, modules_of, numbered, paths_named};
-use crate::tree::{
+use super::text::{dependencies, has_word, is_ident, modules_of, numbered, paths_named};
+use super::tree::{
     Source, everything, files_below, files_in, is_listed, production, read, sources,
 };
-use crate::{
+use super::{
     CORE_DEPENDENCIES, CORE_FLOORS, DOORS, LINES_MAX, MACHINE_PATHS, SHELL_FLOORS, SHELL_MUST_USE,
     UNSAFE_FILES,
 };

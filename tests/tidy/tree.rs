@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::text::{without_tests, without_words};
+use super::text::{without_tests, without_words};
 
 /// One `.rs` file: as written, and with comments, literals and test code blanked, line by line.
 pub(crate) struct Source {

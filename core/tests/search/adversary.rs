@@ -3,7 +3,7 @@
 
 use descent_core::{event::Notice, state::RunStatus};
 
-use crate::{
+use super::{
     model::{Kind, Model},
     rng::Rng,
     sim::{Faults, Sim},

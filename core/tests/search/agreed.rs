@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use descent_core::doc::Node;
 
-use crate::{
+use super::{
     model::{Kind, Model},
     rng::Rng,
     sim::{Faults, Sim},

@@ -11,7 +11,7 @@ use descent_core::{
     verdict::{How, Measured, Measurement},
 };
 
-use crate::{
+use super::{
     model::Kind,
     sim::{Piece, Sim, outcome},
 };

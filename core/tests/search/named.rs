@@ -2,7 +2,7 @@
 
 use descent_core::event::Notice;
 
-use crate::{
+use super::{
     model::{Kind, Model},
     sim::{Faults, Sim},
 };

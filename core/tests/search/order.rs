@@ -8,7 +8,7 @@ use descent_core::{
     state::objective::RequestKind,
 };
 
-use crate::{
+use super::{
     model::Model,
     sim::{Faults, Sim, outcome},
 };

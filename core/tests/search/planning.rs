@@ -1,6 +1,6 @@
 //! Planning steps on the smallest graphs: N is a step, its fragments are what its planner prints, round after round.
 
-use crate::{
+use super::{
     model::{Kind, Model},
     sim::{Faults, Sim},
 };

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::{
+use super::{
     model::Model,
     rng::Rng,
     sim::{Faults, Sim},

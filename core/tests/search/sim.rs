@@ -21,7 +21,7 @@ use descent_core::{
     verdict::How,
 };
 
-use crate::{model::Model, rng::Rng};
+use super::{model::Model, rng::Rng};
 
 /// Chances in a hundred, at each event.
 #[derive(Debug, Clone, Copy, Default)]
