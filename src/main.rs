@@ -22,6 +22,13 @@ mod trust;
 mod verify;
 mod workspace;
 
+#[cfg(test)]
+#[path = "../tests/it/heeded.rs"]
+mod heeded;
+#[cfg(test)]
+#[path = "../tests/it/passed_over.rs"]
+mod passed_over;
+
 fn main() -> std::process::ExitCode {
     #[cfg(target_os = "linux")]
     if let Some(code) = process::guard::answer() {

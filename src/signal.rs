@@ -133,6 +133,7 @@ mod tests {
         words.push(program.to_str().unwrap().to_owned());
         let full = format!("{}::{name}", module_path!().split_once("::").unwrap().1);
         words.extend([full, "--exact".into(), "--nocapture".into()]);
+        crate::heeded::heed_signals();
         let mut command = Command::new(&words[0]);
         command
             .args(&words[1..])

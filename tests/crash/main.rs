@@ -22,4 +22,4 @@ mod quiet;
 mod session;
 mod tracer;
 
-use crate::{chance, undisturbed, world};
+use crate::{chance, passed_over, undisturbed, world};

@@ -48,7 +48,8 @@ pub fn run(page: &Page) -> Vec<Outcome> {
 }
 
 fn start(home: &Path, out: File) -> Child {
-    let path = std::env::var("PATH").unwrap_or_default();
+    crate::heeded::heed_signals();
+    let path = path();
     let both = out.try_clone().expect("a second handle");
     Command::new("sh")
         .arg(home.join(".session"))
@@ -67,6 +68,14 @@ fn start(home: &Path, out: File) -> Child {
         .process_group(0)
         .spawn()
         .expect("sh starts")
+}
+
+/// Without what may not be entered: what a shell finds there is another error than what it finds nowhere.
+fn path() -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(&path).filter(|dir| fs::metadata(dir.join(".")).is_ok());
+    let path = std::env::join_paths(dirs).expect("what was a path");
+    path.to_string_lossy().into_owned()
 }
 
 fn wait(child: &mut Child) {

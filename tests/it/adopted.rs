@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use serde_json::json;
 
 use crate::{
-    tools::can_trace,
+    passed_over::can_trace,
     world::{World, long_nap, plan, processes, task, with},
 };
 

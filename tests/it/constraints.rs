@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
+    passed_over::can_trace,
     processes::long_nap,
-    tools::can_trace,
     world::{Running, World, plan, task, wait_for},
 };
 

@@ -5,8 +5,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
+    passed_over::{can_trace, has},
     terminal::Terminal,
-    tools::{can_trace, has},
     world::{World, after, long_nap, plan, processes, task, wait_for, wait_for_or},
 };
 

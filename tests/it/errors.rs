@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::{
     broken::a_plan,
+    passed_over::{Lack, passed_over},
     world::{Ran, Running, World, plan, task},
 };
 
@@ -180,11 +181,11 @@ fn a_lock_that_nobody_releases_is_waited_for_and_then_told() {
     check(world.descent(&["run"]), "E-LOCK-TIMEOUT", 75);
 }
 
-/// Not where there is no such device.
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
     let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
-        return;
+        let why = Lack::Machine("it is not here, or may not be written");
+        return passed_over("/dev/full", why);
     };
     let world = World::new();
     aligned_with(&world, &[]).expect(0);

@@ -3,7 +3,7 @@
 //!
 //! Many tricks at once, in one attempt. `DESCENT_SOAK_ESCAPES=<count>` tries so many, and prints what was run.
 
-#![allow(clippy::print_stdout)] // what was skipped, and what a soak ran
+#![allow(clippy::print_stdout)] // what a soak ran
 
 mod escapee;
 mod methods;
@@ -22,6 +22,7 @@ use serde_json::json;
 
 use methods::{METHODS, lacks};
 
+use crate::passed_over::{Lack, passed_over};
 use crate::world::{Ran, Running, World, long_nap, plan, processes, task, with};
 
 /// Tricks of a shell: `$E` is a program that says it is out and stays.
@@ -351,8 +352,7 @@ fn mark_of(world: &World) -> String {
 #[track_caller]
 fn check(method: &'static str, end: End) {
     if let Some(why) = lacks(method) {
-        println!("skipped: {why}");
-        return;
+        return passed_over(method, Lack::Machine(why.trim()));
     }
     check_here(method, end);
 }

@@ -41,6 +41,7 @@ mod gate;
 #[path = "../graphs/main.rs"]
 mod graphs;
 mod ground;
+mod heeded;
 mod help;
 mod history;
 mod killed;
@@ -52,6 +53,7 @@ mod near_misses;
 mod newer;
 mod noticed;
 mod odd_checks;
+mod passed_over;
 mod phases;
 mod plan;
 mod plan_atoms;
@@ -77,7 +79,6 @@ mod taken_back;
 mod terminal;
 #[path = "../tidy/main.rs"]
 mod tidy;
-mod tools;
 mod trust;
 mod undisturbed;
 mod upgrade;

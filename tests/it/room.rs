@@ -1,5 +1,5 @@
 //! A disk that is full, or may not be written, at every phase of a run, and has room again: through small file systems
-//! of a test's own. Where none can be made, a test says so in one line and is passed over.
+//! of a test's own. Where none can be made, a test is passed over.
 
 use std::{
     fs,
@@ -9,6 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
+use crate::passed_over::{Lack, passed_over};
 use crate::world::{Ran, Running, World, after, plan, task, wait_for, wait_for_or};
 
 /// A small file system of its own, as long as this lives.
@@ -17,13 +18,13 @@ struct Small {
 }
 
 impl Small {
-    /// `None`, and a word, where the system gives no such thing.
-    #[allow(clippy::print_stdout)]
+    /// `None` where the system gives no such thing: the test is passed over.
     fn at(at: &Path, options: &str) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let mounted = mount(&["-t", "tmpfs", "-o", options, "small"], at);
         if !mounted {
-            println!("passed over: a tmpfs cannot be mounted here (it takes the user root)");
+            let why = Lack::Machine("it cannot be mounted here (that takes root)");
+            passed_over("a small file system", why);
             return None;
         }
         Some(Self { at: at.to_owned() })
@@ -384,7 +385,7 @@ fn a_run_that_may_open_no_more_files_says_so_and_the_next_goes_on() {
 
 #[test]
 fn a_runtime_that_gets_no_sockets_is_told_as_what_it_is_and_not_by_a_panic() {
-    if !crate::tools::can_trace() {
+    if !crate::passed_over::can_trace() {
         return;
     }
     let world = World::new();

@@ -3,7 +3,7 @@
 use rustix::{fs::FlockOperation, process::Signal};
 use serde_json::{Value, json};
 
-use crate::tools::has;
+use crate::passed_over::has;
 use crate::world::{
     Ran, Running, World, assert_same, listing, long_nap, plan, processes, task, wait_for, with,
 };

@@ -5,8 +5,9 @@ use std::{fs, os::unix::fs::chown};
 use serde_json::{Value, json};
 
 use crate::{
+    passed_over::is_root,
     terminal,
-    trust::{QUESTION, is_root, marking, marks, trust},
+    trust::{QUESTION, marking, marks, trust},
     world::{World, assert_same, listing, plan, task},
 };
 

@@ -10,6 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    passed_over::is_root,
     terminal,
     world::{Ran, Running, World, listing, plan, task, with},
 };
@@ -367,10 +368,6 @@ fn trust_asks_at_a_terminal_and_remembers_the_yes() {
         .shows("next: descent run");
     assert_eq!(marks(&world), 0);
     there(&world, &["run"]).expect(0);
-}
-
-pub fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 /// Only root can give a file away; elsewhere the rule is held by the table in the core.

@@ -234,6 +234,7 @@ impl World {
 
     /// An empty directory, no repository.
     pub fn bare() -> Self {
+        crate::heeded::heed_signals();
         let root = TempDir::new().expect("a temporary directory");
         for dir in ["home", "cache", "repo", "out", "bin"] {
             fs::create_dir(root.path().join(dir)).expect("a directory");

@@ -25,11 +25,6 @@ pub(super) enum Editor {
     Nano,
 }
 
-pub(super) fn has(program: &str) -> bool {
-    let output = Command::new(program).arg("--version").output();
-    output.is_ok_and(|output| output.status.success())
-}
-
 fn run(command: &mut Command) {
     let status = command
         .env_clear()

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::adopt::{NotTaken, adopt},
-    editors::{Editor, has, replace_line, save},
+    editors::{Editor, replace_line, save},
 };
 use crate::{
     clock,
@@ -408,15 +408,11 @@ fn no_edit_is_lost_or_invented_whatever_the_editor_while_hundreds_of_commits_a_s
     let edits = setting("DESCENT_SOAK_EDITS", 2_000);
     let seed = setting("DESCENT_SOAK_SEED", 1);
     let mut editors = Vec::new();
-    if has("vim") {
+    if crate::passed_over::has("vim", "vim") {
         editors.extend([Editor::Vim, Editor::VimInPlace]);
-    } else {
-        eprintln!("vim is not on the PATH: its saves are not in this race (apt-get install vim)");
     }
-    if has("nano") {
+    if crate::passed_over::has("nano", "nano") {
         editors.push(Editor::Nano);
-    } else {
-        eprintln!("nano is not on the PATH: its saves are not in this race (apt-get install nano)");
     }
     let begun = Instant::now();
     let raced = race_all(seed, edits, &editors);

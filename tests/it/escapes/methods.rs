@@ -3,6 +3,8 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, PoisonError},
 };
@@ -46,6 +48,35 @@ fn must_work(method: &str) -> bool {
     match method {
         "guard" => true,
         "namespace" => unshare.status().is_ok_and(|status| status.success()),
-        _ => false,
+        "cgroup" => own_group().is_some_and(|own| can_kill_by_group(&own)),
+        other => panic!("no method `{other}`"),
     }
+}
+
+/// The directory of the control group that this process is in, of the second version.
+fn own_group() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let mut mounts = mounts.lines().map(|line| line.split(' '));
+    let at = mounts.find_map(|mut fields| {
+        let at = fields.nth(1)?;
+        (fields.next()? == "cgroup2").then(|| at.to_owned())
+    })?;
+    Some(Path::new(&at).join(own.trim_start_matches('/')))
+}
+
+/// Whether a group can be made below, and whoever is in it be killed at once.
+fn can_kill_by_group(own: &Path) -> bool {
+    let group = own.join(format!("test-{}", std::process::id()));
+    if fs::create_dir(&group).is_err() {
+        return false;
+    }
+    let mut nap = Command::new("sleep").arg("60").spawn().expect("a process");
+    let works = fs::write(group.join("cgroup.procs"), nap.id().to_string()).is_ok()
+        && fs::write(group.join("cgroup.kill"), "1").is_ok();
+    let _ = nap.kill();
+    let _ = nap.wait();
+    let _ = fs::remove_dir(&group);
+    works
 }

@@ -1,6 +1,12 @@
 //! Repositories that cannot be worked on: each is refused with a code, with the path, and with what mends it.
 
+use std::{fs, os::unix::process::CommandExt, process::Command};
+
 use super::*;
+use crate::{passed_over::is_root, world::Running};
+
+/// Of no account.
+const NOBODY: u32 = 65_534;
 
 /// Refused, told how to mend it, and nothing was made.
 #[track_caller]
@@ -10,6 +16,22 @@ fn refused(world: &World, code: &str, words: &[&str]) {
         .iter()
         .for_each(|words| assert!(ran.stderr.contains(words), "no `{words}` in {}", ran.stderr));
     assert!(!world.repo().join(".descent").exists());
+}
+
+/// The program in a world that belongs to somebody who is not root, for root reads everything.
+fn by_an_ordinary_user(world: &World, args: &[&str]) -> Command {
+    let mut command = world.command(args);
+    if rustix::process::geteuid().is_root() {
+        // Where the tests were built, nobody else may look.
+        let program = world.root().join("bin/descent");
+        fs::copy(env!("CARGO_BIN_EXE_descent"), &program).unwrap();
+        let mut give = Command::new("chown");
+        give.args(["-R", &format!("{NOBODY}:{NOBODY}")]);
+        assert!(give.arg(world.root()).status().unwrap().success());
+        command = world.bare_command(&program.display().to_string());
+        command.args(args).uid(NOBODY).gid(NOBODY);
+    }
+    command
 }
 
 #[test]
@@ -49,9 +71,6 @@ fn data_that_nobody_wants_twice_on_the_disk_is_refused_with_its_name() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_named() {
-    if rustix::process::geteuid().is_root() {
-        return; // root reads everything
-    }
     let world = World::new();
     world.write("secret", "s\n");
     fs::set_permissions(
@@ -59,13 +78,16 @@ fn a_file_that_cannot_be_read_is_named() {
         fs::Permissions::from_mode(0o000),
     )
     .unwrap();
-    refused(&world, "E-UNREADABLE", &["secret", "chmod u+r"]);
+    let plan = world.plan(&work(RIGHT));
+    let align = by_an_ordinary_user(&world, &["align", "-y", "-f", &plan]);
+    let ran = Running::of(align).wait().expect(69).says("E-UNREADABLE");
+    ran.says("secret").says("chmod u+r");
 }
 
 #[test]
 fn a_repository_of_somebody_else_is_refused_with_the_command_that_trusts_it() {
-    if !rustix::process::geteuid().is_root() {
-        return; // only root gives files away
+    if !is_root() {
+        return;
     }
     let world = World::new();
     let path = world.repo().display().to_string();
