@@ -23,6 +23,8 @@ mod planned;
 mod prospect;
 mod settle;
 mod started;
+#[cfg(test)]
+mod tests;
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},

@@ -82,10 +82,6 @@ fn is_alive(pid: u32) -> bool {
     table::entry(pid).is_some_and(|one| !one.is_zombie)
 }
 
-fn is_zombie(pid: u32) -> bool {
-    table::entry(pid).is_some_and(|one| one.is_zombie)
-}
-
 /// Starts `program` in a session of its own, waits until its id stands in the file `name`.
 fn daemon(name: &str, program: &str) -> String {
     format!(
@@ -288,7 +284,7 @@ async fn a_daemon_that_holds_the_pipe_neither_delays_nor_survives() {
         assert_eq!(ended.how, How::Exit(3), "{program}");
         assert_eq!(ended.output.last_line().unwrap(), "done");
         assert!(!is_alive(world.pid("pid")), "{program}");
-        assert!(ended.duration < Duration::from_secs(30));
+        assert!(ended.duration < Duration::from_secs(5), "{program}");
         std::fs::remove_file(world.directory.path().join("pid")).unwrap();
     }
 }
@@ -353,19 +349,28 @@ async fn a_process_that_starts_itself_again_and_again_comes_to_its_end() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), last);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn adopted_processes_leave_no_zombies() {
     let world = World::new();
-    run_it(&world.job(&daemon("pid", "setsid"))).await;
-    let ours = table::children(std::process::id());
-    let of_it = |pid: &u32| table::is_named(*pid, "sleep") && is_zombie(*pid);
-    assert_eq!(ours.into_iter().find(of_it), None);
+    // The orphan ends while its job goes on: nobody but the guard can wait for it.
+    let orphan = "(setsid sh -c 'echo $$ >pid; while [ ! -e end ]; do sleep 0.01; done' &)\n";
+    let job = world.job(&format!("{orphan}while [ ! -e go ]; do sleep 0.01; done"));
+    let at = |name: &str| world.directory.path().join(name);
+    let looking = async {
+        let pid = tokio::task::block_in_place(|| world.pid("pid"));
+        assert!(is_alive(pid));
+        std::fs::write(at("end"), "").unwrap();
+        tokio::task::block_in_place(|| eventually(|| table::entry(pid).is_none().then_some(())));
+        std::fs::write(at("go"), "").unwrap();
+    };
+    let (ended, ()) = tokio::join!(run_it(&job), looking);
+    assert_eq!(ended.how, How::Exit(0));
 }
 
 #[tokio::test]
 async fn a_cancelled_job_is_gone_within_100_ms() {
     let world = World::new();
-    let mut fastest = LONG;
+    let mut took = Vec::new();
     for _ in 0..5 {
         let cancel = CancellationToken::new();
         let job = world.job(&(daemon("pid", "setsid") + "sleep 60"));
@@ -377,13 +382,14 @@ async fn a_cancelled_job_is_gone_within_100_ms() {
             (pid, Instant::now())
         };
         let (ended, (pid, since)) = tokio::join!(run(&job, &cancel, |_| {}), cancelling);
-        fastest = fastest.min(since.elapsed());
+        took.push(since.elapsed());
         assert_eq!(ended.unwrap().how, How::Cancelled);
         assert!(!is_alive(pid));
         std::fs::remove_file(world.directory.path().join("pid")).unwrap();
     }
-    // One of five: other tests load the machine.
-    assert!(fastest < Duration::from_millis(100), "{fastest:?}");
+    // Most of five: other tests load the machine.
+    took.sort();
+    assert!(took[2] < Duration::from_millis(100), "{took:?}");
 }
 
 #[tokio::test]

@@ -276,6 +276,7 @@ fn kill(child: &mut Child, registered: &Registered) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::table;
 
     fn sh(script: &str) -> Tool {
         Tool {
@@ -332,13 +333,18 @@ mod tests {
 
     #[test]
     fn a_tool_that_hangs_is_killed_with_its_children() {
+        let dir = tempfile::tempdir().unwrap();
         let began = Instant::now();
         let ran = run_tool(&Tool {
-            wait_max: Duration::from_millis(100),
-            ..sh("sleep 1000 & sleep 1000; true")
+            cwd: dir.path().to_owned(),
+            wait_max: Duration::from_secs(1),
+            ..sh("sleep 1000 & echo $! >child; sleep 1000; true")
         });
         assert!(matches!(ran, Err(ToolError::TooLong { .. })));
-        assert!(began.elapsed() < Duration::from_secs(20));
+        assert!(began.elapsed() < Duration::from_secs(6));
+        let child = std::fs::read_to_string(dir.path().join("child")).unwrap();
+        let child = table::entry(child.trim().parse().unwrap());
+        assert!(child.is_none_or(|child| child.is_zombie), "{child:?}");
     }
 
     #[test]

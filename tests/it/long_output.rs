@@ -250,3 +250,16 @@ fn a_reference_that_a_person_bends_names_nothing() {
     let told = why(&world, "A1");
     assert!(!told.contains("secret"), "{told}");
 }
+
+/// The first number says that it holds, one beyond what is kept says that it does not.
+#[test]
+fn a_number_in_an_output_that_was_cut_decides_nothing() {
+    let world = World::new();
+    let long = "echo 0 failed; head -c 17000000 /dev/zero | tr '\\0' x; echo; echo 9 failed";
+    let check = json!({"command": long, "number": "([0-9]+) failed", "at_most": 0});
+    let mut plan = plan(&[], json!({}), json!({"A1": task("touch done")}));
+    plan["objective"]["base_case"] = check;
+    world.try_align(&plan).expect(0).shows("unknown");
+    let ended = world.run().expect(5).result();
+    assert_eq!(ended["evidence"][0]["verdict"], "unknown", "{ended}");
+}

@@ -138,6 +138,42 @@ fn a_protected_file_that_an_attempt_changes_makes_it_fail_with_the_path() {
     );
 }
 
+/// A pattern is the project's, or the repository's where the project is a part of it.
+#[test]
+fn in_a_project_below_the_top_a_pattern_from_the_top_protects_too() {
+    for (pattern, changes) in [
+        ("sub/tests/**", "echo easy > tests/one"),
+        ("tests/**", "echo easy > tests/one"),
+        ("shared/*", "echo easy > ../shared/two"),
+    ] {
+        let world = World::new();
+        for dir in ["sub/tests", "sub/.descent", "shared"] {
+            std::fs::create_dir_all(world.repo().join(dir)).unwrap();
+        }
+        world.write("sub/tests/one", "hard\n");
+        world.write("shared/two", "hard\n");
+        world.git(&["add", "-A"]);
+        world.git(&["commit", "-qm", "a project below"]);
+        let run = task(&format!("{changes}; touch done"));
+        let protected = json!({"protected": [pattern]});
+        let plan = world.plan(&plan(&["test -f done"], protected, json!({"A1": run})));
+        let sub = world.repo().join("sub");
+        world
+            .descent_in(&sub, &["align", "-y", "-f", &plan])
+            .expect(0);
+        let failed = world
+            .descent_in(&sub, &["run", "--json"])
+            .expect(5)
+            .result()["failed"][0]
+            .clone();
+        let reason = failed["reason"].as_str().unwrap();
+        assert!(
+            reason.contains(changes.rsplit('/').next().unwrap()),
+            "{pattern}: {failed}"
+        );
+    }
+}
+
 #[test]
 fn the_persons_hooks_do_not_run() {
     let world = World::new();

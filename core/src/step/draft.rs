@@ -478,7 +478,7 @@ impl Draft {
     }
 }
 
-fn hold(before: &Measure, after: &Measure) -> Result<(), Refusal> {
+pub(super) fn hold(before: &Measure, after: &Measure) -> Result<(), Refusal> {
     if after <= before {
         return Ok(());
     }

@@ -186,6 +186,8 @@ struct Person<'m> {
     random: u64,
     editors: Vec<Editor>,
     /// Atoms that should be there, beside those of the beginning.
+    /// What each atom should say: an atom by its id, and what was typed there last.
+    words: BTreeMap<String, String>,
     added: BTreeSet<String>,
     typed: BTreeSet<String>,
     counts: BTreeMap<String, u64>,
@@ -221,6 +223,7 @@ impl Person<'_> {
         let k = self.draw(SCALARS);
         let mark = words_of(k);
         let line = format!("{mark} {token}\",");
+        self.says(k, token);
         replace_line(editor, &self.path, &mark, &line);
         self.wait_for(token, editor);
         format!("{editor:?}")
@@ -236,6 +239,7 @@ impl Person<'_> {
             false => line.to_owned(),
         });
         let text = lines.collect::<Vec<_>>().join("\n") + "\n";
+        self.says(k, token);
         let editor = [Editor::Rename, Editor::InPlace, Editor::SlowInPlace]
             [usize::try_from(self.draw(3)).unwrap()];
         save(editor, &self.path, &text);
@@ -249,6 +253,7 @@ impl Person<'_> {
         let mut value: Value = serde_json::from_slice(&loaded.bytes).unwrap();
         value["work_graph"]["atoms"][&id] =
             json!({"kind": "task", "description": token, "depends_on": []});
+        self.words.insert(id.clone(), token.to_owned());
         self.added.insert(id);
         let editor = if self.draw(8) == 0 {
             Editor::Late
@@ -266,6 +271,7 @@ impl Person<'_> {
 
     fn remove(&mut self) -> String {
         let id = self.added.pop_first().unwrap();
+        self.words.remove(&id);
         let loaded = self.made.newest();
         let mut value: Value = serde_json::from_slice(&loaded.bytes).unwrap();
         value["work_graph"]["atoms"]
@@ -280,6 +286,11 @@ impl Person<'_> {
         let gone = || !self.made.newest().state.atoms.contains_key(id.as_str());
         self.wait(&format!("{id} to be gone"), gone);
         "removal".to_owned()
+    }
+
+    fn says(&mut self, k: u64, token: &str) {
+        self.words
+            .insert(format!("E{k}"), format!("words-{k} {token}"));
     }
 
     fn wait_for(&mut self, token: &str, editor: Editor) {
@@ -352,6 +363,7 @@ fn race(seed: u64, first: u64, edits: u64, editors: &[Editor]) -> Raced {
         made: &made,
         random: seed ^ (first + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         editors: editors.to_vec(),
+        words: BTreeMap::new(),
         added: BTreeSet::new(),
         typed: BTreeSet::new(),
         counts: BTreeMap::new(),
@@ -364,11 +376,16 @@ fn race(seed: u64, first: u64, edits: u64, editors: &[Editor]) -> Raced {
         committer.join().unwrap();
     });
     let last = made.newest();
-    let there: BTreeSet<String> = last.state.atoms.keys().map(ToString::to_string).collect();
-    let mut wanted: BTreeSet<String> = (0..SCALARS).map(|n| format!("E{n}")).collect();
-    wanted.insert("P".into());
-    wanted.extend(person.added);
-    assert_eq!(there, wanted, "an atom was invented or lost");
+    let there = last.state.atoms.iter();
+    let there: BTreeMap<String, String> = there
+        .map(|(id, atom)| (id.to_string(), atom.description.clone()))
+        .collect();
+    let mut wanted: BTreeMap<String, String> = (0..SCALARS)
+        .map(|n| (format!("E{n}"), format!("words-{n}")))
+        .collect();
+    wanted.insert("P".into(), "of the program".into());
+    wanted.extend(person.words);
+    assert_eq!(there, wanted, "an atom or its text was invented or lost");
     let seen = made.seen.lock().unwrap();
     let invented: Vec<&String> = seen.difference(&person.typed).collect();
     assert!(invented.is_empty(), "invented: {invented:?}");
