@@ -35,7 +35,9 @@ use std::{
     thread,
 };
 
-const STORIES: u64 = 2_000;
+const STORIES: u64 = 400;
+/// From so many on, what is rare has to happen too.
+const MANY: u64 = 2_000;
 /// Every kind of fault and every kind of end: stories in which one never happens say nothing of it.
 const SEEN: &[&str] = &[
     "a call of the disk fails",
@@ -55,7 +57,6 @@ const SEEN: &[&str] = &[
     "an edit from an old buffer",
     "an edit in the middle of a commit",
     "an effect happens outside",
-    "an effect in doubt is resolved",
     "completed",
     "completed in the end",
     "exhausted",
@@ -73,6 +74,9 @@ const SEEN: &[&str] = &[
     "the power is cut",
     "the tree is made anew",
 ];
+
+/// A few in a thousand.
+const RARE: &[&str] = &["an effect in doubt is resolved"];
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
@@ -130,8 +134,10 @@ fn whatever_happens_nothing_is_lost_nothing_is_done_twice_and_it_ends_as_it_must
     seen.iter()
         .for_each(|(what, stories)| println!("{stories:>8} {what}"));
     if seeds.end - seeds.start >= STORIES {
+        let rare = (seeds.end - seeds.start >= MANY).then_some(RARE);
         let never: Vec<_> = SEEN
             .iter()
+            .chain(rare.unwrap_or_default())
             .filter(|what| !seen.contains_key(*what))
             .collect();
         assert!(never.is_empty(), "never happened: {never:?}");

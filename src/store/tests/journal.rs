@@ -76,7 +76,7 @@ impl Past {
 
 #[test]
 fn every_serial_comes_back_byte_for_byte_before_and_after_compression() {
-    let past = Past::of(300);
+    let past = Past::of(260);
     assert_eq!(past.lost(), Vec::<u64>::new());
     past.store().remember();
     let names = past.files();
