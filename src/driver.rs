@@ -244,7 +244,7 @@ impl Loop<'_> {
             Some(_) => None,
             None if self.host.from.is_some() => self.host.from.take(),
             None => {
-                let looking = self.host.hands.snapshot(self.host.clock.now());
+                let looking = self.host.hands.snapshot();
                 let (start, notes) = self.patiently(looking).await?;
                 notes.iter().for_each(|note| (self.eyes.say)(note));
                 start

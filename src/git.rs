@@ -1,12 +1,16 @@
 //! The one door to git: a dozen verbs, each from id to id, each a few runs of the git program.
 //!
-//! Not here: where worktrees lie and when they are made (`workspace`), what a candidate is worth
+//! The person's repository (`Git::open`) is read, and written to in `apply` alone. All that is made goes into one of our
+//! own, which borrows its objects (`Git::lineage`) or is all there is (`Git::private`).
+//!
+//! Not here: where trees lie and when they are made (`workspace`), what a candidate is worth
 //! (`verify`). All functions block; nothing here knows an async runtime.
 //!
-//! Invariants: git's environment is built from nothing, no hook and no prompt runs; the person's
-//! files, index, branches and stash change in `apply` alone; what is handed out as an id exists in
-//! the object store; the same inputs give the same ids.
+//! Invariants: git's environment is built from nothing, no hook and no prompt runs; the person's files and repository
+//! change in `apply` alone, but for the one reference that keeps their HEAD of the start; what is handed out as an id
+//! exists in the object store; the same inputs give the same ids.
 
+mod alternates;
 mod apply;
 mod call;
 mod candidate;
@@ -20,7 +24,7 @@ mod history;
 mod host;
 mod ignored;
 mod index;
-mod linked;
+mod lineage;
 mod listing;
 mod mend;
 mod modules;
@@ -28,12 +32,15 @@ mod place;
 mod private;
 mod query;
 mod rebuild;
+mod records;
 mod refs;
+mod settings;
 mod snapshot;
 mod sound;
 mod status;
 #[cfg(test)]
 mod tests;
+mod trees;
 
 pub use apply::Applied;
 pub use candidate::{Candidate, Landing, Merge};
@@ -64,6 +71,8 @@ struct Opened {
     top: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
+    /// Whose objects are borrowed, of a repository of ours; none where it is nobody's else.
+    person: Option<Git>,
     /// The person's environment, under which repositories inside this one are opened.
     theirs: Env,
     /// Trees of commits, which never change; forgotten when there are too many.
@@ -100,6 +109,7 @@ impl Git {
             top,
             git_dir,
             common_dir,
+            person: None,
             theirs: theirs.clone(),
             trees: Mutex::default(),
         }))))

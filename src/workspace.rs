@@ -1,8 +1,8 @@
 //! The door between the driver and trees of files: where an attempt works, where checks run, and
 //! what comes of the work. In a repository that is `git`, elsewhere `shadow`, in place `shared`.
 //!
-//! Invariant: everything that is made here lies in the cache or under `refs/descent/`; the person's
-//! own files change in `apply` alone. All functions block.
+//! Invariant: everything that is made here lies in the cache, or in the repository beside the state; the person's own
+//! files and repository change in `apply` alone, but for one reference to their HEAD of the start. All functions block.
 //! Not here: when a tree is made (`driver`), how git is asked (`git`).
 
 mod cache;
@@ -21,11 +21,7 @@ mod size;
 mod tests;
 mod words;
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use descent_core::{
     event::{Made, Merge},
@@ -40,7 +36,10 @@ pub use home::result_of;
 pub use size::{Size, size_of};
 pub use words::{message, time_of};
 
-use crate::process::{Programs, programs};
+use crate::{
+    process::{Programs, programs},
+    store::Place,
+};
 
 type Result<T> = std::result::Result<T, WorkspaceError>;
 
@@ -104,25 +103,25 @@ pub struct Landing<'a> {
 pub type Rebuilt = (CommitId, Vec<Placed>, Vec<AtomId>);
 
 impl Workspaces {
-    /// Looks at the project and makes the place in the cache; nothing else is created yet.
-    pub fn open(project: &Path, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
-        let cache = cache_dir();
-        Self::open_in(programs::real(), cache, project, lineage, constraints)
+    /// Looks at the project, and makes the place in the cache and the repository beside the state.
+    pub fn open(at: &Place, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
+        Self::open_in(programs::real(), cache_dir(), at, lineage, constraints)
     }
 
     /// The same in that cache, with who runs git.
     pub fn open_in(
         programs: Arc<dyn Programs>,
         cache: Option<PathBuf>,
-        project: &Path,
+        at: &Place,
         lineage: &Lineage,
         constraints: &Constraints,
     ) -> Result<Self> {
-        let project = project
-            .canonicalize()
-            .map_err(WorkspaceError::io(project))?;
         let kind = match constraints.workspace() {
             Workspace::Shared => {
+                let project = &at.project;
+                let project = project
+                    .canonicalize()
+                    .map_err(WorkspaceError::io(project))?;
                 let cache = cache.map(|cache| places::place_in(&cache, &project, lineage));
                 Kind::Shared(shared::Place::new(project, cache, constraints))
             }
@@ -132,25 +131,41 @@ impl Workspaces {
                     Workspace::Shadow => git::Rooms::open_private,
                     Workspace::Git | Workspace::Shared => git::Rooms::open,
                 };
-                let rooms = open(programs, &cache, project, lineage, constraints)?;
-                Kind::Git(Box::new(rooms))
+                Kind::Git(Box::new(open(programs, &cache, at, lineage, constraints)?))
             }
         };
         Ok(Self(Arc::new(kind)))
     }
 
-    /// The person's working tree as it is now, kept by a reference; nothing in `shared`.
-    pub fn snapshot(&self, at: UnixMillis) -> Result<Option<StartedFrom>> {
+    /// For a run that has not begun: with the person's settings (filters, attributes, line endings) as they are now. From
+    /// then on those count.
+    pub fn begin(&self) -> Result<Self> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.snapshot(at).map(Some),
+            Kind::Git(rooms) => Ok(Self(Arc::new(Kind::Git(Box::new(rooms.begin()?))))),
+            Kind::Shared(_) => Ok(self.clone()),
+        }
+    }
+
+    /// The person's working tree as it is now; nothing in `shared`.
+    pub fn snapshot(&self) -> Result<Option<StartedFrom>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.snapshot().map(Some),
             Kind::Shared(_) => Ok(None),
         }
     }
 
-    /// The person's working tree as it is now, to be judged: what a run started from stays as it is.
-    pub fn snapshot_to_judge(&self, at: UnixMillis) -> Result<Option<StartedFrom>> {
+    /// The same as what a run begins from: kept, and durable.
+    pub fn start(&self) -> Result<Option<StartedFrom>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.snapshot_under("judged", at).map(Some),
+            Kind::Git(rooms) => rooms.start().map(Some),
+            Kind::Shared(_) => Ok(None),
+        }
+    }
+
+    /// Takes in what versions before 2.1 made of a run, and tells where it is now; nobody else may be at work on it.
+    pub fn move_in(&self, start: &StartedFrom) -> Result<Option<String>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.move_in(start),
             Kind::Shared(_) => Ok(None),
         }
     }
@@ -364,10 +379,10 @@ impl Workspaces {
         }
     }
 
-    /// What `parent` keeps is kept here too, where the two have not one repository.
-    pub fn take_over(&self, parent: &Self) -> Result<()> {
+    /// What `parent` has made since `start` is here from now on too.
+    pub fn take_over(&self, parent: &Self, start: Option<&StartedFrom>) -> Result<()> {
         match (&*self.0, &*parent.0) {
-            (Kind::Git(rooms), Kind::Git(parent)) => rooms.take_over(parent),
+            (Kind::Git(rooms), Kind::Git(parent)) => rooms.take_over(parent, start),
             _ => Ok(()),
         }
     }

@@ -119,11 +119,10 @@ pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure>
     let plan = flags.plan.as_deref().zip(carried.as_ref());
     trust::before_align(context, &top, plan, &config, flags.yes)?;
     isolation::choose(context, &top, asks, &mut state)?;
-    let workspaces = Workspaces::open(&top, &state.lineage, &state.objective.constraints)?;
-    // Nothing is made where nothing is agreed yet: the sidecars come with the state.
     let place = context
         .place()?
         .unwrap_or_else(|| Place::at(&top, context.state.as_deref()));
+    let workspaces = Workspaces::open(&place, &state.lineage, &state.objective.constraints)?;
     let agreed = interruptible(|cancel| {
         let agreeing = agreeing::Agreeing {
             context,
@@ -146,6 +145,7 @@ pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure>
     if !matches!(ending, Ok(None)) {
         // Nothing came of it: nothing of it stays.
         workspaces.discard()?;
+        place.unmake().ok();
     }
     match ending? {
         Some(end) => Ok(end),

@@ -15,6 +15,7 @@ use crate::{
     failure::{Failure, exit, quoted},
     git::{Applied, Branched, Lines},
     render,
+    store::Place,
     workspace::Workspaces,
 };
 
@@ -64,8 +65,7 @@ pub(super) fn apply(context: &Context, flags: &Flags) -> Result<End, Failure> {
         _ => None,
     };
     let loaded = store.read()?;
-    let project = store.place().project.clone();
-    let Some(result) = open(&loaded.state, &project)? else {
+    let Some(result) = open(&loaded.state, store.place())? else {
         let words =
             "there is nothing to apply: no run has made a result apart from the working tree";
         nothing(context, flags, words);
@@ -91,14 +91,14 @@ fn refuse_mixed(context: &Context, flags: &Flags) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open(state: &State, project: &Path) -> Result<Option<Outcome>, Failure> {
+fn open(state: &State, at: &Place) -> Result<Option<Outcome>, Failure> {
     let run = &state.run;
     let (Some(start), Some(head)) = (&run.started_from, run.result()) else {
         return Ok(None);
     };
     let constraints = &state.objective.constraints;
     let kind = constraints.workspace();
-    let workspaces = Workspaces::open(project, &state.lineage, constraints)?;
+    let workspaces = Workspaces::open(at, &state.lineage, constraints)?;
     for commit in [&start.commit, head] {
         if !workspaces.head_is_there(commit)? {
             return Err(super::run::commit_missing(commit, kind));
@@ -210,7 +210,10 @@ fn to_branch(
         let hint = "descent apply, or descent apply --patch FILE";
         return Err(Failure::usage(what, hint));
     }
-    let words = match result.workspaces.branch(name, &result.head, is_dry)? {
+    let words = match result
+        .workspaces
+        .branch(name, (&result.base, &result.head), is_dry)?
+    {
         Branched::New if is_dry => format!("would make the branch {name}, and nothing else"),
         Branched::New => format!("the branch {name} holds the result"),
         Branched::AlreadyThere => format!("the branch {name} stands at the result already"),

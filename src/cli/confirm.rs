@@ -148,10 +148,10 @@ fn tree_of(
     head: Option<&CommitId>,
 ) -> Result<Option<TreeId>, Failure> {
     let constraints = &state.objective.constraints;
-    let workspaces = Workspaces::open(&store.place().project, &state.lineage, constraints)?;
+    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
     match head {
         Some(head) => Ok(workspaces.tree_of(head)?),
-        None => Ok(workspaces.snapshot(clock::now())?.map(|start| start.tree)),
+        None => Ok(workspaces.snapshot()?.map(|start| start.tree)),
     }
 }
 

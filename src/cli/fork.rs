@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use descent_core::{id::Lineage, state::Workspace, step::correct};
+use descent_core::{
+    id::{CommitId, Lineage},
+    state::{State, Workspace},
+    step::correct,
+};
 
 use super::{End, context::Context, run, settled::settled, trust};
 use crate::{
@@ -20,7 +24,7 @@ const NAMES_MAX: u32 = 1000;
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Begin a second state where this one stands, to try another way from the same point.\n\nThe fork has its own lineage, with this one recorded as its parent. It takes along what was agreed, the work graph, its results, and what was tried; not what is in flight, asked for or spent. Both share the repository's objects (in the workspace shadow the fork gets a copy); cache, journal and locks are each one's own.\n\nWithout a name it is .descent/fork-1.json here. A directory is another worktree or clone of the same project: the fork becomes the state there."
+    long_about = "Begin a second state where this one stands, to try another way from the same point.\n\nThe fork has its own lineage, with this one recorded as its parent. It takes along what was agreed, the work graph, its results, and what was tried; not what is in flight, asked for or spent. It gets a copy of what was made; repository, cache, journal and locks are each one's own.\n\nWithout a name it is .descent/fork-1.json here. A directory is another worktree or clone of the same project: the fork becomes the state there."
 )]
 pub struct Flags {
     /// A file for the fork's state, or a directory of the same project
@@ -40,19 +44,15 @@ pub(super) fn fork(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let kind = constraints.workspace();
     let is_shared = kind == Workspace::Shared;
     if let (false, Some(head)) = (is_shared, &state.run.head) {
-        let workspaces = Workspaces::open(&place.project, &lineage, constraints)?;
-        if kind == Workspace::Shadow {
-            let (project, lineage) = (&store.place().project, &parent.state.lineage);
-            workspaces.take_over(&Workspaces::open(project, lineage, constraints)?)?;
+        let of_parent = Workspaces::open(store.place(), &parent.state.lineage, constraints)?;
+        let workspaces = Workspaces::open(&place, &lineage, constraints)?;
+        let taken = take_over(&workspaces, &of_parent, &state, head);
+        if taken.is_err() {
+            // Nothing came of it: nothing of it stays.
+            workspaces.discard()?;
+            place.unmake().ok();
         }
-        let needed = state.run.started_from.iter().map(|start| &start.commit);
-        for commit in needed.chain([head]) {
-            if !workspaces.head_is_there(commit)? {
-                return Err(run::commit_missing(commit, kind));
-            }
-        }
-        // Before the state that names it: git must not sweep it away.
-        workspaces.follow(head)?;
+        taken?;
     }
     let mut made = Store::open(Place::create(&place.project, Some(&place.state))?);
     made.signed("fork", &Context::by());
@@ -61,6 +61,24 @@ pub(super) fn fork(context: &Context, flags: &Flags) -> Result<End, Failure> {
     made.remember();
     report(context, &parent.state, &lineage, made.place(), is_shared);
     Ok(End::Code(0))
+}
+
+/// What the state names, in the fork's own repository, before the state is there that names it.
+fn take_over(
+    fork: &Workspaces,
+    parent: &Workspaces,
+    state: &State,
+    head: &CommitId,
+) -> Result<(), Failure> {
+    let start = state.run.started_from.as_ref();
+    fork.take_over(parent, start)?;
+    for commit in start.map(|start| &start.commit).into_iter().chain([head]) {
+        if !fork.head_is_there(commit)? {
+            let kind = state.objective.constraints.workspace();
+            return Err(run::commit_missing(commit, kind));
+        }
+    }
+    Ok(fork.follow(head)?)
 }
 
 /// Where the fork will stand; what stands there already is never written over.

@@ -195,34 +195,33 @@ fn say_mode(context: &Context, store: &Store) -> Result<(), Failure> {
 fn open(context: &Context, store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
     let state = &loaded.state;
     let constraints = &state.objective.constraints;
-    let project = &store.place().project;
-    let workspaces = Workspaces::open(project, &state.lineage, constraints)?;
+    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
+    let Some(start) = &state.run.started_from else {
+        return Ok(workspaces.begin()?);
+    };
+    if let Some(words) = workspaces.move_in(start)? {
+        context.out.say(&words);
+    }
     // All that was made since can be made again; what the run began from cannot, but from the very files.
-    if let Some(start) = &state.run.started_from
-        && !workspaces.start_is_there(start)?
-    {
+    if !workspaces.start_is_there(start)? {
         if !workspaces.remake_start(start)? {
             return Err(commit_missing(&start.commit, constraints.workspace()));
         }
-        let words = "the private repository was lost: it is begun again from the files, which are as they were";
+        let words = "the repository of this run was lost: it is begun again from the files, which are as they were";
         context.out.say(words);
     }
     Ok(workspaces)
 }
 
 pub(super) fn commit_missing(commit: &CommitId, kind: Workspace) -> Failure {
-    let (message, hint) = match kind {
-        Workspace::Shadow => (
-            format!(
-                "the private repository in the cache no longer holds the commit {commit} that the state names"
-            ),
-            "with the files as the run found them `descent run` makes again what is lost; else align --force begins anew from the files as they are",
-        ),
-        Workspace::Git | Workspace::Shared => (
-            format!("the repository no longer holds the commit {commit} that the state names"),
-            "fetch or restore it; or align --force to begin anew from the working tree",
-        ),
+    let place = match kind {
+        Workspace::Shadow => "the repository beside the state does not hold",
+        Workspace::Git | Workspace::Shared => {
+            "neither your repository nor the one beside the state holds"
+        }
     };
+    let message = format!("{place} the commit {commit} that the state names");
+    let hint = "with HEAD and the files as the run found them `descent run` makes again what is lost; else align --force begins anew from the files as they are";
     Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint)
 }
 

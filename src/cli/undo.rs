@@ -112,11 +112,7 @@ fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
 type Tried = Result<Undone, Vec<AtomId>>;
 
 fn plan(store: &Store, now: &State, then: &State) -> Result<Tried, Failure> {
-    let workspaces = Workspaces::open(
-        &store.place().project,
-        &now.lineage,
-        &then.objective.constraints,
-    )?;
+    let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
     let adopted = adopt(&workspaces, now, then);
     Ok(adopted.map(|adopted| {
         let (what, effects) = words(&adopted.notices);
@@ -159,11 +155,7 @@ enum Not {
 
 /// Made again on whatever a loop has committed in the meantime.
 fn commit(context: &Context, store: &mut Store, then: &State) -> Result<Tried, Failure> {
-    let workspaces = Workspaces::open(
-        &store.place().project,
-        &then.lineage,
-        &then.objective.constraints,
-    )?;
+    let workspaces = Workspaces::open(store.place(), &then.lineage, &then.objective.constraints)?;
     for _ in 0..AGAIN_TIMES {
         let mut said = (String::new(), Vec::new());
         let written = store.commit(|fresh: &Loaded| {
@@ -199,12 +191,11 @@ fn follow(context: &Context, store: &Store, state: &State) {
         return;
     };
     let constraints = &state.objective.constraints;
-    let followed =
-        Workspaces::open(&place.project, &state.lineage, constraints).and_then(|workspaces| {
-            workspaces
-                .follow(head)
-                .and_then(|()| workspaces.deliver(head))
-        });
+    let followed = Workspaces::open(place, &state.lineage, constraints).and_then(|workspaces| {
+        workspaces
+            .follow(head)
+            .and_then(|()| workspaces.deliver(head))
+    });
     if let Err(error) = followed {
         let words = format!("the result's files do not follow yet ({error}); the next run does it");
         context.out.say(&words);

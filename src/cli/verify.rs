@@ -14,7 +14,6 @@ use super::{
     judging, newer, run, trust,
 };
 use crate::{
-    clock,
     failure::{Failure, exit},
     render::{self, Line, Meaning, Page},
     workspace::{Checkout, Workspaces},
@@ -46,11 +45,8 @@ pub(super) fn verify(context: &Context, flags: &Flags) -> Result<End, Failure> {
     }
     let loaded = trust::gate(context, &mut store, None)?;
     let state = &loaded.state;
-    let workspaces = Workspaces::open(
-        &store.place().project,
-        &state.lineage,
-        &state.objective.constraints,
-    )?;
+    let workspaces =
+        Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
     let subject = subject(flags, state, &workspaces)?;
     let judged = interruptible(|cancel| {
         let (place, on) = (store.place(), subject.commit.clone());
@@ -115,7 +111,7 @@ fn subject(flags: &Flags, state: &State, workspaces: &Workspaces) -> Result<Subj
         let commit = Some(commit);
         return Ok(Subject { commit, name });
     }
-    let start = workspaces.snapshot_to_judge(clock::now())?;
+    let start = workspaces.snapshot()?;
     let name = match &start {
         Some(start) => words(start),
         None => "the files as they are".to_owned(),

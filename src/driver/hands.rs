@@ -13,7 +13,7 @@ use std::{
 
 use descent_core::{
     event::{Event, Outcome, Scope},
-    id::{AttemptId, CommitId, RunId, UnixMillis},
+    id::{AttemptId, CommitId, RunId},
     owed::Effect,
     state::{StartedFrom, State},
     step::{Session, World},
@@ -58,7 +58,7 @@ pub trait Hands: Send + Sync {
     /// What the run before left: attempts that came to their end, and what the repository lost of it.
     fn resume(&self, state: &State) -> Work<Found>;
     /// The person's working tree as it is now.
-    fn snapshot(&self, at: UnixMillis) -> Work<Snapshot>;
+    fn snapshot(&self) -> Work<Snapshot>;
     /// Carries out what is owed in that world; without an event when it was cancelled. One effect at a time uses a slot.
     fn perform(
         &self,
@@ -109,10 +109,10 @@ impl Hands for RealHands {
         resume::resume(self, state)
     }
 
-    fn snapshot(&self, at: UnixMillis) -> Work<Snapshot> {
+    fn snapshot(&self) -> Work<Snapshot> {
         let workspaces = self.workspaces.clone();
         on_a_thread(move || {
-            let start = workspaces.snapshot(at)?;
+            let start = workspaces.start()?;
             Ok((start, workspaces.notes()))
         })
     }

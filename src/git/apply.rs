@@ -53,7 +53,7 @@ impl Git {
         if !seen.refused.is_empty() {
             return Ok(Applied::Refused(seen.refused.into_iter().collect()));
         }
-        let status = self.status(self.call("status"), false)?;
+        let status = self.status(self.at_home("status"), false)?;
         let forward = self.may_fast_forward(base, head, &changes, &status)?;
         if seen.pending.is_empty() && !forward {
             // It may be there by an `apply` that was cut off before it had synced it.
@@ -131,7 +131,7 @@ impl Git {
             }
         }
         let call = |verb| {
-            let call = self.call(verb).index(index.path());
+            let call = self.at_home(verb).index(index.path());
             call.attributes_of(commit.as_str())
                 .setting("core.sparseCheckout=false")
         };
@@ -197,7 +197,7 @@ impl Git {
             "BISECT_LOG",
         ];
         let mut marks = MARKS.iter();
-        marks.any(|mark| self.git_dir().join(mark).exists())
+        marks.any(|mark| self.person().git_dir().join(mark).exists())
     }
 
     /// Git writes the files elsewhere, with filters and modes as the person has them; from there
@@ -209,7 +209,7 @@ impl Git {
         prefix.push(&files);
         prefix.push("/");
         let new = seen.pending.iter().filter(|change| !change.new.is_absent());
-        self.call("checkout-index")
+        self.at_home("checkout-index")
             .index(seen.head_index.path())
             .attributes_of(head.as_str())
             .arg(prefix)
@@ -227,18 +227,20 @@ impl Git {
     fn move_head(&self, base: &CommitId, head: &CommitId) -> Result<(), GitError> {
         // An index that is cut off is one that git refuses to read.
         const SYNCED: &str = "core.fsync=objects,reference,index";
-        let call = |verb| self.call(verb).setting(SYNCED);
+        self.bring_home(head, base)?;
+        let person = self.person();
+        let call = |verb| person.call(verb).setting(SYNCED);
         let reset = call("read-tree").arg("--reset");
         reset.id("", head.as_str(), "").ok()?;
         // Only tells the index what the files look like: a status of 1 names files that differ.
         let refresh = call("update-index").args(["-q", "--refresh"]);
         refresh.output()?;
-        self.call("update-ref")
-            .args(["-m", "descent: fast-forward", "HEAD"])
+        let call = person.call("update-ref");
+        call.args(["-m", "descent: fast-forward", "HEAD"])
             .id("", head.as_str(), "")
             .id("", base.as_str(), "")
             .ok()?;
-        self.sync_all()
+        person.sync_all()
     }
 }
 

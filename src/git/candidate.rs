@@ -1,11 +1,11 @@
-//! What an attempt made in its worktree: a commit on its base, and then that change on the head; no reference moves.
+//! What an attempt made in its tree: a commit on its base, and then that change on the head; no reference moves.
 
 use super::{
     Git, GitError, diff,
     index::PrivateIndex,
-    linked::Linked,
     modules::SAVED_DIR,
     status::{OWN_DIR, Taking},
+    trees::Tree,
 };
 use descent_core::id::{CommitId, Digest, TreeId, UnixMillis};
 use std::{
@@ -15,7 +15,7 @@ use std::{
 
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// The worktree that `checkout` made at `base`.
+    /// The tree that `checkout` made at `base`.
     pub workspace: &'a Path,
     pub base: &'a CommitId,
     pub message: &'a str,
@@ -55,10 +55,14 @@ impl Git {
     ///
     /// Whatever the attempt did to its index, its HEAD or its `.git`, only the files count.
     pub fn candidate(&self, c: &Candidate<'_>) -> Result<Option<CommitId>, GitError> {
-        let index = self.index_of_base(c)?;
-        let call = |verb| self.call_on(verb, c.workspace).index(index.path());
+        let tree = &self.tree(c.workspace);
+        if !tree.is_whole() {
+            tree.record(c.base)?;
+        }
+        let index = index_of_base(tree, c.base)?;
+        let call = |verb| tree.call(verb).index(index.path());
         let entries = self.status(call("status"), true)?.entries;
-        self.refuse_changed_modules(c, &index)?;
+        self.refuse_changed_modules(tree, &index)?;
         let taking = Taking::of(&entries, c.workspace, &spared(c));
         if taking.is_empty() {
             return Ok(None);
@@ -96,35 +100,30 @@ impl Git {
     /// Work in a submodule has no place in a commit of this repository: it is named, not lost.
     fn refuse_changed_modules(
         &self,
-        c: &Candidate<'_>,
+        tree: &Tree<'_>,
         index: &PrivateIndex,
     ) -> Result<(), GitError> {
-        let Some(linked) = Linked::find(self, c.workspace) else {
-            return Ok(());
-        };
-        let saved = linked.admin().join(SAVED_DIR);
-        let paths = self.changed_in_modules(c.workspace, index.path(), &saved)?;
+        let saved = tree.admin().join(SAVED_DIR);
+        let paths = self.changed_in_modules(tree.at(), index.path(), &saved)?;
         if paths.is_empty() {
             return Ok(());
         }
         Err(GitError::ModuleChanged { paths })
     }
+}
 
-    /// Starts from what git knew when the worktree was checked out, else from nothing.
-    fn index_of_base(&self, c: &Candidate<'_>) -> Result<PrivateIndex, GitError> {
-        let linked = Linked::find(self, c.workspace);
-        let scratch = linked.as_ref().map(Linked::admin);
-        let index = PrivateIndex::new(scratch.unwrap_or(&std::env::temp_dir()))?;
-        let known = linked.and_then(|linked| linked.saved_index(c.base));
-        if let Some(known) = known
-            && index.fill_from(&known)?
-        {
-            return Ok(index);
-        }
-        let call = self.call_on("read-tree", c.workspace).index(index.path());
-        call.id("", c.base.as_str(), "").ok()?;
-        Ok(index)
+/// Starts from what git knew when the tree was checked out, else from nothing.
+fn index_of_base(tree: &Tree<'_>, base: &CommitId) -> Result<PrivateIndex, GitError> {
+    let index = PrivateIndex::new(tree.admin())?;
+    let known = tree.saved_index(base);
+    if let Some(known) = known
+        && index.fill_from(&known)?
+    {
+        return Ok(index);
     }
+    let call = tree.call("read-tree").index(index.path());
+    call.id("", base.as_str(), "").ok()?;
+    Ok(index)
 }
 
 fn spared(c: &Candidate<'_>) -> Vec<Vec<u8>> {

@@ -3,17 +3,17 @@
 
 use super::GitError;
 use crate::failure::lack_of;
+use rustix::fs::OFlags;
 use std::{
-    fs::{self, File, FileTimes, Permissions},
-    io::{self, Write},
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    fs::{self, DirBuilder, File, FileTimes, Permissions},
+    io::{self, Read, Write},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
     time::Duration,
 };
-
-/// Half a minute in all: a worktree is made in milliseconds, a big one is removed in seconds.
-const HOLD_TRIES_MAX: u32 = 6_000;
-const HOLD_PAUSE: Duration = Duration::from_millis(5);
 
 /// Copies an index. Its time of change comes along: git takes an entry for clean only if the file
 /// is older than the index, so a younger copy would hide a change made in the same instant.
@@ -57,25 +57,6 @@ fn unlock_dirs(top: &Path) {
         let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         dirs.extend(below.map(|entry| entry.path()));
     }
-}
-
-/// Holds a directory against others of this program, in whatever process, until it is dropped. Nothing is made for it,
-/// and it dies with its holder.
-pub(super) fn hold(dir: &Path) -> Result<File, GitError> {
-    let open = File::open(dir).map_err(GitError::io(dir))?;
-    for _ in 0..HOLD_TRIES_MAX {
-        match fs2::FileExt::try_lock_exclusive(&open) {
-            Ok(()) => return Ok(open),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                std::thread::sleep(HOLD_PAUSE);
-            }
-            Err(error) => return Err(GitError::io(dir)(error)),
-        }
-    }
-    Err(GitError::Locked {
-        verb: "worktree",
-        stderr_tail: "another loop in this repository makes its workspaces".to_owned(),
-    })
 }
 
 /// A file with these bytes, as a whole or not at all; false where the name is taken.
@@ -132,13 +113,50 @@ pub(super) fn borrow_repository(
     Ok(())
 }
 
-/// A small file of ours with this text; written only where it has another.
-pub(super) fn keep_text(path: &Path, text: &str) -> Result<(), GitError> {
-    if fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
+/// A file of ours with these bytes; written only where it has others, and then as a whole.
+pub(super) fn keep_bytes(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
+    if read_file(path, bytes.len() as u64).is_ok_and(|found| found == bytes) {
         return Ok(());
     }
-    make_dirs(path.parent().unwrap_or(path))?;
-    fs::write(path, text).map_err(GitError::io(path))
+    let dir = path.parent().unwrap_or(path);
+    make_dirs(dir)?;
+    let write = || {
+        let mut file = tempfile::Builder::new()
+            .prefix(".descent-")
+            .tempfile_in(dir)?;
+        file.write_all(bytes)?;
+        file.persist(path).map_err(|error| error.error)
+    };
+    write().map(drop).map_err(GitError::io(path))
+}
+
+/// A file that cannot be there yet.
+pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
+    fs::write(path, bytes).map_err(GitError::io(path))
+}
+
+pub(super) fn copy_if_there(from: &Path, to: &Path) -> Result<(), GitError> {
+    match fs::copy(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        copied => copied.map(drop).map_err(GitError::io(to)),
+    }
+}
+
+/// A regular file, whatever else may have its name: no link is followed, no pipe waited for.
+pub(super) fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > bytes_max {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(bytes),
+    }
 }
 
 /// A directory of the first name takes the second, if nothing has it; else it goes.
@@ -181,8 +199,25 @@ pub(super) fn first_unreadable<'p>(
     })
 }
 
+/// In a directory that is there.
+pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(GitError::io(path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn make_dirs(path: &Path) -> Result<(), GitError> {
     fs::create_dir_all(path).map_err(GitError::io(path))
+}
+
+/// For this person alone: what lies there is what the project holds.
+pub(super) fn make_private_dirs(path: &Path) -> Result<(), GitError> {
+    let mut made = DirBuilder::new();
+    let made = made.recursive(true).mode(0o700).create(path);
+    made.map_err(GitError::io(path))
 }
 
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), GitError> {

@@ -24,6 +24,7 @@ impl Git {
         known: &CommitId,
     ) -> Result<(), GitError> {
         let new = self.objects_of(commit, known)?;
+        self.own_those_of(&new)?;
         if new.len() > EACH_MAX && cfg!(target_os = "linux") {
             return self.sync_all();
         }
@@ -44,6 +45,27 @@ impl Git {
         dirs.insert(self.objects());
         dirs.extend(self.dirs_of(name));
         dirs.iter().try_for_each(|dir| sync_dir(dir))
+    }
+
+    /// A reference alone, of whose commit all is there for long.
+    pub(super) fn sync_ref(&self, name: &str) -> Result<(), GitError> {
+        self.dirs_of(name).iter().try_for_each(|dir| sync_dir(dir))
+    }
+
+    /// What `commit` has and `known` lacks lies in our own repository: what is borrowed there, of a file that the person
+    /// staged or once committed, nothing of ours would keep from their gc.
+    pub(super) fn own_borrowed(&self, commit: &CommitId, known: &CommitId) -> Result<(), GitError> {
+        let new = self.objects_of(commit, known)?;
+        self.own_those_of(&new)
+    }
+
+    fn own_those_of(&self, ids: &[String]) -> Result<(), GitError> {
+        if self.0.person.is_none() {
+            return Ok(());
+        }
+        let is_borrowed = |id: &&String| self.loose(id).symlink_metadata().is_err();
+        let borrowed: Vec<String> = ids.iter().filter(is_borrowed).cloned().collect();
+        self.own(&borrowed)
     }
 
     /// Everything of the repository, whoever wrote it.
@@ -79,9 +101,10 @@ impl Git {
         let path = self.common_dir().join(name);
         let above = path.ancestors().skip(1);
         let ours = above.take_while(|dir| dir.starts_with(self.common_dir()));
-        ours.filter(|dir| dir.is_dir())
-            .map(Path::to_owned)
-            .collect()
+        // Where all references stand in tables of their own, these are what is to be synced.
+        let tables = self.common_dir().join("reftable");
+        let ours = ours.map(Path::to_owned).chain([tables]);
+        ours.filter(|dir| dir.is_dir()).collect()
     }
 }
 

@@ -33,6 +33,10 @@ pub enum GitError {
         verb: &'static str,
         stderr_tail: String,
     },
+    #[error("{} is tracked by git, so that another hand may have written it", path.display())]
+    Tracked { path: PathBuf, inside: PathBuf },
+    #[error("{} is no directory, so that it cannot be the repository of a run", path.display())]
+    NoDirectory { path: PathBuf },
     #[error("git does not trust the repository, which belongs to somebody else: {stderr_tail}")]
     NotOwned { stderr_tail: String },
     #[error("{} is a bare repository, without files to work on", dir.display())]
@@ -91,6 +95,13 @@ impl GitError {
             }
             Self::Locked { .. } => {
                 "wait for the other git to end; if none runs, delete the named lock file".into()
+            }
+            Self::Tracked { inside, .. } => format!(
+                "take it out of git, and away, if it is not yours: git rm -r --cached {}",
+                quoted(inside)
+            ),
+            Self::NoDirectory { path } => {
+                format!("look at it, and move it away: ls -l {}", quoted(path))
             }
             Self::NotOwned { stderr_tail } => format!(
                 "if you trust its owner: git config --global --add safe.directory {}",

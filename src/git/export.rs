@@ -66,16 +66,22 @@ impl Git {
             .id("", head.as_str(), "^{tree}")
     }
 
-    /// A new branch at `head`; nothing that exists is moved.
-    pub fn branch(&self, name: &str, head: &CommitId, is_dry: bool) -> Result<Branched, GitError> {
+    /// A new branch of the person's at `head`, which was made on `base`; nothing that exists is moved.
+    pub fn branch(
+        &self,
+        name: &str,
+        (base, head): (&CommitId, &CommitId),
+        is_dry: bool,
+    ) -> Result<Branched, GitError> {
+        let person = self.person();
         let full = format!("refs/heads/{name}");
-        let check = self.call("check-ref-format").arg(&full).output()?;
+        let check = person.call("check-ref-format").arg(&full).output()?;
         // What git reads as HEAD, or as another reference, could never be named again.
         let is_misread = matches!(name, "HEAD" | "@") || name.starts_with("refs/");
         if !check.status.success() || name.starts_with('-') || is_misread {
             return Ok(Branched::BadName);
         }
-        if let Some((taken, commit)) = self.branch_in_the_way(&full)? {
+        if let Some((taken, commit)) = person.branch_in_the_way(&full)? {
             let is_ours = taken == full && commit == head.as_str();
             if !is_ours {
                 let taken = taken.trim_start_matches("refs/heads/").to_owned();
@@ -83,17 +89,18 @@ impl Git {
             }
             // Made by an `apply` that was cut off before it had synced it, perhaps.
             if !is_dry {
-                self.make_durable(&full, head, head)?;
+                person.make_durable(&full, head, head)?;
             }
             return Ok(Branched::AlreadyThere);
         }
         if !is_dry {
             // That it is still absent is git's to see, in the same instant.
             let absent = "0".repeat(head.as_str().len());
-            let call = self.call("update-ref").args(["-m", "descent: apply"]);
+            self.bring_home(head, base)?;
+            let call = person.call("update-ref").args(["-m", "descent: apply"]);
             let call = call.arg(&full).id("", head.as_str(), "");
             call.id("", &absent, "").ok()?;
-            self.make_durable(&full, head, head)?;
+            person.make_durable(&full, head, head)?;
         }
         Ok(Branched::New)
     }

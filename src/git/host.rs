@@ -3,7 +3,11 @@
 //! Invariant: a child's environment is built here from nothing. The person's own configuration is
 //! read once, under their own environment, and only the settings listed here pass on.
 
-use super::{GitError, error::OLDEST};
+use super::{
+    GitError,
+    error::OLDEST,
+    settings::{self, Setting},
+};
 use crate::process::{
     Programs,
     tool::{Tool, ToolOutput, WAIT_MAX},
@@ -73,18 +77,6 @@ const SETTINGS: &[(&str, &str)] = &[
     ("worktree.useRelativePaths", "false"),
 ];
 
-/// The person's settings that decide what a file means; lower case, as git lists them.
-const PERSONAL: &[&str] = &[
-    "core.autocrlf",
-    "core.eol",
-    "core.attributesfile",
-    "core.excludesfile",
-    "core.ignorecase",
-    "core.precomposeunicode",
-    "core.symlinks",
-    "core.filemode",
-];
-
 /// What a private repository is told above all: no setting of anybody's changes the bytes that go in and come out.
 const PRIVATE: &[(&str, &str)] = &[
     ("core.autocrlf", "false"),
@@ -97,23 +89,25 @@ const PRIVATE: &[(&str, &str)] = &[
 /// Who commits where the person configured no name.
 pub(super) const NOBODY: (&str, &str) = ("descent", "descent@localhost");
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Host {
     programs: Arc<dyn Programs>,
     program: PathBuf,
+    /// Of each run, but for the settings.
+    base: Env,
+    /// With the settings.
     env: Env,
+    name: OsString,
+    email: OsString,
+    /// As they were when it was read.
+    pub(super) settings: Vec<Setting>,
+    /// Where the person's own files of git are looked for.
+    config_dir: Option<PathBuf>,
+    theirs: Env,
     pub(super) identity_is_default: bool,
     pub(super) version: (u32, u32),
     /// Every e-mail that the person configured, in any scope.
     pub(super) emails: Vec<String>,
-}
-
-/// One setting of the person's, as `git config --list --show-scope` tells it.
-struct Setting {
-    scope: Vec<u8>,
-    key: String,
-    raw_key: Vec<u8>,
-    value: Vec<u8>,
 }
 
 impl Host {
@@ -122,31 +116,6 @@ impl Host {
         programs: Arc<dyn Programs>,
         dir: &Path,
         theirs: &Env,
-    ) -> Result<Self, GitError> {
-        Self::read_with(programs, dir, theirs, as_config_env)
-    }
-
-    /// The same for a repository of our own: of the person's settings their name alone counts.
-    pub(super) fn private(
-        programs: Arc<dyn Programs>,
-        dir: &Path,
-        theirs: &Env,
-    ) -> Result<Self, GitError> {
-        Self::read_with(programs, dir, theirs, |_| {
-            numbered(
-                SETTINGS
-                    .iter()
-                    .chain(PRIVATE)
-                    .map(|(key, value)| (key.into(), value.into())),
-            )
-        })
-    }
-
-    fn read_with(
-        programs: Arc<dyn Programs>,
-        dir: &Path,
-        theirs: &Env,
-        config_of: impl Fn(&[Setting]) -> Env,
     ) -> Result<Self, GitError> {
         let program = find(theirs).ok_or(GitError::Missing)?;
         let asking = Asking {
@@ -158,24 +127,76 @@ impl Host {
         let version = asking.check_version()?;
         let settings = asking.settings()?;
         let (name, email, identity_is_default) = identity(&settings, theirs);
-        let mut env: Env = PASSED
-            .iter()
-            .filter_map(|key| Some((OsString::from(key), value_of(theirs, key)?.to_owned())))
-            .collect();
-        env.extend(FIXED.iter().map(|(key, value)| (key.into(), value.into())));
-        for role in ["AUTHOR", "COMMITTER"] {
-            env.push((format!("GIT_{role}_NAME").into(), name.clone()));
-            env.push((format!("GIT_{role}_EMAIL").into(), email.clone()));
-        }
-        env.extend(config_of(&settings));
-        Ok(Self {
+        let base = base_env(theirs, (&name, &email));
+        let emails = emails(&settings, theirs);
+        let mut host = Self {
             programs,
             program,
-            env,
+            env: Env::new(),
+            base,
+            name,
+            email,
+            config_dir: config_dir(theirs),
+            theirs: theirs.clone(),
             identity_is_default,
             version,
-            emails: emails(&settings, theirs),
-        })
+            emails,
+            settings,
+        };
+        host.env = host.with(settings::passing(&host.settings));
+        Ok(host)
+    }
+
+    /// The same git for a repository of our own: of the person's settings these alone count.
+    pub(super) fn under(&self, pairs: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let mut host = self.clone();
+        host.env = self.with(pairs);
+        host
+    }
+
+    /// The same where no setting of anybody's changes the bytes that go in and come out.
+    pub(super) fn private(&self) -> Self {
+        let own = PRIVATE
+            .iter()
+            .map(|(key, value)| (key.into(), value.into()));
+        self.under(own)
+    }
+
+    /// The environment of a run with these settings, and ours above them.
+    fn with(&self, pairs: impl IntoIterator<Item = (OsString, OsString)>) -> Env {
+        let ours = SETTINGS
+            .iter()
+            .map(|(key, value)| (key.into(), value.into()));
+        let mut env = self.base.clone();
+        env.extend(numbered(pairs.into_iter().chain(ours)));
+        env
+    }
+
+    /// Who commits.
+    pub(super) fn identity(&self) -> (&OsString, &OsString) {
+        (&self.name, &self.email)
+    }
+
+    /// The file that a setting of the person's names, if it is set.
+    pub(super) fn path_of(&self, dir: &Path, key: &str) -> Result<Option<PathBuf>, GitError> {
+        let is_set = |one: &Setting| one.key.eq_ignore_ascii_case(key);
+        if !self.settings.iter().any(is_set) {
+            return Ok(None);
+        }
+        let asking = Asking {
+            programs: &*self.programs,
+            program: &self.program,
+            dir,
+            theirs: &self.theirs,
+        };
+        let said = asking.ask("config", &["config", "-z", "--type=path", "--get", key])?;
+        let path = said.strip_suffix(b"\0").unwrap_or(&said).to_vec();
+        Ok(Some(PathBuf::from(OsString::from_vec(path))))
+    }
+
+    /// A file of the person's that git reads where no setting names another.
+    pub(super) fn usual_file(&self, name: &str) -> Option<PathBuf> {
+        Some(self.config_dir.as_ref()?.join("git").join(name))
     }
 
     pub(super) fn programs(&self) -> Arc<dyn Programs> {
@@ -210,6 +231,29 @@ impl Host {
             stdin,
             wait_max,
         })?)
+    }
+}
+
+/// What each run gets beside settings.
+fn base_env(theirs: &Env, (name, email): (&OsString, &OsString)) -> Env {
+    let mut env: Env = PASSED
+        .iter()
+        .filter_map(|key| Some((OsString::from(key), value_of(theirs, key)?.to_owned())))
+        .collect();
+    env.extend(FIXED.iter().map(|(key, value)| (key.into(), value.into())));
+    for role in ["AUTHOR", "COMMITTER"] {
+        env.push((format!("GIT_{role}_NAME").into(), name.clone()));
+        env.push((format!("GIT_{role}_EMAIL").into(), email.clone()));
+    }
+    env
+}
+
+/// By the XDG rules, as git has them.
+fn config_dir(theirs: &Env) -> Option<PathBuf> {
+    let set = |key| value_of(theirs, key).filter(|value| !value.is_empty());
+    match set("XDG_CONFIG_HOME") {
+        Some(dir) => Some(dir.into()),
+        None => Some(Path::new(set("HOME")?).join(".config")),
     }
 }
 
@@ -367,34 +411,6 @@ fn emails(settings: &[Setting], theirs: &Env) -> Vec<String> {
         .filter(|email| says_something(email))
         .map(|email| email.to_string_lossy().trim().to_owned())
         .collect()
-}
-
-/// The person's settings, then ours above them. A setting whose last word stands in the
-/// repository's own file is left to git, which reads that file anyway.
-fn as_config_env(settings: &[Setting]) -> Env {
-    let passes = |key: &str| PERSONAL.contains(&key) || key.starts_with("filter.");
-    let rules = |at: usize| {
-        let later = settings.iter().skip(at + 1);
-        !later.clone().any(|later| later.key == settings[at].key)
-    };
-    let mut pairs: Vec<(OsString, OsString)> = Vec::new();
-    for (at, setting) in settings.iter().enumerate() {
-        let theirs = setting.scope != b"local" && passes(&setting.key) && rules(at);
-        let trusted = setting.key == "safe.directory"
-            && matches!(&setting.scope[..], b"system" | b"global" | b"command");
-        if theirs || trusted {
-            pairs.push((
-                OsString::from_vec(setting.raw_key.clone()),
-                OsString::from_vec(setting.value.clone()),
-            ));
-        }
-    }
-    pairs.extend(
-        SETTINGS
-            .iter()
-            .map(|(key, value)| (key.into(), value.into())),
-    );
-    numbered(pairs.into_iter())
 }
 
 fn numbered(pairs: impl Iterator<Item = (OsString, OsString)>) -> Env {

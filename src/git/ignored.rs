@@ -3,7 +3,6 @@
 use super::{
     Git, GitError,
     call::{Call, as_path, fields, shown},
-    linked::Linked,
     status::{Kind, OWN_DIR, is_within},
 };
 use std::{
@@ -33,7 +32,7 @@ impl Stamps {
 
 impl Git {
     /// Ignored paths, relative to the top, a directory of nothing else as one path; of the person's tree, or of the
-    /// worktree of ours at `at`.
+    /// tree of ours at `at`.
     pub fn ignored(&self, at: Option<&Path>) -> Result<Vec<String>, GitError> {
         let paths = self.ignored_paths(at)?.into_iter();
         let told = paths.map(|path| shown(path.as_os_str().as_bytes()));
@@ -43,13 +42,9 @@ impl Git {
     /// The same, all of them, as paths.
     pub fn ignored_paths(&self, at: Option<&Path>) -> Result<Vec<PathBuf>, GitError> {
         let call = match at {
-            None => self.call("ls-files"),
-            Some(at) => match Linked::find(self, at) {
-                Some(linked) => self
-                    .call_on("ls-files", at)
-                    .index(&linked.admin().join("index")),
-                None => return Ok(Vec::new()),
-            },
+            None => self.at_home("ls-files"),
+            Some(at) if self.tree(at).is_whole() => self.tree(at).call("ls-files"),
+            Some(_) => return Ok(Vec::new()),
         };
         let said = call
             .args(["--others", "--ignored", "--exclude-standard"])
@@ -62,18 +57,12 @@ impl Git {
 
     /// Whether a path, relative to the top, is left out of commits; what is tracked is not.
     pub fn is_ignored(&self, path: &Path) -> Result<bool, GitError> {
-        self.is_ignored_by(self.call("check-ignore"), path)
+        self.is_ignored_by(self.at_home("check-ignore"), path)
     }
 
-    /// The same in the worktree of ours at `at`.
+    /// The same in the tree of ours at `at`.
     pub fn is_ignored_at(&self, at: &Path, path: &Path) -> Result<bool, GitError> {
-        match Linked::find(self, at) {
-            Some(linked) => {
-                let call = self.call_on("check-ignore", at);
-                self.is_ignored_by(call.index(&linked.admin().join("index")), path)
-            }
-            None => Ok(false),
-        }
+        self.is_ignored_by(self.tree(at).call("check-ignore"), path)
     }
 
     fn is_ignored_by(&self, call: Call<'_>, path: &Path) -> Result<bool, GitError> {
@@ -93,7 +82,7 @@ impl Git {
     }
 
     pub fn stamps(&self) -> Result<Stamps, GitError> {
-        let status = self.status(self.call("status"), false)?;
+        let status = self.status(self.at_home("status"), false)?;
         let worked = status.entries.iter().filter(|entry| entry.worked != b'.');
         let stamp = |path: &[u8]| {
             let meta = self.top().join(as_path(path)).symlink_metadata();
@@ -107,7 +96,7 @@ impl Git {
 
     /// Paths that differ from HEAD or are not tracked yet.
     pub fn uncommitted(&self) -> Result<usize, GitError> {
-        let status = self.status(self.call("status"), true)?;
+        let status = self.status(self.at_home("status"), true)?;
         let others = status.entries.iter().filter(|entry| {
             let is_own = is_within(&entry.path, OWN_DIR);
             // A repository of its own is left out of what a run starts from.

@@ -1,10 +1,9 @@
-//! What a crash or a power cut left of our own in the repository's records: locks, half-written references and
-//! worktrees that git can make nothing of.
+//! What a crash or a power cut left of our own in a repository's records: locks, and half-written references.
 //!
 //! Invariant: only what is provably ours is touched, while nobody of ours is at work: what stands under our own
-//! references, and worktrees in our cache.
+//! references.
 
-use super::{Git, GitError, call::as_id, disk, linked::Linked};
+use super::{Git, GitError, call::as_id, disk};
 use descent_core::id::CommitId;
 use std::{collections::BTreeSet, path::Path, thread::sleep, time::Duration};
 
@@ -13,6 +12,7 @@ const LOCK_AGE_MAX: Duration = Duration::from_secs(1);
 /// The lock that all share: no live git holds it for so long over the little that we delete.
 const SHARED_LOCK_AGE_MAX: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const REFERENCE_BYTES_MAX: u64 = 1024;
 /// Files looked at below our references.
 const FILES_MAX: usize = 100_000;
 
@@ -40,27 +40,6 @@ impl Git {
         }
         Ok(())
     }
-
-    /// Worktrees below `dir` of which the repository has half a record are forgotten, to be made anew: one that is
-    /// torn can keep git from any work in the whole repository.
-    pub fn mend_worktrees(&self, dir: &Path) -> Result<(), GitError> {
-        let broken = Linked::broken(self, dir);
-        for linked in &broken {
-            tracing::warn!(path = %linked.admin().display(), "forgot a worktree of ours that was torn");
-        }
-        broken.iter().try_for_each(Linked::remove)
-    }
-
-    /// What a killed process left half-made beside these worktrees goes; the caller makes sure that nobody works there.
-    pub fn clear_up_worktrees(&self, dir: &Path, prefix: &str) -> Result<(), GitError> {
-        let linked = Linked::named(self, dir, prefix);
-        linked.iter().try_for_each(Linked::drop_private_indexes)
-    }
-
-    /// Their records may name commits that are gone, and then the whole repository counts as broken.
-    pub fn forget_worktrees(&self, dir: &Path) -> Result<(), GitError> {
-        Linked::below(self, dir).iter().try_for_each(Linked::remove)
-    }
 }
 
 fn drop_lock(lock: &Path) -> Result<(), GitError> {
@@ -79,6 +58,6 @@ fn drop_lock(lock: &Path) -> Result<(), GitError> {
 
 /// The commit that a reference's file names.
 fn names(path: &Path) -> Option<CommitId> {
-    let text = std::fs::read(path).ok()?;
+    let text = disk::read_file(path, REFERENCE_BYTES_MAX).ok()?;
     as_id(text.trim_ascii_end()).map(CommitId::new)
 }

@@ -1,6 +1,6 @@
-//! Submodules: looked at in the person's own copies, and put from there into worktrees of ours. No network.
+//! Submodules: looked at in the person's own copies, and put from there into trees of ours. No network.
 //!
-//! Invariants: the person's copies are only read; a submodule in a worktree is a repository of its own that borrows the
+//! Invariants: the person's copies are only read; a submodule in a tree is a repository of its own that borrows the
 //! objects of the person's, so that nothing done in it reaches them; one that the person did not check out stays empty.
 
 use super::{
@@ -19,7 +19,7 @@ use std::path::Path;
 const DEPTH_MAX: usize = 16;
 /// Paths named of what is dirty in one submodule.
 const NAMED_MAX: usize = 3;
-/// In the administrative directory of a worktree: the index of each submodule as it was checked out.
+/// In what we keep of a tree: the index of each submodule as it was checked out.
 pub(super) const SAVED_DIR: &str = "descent-modules";
 
 impl Git {
@@ -103,7 +103,7 @@ impl Git {
         call.stdin(orders).ok().map(drop)
     }
 
-    /// Fills the submodules of the worktree at `at`, which `index` describes. `saved`: a directory of ours.
+    /// Fills the submodules of the tree at `at`, which `index` describes. `saved`: a directory of ours.
     pub(super) fn fill_modules(
         &self,
         at: &Path,
@@ -129,7 +129,7 @@ impl Git {
             .listing(self.call_on("ls-files", at).index(index))?
             .links
         {
-            let Some(own) = self.own_copy(&link.path)? else {
+            let Some(own) = self.person().own_copy(&link.path)? else {
                 continue;
             };
             let dir = at.join(as_path(&link.path));
@@ -146,14 +146,14 @@ impl Git {
                 disk::remove_tree(&dir)?;
             }
             let saved = saved.join(name_of(&link.path));
-            own.fill(&dir, &link.commit, &saved.join("index"), leftovers)?;
+            own.fill_module(&dir, &link.commit, &saved.join("index"), leftovers)?;
             own.fill_below(&dir, &dir.join(".git/index"), &saved, leftovers, depth - 1)?;
         }
         Ok(())
     }
 
     /// Brings `dir` to `commit` of this repository, with a `.git` that borrows its objects.
-    fn fill(
+    fn fill_module(
         &self,
         dir: &Path,
         commit: &CommitId,
@@ -204,7 +204,7 @@ impl Git {
             if !saved.join("index").is_file() {
                 continue;
             }
-            let Some(own) = self.own_copy(&link.path)? else {
+            let Some(own) = self.person().own_copy(&link.path)? else {
                 continue;
             };
             let dir = at.join(as_path(&link.path));

@@ -6,12 +6,13 @@
 
 use super::{
     Git, GitError, Opened,
-    call::{as_path, failed, fields, shown},
+    call::{as_path, fields, shown},
     checkout::as_pattern,
     disk,
-    durable::sync_all_at,
     host::{Env, Host, NOBODY},
     index::PrivateIndex,
+    lineage::{self, SLOT_CONFIG},
+    settings,
     snapshot::{Note, Snapshot, TOLD_BYTES},
     status::{OWN_DIR, Taking, is_within},
 };
@@ -28,9 +29,6 @@ const MESSAGE: &str = "descent: the directory as it was\n";
 
 /// Above every `.gitattributes`: nothing is converted. (`-working-tree-encoding` would be an error.)
 const ATTRIBUTES: &str = "* -text -ident -filter !working-tree-encoding\n";
-
-/// What a whole repository has (gitrepository-layout).
-const PARTS: &[&str] = &["HEAD", "config", "objects", "refs"];
 
 /// Files of objects that are shared with another repository at most.
 const OBJECTS_MAX: usize = 10_000_000;
@@ -57,12 +55,20 @@ impl Git {
         top: &Path,
         theirs: &Env,
     ) -> Result<Self, GitError> {
-        let host = Host::private(programs, top, theirs)?;
-        if PARTS.iter().any(|part| !repository.join(part).exists()) {
-            make(&host, repository)?;
+        let host = Host::read(programs, top, theirs)?.private();
+        if !lineage::is_whole(repository)? {
+            lineage::make(repository)?;
         }
-        // An attempt's own git may have written there.
-        disk::keep_text(&repository.join("info/attributes"), ATTRIBUTES)?;
+        // Another hand may have written there.
+        let slot = settings::of_slot(&[], host.identity());
+        for (name, bytes) in [
+            ("info/attributes", ATTRIBUTES.as_bytes()),
+            ("config", &settings::of_own(&[])),
+            (SLOT_CONFIG, &slot),
+        ] {
+            disk::keep_bytes(&repository.join(name), bytes)?;
+        }
+        disk::remove_tree(&repository.join("objects/info/alternates"))?;
         let git_dir = repository
             .canonicalize()
             .map_err(GitError::io(repository))?;
@@ -71,6 +77,7 @@ impl Git {
             top: top.to_owned(),
             common_dir: git_dir.clone(),
             git_dir,
+            person: None,
             theirs: theirs.clone(),
             trees: Mutex::default(),
         })))
@@ -198,36 +205,5 @@ impl Git {
         let commit = CommitId::new(call.stdin(MESSAGE).ok_id()?);
         self.remember(&commit, tree);
         Ok(commit)
-    }
-}
-
-/// One that is there but lacks a part gets it back; else it is made beside, and then takes the name.
-fn make(host: &Host, repository: &Path) -> Result<(), GitError> {
-    if repository.exists() {
-        return init(host, repository);
-    }
-    let beside = repository.parent().unwrap_or(repository);
-    let half_made = tempfile::Builder::new()
-        .prefix("shadow-")
-        .tempdir_in(beside);
-    let half_made = half_made.map_err(GitError::io(beside))?.keep();
-    let made = init(host, &half_made).and_then(|()| sync_all_at(&half_made));
-    if let Err(error) = made {
-        disk::remove_tree(&half_made)?;
-        return Err(error);
-    }
-    disk::name_dir(&half_made, repository)?;
-    sync_all_at(beside)
-}
-
-fn init(host: &Host, at: &Path) -> Result<(), GitError> {
-    let mut args: Vec<_> = ["init", "-q", "--bare", "--template="]
-        .map(Into::into)
-        .to_vec();
-    args.push(at.into());
-    let ran = host.run(at, args, Vec::new(), None)?;
-    match ran.status.success() {
-        true => Ok(()),
-        false => Err(failed("init", &ran)),
     }
 }

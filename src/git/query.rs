@@ -5,8 +5,9 @@ use super::call::{fields, shown};
 use super::{
     Git, GitError,
     call::{as_id, as_path},
+    rebuild::Stored,
 };
-use descent_core::id::{CommitId, Digest, TreeId};
+use descent_core::id::{CommitId, Digest, TreeId, UnixMillis};
 use std::path::Path;
 
 /// Trees remembered at most.
@@ -23,7 +24,7 @@ pub struct Head {
 
 impl Git {
     pub fn head(&self) -> Result<Head, GitError> {
-        let named = self.call("symbolic-ref").args(["-q", "HEAD"]).output()?;
+        let named = self.at_home("symbolic-ref").args(["-q", "HEAD"]).output()?;
         let full = String::from_utf8_lossy(named.stdout.trim_ascii_end()).into_owned();
         let branch = named.status.success().then(|| {
             let short = full.strip_prefix("refs/heads/").unwrap_or(&full);
@@ -41,12 +42,19 @@ impl Git {
             return Ok(None);
         }
         let ran = self
-            .call("rev-parse")
+            .at_home("rev-parse")
             .args(["--verify", "-q", "--end-of-options"])
             .arg(format!("{rev}^{{commit}}"))
             .output()?;
         let found = as_id(ran.stdout.trim_ascii_end()).filter(|_| ran.status.success());
         Ok(found.map(CommitId::new))
+    }
+
+    /// When it was committed.
+    pub(super) fn time_of(&self, commit: &CommitId) -> Result<UnixMillis, GitError> {
+        let stored = self.read_commits(std::slice::from_ref(commit))?;
+        let time = stored.first().and_then(Stored::committed_s);
+        Ok(UnixMillis(time.unwrap_or_default().saturating_mul(1000)))
     }
 
     pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId, GitError> {

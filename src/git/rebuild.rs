@@ -24,6 +24,16 @@ pub(super) struct Stored {
     message: Vec<u8>,
 }
 
+impl Stored {
+    /// Seconds since 1970; none before, and where the header is odd.
+    pub(super) fn committed_s(&self) -> Option<u64> {
+        let headers = String::from_utf8_lossy(&self.headers);
+        let mut lines = headers.lines();
+        let line = lines.find(|line| line.starts_with("committer "))?;
+        line.rsplit(' ').nth(1)?.parse().ok()
+    }
+}
+
 impl Git {
     /// The change of each kept commit against its first parent, applied in order. Copies keep
     /// message, people and dates, so that they get the same ids every time.

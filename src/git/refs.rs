@@ -39,15 +39,28 @@ impl Git {
         self.retain_refs(prefix, |_| false)
     }
 
+    pub(super) fn delete_refs_where(
+        &self,
+        prefix: &str,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Result<(), GitError> {
+        let all = self.refs(prefix)?.into_iter();
+        self.delete(all.filter(|(name, _)| is_meant(name)))
+    }
+
     /// Deletes the references at or below `prefix` whose commit nobody `needs`.
     pub fn retain_refs(
         &self,
         prefix: &str,
         needs: impl Fn(&CommitId) -> bool,
     ) -> Result<(), GitError> {
+        let all = self.refs(prefix)?.into_iter();
+        self.delete(all.filter(|(_, commit)| !needs(commit)))
+    }
+
+    fn delete(&self, refs: impl Iterator<Item = (String, CommitId)>) -> Result<(), GitError> {
         let mut orders = Vec::new();
-        let all = self.refs(prefix)?;
-        for (name, commit) in all.into_iter().filter(|(_, commit)| !needs(commit)) {
+        for (name, commit) in refs {
             orders.extend_from_slice(format!("delete {name}\0{commit}\0").as_bytes());
         }
         if orders.is_empty() {

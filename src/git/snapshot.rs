@@ -7,7 +7,7 @@ use super::{
     listing::{Link, Listing},
     status::{Kind, OWN_DIR, Status, Taking, is_within},
 };
-use descent_core::id::{CommitId, TreeId, UnixMillis};
+use descent_core::id::{CommitId, TreeId};
 use std::path::{Path, PathBuf};
 
 /// Bytes that git does not have yet and that are taken along with a word, and untracked ones that are not taken.
@@ -78,17 +78,13 @@ impl Note {
 }
 
 impl Git {
-    /// Tracked changes, deletions and untracked files that are not ignored, as a commit on HEAD.
+    /// Tracked changes, deletions and untracked files that are not ignored, as a commit on HEAD, whose time it bears: the
+    /// same files on the same HEAD are the same commit, so that a start that was lost can be made again.
     /// `scratch` is an existing directory, for an index of our own.
-    pub fn snapshot(
-        &self,
-        scratch: &Path,
-        at: UnixMillis,
-        message: &str,
-    ) -> Result<Snapshot, GitError> {
+    pub fn snapshot(&self, scratch: &Path, message: &str) -> Result<Snapshot, GitError> {
         let index = PrivateIndex::new(scratch)?;
         self.fill_from_person(&index)?;
-        let call = |verb| self.call(verb).index(index.path());
+        let call = |verb| self.taking_home(verb).index(index.path());
         let (listing, status) = self.look_at_all(&index)?;
         let head = status.head.clone().ok_or_else(|| self.no_commits())?;
         let mut taking = Taking::of(&status.entries, self.top(), &[OWN_DIR.to_vec()]);
@@ -107,7 +103,10 @@ impl Git {
         };
         let dirty = tree != head_tree;
         let commit = if dirty {
-            self.commit_tree(&tree, &head, message, at)?
+            let at = self.time_of(&head)?;
+            let commit = self.commit_tree(&tree, &head, message, at)?;
+            self.own_borrowed(&commit, &head)?;
+            commit
         } else {
             head.clone()
         };
@@ -123,7 +122,7 @@ impl Git {
 
     /// What the index says and what differs from it, with git's eyes opened where it was told to look away.
     fn look_at_all(&self, index: &PrivateIndex) -> Result<(Listing, Status), GitError> {
-        let call = |verb| self.call(verb).index(index.path());
+        let call = |verb| self.taking_home(verb).index(index.path());
         let (listing, status) = std::thread::scope(|scope| {
             let listing = scope.spawn(|| self.listing(call("ls-files")));
             let status = self.status(call("status"), true);
@@ -149,7 +148,7 @@ impl Git {
             return Ok(Default::default());
         }
         if self.has_modules(self.top()) {
-            return Ok((self.moved_modules(&listing.links)?, Vec::new()));
+            return Ok((self.person().moved_modules(&listing.links)?, Vec::new()));
         }
         let nested = |link: &Link| Note::Nested(shown(&link.path));
         Ok((Vec::new(), listing.links.iter().map(nested).collect()))
@@ -166,7 +165,7 @@ impl Git {
                 megabytes,
                 pattern: format!("/{}", largest.display()),
                 largest: self.top().join(largest),
-                exclude: self.common_dir().join("info/exclude"),
+                exclude: self.person().common_dir().join("info/exclude"),
             });
         }
         let path = largest.display().to_string();
@@ -189,11 +188,11 @@ impl Git {
     }
 
     fn fill_from_person(&self, index: &PrivateIndex) -> Result<(), GitError> {
-        if index.fill_from(&self.git_dir().join("index"))? {
+        if index.fill_from(&self.person().git_dir().join("index"))? {
             return Ok(());
         }
         let head = self.resolve("HEAD")?.ok_or_else(|| self.no_commits())?;
-        let call = self.call("read-tree").index(index.path());
+        let call = self.taking_home("read-tree").index(index.path());
         call.id("", head.as_str(), "").ok().map(drop)
     }
 

@@ -110,12 +110,32 @@ impl World {
         CommitId::new(self.git(&["rev-parse", rev]))
     }
 
+    pub(super) fn parent(&self, commit: &CommitId) -> CommitId {
+        let parent = format!("{commit}^@");
+        CommitId::new(self.git_of_ours(&["rev-parse", &parent]))
+    }
+
     pub(super) fn open(&self) -> Git {
         self.open_in(&self.top()).unwrap().unwrap()
     }
 
+    /// Our own repository, which borrows from the one around `dir`.
     pub(super) fn open_in(&self, dir: &Path) -> Result<Option<Git>, GitError> {
-        Git::open_with(crate::process::programs::real(), dir, &self.env)
+        let person = Git::open_with(crate::process::programs::real(), dir, &self.env)?;
+        person
+            .map(|person| person.lineage(&self.repository()))
+            .transpose()
+    }
+
+    pub(super) fn repository(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join("own/1")
+    }
+
+    /// In our own repository.
+    pub(super) fn git_of_ours(&self, args: &[&str]) -> String {
+        let _ = self.open();
+        let repository = self.repository().display().to_string();
+        self.git(&[&["--git-dir", &repository], args].concat())
     }
 
     pub(super) fn with_env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
@@ -124,19 +144,17 @@ impl World {
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
-        self.open()
-            .snapshot(&self.scratch(), AT, "snapshot")
-            .unwrap()
+        self.open().snapshot(&self.scratch(), "snapshot").unwrap()
     }
 
     /// The files of a commit, by name.
     pub(super) fn files(&self, commit: &CommitId) -> Vec<String> {
-        let said = self.git(&["ls-tree", "-r", "-z", "--name-only", commit.as_str()]);
+        let said = self.git_of_ours(&["ls-tree", "-r", "-z", "--name-only", commit.as_str()]);
         said.split_terminator('\0').map(str::to_owned).collect()
     }
 
     pub(super) fn blob(&self, commit: &CommitId, path: &str) -> String {
-        self.git(&["cat-file", "blob", &format!("{commit}:{path}")])
+        self.git_of_ours(&["cat-file", "blob", &format!("{commit}:{path}")])
     }
 
     /// Hooks that leave a mark when they run (the helpers here run git without hooks).

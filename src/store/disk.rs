@@ -134,6 +134,18 @@ pub(super) fn ignore_all(dir: &Path) -> io::Result<()> {
     files::write_durably(&path, IGNORED)
 }
 
+/// A directory that holds what `ignore_all` made, and nothing else, goes.
+pub(super) fn remove_unused(dir: &Path) -> io::Result<()> {
+    let names: Vec<_> = fs::read_dir(dir)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<_>>()?;
+    if names != [".gitignore"] {
+        return Ok(());
+    }
+    fs::remove_file(dir.join(".gitignore"))?;
+    fs::remove_dir(dir)
+}
+
 /// All of it, a chunk at a time, as long as `goes_on` says so: whether it did to the end.
 fn in_chunks(opened: &Opened, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
     let mut file = &opened.file;

@@ -115,10 +115,31 @@ impl Place {
         Some(Hand { uid, mode })
     }
 
+    /// Where the repositories of the lineages are, a directory each.
+    #[must_use]
+    pub fn repositories(&self) -> PathBuf {
+        self.dir.join("repository")
+    }
+
     /// Makes the directory of the sidecars, out of git's sight.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn make(&self) -> std::io::Result<()> {
+        files::make_dir_durably(&self.dir)?;
+        disk::ignore_all(&self.dir)
+    }
+
+    /// Takes it away again where nothing else is in it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn unmake(&self) -> std::io::Result<()> {
+        disk::remove_unused(&self.dir)
+    }
+
     pub(super) fn make_dir(&self) -> Result<(), StoreError> {
-        files::make_dir_durably(&self.dir)
-            .and_then(|()| disk::ignore_all(&self.dir))
+        self.make()
             .map_err(|error| StoreError::io("make", &self.dir, error))
     }
 

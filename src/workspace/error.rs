@@ -24,6 +24,8 @@ pub enum WorkspaceError {
     NoHome,
     #[error("the state names no commit to work on")]
     NoBase,
+    #[error("{} is no directory in that commit, so that the project has no place there", path.display())]
+    NoProject { path: PathBuf },
     #[error("`link` names '{path}', which is no path of the project that may be shared")]
     BadLink { path: String },
     #[error("`{key}` names '{glob}', which is no pattern: {fault}")]
@@ -47,9 +49,11 @@ impl WorkspaceError {
             Self::GitTooOld { .. } => "E-GIT-OLD",
             Self::CacheUnwritable { .. } | Self::NoHome => "E-CACHE",
             Self::NoBase => "E-NO-BASE",
+            Self::NoProject { .. } => "E-NO-PROJECT",
             Self::BadLink { .. } => "E-LINK",
             Self::BadGlob { .. } => "E-GLOB",
             Self::Git(GitError::Bare { .. }) => "E-BARE-REPOSITORY",
+            Self::Git(GitError::Tracked { .. } | GitError::NoDirectory { .. }) => "E-REPOSITORY",
             Self::Git(GitError::NotOwned { .. }) => "E-NOT-OWNED",
             Self::Git(GitError::Filter { .. }) => "E-FILTER",
             Self::Git(GitError::Unreadable { .. }) => "E-UNREADABLE",
@@ -71,6 +75,7 @@ impl WorkspaceError {
             | Self::GitTooOld { .. }
             | Self::CacheUnwritable { .. }
             | Self::NoHome
+            | Self::NoProject { .. }
             | Self::Git(_) => 69,
             Self::BadLink { .. } | Self::BadGlob { .. } => 65,
             Self::NoBase => 70,
@@ -98,6 +103,9 @@ impl WorkspaceError {
             }
             Self::NoHome => "set HOME, or an absolute path in XDG_CACHE_HOME".into(),
             Self::NoBase => "please report this".into(),
+            Self::NoProject { .. } => {
+                "the directory that checks start in must stay one: git log -1 PATH tells who changed it".into()
+            }
             Self::BadLink { .. } => {
                 "a relative path without `..`, .git and .descent, such as \"node_modules\"".into()
             }

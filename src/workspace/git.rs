@@ -1,9 +1,9 @@
-//! Workspaces of a repository: linked worktrees in the cache, references under `refs/descent/`. The repository is the
-//! person's, or (`shadow`) one of our own.
+//! Workspaces on a repository of our own, which lies beside the state and borrows from the person's, or (`shadow`) has
+//! all there is.
 //!
-//! `<cache>/<lineage>/<project>/` holds `attempt-<slot>`, `verify`, `candidate`, `result`, the name of the project, and
-//! our own indexes while one is needed. Invariant: two projects, and two state files of one project, share no
-//! directory and no reference.
+//! `<cache>/<lineage>/<project>/` holds `attempt-<slot>`, `result`, the name of the project, and our own indexes while
+//! one is needed; the trees for checks lie elsewhere (`checks`). Invariant: two projects, and two state files of one
+//! project, share no directory and no reference.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 mod checks;
@@ -13,7 +13,7 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use descent_core::{
@@ -28,50 +28,59 @@ use super::{
 use crate::{
     git::{self, Applied, Candidate, Git, Leftovers},
     process::Programs,
+    store::Place,
 };
 
 const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
-/// What the worktrees of attempts are called, before the number of the slot.
+/// What the trees of attempts are called, before the number of the slot.
 const ATTEMPT: &str = "attempt-";
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Rooms {
+    /// Ours; the person's is behind it.
     git: Git,
-    /// The repository is ours: nobody but this lineage has a part in it.
+    /// There is none of the person's behind it.
     is_private: bool,
+    /// It was found where versions before 2.1 had it, and moved.
+    is_moved: bool,
     project: PathBuf,
     /// The project in the repository; empty at its top.
     prefix: PathBuf,
     /// Of this lineage and this project.
     cache: PathBuf,
+    lineage: Lineage,
     refs: String,
     links: Vec<PathBuf>,
     protected: Globs,
     setup: Option<String>,
     setup_inputs: Globs,
     keep: Globs,
-    notes: Mutex<Vec<String>>,
+    notes: Arc<Mutex<Vec<String>>>,
+    checks_root: Arc<OnceLock<PathBuf>>,
 }
 
 impl Rooms {
     pub(super) fn open(
         programs: Arc<dyn Programs>,
         cache: &Path,
-        project: PathBuf,
+        at: &Place,
         lineage: &Lineage,
         constraints: &Constraints,
     ) -> Result<Self> {
+        let project = real_project(at)?;
         let not_in_one = || WorkspaceError::NotARepository {
             project: project.clone(),
         };
-        let git = Git::open_on(programs, &project)?.ok_or_else(not_in_one)?;
-        let top = git.top().to_owned();
-        if git.head()?.commit.is_none() {
+        let person = Git::open_on(programs, &project)?.ok_or_else(not_in_one)?;
+        let top = person.top().to_owned();
+        if person.head()?.commit.is_none() {
             return Err(WorkspaceError::NoCommits { top });
         }
         let prefix = project.strip_prefix(&top).map(Path::to_owned);
-        let cache = places::place_in(cache, &project, lineage);
-        let mut rooms = Self::of((git, cache), project, lineage, constraints)?;
+        let place = places::place_in(cache, &project, lineage);
+        places::make_private(&place)?;
+        let git = person.lineage(&repository_of(at, lineage)?)?;
+        let mut rooms = Self::of((git, place), project, lineage, constraints)?;
         rooms.prefix = prefix.unwrap_or_default();
         Ok(rooms)
     }
@@ -88,16 +97,27 @@ impl Rooms {
         Ok(Self {
             git,
             is_private: false,
+            is_moved: false,
             prefix: PathBuf::new(),
             cache,
+            lineage: lineage.clone(),
             refs: places::refs_of(lineage),
             links: links::read(&constraints.link)?,
             protected: Globs::read("protected", &constraints.protected)?,
             setup: constraints.setup.clone(),
             setup_inputs: Globs::read("setup_inputs", &constraints.setup_inputs)?,
             keep: Globs::read("keep", &constraints.keep)?,
-            notes: Mutex::default(),
+            notes: Arc::default(),
+            checks_root: Arc::default(),
             project,
+        })
+    }
+
+    /// The same with the person's settings of today: for a run that has not begun.
+    pub(super) fn begin(&self) -> Result<Self> {
+        Ok(Self {
+            git: self.git.begin()?,
+            ..self.clone()
         })
     }
 
@@ -114,20 +134,12 @@ impl Rooms {
         notes.map(|notes| notes.clone()).unwrap_or_default()
     }
 
-    pub(super) fn snapshot(&self, at: UnixMillis) -> Result<StartedFrom> {
-        self.snapshot_under("start", at)
-    }
-
-    /// The person's working tree as it is now, kept by a reference of that name.
-    pub(super) fn snapshot_under(&self, name: &str, at: UnixMillis) -> Result<StartedFrom> {
+    pub(super) fn snapshot(&self) -> Result<StartedFrom> {
         let scratch = self.scratch()?;
         let seen = match self.is_private {
             true => self.git.snapshot_all(scratch, &self.left_out())?,
-            false => self.git.snapshot(scratch, at, SNAPSHOT_MESSAGE)?,
+            false => self.git.snapshot(scratch, SNAPSHOT_MESSAGE)?,
         };
-        self.git
-            .set_ref(&format!("{}/{name}", self.refs), &seen.commit)?;
-        self.git.sync_all()?;
         if let Ok(mut notes) = self.notes.lock() {
             let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
             *notes = theirs.map(git::Note::text).collect();
@@ -142,8 +154,25 @@ impl Rooms {
         })
     }
 
+    pub(super) fn start(&self) -> Result<StartedFrom> {
+        let start = self.snapshot()?;
+        self.hold(&start)?;
+        Ok(start)
+    }
+
+    /// What a run begins from outlives gc and a power cut: in our own repository, and what the person had of it in theirs.
+    fn hold(&self, start: &StartedFrom) -> Result<()> {
+        let reference = format!("{}/start", self.refs);
+        self.git.set_ref(&reference, &start.commit)?;
+        if !self.is_private {
+            self.git.person().hold_start(&self.refs, &start.head)?;
+        }
+        Ok(self.git.sync_all()?)
+    }
+
     pub(super) fn ignored(&self, which: Option<Checkout>) -> Result<Vec<String>> {
-        let root = which.map(|which| self.checks(which).0);
+        let root = which.map(|which| self.checks(which)).transpose()?;
+        let root = root.map(|(root, _)| root);
         let found = self.git.ignored(root.as_deref())?.into_iter();
         let inside = found.filter_map(|path| {
             let path = Path::new(&path).strip_prefix(&self.prefix).ok()?;
@@ -185,17 +214,16 @@ impl Rooms {
         let Some(commit) = self.git.resolve(rev)? else {
             return Ok(None);
         };
-        let head = self.git.head()?.commit;
-        self.git.set_ref(&format!("{}/start", self.refs), &commit)?;
-        self.git.sync_all()?;
-        Ok(Some(StartedFrom {
+        let start = StartedFrom {
             tree: self.git.tree_of(&commit)?,
-            head: head.unwrap_or_else(|| commit.clone()),
+            head: commit.clone(),
             commit,
             branch: Some(rev.to_owned()),
             dirty: false,
             extra: descent_core::state::Extra::default(),
-        }))
+        };
+        self.hold(&start)?;
+        Ok(Some(start))
     }
 
     pub(super) fn is_there(&self, commit: &CommitId) -> Result<bool> {
@@ -230,6 +258,8 @@ impl Rooms {
             let not_ours = std::io::Error::from(std::io::ErrorKind::NotADirectory);
             return Err(WorkspaceError::io(workspace)(not_ours));
         }
+        // Checks and attempts work in the project's directory: a link in its place would lead them elsewhere.
+        places::own_dir(workspace, &self.prefix)?;
         let exclude = &self.linked_in(workspace);
         Ok(self.git.candidate(&Candidate {
             workspace,
@@ -288,17 +318,19 @@ impl Rooms {
         start: Option<&StartedFrom>,
         commits: &BTreeSet<CommitId>,
     ) -> Result<BTreeSet<CommitId>> {
-        self.git.mend_worktrees(&self.cache)?;
         // Who holds the lease alone works in these.
-        self.git.clear_up_worktrees(&self.cache, ATTEMPT)?;
+        self.git.tidy_trees(|at| !self.is_attempt(at))?;
         let Some(start) = start else {
             self.git.mend_refs(&self.refs, &BTreeSet::new())?;
             return Ok(BTreeSet::new());
         };
         let gone = self.git.unsound(&start.commit, commits)?;
         self.git.mend_refs(&self.refs, &gone)?;
-        if !gone.is_empty() {
-            self.git.forget_worktrees(&self.cache)?;
+        if !self.is_private {
+            let person = self.git.person();
+            person.mend_refs(&self.refs, &BTreeSet::new())?;
+            person.hold_start(&self.refs, &start.head)?;
+            self.git.renew_refs()?;
         }
         let held: BTreeSet<CommitId> = self
             .git
@@ -314,6 +346,25 @@ impl Rooms {
             self.keep(commit.as_str(), commit, &start.commit)?;
         }
         Ok(gone)
+    }
+
+    fn is_attempt(&self, at: &Path) -> bool {
+        let name = at.strip_prefix(&self.cache).ok().and_then(Path::to_str);
+        name.is_some_and(|name| name.starts_with(ATTEMPT))
+    }
+
+    /// Takes in what versions before 2.1 kept in the person's repository; tells what was moved.
+    pub(super) fn move_in(&self, start: &StartedFrom) -> Result<Option<String>> {
+        let is_moved = match self.is_private {
+            true => self.is_moved,
+            false if self.git.has_old_layout(&self.refs)? => {
+                self.git.move_in(&self.refs, &start.head, &self.cache)?;
+                true
+            }
+            false => false,
+        };
+        let to = self.git.common_dir().display();
+        Ok(is_moved.then(|| format!("what earlier versions made of this run was moved to {to}")))
     }
 
     /// Whether the commit that the run began from is there, with all that it has beside the person's own.
@@ -366,16 +417,15 @@ impl Rooms {
         for place in places::abandoned(&self.cache) {
             self.git.remove_worktrees(&place)?;
         }
-        Ok(())
+        self.tidy_checks()
     }
 
-    /// Brings a worktree to a commit; gives where the project is in it.
+    /// Brings a tree to a commit; gives where the project is in it.
     fn bring(&self, root: &Path, commit: &CommitId, leftovers: Leftovers) -> Result<PathBuf> {
-        places::make_private(&self.cache)?;
+        places::make_private(root.parent().unwrap_or(root))?;
         self.git.checkout(root, commit, leftovers, &[])?;
-        let project = root.join(&self.prefix);
         // The commit need not hold the project's directory: all in it may be ignored.
-        fs::create_dir_all(&project).map_err(WorkspaceError::io(&project))?;
+        let project = places::own_dir(root, &self.prefix)?;
         links::place(&self.project, &project, &self.links)?;
         Ok(project)
     }
@@ -392,21 +442,16 @@ impl Rooms {
     }
 
     pub(super) fn discard(&self) -> Result<()> {
-        for which in [Checkout::Verify, Checkout::Judging, Checkout::Pristine] {
-            let (root, mark) = self.checks(which);
-            if root.exists() {
-                self.git.remove_worktree(&root)?;
-            }
-            // It need not be there.
-            let _ = fs::remove_file(mark);
+        self.discard_checks()?;
+        if !self.is_private {
+            self.git.person().delete_refs(&self.refs)?;
         }
-        match self.is_private {
-            true => self.remove_repository()?,
-            false => self.git.delete_refs(&self.refs)?,
+        let repository = self.git.common_dir();
+        for dir in [repository, &self.cache] {
+            fs::remove_dir_all(dir).map_err(WorkspaceError::io(dir))?;
+            // That of all lineages, and the lineage's own; not empty where another has its place there.
+            let _ = dir.parent().map(fs::remove_dir);
         }
-        fs::remove_dir_all(&self.cache).map_err(WorkspaceError::io(&self.cache))?;
-        // The lineage's own; not empty where another project of the lineage has its place there.
-        let _ = self.cache.parent().map(fs::remove_dir);
         Ok(())
     }
 
@@ -427,4 +472,15 @@ impl Rooms {
     fn is_protected(&self, file: &str) -> bool {
         self.protected.is_match(Path::new(file), &self.prefix)
     }
+}
+
+fn real_project(at: &Place) -> Result<PathBuf> {
+    let project = &at.project;
+    project.canonicalize().map_err(WorkspaceError::io(project))
+}
+
+/// Where the repository of a lineage lies, with the directory of the sidecars made.
+fn repository_of(at: &Place, lineage: &Lineage) -> Result<PathBuf> {
+    at.make().map_err(WorkspaceError::io(&at.dir))?;
+    Ok(at.repositories().join(places::name(lineage.as_str())))
 }

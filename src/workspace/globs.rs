@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use super::{Result, WorkspaceError};
 
 /// The patterns of one constraint; each is meant from the project, or from the repository's top.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Globs(GlobSet);
 
 impl Globs {

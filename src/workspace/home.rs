@@ -45,10 +45,10 @@ impl Workspaces {
         }
     }
 
-    /// The result as a new branch of the person's, or what is in its way.
-    pub fn branch(&self, name: &str, head: &CommitId, is_dry: bool) -> Result<Branched> {
+    /// The result, from its base to its head, as a new branch of the person's, or what is in its way.
+    pub fn branch(&self, name: &str, of: (&CommitId, &CommitId), is_dry: bool) -> Result<Branched> {
         match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().branch(name, head, is_dry)?),
+            Kind::Git(rooms) => Ok(rooms.git().branch(name, of, is_dry)?),
             Kind::Shared(_) => Ok(Branched::BadName),
         }
     }

@@ -15,7 +15,7 @@ use std::{
 
 use descent_core::id::{Digest, Lineage};
 
-use super::{Result, WorkspaceError};
+use super::{Result, WorkspaceError, kept};
 
 const NAME: &str = "project";
 /// Characters of a name that is used as it is; a longer one becomes its digest.
@@ -26,8 +26,8 @@ pub(super) fn place_in(cache: &Path, project: &Path, lineage: &Lineage) -> PathB
     cache.join(name(lineage.as_str())).join(short(project))
 }
 
-/// The repository of our own that the places of one lineage share; not made yet.
-pub(super) fn repository_in(cache: &Path, lineage: &Lineage) -> PathBuf {
+/// Where versions before 2.1 had the repository of a lineage that is in none of the person's.
+pub(super) fn old_repository_in(cache: &Path, lineage: &Lineage) -> PathBuf {
     cache.join(name(lineage.as_str())).join("shadow.git")
 }
 
@@ -89,6 +89,111 @@ pub(super) fn note(place: &Path, project: &Path) -> io::Result<()> {
     fs::write(path, wanted)
 }
 
+/// The directory at `inside` of a tree, made where it is missing; an error where a commit has something else there.
+pub(super) fn own_dir(tree: &Path, inside: &Path) -> Result<PathBuf> {
+    let mut dir = tree.to_owned();
+    for name in inside {
+        dir.push(name);
+        match dir.symlink_metadata() {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return Err(WorkspaceError::NoProject { path: dir }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir(&dir).map_err(WorkspaceError::io(&dir))?;
+            }
+            Err(error) => return Err(WorkspaceError::io(&dir)(error)),
+        }
+    }
+    Ok(dir)
+}
+
+/// A directory takes another name, on whatever file system that is.
+pub(super) fn move_dir(from: &Path, to: &Path) -> Result<()> {
+    make_private(to.parent().unwrap_or(to))?;
+    let beside = to.with_extension("half-moved");
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
+        renamed => return renamed.map_err(WorkspaceError::io(to)),
+    }
+    kept::remove(&beside)?;
+    copy_dir(from, &beside).map_err(WorkspaceError::io(&beside))?;
+    fs::rename(&beside, to).map_err(WorkspaceError::io(to))?;
+    kept::remove(from)
+}
+
+/// Of directories and regular files: all that a repository is made of.
+fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
+    let mut open = vec![PathBuf::new()];
+    while let Some(path) = open.pop() {
+        fs::create_dir_all(to.join(&path))?;
+        for entry in fs::read_dir(from.join(&path))? {
+            let entry = entry?;
+            let (kind, path) = (entry.file_type()?, path.join(entry.file_name()));
+            if kind.is_dir() {
+                open.push(path);
+            } else if kind.is_file() {
+                fs::copy(entry.path(), to.join(path))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The directory in which the trees for checks of one lineage and project lie: under a name that nobody can guess, apart
+/// from the trees of attempts.
+pub(super) fn checks_of(cache: &Path, project: &Path, lineage: &Lineage) -> Result<PathBuf> {
+    let wanted = note_of_checks(project, lineage);
+    let mut found: Vec<PathBuf> = all_checks(cache)
+        .into_iter()
+        .filter(|(_, note)| *note == wanted)
+        .map(|(dir, _)| dir)
+        .collect();
+    found.sort();
+    if let Some(dir) = found.into_iter().next() {
+        return Ok(dir);
+    }
+    let above = cache.join(CHECKS);
+    make_private(&above)?;
+    let made = tempfile::Builder::new()
+        .prefix("")
+        .rand_bytes(RANDOM_CHARS)
+        .tempdir_in(&above);
+    let dir = made.map_err(WorkspaceError::io(&above))?.keep();
+    fs::write(dir.join(NAME), wanted).map_err(WorkspaceError::io(&dir))?;
+    Ok(dir)
+}
+
+/// Those of the lineage whose project is there no more.
+pub(super) fn abandoned_checks(cache: &Path, lineage: &Lineage) -> Vec<PathBuf> {
+    let all = all_checks(cache).into_iter();
+    let ours = all.filter(|(_, note)| {
+        let project = note.strip_prefix(lineage.as_str().as_bytes());
+        let project = project.and_then(|rest| rest.strip_prefix(b"\n"));
+        project.is_some_and(is_gone)
+    });
+    ours.map(|(dir, _)| dir).collect()
+}
+
+const CHECKS: &str = "checks";
+/// Of 62 kinds each.
+const RANDOM_CHARS: usize = 22;
+
+fn note_of_checks(project: &Path, lineage: &Lineage) -> Vec<u8> {
+    let mut note = lineage.as_str().as_bytes().to_vec();
+    note.push(b'\n');
+    note.extend_from_slice(project.as_os_str().as_bytes());
+    note
+}
+
+fn all_checks(cache: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(cache.join(CHECKS)).into_iter().flatten();
+    let dirs = entries.flatten().map(|entry| entry.path());
+    dirs.filter_map(|dir| {
+        let note = fs::read(dir.join(NAME)).ok()?;
+        Some((dir, note))
+    })
+    .collect()
+}
+
 /// The places beside this one whose project is gone.
 pub(super) fn abandoned(place: &Path) -> Vec<PathBuf> {
     let beside = place.parent().map(fs::read_dir).into_iter().flatten();
@@ -99,10 +204,11 @@ pub(super) fn abandoned(place: &Path) -> Vec<PathBuf> {
 }
 
 fn is_abandoned(place: &Path) -> bool {
-    let Ok(project) = fs::read(place.join(NAME)) else {
-        return false;
-    };
-    let looked = Path::new(OsStr::from_bytes(&project)).symlink_metadata();
+    fs::read(place.join(NAME)).is_ok_and(|project| is_gone(&project))
+}
+
+fn is_gone(project: &[u8]) -> bool {
+    let looked = Path::new(OsStr::from_bytes(project)).symlink_metadata();
     looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 

@@ -5,9 +5,9 @@ mod checks;
 mod shadow;
 
 use super::*;
-use crate::git::Applied;
+use crate::{git::Applied, store::Place};
 use descent_core::state::Constraints;
-use std::{fs, os::unix::fs::symlink, process::Command};
+use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 use tempfile::TempDir;
 
 const AT: UnixMillis = UnixMillis(1_700_000_000_000);
@@ -63,6 +63,13 @@ impl World {
         String::from_utf8(ran.stdout).unwrap().trim().to_owned()
     }
 
+    /// In our own repository.
+    fn git_of_ours(&self, args: &[&str]) -> String {
+        let repository = self.top().join(".descent/repository/1-2-3");
+        let repository = repository.display().to_string();
+        self.git(&[&["--git-dir", &repository], args].concat())
+    }
+
     fn commit(&self) {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "--no-gpg-sign", "-m", "start"]);
@@ -73,7 +80,7 @@ impl World {
         Workspaces::open_in(
             programs::real(),
             Some(cache.clone()),
-            project,
+            &Place::at(project, None),
             &Lineage::new("1-2-3"),
             constraints,
         )
@@ -99,7 +106,7 @@ fn linking(links: &[&str]) -> Constraints {
 }
 
 fn start(workspaces: &Workspaces) -> CommitId {
-    workspaces.snapshot(AT).unwrap().unwrap().commit
+    workspaces.start().unwrap().unwrap().commit
 }
 
 /// Makes a change in a slot that holds `base`, and brings it onto `onto`.
@@ -166,14 +173,13 @@ fn the_snapshot_is_the_working_tree_as_it_is_and_a_reference_keeps_it() {
     put(world.top().join("a.txt"), "two\n");
     put(world.top().join("new.txt"), "new\n");
     let w = world.open(&Constraints::default());
-    let from = w.snapshot(AT).unwrap().unwrap();
+    let from = w.start().unwrap().unwrap();
     assert!(from.dirty);
     assert_eq!(from.branch.as_deref(), Some("main"));
     assert_eq!(from.head.as_str(), world.git(&["rev-parse", "HEAD"]));
-    assert_eq!(
-        world.git(&["rev-parse", "refs/descent/1-2-3/start"]),
-        from.commit.as_str()
-    );
+    let start = ["rev-parse", "refs/descent/1-2-3/start"];
+    assert_eq!(world.git_of_ours(&start), from.commit.as_str());
+    assert_eq!(world.git(&start), from.head.as_str());
     let made = w.for_attempt(0, Some(&from.commit)).unwrap();
     assert_eq!(read(made.path.join("a.txt")), "two\n");
     assert_eq!(read(made.path.join("new.txt")), "new\n");
@@ -258,7 +264,7 @@ fn a_candidate_is_the_change_on_the_head_and_moves_nothing() {
     let (first, files, protected) = clean(change(&w, &base, &base, "b.txt", "b\n"));
     assert_eq!((files, protected), (vec!["b.txt".to_owned()], vec![]));
     let (second, ..) = clean(change(&w, &base, &first, "c.txt", "c\n"));
-    let body = world.git(&["log", "-1", "--format=%B", second.as_str()]);
+    let body = world.git_of_ours(&["log", "-1", "--format=%B", second.as_str()]);
     assert_eq!(body, "do it\n\nDescent-Atom: A1");
     let made = w.for_checks(Checkout::Verify, Some(&second)).unwrap();
     assert!(made.path.join("b.txt").exists() && made.path.join("c.txt").exists());
@@ -328,11 +334,11 @@ fn references_follow_and_keep_whatever_the_name() {
         w.keep(name, &one, &base).unwrap();
     }
     assert_eq!(
-        world.git(&["rev-parse", &w.result_ref().unwrap()]),
+        world.git_of_ours(&["rev-parse", &w.result_ref().unwrap()]),
         one.as_str()
     );
     assert_eq!(
-        world.git(&["rev-parse", "refs/descent/1-2-3/keep/A1.3"]),
+        world.git_of_ours(&["rev-parse", "refs/descent/1-2-3/keep/A1.3"]),
         one.as_str()
     );
     assert_eq!(world.git(&["rev-parse", "refs/heads/main"]), base.as_str());
@@ -382,7 +388,8 @@ fn two_projects_and_an_odd_lineage_share_no_place() {
     let open = |project: &Path, lineage: &str| {
         let (lineage, plain) = (Lineage::new(lineage), Constraints::default());
         let cache = Some(cache.clone());
-        let opened = Workspaces::open_in(programs::real(), cache, project, &lineage, &plain);
+        let place = Place::at(project, None);
+        let opened = Workspaces::open_in(programs::real(), cache, &place, &lineage, &plain);
         opened.unwrap().path_of_result()
     };
     assert_ne!(open(&one.top(), "l"), open(&two.top(), "l"));
@@ -399,7 +406,7 @@ fn two_projects_and_an_odd_lineage_share_no_place() {
 fn shared_is_the_project_itself_and_undoes_nothing() {
     let world = World::empty();
     let w = world.open(&shared());
-    assert!(w.snapshot(AT).unwrap().is_none() && w.result_ref().is_none());
+    assert!(w.start().unwrap().is_none() && w.result_ref().is_none());
     let made = w.for_attempt(0, None).unwrap();
     assert_eq!(made, Room::ready(world.top()));
     assert_eq!(w.for_checks(Checkout::Verify, None).unwrap(), made);

@@ -232,6 +232,7 @@ fn check_beside(world: &World) {
         "commit.lock",
         "heartbeat",
         "journal",
+        "repository",
         "run.lock",
         "state.json",
     ];
@@ -246,7 +247,8 @@ fn check_beside(world: &World) {
 
 /// What keeps commits from gc, where the result is and where it began; the person's branch and stash.
 fn check_references(world: &World) {
-    let all = world.git(&["for-each-ref", "--format=%(refname)"]);
+    let format = ["for-each-ref", "--format=%(refname)"];
+    let all = world.git(&format) + &world.ours(&format);
     let lineage = world.state()["lineage"]
         .as_str()
         .expect("a lineage")

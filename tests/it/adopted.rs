@@ -115,7 +115,7 @@ fn a_record_whose_commit_the_repository_lost_is_void() {
     let record = fs::read_to_string(cut.record()).unwrap();
     let record: serde_json::Value = serde_json::from_str(&record).unwrap();
     let (dir, name) = record["commit"].as_str().unwrap().split_at(2);
-    fs::remove_file(cut.world.repo().join(".git/objects").join(dir).join(name)).unwrap();
+    fs::remove_file(cut.world.repository().join("objects").join(dir).join(name)).unwrap();
     cut.check(2, 0);
 }
 

@@ -324,7 +324,8 @@ fn as_a_patch_it_is_what_git_apply_takes_whatever_the_settings_say() {
         .unwrap()
         .to_owned();
     world.git(&["add", "-A"]);
-    assert_eq!(world.git(&["diff", "--cached", &result]), "");
+    let tree = world.git(&["write-tree"]);
+    assert_eq!(world.ours(&["diff", tree.trim(), &result]), "");
     let refused = world.descent(&["apply", "--patch", &file]).expect(1);
     refused.says("E-FILE-EXISTS").says("apply --patch - >");
     assert_eq!(world.left("result.patch"), piped);

@@ -12,6 +12,7 @@
 mod adopted;
 mod agreed;
 mod align;
+mod apart;
 mod apply;
 mod aside;
 mod bad_input;
@@ -45,6 +46,7 @@ mod heeded;
 mod help;
 mod history;
 mod killed;
+mod lineage;
 mod long_output;
 mod look;
 mod many_failures;

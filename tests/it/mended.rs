@@ -38,8 +38,15 @@ impl Stopped {
         Self { world }
     }
 
+    /// Of the lineage.
     fn git_dir(&self) -> PathBuf {
-        self.world.repo().join(".git")
+        self.world.repository()
+    }
+
+    /// What is known of the trees of attempts and checks.
+    fn records(&self) -> Vec<PathBuf> {
+        let records = fs::read_dir(self.git_dir().join("trees")).unwrap();
+        records.map(|record| record.unwrap().path()).collect()
     }
 
     fn commit_of(&self, atom: &str) -> String {
@@ -48,7 +55,7 @@ impl Stopped {
     }
 
     fn object(&self, rev: &str) -> PathBuf {
-        let id = self.world.git(&["rev-parse", rev]);
+        let id = self.world.ours(&["rev-parse", rev]);
         let (dir, name) = id.trim().split_at(2);
         self.git_dir().join("objects").join(dir).join(name)
     }
@@ -80,7 +87,7 @@ impl Stopped {
         }
         assert_eq!(self.world.left("ended").lines().collect::<Vec<_>>(), made);
         assert_eq!(
-            self.world.git(&["fsck", "--no-dangling", "--no-progress"]),
+            self.world.ours(&["fsck", "--no-dangling", "--no-progress"]),
             ""
         );
         assert_eq!(self.world.git(&["rev-parse", "HEAD", "main"]), before);
@@ -91,6 +98,7 @@ impl Stopped {
         assert!(locks.is_empty(), "{locks:?}");
         // Nothing that is needed can be pruned.
         self.world.git(&["gc", "-q", "--prune=now"]);
+        self.world.ours(&["gc", "-q", "--prune=now"]);
         self.world.descent(&["apply"]).expect(0);
         assert_eq!(self.world.read("d/two"), "two\n");
     }
@@ -103,8 +111,9 @@ fn the_reference_of_the_result_follows_the_state_and_never_goes_before_it() {
     let world = World::new();
     // The check sees the candidate: what the state does not name yet.
     let check = format!(
-        "[ \"$(git for-each-ref --format='%(objectname)' 'refs/descent/*/result')\" != \"$(git rev-parse HEAD)\" ] \
-         || touch {}; test -f really",
+        "[ \"$(git --git-dir {}/.descent/repository/* for-each-ref --format='%(objectname)' 'refs/descent/*/result')\" \
+         != \"$(git rev-parse HEAD)\" ] || touch {}; test -f really",
+        world.repo().display(),
         world.out("before").display()
     );
     let refuses = json!({"checks": {"all": [{"command": check}]}, "depends_on": ["A1"]});
@@ -116,7 +125,7 @@ fn the_reference_of_the_result_follows_the_state_and_never_goes_before_it() {
     world.run().expect(5);
     let state = world.state();
     let lineage = state["lineage"].as_str().unwrap();
-    let result = world.git(&["rev-parse", &format!("refs/descent/{lineage}/result")]);
+    let result = world.ours(&["rev-parse", &format!("refs/descent/{lineage}/result")]);
     assert!(!world.out("before").exists());
     assert_eq!(state["run"]["head"], result.trim());
     assert_eq!(state["bindings"]["A1"]["commit"], result.trim());
@@ -145,12 +154,9 @@ fn locks_of_our_own_that_a_crash_left_are_removed() {
     for name in ["start.lock", "result.lock", "keep/A3.4.lock"] {
         fs::write(stopped.refs().join(name), "").unwrap();
     }
-    for entry in fs::read_dir(stopped.git_dir().join("worktrees"))
-        .unwrap()
-        .flatten()
-    {
-        fs::write(entry.path().join("HEAD.lock"), "").unwrap();
-        fs::write(entry.path().join("index.lock"), "").unwrap();
+    for record in stopped.records() {
+        fs::write(record.join("HEAD.lock"), "").unwrap();
+        fs::write(record.join("index.lock"), "").unwrap();
     }
     stopped.check(&ONCE);
 }
@@ -170,54 +176,42 @@ fn a_lock_that_everybody_shares_is_removed_when_it_is_old_and_nobody_holds_it() 
 }
 
 #[test]
-fn worktrees_that_the_repository_forgot_are_made_anew() {
+fn trees_of_which_nothing_is_known_any_more_are_made_anew() {
     let stopped = Stopped::new();
-    fs::remove_dir_all(stopped.git_dir().join("worktrees")).unwrap();
+    fs::remove_dir_all(stopped.git_dir().join("trees")).unwrap();
     stopped.check(&ONCE);
 }
 
 #[test]
 fn an_index_that_a_killed_loop_worked_with_goes_at_the_next_start() {
     let stopped = Stopped::new();
-    let left = stopped.git_dir().join("worktrees/attempt-0/descent-killed");
+    let is_of_attempt = |record: &PathBuf| {
+        let tree = fs::read_to_string(record.join("tree"));
+        tree.unwrap().ends_with("/attempt-0")
+    };
+    let record = stopped.records().into_iter().find(is_of_attempt);
+    let left = record.unwrap().join("descent-killed");
     fs::create_dir(&left).unwrap();
     fs::write(left.join("index.lock"), "").unwrap();
     stopped.check(&ONCE);
     assert!(!left.exists());
 }
 
-fn check_torn_record(what: &str, tear: impl Fn(&PathBuf)) {
-    let stopped = Stopped::new();
-    let mine = stopped.world.root().join("mine");
-    stopped
-        .world
-        .git(&["worktree", "add", "-q", "--detach", mine.to_str().unwrap()]);
-    for entry in fs::read_dir(stopped.git_dir().join("worktrees"))
-        .unwrap()
-        .flatten()
-    {
-        if entry.file_name() != "mine" {
-            tear(&entry.path().join(what));
-        }
-    }
-    stopped.check(&ONCE);
-    assert!(
-        stopped.git_dir().join("worktrees/mine/HEAD").exists(),
-        "the person's own"
-    );
-    stopped.world.git(&["fsck", "--connectivity-only"]);
-}
-
 #[test]
-fn torn_records_of_worktrees_are_made_anew_and_a_persons_own_stay() {
-    for what in ["commondir", "gitdir", "HEAD"] {
-        check_torn_record(what, |path| fs::remove_file(path).unwrap());
-        check_torn_record(what, |path| fs::write(path, "").unwrap());
-        check_torn_record(what, |path| {
-            for torn in [path, &path.with_file_name("index")] {
-                fs::write(torn, [0; 90]).unwrap();
+fn torn_records_of_trees_are_made_anew() {
+    for what in ["commondir", "tree", "HEAD", "index"] {
+        let tears: [fn(&PathBuf); 3] = [
+            |path| drop(fs::remove_file(path)),
+            |path| fs::write(path, "").unwrap(),
+            |path| fs::write(path, [0; 90]).unwrap(),
+        ];
+        for tear in tears {
+            let stopped = Stopped::new();
+            for record in stopped.records() {
+                tear(&record.join(what));
             }
-        });
+            stopped.check(&ONCE);
+        }
     }
 }
 
@@ -268,7 +262,7 @@ fn the_state_alone_is_enough_at_every_stage() {
         run.kill();
         held.release(point);
         held.world.run_away_with_sidecars();
-        held.check_end();
+        held.check_end_after_loss();
     }
 }
 
@@ -286,7 +280,7 @@ fn after_an_undo_to_a_state_whose_oldest_commit_is_lost_the_run_makes_all_of_it_
     let serial = world.state()["serial"].to_string();
     let commit = world.state()["bindings"]["A1"]["commit"].clone();
     let (dir, name) = commit.as_str().unwrap().split_at(2);
-    let lost = world.repo().join(".git/objects").join(dir).join(name);
+    let lost = world.repository().join("objects").join(dir).join(name);
     fs::remove_file(&lost).unwrap();
     // In the same second the very same commit would be made.
     let second = || {

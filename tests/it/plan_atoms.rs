@@ -410,7 +410,7 @@ fn of_a_step_that_a_person_resolves_nothing_is_made_any_more() {
     assert_eq!(world.left("begun").lines().count(), 1, "begun once");
     assert_eq!(
         world
-            .git(&["grep", "-c", "", &head(&world), "--", "one", "sum"])
+            .ours(&["grep", "-c", "", &head(&world), "--", "one", "sum"])
             .lines()
             .count(),
         1

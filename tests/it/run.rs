@@ -35,7 +35,7 @@ fn a_chain_is_done_in_order_a_commit_an_atom_and_ends_completed() {
     assert_eq!(line, ["A1", "A2", "A3"]);
     let head = state["run"]["head"].as_str().unwrap();
     let start = state["run"]["started_from"]["commit"].as_str().unwrap();
-    let log = world.git(&[
+    let log = world.ours(&[
         "log",
         "--format=%an %(trailers:key=Descent-Atom,valueonly,separator=)",
         &format!("{start}..{head}"),
@@ -66,7 +66,7 @@ fn a_choice_that_breaks_the_whole_is_taken_back_and_the_next_is_tried() {
     let ran = world.run().expect(0);
     assert_eq!(ran.count("refuted"), 1);
     assert_eq!(ran.count("backtracked"), 2);
-    let log = world.git(&[
+    let log = world.ours(&[
         "log",
         "--format=%(trailers:key=Descent-Atom,valueonly,separator=)",
         world.state()["run"]["head"].as_str().unwrap(),

@@ -153,25 +153,12 @@ fn what_is_linked_is_there_in_attempts_and_stays_where_it_is() {
         ("big\n".into(), "big\n".into())
     );
     assert!(!world.repo().join("data").is_symlink());
-    let tree = private(&world, &["ls-tree", "-r", "--name-only", &head(&world)]);
+    let tree = world.ours(&["ls-tree", "-r", "--name-only", &head(&world)]);
     assert_eq!(tree, "a.txt\ncopied\n");
 }
 
 pub fn head(world: &World) -> String {
     world.state()["run"]["head"].as_str().unwrap().to_owned()
-}
-
-/// Git on the private repository.
-pub fn private(world: &World, args: &[&str]) -> String {
-    let state = world.state();
-    let lineage = state["lineage"].as_str().unwrap();
-    let dir = world
-        .cache()
-        .join("descent")
-        .join(lineage)
-        .join("shadow.git");
-    let dir = dir.display().to_string();
-    world.git(&[&["--git-dir", &dir], args].concat())
 }
 
 #[test]
@@ -217,7 +204,7 @@ fn an_ignore_file_that_lies_there_counts_and_repositories_inside_are_left_alone(
         .expect(0)
         .shows("left out: inside (a repository of its own)");
     world.run().expect(0);
-    let tree = private(&world, &["ls-tree", "-r", "--name-only", &head(&world)]);
+    let tree = world.ours(&["ls-tree", "-r", "--name-only", &head(&world)]);
     assert_eq!(tree, ".gitignore\na.txt\nnew/good.txt\n");
 }
 
@@ -261,20 +248,7 @@ fn a_cache_that_lies_in_the_directory_is_no_part_of_it() {
     here(&["run"]).expect(0);
     here(&["apply"]).expect(0);
     assert_eq!(world.read("a.txt"), "hello\nworld\n");
-    let state = world.state();
-    let own = world
-        .repo()
-        .join(".cache/descent")
-        .join(state["lineage"].as_str().unwrap());
-    let own = own.join("shadow.git").display().to_string();
-    let tree = world.git(&[
-        "--git-dir",
-        &own,
-        "ls-tree",
-        "-r",
-        "--name-only",
-        &head(&world),
-    ]);
+    let tree = world.ours(&["ls-tree", "-r", "--name-only", &head(&world)]);
     assert_eq!(tree, "a.txt\nnew/good.txt\n");
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::{
-    shadow::{head, picture, plain, private, work},
+    shadow::{head, picture, plain, work},
     world::{World, after, long_nap, plan, processes, task, wait_for},
 };
 
@@ -41,36 +41,36 @@ fn a_killed_run_goes_on_and_makes_nothing_twice() {
         (world.read("one"), world.read("two")),
         ("one\n".into(), "two\n".into())
     );
-    private(&world, &["fsck", "--no-dangling", "--no-progress"]);
+    world.ours(&["fsck", "--no-dangling", "--no-progress"]);
 }
 
 #[test]
-fn a_cache_that_was_deleted_is_made_again_from_the_files_and_what_was_solved_by_a_repair() {
+fn a_repository_that_was_deleted_is_made_again_from_the_files_and_what_was_solved_by_a_repair() {
     let world = half_made("exit 1;");
     world.run().expect(5);
     let started = world.state()["run"]["started_from"]["commit"].clone();
-    fs::remove_dir_all(world.cache()).unwrap();
+    fs::remove_dir_all(world.repo().join(".descent/repository")).unwrap();
     world.touch("go");
     world.replace_in_state("\"status\": \"failed\"", "\"status\": \"pending\"");
     world
         .descent(&["run"])
         .expect(0)
-        .says("the private repository was lost")
+        .says("the repository of this run was lost")
         .says("made again");
     assert_eq!(world.left("ended"), "A1\nA1\nA2\n");
     assert_eq!(world.state()["run"]["started_from"]["commit"], started);
     assert_eq!(world.result_file("two"), "two\n");
-    private(&world, &["fsck", "--no-dangling", "--no-progress"]);
+    world.ours(&["fsck", "--no-dangling", "--no-progress"]);
     world.descent(&["apply"]).expect(0);
     assert_eq!(world.read("one"), "one\n");
 }
 
 #[test]
-fn a_cache_that_was_deleted_is_told_where_the_files_are_others_until_they_are_back() {
+fn a_repository_that_was_deleted_is_told_where_the_files_are_others_until_they_are_back() {
     let world = plain();
     world.align(&work());
     world.run().expect(0);
-    fs::remove_dir_all(world.cache()).unwrap();
+    fs::remove_dir_all(world.repo().join(".descent/repository")).unwrap();
     world.write("a.txt", "mine\n");
     for command in ["run", "apply"] {
         world
@@ -90,11 +90,8 @@ fn a_lost_object_of_the_start_is_taken_from_the_files_again() {
     let world = half_made("exit 1;");
     world.run().expect(5);
     let start = world.state()["run"]["started_from"]["commit"].clone();
-    let id = private(
-        &world,
-        &["rev-parse", &format!("{}:a.txt", start.as_str().unwrap())],
-    );
-    let objects = private(&world, &["rev-parse", "--git-path", "objects"]);
+    let id = world.ours(&["rev-parse", &format!("{}:a.txt", start.as_str().unwrap())]);
+    let objects = world.ours(&["rev-parse", "--git-path", "objects"]);
     let (dir, name) = id.trim().split_at(2);
     fs::remove_file(world.repo().join(objects.trim()).join(dir).join(name)).unwrap();
     world.touch("go");

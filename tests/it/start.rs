@@ -81,7 +81,7 @@ fn what_names_no_commit_is_refused_and_nothing_begins() {
         refused.says("E-NO-SUCH-REV");
     }
     assert_eq!(world.state_bytes(), before);
-    assert_eq!(world.git(&["for-each-ref", "refs/descent/*/result"]), "");
+    assert_eq!(world.ours(&["for-each-ref", "refs/descent/*/result"]), "");
 }
 
 #[test]

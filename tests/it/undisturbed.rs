@@ -26,7 +26,7 @@ pub fn end_of(world: &World) -> End {
     let bindings = state["bindings"].as_object().unwrap();
     let bound = bindings.iter();
     End {
-        tree: world.git(&["rev-parse", &format!("{head}^{{tree}}")]),
+        tree: world.ours(&["rev-parse", &format!("{head}^{{tree}}")]),
         attempts: bound
             .clone()
             .map(|(id, binding)| (id.clone(), binding["attempts"].clone()))
@@ -111,7 +111,7 @@ pub fn check_repository(world: &World, before: &[String], seed: u64) {
         .as_str()
         .unwrap()
         .to_owned();
-    let line = world.git(&[
+    let line = world.ours(&[
         "log",
         "--format=%(trailers:key=Descent-Atom,valueonly)",
         &format!("{start}..{head}"),
@@ -124,11 +124,11 @@ pub fn check_repository(world: &World, before: &[String], seed: u64) {
     for (id, binding) in state["bindings"].as_object().unwrap() {
         if let Some(commit) = binding["commit"].as_str() {
             assert!(atoms.contains(&id.as_str()), "seed {seed}: {id} is in");
-            world.git(&["merge-base", "--is-ancestor", commit, &head]);
+            world.ours(&["merge-base", "--is-ancestor", commit, &head]);
         }
     }
-    let fsck = world.git(&["fsck", "--no-dangling", "--no-progress"]);
-    assert_eq!(fsck, "", "seed {seed}");
+    let fsck = ["fsck", "--no-dangling", "--no-progress"];
+    assert_eq!(world.git(&fsck) + &world.ours(&fsck), "", "seed {seed}");
     let locks = processes_free_locks(world);
     assert!(locks.is_empty(), "seed {seed}: {locks:?}");
 }

@@ -94,7 +94,7 @@ fn what_is_linked_is_there_and_never_committed() {
     let head = world.state()["run"]["head"].as_str().unwrap().to_owned();
     assert!(
         !world
-            .git(&["ls-tree", "-r", "--name-only", &head])
+            .ours(&["ls-tree", "-r", "--name-only", &head])
             .contains("deps")
     );
 }

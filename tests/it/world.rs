@@ -312,6 +312,18 @@ impl World {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    pub fn repository(&self) -> PathBuf {
+        let state = self.state();
+        let lineage = state["lineage"].as_str().expect("a lineage");
+        self.repo().join(".descent/repository").join(lineage)
+    }
+
+    /// Git in the repository of the lineage.
+    pub fn ours(&self, args: &[&str]) -> String {
+        let dir = format!("--git-dir={}", self.repository().display());
+        self.git(&[&[&*dir], args].concat())
+    }
+
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.bare_command(env!("CARGO_BIN_EXE_descent"));
         command.args(args);
@@ -419,14 +431,11 @@ pub fn wait_for_or(what: &str, mut holds: impl FnMut() -> bool, why: impl Fn() -
 }
 
 /// Nothing there is other than before: told by name. Objects of git that nobody names are left out, its own sweeping
-/// takes them; so are its directories of refs and worktrees where they are empty again.
+/// takes them; so is its directory of our refs where it is empty again.
 #[track_caller]
 pub fn assert_same(dir: &Path, before: &BTreeMap<PathBuf, Vec<u8>>) {
-    let is_empty_again =
-        |path: &Path| path.ends_with(".git/refs/descent") || path.ends_with(".git/worktrees");
-    let is_seen = |path: &&PathBuf| {
-        !path.to_string_lossy().contains("/.git/objects") && !is_empty_again(path)
-    };
+    let is_object = |path: &Path| path.to_string_lossy().contains("/.git/objects");
+    let is_seen = |path: &&PathBuf| !is_object(path) && !path.ends_with(".git/refs/descent");
     let now = listing(dir);
     let names = now.keys().chain(before.keys()).filter(is_seen);
     let other: Vec<&PathBuf> = names

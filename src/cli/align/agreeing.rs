@@ -15,7 +15,7 @@ use super::{
     super::{baseline, context::Context},
     Flags, preview, proposals, questions, twice,
 };
-use crate::{clock, config::Config, failure::Failure, store::Place, workspace::Workspaces};
+use crate::{config::Config, failure::Failure, store::Place, workspace::Workspaces};
 
 /// How often what a fresh checkout lacks is offered.
 const OFFERS_MAX: usize = 5;
@@ -40,7 +40,7 @@ impl Agreeing<'_> {
     ) -> Result<Option<State>, Failure> {
         let out = self.context.out;
         baseline::forget(&mut state);
-        let start = workspaces.snapshot(clock::now())?;
+        let start = workspaces.snapshot()?;
         let bench = twice::Bench {
             context: self.context,
             top: self.top,
@@ -63,7 +63,7 @@ impl Agreeing<'_> {
             }
             out.say("evaluating the checks in a fresh checkout again…");
             let constraints = &state.objective.constraints;
-            let looked = match Workspaces::open(self.top, &state.lineage, constraints) {
+            let looked = match Workspaces::open(self.place, &state.lineage, constraints) {
                 Ok(opened) => {
                     workspaces = opened;
                     bench.look_fresh(&state, &workspaces, &mut looks).await

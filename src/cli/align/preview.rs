@@ -298,7 +298,7 @@ fn places(world: &World, shown: &Shown<'_>) -> String {
         });
     }
     text.push(match constraints.workspace() {
-        Workspace::Shadow => "workspace: shadow: each attempt works in a copy of its own, on a private repository\nin the cache".to_owned(),
+        Workspace::Shadow => "workspace: shadow: each attempt works in a copy of its own, with a repository\nbeside the state".to_owned(),
         Workspace::Git => "workspace: git: each attempt works in a copy of its own".to_owned(),
         Workspace::Shared => "workspace: shared: agents work in place, nothing is undone when a choice is\nabandoned, and checks run there too, not in a fresh checkout".to_owned(),
     });

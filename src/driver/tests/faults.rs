@@ -198,7 +198,7 @@ async fn real_run(
     let workspaces = Workspaces::open_in(
         Arc::clone(&programs),
         Some(cache),
-        &project.path(),
+        &place,
         &state.lineage,
         constraints,
     )?;

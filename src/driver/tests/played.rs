@@ -10,7 +10,7 @@ use std::{
 
 use descent_core::{
     event::{Event, Merge, Outcome, Scope},
-    id::{CommitId, Digest, TreeId, UnixMillis},
+    id::{CommitId, Digest, TreeId},
     owed::{self, Effect},
     state::{Check, Intent, StartedFrom, State, fields::Extra},
     step::{Session, World},
@@ -88,7 +88,7 @@ impl Hands for PlayedHands {
         Box::pin(async { Ok(Found::default()) })
     }
 
-    fn snapshot(&self, _at: UnixMillis) -> Work<Snapshot> {
+    fn snapshot(&self) -> Work<Snapshot> {
         let start = StartedFrom {
             commit: CommitId::new(START),
             tree: tree_id(&BTreeSet::new()),

@@ -81,10 +81,10 @@ fn only_the_files_count_whatever_happened_to_index_head_and_git_file() {
     let (commit, change, files) = a.clean(&a.base);
     assert_eq!(files, ["a.txt", "dir/b.txt", "new ä.txt"]);
     assert_eq!(a.world.files(&commit), [".gitignore", "a.txt", "new ä.txt"]);
-    assert_eq!(a.world.at(&format!("{commit}^")), a.base);
+    assert_eq!(a.world.parent(&commit), a.base);
     let said = a
         .world
-        .git(&["log", "-1", "--format=%an %ct %B", commit.as_str()]);
+        .git_of_ours(&["log", "-1", "--format=%an %ct %B", commit.as_str()]);
     assert_eq!(said, "Ada Person 1700000000 made\n\nDescent-Atom: a");
     a.world.git_in(&a.at, &["add", "a.txt"]);
     a.world.git_in(&a.at, &["commit", "-q", "-m", "own"]);
@@ -94,12 +94,12 @@ fn only_the_files_count_whatever_happened_to_index_head_and_git_file() {
         a.clean(&a.base),
         (commit.clone(), change.clone(), files.clone())
     );
-    fs::remove_file(a.at.join(".git")).unwrap();
+    fs::remove_dir_all(a.at.join(".git")).unwrap();
     assert_eq!(
         a.clean(&a.base),
         (commit.clone(), change.clone(), files.clone())
     );
-    fs::remove_dir_all(a.world.top().join(".git/worktrees/w")).unwrap();
+    fs::remove_dir_all(a.git.tree(&a.at).admin()).unwrap();
     assert_eq!(a.clean(&a.base), (commit, change, files));
 }
 
@@ -126,7 +126,7 @@ fn it_merges_onto_another_head_and_moves_no_reference() {
         a.world.blob(&commit, "a.txt"),
         "ONE\ntwo\nthree\nfour\nFIVE"
     );
-    assert_eq!(a.world.at(&format!("{commit}^@")), onto);
+    assert_eq!(a.world.parent(&commit), onto);
     assert_eq!((merged_change, files), (change, vec!["a.txt".to_owned()]));
     assert_eq!(a.world.picture(), before);
     assert!(!mark.exists());

@@ -15,7 +15,7 @@ fn text(at: &Path, path: &str) -> String {
 }
 
 #[test]
-fn a_worktree_is_detached_runs_no_hook_and_leaves_the_project_alone() {
+fn a_tree_is_detached_runs_no_hook_and_leaves_the_project_alone() {
     let world = World::new();
     let mark = world.plant_hooks();
     let (git, at, head) = made(&world, "w");
@@ -63,9 +63,9 @@ fn whatever_somebody_did_to_it_the_files_are_the_commits_again() {
     put(&at, "new/untracked.txt", "x");
     world.git_in(&at, &["checkout", "-q", "-b", "mine"]);
     world.git_in(&at, &["commit", "-q", "-am", "mine"]);
-    let mine = world.at("mine");
-    put(&world.top(), ".git/worktrees/w/index.lock", "");
-    put(&world.top(), ".git/worktrees/w/MERGE_HEAD", "x");
+    let record = git.tree(&at).admin().to_owned();
+    put(&record, "index.lock", "");
+    put(&record, "MERGE_HEAD", "x");
     git.checkout(&at, &head, Leftovers::RemoveAll, &[]).unwrap();
     assert!(text(&at, "a.txt").contains("two"));
     assert_eq!(text(&at, "dir/b.txt"), "b\n");
@@ -81,8 +81,9 @@ fn whatever_somebody_did_to_it_the_files_are_the_commits_again() {
     assert!(!at.join("new").exists());
     assert_eq!(world.git_in(&at, &["rev-parse", "HEAD"]), head.as_str());
     assert_eq!(world.git_in(&at, &["status", "--porcelain"]), "");
-    assert!(!world.top().join(".git/worktrees/w/MERGE_HEAD").exists());
-    assert_eq!(world.at("mine"), mine);
+    assert!(!record.join("MERGE_HEAD").exists());
+    let branches = ["branch", "--list", "mine"];
+    assert_eq!(world.git_in(&at, &branches) + &world.git(&branches), "");
 }
 
 #[test]
@@ -122,16 +123,19 @@ fn ignored_files_and_kept_paths_stay_as_asked() {
 }
 
 #[test]
-fn broken_worktrees_are_made_anew() {
+fn broken_trees_are_made_anew() {
     let world = World::new();
     let (git, at, head) = made(&world, "w");
-    let admin = world.top().join(".git/worktrees/w");
+    let admin = git.tree(&at).admin().to_owned();
     let breaks: [&dyn Fn(); 6] = [
-        &|| fs::remove_file(at.join(".git")).unwrap(),
+        &|| fs::remove_dir_all(at.join(".git")).unwrap(),
         &|| fs::remove_dir_all(&admin).unwrap(),
         &|| fs::write(admin.join("HEAD"), "rubbish").unwrap(),
         &|| fs::remove_dir_all(&at).unwrap(),
-        &|| fs::write(at.join(".git"), "gitdir: /elsewhere\n").unwrap(),
+        &|| {
+            fs::remove_dir_all(at.join(".git")).unwrap();
+            fs::write(at.join(".git"), "gitdir: /elsewhere\n").unwrap();
+        },
         &|| {
             for entry in fs::read_dir(&admin).unwrap().flatten() {
                 if entry.file_name().as_bytes().starts_with(b"descent-index") {
@@ -152,16 +156,12 @@ fn broken_worktrees_are_made_anew() {
             "{n}"
         );
     }
-    assert_eq!(
-        fs::read_dir(world.top().join(".git/worktrees"))
-            .unwrap()
-            .count(),
-        1
-    );
+    let records = fs::read_dir(admin.parent().unwrap());
+    assert_eq!(records.unwrap().count(), 1);
 }
 
 #[test]
-fn a_project_that_was_moved_gets_its_worktree_back() {
+fn a_project_that_was_moved_gets_its_tree_back() {
     let world = World::new();
     let (_, at, head) = made(&world, "w");
     let moved = world.tree("moved");
@@ -212,7 +212,7 @@ fn places_that_hold_the_project_and_commits_that_are_gone_wipe_nothing() {
 }
 
 #[test]
-fn a_sparse_project_gives_a_full_worktree() {
+fn a_sparse_project_gives_a_full_tree() {
     let world = World::new();
     world.git(&["sparse-checkout", "set", "nothing"]);
     assert!(!world.top().join("dir").exists());

@@ -6,7 +6,7 @@ use descent_core::trust::History;
 fn look(world: &World, path: &str) -> Option<History> {
     let path = world.top().join(path);
     let bytes = fs::read(&path).unwrap();
-    world.open().history(&path, &bytes)
+    world.open().person().history(&path, &bytes)
 }
 
 fn commit_as(world: &World, email: &str) {
@@ -55,7 +55,7 @@ fn what_head_does_not_hold_has_no_history() {
     assert!(look(&world, "new [x]*.txt").unwrap().as_committed);
     let outside = world.scratch().canonicalize().unwrap().join("x");
     fs::write(&outside, "x").unwrap();
-    assert_eq!(world.open().history(&outside, b"x"), None);
+    assert_eq!(world.open().person().history(&outside, b"x"), None);
     assert_eq!(look(&World::empty().with_file(), "a.txt"), None);
 }
 

@@ -7,7 +7,7 @@ fn a_sub_directory_opens_the_project_around_it() {
     let world = World::new();
     let git = world.open_in(&world.top().join("dir")).unwrap().unwrap();
     assert_eq!(git.top(), world.top());
-    assert_eq!(git.common_dir(), world.top().join(".git"));
+    assert_eq!(git.person().common_dir(), world.top().join(".git"));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn without_a_name_commits_bear_ours_and_it_is_told() {
     assert!(world.open().identity_is_default());
     world.write("new.txt", "new\n");
     let commit = world.snapshot().commit;
-    let who = world.git(&["log", "-1", "--format=%an <%ae>", commit.as_str()]);
+    let who = world.git_of_ours(&["log", "-1", "--format=%an <%ae>", commit.as_str()]);
     assert_eq!(who, "descent <descent@localhost>");
 }
 
@@ -70,7 +70,7 @@ fn the_name_of_the_repository_goes_before_the_name_of_the_person() {
     world.git(&["config", "user.name", "At Work"]);
     world.write("new.txt", "new\n");
     let commit = world.snapshot().commit;
-    let who = world.git(&["log", "-1", "--format=%an <%ae> %cn", commit.as_str()]);
+    let who = world.git_of_ours(&["log", "-1", "--format=%an <%ae> %cn", commit.as_str()]);
     assert_eq!(who, "At Work <ada@example.org> At Work");
 }
 
@@ -160,8 +160,8 @@ fn a_young_lock_is_reported_and_one_that_a_crash_left_is_overcome() {
     let world = World::new();
     let git = world.open();
     let head = world.at("HEAD");
-    let lock = world.top().join(".git/refs/descent/x.lock");
-    put(&world.top(), ".git/refs/descent/x.lock", "");
+    let lock = world.repository().join("refs/descent/x.lock");
+    put(&world.repository(), "refs/descent/x.lock", "");
     assert!(matches!(
         git.set_ref("refs/descent/x", &head),
         Err(GitError::Locked { .. })

@@ -44,7 +44,7 @@ fn without_one_commit_the_rest_is_applied_with_its_people_dates_and_message() {
         [".gitignore", "a.txt", "dir/b.txt", "y", "z"]
     );
     let said = |commit: &CommitId| {
-        world.git(&[
+        world.git_of_ours(&[
             "log",
             "-1",
             "--format=%an %ae %at %cn %ct %B",

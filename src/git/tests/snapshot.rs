@@ -55,9 +55,9 @@ fn it_holds_the_tree_as_it_is_and_changes_no_byte_of_the_person() {
         world.blob(&seen.commit, "staged.txt"),
         "staged, then changed"
     );
-    let modes = world.git(&["ls-tree", seen.commit.as_str(), "run.sh", "link"]);
+    let modes = world.git_of_ours(&["ls-tree", seen.commit.as_str(), "run.sh", "link"]);
     assert!(modes.contains("100755 blob") && modes.contains("120000 blob"));
-    assert_eq!(world.at(&format!("{}^", seen.commit)), world.at("HEAD"));
+    assert_eq!(world.parent(&seen.commit), world.at("HEAD"));
     assert_eq!(world.snapshot().commit, seen.commit);
 }
 
@@ -215,11 +215,11 @@ fn a_setting_of_the_repository_goes_before_the_homes() {
 #[test]
 fn a_repository_without_commits_is_refused_with_the_mending_command() {
     let world = World::empty();
-    let made = world.open().snapshot(&world.scratch(), AT, "m");
+    let made = world.open().snapshot(&world.scratch(), "m");
     assert!(made.unwrap_err().hint().contains("commit --allow-empty"));
     world.write("a", "a");
     world.git(&["add", "a"]);
-    let made = world.open().snapshot(&world.scratch(), AT, "m");
+    let made = world.open().snapshot(&world.scratch(), "m");
     assert!(matches!(made, Err(GitError::NoCommits { .. })));
 }
 
@@ -230,7 +230,7 @@ fn a_linked_worktree_of_the_persons_is_a_project_too() {
     world.git(&["worktree", "add", "-q", "-b", "side", own.to_str().unwrap()]);
     put(&own, "side.txt", "side\n");
     let git = world.open_in(&own).unwrap().unwrap();
-    let seen = git.snapshot(&world.scratch(), AT, "m").unwrap();
+    let seen = git.snapshot(&world.scratch(), "m").unwrap();
     assert_eq!(seen.branch.as_deref(), Some("side"));
     assert_eq!(world.blob(&seen.commit, "side.txt"), "side");
     let at = world.tree("ours");

@@ -1,4 +1,5 @@
-//! The trees that checks run in: kept from one commit to the next, or made anew (`Pristine`).
+//! The trees that checks run in: kept from one commit to the next, or made anew (`Pristine`). They lie in
+//! `<cache>/checks/<random>/`, apart from those of attempts.
 //!
 //! Invariant: in a pristine tree nothing is left from before but what `keep` names and git ignores. `setup` has been run
 //! in a tree that is kept for the very files that it reads, or the tree is called new.
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use descent_core::id::{CommitId, Digest};
 
-use super::{Checkout, Leftovers, Result, Room, Rooms, WorkspaceError, kept, ready};
+use super::{Checkout, Leftovers, Result, Room, Rooms, WorkspaceError, kept, places, ready};
 
 impl Rooms {
     pub(in super::super) fn for_checks(
@@ -23,7 +24,7 @@ impl Rooms {
     }
 
     fn warm(&self, which: Checkout, commit: &CommitId) -> Result<Room> {
-        let (root, mark) = self.checks(which);
+        let (root, mark) = self.checks(which)?;
         let held = ready::hold(&root);
         let brought = self.bring(&root, commit, Leftovers::KeepIgnored);
         // Also when that failed halfway: the tree may have been made anew first.
@@ -60,12 +61,12 @@ impl Rooms {
         let (Some(setup), Some(inputs)) = (&self.setup, &room.inputs) else {
             return Ok(());
         };
-        let (root, mark) = self.checks(which);
+        let (root, mark) = self.checks(which)?;
         ready::note(&root, &mark, setup, inputs).map_err(WorkspaceError::io(mark))
     }
 
     fn pristine(&self, which: Checkout, commit: &CommitId) -> Result<Room> {
-        let (root, _) = self.checks(which);
+        let (root, _) = self.checks(which)?;
         let aside = root.with_extension("kept");
         self.put_aside(&root, &aside)?;
         self.git.remove_worktree(&root)?;
@@ -111,7 +112,10 @@ impl Rooms {
     /// The paths that a tree for checks shares with the project.
     #[allow(dead_code)] // as what calls it
     pub(in super::super) fn linked(&self, which: Checkout) -> Vec<String> {
-        let project = self.checks(which).0.join(&self.prefix);
+        let Ok((root, _)) = self.checks(which) else {
+            return Vec::new();
+        };
+        let project = root.join(&self.prefix);
         let links = self.links.iter().filter(|link| {
             let leads_to = std::fs::read_link(project.join(link));
             leads_to.is_ok_and(|source| source == self.project.join(link))
@@ -120,16 +124,37 @@ impl Rooms {
     }
 
     /// A tree for checks, and the mark that it is set up.
-    pub(super) fn checks(&self, which: Checkout) -> (PathBuf, PathBuf) {
+    pub(super) fn checks(&self, which: Checkout) -> Result<(PathBuf, PathBuf)> {
         let name = match which {
             Checkout::Verify => "verify",
             Checkout::Candidate => "candidate",
             Checkout::Judging => "judging",
             Checkout::Pristine => "pristine",
         };
-        (
-            self.cache.join(name),
-            self.cache.join(format!("{name}.set-up")),
-        )
+        let above = self.checks_root()?;
+        Ok((above.join(name), above.join(format!("{name}.set-up"))))
+    }
+
+    fn checks_root(&self) -> Result<PathBuf> {
+        if let Some(known) = self.checks_root.get().filter(|known| known.is_dir()) {
+            return Ok(known.clone());
+        }
+        let found = places::checks_of(self.whole_cache(), &self.project, &self.lineage)?;
+        // What was known and is gone was deleted with the cache: it is found by its name in the same way again.
+        Ok(self.checks_root.get_or_init(|| found.clone()).clone())
+            .map(|known| if known.is_dir() { known } else { found })
+    }
+
+    pub(super) fn tidy_checks(&self) -> Result<()> {
+        let gone = places::abandoned_checks(self.whole_cache(), &self.lineage);
+        gone.iter().try_for_each(|dir| kept::remove(dir))
+    }
+
+    pub(super) fn discard_checks(&self) -> Result<()> {
+        let root = self.checks_root()?;
+        kept::remove(&root)?;
+        // That of all lineages; not empty where another has its trees there.
+        let _ = root.parent().map(std::fs::remove_dir);
+        Ok(())
     }
 }

@@ -28,7 +28,7 @@ fn lineage(world: &World) -> PathBuf {
 fn a_plain_directory_has_a_start_attempts_checks_and_a_result() {
     let world = plain();
     let w = open(&world);
-    let from = w.snapshot(AT).unwrap().unwrap();
+    let from = w.start().unwrap().unwrap();
     assert_eq!(
         (from.head.clone(), from.dirty),
         (from.commit.clone(), false)
@@ -60,9 +60,9 @@ fn result_in(world: &World) -> Option<PathBuf> {
 fn a_start_that_was_lost_is_back_where_the_files_are_as_they_were() {
     let world = plain();
     let w = open(&world);
-    let from = w.snapshot(AT).unwrap().unwrap();
+    let from = w.start().unwrap().unwrap();
     let (one, ..) = clean(change(&w, &from.commit, &from.commit, "b.txt", "b\n"));
-    fs::remove_dir_all(lineage(&world)).unwrap();
+    fs::remove_dir_all(world.top().join(".descent/repository")).unwrap();
     let w = open(&world);
     assert!(!w.start_is_there(&from).unwrap());
     put(world.top().join("a.txt"), "two\n");
@@ -77,7 +77,7 @@ fn a_start_that_was_lost_is_back_where_the_files_are_as_they_were() {
 fn a_project_that_was_moved_keeps_what_was_made_of_it() {
     let world = plain();
     let w = open(&world);
-    let from = w.snapshot(AT).unwrap().unwrap();
+    let from = w.start().unwrap().unwrap();
     let (one, ..) = clean(change(&w, &from.commit, &from.commit, "b.txt", "b\n"));
     let moved = world.top().with_file_name("moved");
     fs::rename(world.top(), &moved).unwrap();

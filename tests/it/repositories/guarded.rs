@@ -48,7 +48,7 @@ fn no_hook_and_no_program_of_the_settings_runs() {
         ("alias.read-tree", &command),
         ("trailer.x.command", &trap),
     ];
-    world.write(".gitattributes", "*.txt diff=x\n");
+    world.write(".gitattributes", "*.txt diff=x merge=x\n");
     commit_all(&world, ".");
     let _ = fs::remove_file(world.out("ran"));
     for (key, value) in settings {
@@ -102,7 +102,7 @@ fn filters_are_the_persons_wherever_they_are_configured() {
             .unwrap()
             .to_owned();
         assert_eq!(
-            world.git(&["show", &format!("{result}:x.up")]),
+            world.ours(&["show", &format!("{result}:x.up")]),
             "hello\nmine\ndone\n"
         );
     }

@@ -9,7 +9,7 @@ use std::{
 
 use descent_core::{
     event::{Event, Made, Merge, Outcome, Scope},
-    id::{AtomId, AttemptId, CommitId, Digest, Epoch, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Digest, Epoch},
     owed::{self, Effect},
     state::{Check, Intent, Placed, StartedFrom, State, fields::Extra},
     step::{Session, World},
@@ -79,7 +79,7 @@ impl Hands for SimHands {
         })
     }
 
-    fn snapshot(&self, _at: UnixMillis) -> Work<Snapshot> {
+    fn snapshot(&self) -> Work<Snapshot> {
         let start = StartedFrom {
             commit: CommitId::new(START),
             tree: held(&self.repo).tree(&CommitId::new(START)).unwrap(),

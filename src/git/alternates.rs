@@ -1,0 +1,91 @@
+//! Where a repository borrows objects from, and how git is told.
+//!
+//! Invariant: every directory is named by itself, with no path that is relative: git follows only a few in a row.
+
+use super::{GitError, disk};
+use std::{
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+/// Repositories that one borrows from, directly or through others.
+const DIRS_MAX: usize = 64;
+const BYTES_MAX: u64 = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Alternates(Vec<PathBuf>);
+
+/// `objects`, and all that it borrows from itself.
+pub(super) fn borrowed(objects: &Path) -> Result<Alternates, GitError> {
+    let objects = objects.canonicalize().map_err(GitError::io(objects))?;
+    let (mut all, mut at) = (vec![objects], 0);
+    while let Some(dir) = all.get(at).cloned() {
+        at += 1;
+        let text = disk::read_file(&dir.join("info/alternates"), BYTES_MAX).unwrap_or_default();
+        let lines = text.split(|byte| *byte == b'\n');
+        let paths = lines.filter(|line| !line.is_empty() && line[0] != b'#' && line[0] != b'"');
+        for path in paths {
+            let path = dir.join(super::call::as_path(path));
+            if let Ok(real) = path.canonicalize()
+                && !all.contains(&real)
+                && all.len() < DIRS_MAX
+            {
+                all.push(real);
+            }
+        }
+    }
+    Ok(Alternates(all))
+}
+
+impl Alternates {
+    /// As `objects/info/alternates` holds it.
+    pub(super) fn text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for dir in &self.0 {
+            text.extend(quoted(dir, b'\n'));
+            text.push(b'\n');
+        }
+        text
+    }
+}
+
+/// As `GIT_ALTERNATE_OBJECT_DIRECTORIES` holds it.
+pub(super) fn for_variable(dir: &Path) -> Vec<u8> {
+    quoted(dir, b':')
+}
+
+/// In quotes where git would read something else.
+fn quoted(dir: &Path, separator: u8) -> Vec<u8> {
+    let bytes = dir.as_os_str().as_bytes();
+    let is_odd = |byte: &u8| *byte == separator || *byte < b' ';
+    let is_plain =
+        !bytes.iter().any(is_odd) && !bytes.starts_with(b"\"") && !bytes.starts_with(b"#");
+    if is_plain {
+        return bytes.to_vec();
+    }
+    let mut text = vec![b'"'];
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', *byte]),
+            byte if *byte < b' ' => text.extend(format!("\\{byte:03o}").bytes()),
+            byte => text.push(*byte),
+        }
+    }
+    text.push(b'"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_git_would_read_as_another_is_quoted() {
+        let line =
+            |path: &str, separator| String::from_utf8(quoted(Path::new(path), separator)).unwrap();
+        assert_eq!(line("/a b/ü", b':'), "/a b/ü");
+        assert_eq!(line("/a:b", b':'), "\"/a:b\"");
+        assert_eq!(line("/a:b", b'\n'), "/a:b");
+        assert_eq!(line("/a\n\"b", b'\n'), "\"/a\\012\\\"b\"");
+    }
+}

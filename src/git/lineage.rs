@@ -1,0 +1,355 @@
+//! The repository of a lineage: beside its state, with all that is made; it borrows the person's objects and has the
+//! settings of the start, so that nothing that is done to theirs, or in an attempt's, has a say in it.
+//!
+//! Invariants: it has its name only when it is whole; its own files alone decide how files become objects and back; of
+//! the person's repository nothing is written here.
+
+use super::{
+    Git, GitError, Opened,
+    alternates::{borrowed, for_variable},
+    call::Call,
+    disk,
+    durable::sync_all_at,
+    settings,
+};
+use descent_core::id::CommitId;
+use std::{
+    ffi::OsString,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+/// What a whole repository has (gitrepository-layout).
+const PARTS: &[&str] = &["HEAD", "config", "objects", "refs"];
+
+/// The person's settings as they were at the start: `key\0value\0`, again and again.
+const SETTINGS: &str = "descent-settings";
+/// The settings of an attempt's own git.
+pub(super) const SLOT_CONFIG: &str = "descent-config";
+/// The person's branches and tags, as a `packed-refs` file.
+pub(super) const SLOT_REFS: &str = "descent-refs";
+const ATTRIBUTES: &str = "descent-attributes";
+const EXCLUDES: &str = "descent-excludes";
+
+/// Of each file of settings that is taken along.
+const BYTES_MAX: u64 = 64 << 20;
+
+impl Git {
+    /// The repository at `repository`, which is ours and made where it is missing, and borrows from this one, the
+    /// person's.
+    pub fn lineage(&self, repository: &Path) -> Result<Self, GitError> {
+        let is_new = !is_whole(repository)?;
+        if is_new {
+            make(repository)?;
+        } else {
+            self.refuse_tracked(repository)?;
+        }
+        let pairs = match read_pairs(&repository.join(SETTINGS)) {
+            Some(pairs) if !is_new => pairs,
+            _ => self.freeze(repository)?,
+        };
+        self.refresh(repository)?;
+        self.opened(repository, &pairs)
+    }
+
+    /// The same, with the person's settings of today instead of those of an earlier start.
+    pub fn begin(&self) -> Result<Self, GitError> {
+        let Some(person) = &self.0.person else {
+            return Ok(self.clone());
+        };
+        let pairs = person.freeze(self.common_dir())?;
+        person.opened(self.common_dir(), &pairs)
+    }
+
+    /// Whether git knows something of what lies there: then another hand may have written it.
+    fn refuse_tracked(&self, repository: &Path) -> Result<(), GitError> {
+        let Ok(inside) = repository.strip_prefix(self.top()) else {
+            return Ok(());
+        };
+        let known = self.call("ls-files").args(["-z", "--"]).arg(inside).ok()?;
+        match known.is_empty() {
+            true => Ok(()),
+            false => Err(GitError::Tracked {
+                path: repository.to_owned(),
+                inside: inside.to_owned(),
+            }),
+        }
+    }
+
+    fn opened(&self, repository: &Path, pairs: &[(OsString, OsString)]) -> Result<Self, GitError> {
+        let git_dir = repository
+            .canonicalize()
+            .map_err(GitError::io(repository))?;
+        let own = [
+            ("core.attributesFile", ATTRIBUTES),
+            ("core.excludesFile", EXCLUDES),
+        ];
+        let own = own.map(|(key, file)| (key.into(), git_dir.join(file).into()));
+        Ok(Self(Arc::new(Opened {
+            host: self.host().under(pairs.iter().cloned().chain(own)),
+            top: self.top().to_owned(),
+            common_dir: git_dir.clone(),
+            git_dir,
+            theirs: self.0.theirs.clone(),
+            person: Some(self.clone()),
+            trees: Mutex::default(),
+        })))
+    }
+
+    /// Takes along what decides how the person's files become objects and back.
+    fn freeze(&self, repository: &Path) -> Result<Vec<(OsString, OsString)>, GitError> {
+        let host = self.host();
+        let mut text = Vec::new();
+        let pairs = settings::of_files(&host.settings);
+        for (key, value) in &pairs {
+            for part in [key, value] {
+                text.extend_from_slice(part.as_bytes());
+                text.push(0);
+            }
+        }
+        for (name, bytes) in [
+            (
+                ATTRIBUTES,
+                self.personal("core.attributesFile", "attributes")?,
+            ),
+            (EXCLUDES, self.personal("core.excludesFile", "ignore")?),
+            ("info/attributes", self.of_repository("info/attributes")?),
+            ("info/exclude", self.of_repository("info/exclude")?),
+            (
+                SLOT_CONFIG,
+                settings::of_slot(&host.settings, host.identity()),
+            ),
+            (SLOT_REFS, self.refs_for_slots()?),
+            // The last: with it, all of it is there.
+            (SETTINGS, text),
+        ] {
+            disk::keep_bytes(&repository.join(name), &bytes)?;
+        }
+        Ok(pairs)
+    }
+
+    /// What follows the person's repository, wherever that and ours have come to lie.
+    fn refresh(&self, repository: &Path) -> Result<(), GitError> {
+        let host = self.host();
+        let config = settings::of_own(&host.settings);
+        disk::keep_bytes(&repository.join("config"), &config)?;
+        let lines = borrowed(&self.objects())?;
+        disk::keep_bytes(&repository.join("objects/info/alternates"), &lines.text())?;
+        self.keep_shallow(repository)
+    }
+
+    /// Where history ends, in a shallow clone.
+    pub(super) fn keep_shallow(&self, repository: &Path) -> Result<(), GitError> {
+        let path = repository.join("shallow");
+        match self.of_repository("shallow")? {
+            ends if ends.is_empty() => disk::remove_tree(&path),
+            ends => disk::keep_bytes(&path, &ends),
+        }
+    }
+
+    /// The branches and tags of today; those that the person took away are gone from our trees too.
+    pub fn renew_refs(&self) -> Result<(), GitError> {
+        match &self.0.person {
+            Some(person) => {
+                let refs = person.refs_for_slots()?;
+                disk::keep_bytes(&self.common_dir().join(SLOT_REFS), &refs)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn refs_for_slots(&self) -> Result<Vec<u8>, GitError> {
+        let mut text = b"# pack-refs with: sorted \n".to_vec();
+        let call = self.call("for-each-ref");
+        let call = call.args(["--sort=refname", "--format=%(objectname) %(refname)"]);
+        text.extend(
+            call.args(["refs/heads", "refs/remotes", "refs/tags"])
+                .ok()?,
+        );
+        Ok(text)
+    }
+
+    /// A file of the person's that a setting names, or that has this name where git looks by itself; empty without one.
+    fn personal(&self, key: &'static str, usual: &str) -> Result<Vec<u8>, GitError> {
+        let named = self.host().path_of(self.top(), key)?;
+        let path = named.or_else(|| self.host().usual_file(usual));
+        path.map_or(Ok(Vec::new()), |path| read_theirs(&self.top().join(path)))
+    }
+
+    fn of_repository(&self, name: &str) -> Result<Vec<u8>, GitError> {
+        read_theirs(&self.common_dir().join(name))
+    }
+
+    /// Takes along what another lineage of this project has: objects, and the settings of its start.
+    pub fn take_over(&self, other: &Git) -> Result<(), GitError> {
+        for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, ATTRIBUTES, EXCLUDES] {
+            let from = other.common_dir().join(name);
+            if let Ok(bytes) = disk::read_file(&from, BYTES_MAX) {
+                disk::keep_bytes(&self.common_dir().join(name), &bytes)?;
+            }
+        }
+        for name in ["info/attributes", "info/exclude"] {
+            let bytes = disk::read_file(&other.common_dir().join(name), BYTES_MAX);
+            disk::keep_bytes(&self.common_dir().join(name), &bytes.unwrap_or_default())?;
+        }
+        self.share_objects_of(other)
+    }
+
+    /// The person's repository, which may be this one.
+    pub fn person(&self) -> &Git {
+        self.0.person.as_ref().unwrap_or(self)
+    }
+
+    /// A run in the person's working tree and repository, which sees our objects too.
+    pub(super) fn at_home(&self, verb: &'static str) -> Call<'_> {
+        match &self.0.person {
+            None => self.call(verb),
+            Some(person) => {
+                let ours = for_variable(&self.objects());
+                let call = person.call(verb);
+                call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsString::from_vec(ours))
+            }
+        }
+    }
+
+    /// The same, with every new object becoming ours.
+    pub(super) fn taking_home(&self, verb: &'static str) -> Call<'_> {
+        match &self.0.person {
+            None => self.call(verb),
+            Some(person) => person
+                .call(verb)
+                .env("GIT_OBJECT_DIRECTORY", self.objects()),
+        }
+    }
+
+    /// What `head` has and the person's repository lacks is theirs too from now on. `base`: what the work began from.
+    pub(super) fn bring_home(&self, head: &CommitId, base: &CommitId) -> Result<(), GitError> {
+        let Some(person) = &self.0.person else {
+            return Ok(());
+        };
+        let stored = self.read_commits(std::slice::from_ref(base))?;
+        let parents = stored.into_iter().filter_map(|stored| stored.parent);
+        let mut orders = format!("{head}\n");
+        for known in std::iter::once(base.clone()).chain(parents) {
+            if person.exists(&known)? {
+                orders.push_str(&format!("^{known}\n"));
+                break;
+            }
+        }
+        let pack = person.objects().join("pack/pack");
+        disk::make_dirs(pack.parent().unwrap_or(&pack))?;
+        let call = self.at_home("pack-objects").setting(SYNCED);
+        let call = call.args(["-q", "--revs", "--non-empty"]).arg(pack);
+        call.stdin(orders.clone()).ok()?;
+        sync_all_at(&person.objects())?;
+        // Nothing that names it is written before all of it is there.
+        let call = person
+            .call("rev-list")
+            .args(["--objects", "--quiet", "--stdin"]);
+        call.stdin(orders).ok().map(drop)
+    }
+
+    /// Copies into our own what so far is only borrowed: nothing keeps it there.
+    pub(super) fn own(&self, ids: &[String]) -> Result<(), GitError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let list: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let pack = self.objects().join("pack/pack");
+        let call = self.call("pack-objects").setting(SYNCED).arg("-q");
+        call.arg(pack).stdin(list).ok().map(drop)
+    }
+
+    /// The same of all that these commits reach and `known` does not.
+    pub(super) fn own_all<'c>(
+        &self,
+        commits: impl Iterator<Item = &'c CommitId>,
+        known: Option<&CommitId>,
+    ) -> Result<(), GitError> {
+        let mut orders: String = commits.map(|commit| format!("{commit}\n")).collect();
+        if let Some(known) = known {
+            orders.push_str(&format!("^{known}\n"));
+        }
+        let pack = self.objects().join("pack/pack");
+        let call = self.call("pack-objects").setting(SYNCED);
+        let call = call.args(["-q", "--revs", "--non-empty"]).arg(pack);
+        call.stdin(orders).ok().map(drop)
+    }
+}
+
+const SYNCED: &str = "core.fsync=objects,derived-metadata,reference";
+
+/// An error for what is there and is none of ours.
+pub(super) fn is_whole(repository: &Path) -> Result<bool, GitError> {
+    let above = repository.parent().unwrap_or(repository);
+    for dir in [above, repository] {
+        match dir.symlink_metadata() {
+            Ok(meta) if !meta.is_dir() => {
+                let path = dir.to_owned();
+                return Err(GitError::NoDirectory { path });
+            }
+            _ => {}
+        }
+    }
+    let mut parts = PARTS.iter();
+    Ok(parts.all(|part| repository.join(part).symlink_metadata().is_ok()))
+}
+
+/// One that is there but lacks a part gets it back; else it is made beside, and then takes the name.
+pub(super) fn make(repository: &Path) -> Result<(), GitError> {
+    if repository.is_dir() {
+        return fill(repository);
+    }
+    let beside = repository.parent().unwrap_or(repository);
+    disk::make_private_dirs(beside)?;
+    let half_made = tempfile::Builder::new().prefix("new-").tempdir_in(beside);
+    let half_made = half_made.map_err(GitError::io(beside))?.keep();
+    let made = fill(&half_made).and_then(|()| sync_all_at(&half_made));
+    if let Err(error) = made {
+        disk::remove_tree(&half_made)?;
+        return Err(error);
+    }
+    disk::name_dir(&half_made, repository)?;
+    sync_all_at(beside)
+}
+
+fn fill(at: &Path) -> Result<(), GitError> {
+    for dir in ["objects/info", "objects/pack", "refs/heads", "info"] {
+        disk::make_dirs(&at.join(dir))?;
+    }
+    for (name, text) in [("HEAD", "ref: refs/heads/descent\n"), ("config", "")] {
+        if at.join(name).symlink_metadata().is_err() {
+            disk::keep_bytes(&at.join(name), text.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+fn read_pairs(path: &Path) -> Option<Vec<(OsString, OsString)>> {
+    let bytes = disk::read_file(path, BYTES_MAX).ok()?;
+    let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    let parts: Vec<OsString> = text
+        .split(|byte| *byte == 0)
+        .map(|part| OsString::from_vec(part.to_vec()))
+        .collect();
+    match parts.len() {
+        1 if parts[0].is_empty() => Some(Vec::new()),
+        n if n % 2 == 0 => Some(
+            parts
+                .chunks(2)
+                .map(|pair| (pair[0].clone(), pair[1].clone()))
+                .collect(),
+        ),
+        _ => None,
+    }
+}
+
+/// A file that need not be there; its links are the person's to make.
+fn read_theirs(path: &Path) -> Result<Vec<u8>, GitError> {
+    let real: PathBuf = match path.canonicalize() {
+        Ok(real) => real,
+        Err(_) => return Ok(Vec::new()),
+    };
+    disk::read_file(&real, BYTES_MAX).map_err(GitError::io(real))
+}

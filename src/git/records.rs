@@ -1,0 +1,104 @@
+//! What versions before 2.1 kept in the person's repository: references to results, and records of linked worktrees. It
+//! is moved into our own repository, or removed.
+//!
+//! Invariant: only what is provably ours is touched: what stands under our own references, and worktrees in our cache.
+
+use super::{Git, GitError, disk, durable::sync_all_at};
+use descent_core::id::CommitId;
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+const SMALL_BYTES_MAX: u64 = 64 << 10;
+
+impl Git {
+    /// Whether the person's repository holds results of this lineage, as it did before 2.1.
+    pub fn has_old_layout(&self, refs: &str) -> Result<bool, GitError> {
+        let Some(person) = &self.0.person else {
+            return Ok(false);
+        };
+        let start = start_of(refs);
+        Ok(person.refs(refs)?.iter().any(|(name, _)| *name != start))
+    }
+
+    /// Takes all that into our own repository; the person's keeps one reference, to `head`, which was theirs at the
+    /// start. Nobody else may be at work on this lineage.
+    pub fn move_in(&self, refs: &str, head: &CommitId, places: &Path) -> Result<(), GitError> {
+        let person = self.person();
+        person.mend_refs(refs, &BTreeSet::new())?;
+        let all = person.refs(refs)?;
+        let known = person.exists(head)?.then_some(head);
+        self.own_all(all.iter().map(|(_, commit)| commit), known)?;
+        for (name, commit) in &all {
+            self.set_ref(name, commit)?;
+        }
+        sync_all_at(&self.objects())?;
+        // Only now is what was there of no use any more.
+        let start = start_of(refs);
+        person.hold_start(refs, head)?;
+        let others = |name: &str| name != start;
+        person.delete_refs_where(refs, others)?;
+        person.forget_worktrees(places)
+    }
+
+    /// The one reference in the person's repository: it keeps what they had at the start from gc.
+    pub fn hold_start(&self, refs: &str, head: &CommitId) -> Result<(), GitError> {
+        let name = start_of(refs);
+        if self.refs(&name)?.iter().any(|(_, commit)| commit == head) {
+            return Ok(());
+        }
+        self.set_ref(&name, head)?;
+        self.sync_ref(&name)
+    }
+
+    /// The records of worktrees below `dir` go, also torn ones, which can keep git from any work in the repository.
+    pub fn forget_worktrees(&self, dir: &Path) -> Result<(), GitError> {
+        let below = settled(dir);
+        let records = fs::read_dir(self.common_dir().join("worktrees"));
+        for record in records.into_iter().flatten().flatten() {
+            let named = pointed(&record.path().join("gitdir"));
+            let is_below = named.is_some_and(|tree| settled(&tree).starts_with(&below));
+            if is_below || (has_our_index(&record.path()) && !leads_somewhere(&record.path())) {
+                disk::remove_tree(&record.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn start_of(refs: &str) -> String {
+    format!("{refs}/start")
+}
+
+fn has_our_index(record: &Path) -> bool {
+    let entries = fs::read_dir(record).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    names.any(|name| name.as_bytes().starts_with(b"descent-index."))
+}
+
+fn leads_somewhere(record: &Path) -> bool {
+    pointed(&record.join("gitdir")).is_some_and(|tree| tree.symlink_metadata().is_ok())
+}
+
+/// The path that a one-line file names.
+fn pointed(file: &Path) -> Option<PathBuf> {
+    let text = disk::read_file(file, SMALL_BYTES_MAX).ok()?;
+    let path = text.trim_ascii();
+    let is_path = !path.is_empty() && !path.contains(&0);
+    is_path.then(|| PathBuf::from(OsStr::from_bytes(path)))
+}
+
+/// With symlinks resolved as far as the path exists.
+fn settled(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => settled(parent).join(name),
+        _ => path.to_owned(),
+    }
+}

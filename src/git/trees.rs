@@ -1,0 +1,221 @@
+//! Our trees of files: what our own repository knows of each, and the repository that stands in it.
+//!
+//! `trees/<name>/` of our repository holds, for one tree, a `HEAD`, the index, and `descent-index.<commit>`: the index as
+//! it was when the tree was last checked out. Whoever works in the tree has a repository there, with references, settings
+//! and an index of its own, that borrows from ours.
+//!
+//! Invariant: of what stands in a tree the files are read, never its `.git`, which is made anew each time.
+
+use super::{
+    Git, GitError,
+    alternates::borrowed,
+    call::{Call, as_id, as_path},
+    disk,
+    index::PREFIX,
+    lineage::{SLOT_CONFIG, SLOT_REFS},
+    modules::SAVED_DIR,
+};
+use descent_core::id::{CommitId, Digest};
+use std::{
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+const SAVED: &str = "descent-index.";
+/// Names the tree that a record is of.
+const NOTE: &str = "tree";
+/// What stays in a record between two uses; all else (merges begun, locks) goes.
+const KEPT: &[&str] = &[NOTE, "commondir", "HEAD", SAVED_DIR];
+/// From a record to the repository that it is of.
+const COMMON: &[u8] = b"../..\n";
+/// The longest that it takes from a record's making to its note.
+const MAKING_MAX: Duration = Duration::from_secs(3600);
+const SMALL_BYTES_MAX: u64 = 64 << 10;
+
+/// A tree at a place of ours, there or not.
+#[derive(Debug)]
+pub(super) struct Tree<'g> {
+    git: &'g Git,
+    at: PathBuf,
+    admin: PathBuf,
+}
+
+impl Git {
+    /// A run on files, with this repository's own settings: what stands in their `.git` has no say.
+    pub(super) fn call_on(&self, verb: &'static str, tree: &Path) -> Call<'_> {
+        self.call_in(verb, self.common_dir(), tree)
+            .setting("core.sparseCheckout=false")
+    }
+
+    pub(super) fn tree(&self, at: &Path) -> Tree<'_> {
+        let digest = Digest::of(at.as_os_str().as_bytes());
+        let name: String = digest
+            .as_str()
+            .trim_start_matches("sha256:")
+            .chars()
+            .take(16)
+            .collect();
+        Tree {
+            git: self,
+            at: at.to_owned(),
+            admin: self.records().join(name),
+        }
+    }
+
+    fn records(&self) -> PathBuf {
+        self.common_dir().join("trees")
+    }
+
+    /// What is known of trees that are there no more goes, and what a killed process of ours was working with. Nobody
+    /// may be at work on any of them.
+    pub fn tidy_trees(&self, is_busy: impl Fn(&Path) -> bool) -> Result<(), GitError> {
+        let records = fs::read_dir(self.records()).into_iter().flatten().flatten();
+        for record in records.map(|entry| entry.path()) {
+            let note = disk::read_file(&record.join(NOTE), SMALL_BYTES_MAX).unwrap_or_default();
+            let at = as_path(&note);
+            // One without a note is about to be made, or was about to.
+            let is_torn = note.is_empty() && disk::is_older_than(&record, MAKING_MAX);
+            if is_torn || (!note.is_empty() && at.symlink_metadata().is_err()) {
+                disk::remove_tree(&record)?;
+            } else if !is_busy(at) {
+                drop_private_indexes(&record)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'g> Tree<'g> {
+    pub(super) fn admin(&self) -> &Path {
+        &self.admin
+    }
+
+    pub(super) fn at(&self) -> &Path {
+        &self.at
+    }
+
+    pub(super) fn index(&self) -> PathBuf {
+        self.admin.join("index")
+    }
+
+    /// A run on its files, with the index that we keep of them.
+    pub(super) fn call(&self, verb: &'static str) -> Call<'g> {
+        let call = self.git.call_in(verb, &self.admin, &self.at);
+        call.index(&self.index())
+    }
+
+    /// Whether what is known of it can be read, and it is a directory. A power cut leaves files without their bytes.
+    pub(super) fn is_whole(&self) -> bool {
+        let is_dir = self.at.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        let read = |name: &str| disk::read_file(&self.admin.join(name), SMALL_BYTES_MAX);
+        is_dir
+            && read("commondir").is_ok_and(|text| text == COMMON)
+            && read("HEAD").is_ok_and(|text| as_id(text.trim_ascii_end()).is_some())
+    }
+
+    /// An empty one, at a place that is ours to wipe.
+    pub(super) fn make(&self, commit: &CommitId) -> Result<(), GitError> {
+        self.remove()?;
+        disk::make_dirs(&self.at)?;
+        self.record(commit)
+    }
+
+    /// Begins to keep a record of it.
+    pub(super) fn record(&self, commit: &CommitId) -> Result<(), GitError> {
+        // Not the repository: one that is gone is not made again behind the loop's back.
+        disk::make_dir(&self.git.records())?;
+        disk::make_dir(&self.admin)?;
+        disk::keep_bytes(&self.admin.join(NOTE), self.at.as_os_str().as_bytes())?;
+        disk::keep_bytes(&self.admin.join("commondir"), COMMON)?;
+        self.stand_at(commit)
+    }
+
+    pub(super) fn remove(&self) -> Result<(), GitError> {
+        disk::remove_tree(&self.at)?;
+        disk::remove_tree(&self.admin)
+    }
+
+    pub(super) fn saved_index(&self, commit: &CommitId) -> Option<PathBuf> {
+        let path = self.admin.join(format!("{SAVED}{commit}"));
+        path.is_file().then_some(path)
+    }
+
+    /// What was done to its `.git` goes, whatever that is now; our index becomes the one last saved, or none.
+    pub(super) fn tidy(&self) -> Result<(), GitError> {
+        disk::remove_tree(&self.at.join(".git"))?;
+        let mut saved = None;
+        for entry in fs::read_dir(&self.admin).map_err(GitError::io(&self.admin))? {
+            let entry = entry.map_err(GitError::io(&self.admin))?;
+            let name = entry.file_name();
+            if name.as_bytes().starts_with(SAVED.as_bytes()) && entry.path().is_file() {
+                saved = Some(entry.path());
+            } else if !KEPT.iter().any(|kept| name == *kept) {
+                disk::remove_tree(&entry.path())?;
+            }
+        }
+        match saved {
+            Some(saved) => disk::copy_index(&saved, &self.index()),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on it is known to be `commit`; whoever works there finds a repository that says so.
+    pub(super) fn settle(&self, commit: &CommitId) -> Result<(), GitError> {
+        let half_made = self.admin.join(format!("{PREFIX}new"));
+        disk::copy_index(&self.index(), &half_made)?;
+        for entry in fs::read_dir(&self.admin).into_iter().flatten().flatten() {
+            if entry.file_name().as_bytes().starts_with(SAVED.as_bytes()) {
+                disk::remove_tree(&entry.path())?;
+            }
+        }
+        disk::rename(&half_made, &self.admin.join(format!("{SAVED}{commit}")))?;
+        self.stand_at(commit)?;
+        self.give_repository(commit)
+    }
+
+    fn stand_at(&self, commit: &CommitId) -> Result<(), GitError> {
+        disk::keep_bytes(&self.admin.join("HEAD"), format!("{commit}\n").as_bytes())
+    }
+
+    /// A repository of its own, complete, whose objects are ours and the person's.
+    fn give_repository(&self, commit: &CommitId) -> Result<(), GitError> {
+        let (to, ours) = (self.at.join(".git"), self.git.common_dir());
+        for dir in [
+            "objects/info",
+            "objects/pack",
+            "refs/heads",
+            "refs/tags",
+            "info",
+        ] {
+            disk::make_dirs(&to.join(dir))?;
+        }
+        let alternates = borrowed(&self.git.objects())?;
+        let head = format!("{commit}\n").into_bytes();
+        disk::write_new(&to.join("HEAD"), &head)?;
+        disk::write_new(&to.join("objects/info/alternates"), &alternates.text())?;
+        for (from, name) in [
+            (SLOT_CONFIG, "config"),
+            (SLOT_REFS, "packed-refs"),
+            ("info/attributes", "info/attributes"),
+            ("info/exclude", "info/exclude"),
+            ("shallow", "shallow"),
+        ] {
+            disk::copy_if_there(&ours.join(from), &to.join(name))?;
+        }
+        disk::copy_index(&self.index(), &to.join("index"))
+    }
+}
+
+/// Indexes that a killed process was working with.
+fn drop_private_indexes(record: &Path) -> Result<(), GitError> {
+    let entries = fs::read_dir(record).into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| {
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let name = entry.file_name();
+        is_dir && name.as_bytes().starts_with(PREFIX.as_bytes()) && name != SAVED_DIR
+    });
+    ours.map(|entry| entry.path())
+        .try_for_each(|path| disk::remove_tree(&path))
+}
