@@ -458,11 +458,11 @@ impl Workspaces {
         }
     }
 
-    /// Where the trees lie; none in `shared`.
-    pub fn cache(&self) -> Option<&Path> {
+    /// Removes a tree for checks; where it was, is given back. Nothing in `shared`.
+    pub fn remove_checks(&self, which: Checkout) -> Result<Option<PathBuf>> {
         match &*self.0 {
-            Kind::Git(rooms) => Some(rooms.cache()),
-            Kind::Shared(_) => None,
+            Kind::Git(rooms) => rooms.remove_checks(which).map(Some),
+            Kind::Shared(_) => Ok(None),
         }
     }
 

@@ -45,8 +45,7 @@ pub(super) fn verify(context: &Context, flags: &Flags) -> Result<End, Failure> {
     }
     let loaded = trust::gate(context, &mut store, None)?;
     let state = &loaded.state;
-    let workspaces =
-        Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
+    let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
     let subject = subject(flags, state, &workspaces)?;
     let judged = interruptible(|cancel| {
         let (place, on) = (store.place(), subject.commit.clone());

@@ -237,6 +237,36 @@ fn a_checkout_that_finds_the_cache_full_is_made_when_there_is_room() {
     assert_eq!(world.state()["run"]["spent"]["attempts"], 2);
 }
 
+/// There is room for all else, so waiting would not help.
+#[test]
+fn a_disk_too_small_for_a_pristine_checkout_stops_the_run_as_unavailable() {
+    let world = World::new();
+    let Some(small) = Small::at(&world.cache(), "size=2m") else {
+        return;
+    };
+    world.write("big", &"0123456789abcdef".repeat(30_000));
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "big"]);
+    world.align(&plan(
+        &["test -e done"],
+        json!({}),
+        json!({"A": task("touch done")}),
+    ));
+    let result = world.run().expect(69).result();
+    assert_eq!(
+        (&result["result"], &result["reason"]),
+        (&json!("stopped"), &json!("unavailable"))
+    );
+    assert!(
+        result["summary"]
+            .as_str()
+            .is_some_and(|text| text.contains("too small")),
+        "{result}"
+    );
+    assert!(mount(&["-o", "remount,size=8m"], &small.at));
+    world.run().expect(0);
+}
+
 /// Its run is over: what is left is to write the result out for people.
 #[test]
 fn a_stop_of_a_loop_that_waits_for_room_after_its_end_says_what_it_waits_for() {

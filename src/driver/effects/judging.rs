@@ -165,7 +165,7 @@ async fn judge_in_checkout(
         Ok(Prepared::Ready(checked)) => checked.at,
         Ok(Prepared::Cancelled) => return Ok(None),
         Ok(Prepared::SetupFailed(seen)) => return j.after_failed_setup(seen, &cancel).await,
-        Err(failure) => return too_small(&j, kind, failure),
+        Err(failure) => return too_small(&j, kind, failure).await,
     };
     let bench = Bench {
         at: &at,
@@ -203,18 +203,24 @@ async fn judge_in_checkout(
     }))
 }
 
-/// A pristine checkout that the disk has no room for, though it has room for everything else, is not waited for: what
-/// was made of it is removed again, so the room would never come.
-fn too_small(j: &Judging, kind: Checkout, failure: Failure) -> Result<Option<Event>, Failure> {
-    let is_room_left = j.workspaces.cache().is_none_or(|at| !space::is_used_up(at));
-    if kind == Checkout::Pristine && failure.lack == Some(Lack::Space) && is_room_left {
-        let why = format!(
-            "the disk is too small for a fresh checkout: {}",
-            failure.message
-        );
-        return Ok(Some(Event::Unavailable { why }));
+/// A pristine checkout that the disk has no room for, though it has room without it, is not waited for: the room would
+/// never come.
+async fn too_small(
+    j: &Judging,
+    kind: Checkout,
+    failure: Failure,
+) -> Result<Option<Event>, Failure> {
+    if kind != Checkout::Pristine || failure.lack != Some(Lack::Space) {
+        return Err(failure);
     }
-    Err(failure)
+    let workspaces = j.workspaces.clone();
+    let place = blocking(move || workspaces.remove_checks(kind)).await??;
+    if place.is_none_or(|place| space::is_used_up(&place)) {
+        return Err(failure);
+    }
+    let message = failure.message;
+    let why = format!("the disk is too small for a fresh checkout: {message}");
+    Ok(Some(Event::Unavailable { why }))
 }
 
 /// A checkout to run checks in.

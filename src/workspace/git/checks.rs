@@ -145,6 +145,13 @@ impl Rooms {
             .map(|known| if known.is_dir() { known } else { found })
     }
 
+    /// Gives the directory that it was in.
+    pub(in super::super) fn remove_checks(&self, which: Checkout) -> Result<PathBuf> {
+        let (root, _) = self.checks(which)?;
+        self.git.remove_worktree(&root)?;
+        Ok(root.parent().unwrap_or(&root).to_owned())
+    }
+
     pub(super) fn tidy_checks(&self) -> Result<()> {
         let gone = places::abandoned_checks(self.whole_cache(), &self.lineage);
         gone.iter().try_for_each(|dir| kept::remove(dir))
