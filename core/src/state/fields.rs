@@ -85,8 +85,8 @@ impl Findings {
     }
 }
 
-/// 2^53: what every reader of JSON can tell apart.
-const SERIAL_MAX: u64 = 1 << 53;
+/// More commits than are ever made, and far from where a count wraps.
+const SERIAL_MAX: u64 = (1 << 63) - 1;
 const NAME_BYTES_MAX: usize = 128;
 
 /// What may be the name of a file, and of nothing above.
@@ -221,10 +221,14 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// Every commit adds one: none that could not be counted on from.
     pub fn serial(&mut self, key: &'static str) -> Option<Serial> {
-        self.typed(key, "a whole number from 0 to 9007199254740992", |node| {
-            let serial = node.as_u64().filter(|serial| *serial <= SERIAL_MAX);
-            serial.map(Serial)
-        })
+        self.typed(
+            key,
+            "a whole number from 0 to 9223372036854775807",
+            |node| {
+                let serial = node.as_u64().filter(|serial| *serial <= SERIAL_MAX);
+                serial.map(Serial)
+            },
+        )
     }
 
     /// A name, since files of the attempt lie under it.
