@@ -298,7 +298,7 @@ fn a_repository_that_git_tracks_or_that_is_a_link_is_not_believed() {
     fs::rename(&repository, &elsewhere).unwrap();
     symlink(&elsewhere, &repository).unwrap();
     let before = listing(&elsewhere);
-    world.descent(&["run"]).expect(69).says("E-REPOSITORY");
+    world.descent(&["run"]).expect(74).says("E-SIDECAR");
     assert_eq!(listing(&elsewhere), before);
 }
 
