@@ -127,6 +127,7 @@ impl Workspaces {
             }
             apart => {
                 let cache = cache.ok_or(WorkspaceError::NoHome)?;
+                git::Rooms::check(constraints)?;
                 let open = match apart {
                     Workspace::Shadow => git::Rooms::open_private,
                     Workspace::Git | Workspace::Shared => git::Rooms::open,

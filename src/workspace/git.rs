@@ -85,6 +85,19 @@ impl Rooms {
         Ok(rooms)
     }
 
+    /// What is wrong with the paths and patterns of the constraints, before anything is made.
+    pub(super) fn check(constraints: &Constraints) -> Result<()> {
+        links::read(&constraints.link)?;
+        for (name, globs) in [
+            ("protected", &constraints.protected),
+            ("setup_inputs", &constraints.setup_inputs),
+            ("keep", &constraints.keep),
+        ] {
+            Globs::read(name, globs)?;
+        }
+        Ok(())
+    }
+
     /// With the project at the top of the repository's working tree.
     fn of(
         (git, cache): (Git, PathBuf),

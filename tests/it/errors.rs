@@ -157,7 +157,7 @@ fn a_commit_that_the_repository_lost_is_told_by_its_code() {
     world.run().expect(5);
     let start = world.state()["run"]["started_from"]["commit"].clone();
     let (dir, name) = start.as_str().unwrap().split_at(2);
-    fs::remove_file(world.repo().join(".git/objects").join(dir).join(name)).unwrap();
+    fs::remove_file(world.repository().join("objects").join(dir).join(name)).unwrap();
     check(world.descent(&["run"]), "E-COMMIT-MISSING", 69);
 }
 

@@ -109,12 +109,12 @@ pub const LIMITS: [Limit; 24] = [
     limit(
         "setup_inputs",
         Form::List,
-        "files that setup reads; others do not run it again",
+        "the only files that setup reads",
     ),
     limit(
         "keep",
         Form::List,
-        "ignored paths that a pristine checkout keeps",
+        "ignored paths that checkouts keep",
     ),
     limit("env", Form::List, "variables passed on beside others"),
     limit("protected", Form::List, "what no attempt may change"),
