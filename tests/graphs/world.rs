@@ -117,14 +117,9 @@ impl World {
 
     /// The repository that the results are in.
     fn repository(&self) -> PathBuf {
-        match self.workspace {
-            Workspace::Git => self.path("repo/.git"),
-            Workspace::Shadow => {
-                let state = self.state();
-                let lineage = state["lineage"].as_str().expect("a lineage");
-                self.path("cache/descent").join(lineage).join("shadow.git")
-            }
-        }
+        let state = self.state();
+        let lineage = state["lineage"].as_str().expect("a lineage");
+        self.path("repo/.descent/repository").join(lineage)
     }
 
     /// Git on the results.

@@ -297,8 +297,8 @@ fn an_effect_outside_whose_commit_the_repository_lost_is_not_made_again_unasked(
     let world = deployed();
     let commit = world.state()["bindings"]["deploy"]["commit"].clone();
     let (dir, name) = commit.as_str().unwrap().split_at(2);
-    let object = format!(".git/objects/{dir}/{name}");
-    std::fs::remove_file(world.repo().join(object)).unwrap();
+    let object = format!("objects/{dir}/{name}");
+    std::fs::remove_file(world.repository().join(object)).unwrap();
     world.replace_in_state("\"status\": \"failed\"", "\"status\": \"pending\"");
     asks_and_repeats_nothing(&world, "the repository lost its commit");
 }
