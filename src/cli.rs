@@ -4,6 +4,7 @@ mod align;
 mod apply;
 mod ask;
 mod baseline;
+mod clean;
 mod completions;
 mod confirm;
 mod constraints;
@@ -128,6 +129,8 @@ enum Command {
     Fork(fork::Flags),
     /// Look at what this machine lacks, and how to mend it
     Doctor,
+    /// Remove what ended runs left behind
+    Clean(clean::Flags),
     /// Print completions for a shell, or the man pages
     Completions(completions::Flags),
 }
@@ -215,6 +218,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Undo(flags)) => undo::undo(&context, &flags),
         Some(Command::Fork(flags)) => fork::fork(&context, &flags),
         Some(Command::Doctor) => doctor::doctor(&context),
+        Some(Command::Clean(flags)) => clean::clean(&context, &flags),
         Some(Command::Completions(flags)) => completions::completions(&context, &flags),
     }
 }

@@ -179,6 +179,9 @@ impl Loop<'_> {
                 "E-STATE-VANISHED" => failure,
                 _ => self.vanished(),
             });
+        } else if let Some(moved) = self.directory_was_moved() {
+            // The lineage's repository went with it.
+            result = result.map_err(|_| moved);
         } else if let (Err(failure), None) = (&result, self.early) {
             self.stop_for(failure).await;
         }

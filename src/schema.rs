@@ -76,6 +76,7 @@ schemas! {
     "trust": output::Trust,
     "confirm": output::Confirm,
     "doctor": looking::Doctor,
+    "clean": files::Clean,
     "resolve": output::Resolve,
     "constraints": looking::ConstraintsShown,
     "schema": output::Schemas,

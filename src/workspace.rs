@@ -11,6 +11,7 @@ mod git;
 mod globs;
 mod home;
 mod kept;
+mod leftovers;
 mod links;
 mod places;
 mod ready;
@@ -33,6 +34,7 @@ pub use crate::git::Stamps;
 pub use cache::cache_dir;
 pub use error::WorkspaceError;
 pub use home::result_of;
+pub use leftovers::{Left, Leftover, leftovers};
 pub use size::{Size, size_of};
 pub use words::{message, time_of};
 

@@ -5,6 +5,7 @@ mod disk;
 mod machine;
 mod tools;
 
+pub(super) use disk::size;
 use serde::Serialize;
 
 use super::{End, context::Context};

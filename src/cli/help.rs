@@ -16,11 +16,11 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("steer", &["stop", "confirm", "resolve", "undo", "fork"]),
     ("look", &["status", "graph", "why", "log", "show"]),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
-    ("more", &["verify", "doctor", "completions"]),
+    ("more", &["verify", "doctor", "clean", "completions"]),
 ];
 
 /// One call that does what the command is for.
-const EXAMPLES: [(&str, &str); 21] = [
+const EXAMPLES: [(&str, &str); 22] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" --check \"make test\" \\\n      --step \"mend the parser=./mend-parser.sh\"",
@@ -45,6 +45,7 @@ const EXAMPLES: [(&str, &str); 21] = [
     ("migrate", "descent migrate -n .claude/aot-loop-state.md"),
     ("verify", "descent verify && git push"),
     ("doctor", "descent doctor"),
+    ("clean", "descent clean -n"),
     (
         "completions",
         "descent completions bash > ~/.local/share/bash-completion/completions/descent",

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     clock::Stopwatch,
     failure::{Failure, exit, quoted},
-    store::{self, Loaded},
+    store::{self, Loaded, StoreError},
     trust,
 };
 
@@ -175,6 +175,14 @@ impl Loop<'_> {
             // The next look waits for the name, or says that it is gone.
             Err(NotTaken::Store(error)) if error.is_missing() => Ok(true),
             Err(NotTaken::Store(error)) => Err(error.into()),
+        }
+    }
+
+    /// Another directory has the name of the state's.
+    pub(super) fn directory_was_moved(&mut self) -> Option<Failure> {
+        match self.host.store.read() {
+            Err(error @ StoreError::Moved { .. }) => Some(error.into()),
+            _ => None,
         }
     }
 

@@ -68,6 +68,32 @@ impl Git {
         }
         Ok(())
     }
+
+    /// Whether all that the references below `prefix` name is in branches, tags or HEAD too.
+    pub fn are_merged(&self, prefix: &str) -> Result<bool, GitError> {
+        let mut orders = String::new();
+        for (_, commit) in self.refs(prefix)? {
+            orders.push_str(&format!("{commit}\n"));
+        }
+        orders.push_str("--not\nHEAD\n");
+        let call = self.call("rev-list").args(["--max-count=1", "--stdin"]);
+        let call = call.args(["--not", "--branches", "--tags", "--remotes"]);
+        Ok(call.stdin(orders).ok()?.is_empty())
+    }
+
+    /// Worktrees of ours in the person's repository: their records, with where they are, if that can be told.
+    pub fn old_worktrees(&self) -> Vec<(PathBuf, Option<PathBuf>)> {
+        let records = fs::read_dir(self.common_dir().join("worktrees"));
+        let records = records.into_iter().flatten().flatten();
+        let ours = records.filter(|record| has_our_index(&record.path()));
+        let tree = |record: &Path| {
+            pointed(&record.join("gitdir"))?
+                .parent()
+                .map(Path::to_owned)
+        };
+        ours.map(|record| (record.path(), tree(&record.path())))
+            .collect()
+    }
 }
 
 fn start_of(refs: &str) -> String {

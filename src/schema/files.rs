@@ -66,3 +66,44 @@ enum Fate {
     Kept,
     Carried,
 }
+
+/// What ended runs left, and what became of it: `descent clean --json`
+#[derive(JsonSchema)]
+#[schemars(title = "descent/clean/1")]
+pub(super) struct Clean {
+    schema: String,
+    /// Nothing was removed: it was only looked at
+    dry_run: bool,
+    /// What goes, by lineage
+    removed: Vec<Leftover>,
+    /// What stays, because its result was not applied
+    kept: Vec<Leftover>,
+    /// Of what goes, on the disk
+    bytes: u64,
+    next: String,
+}
+
+#[derive(JsonSchema)]
+struct Leftover {
+    lineage: String,
+    /// The project that it was about, as far as that is known
+    project: Option<String>,
+    bytes: u64,
+    left: Vec<Left>,
+}
+
+#[derive(JsonSchema)]
+struct Left {
+    kind: LeftKind,
+    /// A directory, or the name that references begin with
+    at: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum LeftKind {
+    Workspaces,
+    Repository,
+    References,
+    Worktree,
+}

@@ -80,7 +80,7 @@ impl Rooms {
         let place = places::place_in(cache, &project, lineage);
         places::make_private(&place)?;
         let git = person.lineage(&repository_of(at, lineage)?)?;
-        let mut rooms = Self::of((git, place), project, lineage, constraints)?;
+        let mut rooms = Self::of((git, place), (project, &at.state), lineage, constraints)?;
         rooms.prefix = prefix.unwrap_or_default();
         Ok(rooms)
     }
@@ -101,12 +101,12 @@ impl Rooms {
     /// With the project at the top of the repository's working tree.
     fn of(
         (git, cache): (Git, PathBuf),
-        project: PathBuf,
+        (project, state): (PathBuf, &Path),
         lineage: &Lineage,
         constraints: &Constraints,
     ) -> Result<Self> {
         places::make_private(&cache)?;
-        places::note(&cache, &project).map_err(WorkspaceError::io(&cache))?;
+        places::note(&cache, &project, state).map_err(WorkspaceError::io(&cache))?;
         Ok(Self {
             git,
             is_private: false,

@@ -18,6 +18,8 @@ use descent_core::id::{Digest, Lineage};
 use super::{Result, WorkspaceError, kept};
 
 const NAME: &str = "project";
+const STATE: &str = "state";
+const LINEAGE: &str = "lineage";
 /// Characters of a name that is used as it is; a longer one becomes its digest.
 const NAME_BYTES_MAX: usize = 100;
 
@@ -81,12 +83,28 @@ pub(super) fn make_private(dir: &Path) -> Result<()> {
     .map_err(|errno| unwritable(errno.into()))
 }
 
-pub(super) fn note(place: &Path, project: &Path) -> io::Result<()> {
-    let (path, wanted) = (place.join(NAME), project.as_os_str().as_bytes());
-    if fs::read(&path).is_ok_and(|found| found == wanted) {
-        return Ok(());
+/// Says in a place which project and which state it serves.
+pub(super) fn note(place: &Path, project: &Path, state: &Path) -> io::Result<()> {
+    for (name, wanted) in [(NAME, project), (STATE, state)] {
+        let (path, wanted) = (place.join(name), wanted.as_os_str().as_bytes());
+        if !fs::read(&path).is_ok_and(|found| found == wanted) {
+            fs::write(path, wanted)?;
+        }
     }
-    fs::write(path, wanted)
+    Ok(())
+}
+
+/// The project and the state that a place says it serves.
+pub(super) fn noted(place: &Path) -> (Option<PathBuf>, Option<PathBuf>) {
+    let read = |name: &str| {
+        let path = place.join(name);
+        let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+        let bytes = fs::read(path)
+            .ok()
+            .filter(|bytes| is_file && !bytes.is_empty())?;
+        Some(PathBuf::from(OsStr::from_bytes(&bytes)))
+    };
+    (read(NAME), read(STATE))
 }
 
 /// The directory at `inside` of a tree, made where it is missing; an error where a commit has something else there.
@@ -139,14 +157,13 @@ fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// The directory in which the trees for checks of one lineage and project lie: under a name that nobody can guess, apart
-/// from the trees of attempts.
-pub(super) fn checks_of(cache: &Path, project: &Path, lineage: &Lineage) -> Result<PathBuf> {
-    let wanted = note_of_checks(project, lineage);
-    let mut found: Vec<PathBuf> = all_checks(cache)
-        .into_iter()
-        .filter(|(_, note)| *note == wanted)
-        .map(|(dir, _)| dir)
-        .collect();
+/// from the trees of attempts. It serves what `place` serves.
+pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result<PathBuf> {
+    let (lineage, served) = (name(lineage.as_str()), noted(place));
+    let mut found = all_checks(cache);
+    found.retain(|dir| {
+        lineage_of_checks(dir).is_some_and(|found| found == lineage) && noted(dir) == served
+    });
     found.sort();
     if let Some(dir) = found.into_iter().next() {
         return Ok(dir);
@@ -158,40 +175,43 @@ pub(super) fn checks_of(cache: &Path, project: &Path, lineage: &Lineage) -> Resu
         .rand_bytes(RANDOM_CHARS)
         .tempdir_in(&above);
     let dir = made.map_err(WorkspaceError::io(&above))?.keep();
-    fs::write(dir.join(NAME), wanted).map_err(WorkspaceError::io(&dir))?;
+    let (project, state) = served;
+    let write = || {
+        note(
+            &dir,
+            &project.unwrap_or_default(),
+            &state.unwrap_or_default(),
+        )?;
+        fs::write(dir.join(LINEAGE), &lineage)
+    };
+    write().map_err(WorkspaceError::io(&dir))?;
     Ok(dir)
+}
+
+/// The lineage that such a directory is of, under the name of its directories.
+pub(super) fn lineage_of_checks(dir: &Path) -> Option<String> {
+    let path = dir.join(LINEAGE);
+    let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+    fs::read_to_string(path).ok().filter(|_| is_file)
 }
 
 /// Those of the lineage whose project is there no more.
 pub(super) fn abandoned_checks(cache: &Path, lineage: &Lineage) -> Vec<PathBuf> {
-    let all = all_checks(cache).into_iter();
-    let ours = all.filter(|(_, note)| {
-        let project = note.strip_prefix(lineage.as_str().as_bytes());
-        let project = project.and_then(|rest| rest.strip_prefix(b"\n"));
-        project.is_some_and(is_gone)
+    let lineage = name(lineage.as_str());
+    let mut all = all_checks(cache);
+    all.retain(|dir| {
+        lineage_of_checks(dir).is_some_and(|found| found == lineage) && is_abandoned(dir)
     });
-    ours.map(|(dir, _)| dir).collect()
+    all
 }
 
 const CHECKS: &str = "checks";
 /// Of 62 kinds each.
 const RANDOM_CHARS: usize = 22;
 
-fn note_of_checks(project: &Path, lineage: &Lineage) -> Vec<u8> {
-    let mut note = lineage.as_str().as_bytes().to_vec();
-    note.push(b'\n');
-    note.extend_from_slice(project.as_os_str().as_bytes());
-    note
-}
-
-fn all_checks(cache: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+fn all_checks(cache: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(cache.join(CHECKS)).into_iter().flatten();
-    let dirs = entries.flatten().map(|entry| entry.path());
-    dirs.filter_map(|dir| {
-        let note = fs::read(dir.join(NAME)).ok()?;
-        Some((dir, note))
-    })
-    .collect()
+    entries.flatten().map(|entry| entry.path()).collect()
 }
 
 /// The places beside this one whose project is gone.
@@ -223,9 +243,10 @@ mod tests {
         for name in ["mine", "gone", "there", "unknown"] {
             fs::create_dir(place(name)).unwrap();
         }
-        note(&place("mine"), &place("never")).unwrap();
-        note(&place("gone"), &place("moved")).unwrap();
-        note(&place("there"), world.path()).unwrap();
+        let state = Path::new("state.json");
+        note(&place("mine"), &place("never"), state).unwrap();
+        note(&place("gone"), &place("moved"), state).unwrap();
+        note(&place("there"), world.path(), state).unwrap();
         assert_eq!(abandoned(&place("mine")), [place("gone")]);
     }
 }

@@ -10,7 +10,9 @@ fn ran(world: &World, file: &str) {
     let done = format!("test -f {file}");
     let atoms = json!({"A1": task(&format!("echo x > {file}"))});
     let path = world.plan(&plan(&[&done], json!({}), atoms));
-    world.descent(&["align", "-y", "--force", "-f", &path]).expect(0);
+    world
+        .descent(&["align", "-y", "--force", "-f", &path])
+        .expect(0);
     world.run().expect(0);
 }
 
@@ -19,7 +21,10 @@ fn lineage(world: &World) -> String {
 }
 
 fn clean(world: &World, flags: &[&str]) -> Value {
-    world.descent(&[&["clean", "--json"], flags].concat()).expect(0).json()
+    world
+        .descent(&[&["clean", "--json"], flags].concat())
+        .expect(0)
+        .json()
 }
 
 /// Where a lineage has something.
@@ -44,7 +49,10 @@ fn what_a_replaced_run_left_goes_once_its_result_was_applied() {
     let found = clean(&world, &["-n"]);
     assert_eq!(found["removed"][0]["lineage"], first.as_str());
     assert_eq!(places(&world, &first).len(), 3, "it only looked");
-    world.descent(&["doctor"]).shows("leftovers").shows("1 ended run");
+    world
+        .descent(&["doctor"])
+        .shows("leftovers")
+        .shows("1 ended run");
     clean(&world, &[]);
     assert_eq!(places(&world, &first), Vec::<PathBuf>::new());
     assert_eq!(clean(&world, &[])["removed"], json!([]));
@@ -62,7 +70,9 @@ fn a_result_that_was_not_applied_is_named_and_goes_only_when_asked() {
     let first = lineage(&world);
     ran(&world, "two");
     let ran = world.descent(&["clean"]).expect(0);
-    ran.shows(&first).shows("was not applied").shows("--unapplied");
+    ran.shows(&first)
+        .shows("was not applied")
+        .shows("--unapplied");
     assert_eq!(places(&world, &first).len(), 3);
     let gone = clean(&world, &["--unapplied"]);
     assert_eq!(gone["removed"][0]["lineage"], first.as_str());
@@ -74,16 +84,24 @@ fn nothing_of_a_run_whose_state_is_in_place_goes_wherever_it_stands() {
     let world = World::new();
     ran(&world, "one");
     world.descent(&["fork"]).expect(0);
-    let elsewhere = world.out("elsewhere.json").display().to_string();
-    let path = world.plan(&plan(&["test -f two"], json!({}), json!({"A1": task("echo > two")})));
+    let path = world.plan(&plan(
+        &["test -f two"],
+        json!({}),
+        json!({"A1": task("echo > two")}),
+    ));
     fs::create_dir_all(world.repo().join("sub")).unwrap();
     let state = world.repo().join("sub/other.json").display().to_string();
-    world.descent(&["--state", &state, "align", "-y", "-f", &path]).expect(0);
+    world
+        .descent(&["--state", &state, "align", "-y", "-f", &path])
+        .expect(0);
     world.descent(&["--state", &state, "run"]).expect(0);
     let before = listing(&world.root());
     for flags in [&[][..], &["--unapplied"]] {
         let found = clean(&world, flags);
-        assert_eq!((&found["removed"], &found["kept"]), (&json!([]), &json!([])), "{elsewhere}");
+        assert_eq!(
+            (&found["removed"], &found["kept"]),
+            (&json!([]), &json!([]))
+        );
     }
     let kept: Vec<PathBuf> = before.into_keys().filter(|path| !path.exists()).collect();
     assert_eq!(kept, Vec::<PathBuf>::new());
@@ -108,13 +126,23 @@ fn references_and_worktrees_of_earlier_versions_go_but_for_results_that_are_nowh
     world.git(&["update-ref", "refs/descent/old/start", "HEAD"]);
     let tree = world.git(&["rev-parse", "HEAD^{tree}"]);
     let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
-    let made = [&who[..], &["commit-tree", tree.trim(), "-p", head.trim(), "-m", "made"]].concat();
+    let made = [
+        &who[..],
+        &["commit-tree", tree.trim(), "-p", head.trim(), "-m", "made"],
+    ]
+    .concat();
     let made = world.git(&made);
     world.git(&["update-ref", "refs/descent/made/result", made.trim()]);
     let at = world.cache().join("descent/old/12345678/attempt-0");
     fs::create_dir_all(at.parent().unwrap()).unwrap();
     world.git(&["worktree", "add", "-q", "--detach", at.to_str().unwrap()]);
-    fs::write(world.repo().join(".git/worktrees/attempt-0/descent-index.x"), "").unwrap();
+    fs::write(
+        world
+            .repo()
+            .join(".git/worktrees/attempt-0/descent-index.x"),
+        "",
+    )
+    .unwrap();
     let found = clean(&world, &[]);
     assert_eq!(found["removed"][0]["lineage"], "old");
     assert_eq!(found["kept"][0]["lineage"], "made");

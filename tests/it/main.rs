@@ -23,6 +23,7 @@ mod broken;
 mod calls;
 mod chance;
 mod checks;
+mod clean;
 mod confirm;
 mod constraints;
 mod crash;

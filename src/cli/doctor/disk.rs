@@ -47,6 +47,7 @@ pub(super) fn findings(place: &Place) -> Vec<Finding> {
             findings.push(kind("cache", &there));
             findings.push(room("cache space", &there));
             findings.extend(writable("cache write", &there));
+            findings.extend(leftovers(place, &cache));
         }
         None => findings.push(
             Finding::missing(
@@ -58,6 +59,19 @@ pub(super) fn findings(place: &Place) -> Vec<Finding> {
         ),
     }
     findings
+}
+
+/// What ended runs left; nothing is said where that is nothing, or cannot be told.
+fn leftovers(place: &Place, cache: &Path) -> Option<Finding> {
+    let all = workspace::leftovers(place, Some(cache)).ok()?;
+    let bytes = all.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
+    let found = match all.len() {
+        0 => return None,
+        1 => format!("1 ended run, {}", size(bytes)),
+        many => format!("{many} ended runs, {}", size(bytes)),
+    };
+    let means = "nothing needs them; they take room";
+    Some(Finding::degraded("leftovers", found, means).mend("descent clean -n"))
 }
 
 fn state(place: &Place) -> Vec<Finding> {
@@ -176,7 +190,8 @@ fn room(name: &'static str, dir: &Path) -> Finding {
     Finding::ok(name, found)
 }
 
-fn size(bytes: u64) -> String {
+/// In whole megabytes, or gigabytes.
+pub(in super::super) fn size(bytes: u64) -> String {
     match bytes >> 20 {
         megabytes @ 0..10_240 => format!("{megabytes} MB"),
         megabytes => format!("{} GB", megabytes >> 10),

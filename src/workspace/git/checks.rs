@@ -139,7 +139,7 @@ impl Rooms {
         if let Some(known) = self.checks_root.get().filter(|known| known.is_dir()) {
             return Ok(known.clone());
         }
-        let found = places::checks_of(self.whole_cache(), &self.project, &self.lineage)?;
+        let found = places::checks_of(self.whole_cache(), &self.cache, &self.lineage)?;
         // What was known and is gone was deleted with the cache: it is found by its name in the same way again.
         Ok(self.checks_root.get_or_init(|| found.clone()).clone())
             .map(|known| if known.is_dir() { known } else { found })

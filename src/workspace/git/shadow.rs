@@ -38,7 +38,7 @@ impl Rooms {
             places::move_dir(&old, &repository)?;
         }
         let git = Git::private(programs, &repository, &project)?;
-        let mut rooms = Self::of((git, place), project, lineage, constraints)?;
+        let mut rooms = Self::of((git, place), (project, &at.state), lineage, constraints)?;
         rooms.is_private = true;
         rooms.is_moved = is_moved;
         Ok(rooms)

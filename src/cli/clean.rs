@@ -1,0 +1,128 @@
+//! `descent clean`: what ended runs left in the cache, beside the state and in the repository goes.
+//!
+//! Invariant: nothing of a lineage goes whose state is in place; nothing of one whose result was not applied, unless a
+//! person says so. Not here: what was left.
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{End, context::Context, doctor::size};
+use crate::{
+    failure::Failure,
+    render,
+    store::Place,
+    workspace::{self, Left, Leftover},
+};
+
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Remove what ended runs left: workspaces in the cache, repositories beside the state that no state names any more, and references and worktrees that earlier versions made in your repository.\n\nNothing goes of a run whose state is in place, nor of one that was archived before its result was applied: these are named, and --unapplied removes them too."
+)]
+pub struct Flags {
+    /// Show what would be removed, and remove nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Also remove results that were not applied
+    #[arg(long)]
+    unapplied: bool,
+}
+
+pub(super) fn clean(context: &Context, flags: &Flags) -> Result<End, Failure> {
+    let place = place_of(context);
+    let all = workspace::leftovers(&place, workspace::cache_dir().as_deref())?;
+    let stays = |one: &Leftover| one.is_unapplied && !flags.unapplied;
+    let (kept, gone): (Vec<Leftover>, Vec<Leftover>) = all.into_iter().partition(stays);
+    if !flags.dry_run {
+        gone.iter().try_for_each(|one| one.remove(&place))?;
+    }
+    if context.out.json {
+        context.out.json(&json!({
+            "schema": "descent/clean/1",
+            "dry_run": flags.dry_run,
+            "removed": gone.iter().map(as_json).collect::<Vec<_>>(),
+            "kept": kept.iter().map(as_json).collect::<Vec<_>>(),
+            "bytes": total(&gone),
+            "next": next(flags, &gone, &kept),
+        }));
+    } else {
+        let text = text(flags, &gone, &kept, &place);
+        context.out.data(&render::clean(&text));
+    }
+    Ok(End::Code(0))
+}
+
+pub(super) fn place_of(context: &Context) -> Place {
+    context
+        .place()
+        .unwrap_or_else(|| Place::at(&context.dir, context.state.as_deref()))
+}
+
+fn text(flags: &Flags, gone: &[Leftover], kept: &[Leftover], place: &Place) -> String {
+    let mut text = String::new();
+    for one in gone {
+        for left in &one.left {
+            text += &format!("removed   {}\n", words(left));
+        }
+    }
+    for one in kept {
+        let project = one.project.as_deref().unwrap_or(&place.project);
+        let (lineage, project) = (&one.lineage, project.display());
+        text += &format!("kept      {lineage}, of {project}: its result was not applied\n");
+    }
+    let verb = if flags.dry_run { "would be" } else { "were" };
+    let count = match gone.len() {
+        0 => "nothing is left of ended runs that could be removed".to_owned(),
+        1 => format!(
+            "what 1 ended run left {verb} removed, {}",
+            size(total(gone))
+        ),
+        many => format!(
+            "what {many} ended runs left {verb} removed, {}",
+            size(total(gone))
+        ),
+    };
+    format!("{text}{count}\nnext: {}", next(flags, gone, kept))
+}
+
+fn next(flags: &Flags, gone: &[Leftover], kept: &[Leftover]) -> &'static str {
+    match (flags.dry_run && !gone.is_empty(), kept.is_empty()) {
+        (true, _) if flags.unapplied => "descent clean --unapplied",
+        (true, _) => "descent clean",
+        (false, false) => "descent clean -n --unapplied",
+        (false, true) => "descent status",
+    }
+}
+
+fn words(left: &Left) -> String {
+    match left {
+        Left::Trees(dir) => format!("workspaces  {}", shown(dir)),
+        Left::Repository(dir) => format!("repository  {}", shown(dir)),
+        Left::References(name) => format!("references  {name}/*"),
+        Left::Worktree(dir) => format!("worktree    {}", shown(dir)),
+    }
+}
+
+fn shown(dir: &Path) -> String {
+    super::context::shown(dir)
+}
+
+fn as_json(one: &Leftover) -> Value {
+    let left = one.left.iter().map(|left| match left {
+        Left::Trees(dir) => json!({"kind": "workspaces", "at": dir.display().to_string()}),
+        Left::Repository(dir) => json!({"kind": "repository", "at": dir.display().to_string()}),
+        Left::References(name) => json!({"kind": "references", "at": name}),
+        Left::Worktree(dir) => json!({"kind": "worktree", "at": dir.display().to_string()}),
+    });
+    json!({
+        "lineage": one.lineage,
+        "project": one.project.as_deref().map(|project| project.display().to_string()),
+        "bytes": one.bytes,
+        "left": left.collect::<Vec<_>>(),
+    })
+}
+
+fn total(all: &[Leftover]) -> u64 {
+    all.iter().map(|one| one.bytes).fold(0, u64::saturating_add)
+}

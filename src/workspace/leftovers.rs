@@ -1,0 +1,290 @@
+//! What ended runs left: workspaces in the cache, repositories beside the state, references and worktrees of earlier
+//! versions in the person's repository.
+//!
+//! Invariant: nothing is named for removal whose lineage a state in place names, or of which it cannot be told; a result
+//! that was not applied is told apart.
+#![allow(clippy::disallowed_methods)] // door: removes directories of the cache and of ended lineages
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use super::{Result, kept, places};
+use crate::{
+    git::{Applied, Git},
+    process::programs,
+    store::Place,
+};
+
+/// Files that are counted below one directory.
+const FILES_MAX: usize = 1_000_000;
+
+/// Where something was left.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Left {
+    /// Trees of attempts and checks, in the cache.
+    Trees(PathBuf),
+    /// The repository of a lineage that no state here names.
+    Repository(PathBuf),
+    /// References under this name, in the person's repository.
+    References(String),
+    /// The record of a worktree that an earlier version made in the person's repository.
+    Worktree(PathBuf),
+}
+
+/// What one lineage left.
+#[derive(Debug, Default)]
+pub struct Leftover {
+    pub lineage: String,
+    /// The project that it was about, as far as that is known.
+    pub project: Option<PathBuf>,
+    pub left: BTreeSet<Left>,
+    pub bytes: u64,
+    /// Its result was not applied, or it cannot be told whether it was.
+    pub is_unapplied: bool,
+}
+
+/// What there is for a state at that place, in all of the cache.
+pub fn leftovers(at: &Place, cache: Option<&Path>) -> Result<Vec<Leftover>> {
+    let mut look = Look::new(at)?;
+    look.at_cache(cache);
+    look.beside_state();
+    look.in_repository()?;
+    look.results();
+    let mut all: Vec<Leftover> = look.found.into_values().collect();
+    all.retain(|one| !one.left.is_empty());
+    for one in &mut all {
+        one.bytes = one.left.iter().map(bytes_of).sum();
+    }
+    Ok(all)
+}
+
+impl Leftover {
+    /// Removes all of it. The repository that holds the result goes last.
+    pub fn remove(&self, at: &Place) -> Result<()> {
+        for left in &self.left {
+            match left {
+                Left::Trees(dir) | Left::Repository(dir) | Left::Worktree(dir) => {
+                    kept::remove(dir)?;
+                    // Of its lineage, or of all; not empty where something else is in it.
+                    let _ = dir.parent().map(fs::remove_dir);
+                }
+                Left::References(name) => {
+                    if let Some(person) = Git::open(&at.project)? {
+                        person.delete_refs(name)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Look<'a> {
+    at: &'a Place,
+    person: Option<Git>,
+    /// Of states that are there, under the names of their directories; `None`: one that cannot be read names any.
+    in_place: Option<BTreeSet<String>>,
+    found: BTreeMap<String, Leftover>,
+}
+
+impl<'a> Look<'a> {
+    fn new(at: &'a Place) -> Result<Self> {
+        Ok(Self {
+            person: Git::open(&at.project)?,
+            in_place: lineages_of(&at.project, &[&at.state]),
+            at,
+            found: BTreeMap::new(),
+        })
+    }
+
+    fn is_in_place(&self, name: &str) -> bool {
+        let names = self.in_place.as_ref();
+        names.is_none_or(|names| names.contains(name))
+    }
+
+    fn add(&mut self, name: &str, left: Left) -> &mut Leftover {
+        let one = self.found.entry(name.to_owned()).or_default();
+        name.clone_into(&mut one.lineage);
+        one.left.insert(left);
+        one
+    }
+
+    /// The trees of lineages whose state is not where it was.
+    fn at_cache(&mut self, cache: Option<&Path>) {
+        let Some(cache) = cache else { return };
+        let of_attempts = entries(cache)
+            .into_iter()
+            .filter(|(name, _)| name != "checks");
+        let places = of_attempts.flat_map(|(name, dir)| {
+            let places = entries(&dir).into_iter().map(|(_, place)| place);
+            places
+                .map(|place| (name.clone(), place))
+                .collect::<Vec<_>>()
+        });
+        let of_checks = entries(&cache.join("checks")).into_iter();
+        let of_checks =
+            of_checks.filter_map(|(_, dir)| Some((places::lineage_of_checks(&dir)?, dir)));
+        for (name, dir) in places.chain(of_checks).collect::<Vec<_>>() {
+            let (project, state) = places::noted(&dir);
+            let Some(project) = project else {
+                // Of an earlier version, where no project has a place: the repository of all of them.
+                if dir.file_name() == Some(OsStr::new("shadow.git")) {
+                    self.add(&name, Left::Repository(dir));
+                }
+                continue;
+            };
+            let states: Vec<&Path> = state.as_deref().into_iter().collect();
+            let there = lineages_of(&project, &states);
+            let is_there = there.is_none_or(|names| names.contains(&name));
+            if is_there || self.is_in_place(&name) {
+                // Wherever that state is: its references in this repository are in use too.
+                self.in_place.as_mut().map(|names| names.insert(name));
+                continue;
+            }
+            // Of another project's archived run only that project can tell.
+            let repository = project.join(".descent/repository").join(&name);
+            let is_elsewhere = project != self.at.project && repository.is_dir();
+            let one = self.add(&name, Left::Trees(dir));
+            one.is_unapplied |= is_elsewhere;
+            one.project = Some(project);
+        }
+    }
+
+    fn beside_state(&mut self) {
+        for (name, dir) in entries(&self.at.repositories()) {
+            if !self.is_in_place(&name) && !name.starts_with("new-") {
+                let project = self.at.project.clone();
+                self.add(&name, Left::Repository(dir)).project = Some(project);
+            }
+        }
+    }
+
+    fn in_repository(&mut self) -> Result<()> {
+        let Some(person) = self.person.clone() else {
+            return Ok(());
+        };
+        for (reference, _) in person.refs("refs/descent/")? {
+            let name = reference.split('/').nth(2).unwrap_or_default().to_owned();
+            if !name.is_empty() && !self.is_in_place(&name) {
+                self.add(&name, Left::References(format!("refs/descent/{name}")));
+            }
+        }
+        for (record, tree) in person.old_worktrees() {
+            // `<cache>/<lineage>/<project>/<tree>`
+            let above = tree.as_deref().and_then(|tree| tree.ancestors().nth(2));
+            let name = above.and_then(Path::file_name).and_then(OsStr::to_str);
+            match name {
+                Some(name) if !self.is_in_place(name) => {
+                    let name = name.to_owned();
+                    self.add(&name, Left::Worktree(record));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Which of them hold a result that is nowhere else.
+    fn results(&mut self) {
+        let (at, person) = (self.at, self.person.clone());
+        for (name, one) in &mut self.found {
+            let refs = format!("refs/descent/{name}");
+            let repositories = one.left.iter().filter_map(|left| match left {
+                Left::Repository(dir) => Some(dir.clone()),
+                Left::Trees(_) | Left::References(_) | Left::Worktree(_) => None,
+            });
+            let repositories: Vec<PathBuf> = repositories.collect();
+            for dir in repositories {
+                // What cannot be told counts as not applied.
+                one.is_unapplied |= !is_applied(at, person.as_ref(), &dir, &refs).unwrap_or(false);
+            }
+            let has_refs = one.left.contains(&Left::References(refs.clone()));
+            if let (true, Some(person)) = (has_refs, &person) {
+                one.is_unapplied |= !person.are_merged(&refs).unwrap_or(false);
+            }
+        }
+    }
+}
+
+/// Whether nothing was made there, or the person has it in files or commits.
+fn is_applied(at: &Place, person: Option<&Git>, dir: &Path, refs: &str) -> Result<bool> {
+    let borrows = dir.join("objects/info/alternates").exists();
+    let git = match person.filter(|_| borrows) {
+        Some(person) => person.lineage(dir)?,
+        None => Git::private(programs::real(), dir, &at.project)?,
+    };
+    let all: BTreeMap<String, _> = git.refs(refs)?.into_iter().collect();
+    let named = |name: &str| all.get(&format!("{refs}/{name}"));
+    let (Some(start), Some(result)) = (named("start"), named("result")) else {
+        return Ok(named("result").is_none());
+    };
+    let is_theirs = borrows && git.person().exists(result)?;
+    let scratch = std::env::temp_dir();
+    Ok(start == result
+        || is_theirs
+        || git.apply(start, result, &scratch, true)? == Applied::Nothing)
+}
+
+/// The lineages of the states in a project, and of those elsewhere; none where one cannot be read.
+fn lineages_of(project: &Path, more: &[&Path]) -> Option<BTreeSet<String>> {
+    let beside = entries_of_files(&project.join(".descent"));
+    let states = beside.filter(|path| path.extension() == Some(OsStr::new("json")));
+    let mut states: BTreeSet<PathBuf> = states.collect();
+    states.extend(more.iter().map(|path| path.to_path_buf()));
+    let mut names = BTreeSet::new();
+    for state in states {
+        match state.symlink_metadata() {
+            Ok(_) => names.insert(lineage_in(&state)?),
+            Err(_) => false,
+        };
+    }
+    Some(names)
+}
+
+/// Under the name that its directories have.
+fn lineage_in(state: &Path) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        lineage: String,
+    }
+    let bytes = crate::store::read_bytes(state).ok()?;
+    let named: Named = serde_json::from_slice(&bytes).ok()?;
+    Some(places::name(&named.lineage))
+}
+
+fn entries(dir: &Path) -> Vec<(String, PathBuf)> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    dirs.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())))
+        .collect()
+}
+
+fn entries_of_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    files.map(|entry| entry.path())
+}
+
+/// On the disk, as far as it can be counted.
+fn bytes_of(left: &Left) -> u64 {
+    let (Left::Trees(dir) | Left::Repository(dir) | Left::Worktree(dir)) = left else {
+        return 0;
+    };
+    let (mut open, mut bytes, mut files) = (vec![dir.clone()], 0_u64, 0);
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            files += 1;
+            bytes = bytes.saturating_add(meta.blocks().saturating_mul(512));
+            if meta.is_dir() && files < FILES_MAX {
+                open.push(entry.path());
+            }
+        }
+    }
+    bytes
+}
