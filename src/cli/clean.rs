@@ -30,7 +30,7 @@ pub struct Flags {
 }
 
 pub(super) fn clean(context: &Context, flags: &Flags) -> Result<End, Failure> {
-    let place = place_of(context);
+    let place = place_of(context)?;
     let all = workspace::leftovers(&place, workspace::cache_dir().as_deref())?;
     let stays = |one: &Leftover| one.is_unapplied && !flags.unapplied;
     let (kept, gone): (Vec<Leftover>, Vec<Leftover>) = all.into_iter().partition(stays);
@@ -53,10 +53,9 @@ pub(super) fn clean(context: &Context, flags: &Flags) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
-pub(super) fn place_of(context: &Context) -> Place {
-    context
-        .place()
-        .unwrap_or_else(|| Place::at(&context.dir, context.state.as_deref()))
+fn place_of(context: &Context) -> Result<Place, Failure> {
+    let found = context.place()?;
+    Ok(found.unwrap_or_else(|| Place::at(&context.dir, context.state.as_deref())))
 }
 
 fn text(flags: &Flags, gone: &[Leftover], kept: &[Leftover], place: &Place) -> String {

@@ -111,11 +111,7 @@ pub const LIMITS: [Limit; 24] = [
         Form::List,
         "the only files that setup reads",
     ),
-    limit(
-        "keep",
-        Form::List,
-        "ignored paths that checkouts keep",
-    ),
+    limit("keep", Form::List, "ignored paths that checkouts keep"),
     limit("env", Form::List, "variables passed on beside others"),
     limit("protected", Form::List, "what no attempt may change"),
     limit(
