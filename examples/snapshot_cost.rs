@@ -19,8 +19,9 @@ mod shell {
     pub mod files;
     pub mod git;
     pub mod process;
+    pub mod space;
 }
-use shell::{failure, files, process};
+use shell::{failure, files, process, space};
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -20,6 +20,7 @@ mod shared;
 mod size;
 #[cfg(test)]
 mod tests;
+mod trees;
 mod words;
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
@@ -77,6 +78,8 @@ pub struct Room {
     pub path: PathBuf,
     /// Whether `setup` has yet to be run here.
     pub is_new: bool,
+    /// What earlier checks left here may still be here.
+    pub is_reused: bool,
     /// What `setup` reads here, where that has a say in whether it is run again.
     inputs: Option<Digest>,
 }
@@ -86,6 +89,7 @@ impl Room {
         Self {
             path,
             is_new: false,
+            is_reused: false,
             inputs: None,
         }
     }
@@ -129,7 +133,7 @@ impl Workspaces {
             }
             apart => {
                 let cache = cache.ok_or(WorkspaceError::NoHome)?;
-                git::Rooms::check(constraints)?;
+                globs::check(constraints)?;
                 let open = match apart {
                     Workspace::Shadow => git::Rooms::open_private,
                     Workspace::Git | Workspace::Shared => git::Rooms::open,
@@ -458,14 +462,6 @@ impl Workspaces {
         match &*self.0 {
             Kind::Git(rooms) => saved::save(rooms.cache(), bytes),
             Kind::Shared(place) => saved::save(place.cache()?, bytes),
-        }
-    }
-
-    /// Removes a tree for checks; where it was, is given back. Nothing in `shared`.
-    pub fn remove_checks(&self, which: Checkout) -> Result<Option<PathBuf>> {
-        match &*self.0 {
-            Kind::Git(rooms) => rooms.remove_checks(which).map(Some),
-            Kind::Shared(_) => Ok(None),
         }
     }
 

@@ -337,6 +337,11 @@ pub(super) fn judged_where(page: &mut Page, workspaces: &Workspaces, which: Chec
     if !workspaces.has_pristine() {
         page.whole(row("shared").plain("checked in place: there is no fresh checkout here"));
     }
+    for kept in workspaces.keeps() {
+        page.whole(row("kept").plain(format!(
+            "{kept}: it may be left over from an earlier checkout"
+        )));
+    }
     for link in workspaces.linked(which) {
         page.whole(row("linked").plain(format!("{link}: the checks saw what stands there now")));
     }

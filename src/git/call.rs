@@ -1,7 +1,11 @@
 //! One run of git: its arguments, where it works, what it reads, and how its answer is judged.
 
 use super::{Git, GitError, host::Env};
-use crate::process::tool::{ToolOutput, WAIT_MAX};
+use crate::{
+    failure::lack_in,
+    process::tool::{ToolOutput, WAIT_MAX},
+    space,
+};
 use descent_core::id::UnixMillis;
 use std::{
     ffi::{OsStr, OsString},
@@ -137,11 +141,20 @@ impl Call<'_> {
     /// Standard output of a run that must end with 0.
     pub(super) fn ok(self) -> Result<Vec<u8>, GitError> {
         let verb = self.verb;
-        let ran = self.output()?;
+        let places = self.places();
+        let mut ran = self.output()?;
         if ran.status.success() {
             return Ok(ran.stdout);
         }
+        tell_of_room(&mut ran, &places);
         Err(failed(verb, &ran))
+    }
+
+    /// Where it may write: the working tree, and what git is told of in the environment.
+    fn places(&self) -> Vec<PathBuf> {
+        let named = self.env.iter().map(|(_, value)| PathBuf::from(value));
+        let named = named.filter(|path| path.is_absolute());
+        named.chain([self.cwd.clone()]).collect()
     }
 
     /// The id that a run prints.
@@ -149,6 +162,17 @@ impl Call<'_> {
         let verb = self.verb;
         let said = self.ok()?;
         as_id(said.trim_ascii_end()).ok_or(GitError::Odd { verb })
+    }
+}
+
+/// Git says of some writes only that they failed. Where a disk that it writes to is used up, that is why.
+fn tell_of_room(ran: &mut ToolOutput, places: &[PathBuf]) {
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let is_write = ["unable to write", "couldn't write", "unable to create"];
+    let is_write = is_write.iter().any(|words| said.contains(words));
+    let is_told = lack_in(&said).is_some();
+    if is_write && !is_told && places.iter().any(|place| space::is_used_up(place)) {
+        ran.stderr.extend_from_slice(b"\nNo space left on device");
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) struct Rooms {
     setup: Option<String>,
     setup_inputs: Globs,
     keep: Globs,
+    keeps: Vec<String>,
     notes: Arc<Mutex<Vec<String>>>,
     checks_root: Arc<OnceLock<PathBuf>>,
 }
@@ -85,19 +86,6 @@ impl Rooms {
         Ok(rooms)
     }
 
-    /// What is wrong with the paths and patterns of the constraints, before anything is made.
-    pub(super) fn check(constraints: &Constraints) -> Result<()> {
-        links::read(&constraints.link)?;
-        for (name, globs) in [
-            ("protected", &constraints.protected),
-            ("setup_inputs", &constraints.setup_inputs),
-            ("keep", &constraints.keep),
-        ] {
-            Globs::read(name, globs)?;
-        }
-        Ok(())
-    }
-
     /// With the project at the top of the repository's working tree.
     fn of(
         (git, cache): (Git, PathBuf),
@@ -120,6 +108,7 @@ impl Rooms {
             setup: constraints.setup.clone(),
             setup_inputs: Globs::read("setup_inputs", &constraints.setup_inputs)?,
             keep: Globs::read("keep", &constraints.keep)?,
+            keeps: constraints.keep.clone(),
             notes: Arc::default(),
             checks_root: Arc::default(),
             project,
@@ -132,6 +121,10 @@ impl Rooms {
             git: self.git.begin()?,
             ..self.clone()
         })
+    }
+
+    pub(super) fn keeps(&self) -> Vec<String> {
+        self.keeps.clone()
     }
 
     pub(super) fn setup(&self) -> Option<&str> {
@@ -253,6 +246,7 @@ impl Rooms {
         Ok(Room {
             path,
             is_new: true,
+            is_reused: false,
             inputs: None,
         })
     }

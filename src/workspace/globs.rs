@@ -6,7 +6,22 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::{Result, WorkspaceError};
+use descent_core::state::Constraints;
+
+use super::{Result, WorkspaceError, links};
+
+/// What is wrong with the paths and patterns of the constraints, before anything is made.
+pub(super) fn check(constraints: &Constraints) -> Result<()> {
+    links::read(&constraints.link)?;
+    for (key, globs) in [
+        ("protected", &constraints.protected),
+        ("setup_inputs", &constraints.setup_inputs),
+        ("keep", &constraints.keep),
+    ] {
+        Globs::read(key, globs)?;
+    }
+    Ok(())
+}
 
 /// The patterns of one constraint; each is meant from the project, or from the repository's top.
 #[derive(Debug, Clone)]

@@ -21,14 +21,18 @@ pub(super) fn hold(dir: &Path) -> Held {
     Held(File::open(dir).ok())
 }
 
-/// Forgets the mark where the directory was made anew since it was held.
-pub(super) fn forget_if_remade(held: &Held, dir: &Path, mark: &Path) -> io::Result<()> {
+/// Whether the directory is the one that was held.
+pub(super) fn is_same(held: &Held, dir: &Path) -> bool {
     let before = held.0.as_ref().and_then(|file| file.metadata().ok());
-    let is_same = before.is_some_and(|before| {
+    before.is_some_and(|before| {
         let now = dir.symlink_metadata();
         now.is_ok_and(|now| now.ino() == before.ino() && now.dev() == before.dev())
-    });
-    if is_same {
+    })
+}
+
+/// Forgets the mark where the directory was made anew since it was held.
+pub(super) fn forget_if_remade(held: &Held, dir: &Path, mark: &Path) -> io::Result<()> {
+    if is_same(held, dir) {
         return Ok(());
     }
     forget(mark)

@@ -148,3 +148,21 @@ fn a_selection_whose_arrow_was_moved_is_judged_again() {
     world.save(&serde_json::to_string_pretty(&state).unwrap());
     world.run().expect(0);
 }
+
+#[test]
+fn an_open_step_that_is_mended_is_made_by_the_next_run() {
+    let world = World::new();
+    let atoms = json!({"a": task("echo foo >f"), "b": task("touch b; exit 1")});
+    world.align(&plan(&["grep -q foo f"], json!({}), atoms));
+    let result = world.run().expect(0).result();
+    assert_eq!(open(&result), ["b"]);
+    assert!(
+        result["summary"]
+            .as_str()
+            .is_some_and(|text| text.ends_with("; 1 step open")),
+        "{result}"
+    );
+    world.replace_in_state("touch b; exit 1\"", "touch b\"");
+    let result = world.run().expect(0).result();
+    assert_eq!(open(&result), [] as [&str; 0]);
+}

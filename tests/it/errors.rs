@@ -158,6 +158,8 @@ fn a_commit_that_the_repository_lost_is_told_by_its_code() {
     let start = world.state()["run"]["started_from"]["commit"].clone();
     let (dir, name) = start.as_str().unwrap().split_at(2);
     fs::remove_file(world.repository().join("objects").join(dir).join(name)).unwrap();
+    // While they are as they were, the run begins from the files again.
+    world.write("mine.txt", "something else\n");
     check(world.descent(&["run"]), "E-COMMIT-MISSING", 69);
 }
 
@@ -169,7 +171,7 @@ fn a_place_for_attempts_that_is_a_file_is_told_by_its_code() {
     check(world.descent(&["run"]), "E-ATTEMPT-DIR", 74);
     let other = World::new();
     other.write(".descent", "a file in the way\n");
-    check(aligned_with(&other, &[]), "E-SIDECAR", 74);
+    check(aligned_with(&other, &[]), "E-IO", 74);
 }
 
 #[test]

@@ -251,3 +251,59 @@ fn verify_judges_what_the_person_has_now_and_on_request_the_result_or_a_commit()
         .expect(2)
         .says("E-NO-SUCH-REV");
 }
+
+/// Two ways, each judged by checks of its own, the first of them wrong.
+fn judged_by_itself(check: &str, [wrong, right]: [&str; 2]) -> Value {
+    let own = |run: &str| {
+        let mut atom = task(run);
+        atom["checks"] = json!({"all": [{"command": check}]});
+        atom
+    };
+    json!({
+        "way": {"kind": "any", "choices": ["wrong", "right"]},
+        "wrong": own(wrong),
+        "right": own(right),
+    })
+}
+
+#[test]
+fn what_an_earlier_attempts_check_left_behind_gives_no_attempt_up() {
+    let world = World::new();
+    world.write(".gitignore", "out\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "an ignored directory"]);
+    let check = "mkdir out && cp a.txt out && grep -q good out/a.txt";
+    let ways = judged_by_itself(check, ["echo bad >a.txt", "echo good >a.txt"]);
+    world.align(&plan(&["grep -q good a.txt"], json!({}), ways));
+    world.run().expect(0);
+}
+
+#[test]
+fn a_setup_that_works_only_in_a_fresh_tree_gives_no_attempt_up() {
+    let world = World::new();
+    world.write(".gitignore", "out\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "an ignored directory"]);
+    let ways = judged_by_itself(
+        "grep -q good out/a.txt",
+        ["echo bad >a.txt", "echo good >a.txt"],
+    );
+    let constraints = json!({"setup": "mkdir out && cp a.txt out"});
+    world.align(&plan(&["grep -q good out/a.txt"], constraints, ways));
+    world.run().expect(0);
+}
+
+#[test]
+fn a_setup_beside_a_linked_directory_of_packages_is_refused_before_it_runs() {
+    let world = World::new();
+    std::fs::create_dir(world.repo().join("node_modules")).unwrap();
+    world.write("node_modules/mine", "mine\n");
+    world.write("package-lock.json", "{}\n");
+    world.write(".gitignore", "node_modules\n");
+    let constraints = json!({"link": ["node_modules"], "setup": "rm -f node_modules/*"});
+    world
+        .try_align(&plan(&["false"], constraints, json!({"A": task("true")})))
+        .expect(65)
+        .says("E-LINK");
+    assert_eq!(world.read("node_modules/mine"), "mine\n");
+}

@@ -144,12 +144,12 @@ fn an_outcome_that_finds_the_disk_full_waits_and_is_committed_when_there_is_room
 fn an_outcome_that_finds_no_inode_left_waits_too() {
     let world = World::new();
     let dir = world.repo().join(".descent");
-    let Some(small) = Small::at(&dir, "size=4m,nr_inodes=40,mode=0700") else {
+    let Some(small) = Small::at(&dir, "size=4m,nr_inodes=400,mode=0700") else {
         return;
     };
     world.align(&steps(&world));
     let mut run = begun(&world);
-    let fillers = (0..60).map(|n| small.at.join(format!("filler{n}")));
+    let fillers = (0..600).map(|n| small.at.join(format!("filler{n}")));
     let made: Vec<PathBuf> = fillers.filter(|path| fs::write(path, "").is_ok()).collect();
     world.touch("go");
     waits_for_the_disk(&world, &run, "No space left on device");
@@ -185,23 +185,10 @@ fn a_state_that_may_not_be_written_for_a_while_is_waited_for() {
 #[test]
 fn an_integration_that_finds_the_repository_full_waits_and_happens_once() {
     let world = World::new();
-    let objects = world.repo().join(".git/objects");
-    let kept = world.out("objects");
-    let moved = Command::new("cp")
-        .arg("-a")
-        .arg(&objects)
-        .arg(&kept)
-        .status();
-    assert!(moved.is_ok_and(|status| status.success()));
-    let Some(small) = Small::at(&objects, "size=2m") else {
+    let repository = world.repo().join(".descent/repository");
+    let Some(small) = Small::at(&repository, "size=2m,mode=0700") else {
         return;
     };
-    let back = Command::new("cp")
-        .arg("-a")
-        .arg(kept.join("."))
-        .arg(&objects)
-        .status();
-    assert!(back.is_ok_and(|status| status.success()));
     world.align(&steps(&world));
     let mut run = begun(&world);
     small.fill();

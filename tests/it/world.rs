@@ -313,15 +313,14 @@ impl World {
     }
 
     pub fn repository(&self) -> PathBuf {
-        let state = self.state();
-        let lineage = state["lineage"].as_str().expect("a lineage");
+        let lineage = self.state()["lineage"].clone();
+        let lineage = lineage.as_str().expect("a lineage");
         self.repo().join(".descent/repository").join(lineage)
     }
 
-    /// Git in the repository of the lineage.
     pub fn ours(&self, args: &[&str]) -> String {
-        let dir = format!("--git-dir={}", self.repository().display());
-        self.git(&[&[&*dir], args].concat())
+        let dir = self.repository();
+        self.git(&[&["--git-dir", &dir.to_string_lossy()], args].concat())
     }
 
     pub fn command(&self, args: &[&str]) -> Command {

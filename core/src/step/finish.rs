@@ -172,15 +172,19 @@ fn summary(draft: &Draft, status: RunStatus, reason: Reason) -> String {
         0 => String::new(),
         n => format!(", {}", count(n, "repair")),
     };
-    let work = format!("{solved} solved, {attempts}{repairs}");
+    let open = match draft.open_steps().len() as u64 {
+        n if n > 0 && status == RunStatus::Completed => format!("; {} open", count(n, "step")),
+        _ => String::new(),
+    };
+    let work = format!("{solved} solved, {attempts}{repairs}{open}");
     match (status, reason) {
         (RunStatus::Completed, Reason::AlreadyHeld) => {
-            "the base case holds already; no agent was started".to_string()
+            format!("the base case holds already; no agent was started{open}")
         }
         (RunStatus::Completed, _) => format!("the base case holds; {work}"),
         (_, Reason::Unavailable) => {
             let why = draft.session.unavailable.as_deref().unwrap_or("");
-            format!("stopped: {why}; {work}")
+            format!("{why}; {work}")
         }
         (RunStatus::Stopped, _) => {
             let why = draft

@@ -26,7 +26,7 @@ pub(super) fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Ve
     let mut moves = Vec::new();
     match (status, reason) {
         (RunStatus::Completed, _) => moves.push("descent apply".to_string()),
-        (_, Reason::Unavailable) => moves.push("descent doctor".to_string()),
+        (_, Reason::Unavailable) => moves.push("mend what it says, then descent run".to_string()),
         (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
         (_, Reason::NoChoice) => moves = out_of_a_dead_end(draft),
         (_, Reason::Iterations) => moves.push(raise(draft, "max_iterations")),

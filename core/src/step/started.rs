@@ -60,11 +60,17 @@ pub(super) fn started(
     });
 }
 
-/// The steps that the run before this one left open when it completed.
+/// The steps that the run before this one left open when it completed, unless a person changed something since: what
+/// kept them from being made may be gone.
 fn left_open(draft: &Draft) -> Option<Vec<AtomId>> {
     let run = &draft.state.run;
     let result = run.last_result.as_ref();
     let result = result.filter(|_| run.status == RunStatus::Completed)?;
+    let corrections = draft.state.corrections.iter();
+    let changed = corrections.filter_map(|one| one.node.get("timestamp")?.as_str());
+    if changed.max() > result.get("at").and_then(Node::as_str) {
+        return None;
+    }
     let open = result
         .get("open")
         .and_then(Node::as_array)

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{baseline, context::Context},
-    Flags, preview, proposals, questions, twice,
+    Flags, costs, preview, proposals, questions, twice,
 };
 use crate::{config::Config, failure::Failure, store::Place, workspace::Workspaces};
 
@@ -39,6 +39,7 @@ impl Agreeing<'_> {
         cancel: CancellationToken,
     ) -> Result<Option<State>, Failure> {
         let out = self.context.out;
+        costs::refuse_setup_of_links(&state, self.top)?;
         baseline::forget(&mut state);
         let start = workspaces.snapshot()?;
         let bench = twice::Bench {

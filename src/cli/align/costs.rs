@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use descent_core::state::State;
 
 use super::twice::Looks;
-use crate::{failure::quoted, render};
+use crate::{
+    failure::{Failure, exit, quoted},
+    render,
+};
 
 /// A shorter `setup` needs no advice.
 const SLOW_MS: u64 = 1_000;
@@ -53,7 +56,7 @@ pub(super) fn of_setup(state: &State, looks: &Looks, top: &Path) -> Vec<String> 
     if constraints.keep.is_empty() && !made.is_empty() {
         let paths = quoted(Path::new(&made.join(",")));
         lines.push(format!(
-            "  --set keep={paths} keeps what it made from one to the next"
+            "  --set keep={paths} keeps what it made, for a setup that brings it up to date"
         ));
     }
     let locks = locks_in(top);
@@ -64,6 +67,19 @@ pub(super) fn of_setup(state: &State, looks: &Looks, top: &Path) -> Vec<String> 
         ));
     }
     lines
+}
+
+/// `setup` would install into the person's own directory.
+pub(super) fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Failure> {
+    let stale = stale_links(state, top);
+    let (Some(_), Some((link, lock))) = (&state.objective.constraints.setup, stale.first()) else {
+        return Ok(());
+    };
+    let message = format!(
+        "`{link}` is linked and there is a `setup`: what it installs by {lock} would be installed into your own `{link}`"
+    );
+    let hint = format!("leave out one of them: --link {link}, or --setup");
+    Err(Failure::new("E-LINK", exit::INVALID, message, hint))
 }
 
 /// Linked directories that a lock file of the project speaks of, each with that file.

@@ -156,7 +156,7 @@ impl Bench<'_> {
             &mark,
             &self.cancel,
         );
-        let Some(driver::Checked { at, setup_ms }) = at.await?.or_fail(workspaces)? else {
+        let Some(driver::Checked { at, setup_ms, .. }) = at.await?.or_fail(workspaces)? else {
             return Ok(());
         };
         looks.setup_ms = setup_ms;

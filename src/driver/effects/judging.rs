@@ -8,11 +8,11 @@ use std::{
 
 use descent_core::{
     event::{Event, Merge, Scope},
-    id::CommitId,
+    id::{CommitId, Digest},
     owed,
     state::{Check, Leaf},
     step::{Session, World},
-    verdict::{self, Basis, How, Measured, Measurement, Verdict},
+    verdict::{self, Basis, Court, How, Ledger, Measured, Measurement, Progress, Verdict},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,7 @@ use crate::{
     process::{Programs, environment::Environment},
     space,
     verify::{self, Bench},
-    workspace::{Checkout, Workspaces},
+    workspace::{Checkout, Room, Workspaces},
 };
 
 /// How long `setup` may take in a checkout for checks.
@@ -91,7 +91,22 @@ impl Judging {
         }
     }
 
+    /// A checkout with `setup` done. Where `setup` failed in one that was used before, it is made anew once.
     async fn prepare(
+        &self,
+        kind: Checkout,
+        commit: Option<CommitId>,
+        cancel: &CancellationToken,
+    ) -> Result<Prepared, Failure> {
+        let prepared = self.prepare_once(kind, commit.clone(), cancel).await?;
+        let Prepared::SetupFailedOnReused(_) = prepared else {
+            return Ok(prepared);
+        };
+        self.remove(kind).await?;
+        self.prepare_once(kind, commit, cancel).await
+    }
+
+    async fn prepare_once(
         &self,
         kind: Checkout,
         commit: Option<CommitId>,
@@ -109,6 +124,25 @@ impl Judging {
         .await
     }
 
+    /// So that the next one is made anew; gives the directory that it was in.
+    async fn remove(&self, kind: Checkout) -> Result<Option<PathBuf>, Failure> {
+        let workspaces = self.workspaces.clone();
+        Ok(blocking(move || workspaces.remove_checks(kind)).await??)
+    }
+
+    /// Whether what was measured in a checkout that was used before gives an attempt up: an earlier tree may have left
+    /// behind what it failed for.
+    fn is_doubtful(&self, checked: &Checked, ledger: &Ledger) -> bool {
+        let court = Court {
+            ledger,
+            basis: &self.basis,
+            corrections: &self.world.state.corrections,
+            again_max: self.world.state.objective.constraints.max_transient(),
+        };
+        let has_failed = || court.judge(&self.check) == Progress::Decided(Verdict::Fail);
+        checked.is_reused && matches!(self.scope, Scope::Atom(_)) && has_failed()
+    }
+
     /// `setup` failed on a result: that is the result's failure, unless it fails on the start's tree too.
     async fn after_failed_setup(
         &self,
@@ -124,7 +158,7 @@ impl Judging {
         };
         Ok(match on_start {
             Prepared::Cancelled => None,
-            Prepared::SetupFailed(on_start) => {
+            Prepared::SetupFailed(on_start) | Prepared::SetupFailedOnReused(on_start) => {
                 let message = setup_failed(&self.workspaces, &on_start).message;
                 let lines = on_start.excerpt.lines().map(str::trim);
                 let last = lines.rev().find(|line| !line.is_empty());
@@ -155,32 +189,60 @@ impl Judging {
     }
 }
 
-/// Measures leaf after leaf until the check is decided; each leaf once.
+/// Measures leaf after leaf until the check is decided; each leaf once. What would give an attempt up is measured again
+/// in a checkout made anew.
 async fn judge_in_checkout(
-    mut j: Judging,
+    j: Judging,
     cancel: CancellationToken,
 ) -> Result<Option<Event>, Failure> {
     let kind = j.checkout();
-    let at = match j.prepare(kind, j.commit.clone(), &cancel).await {
-        Ok(Prepared::Ready(checked)) => checked.at,
-        Ok(Prepared::Cancelled) => return Ok(None),
-        Ok(Prepared::SetupFailed(seen)) => return j.after_failed_setup(seen, &cancel).await,
-        Err(failure) => return too_small(&j, kind, failure).await,
-    };
+    for is_last in [false, true] {
+        let checked = match j.prepare(kind, j.commit.clone(), &cancel).await {
+            Ok(Prepared::Ready(checked)) => checked,
+            Ok(Prepared::Cancelled) => return Ok(None),
+            Ok(Prepared::SetupFailed(seen) | Prepared::SetupFailedOnReused(seen)) => {
+                return j.after_failed_setup(seen, &cancel).await;
+            }
+            Err(failure) => return too_small(&j, kind, failure).await,
+        };
+        let Some((seen, ledger)) = measure_in(&j, &checked.at, &cancel).await? else {
+            return Ok(None);
+        };
+        if is_last || !j.is_doubtful(&checked, &ledger) {
+            return Ok(Some(Event::Judged {
+                scope: j.scope,
+                basis: j.basis,
+                seen,
+            }));
+        }
+        j.remove(kind).await?;
+    }
+    Ok(None)
+}
+
+/// What was measured, and the ledger with it; `None` when cancelled.
+type Measurements = (Vec<(Digest, Measurement)>, Ledger);
+
+async fn measure_in(
+    j: &Judging,
+    at: &Path,
+    cancel: &CancellationToken,
+) -> Result<Option<Measurements>, Failure> {
     let bench = Bench {
-        at: &at,
+        at,
         env: &j.environment,
         programs: &*j.programs,
         timeout_default: Duration::from_millis(j.timeout_ms),
         mark: &j.mark,
-        cancel: &cancel,
+        cancel,
         keep: Some(Keeper {
             shelf: &j.shelf,
             state: &j.world.state,
         }),
     };
-    let mut seen = Vec::new();
-    while let Some(leaf) = owed::next_leaf(&j.session, &j.world, &j.check, &j.basis) {
+    let mut session = j.session.clone();
+    let mut seen: Vec<(Digest, Measurement)> = Vec::new();
+    while let Some(leaf) = owed::next_leaf(&session, &j.world, &j.check, &j.basis) {
         let key = leaf.key();
         if seen.iter().any(|(measured, _)| *measured == key) {
             break;
@@ -190,17 +252,13 @@ async fn judge_in_checkout(
         let Some(measurement) = verify::measure(rule, &bench).await else {
             return Ok(None);
         };
-        if let Some(failure) = proves_nothing(&at, rule, &measurement) {
+        if let Some(failure) = proves_nothing(at, rule, &measurement) {
             return Err(failure);
         }
-        j.session.ledger.record(leaf, &j.basis, measurement.clone());
+        session.ledger.record(leaf, &j.basis, measurement.clone());
         seen.push((key, measurement));
     }
-    Ok(Some(Event::Judged {
-        scope: j.scope,
-        basis: j.basis,
-        seen,
-    }))
+    Ok(Some((seen, session.ledger)))
 }
 
 /// A pristine checkout that the disk has no room for, though it has room without it, is not waited for: the room would
@@ -213,8 +271,7 @@ async fn too_small(
     if kind != Checkout::Pristine || failure.lack != Some(Lack::Space) {
         return Err(failure);
     }
-    let workspaces = j.workspaces.clone();
-    let place = blocking(move || workspaces.remove_checks(kind)).await??;
+    let place = j.remove(kind).await?;
     if place.is_none_or(|place| space::is_used_up(&place)) {
         return Err(failure);
     }
@@ -228,6 +285,8 @@ async fn too_small(
 pub enum Prepared {
     Ready(Checked),
     SetupFailed(Measurement),
+    /// It failed where an earlier tree may have left something behind: that proves nothing.
+    SetupFailedOnReused(Measurement),
     Cancelled,
 }
 
@@ -237,7 +296,9 @@ impl Prepared {
         match self {
             Prepared::Ready(checked) => Ok(Some(checked)),
             Prepared::Cancelled => Ok(None),
-            Prepared::SetupFailed(seen) => Err(setup_failed(workspaces, &seen)),
+            Prepared::SetupFailed(seen) | Prepared::SetupFailedOnReused(seen) => {
+                Err(setup_failed(workspaces, &seen))
+            }
         }
     }
 }
@@ -246,14 +307,19 @@ impl Prepared {
 #[derive(Debug)]
 pub struct Checked {
     pub at: PathBuf,
+    /// What earlier checks left there may still be there.
+    pub is_reused: bool,
     /// How long `setup` took now, where it was run.
     pub setup_ms: Option<u64>,
 }
 
 impl Checked {
-    fn without_setup(at: PathBuf) -> Self {
-        let setup_ms = None;
-        Self { at, setup_ms }
+    fn without_setup(made: Room) -> Self {
+        Self {
+            at: made.path,
+            is_reused: made.is_reused,
+            setup_ms: None,
+        }
     }
 }
 
@@ -282,11 +348,11 @@ pub async fn prepare_checkout(
     let inner = workspaces.clone();
     let made = blocking(move || inner.for_checks(kind, commit.as_ref())).await??;
     let (true, Some(setup)) = (made.is_new, workspaces.setup()) else {
-        return Ok(Prepared::Ready(Checked::without_setup(made.path)));
+        return Ok(Prepared::Ready(Checked::without_setup(made)));
     };
     let check = Check::command(setup);
     let Some(rule) = check.leaf() else {
-        return Ok(Prepared::Ready(Checked::without_setup(made.path)));
+        return Ok(Prepared::Ready(Checked::without_setup(made)));
     };
     let bench = Bench {
         at: &made.path,
@@ -303,11 +369,15 @@ pub async fn prepare_checkout(
     if verdict::of_leaf(rule, &seen) != Verdict::Pass {
         // On a full disk it proves nothing.
         has_room(&made.path)?;
-        return Ok(Prepared::SetupFailed(seen));
+        return Ok(match made.is_reused {
+            true => Prepared::SetupFailedOnReused(seen),
+            false => Prepared::SetupFailed(seen),
+        });
     }
     workspaces.checks_are_set_up(kind, &made)?;
     Ok(Prepared::Ready(Checked {
         at: made.path,
+        is_reused: made.is_reused,
         setup_ms: Some(seen.duration_ms),
     }))
 }

@@ -30,12 +30,17 @@ impl Rooms {
         // Also when that failed halfway: the tree may have been made anew first.
         ready::forget_if_remade(&held, &root, &mark).map_err(WorkspaceError::io(&mark))?;
         let path = brought?;
+        let is_reused = ready::is_same(&held, &root);
+        let ready = |path| Room {
+            is_reused,
+            ..Room::ready(path)
+        };
         let Some(setup) = &self.setup else {
-            return Ok(Room::ready(path));
+            return Ok(ready(path));
         };
         let inputs = self.inputs_of_setup(commit)?;
         if ready::is_set_up(&root, &mark, setup, &inputs) {
-            return Ok(Room::ready(path));
+            return Ok(ready(path));
         }
         // What `setup` leaves behind when it is cut off halfway belongs to no tree.
         ready::forget(&mark).map_err(WorkspaceError::io(&mark))?;
@@ -44,6 +49,7 @@ impl Rooms {
         Ok(Room {
             path,
             is_new,
+            is_reused,
             inputs,
         })
     }
@@ -75,6 +81,7 @@ impl Rooms {
         Ok(Room {
             path,
             is_new: true,
+            is_reused: false,
             inputs: None,
         })
     }

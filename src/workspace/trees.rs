@@ -1,0 +1,25 @@
+//! What is to be known of the trees for checks: what they share, what survives in them, and how they go.
+//!
+//! Not here: how they are made (`git`).
+
+use std::path::PathBuf;
+
+use super::{Checkout, Kind, Result, Workspaces};
+
+impl Workspaces {
+    /// The globs of ignored paths that survive from one pristine checkout to the next; none in `shared`.
+    pub fn keeps(&self) -> Vec<String> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.keeps(),
+            Kind::Shared(_) => Vec::new(),
+        }
+    }
+
+    /// Removes a tree for checks; where it was, is given back. Nothing in `shared`.
+    pub fn remove_checks(&self, which: Checkout) -> Result<Option<PathBuf>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.remove_checks(which).map(Some),
+            Kind::Shared(_) => Ok(None),
+        }
+    }
+}
