@@ -102,7 +102,7 @@ fn agree_with(seeds: std::ops::Range<u64>, plans: usize, constraints: &str, faul
 
 #[test]
 fn a_run_completes_exactly_where_some_selection_works() {
-    agree(seeds(0, 600), "", Faults::default());
+    agree(seeds(0, 2_000), "", Faults::default());
 }
 
 const UNLIMITED: &str = r#", "max_depth": 20, "max_fragment_depth": 20, "max_planned_atoms": 10000,
@@ -135,13 +135,13 @@ fn what_is_left_over_in_warm_trees_changes_no_outcome() {
         left_over: 50,
         ..Faults::default()
     };
-    agree(seeds(90_000, 150), "", faults);
+    agree(seeds(90_000, 500), "", faults);
 }
 
 #[test]
 fn transient_errors_crashes_and_stops_change_no_outcome() {
     agree(
-        seeds(10_000, 150),
+        seeds(10_000, 400),
         "",
         Faults {
             transient: 10,
