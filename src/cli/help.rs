@@ -122,7 +122,6 @@ fn whole(command: &Command) -> String {
     for (options, about) in OPTIONS {
         page.push(Line::new().put(Meaning::Next, options).pad(22).plain(about));
     }
-    page.gap();
     let more = "`descent help COMMAND` has the options of a command, and an example.";
     page.push(Line::of(more));
     page.text(true)
