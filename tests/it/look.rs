@@ -156,7 +156,7 @@ fn status_fits_a_screen_however_much_there_is() {
         shown.text()
     );
     assert!(
-        shown.text().contains("… and 25 more") && shown.text().contains("… and 36 more"),
+        shown.text().contains("… and 25 more") && shown.text().contains("… and 37 more"),
         "{}",
         shown.text()
     );
