@@ -43,10 +43,16 @@ impl Stopped {
         self.world.repository()
     }
 
-    /// What is known of the trees of attempts and checks.
+    /// What is known of the trees of attempts and checks that a run uses: another command may be at work in the one that
+    /// is made for it.
     fn records(&self) -> Vec<PathBuf> {
         let records = fs::read_dir(self.git_dir().join("trees")).unwrap();
-        records.map(|record| record.unwrap().path()).collect()
+        let records = records.map(|record| record.unwrap().path());
+        let is_of_runs = |record: &PathBuf| {
+            let tree = fs::read(record.join("tree")).unwrap_or_default();
+            !tree.trim_ascii_end().ends_with(b"/judging")
+        };
+        records.filter(is_of_runs).collect()
     }
 
     fn commit_of(&self, atom: &str) -> String {
