@@ -228,10 +228,10 @@ fn a_checkout_that_finds_the_cache_full_is_made_when_there_is_room() {
 #[test]
 fn a_disk_too_small_for_a_pristine_checkout_stops_the_run_as_unavailable() {
     let world = World::new();
-    let Some(small) = Small::at(&world.cache(), "size=2m") else {
+    let Some(small) = Small::at(&world.cache(), "size=3700k") else {
         return;
     };
-    world.write("big", &"0123456789abcdef".repeat(30_000));
+    world.write("big", &"0123456789abcdef".repeat(60_000));
     world.git(&["add", "-A"]);
     world.git(&["commit", "-qm", "big"]);
     world.align(&plan(
@@ -250,7 +250,7 @@ fn a_disk_too_small_for_a_pristine_checkout_stops_the_run_as_unavailable() {
             .is_some_and(|text| text.contains("too small")),
         "{result}"
     );
-    assert!(mount(&["-o", "remount,size=8m"], &small.at));
+    assert!(mount(&["-o", "remount,size=16m"], &small.at));
     world.run().expect(0);
 }
 
