@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use descent_core::{
     doc::Fault,
-    event::Event,
+    event::{Event, Reason},
     id::CommitId,
     state::RunStatus,
     step::{World, correct},
@@ -246,6 +246,12 @@ pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
     let (Some(result), true) = (run.result().cloned(), run.status != RunStatus::Running) else {
         return Ok(());
     };
+    let reason = run.last_result.as_ref();
+    let reason = reason.and_then(|last| last.get("reason")?.as_str());
+    // Where a checkout has no room, this one would wait for it.
+    if reason == Some(Reason::Unavailable.word()) {
+        return Ok(());
+    }
     if let Some(task) = this.followed.under_way.take() {
         // Its own warning was said already.
         let _ = task.await;

@@ -171,7 +171,10 @@ fn tell_of_room(ran: &mut ToolOutput, places: &[PathBuf]) {
     let is_write = ["unable to write", "couldn't write", "unable to create"];
     let is_write = is_write.iter().any(|words| said.contains(words));
     let is_told = lack_in(&said).is_some();
-    if is_write && !is_told && places.iter().any(|place| space::is_used_up(place)) {
+    // Of what is written into a file of the tree it never says why; there may be room again by now.
+    let is_file = said.contains("unable to write file");
+    let is_used_up = || places.iter().any(|place| space::is_used_up(place));
+    if is_write && !is_told && (is_file || is_used_up()) {
         ran.stderr.extend_from_slice(b"\nNo space left on device");
     }
 }
