@@ -60,7 +60,7 @@ impl Git {
             tree.record(c.base)?;
         }
         let index = index_of_base(tree, c.base)?;
-        let call = |verb| tree.call(verb).index(index.path());
+        let call = |verb| index.of(tree.call(verb));
         let entries = self.status(call("status"), true)?.entries;
         self.refuse_changed_modules(tree, &index)?;
         let taking = Taking::of(&entries, c.workspace, &spared(c));
@@ -121,7 +121,7 @@ fn index_of_base(tree: &Tree<'_>, base: &CommitId) -> Result<PrivateIndex, GitEr
     {
         return Ok(index);
     }
-    let call = tree.call("read-tree").index(index.path());
+    let call = index.of(tree.call("read-tree"));
     call.id("", base.as_str(), "").ok()?;
     Ok(index)
 }

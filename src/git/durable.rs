@@ -24,7 +24,7 @@ impl Git {
         known: &CommitId,
     ) -> Result<(), GitError> {
         let new = self.objects_of(commit, known)?;
-        self.own_those_of(&new)?;
+        self.own(&new)?;
         if new.len() > EACH_MAX && cfg!(target_os = "linux") {
             return self.sync_all();
         }
@@ -50,22 +50,6 @@ impl Git {
     /// A reference alone, of whose commit all is there for long.
     pub(super) fn sync_ref(&self, name: &str) -> Result<(), GitError> {
         self.dirs_of(name).iter().try_for_each(|dir| sync_dir(dir))
-    }
-
-    /// What `commit` has and `known` lacks lies in our own repository: what is borrowed there, of a file that the person
-    /// staged or once committed, nothing of ours would keep from their gc.
-    pub(super) fn own_borrowed(&self, commit: &CommitId, known: &CommitId) -> Result<(), GitError> {
-        let new = self.objects_of(commit, known)?;
-        self.own_those_of(&new)
-    }
-
-    fn own_those_of(&self, ids: &[String]) -> Result<(), GitError> {
-        if self.0.person.is_none() {
-            return Ok(());
-        }
-        let is_borrowed = |id: &&String| self.loose(id).symlink_metadata().is_err();
-        let borrowed: Vec<String> = ids.iter().filter(is_borrowed).cloned().collect();
-        self.own(&borrowed)
     }
 
     /// Everything of the repository, whoever wrote it.

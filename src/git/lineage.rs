@@ -7,7 +7,7 @@
 use super::{
     Git, GitError, Opened,
     alternates::{borrowed, for_variable},
-    call::Call,
+    call::{Call, as_id},
     disk,
     durable::sync_all_at,
     settings,
@@ -215,12 +215,8 @@ impl Git {
 
     /// The same, with every new object becoming ours.
     pub(super) fn taking_home(&self, verb: &'static str) -> Call<'_> {
-        match &self.0.person {
-            None => self.call(verb),
-            Some(person) => person
-                .call(verb)
-                .env("GIT_OBJECT_DIRECTORY", self.objects()),
-        }
+        let call = self.person().call(verb);
+        call.env("GIT_OBJECT_DIRECTORY", self.objects())
     }
 
     /// What `head` has and the person's repository lacks is theirs too from now on. `base`: what the work began from.
@@ -237,11 +233,8 @@ impl Git {
                 break;
             }
         }
-        let pack = person.objects().join("pack/pack");
-        disk::make_dirs(pack.parent().unwrap_or(&pack))?;
-        let call = self.at_home("pack-objects").setting(SYNCED);
-        let call = call.args(["-q", "--revs", "--non-empty"]).arg(pack);
-        call.stdin(orders.clone()).ok()?;
+        let call = self.at_home("pack-objects");
+        pack(call, &person.objects(), orders.clone())?;
         sync_all_at(&person.objects())?;
         // Nothing that names it is written before all of it is there.
         let call = person
@@ -250,15 +243,29 @@ impl Git {
         call.stdin(orders).ok().map(drop)
     }
 
-    /// Copies into our own what so far is only borrowed: nothing keeps it there.
+    /// Copies into our own those of `ids` that are only borrowed: nothing of ours keeps them there.
     pub(super) fn own(&self, ids: &[String]) -> Result<(), GitError> {
-        if ids.is_empty() {
+        let Some(person) = &self.0.person else {
+            return Ok(());
+        };
+        let is_loose = |id: &&String| self.loose(id).symlink_metadata().is_ok();
+        let others: Vec<String> = ids.iter().filter(|id| !is_loose(id)).cloned().collect();
+        if others.is_empty() {
             return Ok(());
         }
-        let list: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let call = person.call("cat-file").arg("--batch-check=%(objectname)");
+        let said = call.stdin(others.join("\n") + "\n").ok()?;
+        let theirs: Vec<String> = said
+            .split(|byte| *byte == b'\n')
+            .filter_map(as_id)
+            .collect();
+        if theirs.is_empty() {
+            return Ok(());
+        }
         let pack = self.objects().join("pack/pack");
         let call = self.call("pack-objects").setting(SYNCED).arg("-q");
-        call.arg(pack).stdin(list).ok().map(drop)
+        let call = call.arg(pack).stdin(theirs.join("\n") + "\n");
+        call.ok().map(drop)
     }
 
     /// The same of all that these commits reach and `known` does not.
@@ -271,11 +278,19 @@ impl Git {
         if let Some(known) = known {
             orders.push_str(&format!("^{known}\n"));
         }
-        let pack = self.objects().join("pack/pack");
-        let call = self.call("pack-objects").setting(SYNCED);
-        let call = call.args(["-q", "--revs", "--non-empty"]).arg(pack);
-        call.stdin(orders).ok().map(drop)
+        pack(self.call("pack-objects"), &self.objects(), orders)
     }
+}
+
+/// What `orders` (lines of `rev-list --stdin`) reach, as one synced pack in `objects`; none where that is nothing.
+pub(super) fn pack(call: Call<'_>, objects: &Path, orders: String) -> Result<(), GitError> {
+    let dir = objects.join("pack");
+    disk::make_dirs(&dir)?;
+    let call = call
+        .setting(SYNCED)
+        .args(["-q", "--revs", "--non-empty"])
+        .arg(dir.join("pack"));
+    call.stdin(orders).ok().map(drop)
 }
 
 const SYNCED: &str = "core.fsync=objects,derived-metadata,reference";

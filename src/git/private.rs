@@ -127,7 +127,7 @@ impl Git {
         let empty = PrivateIndex::new(scratch)?;
         let mut left_out: Vec<&Path> = left_out.iter().map(PathBuf::as_path).collect();
         left_out.push(as_path(OWN_DIR));
-        let mut call = self.call("ls-files").index(empty.path());
+        let mut call = empty.of(self.call("ls-files"));
         call = call.args(["--others", "--exclude-standard", "-z"]);
         for path in &left_out {
             call = call.arg("-x").arg(as_pattern(path));

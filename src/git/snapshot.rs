@@ -2,7 +2,8 @@
 
 use super::{
     Git, GitError,
-    call::{as_path, shown},
+    call::{Call, as_id, as_path, shown},
+    diff,
     index::PrivateIndex,
     listing::{Link, Listing},
     status::{Kind, OWN_DIR, Status, Taking, is_within},
@@ -84,7 +85,7 @@ impl Git {
     pub fn snapshot(&self, scratch: &Path, message: &str) -> Result<Snapshot, GitError> {
         let index = PrivateIndex::new(scratch)?;
         self.fill_from_person(&index)?;
-        let call = |verb| self.taking_home(verb).index(index.path());
+        let call = |verb| index.of(self.taking_home(verb));
         let (listing, status) = self.look_at_all(&index)?;
         let head = status.head.clone().ok_or_else(|| self.no_commits())?;
         let mut taking = Taking::of(&status.entries, self.top(), &[OWN_DIR.to_vec()]);
@@ -98,15 +99,12 @@ impl Git {
             head_tree.clone()
         } else {
             self.take_links(&modules, call)?;
-            self.take(&taking, call)?;
+            self.take(&taking, |verb| in_one_pack(call(verb)))?;
             TreeId::new(call("write-tree").ok_id()?)
         };
         let dirty = tree != head_tree;
         let commit = if dirty {
-            let at = self.time_of(&head)?;
-            let commit = self.commit_tree(&tree, &head, message, at)?;
-            self.own_borrowed(&commit, &head)?;
-            commit
+            self.commit_snapshot(&tree, &head, &head_tree, message)?
         } else {
             head.clone()
         };
@@ -120,9 +118,38 @@ impl Git {
         })
     }
 
+    /// What the person had staged or once committed becomes ours too, so that their gc does not take it.
+    fn commit_snapshot(
+        &self,
+        tree: &TreeId,
+        head: &CommitId,
+        head_tree: &TreeId,
+        message: &str,
+    ) -> Result<CommitId, GitError> {
+        let (commit, owned) = std::thread::scope(|scope| {
+            let owned = scope.spawn(|| self.own(&self.objects_between(head_tree, tree)?));
+            let at = self.time_of(head);
+            let commit = at.and_then(|at| self.commit_tree(tree, head, message, at));
+            (commit, owned.join().expect("BUG: no panic in git"))
+        });
+        let commit = commit.and_then(|commit| owned.map(|()| commit))?;
+        self.own(&[commit.to_string(), tree.to_string()])?;
+        Ok(commit)
+    }
+
+    /// The files and directories of a tree that differ from those of another.
+    fn objects_between(&self, old: &TreeId, new: &TreeId) -> Result<Vec<String>, GitError> {
+        let call = diff::raw(self.call("diff-tree").arg("-t"));
+        let call = call.id("", old.as_str(), "").id("", new.as_str(), "");
+        let changes = diff::parse("diff-tree", &call.arg("--").ok()?)?;
+        let changes = changes.into_iter().filter(|change| !change.new.is_absent());
+        let kept = changes.filter(|change| !change.has_gitlink());
+        Ok(kept.filter_map(|change| as_id(&change.new.id)).collect())
+    }
+
     /// What the index says and what differs from it, with git's eyes opened where it was told to look away.
     fn look_at_all(&self, index: &PrivateIndex) -> Result<(Listing, Status), GitError> {
-        let call = |verb| self.taking_home(verb).index(index.path());
+        let call = |verb| index.of(self.at_home(verb));
         let (listing, status) = std::thread::scope(|scope| {
             let listing = scope.spawn(|| self.listing(call("ls-files")));
             let status = self.status(call("status"), true);
@@ -192,7 +219,7 @@ impl Git {
             return Ok(());
         }
         let head = self.resolve("HEAD")?.ok_or_else(|| self.no_commits())?;
-        let call = self.taking_home("read-tree").index(index.path());
+        let call = index.of(self.at_home("read-tree"));
         call.id("", head.as_str(), "").ok().map(drop)
     }
 
@@ -222,4 +249,10 @@ fn staged_own_files(status: &Status) -> impl Iterator<Item = Vec<u8>> {
     let added = status.entries.iter().filter(|entry| entry.staged == b'A');
     let own = added.filter(|entry| is_within(&entry.path, OWN_DIR));
     own.map(|entry| entry.path.clone())
+}
+
+/// All files that `update-index` takes go into one pack, which costs one write to sync, but for those that a filter makes.
+fn in_one_pack(call: Call<'_>) -> Call<'_> {
+    let call = call.setting("core.bigFileThreshold=1");
+    call.setting("pack.compression=1")
 }
