@@ -17,7 +17,7 @@ pub mod finish;
 pub mod judgement;
 mod landed;
 mod mend;
-mod moves;
+pub mod moves;
 pub(crate) mod phase;
 mod planned;
 mod prospect;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use descent_core::{
     id::CommitId,
-    state::{RunStatus, State, Workspace},
+    state::{Run, RunStatus, State, Workspace},
 };
 use serde_json::{Value, json};
 
@@ -108,14 +108,26 @@ fn open(state: &State, at: &Place) -> Result<Option<Outcome>, Failure> {
         let word = run.status.word();
         format!("the run has not completed ({word}): this is a partial result")
     });
+    let base = base(run, &workspaces)?.unwrap_or_else(|| start.commit.clone());
     Ok(Some(Outcome {
-        lines: workspaces.lines(&start.commit, head)?,
-        base: start.commit.clone(),
+        lines: workspaces.lines(&base, head)?,
+        base,
         head: head.clone(),
         workspaces,
         kind,
         partial,
     }))
+}
+
+/// Where an earlier result of this run was brought home and the person stands at it, only what came since is left.
+fn base(run: &Run, workspaces: &Workspaces) -> Result<Option<CommitId>, Failure> {
+    // Another tree than the head's is not made from it.
+    if run.delivered.is_some() {
+        return Ok(None);
+    }
+    let home = workspaces.person_head()?;
+    let made_here = |home: &CommitId| run.line.iter().any(|placed| placed.commit == *home);
+    Ok(home.filter(made_here))
 }
 
 fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Failure> {

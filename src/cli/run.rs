@@ -304,9 +304,10 @@ fn finish(
     let run = &ending.world.state.run;
     let applies = flags.apply && run.status == RunStatus::Completed;
     let result = finish::last_result(&ending.world.state).unwrap_or_else(Node::null);
-    let path = run
-        .result()
-        .map(|_| workspaces.path_of_result().display().to_string());
+    // A run that could not begin made no tree of its result.
+    let path = run.result().map(|_| workspaces.path_of_result());
+    let path = path.filter(|path| path.is_dir());
+    let path = path.map(|path| path.display().to_string());
     if context.out.json {
         let mut value = result_json(&ending.world, &result, path.as_deref(), workspaces);
         evidence::locate(place, &mut value);

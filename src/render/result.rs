@@ -70,7 +70,11 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         let (of, what) = (field(missing, "of"), line(field(missing, "description")));
         page.push(head.plain(format!(" of {of}: {what}")));
     }
-    for failed in items(result, "failed") {
+    let is_open = |failed: &&Node| {
+        let mut open = items(result, "open").iter();
+        open.any(|open| field(open, "atom") == field(failed, "atom"))
+    };
+    for failed in items(result, "failed").iter().filter(|one| !is_open(one)) {
         let choices = super::log::pairs(failed.get("choices"));
         let with = if choices.is_empty() {
             String::new()

@@ -127,6 +127,13 @@ impl Rooms {
         self.keeps.clone()
     }
 
+    pub(super) fn person_head(&self) -> Result<Option<CommitId>> {
+        match self.is_private {
+            true => Ok(None),
+            false => Ok(self.git.person().head()?.commit),
+        }
+    }
+
     pub(super) fn setup(&self) -> Option<&str> {
         self.setup.as_deref()
     }

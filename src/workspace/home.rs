@@ -13,6 +13,14 @@ use super::{Kind, Result, Workspaces, cache_dir, places};
 use crate::git::{Applied, Branched, Lines};
 
 impl Workspaces {
+    /// The commit that the person stands at; none in `shared` and `shadow`, where nothing of theirs is one.
+    pub fn person_head(&self) -> Result<Option<CommitId>> {
+        match &*self.0 {
+            Kind::Git(rooms) => rooms.person_head(),
+            Kind::Shared(_) => Ok(None),
+        }
+    }
+
     /// Brings `base`→`head` into the person's working tree; a dry one only looks.
     pub fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<Applied> {
         match &*self.0 {

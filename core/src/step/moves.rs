@@ -25,12 +25,12 @@ const MOVES_MAX: usize = 5;
 pub(super) fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Vec<String> {
     let mut moves = Vec::new();
     match (status, reason) {
-        (RunStatus::Completed, _) => moves.push("descent apply".to_string()),
+        (RunStatus::Completed, _) => moves.push(after_completion(&draft.state).to_string()),
         (_, Reason::Unavailable) => moves.push("mend what it says, then descent run".to_string()),
         (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
         (_, Reason::NoChoice) => moves = out_of_a_dead_end(draft),
-        (_, Reason::Iterations) => moves.push(raise(draft, "max_iterations")),
-        (_, Reason::Time) => moves.push(raise(draft, "time_budget")),
+        (_, Reason::Iterations) => moves.push(raise(draft, Limit::Iterations)),
+        (_, Reason::Time) => moves.push(raise(draft, Limit::Time)),
         (_, Reason::InDoubt) => {
             let doubts = correct::doubts(&draft.state);
             for doubt in doubts.iter().take(MOVES_MAX / 2) {
@@ -50,27 +50,52 @@ pub(super) fn next_moves(draft: &Draft, status: RunStatus, reason: Reason) -> Ve
     moves
 }
 
-/// The command that doubles a limit.
-fn raise(draft: &Draft, limit: &str) -> String {
-    let constraints = &draft.state.objective.constraints;
-    let count = |count: u64| count.saturating_mul(2).max(1);
-    let value = match limit {
-        "max_iterations" => count(draft.state.run.iteration.max(1)),
-        "max_attempts" => count(u64::from(constraints.max_attempts_of_any())),
-        "max_interruptions" => count(u64::from(constraints.max_interruptions())),
-        "max_repairs" => count(u64::from(constraints.max_repairs())),
-        "max_replans" => count(u64::from(constraints.max_replans())),
-        "max_refinements_per_atom" => count(u64::from(constraints.max_refinements_per_atom())),
-        _ => return format!("descent run --set {limit}={}m", minutes(draft)),
-    };
-    format!("descent run --set {limit}={value}")
+/// A limit that a person may raise, so that the run goes on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Limit {
+    Attempts,
+    Interruptions,
+    Repairs,
+    Replans,
+    Refinements,
+    Iterations,
+    Time,
 }
 
-/// Twice the active time that was spent, in whole minutes.
-fn minutes(draft: &Draft) -> u64 {
-    (draft.spent_ms() / 60_000)
-        .saturating_add(1)
-        .saturating_mul(2)
+/// The command that doubles a limit: of attempts the one in force, of iterations and time what was spent.
+fn raise(draft: &Draft, limit: Limit) -> String {
+    let constraints = &draft.state.objective.constraints;
+    let twice = |count: u32| u64::from(count).saturating_mul(2).max(1).to_string();
+    let (key, value) = match limit {
+        Limit::Attempts => ("max_attempts", twice(constraints.max_attempts_of_any())),
+        Limit::Interruptions => ("max_interruptions", twice(constraints.max_interruptions())),
+        Limit::Repairs => ("max_repairs", twice(constraints.max_repairs())),
+        Limit::Replans => ("max_replans", twice(constraints.max_replans())),
+        Limit::Refinements => {
+            let most = constraints.max_refinements_per_atom();
+            ("max_refinements_per_atom", twice(most))
+        }
+        Limit::Iterations => {
+            let spent = draft.state.run.iteration.max(1);
+            ("max_iterations", spent.saturating_mul(2).to_string())
+        }
+        Limit::Time => {
+            let minutes = (draft.spent_ms() / 60_000).saturating_add(1);
+            ("time_budget", format!("{}m", minutes.saturating_mul(2)))
+        }
+    };
+    format!("descent run --set {key}={value}")
+}
+
+/// A result that changes no file needs no `apply`.
+pub fn after_completion(state: &State) -> &'static str {
+    let run = &state.run;
+    let start = run.started_from.as_ref().map(|start| &start.commit);
+    if run.result() == start {
+        "descent verify"
+    } else {
+        "descent apply"
+    }
 }
 
 /// What a person looks at first: the groups whose choices failed or were refuted, since none of the choices alone is the
@@ -131,7 +156,7 @@ fn out_of_a_dead_end(draft: &Draft) -> Vec<String> {
 enum Remedy {
     /// The next run forgets it.
     Mend,
-    Raise(&'static str),
+    Raise(Limit),
 }
 
 /// `None` where an agent gave up: only another task helps.
@@ -142,12 +167,12 @@ fn remedy(state: &State, task: &Task, tried: &Try) -> Option<Remedy> {
         Some(Ended::Failed(FailureClass::Environmental))
     ) {
         let is_spent = tried.attempts >= measure::attempts_max(state, task);
-        return is_spent.then_some(Remedy::Raise("max_attempts"));
+        return is_spent.then_some(Remedy::Raise(Limit::Attempts));
     }
     Some(if task.interruptions >= constraints.max_interruptions() {
-        Remedy::Raise("max_interruptions")
+        Remedy::Raise(Limit::Interruptions)
     } else if tried.repairs > constraints.max_repairs() {
-        Remedy::Raise("max_repairs")
+        Remedy::Raise(Limit::Repairs)
     } else {
         Remedy::Mend
     })
@@ -168,8 +193,8 @@ fn planned_out(draft: &Draft, x: Ix) -> Option<Remedy> {
     let constraints = &draft.state.objective.constraints;
     let is_of_all = replans(&draft.state) >= u64::from(constraints.max_replans());
     Some(Remedy::Raise(if is_of_all {
-        "max_replans"
+        Limit::Replans
     } else {
-        "max_refinements_per_atom"
+        Limit::Refinements
     }))
 }

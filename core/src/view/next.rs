@@ -8,7 +8,7 @@ use super::Status;
 use crate::{
     doc::Node,
     state::RunStatus,
-    step::{World, correct::doubts},
+    step::{World, correct::doubts, moves},
     verdict::assertions,
 };
 
@@ -32,8 +32,7 @@ impl Status {
 
 fn of_idle(world: &World, is_changed: bool) -> String {
     match world.state.run.status {
-        RunStatus::Completed if world.state.run.line.is_empty() => "descent verify".to_owned(),
-        RunStatus::Completed => "descent apply".to_owned(),
+        RunStatus::Completed => moves::after_completion(&world.state).to_owned(),
         RunStatus::NeedsGuidance if ended_by(world, "confirmation") => {
             let open = assertions::open(&world.state);
             open.first()

@@ -8,7 +8,7 @@ use descent_core::{
     owed::{self, Effect, Key},
     state::{Intent, Placed},
     step::World,
-    verdict::{How, Measured, Measurement},
+    verdict::{Basis, How, Measured, Measurement},
 };
 
 use super::{
@@ -69,7 +69,7 @@ impl Sim<'_> {
                         break;
                     }
                     let mut measurement = self.measure_leaf(&scope, &pieces, &leaf_key);
-                    if scope == Scope::BaseCase && !basis.decides() {
+                    if scope == Scope::BaseCase && matches!(basis, Basis::Warm(_)) {
                         self.leave_over(&mut measurement);
                     }
                     session.ledger.record(leaf, &basis, measurement.clone());

@@ -373,7 +373,7 @@ fn nobody_can_begin_to_write_during_the_exchange_where_there_are_leases() {
     let world = World::new();
     if world.store().mode().unwrap() != Mode::Full {
         assert!(
-            !has_leases(&world.path()),
+            !has_leases(world.path()),
             "a file system with leases is not used"
         );
         let why = Lack::Machine("this file system has none");
