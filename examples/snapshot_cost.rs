@@ -41,7 +41,7 @@ fn main() {
     fs::create_dir_all(&scratch).unwrap();
     let person = Git::open(&tree).unwrap().unwrap();
     let git = person.lineage(&dir.join("own/1")).unwrap();
-    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pairs = Vec::new();
     for turn in 0..=TURNS {
         let snapshot = || {
             git.snapshot(&scratch, "start\n").unwrap();
@@ -59,27 +59,17 @@ fn main() {
             change(&tree, 2 * turn + 1);
             (timed(snapshot), other)
         };
-        // The first turn warms the caches.
-        if turn > 0 {
-            ours.push(mine);
-            theirs.push(other);
-            ratios.push(mine.as_secs_f64() / other.as_secs_f64());
-        }
+        pairs.push((mine, other));
     }
-    ratios.sort_by(f64::total_cmp);
-    println!(
-        "{FILES} files, {CHANGED} changed: {:.0} ms; git add -A and write-tree: {:.0} ms; ratio {:.2}  (goal: 1.3)",
-        median_ms(&mut ours),
-        median_ms(&mut theirs),
-        ratios[ratios.len() / 2]
-    );
+    let what = format!("{FILES} files, {CHANGED} changed");
+    report(&what, "git add -A and write-tree", &pairs, 1.3);
     first_attempts(&dir, &tree, &person);
 }
 
 /// A repository and a tree that were not there, beside a worktree that was not.
 fn first_attempts(dir: &Path, tree: &Path, person: &Git) {
     let head = person.head().unwrap().commit.unwrap();
-    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pairs = Vec::new();
     for turn in 0..=TURNS {
         let name = |what: &str| dir.join(format!("{what}-{turn}"));
         let attempt = || {
@@ -100,19 +90,10 @@ fn first_attempts(dir: &Path, tree: &Path, person: &Git) {
         for made in ["attempt", "worktree"] {
             fs::remove_dir_all(name(made)).unwrap();
         }
-        if turn > 0 {
-            ours.push(mine);
-            theirs.push(other);
-            ratios.push(mine.as_secs_f64() / other.as_secs_f64());
-        }
+        pairs.push((mine, other));
     }
-    ratios.sort_by(f64::total_cmp);
-    println!(
-        "a first attempt, its repository included: {:.0} ms; git worktree add: {:.0} ms; ratio {:.2}  (goal: 2)",
-        median_ms(&mut ours),
-        median_ms(&mut theirs),
-        ratios[ratios.len() / 2]
-    );
+    let what = "a first attempt, its repository included";
+    report(what, "git worktree add", &pairs, 2.0);
 }
 
 fn timed(work: impl Fn()) -> Duration {
@@ -121,9 +102,17 @@ fn timed(work: impl Fn()) -> Duration {
     began.elapsed()
 }
 
-fn median_ms(times: &mut [Duration]) -> f64 {
-    times.sort();
-    times[times.len() / 2].as_secs_f64() * 1000.0
+/// The medians of ours, theirs and their ratio; the first pair only warmed the caches.
+fn report(what: &str, other: &str, pairs: &[(Duration, Duration)], goal: f64) {
+    let of = |value: &dyn Fn(Duration, Duration) -> f64| {
+        let mut values: Vec<f64> = pairs[1..].iter().map(|(a, b)| value(*a, *b)).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let ours = of(&|ours, _| ours.as_secs_f64() * 1000.0);
+    let theirs = of(&|_, theirs| theirs.as_secs_f64() * 1000.0);
+    let ratio = of(&|ours, theirs| ours.as_secs_f64() / theirs.as_secs_f64());
+    println!("{what}: {ours:.0} ms; {other}: {theirs:.0} ms; ratio {ratio:.2}  (goal: {goal:.1})");
 }
 
 fn plant(tree: &Path) {

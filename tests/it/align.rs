@@ -22,8 +22,7 @@ fn project() -> World {
 }
 
 fn commit(world: &World) {
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "more"]);
+    world.commit_all("more");
 }
 
 /// A check uses a tool that git ignores, so a fresh checkout lacks it.

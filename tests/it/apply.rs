@@ -167,8 +167,7 @@ fn deleted_renamed_and_executable_files_arrive_as_they_are() {
 fn finished() -> World {
     let world = World::new();
     world.write("gone.txt", "gone\n");
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "second"]);
+    world.commit_all("second");
     let run = "echo world >> a.txt; rm gone.txt; head -c 300 /dev/zero > blob; printf '#!/bin/sh\\n' > tool; chmod +x tool";
     world.align(&plan(
         &["grep -q world a.txt"],
@@ -385,4 +384,22 @@ fn looking_and_handing_out_need_no_rest_of_the_loop() {
     world.descent(&["apply"]).expect(75).says("E-LEASE-HELD");
     world.descent(&["stop"]).expect(0);
     run.wait().expect(3);
+}
+
+#[test]
+fn what_a_later_run_adds_comes_on_top_of_the_result_that_was_applied_before() {
+    let world = World::new();
+    world.align(&work());
+    world.run().expect(0);
+    world.descent(&["apply"]).expect(0);
+    let mut state = world.state();
+    state["work_graph"]["atoms"]["A3"] = after(&["A2"], "echo more >> a.txt");
+    state["objective"]["base_case"] = json!({"all": [{"command": "grep -q more a.txt"}]});
+    world.save(&state.to_string());
+    world.run().expect(0);
+    let applied = world.descent(&["apply", "--json"]).expect(0).json();
+    assert_eq!(applied["applied"], "fast_forward", "{applied}");
+    assert_eq!(applied["files"].as_array().unwrap().len(), 1, "{applied}");
+    assert_eq!(world.read("a.txt"), "hello\nworld\nmore\n");
+    assert_eq!(world.git(&["rev-list", "--count", "HEAD"]).trim(), "4");
 }

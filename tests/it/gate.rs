@@ -153,7 +153,9 @@ fn a_base_case_that_already_holds_completes_without_starting_an_agent_and_says_s
     let plan = plan(&["test -f a.txt"], json!({}), json!({"A1": task(&step)}));
     world.try_align(&plan).expect(0).shows("it holds already");
     let ran = world.run().expect(0);
-    assert_eq!(ran.result()["reason"], "already_held");
+    let result = ran.result();
+    assert_eq!(result["reason"], "already_held");
+    assert_eq!(result["next_moves"], json!(["descent verify"]));
     assert_eq!(ran.count("attempt_started"), 0);
     assert!(!marker.exists());
 }

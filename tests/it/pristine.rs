@@ -9,8 +9,7 @@ fn installing() -> World {
     let world = World::new();
     world.write("deps", "v1\n");
     world.write(".gitignore", "installed\n");
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "a project with dependencies"]);
+    world.commit_all("a project with dependencies");
     world
 }
 
@@ -65,8 +64,7 @@ fn what_one_check_makes_is_not_there_for_the_verdict_that_completes_a_run() {
     let script = world.program("prog.sh", "#!/bin/sh\n[ \"$1\" != strict ]\n");
     std::fs::copy(script, world.repo().join("prog.sh")).unwrap();
     world.write(".gitignore", "prog\n");
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "two targets that feed one another"]);
+    world.commit_all("two targets that feed one another");
     let checks = ["make STRICT=strict prog", "make prog"];
     world.align(&plan(&checks, json!({}), json!({"mend": task("true")})));
     let result = world.run().expect(5).result();
@@ -80,8 +78,7 @@ fn what_one_check_makes_is_not_there_for_the_verdict_that_completes_a_run() {
 fn a_warm_verdict_that_a_pristine_one_contradicts_completes_nothing_and_is_told() {
     let world = World::new();
     world.write(".gitignore", "cache\n");
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "a cache"]);
+    world.commit_all("a cache");
     // The first evaluation in a tree fills a cache, by which the next one there holds.
     let check = "test -e cache || { touch cache; test -e good; }";
     let go = world.out("go").display().to_string();
@@ -151,6 +148,7 @@ fn a_setup_that_fails_on_the_start_too_stops_the_run_as_unavailable() {
         (&result["result"], &result["reason"]),
         (&json!("stopped"), &json!("unavailable"))
     );
+    assert_eq!(result["workspace"]["path"], Value::Null);
     world.touch("works");
     world.run().expect(0);
 }
@@ -159,8 +157,7 @@ fn a_setup_that_fails_on_the_start_too_stops_the_run_as_unavailable() {
 fn what_keep_names_survives_from_one_pristine_checkout_to_the_next_and_nothing_else() {
     let world = World::new();
     world.write(".gitignore", "kept\ngone\n");
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "two ignored files"]);
+    world.commit_all("two ignored files");
     let log = world.out("log").display().to_string();
     let check =
         format!("ls kept gone >>{log} 2>/dev/null; echo . >>{log}; touch kept gone; test -e done");
@@ -189,8 +186,7 @@ fn what_link_names_is_told_as_shared_with_the_project() {
     world.write(".gitignore", "data\n");
     std::fs::create_dir(world.repo().join("data")).unwrap();
     world.write("data/one", "1\n");
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "ignored data"]);
+    world.commit_all("ignored data");
     world.align(&plan(
         &["test -e data/one -a -e done"],
         json!({"link": ["data"]}),
@@ -270,8 +266,7 @@ fn judged_by_itself(check: &str, [wrong, right]: [&str; 2]) -> Value {
 fn what_an_earlier_attempts_check_left_behind_gives_no_attempt_up() {
     let world = World::new();
     world.write(".gitignore", "out\n");
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "an ignored directory"]);
+    world.commit_all("an ignored directory");
     let check = "mkdir out && cp a.txt out && grep -q good out/a.txt";
     let ways = judged_by_itself(check, ["echo bad >a.txt", "echo good >a.txt"]);
     world.align(&plan(&["grep -q good a.txt"], json!({}), ways));
@@ -282,8 +277,7 @@ fn what_an_earlier_attempts_check_left_behind_gives_no_attempt_up() {
 fn a_setup_that_works_only_in_a_fresh_tree_gives_no_attempt_up() {
     let world = World::new();
     world.write(".gitignore", "out\n");
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "an ignored directory"]);
+    world.commit_all("an ignored directory");
     let ways = judged_by_itself(
         "grep -q good out/a.txt",
         ["echo bad >a.txt", "echo good >a.txt"],

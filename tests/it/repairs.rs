@@ -8,8 +8,7 @@ use crate::world::{World, plan, task};
 fn with_log() -> World {
     let world = World::new();
     world.write("LOG", "");
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "a log"]);
+    world.commit_all("a log");
     world
 }
 

@@ -206,8 +206,7 @@ fn a_checkout_that_finds_the_cache_full_is_made_when_there_is_room() {
         return;
     };
     world.write("big", &"0123456789abcdef".repeat(30_000));
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "big"]);
+    world.commit_all("big");
     world.align(&steps(&world));
     let mut run = begun(&world);
     small.fill();
@@ -232,8 +231,7 @@ fn a_disk_too_small_for_a_pristine_checkout_stops_the_run_as_unavailable() {
         return;
     };
     world.write("big", &"0123456789abcdef".repeat(60_000));
-    world.git(&["add", "-A"]);
-    world.git(&["commit", "-qm", "big"]);
+    world.commit_all("big");
     world.align(&plan(
         &["test -e done"],
         json!({}),

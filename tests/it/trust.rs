@@ -10,9 +10,10 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    begun::at_work,
     passed_over::is_root,
     terminal,
-    world::{Ran, Running, World, listing, plan, task, with},
+    world::{Ran, Running, World, listing, plan, task, wait_for, with},
 };
 
 pub const QUESTION: &str = "[y/N]";
@@ -393,24 +394,14 @@ fn a_state_file_of_another_account_is_another_hand_until_its_digest_is_allowed()
 
 #[test]
 fn a_state_of_another_lineage_in_the_place_of_a_running_one_is_not_taken_in() {
-    let world = World::new();
-    let wait = format!(
-        "while ! test -e {}; do sleep 0.01; done",
-        world.out("go").display()
-    );
-    let atoms = json!({"A1": task(&format!("{wait}; touch done"))});
-    world.align(&plan(&["test -f done"], json!({}), atoms));
-    let mut run = world.start(&["run"]);
-    crate::world::wait_for("the attempt", || {
-        world.state_text().contains("\"in_flight\": [\n")
-    });
+    let (world, mut run) = at_work();
     let text = world.state_text();
     let lineage = world.state()["lineage"].as_str().unwrap().to_owned();
     let theirs = text
         .replace(&lineage, "01980000-0000-7000-8000-000000000000")
         .replace("test -f done", "touch stolen");
     world.save(&theirs);
-    crate::world::wait_for("the refusal", || run.said().contains("another one now"));
+    wait_for("the refusal", || run.said().contains("another one now"));
     world.touch("go");
     world.save(&text);
     run.wait().expect(0);
@@ -422,21 +413,13 @@ fn a_state_that_becomes_another_accounts_in_mid_run_is_not_taken_in() {
     if !is_root() {
         return;
     }
-    let world = World::new();
-    let go = world.out("go");
-    let wait = format!("while ! test -e {}; do sleep 0.01; done", go.display());
-    let atoms = json!({"A1": task(&format!("{wait}; touch done"))});
-    world.align(&plan(&["test -f done"], json!({}), atoms));
-    let mut run = world.start(&["run"]);
-    crate::world::wait_for("the attempt", || {
-        world.state_text().contains("\"in_flight\": [\n")
-    });
+    let (world, mut run) = at_work();
     let text = world.state_text();
     let theirs = world.repo().join(".descent/.theirs");
     fs::write(&theirs, text.replace("test -f done", "touch stolen")).unwrap();
     chown(&theirs, Some(4242), None).unwrap();
     fs::rename(&theirs, world.state_path()).unwrap();
-    crate::world::wait_for("the refusal", || {
+    wait_for("the refusal", || {
         run.said().contains("it belongs to another account (4242)")
     });
     world.touch("go");

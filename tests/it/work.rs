@@ -152,8 +152,7 @@ fn in_a_project_below_the_top_a_pattern_from_the_top_protects_too() {
         }
         world.write("sub/tests/one", "hard\n");
         world.write("shared/two", "hard\n");
-        world.git(&["add", "-A"]);
-        world.git(&["commit", "-qm", "a project below"]);
+        world.commit_all("a project below");
         let run = task(&format!("{changes}; touch done"));
         let protected = json!({"protected": [pattern]});
         let plan = world.plan(&plan(&["test -f done"], protected, json!({"A1": run})));

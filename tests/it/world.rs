@@ -219,8 +219,7 @@ impl World {
     pub fn new() -> Self {
         let world = Self::without_commits();
         world.write("a.txt", "hello\n");
-        world.git(&["add", "-A"]);
-        world.git(&["commit", "-qm", "first"]);
+        world.commit_all("first");
         world
     }
 
@@ -310,6 +309,25 @@ impl World {
             String::from_utf8_lossy(&output.stderr)
         );
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// A commit of every file.
+    pub fn commit_all(&self, words: &str) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-qm", words]);
+    }
+
+    /// Deletes all but the state file: sidecars and workspaces.
+    pub fn run_away_with_sidecars(&self) {
+        let beside = fs::read_dir(self.repo().join(".descent")).expect("the sidecars");
+        for path in beside.flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                fs::remove_dir_all(&path).expect("a directory");
+            } else if path != self.state_path() {
+                fs::remove_file(&path).expect("a file");
+            }
+        }
+        fs::remove_dir_all(self.cache()).expect("the cache");
     }
 
     pub fn repository(&self) -> PathBuf {
@@ -477,24 +495,4 @@ pub fn listing(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     found
-}
-
-impl World {
-    /// Deletes all but the state file: sidecars and workspaces.
-    pub fn run_away_with_sidecars(&self) {
-        for entry in fs::read_dir(self.repo().join(".descent"))
-            .expect("the sidecars")
-            .flatten()
-        {
-            let path = entry.path();
-            if path != self.state_path() {
-                let _ = if path.is_dir() {
-                    fs::remove_dir_all(&path)
-                } else {
-                    fs::remove_file(&path)
-                };
-            }
-        }
-        fs::remove_dir_all(self.cache()).expect("the cache");
-    }
 }
