@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods)] // door: files beside git's own work
 
 use super::GitError;
-use crate::failure::lack_of;
+use crate::{failure::lack_of, files};
 use rustix::fs::OFlags;
 use std::{
     fs::{self, DirBuilder, File, FileTimes, Permissions},
@@ -108,7 +108,7 @@ pub(super) fn borrow_repository(
     ];
     for (name, bytes) in files {
         let path = git_dir.join(name);
-        fs::write(&path, bytes).map_err(GitError::io(path))?;
+        files::write_anew(&path, &bytes).map_err(GitError::io(path))?;
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ pub(super) fn keep_bytes(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
 
 /// A file that cannot be there yet.
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
-    fs::write(path, bytes).map_err(GitError::io(path))
+    files::write_new(path, bytes).map_err(GitError::io(path))
 }
 
 pub(super) fn copy_if_there(from: &Path, to: &Path) -> Result<(), GitError> {

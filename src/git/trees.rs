@@ -182,13 +182,8 @@ impl<'g> Tree<'g> {
     /// A repository of its own, complete, whose objects are ours and the person's.
     fn give_repository(&self, commit: &CommitId) -> Result<(), GitError> {
         let (to, ours) = (self.at.join(".git"), self.git.common_dir());
-        for dir in [
-            "objects/info",
-            "objects/pack",
-            "refs/heads",
-            "refs/tags",
-            "info",
-        ] {
+        // Git makes the others where it needs them.
+        for dir in ["objects/info", "refs", "info"] {
             disk::make_dirs(&to.join(dir))?;
         }
         let alternates = borrowed(&self.git.objects())?;

@@ -3,7 +3,7 @@
 //!
 //! Invariants: two lineages share no directory and no reference; only a place that names its project, which is not
 //! there, is called abandoned.
-#![allow(clippy::disallowed_methods)] // door: directories of the cache, and one small file in each
+#![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 use std::{
     ffi::OsStr,
@@ -16,10 +16,12 @@ use std::{
 use descent_core::id::{Digest, Lineage};
 
 use super::{Result, WorkspaceError, kept};
+use crate::files;
 
 const NAME: &str = "project";
 const STATE: &str = "state";
 const LINEAGE: &str = "lineage";
+const NOTE_BYTES_MAX: u64 = 64 << 10;
 /// Characters of a name that is used as it is; a longer one becomes its digest.
 const NAME_BYTES_MAX: usize = 100;
 
@@ -87,8 +89,8 @@ pub(super) fn make_private(dir: &Path) -> Result<()> {
 pub(super) fn note(place: &Path, project: &Path, state: &Path) -> io::Result<()> {
     for (name, wanted) in [(NAME, project), (STATE, state)] {
         let (path, wanted) = (place.join(name), wanted.as_os_str().as_bytes());
-        if !fs::read(&path).is_ok_and(|found| found == wanted) {
-            fs::write(path, wanted)?;
+        if !files::read(&path, NOTE_BYTES_MAX).is_ok_and(|found| found == wanted) {
+            files::write_anew(&path, wanted)?;
         }
     }
     Ok(())
@@ -97,12 +99,8 @@ pub(super) fn note(place: &Path, project: &Path, state: &Path) -> io::Result<()>
 /// The project and the state that a place says it serves.
 pub(super) fn noted(place: &Path) -> (Option<PathBuf>, Option<PathBuf>) {
     let read = |name: &str| {
-        let path = place.join(name);
-        let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
-        let bytes = fs::read(path)
-            .ok()
-            .filter(|bytes| is_file && !bytes.is_empty())?;
-        Some(PathBuf::from(OsStr::from_bytes(&bytes)))
+        let bytes = files::read(&place.join(name), NOTE_BYTES_MAX).ok()?;
+        (!bytes.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&bytes)))
     };
     (read(NAME), read(STATE))
 }
@@ -182,7 +180,7 @@ pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result
             &project.unwrap_or_default(),
             &state.unwrap_or_default(),
         )?;
-        fs::write(dir.join(LINEAGE), &lineage)
+        files::write_anew(&dir.join(LINEAGE), lineage.as_bytes())
     };
     write().map_err(WorkspaceError::io(&dir))?;
     Ok(dir)
@@ -190,9 +188,8 @@ pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result
 
 /// The lineage that such a directory is of, under the name of its directories.
 pub(super) fn lineage_of_checks(dir: &Path) -> Option<String> {
-    let path = dir.join(LINEAGE);
-    let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
-    fs::read_to_string(path).ok().filter(|_| is_file)
+    let bytes = files::read(&dir.join(LINEAGE), NOTE_BYTES_MAX).ok()?;
+    String::from_utf8(bytes).ok()
 }
 
 /// Those of the lineage whose project is there no more.
@@ -224,7 +221,8 @@ pub(super) fn abandoned(place: &Path) -> Vec<PathBuf> {
 }
 
 fn is_abandoned(place: &Path) -> bool {
-    fs::read(place.join(NAME)).is_ok_and(|project| is_gone(&project))
+    let project = files::read(&place.join(NAME), NOTE_BYTES_MAX);
+    project.is_ok_and(|project| is_gone(&project))
 }
 
 fn is_gone(project: &[u8]) -> bool {

@@ -2,16 +2,15 @@
 //!
 //! Invariant: the mark speaks of one directory, one command and what that command read. A tree that was made anew, a
 //! command that was changed or files that differ are not set up, whatever became of the process in between.
-#![allow(clippy::disallowed_methods)] // door: one small file in the cache
+#![allow(clippy::disallowed_methods)] // door: holds a directory of the cache open
 
-use std::{
-    fs::{self, File},
-    io,
-    os::unix::fs::MetadataExt,
-    path::Path,
-};
+use std::{fs::File, io, os::unix::fs::MetadataExt, path::Path};
 
 use descent_core::id::Digest;
+
+use crate::files;
+
+const MARK_BYTES_MAX: u64 = 4 << 10;
 
 /// Keeps a directory's number from being given to another one.
 #[derive(Debug)]
@@ -39,20 +38,20 @@ pub(super) fn forget_if_remade(held: &Held, dir: &Path, mark: &Path) -> io::Resu
 }
 
 pub(super) fn forget(mark: &Path) -> io::Result<()> {
-    match fs::remove_file(mark) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    files::remove(mark)
 }
 
 /// `inputs`: what the command reads.
 pub(super) fn is_set_up(dir: &Path, mark: &Path, setup: &str, inputs: &Digest) -> bool {
     let wanted = text(dir, setup, inputs);
-    wanted.is_ok_and(|wanted| fs::read_to_string(mark).is_ok_and(|found| found == wanted))
+    wanted.is_ok_and(|wanted| {
+        let found = files::read(mark, MARK_BYTES_MAX);
+        found.is_ok_and(|found| found == wanted.as_bytes())
+    })
 }
 
 pub(super) fn note(dir: &Path, mark: &Path, setup: &str, inputs: &Digest) -> io::Result<()> {
-    fs::write(mark, text(dir, setup, inputs)?)
+    files::write_anew(mark, text(dir, setup, inputs)?.as_bytes())
 }
 
 fn text(dir: &Path, setup: &str, inputs: &Digest) -> io::Result<String> {
@@ -68,6 +67,7 @@ fn text(dir: &Path, setup: &str, inputs: &Digest) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_mark_goes_with_the_directory_and_not_without() {

@@ -119,7 +119,7 @@ fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
 fn killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one() {
     check_killed(
         "calls::every_call::killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one",
-        |_| chance::count("KILLS_AGAIN", 45).div_ceil(RESUMES_KILLED),
+        |_| chance::count("KILLS_AGAIN", 24).div_ceil(RESUMES_KILLED),
         |point, calls| {
             let mut rng = Rng::new(chance::seed() ^ point);
             // A resume begins with what mends: half of these kills fall into it.

@@ -11,11 +11,7 @@ fn check(text: &str, is_completed: bool) {
         is_completed,
         "the test is wrong about\n{model}"
     );
-    for (slots, workspace) in [
-        (1, Workspace::Git),
-        (3, Workspace::Git),
-        (3, Workspace::Shadow),
-    ] {
+    for (slots, workspace) in [(1, Workspace::Git), (3, Workspace::Shadow)] {
         model.slots = slots;
         match trial::run(&model, workspace) {
             Ok(outcome) => assert_eq!(outcome.is_completed, is_completed, "{model}"),
