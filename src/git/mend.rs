@@ -5,11 +5,16 @@
 
 use super::{Git, GitError, call::as_id, disk};
 use descent_core::id::CommitId;
-use std::{collections::BTreeSet, path::Path, thread::sleep, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    thread::sleep,
+    time::Duration,
+};
 
 /// Another command of ours writes a reference in milliseconds; a lock that outlives this has no holder.
 const LOCK_AGE_MAX: Duration = Duration::from_secs(1);
-/// The lock that all share: no live git holds it for so long over the little that we delete.
+/// The person's lock that all share: no live git holds it for so long over the little that we delete.
 const SHARED_LOCK_AGE_MAX: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const REFERENCE_BYTES_MAX: u64 = 1024;
@@ -17,42 +22,60 @@ const REFERENCE_BYTES_MAX: u64 = 1024;
 const FILES_MAX: usize = 100_000;
 
 impl Git {
-    /// The references below `prefix` are such as git can read, or gone; nothing locks them.
+    /// The references below `prefix` of a repository of ours are such as git can read, or gone; nothing locks them.
     pub fn mend_refs(&self, prefix: &str, gone: &BTreeSet<CommitId>) -> Result<(), GitError> {
+        self.mend_below(prefix, gone)?;
+        let lock = self.shared_lock();
+        wait_for_end(&lock);
+        drop_unheld(&lock)
+    }
+
+    /// The same of the person's repository, where others are at work too.
+    pub fn mend_refs_of_person(&self, prefix: &str) -> Result<(), GitError> {
+        self.mend_below(prefix, &BTreeSet::new())?;
+        let lock = self.shared_lock();
+        match disk::is_older_than(&lock, SHARED_LOCK_AGE_MAX) {
+            true => drop_unheld(&lock),
+            false => Ok(()),
+        }
+    }
+
+    fn mend_below(&self, prefix: &str, gone: &BTreeSet<CommitId>) -> Result<(), GitError> {
         let dir = self.common_dir().join(prefix);
         for path in disk::files_below(&dir, FILES_MAX) {
             if path.extension().is_some_and(|end| end == "lock") {
-                drop_lock(&path)?;
+                wait_for_end(&path);
+                disk::remove_tree(&path)?;
             } else if names(&path).is_none_or(|commit| gone.contains(&commit)) {
                 tracing::warn!(path = %path.display(), "removed a reference that leads nowhere");
                 disk::remove_tree(&path)?;
             }
         }
-        self.drop_shared_lock()
+        Ok(())
     }
 
     /// Deleting references takes this lock for an instant; killed in it, git leaves it to everybody.
-    fn drop_shared_lock(&self) -> Result<(), GitError> {
-        let lock = self.common_dir().join("packed-refs.lock");
-        if disk::is_older_than(&lock, SHARED_LOCK_AGE_MAX) && !disk::is_held_open(&lock) {
-            tracing::warn!(path = %lock.display(), "removed a lock that nobody holds");
-            disk::remove_tree(&lock)?;
-        }
-        Ok(())
+    fn shared_lock(&self) -> PathBuf {
+        self.common_dir().join("packed-refs.lock")
     }
 }
 
-fn drop_lock(lock: &Path) -> Result<(), GitError> {
+/// Waits while a lock of ours may have a holder.
+fn wait_for_end(lock: &Path) {
     let looks = LOCK_AGE_MAX.as_millis() / LOOK_AGAIN.as_millis() + 1;
     for _ in 0..looks {
-        if !lock.exists() {
-            return Ok(());
-        }
-        if disk::is_older_than(lock, LOCK_AGE_MAX) {
-            break;
+        if !lock.exists() || disk::is_older_than(lock, LOCK_AGE_MAX) {
+            return;
         }
         sleep(LOOK_AGAIN);
     }
+}
+
+fn drop_unheld(lock: &Path) -> Result<(), GitError> {
+    if !lock.exists() || disk::is_held_open(lock) {
+        return Ok(());
+    }
+    tracing::warn!(path = %lock.display(), "removed a lock that nobody holds");
     disk::remove_tree(lock)
 }
 

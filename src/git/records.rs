@@ -6,7 +6,6 @@
 use super::{Git, GitError, disk, durable::sync_all_at};
 use descent_core::id::CommitId;
 use std::{
-    collections::BTreeSet,
     ffi::OsStr,
     fs,
     os::unix::ffi::OsStrExt,
@@ -29,7 +28,7 @@ impl Git {
     /// start. Nobody else may be at work on this lineage.
     pub fn move_in(&self, refs: &str, head: &CommitId, places: &Path) -> Result<(), GitError> {
         let person = self.person();
-        person.mend_refs(refs, &BTreeSet::new())?;
+        person.mend_refs_of_person(refs)?;
         let all = person.refs(refs)?;
         let known = person.exists(head)?.then_some(head);
         self.own_all(all.iter().map(|(_, commit)| commit), known)?;

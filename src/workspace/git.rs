@@ -342,7 +342,7 @@ impl Rooms {
         self.git.mend_refs(&self.refs, &gone)?;
         if !self.is_private {
             let person = self.git.person();
-            person.mend_refs(&self.refs, &BTreeSet::new())?;
+            person.mend_refs_of_person(&self.refs)?;
             person.hold_start(&self.refs, &start.head)?;
             self.git.renew_refs()?;
         }

@@ -167,6 +167,16 @@ fn locks_of_our_own_that_a_crash_left_are_removed() {
     stopped.check(&ONCE);
 }
 
+/// What a kill in the very instant before leaves, when a reference was deleted.
+#[test]
+fn a_new_lock_on_all_of_our_references_is_removed_once_nobody_holds_it() {
+    let stopped = Stopped::new();
+    let packed = "# pack-refs with: peeled fully-peeled sorted \n";
+    fs::write(stopped.git_dir().join("packed-refs"), packed).unwrap();
+    fs::write(stopped.git_dir().join("packed-refs.lock"), "").unwrap();
+    stopped.check(&ONCE);
+}
+
 #[test]
 fn a_lock_that_everybody_shares_is_removed_when_it_is_old_and_nobody_holds_it() {
     let stopped = Stopped::new();
