@@ -236,6 +236,14 @@ fn variables(atom: &AtomId, n: u32, inputs: &Inputs) -> [(&'static str, OsString
     ]
 }
 
+/// Keeps a git that is started in an attempt's own directory, which lies below the project, from finding the person's
+/// repository (git(1), `GIT_CEILING_DIRECTORIES`).
+fn ceiling(dir: &Path) -> Option<(OsString, OsString)> {
+    let above = dir.parent()?.parent()?;
+    let above = std::path::absolute(above).ok()?;
+    Some(("GIT_CEILING_DIRECTORIES".into(), above.into()))
+}
+
 /// One command of an attempt.
 struct Step<'a> {
     command: &'a str,
@@ -258,6 +266,7 @@ async fn run(
     let mut env = attempt.env.vars.clone();
     let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
     env.extend(ours.map(|(name, value)| (name.into(), value)));
+    env.extend(ceiling(&attempt.dir));
     let budget = attempt.budget.as_ref();
     env.extend(budget.map(|budget| ("DESCENT_BUDGET".into(), budget.into())));
     let job = Job {

@@ -12,7 +12,7 @@ mod tests;
 use std::{
     ffi::OsString,
     fmt,
-    fs::{self, DirBuilder, File, Metadata, OpenOptions},
+    fs::{self, DirBuilder, File, FileType, Metadata, OpenOptions},
     io::{self, Read, Write},
     os::{
         fd::OwnedFd,
@@ -41,6 +41,21 @@ pub enum What {
     SecondName,
     /// With the bytes that are read at most.
     Larger(u64),
+}
+
+impl What {
+    /// `None`: a regular file.
+    #[must_use]
+    pub fn of(kind: FileType) -> Option<Self> {
+        Some(match () {
+            () if kind.is_file() => return None,
+            () if kind.is_symlink() => Self::Link,
+            () if kind.is_dir() => Self::Directory,
+            () if kind.is_fifo() => Self::Pipe,
+            () if kind.is_socket() => Self::Socket,
+            () => Self::Device,
+        })
+    }
 }
 
 impl fmt::Display for What {
@@ -283,17 +298,6 @@ fn named(error: io::Error, path: &Path) -> io::Error {
     }
 }
 
-/// `None`: a regular file.
 fn what(meta: &Metadata) -> Option<What> {
-    let kind = meta.file_type();
-    if kind.is_file() {
-        return None;
-    }
-    Some(match () {
-        () if kind.is_symlink() => What::Link,
-        () if kind.is_dir() => What::Directory,
-        () if kind.is_fifo() => What::Pipe,
-        () if kind.is_socket() => What::Socket,
-        () => What::Device,
-    })
+    What::of(meta.file_type())
 }

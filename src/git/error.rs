@@ -1,6 +1,6 @@
 //! What can go wrong at the door to git: one sentence each, and what to do next.
 
-use crate::{failure::quoted, process::tool::ToolError};
+use crate::{failure::quoted, files::What, process::tool::ToolError};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -37,6 +37,8 @@ pub enum GitError {
     Tracked { path: PathBuf, inside: PathBuf },
     #[error("{} is no directory, so that it cannot be the repository of a run", path.display())]
     NoDirectory { path: PathBuf },
+    #[error("`{}` {what}, so that nothing is read from the repository of a run that it lies in", path.display())]
+    NotPlain { path: PathBuf, what: What },
     #[error("git does not trust the repository, which belongs to somebody else: {stderr_tail}")]
     NotOwned { stderr_tail: String },
     #[error("{} is a bare repository, without files to work on", dir.display())]
@@ -100,7 +102,7 @@ impl GitError {
                 "take it out of git, and away, if it is not yours: git rm -r --cached {}",
                 quoted(inside)
             ),
-            Self::NoDirectory { path } => {
+            Self::NoDirectory { path } | Self::NotPlain { path, .. } => {
                 format!("look at it, and move it away: ls -l {}", quoted(path))
             }
             Self::NotOwned { stderr_tail } => format!(

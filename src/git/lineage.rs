@@ -12,9 +12,11 @@ use super::{
     durable::sync_all_at,
     settings,
 };
+use crate::files::What;
 use descent_core::id::CommitId;
 use std::{
     ffi::OsString,
+    fs,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -31,6 +33,9 @@ pub(super) const SLOT_CONFIG: &str = "descent-config";
 pub(super) const SLOT_REFS: &str = "descent-refs";
 const ATTRIBUTES: &str = "descent-attributes";
 const EXCLUDES: &str = "descent-excludes";
+
+/// `.descent/repository/<lineage>`: each of these may be a submodule.
+const MODULE_DEPTH: usize = 3;
 
 /// Of each file of settings that is taken along.
 const BYTES_MAX: u64 = 64 << 20;
@@ -67,6 +72,15 @@ impl Git {
         let Ok(inside) = repository.strip_prefix(self.top()) else {
             return Ok(());
         };
+        let above = inside.ancestors().take(MODULE_DEPTH);
+        for inside in above.filter(|dir| !dir.as_os_str().is_empty()) {
+            let path = self.top().join(inside);
+            // A submodule, which this repository's own index does not look into.
+            if path.join(".git").symlink_metadata().is_ok() {
+                let inside = inside.to_owned();
+                return Err(GitError::Tracked { path, inside });
+            }
+        }
         let known = self.call("ls-files").args(["-z", "--"]).arg(inside).ok()?;
         match known.is_empty() {
             true => Ok(()),
@@ -307,8 +321,27 @@ pub(super) fn is_whole(repository: &Path) -> Result<bool, GitError> {
             _ => {}
         }
     }
+    refuse_odd_files(repository)?;
     let mut parts = PARTS.iter();
     Ok(parts.all(|part| repository.join(part).symlink_metadata().is_ok()))
+}
+
+/// Git would wait for a pipe, and read a device to no end. Another hand may have put them there.
+fn refuse_odd_files(repository: &Path) -> Result<(), GitError> {
+    let mut open = vec![repository.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type());
+            let Ok(kind) = kind else { continue };
+            if kind.is_dir() {
+                open.push(path);
+            } else if !kind.is_file() {
+                let what = What::of(kind).unwrap_or(What::Device);
+                return Err(GitError::NotPlain { path, what });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// One that is there but lacks a part gets it back; else it is made beside, and then takes the name.

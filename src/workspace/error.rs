@@ -53,7 +53,9 @@ impl WorkspaceError {
             Self::BadLink { .. } => "E-LINK",
             Self::BadGlob { .. } => "E-GLOB",
             Self::Git(GitError::Bare { .. }) => "E-BARE-REPOSITORY",
-            Self::Git(GitError::Tracked { .. } | GitError::NoDirectory { .. }) => "E-REPOSITORY",
+            Self::Git(
+                GitError::Tracked { .. } | GitError::NoDirectory { .. } | GitError::NotPlain { .. },
+            ) => "E-REPOSITORY",
             Self::Git(GitError::NotOwned { .. }) => "E-NOT-OWNED",
             Self::Git(GitError::Filter { .. }) => "E-FILTER",
             Self::Git(GitError::Unreadable { .. }) => "E-UNREADABLE",

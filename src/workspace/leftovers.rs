@@ -9,7 +9,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs,
-    os::unix::fs::MetadataExt,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -149,8 +149,9 @@ impl<'a> Look<'a> {
             // Of another project's archived run only that project can tell.
             let repository = project.join(".descent/repository").join(&name);
             let is_elsewhere = project != self.at.project && repository.is_dir();
+            let is_rescued = has_rescued_state(&dir);
             let one = self.add(&name, Left::Trees(dir));
-            one.is_unapplied |= is_elsewhere;
+            one.is_unapplied |= is_elsewhere || is_rescued;
             one.project = Some(project);
         }
     }
@@ -255,6 +256,14 @@ fn lineage_in(state: &Path) -> Option<String> {
     let bytes = crate::store::read_bytes(state).ok()?;
     let named: Named = serde_json::from_slice(&bytes).ok()?;
     Some(places::name(&named.lineage))
+}
+
+/// A state that a loop saved here when its own place was gone: it is nowhere else.
+fn has_rescued_state(place: &Path) -> bool {
+    entries_of_files(place).any(|path| {
+        let name = path.file_name().unwrap_or_default();
+        name.as_bytes().starts_with(b"state-") && name.as_bytes().ends_with(b".json")
+    })
 }
 
 fn entries(dir: &Path) -> Vec<(String, PathBuf)> {

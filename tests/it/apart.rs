@@ -303,6 +303,46 @@ fn a_repository_that_git_tracks_or_that_is_a_link_is_not_believed() {
 }
 
 #[test]
+fn a_repository_in_a_submodule_or_with_a_pipe_or_a_device_is_not_believed() {
+    let world = half_made("hello\n");
+    open_again(&world);
+    let refused = |path: &Path, what: &str| {
+        for command in [&["run"][..], &["apply", "-n"], &["verify", "--result"]] {
+            world
+                .descent(command)
+                .expect(69)
+                .says("E-REPOSITORY")
+                .says(what);
+        }
+        fs::remove_file(path).unwrap();
+    };
+    let pipe = world.repository().join("packed-refs");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    refused(&pipe, "is a named pipe");
+    let endless = world.repository().join("info/grafts");
+    symlink("/dev/zero", &endless).unwrap();
+    refused(&endless, "is a symbolic link");
+    let module = world.repo().join(".descent/.git");
+    fs::write(&module, "gitdir: ../.git/modules/x\n").unwrap();
+    refused(&module, "git rm -r --cached .descent");
+    world.run().expect(0);
+}
+
+#[test]
+fn where_the_prompt_lies_git_finds_no_repository_of_the_persons() {
+    let world = World::new();
+    world.write("mine", "not committed\n");
+    let head = world.git(&["rev-parse", "HEAD"]);
+    let step = "cd \"$(dirname \"$DESCENT_RESULT\")\" && ! git commit -q --allow-empty -am oops && ! git stash -q";
+    let atoms = json!({"A1": task(&format!("touch done && {step}"))});
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    world.run().expect(0);
+    assert_eq!(world.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(world.read("mine"), "not committed\n");
+}
+
+#[test]
 fn a_link_in_the_projects_own_place_leads_no_check_elsewhere() {
     let world = World::new();
     fs::create_dir_all(world.repo().join("sub/.descent")).unwrap();

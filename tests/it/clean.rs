@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::world::{World, listing, plan, task};
+use crate::world::{World, listing, plan, task, wait_for};
 
 fn ran(world: &World, file: &str) {
     let done = format!("test -f {file}");
@@ -105,6 +105,34 @@ fn nothing_of_a_run_whose_state_is_in_place_goes_wherever_it_stands() {
     }
     let kept: Vec<PathBuf> = before.into_keys().filter(|path| !path.exists()).collect();
     assert_eq!(kept, Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_state_that_was_rescued_into_the_cache_goes_only_when_asked() {
+    let world = World::new();
+    let (at, go) = (world.out("at"), world.out("go"));
+    let step = format!(
+        "touch {}; while ! [ -e {} ]; do sleep 0.02; done; touch done",
+        at.display(),
+        go.display()
+    );
+    let atoms = json!({"A1": task(&step)});
+    world.align(&plan(&["test -f done"], json!({}), atoms));
+    let mut running = world.start(&["run"]);
+    wait_for("the attempt", || at.exists());
+    fs::remove_dir_all(world.repo().join(".descent")).unwrap();
+    world.touch("go");
+    let ended = running.wait().expect(74);
+    let rescued = ended.stderr.split_whitespace();
+    let mut rescued = rescued
+        .map(|word| word.trim_matches('\''))
+        .filter(|word| word.contains("/state-"));
+    let rescued = PathBuf::from(rescued.next().unwrap());
+    let kept = clean(&world, &[]);
+    assert_eq!((&kept["removed"], rescued.exists()), (&json!([]), true));
+    assert_eq!(kept["kept"].as_array().unwrap().len(), 1);
+    clean(&world, &["--unapplied"]);
+    assert!(!rescued.exists());
 }
 
 #[test]

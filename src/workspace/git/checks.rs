@@ -1,7 +1,7 @@
 //! The trees that checks run in: kept from one commit to the next, or made anew (`Pristine`). They lie in
 //! `<cache>/checks/<random>/`, apart from those of attempts.
 //!
-//! Invariant: in a pristine tree nothing is left from before but what `keep` names and git ignores. `setup` has been run
+//! Invariant: in a pristine tree, and beside it, nothing is left from before but what `keep` names and git ignores. `setup` has been run
 //! in a tree that is kept for the very files that it reads, or the tree is called new.
 
 use std::path::{Path, PathBuf};
@@ -72,10 +72,10 @@ impl Rooms {
     }
 
     fn pristine(&self, which: Checkout, commit: &CommitId) -> Result<Room> {
-        let (root, _) = self.checks(which)?;
-        let aside = root.with_extension("kept");
+        let (root, mark) = self.checks(which)?;
+        let aside = mark.with_extension("kept");
         self.put_aside(&root, &aside)?;
-        self.git.remove_worktree(&root)?;
+        self.remove_tree(&root)?;
         let path = self.bring(&root, commit, Leftovers::RemoveAll)?;
         self.put_back(&root, &aside)?;
         Ok(Room {
@@ -139,7 +139,14 @@ impl Rooms {
             Checkout::Pristine => "pristine",
         };
         let above = self.checks_root()?;
-        Ok((above.join(name), above.join(format!("{name}.set-up"))))
+        let tree = above.join(name).join("tree");
+        Ok((tree, above.join(format!("{name}.set-up"))))
+    }
+
+    /// With the directory that it alone lies in: a check may have written beside its tree.
+    fn remove_tree(&self, tree: &Path) -> Result<()> {
+        self.git.remove_worktree(tree)?;
+        Ok(self.git.remove_worktrees(tree.parent().unwrap_or(tree))?)
     }
 
     fn checks_root(&self) -> Result<PathBuf> {
@@ -152,11 +159,11 @@ impl Rooms {
             .map(|known| if known.is_dir() { known } else { found })
     }
 
-    /// Gives the directory that it was in.
+    /// Gives the directory that all trees for checks are in.
     pub(in super::super) fn remove_checks(&self, which: Checkout) -> Result<PathBuf> {
         let (root, _) = self.checks(which)?;
-        self.git.remove_worktree(&root)?;
-        Ok(root.parent().unwrap_or(&root).to_owned())
+        self.remove_tree(&root)?;
+        self.checks_root()
     }
 
     pub(super) fn tidy_checks(&self) -> Result<()> {
