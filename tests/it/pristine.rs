@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, after, plan, task, wait_for, with};
+use crate::world::{World, after, plan, task, wait_for};
 
 /// A project whose `setup` installs what its lock file says, into an ignored file.
 fn installing() -> World {
@@ -278,11 +278,12 @@ fn what_an_earlier_attempts_check_left_behind_gives_no_attempt_up() {
 fn what_a_check_leaves_beside_its_tree_is_not_there_for_the_verdict_that_completes_a_run() {
     let world = World::new();
     let check = "mkdir -p ../build && { ! [ -f gen ] || cp gen ../build; } && test -f done && test -f ../build/gen";
-    let action = "if [ $DESCENT_ATTEMPT = 1 ]; then touch gen; else touch done; fi";
-    let own = json!({"checks": {"all": [{"command": check}]}});
-    let atoms = json!({"A1": with(task(action), own)});
-    let constraints = json!({"max_attempts": 2});
-    world.align(&plan(&[check], constraints, atoms));
+    let ways = json!({
+        "way": {"kind": "any", "choices": ["gen", "done"]},
+        "gen": task("touch gen"),
+        "done": task("touch done"),
+    });
+    world.align(&plan(&[check], json!({}), ways));
     world.run().expect(5);
     world.descent(&["verify", "--result"]).expect(1);
 }
