@@ -50,7 +50,7 @@ impl Stopped {
         let records = records.map(|record| record.unwrap().path());
         let is_of_runs = |record: &PathBuf| {
             let tree = fs::read(record.join("tree")).unwrap_or_default();
-            !tree.trim_ascii_end().ends_with(b"/judging")
+            !tree.trim_ascii_end().ends_with(b"/judging/tree")
         };
         records.filter(is_of_runs).collect()
     }
