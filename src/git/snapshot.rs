@@ -6,7 +6,7 @@ use super::{
     diff,
     index::PrivateIndex,
     listing::{Link, Listing},
-    status::{Kind, OWN_DIR, Status, Taking, is_within},
+    status::{GITLINK, Kind, OWN_DIR, Status, Taking, is_within},
 };
 use descent_core::id::{CommitId, TreeId};
 use std::path::{Path, PathBuf};
@@ -142,9 +142,9 @@ impl Git {
         let call = diff::raw(self.call("diff-tree").arg("-t"));
         let call = call.id("", old.as_str(), "").id("", new.as_str(), "");
         let changes = diff::parse("diff-tree", &call.arg("--").ok()?)?;
-        let changes = changes.into_iter().filter(|change| !change.new.is_absent());
-        let kept = changes.filter(|change| !change.has_gitlink());
-        Ok(kept.filter_map(|change| as_id(&change.new.id)).collect())
+        let sides = changes.into_iter().map(|change| change.new);
+        let files = sides.filter(|new| !new.is_absent() && new.mode != GITLINK);
+        Ok(files.filter_map(|new| as_id(&new.id)).collect())
     }
 
     /// What the index says and what differs from it, with git's eyes opened where it was told to look away.

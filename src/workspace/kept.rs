@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::{Result, WorkspaceError, globs::Globs};
+use crate::files;
 
 /// Paths looked at below one tree.
 const PATHS_MAX: usize = 1_000_000;
@@ -68,13 +69,7 @@ pub(super) fn put_back(aside: &Path, root: &Path, path: &Path) -> Result<()> {
 }
 
 pub(super) fn remove(path: &Path) -> Result<()> {
-    let removed = match path.symlink_metadata() {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    };
-    removed.map_err(WorkspaceError::io(path))
+    files::remove(path).map_err(WorkspaceError::io(path))
 }
 
 fn make_parent(path: &Path) -> Result<()> {

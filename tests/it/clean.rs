@@ -4,7 +4,10 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::world::{World, listing, plan, task, wait_for};
+use crate::{
+    begun::at_work,
+    world::{World, listing, plan, task},
+};
 
 fn ran(world: &World, file: &str) {
     let done = format!("test -f {file}");
@@ -109,17 +112,7 @@ fn nothing_of_a_run_whose_state_is_in_place_goes_wherever_it_stands() {
 
 #[test]
 fn a_state_that_was_rescued_into_the_cache_goes_only_when_asked() {
-    let world = World::new();
-    let (at, go) = (world.out("at"), world.out("go"));
-    let step = format!(
-        "touch {}; while ! [ -e {} ]; do sleep 0.02; done; touch done",
-        at.display(),
-        go.display()
-    );
-    let atoms = json!({"A1": task(&step)});
-    world.align(&plan(&["test -f done"], json!({}), atoms));
-    let mut running = world.start(&["run"]);
-    wait_for("the attempt", || at.exists());
+    let (world, mut running) = at_work();
     fs::remove_dir_all(world.repo().join(".descent")).unwrap();
     world.touch("go");
     let ended = running.wait().expect(74);

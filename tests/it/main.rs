@@ -65,6 +65,7 @@ mod plans_yaml;
 mod pristine;
 mod processes;
 mod prompts;
+mod quickstart;
 mod repairs;
 mod repositories;
 mod resolve;

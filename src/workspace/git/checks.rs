@@ -1,8 +1,8 @@
 //! The trees that checks run in: kept from one commit to the next, or made anew (`Pristine`). They lie in
 //! `<cache>/checks/<random>/`, apart from those of attempts.
 //!
-//! Invariant: in a pristine tree, and beside it, nothing is left from before but what `keep` names and git ignores. `setup` has been run
-//! in a tree that is kept for the very files that it reads, or the tree is called new.
+//! Invariants: in a pristine tree nothing is left from before but what `keep` names and git ignores, and nothing beside
+//! it. In a tree that is kept `setup` has been run for the very files that it reads, or the tree is called new.
 
 use std::path::{Path, PathBuf};
 
