@@ -24,7 +24,7 @@ pub struct Flags {
     /// Show what would be removed, and remove nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Also remove results that were not applied
+    /// Also remove results that were not applied, and states that a run saved when its directory went
     #[arg(long)]
     unapplied: bool,
 }
@@ -32,7 +32,10 @@ pub struct Flags {
 pub(super) fn clean(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let place = place_of(context)?;
     let all = workspace::leftovers(&place, workspace::cache_dir().as_deref())?;
-    let stays = |one: &Leftover| one.is_unapplied && !flags.unapplied;
+    let stays = |one: &Leftover| {
+        let is_wanted = one.is_unapplied || one.saved_state.is_some();
+        is_wanted && !flags.unapplied
+    };
     let (kept, gone): (Vec<Leftover>, Vec<Leftover>) = all.into_iter().partition(stays);
     if !flags.dry_run {
         gone.iter().try_for_each(|one| one.remove(&place))?;
@@ -68,7 +71,11 @@ fn text(flags: &Flags, gone: &[Leftover], kept: &[Leftover], place: &Place) -> S
     for one in kept {
         let project = one.project.as_deref().unwrap_or(&place.project);
         let (lineage, project) = (&one.lineage, project.display());
-        text += &format!("kept      {lineage}, of {project}: its result was not applied\n");
+        let why = match &one.saved_state {
+            Some(path) => format!("its state was saved as {}", shown(path)),
+            None => "its result was not applied".to_owned(),
+        };
+        text += &format!("kept      {lineage}, of {project}: {why}\n");
     }
     let verb = if flags.dry_run { "would be" } else { "were" };
     let count = match gone.len() {

@@ -46,6 +46,8 @@ pub struct Leftover {
     pub bytes: u64,
     /// Its result was not applied, or it cannot be told whether it was.
     pub is_unapplied: bool,
+    /// A state that a loop saved here when its own place was gone: it is nowhere else.
+    pub saved_state: Option<PathBuf>,
 }
 
 /// What there is for a state at that place, in all of the cache.
@@ -149,9 +151,10 @@ impl<'a> Look<'a> {
             // Of another project's archived run only that project can tell.
             let repository = project.join(".descent/repository").join(&name);
             let is_elsewhere = project != self.at.project && repository.is_dir();
-            let is_rescued = has_rescued_state(&dir);
+            let saved_state = saved_state(&dir);
             let one = self.add(&name, Left::Trees(dir));
-            one.is_unapplied |= is_elsewhere || is_rescued;
+            one.is_unapplied |= is_elsewhere;
+            one.saved_state = one.saved_state.take().or(saved_state);
             one.project = Some(project);
         }
     }
@@ -258,11 +261,10 @@ fn lineage_in(state: &Path) -> Option<String> {
     Some(places::name(&named.lineage))
 }
 
-/// A state that a loop saved here when its own place was gone: it is nowhere else.
-fn has_rescued_state(place: &Path) -> bool {
-    entries_of_files(place).any(|path| {
-        let name = path.file_name().unwrap_or_default();
-        name.as_bytes().starts_with(b"state-") && name.as_bytes().ends_with(b".json")
+fn saved_state(place: &Path) -> Option<PathBuf> {
+    entries_of_files(place).find(|path| {
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        name.starts_with(b"state-") && name.ends_with(b".json")
     })
 }
 

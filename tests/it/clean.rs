@@ -124,6 +124,8 @@ fn a_state_that_was_rescued_into_the_cache_goes_only_when_asked() {
     let kept = clean(&world, &[]);
     assert_eq!((&kept["removed"], rescued.exists()), (&json!([]), true));
     assert_eq!(kept["kept"].as_array().unwrap().len(), 1);
+    let told = world.descent(&["clean"]).expect(0);
+    told.shows("its state was saved as").shows("--unapplied");
     clean(&world, &["--unapplied"]);
     assert!(!rescued.exists());
 }
