@@ -105,7 +105,7 @@ fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
         if is_all {
             calls
         } else {
-            chance::count("KILLS_EACH", 24).min(calls)
+            chance::count("KILLS_EACH", 12).min(calls)
         }
     };
     check_killed(
@@ -119,7 +119,7 @@ fn killed_at_any_system_call_the_session_ends_as_an_undisturbed_one() {
 fn killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one() {
     check_killed(
         "calls::every_call::killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one",
-        |_| chance::count("KILLS_AGAIN", 24).div_ceil(RESUMES_KILLED),
+        |_| chance::count("KILLS_AGAIN", 12).div_ceil(RESUMES_KILLED),
         |point, calls| {
             let mut rng = Rng::new(chance::seed() ^ point);
             // A resume begins with what mends: half of these kills fall into it.

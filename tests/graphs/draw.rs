@@ -12,20 +12,24 @@ const DEPTH_MAX: usize = 3;
 pub fn graph(seed: u64) -> Model {
     let mut rng = Rng::new(seed);
     loop {
-        let model = Draw {
+        let mut draw = Draw {
             rng: &mut rng,
             model: Model::default(),
-        }
-        .graph();
-        let groups = model
-            .nodes
-            .iter()
-            .filter(|node| node.kind == Kind::Any)
-            .count();
-        if (2..=TASKS_MAX).contains(&model.tasks().count()) && (1..=GROUPS_MAX).contains(&groups) {
-            return model;
+        };
+        draw.shape();
+        if is_small(&draw.model) {
+            draw.outcomes();
+            draw.base_case();
+            draw.ids();
+            return draw.model;
         }
     }
+}
+
+fn is_small(model: &Model) -> bool {
+    let is_group = |node: &&Node| node.kind == Kind::Any;
+    let groups = model.nodes.iter().filter(is_group).count();
+    (2..=TASKS_MAX).contains(&model.tasks().count()) && (1..=GROUPS_MAX).contains(&groups)
 }
 
 struct Draw<'r> {
@@ -34,7 +38,8 @@ struct Draw<'r> {
 }
 
 impl Draw<'_> {
-    fn graph(mut self) -> Model {
+    /// Its atoms and arrows.
+    fn shape(&mut self) {
         self.model.attempts_max = if self.rng.percent(40) { 1 } else { 2 };
         self.model.slots = 1 + self.rng.below(3);
         let mut roots = Vec::new();
@@ -48,10 +53,6 @@ impl Draw<'_> {
                 self.plan(x);
             }
         }
-        self.outcomes();
-        self.base_case();
-        self.ids();
-        self.model
     }
 
     /// `before`: what stands before it and before each of its ancestors, as far as it may wait for it.

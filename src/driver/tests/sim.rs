@@ -35,7 +35,7 @@ use std::{
     thread,
 };
 
-const STORIES: u64 = 400;
+const STORIES: u64 = 240;
 /// From so many on, what is rare has to happen too.
 const MANY: u64 = 2_000;
 /// Every kind of fault and every kind of end: stories in which one never happens say nothing of it.
