@@ -26,8 +26,8 @@ use std::time::Instant;
 use descent_core::id::{AtomId, Lineage, Serial};
 use descent_core::plan;
 use descent_core::state::State;
-use descent_core::state::encode::Touched;
-use shell::store::{CommitError, Next, Place, Store};
+use descent_core::state::encode::ChangeSet;
+use shell::store::{CommitContent, CommitError, StatePlace, Store};
 
 const TURNS: usize = 60;
 const SIZES_KB: [usize; 3] = [10, 100, 1_000];
@@ -45,7 +45,7 @@ fn main() {
 
 fn compare(dir: &Path, bytes: usize) {
     fs::create_dir_all(dir).unwrap();
-    let mut store = Store::open(Place::create(dir, None).unwrap());
+    let mut store = Store::open(StatePlace::create(dir, None).unwrap());
     let written = store.create(state_of(bytes)).unwrap().bytes.to_vec();
     let (mut commits, mut raws) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
@@ -70,11 +70,11 @@ fn commit(store: &mut Store, turn: usize) {
         atom.description = format!("turn {turn:03}");
         state.atoms.insert(id.clone(), atom.into());
         state.serial = Serial(state.serial.0 + 1);
-        let touched = Touched {
+        let touched = ChangeSet {
             atoms: [id].into(),
-            ..Touched::default()
+            ..ChangeSet::default()
         };
-        Ok(Some(Next { state, touched }))
+        Ok(Some(CommitContent { state, touched }))
     });
     done.unwrap();
 }

@@ -19,20 +19,21 @@ use std::{
 };
 
 use descent_core::{
-    event::{Outcome, Report},
+    event::{AgentReport, Outcome},
     fragment,
     id::AtomId,
     state::Intent,
-    verdict::How,
+    verdict::CommandEnd,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    evidence::Keeper,
+    evidence::EvidenceKeeper,
     failure::{Failure, lack_in},
     files,
     process::{
-        self, Ended, Job, Programs, SpawnError, Started, capture::Whole, environment::Environment,
+        self, Job, JobRecord, JobResult, Programs, SpawnError, capture::WholeOutput,
+        environment::Environment,
     },
 };
 
@@ -45,7 +46,7 @@ const EXCERPT_BYTES_MAX: usize = 2048;
 
 /// One try of one atom.
 #[derive(Debug)]
-pub struct Attempt<'a> {
+pub struct AttemptJob<'a> {
     pub intent: &'a Intent,
     /// The prompt, a text.
     pub prompt: String,
@@ -68,7 +69,7 @@ pub struct Attempt<'a> {
     /// Run before the command, in the same place.
     pub setup: Option<String>,
     /// Keeps an output that is longer than its excerpt.
-    pub keep: Option<Keeper<'a>>,
+    pub keep: Option<EvidenceKeeper<'a>>,
     /// Of a planner: what is left to it, JSON. Its standard output is taken whole then.
     pub budget: Option<String>,
 }
@@ -146,33 +147,33 @@ pub fn tidy(attempts: &Path, in_flight: &[Intent]) {
 
 /// Runs an attempt to its end; `None` when it was cancelled.
 pub async fn make(
-    attempt: Attempt<'_>,
+    attempt: AttemptJob<'_>,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
     let inputs = Inputs::write(&attempt)?;
     if let Some(setup) = &attempt.setup {
-        let setup = Step {
+        let setup = CommandStep {
             command: setup,
             log: "setup.log",
             stdout_bytes_max: 0,
         };
         match run(&attempt, &inputs, &setup, cancel).await? {
-            Ran::Cancelled => return Ok(None),
-            Ran::Ended(How::Exit(0), _) => {}
-            Ran::Ended(how, ended) => {
+            CommandOutcome::Cancelled => return Ok(None),
+            CommandOutcome::Ended(CommandEnd::Exit(0), _) => {}
+            CommandOutcome::Ended(how, ended) => {
                 let failed = setup_failed(&how, ended.as_ref());
                 return Ok(Some(with_whole(failed, &attempt, ended.as_ref())));
             }
         }
     }
-    let own = Step {
+    let own = CommandStep {
         command: &attempt.command,
         log: "output.log",
         stdout_bytes_max: attempt.budget.as_ref().map_or(0, |_| fragment::BYTES_MAX),
     };
     Ok(match run(&attempt, &inputs, &own, cancel).await? {
-        Ran::Cancelled => None,
-        Ran::Ended(how, ended) => {
+        CommandOutcome::Cancelled => None,
+        CommandOutcome::Ended(how, ended) => {
             let (report, report_fault) = match read_result(&inputs.result(), cancel).await {
                 Ok(report) => (report, None),
                 Err(fault) => (None, Some(fault)),
@@ -190,8 +191,12 @@ pub async fn make(
 }
 
 /// With the whole of what it printed kept beside, where an excerpt is less and it says itself that it failed.
-fn with_whole(mut outcome: Outcome, attempt: &Attempt<'_>, ended: Option<&Ended>) -> Outcome {
-    let has_failed = outcome.how != How::Exit(0)
+fn with_whole(
+    mut outcome: Outcome,
+    attempt: &AttemptJob<'_>,
+    ended: Option<&JobResult>,
+) -> Outcome {
+    let has_failed = outcome.how != CommandEnd::Exit(0)
         || outcome.report_fault.is_some()
         || outcome
             .report
@@ -206,14 +211,17 @@ fn with_whole(mut outcome: Outcome, attempt: &Attempt<'_>, ended: Option<&Ended>
 }
 
 /// Half of a plan is none.
-fn too_long(stdout: &Whole) -> Option<String> {
+fn too_long(stdout: &WholeOutput) -> Option<String> {
     let most = fragment::BYTES_MAX >> 10;
     let what = || format!("it printed more than {most} KiB");
     stdout.truncated.then(what)
 }
 
 /// What lacks for a while is no fault of the attempt's.
-async fn read_result(path: &Path, cancel: &CancellationToken) -> Result<Option<Report>, String> {
+async fn read_result(
+    path: &Path,
+    cancel: &CancellationToken,
+) -> Result<Option<AgentReport>, String> {
     for _ in 0..READ_AGAIN_MAX {
         match report::read(path) {
             Err(fault) if lack_in(&fault).is_some() && !cancel.is_cancelled() => {
@@ -245,24 +253,24 @@ fn ceiling(dir: &Path) -> Option<(OsString, OsString)> {
 }
 
 /// One command of an attempt.
-struct Step<'a> {
+struct CommandStep<'a> {
     command: &'a str,
     log: &'a str,
     stdout_bytes_max: usize,
 }
 
 /// Nothing ended where nothing could be started.
-enum Ran {
+enum CommandOutcome {
     Cancelled,
-    Ended(How, Option<Ended>),
+    Ended(CommandEnd, Option<JobResult>),
 }
 
 async fn run(
-    attempt: &Attempt<'_>,
+    attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    step: &Step<'_>,
+    step: &CommandStep<'_>,
     cancel: &CancellationToken,
-) -> Result<Ran, AgentError> {
+) -> Result<CommandOutcome, AgentError> {
     let mut env = attempt.env.vars.clone();
     let ours = variables(&attempt.intent.atom, attempt.intent.n, inputs);
     env.extend(ours.map(|(name, value)| (name.into(), value)));
@@ -279,7 +287,7 @@ async fn run(
         log: Some(attempt.dir.join(step.log)),
     };
     // Without that file a sweep still finds the job by its mark.
-    let note = |started: &Started| drop(inputs.note_started(started));
+    let note = |started: &JobRecord| drop(inputs.note_started(started));
     Ok(
         match attempt.programs.run(&job, cancel, Box::new(note)).await {
             // Ours, as the prompt is: nothing has begun.
@@ -287,18 +295,27 @@ async fn run(
                 return Err(AgentError::Unwritable { path, source });
             }
             Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
-            Err(error) => Ran::Ended(How::NotRun(format!("{error} ({})", error.hint())), None),
+            Err(error) => CommandOutcome::Ended(
+                CommandEnd::NotRun(format!("{error} ({})", error.hint())),
+                None,
+            ),
             Ok(ended) => match ended.how {
-                process::How::Cancelled => Ran::Cancelled,
-                process::How::Exit(code) => Ran::Ended(How::Exit(code), Some(ended)),
-                process::How::Signal(signal) => Ran::Ended(How::Signal(signal), Some(ended)),
-                process::How::TimedOut => Ran::Ended(How::TimedOut, Some(ended)),
+                process::JobEnd::Cancelled => CommandOutcome::Cancelled,
+                process::JobEnd::Exit(code) => {
+                    CommandOutcome::Ended(CommandEnd::Exit(code), Some(ended))
+                }
+                process::JobEnd::Signal(signal) => {
+                    CommandOutcome::Ended(CommandEnd::Signal(signal), Some(ended))
+                }
+                process::JobEnd::TimedOut => {
+                    CommandOutcome::Ended(CommandEnd::TimedOut, Some(ended))
+                }
             },
         },
     )
 }
 
-fn outcome(how: How, ended: Option<&Ended>) -> Outcome {
+fn outcome(how: CommandEnd, ended: Option<&JobResult>) -> Outcome {
     let duration = ended.map_or(Duration::ZERO, |ended| ended.duration);
     Outcome {
         excerpt: ended.map_or_else(String::new, |ended| ended.output.excerpt(EXCERPT_BYTES_MAX)),
@@ -307,10 +324,10 @@ fn outcome(how: How, ended: Option<&Ended>) -> Outcome {
     }
 }
 
-fn setup_failed(how: &How, ended: Option<&Ended>) -> Outcome {
+fn setup_failed(how: &CommandEnd, ended: Option<&JobResult>) -> Outcome {
     let mut why = format!("setup failed: {}", how.text());
     if let Some(line) = ended.and_then(|ended| ended.output.last_line()) {
         why = format!("{why}: {line}");
     }
-    outcome(How::NotRun(why), ended)
+    outcome(CommandEnd::NotRun(why), ended)
 }

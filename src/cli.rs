@@ -1,5 +1,6 @@
 //! What can be typed: the commands and their flags, and which file answers each.
 
+mod adoption;
 mod align;
 mod apply;
 mod ask;
@@ -11,23 +12,22 @@ mod constraints;
 mod context;
 mod doctor;
 mod edit;
+mod evaluate;
 mod fork;
 mod graph;
 mod help;
-mod judging;
 mod live;
+mod liveness;
 mod log;
 mod migrate;
 mod newer;
-mod pulse;
 mod resolve;
 mod run;
 mod schema;
-mod serial;
-mod settled;
 mod show;
 mod status;
 mod stop;
+mod timeline;
 mod trust;
 mod undo;
 mod validate;
@@ -90,49 +90,49 @@ enum Color {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Agree on a goal, on its checks and on the work
-    Align(Box<align::Flags>),
+    Align(Box<align::AlignArgs>),
     /// Start the loop, or resume it
-    Run(run::Flags),
+    Run(run::RunArgs),
     /// Ask the running loop to end
-    Stop(stop::Flags),
+    Stop(stop::StopArgs),
     /// Say that an assertion holds, as only a person can
-    Confirm(confirm::Flags),
+    Confirm(confirm::ConfirmArgs),
     /// Say whether an effect outside happened
-    Resolve(resolve::Flags),
+    Resolve(resolve::ResolveArgs),
     /// Show how things stand
-    Status(status::Flags),
+    Status(status::StatusArgs),
     /// Change the state in your editor, also while a loop runs
     Edit,
     /// Look for faults in the state file, or in a plan
-    Validate(validate::Flags),
+    Validate(validate::ValidateArgs),
     /// Take over the state file of an AoT loop
-    Migrate(migrate::Flags),
+    Migrate(migrate::MigrateArgs),
     /// Evaluate the base case now: 0 it holds, 1 it does not
-    Verify(verify::Flags),
+    Verify(verify::VerifyArgs),
     /// Bring the result home: files, a branch or a patch
-    Apply(apply::Flags),
+    Apply(apply::ApplyArgs),
     /// Print the JSON Schemas, for editors and programs
-    Schema(schema::Flags),
+    Schema(schema::SchemaArgs),
     /// Explain how an atom stands: choices, attempts, evidence
-    Why(why::Flags),
+    Why(why::WhyArgs),
     /// Look at commands from elsewhere, and allow them
-    Trust(trust::Flags),
+    Trust(trust::TrustArgs),
     /// Show the work graph
-    Graph(graph::Flags),
+    Graph(graph::GraphArgs),
     /// Tell what happened, the newest last
-    Log(log::Flags),
+    Log(log::LogArgs),
     /// Show how things stood at a commit
-    Show(show::Flags),
+    Show(show::ShowArgs),
     /// Go back to an earlier state, as a new commit
-    Undo(undo::Flags),
+    Undo(undo::UndoArgs),
     /// Begin a second state where this one stands
-    Fork(fork::Flags),
+    Fork(fork::ForkArgs),
     /// Look at what this machine lacks, and how to mend it
     Doctor,
     /// Remove what ended runs left behind
-    Clean(clean::Flags),
+    Clean(clean::CleanArgs),
     /// Print completions for a shell, or the man pages
-    Completions(completions::Flags),
+    Completions(completions::CompletionsArgs),
 }
 
 /// How a command ended well.
@@ -231,7 +231,7 @@ fn tell_more(verbose: u8) {
     };
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(|| render::Traced)
+        .with_writer(|| render::TraceWriter)
         .without_time();
     // A second subscriber cannot be set; there is none.
     let _ = subscriber.try_init();

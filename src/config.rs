@@ -99,13 +99,13 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-struct Fault {
+struct ConfigFault {
     span: Range<usize>,
     message: String,
     hint: Option<String>,
 }
 
-impl Fault {
+impl ConfigFault {
     fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self {
             span,
@@ -126,7 +126,7 @@ impl Fault {
     }
 }
 
-fn parse(text: &str) -> Result<Config, Fault> {
+fn parse(text: &str) -> Result<Config, ConfigFault> {
     let table = DeTable::parse(text).map_err(|error| {
         let first_line = error
             .message()
@@ -134,7 +134,7 @@ fn parse(text: &str) -> Result<Config, Fault> {
             .next()
             .unwrap_or_default()
             .to_owned();
-        Fault::new(error.span().unwrap_or(0..0), first_line)
+        ConfigFault::new(error.span().unwrap_or(0..0), first_line)
     })?;
     let table = table.get_ref();
     only(table, TOP_KEYS)?;
@@ -142,11 +142,11 @@ fn parse(text: &str) -> Result<Config, Fault> {
         return Ok(Config::default());
     };
     let DeValue::Table(keys) = worker.get_ref() else {
-        return Err(Fault::new(worker.span(), "`worker` is not a table"));
+        return Err(ConfigFault::new(worker.span(), "`worker` is not a table"));
     };
     only(keys, WORKER_KEYS)?;
     let run = keys.get("run");
-    let run = run.ok_or_else(|| Fault::new(worker.span(), "`worker` has no `run`"))?;
+    let run = run.ok_or_else(|| ConfigFault::new(worker.span(), "`worker` has no `run`"))?;
     match run.get_ref() {
         DeValue::String(command) if !command.trim().is_empty() => {
             let run = command.clone().into_owned();
@@ -154,13 +154,13 @@ fn parse(text: &str) -> Result<Config, Fault> {
                 worker: Some(Worker { run }),
             })
         }
-        DeValue::String(_) => Err(Fault::new(run.span(), "`run` is empty")),
-        _ => Err(Fault::new(run.span(), "`run` is not a string")),
+        DeValue::String(_) => Err(ConfigFault::new(run.span(), "`run` is empty")),
+        _ => Err(ConfigFault::new(run.span(), "`run` is not a string")),
     }
 }
 
 /// The first key, as written, that is none of `known`.
-fn only(table: &DeTable<'_>, known: &[&str]) -> Result<(), Fault> {
+fn only(table: &DeTable<'_>, known: &[&str]) -> Result<(), ConfigFault> {
     let unknown = table
         .keys()
         .filter(|key| !known.contains(&key.get_ref().as_ref()));
@@ -174,9 +174,9 @@ fn only(table: &DeTable<'_>, known: &[&str]) -> Result<(), Fault> {
         None => format!("known here: {}", known.join(", ")),
     };
     let message = format!("unknown key `{}`", name.escape_debug());
-    Err(Fault {
+    Err(ConfigFault {
         hint: Some(hint),
-        ..Fault::new(key.span(), message)
+        ..ConfigFault::new(key.span(), message)
     })
 }
 

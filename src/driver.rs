@@ -4,17 +4,17 @@
 //! started from `owed`, which is read off what was committed.
 
 pub mod adopt;
-mod effects;
+mod disk_wait;
 mod ending;
+mod executor;
 mod follow;
-mod hands;
 mod reconcile;
-mod rest;
 mod resume;
-mod room;
+mod stall;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod work;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -23,9 +23,9 @@ use std::{
 };
 
 use descent_core::{
-    event::{Event, Notice, Observation},
+    desired::{self, DesiredWork, WorkKey},
+    event::{Event, Input, Observation},
     id::{AttemptId, RunId, Serial},
-    owed::{self, Key, Owed},
     state::{Intent, StartedFrom},
     step::{self, Refusal, Session, Transition, World},
     view::liveness::WaitsFor,
@@ -37,7 +37,7 @@ use crate::{
     clock::{Clock, Stopwatch},
     failure::Failure,
     signal::{Signal, Signals},
-    store::{CommitError, Loaded, Next, Store},
+    store::{CommitContent, CommitError, LoadedState, Store},
 };
 
 /// As many attempts as this loop makes side by side, whatever `max_parallel_agents` says.
@@ -47,18 +47,18 @@ const PENDING_MAX: usize = 10_000;
 /// The slow poll beside the file events.
 const POLL_MS: u64 = 1_000;
 
-pub use effects::{Checked, HeldOutcomes, no_worker, prepare_checkout};
-use hands::Found;
-pub use hands::{Hands, Measuring, RealHands};
+use executor::RunLeftovers;
+pub use executor::{Executor, Measuring, RealExecutor};
 pub use watch::Watch;
+pub use work::{PendingOutcomes, ReadyCheckout, no_worker, prepare_checkout};
 
 /// What a run needs of its surroundings.
-pub struct Host {
+pub struct LoopHost {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
     pub signals: Signals,
     pub watch: Watch,
-    pub hands: Arc<dyn Hands>,
+    pub executor: Arc<dyn Executor>,
     pub run: RunId,
     pub by: String,
     /// Where a run that has not begun starts, instead of from the person's working tree.
@@ -66,18 +66,18 @@ pub struct Host {
 }
 
 /// Who looks on.
-pub struct Eyes<'e> {
+pub struct Observer<'e> {
     /// What happened.
-    pub tell: &'e mut dyn FnMut(&Notice),
+    pub tell: &'e mut dyn FnMut(&Event),
     /// What else a person should know.
     pub say: &'e mut dyn FnMut(&str),
     /// What should be going on, at every turn of the loop.
-    pub look: &'e mut dyn FnMut(&World, &Owed, Option<WaitsFor>),
+    pub look: &'e mut dyn FnMut(&World, &DesiredWork, Option<WaitsFor>),
 }
 
 /// How a run ended: the state as it is, and the signal to die by, if one ended it.
 #[derive(Debug)]
-pub struct Ending {
+pub struct RunEnding {
     pub world: World,
     pub signal: Option<Signal>,
     /// The signal came before this run had begun, or after it was over: there is nothing of it to be shown.
@@ -85,54 +85,58 @@ pub struct Ending {
 }
 
 /// Something that runs.
-struct Running {
+struct RunningWork {
     cancel: CancellationToken,
     /// Tells it from an earlier one of the same key that was cancelled and has not ended yet.
     generation: u64,
 }
 
 /// What a finished effect sends.
-struct Done {
-    key: Key,
+struct FinishedWork {
+    key: WorkKey,
     generation: u64,
-    result: Result<Option<Event>, Failure>,
+    result: Result<Option<Input>, Failure>,
 }
 
 struct Loop<'t> {
-    host: Host,
+    host: LoopHost,
     world: World,
     session: Session,
     /// The file as this loop knows it.
-    loaded: Arc<Loaded>,
-    running: BTreeMap<Key, Running>,
+    loaded: Arc<LoadedState>,
+    running: BTreeMap<WorkKey, RunningWork>,
     /// Cancelled effects that have not come to their end yet.
     leaving: usize,
     /// Effects begun so far.
     generations: u64,
     slots: BTreeMap<AttemptId, usize>,
-    done: mpsc::UnboundedSender<Done>,
-    inbox: mpsc::UnboundedReceiver<Done>,
-    pending: VecDeque<Event>,
+    done: mpsc::UnboundedSender<FinishedWork>,
+    inbox: mpsc::UnboundedReceiver<FinishedWork>,
+    pending: VecDeque<Input>,
     /// What is wrong with the file, while the loop waits for it to be mended.
     waits_for_file: Option<Vec<String>>,
-    room: room::Room,
+    room: disk_wait::DiskWait,
     watch_stamp: watch::Stamp,
     stopwatch: Stopwatch,
-    eyes: Eyes<'t>,
+    eyes: Observer<'t>,
     signal: Option<Signal>,
     /// A signal that came while something else was waited for, and was not answered yet.
     early: Option<Signal>,
     /// Something of git's did not end in time when the end was asked for.
     is_cut_off: bool,
-    followed: follow::Followed,
+    followed: follow::Follower,
     /// The serial that the journal holds.
     remembered: Serial,
-    rest: rest::Rest,
+    rest: stall::StallDetector,
 }
 
 /// Runs until the run has ended. The caller holds the lease.
-pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Ending, Failure> {
-    host.hands.sweep();
+pub async fn run(
+    host: LoopHost,
+    loaded: Arc<LoadedState>,
+    eyes: Observer<'_>,
+) -> Result<RunEnding, Failure> {
+    host.executor.sweep();
     let world = World::new(loaded.state.clone());
     let (done, inbox) = mpsc::unbounded_channel();
     let mut this = Loop {
@@ -150,20 +154,20 @@ pub async fn run(host: Host, loaded: Arc<Loaded>, eyes: Eyes<'_>) -> Result<Endi
         inbox,
         pending: VecDeque::new(),
         waits_for_file: None,
-        room: room::Room::default(),
+        room: disk_wait::DiskWait::default(),
         eyes,
         signal: None,
         early: None,
         is_cut_off: false,
-        followed: follow::Followed::default(),
+        followed: follow::Follower::default(),
         remembered: Serial(0),
-        rest: rest::Rest::default(),
+        rest: stall::StallDetector::default(),
     };
     this.whole().await
 }
 
 impl Loop<'_> {
-    async fn whole(&mut self) -> Result<Ending, Failure> {
+    async fn whole(&mut self) -> Result<RunEnding, Failure> {
         // An edit may begin from what this run begins from, wherever the journal went.
         self.host.store.remember();
         let mut result = self.go().await;
@@ -203,7 +207,8 @@ impl Loop<'_> {
         loop {
             let worked = self.work_off().await;
             self.endure(worked)?;
-            let owed = owed::owed(&self.world, &self.session, self.stopwatch.passed_ms());
+            let owed =
+                desired::desired_work(&self.world, &self.session, self.stopwatch.passed_ms());
             let waits_for = self.waits_for(&owed);
             (self.eyes.look)(&self.world, &owed, waits_for);
             if owed.is_over && self.waits_for_file.is_none() {
@@ -229,7 +234,7 @@ impl Loop<'_> {
                     self.watch_stamp = None;
                     let looked = self.look_around().await;
                     self.endure(looked)?;
-                    self.pending.push_back(Event::Tick);
+                    self.pending.push_back(Input::Tick);
                 }
             }
             // What arrived together is worked off together.
@@ -242,19 +247,19 @@ impl Loop<'_> {
 
     /// The first commit of a run: from here on nothing of an earlier one is in flight.
     async fn start(&mut self) -> Result<(), Failure> {
-        let Found { finished, gone } = self.find_what_was_left().await?;
+        let RunLeftovers { finished, gone } = self.find_what_was_left().await?;
         let from = match self.world.state.run.head {
             Some(_) => None,
             None if self.host.from.is_some() => self.host.from.take(),
             None => {
-                let looking = self.host.hands.snapshot();
+                let looking = self.host.executor.snapshot();
                 let (start, notes) = self.patiently(looking).await?;
                 notes.iter().for_each(|note| (self.eyes.say)(note));
                 start
             }
         };
         let run = self.host.run.clone();
-        self.observe(Event::Started {
+        self.observe(Input::Started {
             run,
             from,
             finished,
@@ -294,7 +299,7 @@ impl Loop<'_> {
     }
 
     /// Why nothing new begins, if so.
-    fn waits_for(&self, owed: &Owed) -> Option<WaitsFor> {
+    fn waits_for(&self, owed: &DesiredWork) -> Option<WaitsFor> {
         if self.waits_for_file.is_some() {
             return Some(WaitsFor::File);
         }
@@ -308,24 +313,24 @@ impl Loop<'_> {
     /// An error where nothing will ever move this run.
     fn is_going_somewhere(
         &mut self,
-        owed: &Owed,
+        owed: &DesiredWork,
         waits_for: Option<WaitsFor>,
     ) -> Result<(), Failure> {
         let is_at_rest = waits_for == Some(WaitsFor::Backoff);
-        self.rest.look(rest::Look {
+        self.rest.look(stall::LoopTurn {
             at: self.world.state.serial,
             has_work: !is_at_rest || self.leaving > 0 || !self.pending.is_empty(),
             wake_in_ms: owed.wake_in_ms,
         })
     }
 
-    fn sleep_ms(&self, owed: &Owed) -> u64 {
+    fn sleep_ms(&self, owed: &DesiredWork) -> u64 {
         let left_ms = self.room.left_ms().filter(|left_ms| *left_ms > 0);
         let wake_in_ms = left_ms.or(owed.wake_in_ms);
         wake_in_ms.unwrap_or(POLL_MS).clamp(1, POLL_MS)
     }
 
-    fn take(&mut self, done: Option<Done>) -> Result<(), Failure> {
+    fn take(&mut self, done: Option<FinishedWork>) -> Result<(), Failure> {
         let Some(done) = done else { return Ok(()) };
         let is_wanted = self
             .running
@@ -362,7 +367,7 @@ impl Loop<'_> {
     }
 
     /// Steps and commits; false when the file must be mended first.
-    async fn observe(&mut self, event: Event) -> Result<bool, Failure> {
+    async fn observe(&mut self, event: Input) -> Result<bool, Failure> {
         let active_ms = self.stopwatch.lap_ms();
         let seen = Observation {
             now: self.host.clock.now(),
@@ -386,7 +391,7 @@ impl Loop<'_> {
             }
             self.obey(&next);
             match self.commit(&next)? {
-                Committed::Done(loaded) => {
+                CommitOutcome::Done(loaded) => {
                     self.loaded = loaded;
                     // Whose file a stamp taken now would be is not known: the next look reads it.
                     self.watch_stamp = None;
@@ -394,7 +399,7 @@ impl Loop<'_> {
                     self.arrive(next);
                     return Ok(true);
                 }
-                Committed::Changed => {
+                CommitOutcome::Changed => {
                     if !self.sync().await? {
                         return Ok(false);
                     }
@@ -410,7 +415,7 @@ impl Loop<'_> {
         let state = &self.world.state;
         let is_once_only = |intent: &Intent| intent.effect.is_once_only();
         if state.control.stop_requested && !state.run.in_flight.iter().any(is_once_only) {
-            self.end_all_but(&owed::owed(&next.world, &next.session, 0));
+            self.end_all_but(&desired::desired_work(&next.world, &next.session, 0));
         }
     }
 
@@ -423,30 +428,30 @@ impl Loop<'_> {
     }
 
     /// Writes the next state, if the file is the one that it was made from.
-    fn commit(&mut self, next: &Transition) -> Result<Committed, Failure> {
+    fn commit(&mut self, next: &Transition) -> Result<CommitOutcome, Failure> {
         let known = Arc::clone(&self.loaded);
-        let decide = |fresh: &Loaded| -> Result<Option<Next>, Stale> {
+        let decide = |fresh: &LoadedState| -> Result<Option<CommitContent>, Stale> {
             if fresh.bytes != known.bytes {
                 return Err(Stale);
             }
-            Ok(Some(Next {
+            Ok(Some(CommitContent {
                 state: next.world.state.clone(),
                 touched: next.touched.clone(),
             }))
         };
         match self.host.store.commit(decide) {
-            Ok(loaded) => Ok(Committed::Done(loaded)),
-            Err(CommitError::Decide(Stale)) => Ok(Committed::Changed),
+            Ok(loaded) => Ok(CommitOutcome::Done(loaded)),
+            Err(CommitError::Decide(Stale)) => Ok(CommitOutcome::Changed),
             Err(CommitError::Store(error)) if error.is_about_content() || error.is_missing() => {
-                Ok(Committed::Changed)
+                Ok(CommitOutcome::Changed)
             }
             Err(CommitError::Store(error)) => Err(error.into()),
         }
     }
 }
 
-enum Committed {
-    Done(Arc<Loaded>),
+enum CommitOutcome {
+    Done(Arc<LoadedState>),
     /// Somebody else wrote meanwhile, or the file cannot be read.
     Changed,
 }

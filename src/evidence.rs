@@ -26,19 +26,19 @@ use serde_json::{Map, Value};
 
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
-use crate::{files, space, store::Place};
+use crate::{files, space, store::StatePlace};
 
 /// Tells a person, from whatever thread.
-pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
+pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
 
 /// How much may lie here.
 #[derive(Debug, Clone, Copy)]
-struct Most {
+struct SizeLimit {
     bytes: u64,
     files: usize,
 }
 
-const MOST: Most = Most {
+const MOST: SizeLimit = SizeLimit {
     bytes: 64 * 1024 * 1024,
     files: 4_096,
 };
@@ -56,22 +56,22 @@ const TOUCHED: Timestamps = Timestamps {
 const HALF: &str = ".new-";
 
 /// The side files of one state, for the loop that holds its lease: nobody else writes here.
-pub struct Shelf {
+pub struct EvidenceStore {
     dir: PathBuf,
-    tell: Tell,
-    most: Most,
+    tell: Warn,
+    most: SizeLimit,
     spare_bytes: u64,
-    known: Mutex<Known>,
+    known: Mutex<EvidenceUsage>,
 }
 
 /// A shelf, and the state whose evidence goes last where something has to.
 #[derive(Debug, Clone, Copy)]
-pub struct Keeper<'a> {
-    pub shelf: &'a Shelf,
+pub struct EvidenceKeeper<'a> {
+    pub shelf: &'a EvidenceStore,
     pub state: &'a State,
 }
 
-impl Keeper<'_> {
+impl EvidenceKeeper<'_> {
     /// As [`Shelf::keep`] does.
     #[must_use]
     pub fn keep(&self, bytes: &[u8]) -> Option<SideFile> {
@@ -80,20 +80,20 @@ impl Keeper<'_> {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct EvidenceUsage {
     /// What lies here, once it was looked at.
-    held: Option<Most>,
+    held: Option<SizeLimit>,
     has_told: bool,
 }
 
-struct Lying {
+struct StoredFile {
     path: PathBuf,
     is_named: bool,
     changed: SystemTime,
     bytes: u64,
 }
 
-impl fmt::Debug for Shelf {
+impl fmt::Debug for EvidenceStore {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_struct("Shelf")
             .field("dir", &self.dir)
@@ -101,9 +101,9 @@ impl fmt::Debug for Shelf {
     }
 }
 
-impl Shelf {
+impl EvidenceStore {
     #[must_use]
-    pub fn of(place: &Place, tell: Tell) -> Self {
+    pub fn of(place: &StatePlace, tell: Warn) -> Self {
         Self {
             dir: place.evidence(),
             tell,
@@ -120,7 +120,7 @@ impl Shelf {
         let mut known = self.known();
         match self.put(&one, bytes) {
             Ok(is_new) => {
-                let more = Most {
+                let more = SizeLimit {
                     bytes: if is_new { one.bytes } else { 0 },
                     files: usize::from(is_new),
                 };
@@ -146,7 +146,7 @@ impl Shelf {
         known.held = Some(self.make_room(named));
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, EvidenceUsage> {
         // Every change of it is one assignment: a panic leaves nothing half done.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,12 +174,12 @@ impl Shelf {
 
     fn grow(
         &self,
-        known: &mut Known,
-        more: Most,
+        known: &mut EvidenceUsage,
+        more: SizeLimit,
         named: impl FnOnce() -> BTreeSet<Digest>,
         newest: &Digest,
     ) {
-        let held = known.held.map(|held| Most {
+        let held = known.held.map(|held| SizeLimit {
             bytes: held.bytes + more.bytes,
             files: held.files + more.files,
         });
@@ -196,13 +196,13 @@ impl Shelf {
     }
 
     /// Where there is too much, a quarter more than that goes, so that it is not looked at every time.
-    fn make_room(&self, named: &BTreeSet<Digest>) -> Most {
+    fn make_room(&self, named: &BTreeSet<Digest>) -> SizeLimit {
         let mut all = lying(&self.dir, named);
         let mut held = measure(&all);
         if is_within(held, self.most) {
             return held;
         }
-        let wanted = Most {
+        let wanted = SizeLimit {
             bytes: self.most.bytes * 3 / 4,
             files: self.most.files * 3 / 4,
         };
@@ -223,13 +223,13 @@ impl Shelf {
 
 /// Where a side file of that state lies, if it is there and is what was printed.
 #[must_use]
-pub fn find(place: &Place, one: &SideFile) -> Option<PathBuf> {
+pub fn find(place: &StatePlace, one: &SideFile) -> Option<PathBuf> {
     let path = path_in(&place.evidence(), &one.digest)?;
     is_whole(&path, one).then_some(path)
 }
 
 /// Says of every reference in what is printed as JSON where its file lies, or that it is gone.
-pub fn locate(place: &Place, value: &mut Value) {
+pub fn locate(place: &StatePlace, value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| locate(place, item)),
         Value::Object(members) => {
@@ -268,12 +268,12 @@ fn is_whole(path: &Path, one: &SideFile) -> bool {
 }
 
 /// Our own files; what else lies here is a person's.
-fn lying(dir: &Path, named: &BTreeSet<Digest>) -> Vec<Lying> {
+fn lying(dir: &Path, named: &BTreeSet<Digest>) -> Vec<StoredFile> {
     let lying = files::entries(dir).into_iter().filter_map(|path| {
         let digest = format!("sha256:{}", path.file_name()?.to_str()?);
         side::hex_of(&digest)?;
         let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(Lying {
+        Some(StoredFile {
             path,
             is_named: named.contains(&Digest::new(digest)),
             changed: meta.modified().ok()?,
@@ -283,14 +283,14 @@ fn lying(dir: &Path, named: &BTreeSet<Digest>) -> Vec<Lying> {
     lying.collect()
 }
 
-fn measure(all: &[Lying]) -> Most {
-    Most {
+fn measure(all: &[StoredFile]) -> SizeLimit {
+    SizeLimit {
         bytes: all.iter().map(|one| one.bytes).sum(),
         files: all.len(),
     }
 }
 
-fn is_within(held: Most, most: Most) -> bool {
+fn is_within(held: SizeLimit, most: SizeLimit) -> bool {
     held.bytes <= most.bytes && held.files <= most.files
 }
 

@@ -31,7 +31,7 @@ use rustix::{
 
 /// What lies where a file or a directory of ours should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum PathKind {
     Link,
     Directory,
     Pipe,
@@ -43,7 +43,7 @@ pub enum What {
     Larger(u64),
 }
 
-impl What {
+impl PathKind {
     /// `None`: a regular file.
     #[must_use]
     pub fn of(kind: FileType) -> Option<Self> {
@@ -58,7 +58,7 @@ impl What {
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for PathKind {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Link => to.write_str("is a symbolic link"),
@@ -77,11 +77,11 @@ impl fmt::Display for What {
 #[error("`{}` {what}", path.display())]
 pub struct Odd {
     pub path: PathBuf,
-    pub what: What,
+    pub what: PathKind,
 }
 
 impl Odd {
-    fn error(path: &Path, what: What) -> io::Error {
+    fn error(path: &Path, what: PathKind) -> io::Error {
         let path = path.to_owned();
         io::Error::new(io::ErrorKind::InvalidInput, Self { path, what })
     }
@@ -130,7 +130,7 @@ pub fn make_new(path: &Path) -> io::Result<File> {
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let bytes = read_some(path, bytes_max.saturating_add(1))?;
     match bytes.len() as u64 > bytes_max {
-        true => Err(Odd::error(path, What::Larger(bytes_max))),
+        true => Err(Odd::error(path, PathKind::Larger(bytes_max))),
         false => Ok(bytes),
     }
 }
@@ -217,7 +217,7 @@ pub fn make_dirs(dir: &Path) -> io::Result<()> {
 pub fn plain_dir(dir: &Path) -> io::Result<()> {
     let meta = dir.symlink_metadata()?;
     match what(&meta) {
-        Some(What::Directory) => Ok(()),
+        Some(PathKind::Directory) => Ok(()),
         Some(odd) => Err(Odd::error(dir, odd)),
         // In the way, and harmless.
         None => Err(io::ErrorKind::NotADirectory.into()),
@@ -227,7 +227,7 @@ pub fn plain_dir(dir: &Path) -> io::Result<()> {
 /// An error where a link is.
 pub fn no_link(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
-        Ok(meta) if meta.is_symlink() => Err(Odd::error(path, What::Link)),
+        Ok(meta) if meta.is_symlink() => Err(Odd::error(path, PathKind::Link)),
         _ => Ok(()),
     }
 }
@@ -261,7 +261,7 @@ pub fn plain_file(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         meta => meta?,
     };
-    let odd = what(&meta).or((meta.nlink() > 1).then_some(What::SecondName));
+    let odd = what(&meta).or((meta.nlink() > 1).then_some(PathKind::SecondName));
     odd.map_or(Ok(()), |odd| Err(Odd::error(path, odd)))
 }
 
@@ -271,7 +271,7 @@ fn with_one_name(mut how: OpenOptions, path: &Path) -> io::Result<File> {
     match meta.nlink() {
         // None: it was removed in this very moment, which is the caller's to find out.
         0 | 1 => Ok(file),
-        _ => Err(Odd::error(path, What::SecondName)),
+        _ => Err(Odd::error(path, PathKind::SecondName)),
     }
 }
 
@@ -298,6 +298,6 @@ fn named(error: io::Error, path: &Path) -> io::Error {
     }
 }
 
-fn what(meta: &Metadata) -> Option<What> {
-    What::of(meta.file_type())
+fn what(meta: &Metadata) -> Option<PathKind> {
+    PathKind::of(meta.file_type())
 }

@@ -20,13 +20,13 @@ mod disk;
 mod durable;
 mod error;
 mod export;
+mod fsck;
 mod history;
 mod host;
 mod ignored;
 mod index;
 mod lineage;
 mod listing;
-mod mend;
 mod modules;
 mod place;
 mod private;
@@ -36,23 +36,23 @@ mod records;
 mod refs;
 mod settings;
 mod snapshot;
-mod sound;
+mod stale_locks;
 mod status;
 #[cfg(test)]
 mod tests;
 mod trees;
 
-pub use apply::Applied;
-pub use candidate::{Candidate, Landing, Merge};
+pub use apply::ApplyOutcome;
+pub use candidate::{Candidate, Merge, Rebase};
 pub use checkout::Leftovers;
 pub use error::GitError;
-pub use export::{Branched, Lines};
+pub use export::{BranchOutcome, FileLines};
 pub use ignored::Stamps;
-pub use snapshot::Note;
+pub use snapshot::SnapshotNote;
 
 use crate::process::{Programs, programs};
 use descent_core::id::{CommitId, TreeId};
-use host::{Env, Host};
+use host::{Env, GitHost};
 use std::{
     collections::HashMap,
     ffi::OsStr,
@@ -63,11 +63,11 @@ use std::{
 
 /// A repository with a working tree, and the git that works on it.
 #[derive(Debug, Clone)]
-pub struct Git(Arc<Opened>);
+pub struct Git(Arc<Repository>);
 
 #[derive(Debug)]
-struct Opened {
-    host: Host,
+struct Repository {
+    host: GitHost,
     top: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
@@ -97,14 +97,14 @@ impl Git {
         theirs: &Env,
     ) -> Result<Option<Self>, GitError> {
         let dir = dir.canonicalize().map_err(GitError::io(dir))?;
-        let host = Host::read(programs, &dir, theirs)?;
+        let host = GitHost::read(programs, &dir, theirs)?;
         let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else {
             return Ok(None);
         };
         let common_dir = common_dir
             .canonicalize()
             .map_err(GitError::io(common_dir))?;
-        Ok(Some(Self(Arc::new(Opened {
+        Ok(Some(Self(Arc::new(Repository {
             host,
             top,
             git_dir,
@@ -130,7 +130,7 @@ impl Git {
         self.0.host.identity_is_default
     }
 
-    fn host(&self) -> &Host {
+    fn host(&self) -> &GitHost {
         &self.0.host
     }
 
@@ -143,10 +143,10 @@ impl Git {
 /// The version of the git that is used in `dir`, a repository or not.
 pub fn version(dir: &Path) -> Result<(u32, u32), GitError> {
     let theirs: Env = std::env::vars_os().collect();
-    Host::read(programs::real(), dir, &theirs).map(|host| host.version)
+    GitHost::read(programs::real(), dir, &theirs).map(|host| host.version)
 }
 
-fn locate(host: &Host, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {
+fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {
     let args = [
         "rev-parse",
         "--path-format=absolute",

@@ -20,17 +20,19 @@ use std::{
 };
 
 use descent_core::{
+    desired::DesiredWork,
     id::{RunId, UnixMillis},
-    owed::Owed,
     step::World,
-    view::liveness::{self, BEAT_EVERY_MS, Beat, HeartbeatView, Phase, Pulse, WaitsFor},
+    view::liveness::{
+        self, BEAT_EVERY_MS, HeartbeatView, LastBeat, LoopPhase, LoopSignals, WaitsFor,
+    },
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     clock::{self, Clock},
     process, space,
-    store::Place,
+    store::StatePlace,
 };
 
 /// A loop that turns does so every second; an event takes longer where the disk or a lock does.
@@ -40,14 +42,14 @@ const NAMED_MAX: usize = 16;
 
 /// What stands in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Written {
+struct HeartbeatRecord {
     schema: String,
     run: String,
     pid: u32,
     start_ticks: u64,
     boot_id: String,
     host: String,
-    phase: Phase,
+    phase: LoopPhase,
     waits_for: Option<WaitsFor>,
     iteration: u64,
     serial: u64,
@@ -61,35 +63,35 @@ struct Written {
 
 /// Beats as long as it lives; the file is gone afterwards.
 #[derive(Debug)]
-pub struct Heart {
-    shared: Arc<Shared>,
+pub struct Heartbeat {
+    shared: Arc<HeartbeatShared>,
     path: PathBuf,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    told: Mutex<Told>,
+struct HeartbeatShared {
+    told: Mutex<LoopActivity>,
     changed: Condvar,
 }
 
 /// What the loop said last.
 #[derive(Debug)]
-struct Told {
-    beat: Written,
+struct LoopActivity {
+    beat: HeartbeatRecord,
     /// When that was.
     turned_ms: u64,
     is_over: bool,
 }
 
-impl Heart {
+impl Heartbeat {
     /// The caller holds the lease.
-    pub fn start(place: &Place, run: &RunId, clock: Arc<dyn Clock>) -> Self {
+    pub fn start(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         let path = path_in(&place.dir);
         let beat = first(run, clock.now());
         disk::write(&path, &beat);
-        let shared = Arc::new(Shared {
-            told: Mutex::new(Told {
+        let shared = Arc::new(HeartbeatShared {
+            told: Mutex::new(LoopActivity {
                 turned_ms: beat.awake_ms,
                 beat,
                 is_over: false,
@@ -109,7 +111,7 @@ impl Heart {
     }
 
     /// The loop takes a turn.
-    pub fn turn(&self, world: &World, owed: &Owed, waits_for: Option<WaitsFor>) {
+    pub fn turn(&self, world: &World, owed: &DesiredWork, waits_for: Option<WaitsFor>) {
         let run = &world.state.run;
         let mut told = self.shared.lock();
         let is_news = told.beat.waits_for != waits_for;
@@ -118,7 +120,7 @@ impl Heart {
         // What is over ends in one long turn, also where it waits.
         beat.phase = match liveness::phase(owed) {
             phase if waits_for.is_none() || owed.is_over => phase,
-            _ => Phase::Waiting,
+            _ => LoopPhase::Waiting,
         };
         beat.waits_for = waits_for;
         beat.iteration = run.iteration;
@@ -132,7 +134,7 @@ impl Heart {
     }
 }
 
-impl Drop for Heart {
+impl Drop for Heartbeat {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_one();
@@ -143,8 +145,8 @@ impl Drop for Heart {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Told> {
+impl HeartbeatShared {
+    fn lock(&self) -> MutexGuard<'_, LoopActivity> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -153,7 +155,7 @@ fn path_in(dir: &Path) -> PathBuf {
     dir.join("heartbeat")
 }
 
-fn beat_on(shared: &Shared, path: &Path, clock: &dyn Clock) {
+fn beat_on(shared: &HeartbeatShared, path: &Path, clock: &dyn Clock) {
     let mut told = shared.lock();
     while !told.is_over {
         let now = clock::since_boot();
@@ -176,16 +178,16 @@ fn beat_on(shared: &Shared, path: &Path, clock: &dyn Clock) {
     }
 }
 
-fn first(run: &RunId, at: UnixMillis) -> Written {
+fn first(run: &RunId, at: UnixMillis) -> HeartbeatRecord {
     let (pid, now) = (std::process::id(), clock::since_boot());
-    Written {
+    HeartbeatRecord {
         schema: "descent/heartbeat/1".to_owned(),
         run: run.to_string(),
         pid,
         start_ticks: process::entry(pid).map_or(0, |entry| entry.start_ticks),
         boot_id: process::boot_id(),
         host: host(),
-        phase: Phase::Starting,
+        phase: LoopPhase::Starting,
         waits_for: None,
         iteration: 0,
         serial: 0,
@@ -204,19 +206,19 @@ fn host() -> String {
 
 /// What is seen of the loop of a state, and its newest beat.
 #[derive(Debug)]
-pub struct Seen {
-    pub pulse: Pulse,
+pub struct HeartbeatReading {
+    pub pulse: LoopSignals,
     pub view: Option<HeartbeatView>,
 }
 
 /// `holder`: what the holder of the lease said of itself, while it is held.
-pub fn look(place: &Place, holder: Option<&str>, is_lease_held: bool) -> Seen {
+pub fn look(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) -> HeartbeatReading {
     let written = disk::read(&path_in(&place.dir));
     let now = clock::since_boot();
     let beat = written.as_ref().filter(|beat| is_of_this_boot(beat));
     let holder_pid = holder.and_then(pid_in);
     let process = holder_pid.and_then(process::entry);
-    let is_same = |beat: &&Written| Some(beat.pid) == holder_pid;
+    let is_same = |beat: &&HeartbeatRecord| Some(beat.pid) == holder_pid;
     let view = written.as_ref().map(|written| HeartbeatView {
         run: written.run.clone(),
         pid: written.pid,
@@ -228,17 +230,17 @@ pub fn look(place: &Place, holder: Option<&str>, is_lease_held: bool) -> Seen {
         age_ms: beat.map(|beat| age_ms(beat, now)),
         slept_ms: beat.map(|beat| slept_ms(beat, now)),
     });
-    let pulse = Pulse {
+    let pulse = LoopSignals {
         is_lease_held,
         is_stopped: is_lease_held && process.is_some_and(|process| process.is_stopped),
-        beat: beat.filter(is_same).map(|beat| Beat {
+        beat: beat.filter(is_same).map(|beat| LastBeat {
             age_ms: age_ms(beat, now),
             slept_ms: slept_ms(beat, now),
             waits_for: beat.waits_for,
         }),
         can_beat: !space::of(&place.dir).is_some_and(|space| space.is_read_only),
     };
-    Seen { pulse, view }
+    HeartbeatReading { pulse, view }
 }
 
 /// The number in `pid 12, run`.
@@ -248,17 +250,17 @@ pub fn pid_in(holder: &str) -> Option<u32> {
 }
 
 /// Clocks since the start of a machine tell nothing on another one, or after another start.
-fn is_of_this_boot(beat: &Written) -> bool {
+fn is_of_this_boot(beat: &HeartbeatRecord) -> bool {
     let boot_id = process::boot_id();
     !boot_id.is_empty() && beat.boot_id == boot_id && beat.host == host()
 }
 
-fn age_ms(beat: &Written, now: clock::SinceBoot) -> u64 {
+fn age_ms(beat: &HeartbeatRecord, now: clock::SinceBoot) -> u64 {
     now.awake_ms.saturating_sub(beat.awake_ms)
 }
 
 /// The total goes on in sleep, the rest stands still.
-fn slept_ms(beat: &Written, now: clock::SinceBoot) -> u64 {
+fn slept_ms(beat: &HeartbeatRecord, now: clock::SinceBoot) -> u64 {
     let then_ms = beat.total_ms.saturating_sub(beat.awake_ms);
     let now_ms = now.total_ms.saturating_sub(now.awake_ms);
     now_ms.saturating_sub(then_ms)

@@ -19,7 +19,7 @@ use descent_core::{
     doc::{self, Fault, Limits, Node, Parsed},
     graph::validate,
     id::Lineage,
-    plan::{self, Plan},
+    plan::{self, PlanReading},
     state::State,
 };
 
@@ -49,7 +49,7 @@ pub struct PlanFile {
 
 /// What a plan, flags included, comes to.
 #[derive(Debug)]
-pub struct Draft {
+pub struct PlanDraft {
     pub state: State,
     /// The plan in the form of the file, with the places of its text.
     pub root: Node,
@@ -119,7 +119,7 @@ impl PlanFile {
         self.tree_and_traps().0
     }
 
-    pub fn plan(&self) -> Plan {
+    pub fn plan(&self) -> PlanReading {
         let (tree, traps) = self.tree_and_traps();
         let mut plan = plan::of_tree(tree);
         plan.warnings.extend(traps);
@@ -160,7 +160,7 @@ impl PlanFile {
 }
 
 /// The first state of a plan, and every fault that can be found before anything runs.
-pub fn draft(mut plan: Plan, lineage: Lineage) -> Draft {
+pub fn draft(mut plan: PlanReading, lineage: Lineage) -> PlanDraft {
     let mut faults = std::mem::take(&mut plan.faults);
     let warnings = std::mem::take(&mut plan.warnings);
     faults.extend(store::pattern_faults(&plan.patterns));
@@ -173,7 +173,7 @@ pub fn draft(mut plan: Plan, lineage: Lineage) -> Draft {
         written.put_back(&mut of_graph);
         faults.extend(of_graph);
     }
-    Draft {
+    PlanDraft {
         state,
         root,
         faults,

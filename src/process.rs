@@ -18,7 +18,6 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::ChildStdout;
 use tokio_util::sync::CancellationToken;
 
-mod brand;
 pub mod capture;
 mod cgroup;
 pub mod editor;
@@ -27,29 +26,30 @@ pub mod environment;
 mod error;
 #[cfg(target_os = "linux")]
 pub mod guard;
+mod guard_report;
+mod handle;
 mod leader;
-mod leash;
 pub mod orphans;
-pub mod own;
+pub mod own_tag;
 pub mod programs;
 pub(crate) mod registry;
-mod report;
 mod spawn;
 mod table;
+mod tag;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 pub mod tool;
 
-pub use capture::{Captured, Whole};
+pub use capture::{Capture, WholeOutput};
 pub use ending::prepare;
 pub use error::SpawnError;
 pub use orphans::sweep;
 pub use programs::Programs;
 pub(crate) use table::{boot_id, entry};
 
-use brand::Brand;
-use capture::{Log, Sink};
+use capture::{OutputLog, Sink};
 use ending::Method;
+use tag::Tag;
 
 const SHELL: &str = "/bin/sh";
 /// How long output is still read after the leader has ended and its remains were killed.
@@ -74,7 +74,7 @@ pub struct Job {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum JobEnd {
     Exit(i32),
     Signal(i32),
     TimedOut,
@@ -82,19 +82,19 @@ pub enum How {
 }
 
 #[derive(Debug)]
-pub struct Ended {
-    pub how: How,
+pub struct JobResult {
+    pub how: JobEnd,
     /// Until the leader ended, or was to end.
     pub duration: Duration,
     /// Standard output and error in order of arrival.
-    pub output: Captured,
+    pub output: Capture,
     /// If it was asked for.
-    pub stdout: Option<Whole>,
+    pub stdout: Option<WholeOutput>,
 }
 
 /// Enough to find a job again after our own death.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Started {
+pub struct JobRecord {
     pub pid: u32,
     pub start_ticks: u64,
     pub boot_id: String,
@@ -103,7 +103,7 @@ pub struct Started {
     #[serde(default)]
     pub method: Option<Method>,
     #[serde(default)]
-    pub brand: Option<Brand>,
+    pub brand: Option<Tag>,
     #[serde(default)]
     pub cgroup: Option<PathBuf>,
 }
@@ -119,13 +119,13 @@ pub struct Started {
 pub async fn run(
     job: &Job,
     cancel: &CancellationToken,
-    on_started: impl FnOnce(&Started),
-) -> Result<Ended, SpawnError> {
+    on_started: impl FnOnce(&JobRecord),
+) -> Result<JobResult, SpawnError> {
     let mut sink = Sink::new(job.whole_stdout_bytes_max, log(job)?);
     if cancel.is_cancelled() {
-        return Ok(ended(How::Cancelled, Duration::ZERO, sink));
+        return Ok(ended(JobEnd::Cancelled, Duration::ZERO, sink));
     }
-    let spawn::Spawned {
+    let spawn::SpawnedJob {
         mut child,
         mut output,
         mut leash,
@@ -134,32 +134,32 @@ pub async fn run(
     on_started(&leash.started(&job.mark));
     let over = tokio::select! {
         biased;
-        () = cancel.cancelled() => Over::Cut(How::Cancelled),
-        () = tokio::time::sleep(job.timeout) => Over::Cut(How::TimedOut),
-        status = child.wait() => Over::ByItself(status),
-        () = output.read_on(&mut sink) => Over::Cut(How::Cancelled),
+        () = cancel.cancelled() => Completion::Cut(JobEnd::Cancelled),
+        () = tokio::time::sleep(job.timeout) => Completion::Cut(JobEnd::TimedOut),
+        status = child.wait() => Completion::ByItself(status),
+        () = output.read_on(&mut sink) => Completion::Cut(JobEnd::Cancelled),
     };
     let duration = since.elapsed();
-    let is_cut = matches!(over, Over::Cut(_));
+    let is_cut = matches!(over, Completion::Cut(_));
     leash.release(&mut child, is_cut).await;
     // Whoever holds a pipe open now is beyond our reach: it may not hold us up.
     let _ = tokio::time::timeout(DRAIN_MAX, output.read_to_end(&mut sink)).await;
     let how = match over {
-        Over::Cut(how) => how,
-        Over::ByItself(status) => leash
+        Completion::Cut(how) => how,
+        Completion::ByItself(status) => leash
             .how(status)
             .map_err(|error| SpawnError::from_spawn(error, &job.cwd))?,
     };
     Ok(ended(how, duration, sink))
 }
 
-enum Over {
-    Cut(How),
+enum Completion {
+    Cut(JobEnd),
     ByItself(io::Result<ExitStatus>),
 }
 
-fn ended(how: How, duration: Duration, sink: Sink) -> Ended {
-    Ended {
+fn ended(how: JobEnd, duration: Duration, sink: Sink) -> JobResult {
+    JobResult {
         how,
         duration,
         output: sink.output,
@@ -168,9 +168,9 @@ fn ended(how: How, duration: Duration, sink: Sink) -> Ended {
 }
 
 /// Made by the first output: most jobs that end well say nothing.
-fn log(job: &Job) -> Result<Option<Log>, SpawnError> {
+fn log(job: &Job) -> Result<Option<OutputLog>, SpawnError> {
     let of = |path: &PathBuf| {
-        Log::at(path).map_err(|source| SpawnError::Log {
+        OutputLog::at(path).map_err(|source| SpawnError::Log {
             path: path.clone(),
             source,
         })

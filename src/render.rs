@@ -6,10 +6,10 @@
 pub mod area;
 mod carried;
 mod diagram;
+mod event;
 mod excerpt;
 mod graph;
 mod log;
-mod notice;
 mod result;
 mod status;
 mod style;
@@ -23,15 +23,15 @@ use std::{
 
 pub use carried::{Bounds, carried, visible};
 pub use diagram::{dot, mermaid};
+pub use event::notice;
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
 pub use log::{log, words};
-pub use notice::notice;
 pub use result::{judged, moves, result};
-pub use status::{Note, status};
+pub use status::{StatusNote, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
 pub use text::{Line, Page};
-pub use why::{Told, why, worth_asking};
+pub use why::{StoryLine, why, worth_asking};
 
 use descent_core::{doc::Node, id::UnixMillis};
 
@@ -139,9 +139,9 @@ pub fn is_coloured() -> bool {
 
 /// Where tracing writes: above what is drawn, as everything else.
 #[derive(Debug, Clone, Copy)]
-pub struct Traced;
+pub struct TraceWriter;
 
-impl Write for Traced {
+impl Write for TraceWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let mut area = area::lock();
         area.erase();

@@ -5,19 +5,19 @@
 //! Not here: what the state means (`descent_core`), when to write (`driver`).
 
 mod aside;
-mod begun;
 mod disk;
 mod error;
 mod journal;
-mod known;
 mod lease;
 mod load;
 mod locks;
-mod look;
+mod merge_base;
 mod mode;
 mod names;
 mod place;
 mod probe;
+mod recent;
+mod state_file;
 mod swap;
 mod sweep;
 #[cfg(test)]
@@ -28,22 +28,22 @@ use std::sync::Arc;
 
 use descent_core::id::{Lineage, UnixMillis};
 use descent_core::state::State;
-use descent_core::state::encode::{Rendered, Touched};
+use descent_core::state::encode::{ChangeSet, StateText};
 use descent_core::trust::Hand;
 
 use disk::{Disk, RealDisk};
 use journal::Journal;
-use known::Known;
-use look::Seen;
 use names::{Names, Taker};
-use swap::{Old, Swap};
+use recent::RecentStates;
+use state_file::StateFile;
+use swap::{OldFile, Swap};
 
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
-pub use load::{Loaded, Placed, pattern_faults, placed, read_bytes, show_faults};
+pub use load::{LoadedState, PlacedFault, pattern_faults, placed, read_bytes, show_faults};
 pub use locks::Lease;
 pub use mode::Mode;
-pub use place::Place;
+pub use place::StatePlace;
 pub use probe::{Probe, probe};
 
 /// As much as the reader takes (`doc::Limits`).
@@ -56,16 +56,16 @@ const SWEEP_EVERY: u64 = 8;
 /// One state file, and what this process knows of it.
 #[derive(Debug)]
 pub struct Store {
-    place: Place,
+    place: StatePlace,
     names: Names,
     disk: Box<dyn Disk>,
     /// The file as it was read or written last.
-    cached: Option<Arc<Loaded>>,
+    cached: Option<Arc<LoadedState>>,
     /// The records of `cached` as text; lost when a commit fails.
-    rendered: Option<Rendered>,
-    known: Known,
+    rendered: Option<StateText>,
+    known: RecentStates,
     /// The newest sealed one, with its bytes.
-    committed: Option<Arc<Loaded>>,
+    committed: Option<Arc<LoadedState>>,
     /// Whose the file was when it was read last.
     hand: Option<Hand>,
     /// By this process.
@@ -79,19 +79,19 @@ pub struct Store {
 
 /// What a commit is to write: the state with its next serial, and what differs from the present one.
 #[derive(Debug)]
-pub struct Next {
+pub struct CommitContent {
     pub state: State,
-    pub touched: Touched,
+    pub touched: ChangeSet,
 }
 
 impl Store {
     #[must_use]
-    pub fn open(place: Place) -> Self {
+    pub fn open(place: StatePlace) -> Self {
         let disk = RealDisk::in_dir(place.parent());
         Self::on(place, Box::new(disk))
     }
 
-    fn on(place: Place, disk: Box<dyn Disk>) -> Self {
+    fn on(place: StatePlace, disk: Box<dyn Disk>) -> Self {
         Self {
             names: Names::of(&place, BYTES_MAX as u64),
             journal: Journal::of(place.journal()),
@@ -99,7 +99,7 @@ impl Store {
             disk,
             cached: None,
             rendered: None,
-            known: Known::default(),
+            known: RecentStates::default(),
             committed: None,
             hand: None,
             commits: 0,
@@ -109,12 +109,12 @@ impl Store {
     }
 
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &StatePlace {
         &self.place
     }
 
     /// The state as it is now; the same value as long as the bytes are the same.
-    pub fn read(&mut self) -> Result<Arc<Loaded>, StoreError> {
+    pub fn read(&mut self) -> Result<Arc<LoadedState>, StoreError> {
         let found = self.look()?;
         if self.may_be_loose {
             let synced = self.disk.fsync_dir(self.names.dir());
@@ -138,8 +138,8 @@ impl Store {
     /// nothing on what was presumed.
     pub fn commit<E>(
         &mut self,
-        mut decide: impl FnMut(&Loaded) -> Result<Option<Next>, E>,
-    ) -> Result<Arc<Loaded>, CommitError<E>> {
+        mut decide: impl FnMut(&LoadedState) -> Result<Option<CommitContent>, E>,
+    ) -> Result<Arc<LoadedState>, CommitError<E>> {
         let mut held = self.lock()?;
         if let Some(presumed) = self.presumed()
             && let Ok(Some(next)) = decide(&presumed.now)
@@ -165,7 +165,7 @@ impl Store {
     }
 
     /// The first state, where no file is.
-    pub fn create(&mut self, state: State) -> Result<Arc<Loaded>, StoreError> {
+    pub fn create(&mut self, state: State) -> Result<Arc<LoadedState>, StoreError> {
         let _held = self.lock()?;
         let (loaded, rendered) = self.checked(state)?;
         swap::first(&*self.disk, &self.names, &loaded.bytes)?;
@@ -178,7 +178,7 @@ impl Store {
         &mut self,
         state: State,
         archive: bool,
-    ) -> Result<(Arc<Loaded>, Option<PathBuf>), StoreError> {
+    ) -> Result<(Arc<LoadedState>, Option<PathBuf>), StoreError> {
         let _held = self.lock()?;
         for _ in 0..OVERTAKEN_MAX {
             let seen = self.see()?;
@@ -245,7 +245,7 @@ impl Store {
 
     /// Whoever made it may have been killed before it was sure to stay. In the journal it would make of what a power cut
     /// brings back an old buffer that somebody saved.
-    fn stays(&self, committed: &Loaded) -> bool {
+    fn stays(&self, committed: &LoadedState) -> bool {
         self.journal.is_newest(committed) || self.disk.fsync_dir(self.names.dir()).is_ok()
     }
 
@@ -290,7 +290,7 @@ impl Store {
             .unwrap_or_default()
     }
 
-    fn lock(&self) -> Result<locks::Guard, StoreError> {
+    fn lock(&self) -> Result<locks::CommitLock, StoreError> {
         if !self.place.dir.is_dir() {
             // Only beside a file that is there: nothing is made where nothing was asked for.
             self.look()?;
@@ -299,7 +299,7 @@ impl Store {
         locks::commit(&self.place.commit_lock(), locks::COMMIT_WAIT_MS)
     }
 
-    fn take_in(&mut self, bytes: &[u8]) -> Result<Arc<Loaded>, StoreError> {
+    fn take_in(&mut self, bytes: &[u8]) -> Result<Arc<LoadedState>, StoreError> {
         if let Some(cached) = &self.cached
             && cached.bytes == bytes
         {
@@ -312,7 +312,7 @@ impl Store {
         Ok(self.adopt(loaded, rendered))
     }
 
-    fn adopt(&mut self, loaded: Loaded, rendered: Rendered) -> Arc<Loaded> {
+    fn adopt(&mut self, loaded: LoadedState, rendered: StateText) -> Arc<LoadedState> {
         let loaded = Arc::new(loaded);
         if !loaded.is_foreign {
             self.known.committed(Arc::new(loaded.state.clone()));
@@ -324,7 +324,11 @@ impl Store {
     }
 
     /// `None` when a person's save came first.
-    fn publish(&mut self, seen: &Seen, next: Next) -> Result<Option<Arc<Loaded>>, StoreError> {
+    fn publish(
+        &mut self,
+        seen: &StateFile,
+        next: CommitContent,
+    ) -> Result<Option<Arc<LoadedState>>, StoreError> {
         let now = &seen.now;
         let (from, to) = (now.state.serial.0, next.state.serial.0);
         // The serial of an edited file is what a person made of it; what is committed over it comes from the newest.
@@ -346,9 +350,9 @@ impl Store {
     }
 
     /// Whether it has the name now; not where somebody was first.
-    fn swap(&mut self, seen: &Seen, new: &Loaded) -> Result<bool, StoreError> {
+    fn swap(&mut self, seen: &StateFile, new: &LoadedState) -> Result<bool, StoreError> {
         let taker = seen.now.is_foreign.then(|| Taker::of(&new.state));
-        let old = Old {
+        let old = OldFile {
             opened: &seen.opened,
             bytes: &seen.now.bytes,
             taker: taker.as_ref(),
@@ -370,25 +374,25 @@ impl Store {
     }
 
     /// `rendered` belongs to `now`; when the commit fails it is lost and made anew.
-    fn render(&mut self, now: &Loaded, next: &Next) -> Rendered {
+    fn render(&mut self, now: &LoadedState, next: &CommitContent) -> StateText {
         let kept = self.rendered.take();
         if now.is_foreign {
             // What a person's save holds that the next state does not is in no list of what was touched.
-            return Rendered::of(&next.state);
+            return StateText::of(&next.state);
         }
-        let mut rendered = kept.unwrap_or_else(|| Rendered::of(&now.state));
+        let mut rendered = kept.unwrap_or_else(|| StateText::of(&now.state));
         rendered.update(&next.state, &next.touched);
         debug_assert_eq!(
             rendered.seal(&next.state),
-            Rendered::of(&next.state).seal(&next.state),
+            StateText::of(&next.state).seal(&next.state),
             "BUG: `touched` leaves out a record that changed"
         );
         rendered
     }
 
     /// A whole state that did not come from a step: held to all that is asked of a file.
-    fn checked(&self, state: State) -> Result<(Loaded, Rendered), StoreError> {
-        let rendered = Rendered::of(&state);
+    fn checked(&self, state: State) -> Result<(LoadedState, StateText), StoreError> {
+        let rendered = StateText::of(&state);
         let loaded = written(state, &rendered)?;
         load::read(&self.place.state, loaded.bytes)
     }
@@ -401,7 +405,12 @@ impl Store {
     }
 
     /// What was committed goes into the journal, which may fail: the commit stands.
-    fn note(&mut self, now: Option<&Loaded>, after: &Loaded, touched: Option<&Touched>) {
+    fn note(
+        &mut self,
+        now: Option<&LoadedState>,
+        after: &LoadedState,
+        touched: Option<&ChangeSet>,
+    ) {
         let at_ms = self.disk.changed_ms(&self.place.state).unwrap_or(0);
         let edited = now.filter(|now| now.is_foreign);
         let sealed = self.committed.clone();
@@ -409,7 +418,7 @@ impl Store {
             Some(_) => sealed.as_deref(),
             None => now,
         };
-        self.journal.note(journal::Made {
+        self.journal.note(journal::CommitNote {
             before,
             after,
             touched,
@@ -446,7 +455,7 @@ impl Store {
 }
 
 /// What a reader will make of the state once it is written.
-fn written(mut state: State, rendered: &Rendered) -> Result<Loaded, StoreError> {
+fn written(mut state: State, rendered: &StateText) -> Result<LoadedState, StoreError> {
     let seal = rendered.seal(&state);
     let bytes = rendered.sealed_text(&state, &seal).into_bytes();
     state.seal = Some(seal);
@@ -457,5 +466,5 @@ fn written(mut state: State, rendered: &Rendered) -> Result<Loaded, StoreError> 
             bytes_max: BYTES_MAX,
         });
     }
-    Ok(Loaded::written(state, bytes))
+    Ok(LoadedState::written(state, bytes))
 }

@@ -42,9 +42,9 @@ enum Rank {
 }
 
 #[derive(Debug, Default)]
-struct Found(Vec<(Rank, Proposal)>);
+struct ProposalList(Vec<(Rank, Proposal)>);
 
-impl Found {
+impl ProposalList {
     fn add(&mut self, rank: Rank, text: impl Into<String>, from: impl Into<String>) {
         let proposal = Proposal {
             text: text.into(),
@@ -88,7 +88,7 @@ pub fn survey(project: &Path, is_ignored: &dyn Fn(&str) -> bool) -> Survey {
     let Some(reader) = Reader::open(project) else {
         return Survey::default();
     };
-    let mut found = Found::default();
+    let mut found = ProposalList::default();
     let ci = ci::read(&reader);
     cargo::propose(&reader, &ci, &mut found);
     node::propose(&reader, &mut found);

@@ -73,7 +73,7 @@ impl Fact {
 
 /// Whether a record says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum RecordState {
     Yes,
     No,
     /// There is a record, and it may be anybody's: why.
@@ -123,15 +123,15 @@ impl Records {
         }
     }
 
-    pub fn holds(&self, fact: &Fact) -> Held {
+    pub fn holds(&self, fact: &Fact) -> RecordState {
         let Some(dir) = &self.dir else {
-            return Held::No;
+            return RecordState::No;
         };
         let key = fact.key();
         let path = dir.join(format!("{key}.json"));
         match disk::read_private(dir, &path, self.me, RECORD_BYTES_MAX) {
-            Ok(None) => Held::No,
-            Ok(Some(bytes)) if tells(&bytes, &key) => Held::Yes,
+            Ok(None) => RecordState::No,
+            Ok(Some(bytes)) if tells(&bytes, &key) => RecordState::Yes,
             Ok(Some(_)) => not_believed(&path, &"it does not say what its name says"),
             Err(why) => not_believed(&path, &why),
         }
@@ -148,8 +148,8 @@ impl Records {
     }
 }
 
-fn not_believed(path: &Path, why: &dyn fmt::Display) -> Held {
-    Held::NotBelieved(format!("{} is not believed: {why}", path.display()))
+fn not_believed(path: &Path, why: &dyn fmt::Display) -> RecordState {
+    RecordState::NotBelieved(format!("{} is not believed: {why}", path.display()))
 }
 
 fn tells(bytes: &[u8], key: &str) -> bool {

@@ -11,15 +11,15 @@ mod text;
 use std::{path::Path, time::Duration};
 
 use descent_core::{
-    state::{Leaf, check::CommandLeaf, fields::Length},
-    verdict::{How, Measured, Measurement, Verdict, of_leaf},
+    state::{Leaf, check::CommandLeaf, fields::DurationText},
+    verdict::{CommandEnd, Measurement, MeasurementKind, Verdict, of_leaf},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{self, Stopwatch},
-    evidence::Keeper,
-    process::{self, Job, Programs, Whole, environment::Environment},
+    evidence::EvidenceKeeper,
+    process::{self, Job, Programs, WholeOutput, environment::Environment},
 };
 
 use files::Wanted;
@@ -29,16 +29,16 @@ use text::Pattern;
 const STDOUT_BYTES_MAX: usize = 16 << 20;
 
 /// One command to measure.
-struct Asked<'a> {
+struct CommandMeasure<'a> {
     command: &'a str,
-    timeout: Option<&'a Length>,
+    timeout: Option<&'a DurationText>,
     pattern: Option<&'a str>,
     number: Option<&'a str>,
 }
 
 /// Where and how leaves are measured.
 #[derive(Debug)]
-pub struct Bench<'a> {
+pub struct MeasureContext<'a> {
     /// The directory.
     pub at: &'a Path,
     pub env: &'a Environment,
@@ -48,12 +48,12 @@ pub struct Bench<'a> {
     pub mark: &'a str,
     pub cancel: &'a CancellationToken,
     /// Keeps an output that is longer than its excerpt, of a leaf that does not pass.
-    pub keep: Option<Keeper<'a>>,
+    pub keep: Option<EvidenceKeeper<'a>>,
 }
 
 /// Measures one leaf; `None` when it was cancelled. Leaves that no machine decides give what the
 /// core reads as `unknown`.
-pub async fn measure(leaf: &Leaf, bench: &Bench<'_>) -> Option<Measurement> {
+pub async fn measure(leaf: &Leaf, bench: &MeasureContext<'_>) -> Option<Measurement> {
     match leaf {
         Leaf::Command(CommandLeaf {
             command,
@@ -62,7 +62,7 @@ pub async fn measure(leaf: &Leaf, bench: &Bench<'_>) -> Option<Measurement> {
             number,
             ..
         }) => {
-            let asked = Asked {
+            let asked = CommandMeasure {
                 command,
                 timeout: timeout.as_ref(),
                 pattern: stdout_matches.as_deref(),
@@ -73,7 +73,7 @@ pub async fn measure(leaf: &Leaf, bench: &Bench<'_>) -> Option<Measurement> {
         Leaf::NotCommand {
             command, timeout, ..
         } => {
-            let asked = Asked {
+            let asked = CommandMeasure {
                 command,
                 timeout: timeout.as_ref(),
                 pattern: None,
@@ -104,8 +104,8 @@ pub async fn measure(leaf: &Leaf, bench: &Bench<'_>) -> Option<Measurement> {
 
 /// For a command that did not run, and for files that cannot be judged.
 fn unmeasured(why: impl Into<String>, excerpt: &str) -> Measurement {
-    let how = How::NotRun(why.into());
-    let what = Measured::Command {
+    let how = CommandEnd::NotRun(why.into());
+    let what = MeasurementKind::Command {
         how,
         matched: None,
         number: None,
@@ -118,8 +118,8 @@ fn unmeasured(why: impl Into<String>, excerpt: &str) -> Measurement {
     }
 }
 
-impl Bench<'_> {
-    async fn command(&self, leaf: &Leaf, asked: Asked<'_>) -> Option<Measurement> {
+impl MeasureContext<'_> {
+    async fn command(&self, leaf: &Leaf, asked: CommandMeasure<'_>) -> Option<Measurement> {
         let compiled = (asked.pattern.map(Pattern::new).transpose())
             .and_then(|pattern| Ok((pattern, asked.number.map(Pattern::new).transpose()?)));
         let (pattern, number) = match compiled {
@@ -143,15 +143,15 @@ impl Bench<'_> {
             Err(error) => return Some(unmeasured(error.to_string(), "")),
         };
         let how = match ended.how {
-            process::How::Cancelled => return None,
-            process::How::Exit(code) => How::Exit(code),
-            process::How::Signal(signal) => How::Signal(signal),
-            process::How::TimedOut => How::TimedOut,
+            process::JobEnd::Cancelled => return None,
+            process::JobEnd::Exit(code) => CommandEnd::Exit(code),
+            process::JobEnd::Signal(signal) => CommandEnd::Signal(signal),
+            process::JobEnd::TimedOut => CommandEnd::TimedOut,
         };
         let excerpt = text::excerpt(&ended.output);
         let (matched, number) = search(ended.stdout, pattern, number).await;
         let mut seen = Measurement {
-            what: Measured::Command {
+            what: MeasurementKind::Command {
                 how,
                 matched,
                 number,
@@ -185,7 +185,7 @@ impl Bench<'_> {
         Some(match looked {
             Err(why) => unmeasured(why, ""),
             Ok(seen) => Measurement {
-                what: Measured::Files {
+                what: MeasurementKind::Files {
                     found: seen.found,
                     fits: seen.fits,
                 },
@@ -198,7 +198,7 @@ impl Bench<'_> {
 }
 
 async fn search(
-    stdout: Option<Whole>,
+    stdout: Option<WholeOutput>,
     pattern: Option<Pattern>,
     number: Option<Pattern>,
 ) -> (Option<bool>, Option<f64>) {

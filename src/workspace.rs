@@ -14,8 +14,8 @@ mod kept;
 mod leftovers;
 mod links;
 mod places;
-mod ready;
 mod saved;
+mod setup_marks;
 mod shared;
 mod size;
 #[cfg(test)]
@@ -26,35 +26,35 @@ mod words;
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use descent_core::{
-    event::{Made, Merge},
+    event::{Merge, Product},
     id::{AtomId, CommitId, Digest, Lineage, TreeId, UnixMillis},
-    state::{Constraints, Placed, StartedFrom, Workspace},
+    state::{Constraints, ResultCommit, StartedFrom, Workspace},
 };
 
 pub use crate::git::Stamps;
 pub use cache::cache_dir;
 pub use error::WorkspaceError;
 pub use home::result_of;
-pub use leftovers::{Left, Leftover, leftovers};
+pub use leftovers::{Leftover, LeftoverPlace, leftovers};
 pub use size::{Size, size_of};
 pub use words::{message, time_of};
 
 use crate::{
     process::{Programs, programs},
-    store::Place,
+    store::StatePlace,
 };
 
 type Result<T> = std::result::Result<T, WorkspaceError>;
 
 /// The workspaces of one state file; a copy is another handle to the same.
 #[derive(Debug, Clone)]
-pub struct Workspaces(Arc<Kind>);
+pub struct Workspaces(Arc<WorkspaceKind>);
 
 #[derive(Debug)]
-enum Kind {
+enum WorkspaceKind {
     /// Also `shadow`: the repository is another.
-    Git(Box<git::Rooms>),
-    Shared(shared::Place),
+    Git(Box<git::Worktrees>),
+    Shared(shared::SharedWorkspace),
 }
 
 /// The trees that checks run in: each is used by one evaluation at a time.
@@ -73,7 +73,7 @@ pub enum Checkout {
 
 /// A directory to work in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Room {
+pub struct WorkDir {
     /// Where the project is in it.
     pub path: PathBuf,
     /// Whether `setup` has yet to be run here.
@@ -84,7 +84,7 @@ pub struct Room {
     inputs: Option<Digest>,
 }
 
-impl Room {
+impl WorkDir {
     fn ready(path: PathBuf) -> Self {
         Self {
             path,
@@ -97,7 +97,7 @@ impl Room {
 
 /// Where the change of an attempt goes, and what its commit there is called.
 #[derive(Debug, Clone, Copy)]
-pub struct Landing<'a> {
+pub struct LandingSpec<'a> {
     /// What the attempt started from.
     pub base: &'a CommitId,
     pub onto: &'a CommitId,
@@ -106,11 +106,11 @@ pub struct Landing<'a> {
 }
 
 /// Line by line what the result would be without some of its commits.
-pub type Rebuilt = (CommitId, Vec<Placed>, Vec<AtomId>);
+pub type RebuildResult = (CommitId, Vec<ResultCommit>, Vec<AtomId>);
 
 impl Workspaces {
     /// Looks at the project, and makes the place in the cache and the repository beside the state.
-    pub fn open(at: &Place, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
+    pub fn open(at: &StatePlace, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
         Self::open_in(programs::real(), cache_dir(), at, lineage, constraints)
     }
 
@@ -118,7 +118,7 @@ impl Workspaces {
     pub fn open_in(
         programs: Arc<dyn Programs>,
         cache: Option<PathBuf>,
-        at: &Place,
+        at: &StatePlace,
         lineage: &Lineage,
         constraints: &Constraints,
     ) -> Result<Self> {
@@ -129,16 +129,16 @@ impl Workspaces {
                     .canonicalize()
                     .map_err(WorkspaceError::io(project))?;
                 let cache = cache.map(|cache| places::place_in(&cache, &project, lineage));
-                Kind::Shared(shared::Place::new(project, cache, constraints))
+                WorkspaceKind::Shared(shared::SharedWorkspace::new(project, cache, constraints))
             }
             apart => {
                 let cache = cache.ok_or(WorkspaceError::NoHome)?;
                 globs::check(constraints)?;
                 let open = match apart {
-                    Workspace::Shadow => git::Rooms::open_private,
-                    Workspace::Git | Workspace::Shared => git::Rooms::open,
+                    Workspace::Shadow => git::Worktrees::open_private,
+                    Workspace::Git | Workspace::Shared => git::Worktrees::open,
                 };
-                Kind::Git(Box::new(open(programs, &cache, at, lineage, constraints)?))
+                WorkspaceKind::Git(Box::new(open(programs, &cache, at, lineage, constraints)?))
             }
         };
         Ok(Self(Arc::new(kind)))
@@ -148,96 +148,98 @@ impl Workspaces {
     /// then on those count.
     pub fn begin(&self) -> Result<Self> {
         match &*self.0 {
-            Kind::Git(rooms) => Ok(Self(Arc::new(Kind::Git(Box::new(rooms.begin()?))))),
-            Kind::Shared(_) => Ok(self.clone()),
+            WorkspaceKind::Git(rooms) => {
+                Ok(Self(Arc::new(WorkspaceKind::Git(Box::new(rooms.begin()?)))))
+            }
+            WorkspaceKind::Shared(_) => Ok(self.clone()),
         }
     }
 
     /// The person's working tree as it is now; nothing in `shared`.
     pub fn snapshot(&self) -> Result<Option<StartedFrom>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.snapshot().map(Some),
-            Kind::Shared(_) => Ok(None),
+            WorkspaceKind::Git(rooms) => rooms.snapshot().map(Some),
+            WorkspaceKind::Shared(_) => Ok(None),
         }
     }
 
     /// The same as what a run begins from: kept, and durable.
     pub fn start(&self) -> Result<Option<StartedFrom>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.start().map(Some),
-            Kind::Shared(_) => Ok(None),
+            WorkspaceKind::Git(rooms) => rooms.start().map(Some),
+            WorkspaceKind::Shared(_) => Ok(None),
         }
     }
 
     /// Takes in what versions before 2.1 made of a run, and tells where it is now; nobody else may be at work on it.
     pub fn move_in(&self, start: &StartedFrom) -> Result<Option<String>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.move_in(start),
-            Kind::Shared(_) => Ok(None),
+            WorkspaceKind::Git(rooms) => rooms.move_in(start),
+            WorkspaceKind::Shared(_) => Ok(None),
         }
     }
 
     /// The commit that a person names, to be judged; `None` where there is no such commit.
     pub fn resolve(&self, rev: &str) -> Result<Option<CommitId>> {
         match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().resolve(rev)?),
-            Kind::Shared(_) => Ok(None),
+            WorkspaceKind::Git(rooms) => Ok(rooms.git().resolve(rev)?),
+            WorkspaceKind::Shared(_) => Ok(None),
         }
     }
 
     /// The commit that a person names, kept by a reference; `None` where there is no such commit.
     pub fn start_from(&self, rev: &str) -> Result<Option<StartedFrom>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.start_from(rev),
-            Kind::Shared(_) => Ok(None),
+            WorkspaceKind::Git(rooms) => rooms.start_from(rev),
+            WorkspaceKind::Shared(_) => Ok(None),
         }
     }
 
     /// Lets go of what was made where the project stood before it was moved.
     pub fn tidy(&self) -> Result<()> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.tidy(),
-            Kind::Shared(_) => Ok(()),
+            WorkspaceKind::Git(rooms) => rooms.tidy(),
+            WorkspaceKind::Shared(_) => Ok(()),
         }
     }
 
     /// What a person should know of the last snapshot: what was left out, what was taken against expectation.
     pub fn notes(&self) -> Vec<String> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.notes(),
-            Kind::Shared(_) => Vec::new(),
+            WorkspaceKind::Git(rooms) => rooms.notes(),
+            WorkspaceKind::Shared(_) => Vec::new(),
         }
     }
 
     /// Whether commits bear a made-up name, because the person configured none.
     pub fn identity_is_default(&self) -> bool {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.identity_is_default(),
-            Kind::Shared(_) => false,
+            WorkspaceKind::Git(rooms) => rooms.identity_is_default(),
+            WorkspaceKind::Shared(_) => false,
         }
     }
 
     /// What lies in the project and is no part of any commit: paths that git ignores, a directory as one.
     pub fn ignored(&self) -> Result<Vec<String>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.ignored(None),
-            Kind::Shared(_) => Ok(Vec::new()),
+            WorkspaceKind::Git(rooms) => rooms.ignored(None),
+            WorkspaceKind::Shared(_) => Ok(Vec::new()),
         }
     }
 
     /// The same of a tree for checks.
     pub fn ignored_in(&self, which: Checkout) -> Result<Vec<String>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.ignored(Some(which)),
-            Kind::Shared(_) => Ok(Vec::new()),
+            WorkspaceKind::Git(rooms) => rooms.ignored(Some(which)),
+            WorkspaceKind::Shared(_) => Ok(Vec::new()),
         }
     }
 
     /// Whether git would leave a path of the project out of a commit.
     pub fn is_ignored(&self, path: &str) -> Result<bool> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.is_ignored(path),
-            Kind::Shared(_) => Ok(false),
+            WorkspaceKind::Git(rooms) => rooms.is_ignored(path),
+            WorkspaceKind::Shared(_) => Ok(false),
         }
     }
 
@@ -245,57 +247,57 @@ impl Workspaces {
     /// the next; nothing in `shared`.
     pub fn stamps(&self) -> Result<Stamps> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.stamps(),
-            Kind::Shared(_) => Ok(Stamps::default()),
+            WorkspaceKind::Git(rooms) => rooms.stamps(),
+            WorkspaceKind::Shared(_) => Ok(Stamps::default()),
         }
     }
 
     /// How many paths of the working tree are in no commit yet.
     pub fn uncommitted(&self) -> Result<usize> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.uncommitted(),
-            Kind::Shared(_) => Ok(0),
+            WorkspaceKind::Git(rooms) => rooms.uncommitted(),
+            WorkspaceKind::Shared(_) => Ok(0),
         }
     }
 
     /// Whether the commit, and so the result that ends in it, can still be read.
     pub fn head_is_there(&self, head: &CommitId) -> Result<bool> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.is_there(head),
-            Kind::Shared(_) => Ok(true),
+            WorkspaceKind::Git(rooms) => rooms.is_there(head),
+            WorkspaceKind::Shared(_) => Ok(true),
         }
     }
 
     /// What evidence on that commit is taken on; nothing in `shared`.
     pub fn tree_of(&self, commit: &CommitId) -> Result<Option<TreeId>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.tree_of(commit).map(Some),
-            Kind::Shared(_) => Ok(None),
+            WorkspaceKind::Git(rooms) => rooms.tree_of(commit).map(Some),
+            WorkspaceKind::Shared(_) => Ok(None),
         }
     }
 
     /// A tree that holds `base` and nothing of any attempt before; so it is always new.
-    pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<Room> {
+    pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<WorkDir> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.for_attempt(slot, base),
-            Kind::Shared(place) => Ok(place.made()),
+            WorkspaceKind::Git(rooms) => rooms.for_attempt(slot, base),
+            WorkspaceKind::Shared(place) => Ok(place.made()),
         }
     }
 
     /// A tree that checks run in, brought to `commit`. In all but a pristine one ignored files (build caches) stay. In
     /// `shared` it is the project itself, whichever is asked for.
-    pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<Room> {
+    pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<WorkDir> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.for_checks(which, commit),
-            Kind::Shared(place) => Ok(place.made()),
+            WorkspaceKind::Git(rooms) => rooms.for_checks(which, commit),
+            WorkspaceKind::Shared(place) => Ok(place.made()),
         }
     }
 
     /// `setup` has succeeded in the tree for checks: it is new no more, while what `setup` reads stays the same.
-    pub fn checks_are_set_up(&self, which: Checkout, room: &Room) -> Result<()> {
+    pub fn checks_are_set_up(&self, which: Checkout, room: &WorkDir) -> Result<()> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.checks_are_set_up(which, room),
-            Kind::Shared(_) => Ok(()),
+            WorkspaceKind::Git(rooms) => rooms.checks_are_set_up(which, room),
+            WorkspaceKind::Shared(_) => Ok(()),
         }
     }
 
@@ -303,8 +305,8 @@ impl Workspaces {
     #[allow(dead_code)] // for verdicts, which are about to tell it
     pub fn linked(&self, which: Checkout) -> Vec<String> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.linked(which),
-            Kind::Shared(_) => Vec::new(),
+            WorkspaceKind::Git(rooms) => rooms.linked(which),
+            WorkspaceKind::Shared(_) => Vec::new(),
         }
     }
 
@@ -312,8 +314,8 @@ impl Workspaces {
     #[allow(dead_code)] // for verdicts that decide, which are about to ask
     pub fn has_pristine(&self) -> bool {
         match &*self.0 {
-            Kind::Git(_) => true,
-            Kind::Shared(_) => false,
+            WorkspaceKind::Git(_) => true,
+            WorkspaceKind::Shared(_) => false,
         }
     }
 
@@ -324,36 +326,36 @@ impl Workspaces {
         base: &CommitId,
         message: &str,
         at: UnixMillis,
-    ) -> Result<Option<Made>> {
+    ) -> Result<Option<Product>> {
         match &*self.0 {
-            Kind::Git(rooms) => match rooms.made(slot, base, message, at) {
-                Ok(Some(commit)) => Ok(Some(Made::Commit(commit))),
-                Ok(None) => Ok(Some(Made::Unchanged)),
+            WorkspaceKind::Git(rooms) => match rooms.made(slot, base, message, at) {
+                Ok(Some(commit)) => Ok(Some(Product::Commit(commit))),
+                Ok(None) => Ok(Some(Product::Unchanged)),
                 // With the repository itself in order it is the attempt that broke its workspace.
                 Err(error)
                     if error.lack().is_none()
                         && !crate::failure::is_from_outside(&error.to_string())
                         && rooms.is_there(base).unwrap_or(false) =>
                 {
-                    Ok(Some(Made::Broken(error.to_string())))
+                    Ok(Some(Product::Broken(error.to_string())))
                 }
                 Err(error) => Err(error),
             },
-            Kind::Shared(_) => Ok(None),
+            WorkspaceKind::Shared(_) => Ok(None),
         }
     }
 
     /// What an attempt made, brought to a head.
-    pub fn land(&self, made: &Made, landing: &Landing<'_>) -> Result<Merge> {
-        let Kind::Git(rooms) = &*self.0 else {
+    pub fn land(&self, made: &Product, landing: &LandingSpec<'_>) -> Result<Merge> {
+        let WorkspaceKind::Git(rooms) = &*self.0 else {
             return Ok(nothing_to_merge());
         };
         match made {
-            Made::Unchanged => Ok(Merge::Unchanged {
+            Product::Unchanged => Ok(Merge::Unchanged {
                 tree: Some(rooms.tree_of(landing.onto)?),
             }),
-            Made::Broken(why) => Ok(Merge::Broken(why.clone())),
-            Made::Commit(commit) => rooms.land(&git_landing(commit, landing)),
+            Product::Broken(why) => Ok(Merge::Broken(why.clone())),
+            Product::Commit(commit) => rooms.land(&git_landing(commit, landing)),
         }
     }
 
@@ -365,117 +367,119 @@ impl Workspaces {
         commits: &BTreeSet<CommitId>,
     ) -> Result<BTreeSet<CommitId>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.mend(start, commits),
-            Kind::Shared(_) => Ok(BTreeSet::new()),
+            WorkspaceKind::Git(rooms) => rooms.mend(start, commits),
+            WorkspaceKind::Shared(_) => Ok(BTreeSet::new()),
         }
     }
 
     /// Whether what the run began from can still be read.
     pub fn start_is_there(&self, start: &StartedFrom) -> Result<bool> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.start_is_there(start),
-            Kind::Shared(_) => Ok(true),
+            WorkspaceKind::Git(rooms) => rooms.start_is_there(start),
+            WorkspaceKind::Shared(_) => Ok(true),
         }
     }
 
     /// Takes what the run began from again, where that can be, and tells whether it is back.
     pub fn remake_start(&self, start: &StartedFrom) -> Result<bool> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.remake_start(start),
-            Kind::Shared(_) => Ok(false),
+            WorkspaceKind::Git(rooms) => rooms.remake_start(start),
+            WorkspaceKind::Shared(_) => Ok(false),
         }
     }
 
     /// What `parent` has made since `start` is here from now on too.
     pub fn take_over(&self, parent: &Self, start: Option<&StartedFrom>) -> Result<()> {
         match (&*self.0, &*parent.0) {
-            (Kind::Git(rooms), Kind::Git(parent)) => rooms.take_over(parent, start),
+            (WorkspaceKind::Git(rooms), WorkspaceKind::Git(parent)) => {
+                rooms.take_over(parent, start)
+            }
             _ => Ok(()),
         }
     }
 
     /// The result made again of what stays; atoms whose change no longer applies are named.
-    pub fn rebuild(&self, from: &CommitId, keep: &[Placed]) -> Result<Rebuilt> {
+    pub fn rebuild(&self, from: &CommitId, keep: &[ResultCommit]) -> Result<RebuildResult> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.rebuild(from, keep),
-            Kind::Shared(_) => Ok((from.clone(), keep.to_vec(), Vec::new())),
+            WorkspaceKind::Git(rooms) => rooms.rebuild(from, keep),
+            WorkspaceKind::Shared(_) => Ok((from.clone(), keep.to_vec(), Vec::new())),
         }
     }
 
     /// Saves a commit from being pruned, and from a power cut, before the state names it: all that `known` lacks.
     pub fn keep(&self, name: &str, commit: &CommitId, known: &CommitId) -> Result<()> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.keep(name, commit, known),
-            Kind::Shared(_) => Ok(()),
+            WorkspaceKind::Git(rooms) => rooms.keep(name, commit, known),
+            WorkspaceKind::Shared(_) => Ok(()),
         }
     }
 
     /// Lets go of what `keep` saved and nobody needs any more.
     pub fn release(&self, needed: &BTreeSet<CommitId>) -> Result<()> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.release(needed),
-            Kind::Shared(_) => Ok(()),
+            WorkspaceKind::Git(rooms) => rooms.release(needed),
+            WorkspaceKind::Shared(_) => Ok(()),
         }
     }
 
     /// Lets the reference of the result follow the state's head.
     pub fn follow(&self, head: &CommitId) -> Result<()> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.follow(head),
-            Kind::Shared(_) => Ok(()),
+            WorkspaceKind::Git(rooms) => rooms.follow(head),
+            WorkspaceKind::Shared(_) => Ok(()),
         }
     }
 
     /// The result as files, for a person to look at.
     pub fn deliver(&self, head: &CommitId) -> Result<PathBuf> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.deliver(head),
-            Kind::Shared(place) => Ok(place.project().to_owned()),
+            WorkspaceKind::Git(rooms) => rooms.deliver(head),
+            WorkspaceKind::Shared(place) => Ok(place.project().to_owned()),
         }
     }
 
     pub fn result_ref(&self) -> Option<String> {
         match &*self.0 {
-            Kind::Git(rooms) => Some(rooms.result_ref()),
-            Kind::Shared(_) => None,
+            WorkspaceKind::Git(rooms) => Some(rooms.result_ref()),
+            WorkspaceKind::Shared(_) => None,
         }
     }
 
     /// Where `deliver` puts the result.
     pub fn path_of_result(&self) -> PathBuf {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.path_of_result(),
-            Kind::Shared(place) => place.project().to_owned(),
+            WorkspaceKind::Git(rooms) => rooms.path_of_result(),
+            WorkspaceKind::Shared(place) => place.project().to_owned(),
         }
     }
 
     /// The command to run in each directory that `is_new`.
     pub fn setup(&self) -> Option<&str> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.setup(),
-            Kind::Shared(place) => place.setup(),
+            WorkspaceKind::Git(rooms) => rooms.setup(),
+            WorkspaceKind::Shared(place) => place.setup(),
         }
     }
 
     /// Saves the last bytes of a state file that vanished; gives where.
     pub fn save_state(&self, bytes: &[u8]) -> Result<PathBuf> {
         match &*self.0 {
-            Kind::Git(rooms) => saved::save(rooms.cache(), bytes),
-            Kind::Shared(place) => saved::save(place.cache()?, bytes),
+            WorkspaceKind::Git(rooms) => saved::save(rooms.cache(), bytes),
+            WorkspaceKind::Shared(place) => saved::save(place.cache()?, bytes),
         }
     }
 
     /// Takes back all that was made for an agreement that did not come about.
     pub fn discard(&self) -> Result<()> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.discard(),
-            Kind::Shared(_) => Ok(()),
+            WorkspaceKind::Git(rooms) => rooms.discard(),
+            WorkspaceKind::Shared(_) => Ok(()),
         }
     }
 }
 
-fn git_landing<'a>(made: &'a CommitId, landing: &Landing<'a>) -> crate::git::Landing<'a> {
-    crate::git::Landing {
+fn git_landing<'a>(made: &'a CommitId, landing: &LandingSpec<'a>) -> crate::git::Rebase<'a> {
+    crate::git::Rebase {
         made,
         base: landing.base,
         onto: landing.onto,

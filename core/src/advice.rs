@@ -16,7 +16,7 @@ use alloc::{
 
 use crate::{
     state::{Check, CheckKind, Leaf, check::CommandLeaf},
-    verdict::{self, How, Measured, Measurement, Verdict},
+    verdict::{self, CommandEnd, Measurement, MeasurementKind, Verdict},
 };
 
 pub use command::never_fails;
@@ -34,7 +34,7 @@ pub struct Advice {
 
 /// All that is known of one leaf today.
 #[derive(Debug, Default)]
-pub struct Facts<'a> {
+pub struct LeafFacts<'a> {
     /// Measured in the working directory; `None` where it was not.
     pub here: Option<&'a Measurement>,
     /// Measured in a fresh checkout; `None` where there is none.
@@ -48,7 +48,7 @@ pub struct Facts<'a> {
     pub changed: &'a [String],
 }
 
-impl<'a> Facts<'a> {
+impl<'a> LeafFacts<'a> {
     fn both(&self) -> impl Iterator<Item = &'a Measurement> {
         self.here.into_iter().chain(self.fresh)
     }
@@ -56,19 +56,19 @@ impl<'a> Facts<'a> {
     /// How a command ended, wherever it ran, if it ended so everywhere.
     fn exit_everywhere(&self, code: i32) -> bool {
         let mut ends = self.both().filter_map(|seen| how(seen)).peekable();
-        ends.peek().is_some() && ends.all(|how| *how == How::Exit(code))
+        ends.peek().is_some() && ends.all(|how| *how == CommandEnd::Exit(code))
     }
 }
 
-fn how(seen: &Measurement) -> Option<&How> {
+fn how(seen: &Measurement) -> Option<&CommandEnd> {
     match &seen.what {
-        Measured::Command { how, .. } => Some(how),
-        Measured::Files { .. } | Measured::SetupFailed { .. } => None,
+        MeasurementKind::Command { how, .. } => Some(how),
+        MeasurementKind::Files { .. } | MeasurementKind::SetupFailed { .. } => None,
     }
 }
 
 /// What is odd about one leaf.
-pub fn of_leaf(check: &Check, facts: &Facts<'_>) -> Vec<Advice> {
+pub fn of_leaf(check: &Check, facts: &LeafFacts<'_>) -> Vec<Advice> {
     let Some(leaf) = check.leaf() else {
         return Vec::new();
     };
@@ -125,9 +125,9 @@ fn is_vacuous(leaf: &Leaf) -> bool {
         if never_fails(command).is_some())
 }
 
-type Found = Option<(String, String)>;
+type Objection = Option<(String, String)>;
 
-fn cannot_fail(leaf: &Leaf) -> Found {
+fn cannot_fail(leaf: &Leaf) -> Objection {
     match leaf {
         Leaf::Command(rule) if is_vacuous(leaf) => {
             let why = never_fails(&rule.command)?;
@@ -150,7 +150,7 @@ fn cannot_fail(leaf: &Leaf) -> Found {
     }
 }
 
-fn not_found(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+fn not_found(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
     let (expected, hint) = match leaf {
         Leaf::Command(rule) => (
             Some(rule.expect_exit),
@@ -168,7 +168,7 @@ fn not_found(leaf: &Leaf, facts: &Facts<'_>) -> Found {
     Some((missing_words(code, facts), hint.to_owned()))
 }
 
-fn missing_words(code: i32, facts: &Facts<'_>) -> String {
+fn missing_words(code: i32, facts: &LeafFacts<'_>) -> String {
     let what = if code == 127 {
         "a program is not found"
     } else {
@@ -192,7 +192,7 @@ const ERROR_WORDS: &[&str] = &[
     "Permission denied",
 ];
 
-fn wrong_reason(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+fn wrong_reason(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
     let Leaf::NotCommand {
         command,
         expect_exit: None,
@@ -222,16 +222,16 @@ fn wrong_reason(leaf: &Leaf, facts: &Facts<'_>) -> Found {
     ))
 }
 
-fn no_number(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+fn no_number(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
     let Leaf::Command(CommandLeaf {
         number: Some(rule), ..
     }) = leaf
     else {
         return None;
     };
-    let has_run = |seen: &&Measurement| how(seen).and_then(How::has_run).is_some();
+    let has_run = |seen: &&Measurement| how(seen).and_then(CommandEnd::has_run).is_some();
     let seen = facts.fresh.or(facts.here).filter(has_run)?;
-    let Measured::Command { number: None, .. } = &seen.what else {
+    let MeasurementKind::Command { number: None, .. } = &seen.what else {
         return None;
     };
     let what = match last_line(seen) {
@@ -245,11 +245,11 @@ fn no_number(leaf: &Leaf, facts: &Facts<'_>) -> Found {
     Some((what, hint.to_owned()))
 }
 
-fn ignored_file(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+fn ignored_file(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
     let Leaf::File { path, .. } = leaf else {
         return None;
     };
-    let is_there = matches!(facts.fresh.map(|seen| &seen.what), Some(Measured::Files { found, .. }) if *found > 0);
+    let is_there = matches!(facts.fresh.map(|seen| &seen.what), Some(MeasurementKind::Files { found, .. }) if *found > 0);
     if !facts.is_ignored || facts.may_be_made || is_there {
         return None;
     }
@@ -259,7 +259,7 @@ fn ignored_file(leaf: &Leaf, facts: &Facts<'_>) -> Found {
     ))
 }
 
-fn slow(leaf: &Leaf, facts: &Facts<'_>) -> Found {
+fn slow(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
     let timeout = match leaf {
         Leaf::Command(rule) => rule.timeout.as_ref(),
         Leaf::NotCommand { timeout, .. } => timeout.as_ref(),
@@ -285,7 +285,7 @@ fn slow(leaf: &Leaf, facts: &Facts<'_>) -> Found {
     ))
 }
 
-fn changes_files(facts: &Facts<'_>) -> Found {
+fn changes_files(facts: &LeafFacts<'_>) -> Objection {
     let (named, more) = facts.changed.split_at(facts.changed.len().min(PATHS_MAX));
     if named.is_empty() {
         return None;

@@ -4,7 +4,7 @@
 //! as a detail of its record. Not here: what an edit leads to (`step::correct`).
 
 mod atom;
-mod notebook;
+mod run;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +22,7 @@ use crate::{
     id::AtomId,
     state::{
         Entry, EntryKind, Extra, State,
-        encode::Touched,
+        encode::ChangeSet,
         fields::Writer,
         limits,
         record::{self},
@@ -52,7 +52,7 @@ pub enum Weight {
 
 /// One thing that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct Difference {
     /// The atom that it is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
@@ -61,7 +61,7 @@ pub struct Change {
     pub weight: Weight,
 }
 
-impl Change {
+impl Difference {
     /// In words, whole.
     pub fn text(&self) -> String {
         match &self.of {
@@ -77,8 +77,8 @@ fn joined(of: &str, what: &str) -> String {
 }
 
 /// All that differs, what is agreed first.
-pub fn difference(before: &State, after: &State) -> Vec<Change> {
-    let mut look = Look::new(before, after);
+pub fn difference(before: &State, after: &State) -> Vec<Difference> {
+    let mut look = Comparison::new(before, after);
     look.objective();
     let states = [before, after];
     let ids = states
@@ -94,8 +94,8 @@ pub fn difference(before: &State, after: &State) -> Vec<Change> {
 }
 
 /// The same of two states that differ in what was touched alone: the cost follows the change.
-pub fn touched(before: &State, after: &State, touched: &Touched) -> Vec<Change> {
-    let mut look = Look::new(before, after);
+pub fn touched(before: &State, after: &State, touched: &ChangeSet) -> Vec<Difference> {
+    let mut look = Comparison::new(before, after);
     if touched.objective {
         look.objective();
     }
@@ -112,9 +112,9 @@ pub fn touched(before: &State, after: &State, touched: &Touched) -> Vec<Change> 
 }
 
 /// What matters of it, in one line; bookkeeping only where there is nothing else.
-pub fn words(changes: &[Change]) -> String {
+pub fn words(changes: &[Difference]) -> String {
     let of = |weight: Weight| changes.iter().filter(move |change| change.weight == weight);
-    let mut told: Vec<&Change> = of(Weight::Main).collect();
+    let mut told: Vec<&Difference> = of(Weight::Main).collect();
     if told.is_empty() {
         told = of(Weight::Detail).collect();
     }
@@ -131,7 +131,7 @@ pub fn words(changes: &[Change]) -> String {
 }
 
 /// Neighbours of which the same is said are told together.
-fn grouped<'c>(told: &[&'c Change]) -> Vec<(Vec<&'c str>, &'c str)> {
+fn grouped<'c>(told: &[&'c Difference]) -> Vec<(Vec<&'c str>, &'c str)> {
     let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
     for change in told {
         let same = groups.iter_mut().find(|(of, what)| {
@@ -174,13 +174,13 @@ fn same(old: &Node, new: &Node) -> bool {
     old == new || doc::canonical(old) == doc::canonical(new)
 }
 
-struct Look<'s> {
+struct Comparison<'s> {
     before: &'s State,
     after: &'s State,
-    found: Vec<Change>,
+    found: Vec<Difference>,
 }
 
-impl<'s> Look<'s> {
+impl<'s> Comparison<'s> {
     fn new(before: &'s State, after: &'s State) -> Self {
         Self {
             before,
@@ -190,7 +190,7 @@ impl<'s> Look<'s> {
     }
 
     fn say(&mut self, weight: Weight, what: impl Into<String>) {
-        self.found.push(Change {
+        self.found.push(Difference {
             of: None,
             what: what.into(),
             weight,
@@ -198,7 +198,7 @@ impl<'s> Look<'s> {
     }
 
     fn say_of(&mut self, id: &AtomId, weight: Weight, what: impl Into<String>) {
-        self.found.push(Change {
+        self.found.push(Difference {
             of: Some(id.to_string()),
             what: what.into(),
             weight,

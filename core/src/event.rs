@@ -6,8 +6,8 @@ use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
 use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
-    state::{Free, Placed, Request, SideFile, StartedFrom, record::Choices},
-    verdict::{Basis, How, Measurement, Verdict},
+    state::{FreeValue, Request, ResultCommit, SideFile, StartedFrom, record::Choices},
+    verdict::{Basis, CommandEnd, Measurement, Verdict},
 };
 
 /// One observation: an event, and what the core may not look up itself.
@@ -16,11 +16,11 @@ pub struct Observation {
     pub now: UnixMillis,
     /// Active time since the last observation; the sleep of the machine is none.
     pub active_ms: u64,
-    pub event: Event,
+    pub event: Input,
 }
 
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum Input {
     /// A loop took the lease. What was in flight before is lost, but for what came to its end and was recorded whole.
     Started {
         run: RunId,
@@ -51,14 +51,14 @@ pub enum Event {
     /// The tree was rebuilt from what stays.
     Built {
         head: CommitId,
-        line: Vec<Placed>,
+        line: Vec<ResultCommit>,
         dropped: Vec<AtomId>,
     },
     /// The tree of what is tried beside the selection in force: `wanted`, applied in order but for what was dropped.
     Staged {
         /// A group and one of its choices.
         prospect: (AtomId, AtomId),
-        wanted: Vec<Placed>,
+        wanted: Vec<ResultCommit>,
         head: CommitId,
         dropped: Vec<AtomId>,
     },
@@ -77,7 +77,7 @@ pub enum Event {
 /// How an attempt ended, as the shell saw it.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    pub how: How,
+    pub how: CommandEnd,
     pub duration_ms: u64,
     /// Head and tail of what it printed.
     pub excerpt: String,
@@ -88,16 +88,16 @@ pub struct Outcome {
     pub stdout: Option<String>,
     /// Of a planner: what only the shell can see wrong in its plan, as a pointer and what is wrong.
     pub shell_faults: Vec<(String, String)>,
-    pub report: Option<Report>,
+    pub report: Option<AgentReport>,
     /// The report's fault, where it wrote one that cannot be used.
     pub report_fault: Option<String>,
     /// What stood in its workspace then; none where it failed, or has no tree of its own.
-    pub made: Option<Made>,
+    pub made: Option<Product>,
 }
 
 impl Outcome {
     /// That says nothing but how it ended.
-    pub fn ended(how: How, duration_ms: u64) -> Self {
+    pub fn ended(how: CommandEnd, duration_ms: u64) -> Self {
         Self {
             how,
             duration_ms,
@@ -115,7 +115,7 @@ impl Outcome {
 
 /// What an attempt made of the commit that it started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Made {
+pub enum Product {
     Unchanged,
     /// A commit on its base.
     Commit(CommitId),
@@ -125,9 +125,9 @@ pub enum Made {
 
 /// What an agent wrote into its result file: untrusted, capped by its reader.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub struct AgentReport {
     pub summary: String,
-    pub value: Option<Free>,
+    pub value: Option<FreeValue>,
     pub artifacts: Vec<String>,
     pub is_blocked: bool,
     pub handoff: Option<String>,
@@ -209,7 +209,7 @@ impl Reason {
 /// What `run` says while it goes on: one line a notice, or one JSON value.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Notice {
+pub enum Event {
     RunStarted {
         run: RunId,
         attempts_left: String,
@@ -307,7 +307,7 @@ pub enum Notice {
         failed: Vec<String>,
     },
     Backtracked {
-        changes: Vec<Change>,
+        changes: Vec<ChoiceChange>,
         because: String,
     },
     Parked {
@@ -365,7 +365,7 @@ pub enum Notice {
 
 /// A group that changed its choice.
 #[derive(Debug, Clone, serde::Serialize)]
-pub struct Change {
+pub struct ChoiceChange {
     pub group: AtomId,
     pub from: Option<AtomId>,
     pub to: AtomId,

@@ -26,7 +26,7 @@ pub use budget::Remaining;
 use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     event::Outcome,
-    graph::{Graph, Ix, standing::Standing},
+    graph::{Graph, Ix, active::ActiveGraph},
     id::{AtomId, AttemptId, Digest},
     plan,
     state::{Atom, Extra, Fragment, State, check::Pattern, fields::Writer, record::Choices},
@@ -39,10 +39,10 @@ const REASON_CHARS_MAX: usize = 2_000;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct FragmentRequest<'a> {
     pub state: &'a State,
     pub graph: &'a Graph,
-    pub standing: &'a Standing,
+    pub standing: &'a ActiveGraph,
     /// The planning step.
     pub plan: &'a AtomId,
     pub context: &'a Digest,
@@ -52,7 +52,7 @@ pub struct Asked<'a> {
 
 /// A fragment that holds.
 #[derive(Debug)]
-pub struct Taken {
+pub struct AcceptedFragment {
     pub atoms: BTreeMap<AtomId, Atom>,
     pub fragment: Fragment,
 }
@@ -96,7 +96,7 @@ pub fn shell_faults(outcome: &Outcome) -> impl Iterator<Item = Fault> {
 }
 
 /// Its atoms read as those of a plan.
-fn plan_of(atoms: &Node) -> plan::Plan {
+fn plan_of(atoms: &Node) -> plan::PlanReading {
     let objective = ("objective", Node::object(Vec::<(String, Node)>::new()));
     let graph = Node::object(Vec::from([("atoms", atoms.clone())]));
     plan::of_tree(Parsed {
@@ -124,7 +124,7 @@ fn read(text: &str) -> Result<Node, Vec<Fault>> {
     }
 }
 
-pub fn judge(asked: Asked<'_>, node: &Node) -> Result<Taken, Vec<Fault>> {
+pub fn judge(asked: FragmentRequest<'_>, node: &Node) -> Result<AcceptedFragment, Vec<Fault>> {
     let mut faults = form::check(node);
     let Some(atoms) = node.get("atoms").filter(|_| faults.is_empty()) else {
         return Err(faults);
@@ -138,7 +138,7 @@ pub fn judge(asked: Asked<'_>, node: &Node) -> Result<Taken, Vec<Fault>> {
     let digest = Digest::of(doc::canonical(atoms).as_bytes());
     let written = plan.root.as_ref().and_then(written_order);
     let (names, parts) = name(asked, &plan.atoms, &written.unwrap_or_default());
-    let mut taken = Taken {
+    let mut taken = AcceptedFragment {
         fragment: Fragment {
             context: asked.context.clone(),
             choices: asked.choices.clone(),
@@ -167,7 +167,7 @@ fn written_order(root: &Node) -> Option<Vec<AtomId>> {
 
 /// The program's own id for each that was proposed, and those of the atoms that are nobody's.
 fn name(
-    asked: Asked<'_>,
+    asked: FragmentRequest<'_>,
     atoms: &BTreeMap<AtomId, Atom>,
     written: &[AtomId],
 ) -> (BTreeMap<AtomId, AtomId>, Vec<AtomId>) {
@@ -199,7 +199,7 @@ fn derived(plan: &AtomId, n: usize) -> AtomId {
 }
 
 fn renamed(
-    asked: Asked<'_>,
+    asked: FragmentRequest<'_>,
     atoms: BTreeMap<AtomId, Atom>,
     names: &BTreeMap<AtomId, AtomId>,
     node: &Node,
@@ -227,7 +227,11 @@ fn renamed(
 }
 
 /// The limits, over the graph as it would be; what is granted to planning steps inside is set.
-fn limits(asked: Asked<'_>, taken: &mut Taken, names: &BTreeMap<AtomId, AtomId>) -> Vec<Fault> {
+fn limits(
+    asked: FragmentRequest<'_>,
+    taken: &mut AcceptedFragment,
+    names: &BTreeMap<AtomId, AtomId>,
+) -> Vec<Fault> {
     let mut faults = Vec::new();
     let proposed: BTreeMap<&AtomId, &AtomId> = names.iter().map(|(was, is)| (is, was)).collect();
     let at = |id: &AtomId| {
@@ -246,7 +250,7 @@ fn limits(asked: Asked<'_>, taken: &mut Taken, names: &BTreeMap<AtomId, AtomId>)
 }
 
 /// The state as it would be.
-fn with(asked: Asked<'_>, taken: &Taken) -> State {
+fn with(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> State {
     let mut state = asked.state.clone();
     for (id, atom) in &taken.atoms {
         state.atoms.insert(id.clone(), Arc::new(atom.clone()));
@@ -260,7 +264,7 @@ fn with(asked: Asked<'_>, taken: &Taken) -> State {
 }
 
 /// What is told to a planner of the depth that is left to it.
-fn depth_max(asked: Asked<'_>) -> u32 {
+fn depth_max(asked: FragmentRequest<'_>) -> u32 {
     let constraints = &asked.state.objective.constraints;
     let above = asked.graph.ix(asked.plan);
     let above = above.map_or(0, |plan| asked.graph.above(plan).count());
@@ -270,9 +274,9 @@ fn depth_max(asked: Asked<'_>) -> u32 {
 }
 
 fn depth(
-    asked: Asked<'_>,
+    asked: FragmentRequest<'_>,
     graph: &Graph,
-    (plan, taken): (Ix, &Taken),
+    (plan, taken): (Ix, &AcceptedFragment),
     at: impl Fn(&AtomId) -> String,
 ) -> Vec<Fault> {
     let most = depth_max(asked);
@@ -293,7 +297,7 @@ fn depth(
 }
 
 /// The very plan that failed in this context.
-fn same(asked: Asked<'_>, fragment: &Fragment) -> Option<Fault> {
+fn same(asked: FragmentRequest<'_>, fragment: &Fragment) -> Option<Fault> {
     let atom = asked.state.atom(asked.plan)?;
     let mut made = atom.plan()?.made_in(asked.context);
     let known = made.find(|made| made.digest == fragment.digest)?;
@@ -303,7 +307,7 @@ fn same(asked: Asked<'_>, fragment: &Fragment) -> Option<Fault> {
 }
 
 /// Planning steps at the same time: those in force, and those that the fragment would add.
-fn phases(asked: Asked<'_>, taken: &Taken) -> Option<Fault> {
+fn phases(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> Option<Fault> {
     let most = asked.state.objective.constraints.max_planning_phases();
     let inside = taken.atoms.values().filter(|atom| atom.plan().is_some());
     let (inside, now) = (inside.count(), live_plans(asked));
@@ -315,7 +319,7 @@ fn phases(asked: Asked<'_>, taken: &Taken) -> Option<Fault> {
     })
 }
 
-fn live_plans(asked: Asked<'_>) -> usize {
+fn live_plans(asked: FragmentRequest<'_>) -> usize {
     let live = asked.graph.plans().filter(|x| asked.standing.is_live(*x));
     live.count()
 }

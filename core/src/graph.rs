@@ -4,9 +4,9 @@
 //! Invariant: a `Graph` depends on ids, kinds, members, dependencies and specifications alone; choices and results
 //! are the business of `standing`. Not here: faults of a graph that a person wrote (`validate`).
 
+pub mod active;
 pub mod order;
 pub mod overlap;
-pub mod standing;
 pub mod validate;
 
 use alloc::{
@@ -18,14 +18,14 @@ use num_bigint::BigUint;
 
 use crate::{
     id::{AtomId, Digest},
-    state::{Atom, Body, Fragment, Plan, Records, State},
+    state::{Atom, Body, Fragment, PlanningStep, Records, State},
 };
 
 /// An atom's place in the graph; atoms are numbered in id order.
 pub type Ix = usize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     Task,
     /// A planning step: an `all` of the parts of the fragment in force, a leaf without one.
     Plan,
@@ -35,13 +35,13 @@ pub enum Kind {
 
 #[derive(Debug)]
 pub struct Vertex {
-    pub kind: Kind,
+    pub kind: NodeKind,
     pub kids: Vec<Ix>,
     /// Its own dependencies.
     pub deps: Vec<Ix>,
     pub parent: Option<Ix>,
     /// Of a planning step, by their first parts.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PlannedPhase>,
     pub spec: Digest,
     /// Whether a choice of some group may be part of its context.
     pub is_branching: bool,
@@ -56,13 +56,13 @@ pub struct Vertex {
 impl Vertex {
     /// Whether it can be resolved in more than one way: by another choice, or by another plan.
     pub fn has_ways(&self) -> bool {
-        matches!(self.kind, Kind::Any | Kind::Plan)
+        matches!(self.kind, NodeKind::Any | NodeKind::Plan)
     }
 }
 
 /// What a planning step came to in one of its contexts.
 #[derive(Debug)]
-pub struct Phase {
+pub struct PlannedPhase {
     pub context: Digest,
     pub parts: Vec<Ix>,
     /// Those that its budget left open: it stands without them.
@@ -71,7 +71,7 @@ pub struct Phase {
     pub is_out: bool,
 }
 
-impl Phase {
+impl PlannedPhase {
     /// By which it is called where choices are.
     pub fn first(&self) -> Ix {
         self.parts[0]
@@ -117,13 +117,13 @@ impl Graph {
         let roots: Vec<Ix> = (0..vertices.len())
             .filter(|x| vertices[*x].parent.is_none())
             .collect();
-        let of_kinds = |kinds: &[Kind]| {
+        let of_kinds = |kinds: &[NodeKind]| {
             (0..vertices.len())
                 .filter(|x| kinds.contains(&vertices[*x].kind))
                 .collect()
         };
-        let tasks = of_kinds(&[Kind::Task, Kind::Plan]);
-        let (groups, plans) = (of_kinds(&[Kind::Any]), of_kinds(&[Kind::Plan]));
+        let tasks = of_kinds(&[NodeKind::Task, NodeKind::Plan]);
+        let (groups, plans) = (of_kinds(&[NodeKind::Any]), of_kinds(&[NodeKind::Plan]));
         let order = order::topological(&vertices, &roots).unwrap_or_default();
         let mut needed_by: Vec<Vec<Ix>> = alloc::vec![Vec::new(); vertices.len()];
         for (x, vertex) in vertices.iter().enumerate() {
@@ -189,18 +189,19 @@ impl Graph {
     }
 
     /// The fragment of a planning step that this atom is a part of.
-    pub fn phase_of(&self, plan: Ix, part: Ix) -> Option<&Phase> {
+    pub fn phase_of(&self, plan: Ix, part: Ix) -> Option<&PlannedPhase> {
         let mut phases = self.vertices[plan].phases.iter();
         phases.find(|phase| phase.parts.contains(&part))
     }
 
     /// The innermost planning step that an atom was planned by.
     pub fn planned_by(&self, x: Ix) -> Option<Ix> {
-        self.above(x).find(|y| self.vertices[*y].kind == Kind::Plan)
+        self.above(x)
+            .find(|y| self.vertices[*y].kind == NodeKind::Plan)
     }
 
     /// The planning steps above an atom, the innermost first, each with the fragment that it is in, and the part there.
-    pub fn phases_above(&self, x: Ix) -> impl Iterator<Item = (Ix, &Phase, Ix)> {
+    pub fn phases_above(&self, x: Ix) -> impl Iterator<Item = (Ix, &PlannedPhase, Ix)> {
         let mut below = x;
         self.above(x).filter_map(move |above| {
             let part = core::mem::replace(&mut below, above);
@@ -276,11 +277,11 @@ impl Graph {
                 .iter()
                 .map(|kid| self.vertices[*kid].configurations.clone());
             self.vertices[x].configurations = match self.vertices[x].kind {
-                Kind::Task => one.clone(),
+                NodeKind::Task => one.clone(),
                 // Granted, whatever was planned so far.
-                Kind::Plan => continue,
-                Kind::All => parts.product(),
-                Kind::Any => parts.sum(),
+                NodeKind::Plan => continue,
+                NodeKind::All => parts.product(),
+                NodeKind::Any => parts.sum(),
             };
         }
         let reach = self.reach();
@@ -307,9 +308,9 @@ impl Graph {
         for x in self.order.iter().copied() {
             let vertex = &self.vertices[x];
             let is_branching = match vertex.kind {
-                Kind::Task => self.waits_for(x).any(|y| reach[y].is_branching),
-                Kind::All => vertex.kids.iter().any(|kid| reach[*kid].is_branching),
-                Kind::Any | Kind::Plan => true,
+                NodeKind::Task => self.waits_for(x).any(|y| reach[y].is_branching),
+                NodeKind::All => vertex.kids.iter().any(|kid| reach[*kid].is_branching),
+                NodeKind::Any | NodeKind::Plan => true,
             };
             let inside = vertex.kids.iter().map(|kid| &reach[*kid].inside);
             let inside = union(inside.chain(vertex.deps.iter().map(|dep| &reach[*dep].as_target)));
@@ -363,13 +364,13 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
         known.collect()
     };
     let kind = match &atom.body {
-        Body::Task(_) => Kind::Task,
-        Body::Plan(_) => Kind::Plan,
-        Body::All { .. } => Kind::All,
-        Body::Any { .. } => Kind::Any,
+        Body::Task(_) => NodeKind::Task,
+        Body::Plan(_) => NodeKind::Plan,
+        Body::All { .. } => NodeKind::All,
+        Body::Any { .. } => NodeKind::Any,
     };
     let mut kids = known(atom.kids());
-    if kind == Kind::Plan {
+    if kind == NodeKind::Plan {
         // Which of its fragments is in force changes no order.
         kids.sort_unstable();
     }
@@ -380,8 +381,8 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
         parent: None,
         phases: phases(atom, index),
         spec: match kind {
-            Kind::Task | Kind::Plan => atom.spec_digest(),
-            Kind::All | Kind::Any => Digest::new(""),
+            NodeKind::Task | NodeKind::Plan => atom.spec_digest(),
+            NodeKind::All | NodeKind::Any => Digest::new(""),
         },
         is_branching: false,
         is_speculative: matches!(
@@ -396,23 +397,23 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
     }
 }
 
-fn phases(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vec<Phase> {
+fn phases(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vec<PlannedPhase> {
     let Some(plan) = atom.plan() else {
         return Vec::new();
     };
     let phases = plan.fragments().map(|one| phase(plan, one, index));
-    let mut phases: Vec<Phase> = phases.filter(|phase| !phase.parts.is_empty()).collect();
-    phases.sort_unstable_by_key(Phase::first);
+    let mut phases: Vec<PlannedPhase> = phases.filter(|phase| !phase.parts.is_empty()).collect();
+    phases.sort_unstable_by_key(PlannedPhase::first);
     phases
 }
 
-fn phase(plan: &Plan, fragment: &Fragment, index: &BTreeMap<AtomId, Ix>) -> Phase {
+fn phase(plan: &PlanningStep, fragment: &Fragment, index: &BTreeMap<AtomId, Ix>) -> PlannedPhase {
     let known = |ids: &[AtomId]| -> Vec<Ix> {
         let known = ids.iter().filter_map(|id| index.get(id).copied());
         known.collect()
     };
     let end = plan.end_of(fragment);
-    Phase {
+    PlannedPhase {
         context: fragment.context.clone(),
         parts: known(&fragment.parts),
         dropped: end.map_or_else(Vec::new, |end| known(&end.missing)),

@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod advice;
+pub mod desired;
 pub mod difference;
 pub mod doc;
 pub mod event;
@@ -16,7 +17,6 @@ pub mod graph;
 pub mod id;
 pub mod measure;
 pub mod migrate;
-pub mod owed;
 pub mod plan;
 pub mod prompt;
 pub mod search;

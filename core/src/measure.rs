@@ -38,16 +38,16 @@ use num_bigint::BigUint;
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,
-    search::Fits,
-    state::{Extra, Plan, State, Task, Try, run},
+    search::ValidContexts,
+    state::{Extra, PlanningStep, State, Task, Try, run},
 };
 
 /// What a measure is taken of.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured<'a> {
+pub struct MeasureInput<'a> {
     pub graph: &'a Graph,
     pub state: &'a State,
-    pub fits: &'a Fits,
+    pub fits: &'a ValidContexts,
     /// How many whole selections are refuted.
     pub refuted: usize,
 }
@@ -59,7 +59,7 @@ pub struct Measure {
 }
 
 impl Measure {
-    pub fn of(seen: Measured<'_>) -> Self {
+    pub fn of(seen: MeasureInput<'_>) -> Self {
         let attempts = seen.graph.tasks().map(|x| attempts_left(seen, x)).sum();
         Self {
             attempts,
@@ -70,8 +70,8 @@ impl Measure {
     /// The measure of `after`, which differs from `before` in these atoms alone; `self` is the measure of `before`.
     pub fn moved<'i>(
         &self,
-        before: Measured<'_>,
-        after: Measured<'_>,
+        before: MeasureInput<'_>,
+        after: MeasureInput<'_>,
         touched: impl Iterator<Item = &'i AtomId>,
     ) -> Self {
         let (mut gone, mut come) = (BigUint::ZERO, BigUint::ZERO);
@@ -85,8 +85,8 @@ impl Measure {
         }
     }
 
-    pub fn record(&self) -> run::Measure {
-        run::Measure {
+    pub fn record(&self) -> run::MeasureText {
+        run::MeasureText {
             attempts: alloc::format!("{}", self.attempts),
             verdicts: alloc::format!("{}", self.verdicts),
             extra: Extra::default(),
@@ -96,16 +96,16 @@ impl Measure {
 
 /// What can still happen at most, as it is told to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound {
+pub struct RunBound {
     pub attempts: BigUint,
     pub verdicts: BigUint,
     /// Starts of attempts, with every transient retry, repair and interruption.
     pub starts: BigUint,
 }
 
-impl Bound {
+impl RunBound {
     /// From the state as it stands to the end of the run; a person's changes and a new run count anew.
-    pub fn of(seen: Measured<'_>, measure: &Measure) -> Self {
+    pub fn of(seen: MeasureInput<'_>, measure: &Measure) -> Self {
         let constraints = &seen.state.objective.constraints;
         let each = BigUint::from(constraints.max_transient()) + 1_u32;
         let (mut repairs, mut interruptions) = (BigUint::ZERO, BigUint::ZERO);
@@ -133,12 +133,12 @@ impl Bound {
     }
 }
 
-fn task_of<'s>(seen: Measured<'s>, x: Ix) -> Option<&'s Task> {
+fn task_of<'s>(seen: MeasureInput<'s>, x: Ix) -> Option<&'s Task> {
     seen.state.atom(seen.graph.id(x))?.task()
 }
 
 /// Over all contexts that a task can see: what failed for good there is not repaired.
-fn repairs_left(seen: Measured<'_>, x: Ix) -> BigUint {
+fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     let Some(task) = task_of(seen, x) else {
         return BigUint::ZERO;
     };
@@ -162,7 +162,7 @@ fn repairs_left(seen: Measured<'_>, x: Ix) -> BigUint {
 }
 
 /// How often the choices in force can change: each time for a failure that names some, or for the base case.
-fn turns_left(seen: Measured<'_>, measure: &Measure) -> BigUint {
+fn turns_left(seen: MeasureInput<'_>, measure: &Measure) -> BigUint {
     let graph = seen.graph;
     let depends = |x: Ix| {
         let chooses = |y: Ix| graph.vertex(y).has_ways();
@@ -178,7 +178,7 @@ fn turns_left(seen: Measured<'_>, measure: &Measure) -> BigUint {
 }
 
 /// Tasks that are live at the same time at most.
-fn live_at_once(seen: Measured<'_>) -> BigUint {
+fn live_at_once(seen: MeasureInput<'_>) -> BigUint {
     let constraints = &seen.state.objective.constraints;
     let of = |x: Ix| {
         let atom = seen.state.atom(seen.graph.id(x));
@@ -188,13 +188,13 @@ fn live_at_once(seen: Measured<'_>) -> BigUint {
     BigUint::from(seen.graph.tasks().map(of).sum::<u64>())
 }
 
-fn interruptions_left(seen: Measured<'_>, x: Ix) -> u32 {
+fn interruptions_left(seen: MeasureInput<'_>, x: Ix) -> u32 {
     let most = seen.state.objective.constraints.max_interruptions();
     task_of(seen, x).map_or(0, |task| most.saturating_sub(task.interruptions))
 }
 
 /// Tasks that a planning step may still add, each in every context that it can see.
-fn granted_left(seen: Measured<'_>, x: Ix) -> BigUint {
+fn granted_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     let plan = seen
         .state
         .atom(seen.graph.id(x))
@@ -223,8 +223,8 @@ pub fn attempts_max(state: &State, task: &Task) -> u32 {
 
 /// Of a planning step, the rounds that have no fragment yet: each with its own attempts and those of what it was granted.
 /// A fragment counts by its own atoms.
-fn plan_left(seen: Measured<'_>, x: Ix, plan: &Plan) -> BigUint {
-    let Measured {
+fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
+    let MeasureInput {
         graph, state, fits, ..
     } = seen;
     let constraints = &state.objective.constraints;
@@ -255,7 +255,7 @@ fn plan_left(seen: Measured<'_>, x: Ix, plan: &Plan) -> BigUint {
     }
 }
 
-fn verdicts_left(seen: Measured<'_>) -> BigUint {
+fn verdicts_left(seen: MeasureInput<'_>) -> BigUint {
     let (refuted, selections) = (BigUint::from(seen.refuted), seen.graph.selections());
     if refuted < *selections {
         selections - refuted
@@ -264,8 +264,8 @@ fn verdicts_left(seen: Measured<'_>) -> BigUint {
     }
 }
 
-fn attempts_left(seen: Measured<'_>, x: Ix) -> BigUint {
-    let Measured {
+fn attempts_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
+    let MeasureInput {
         graph, state, fits, ..
     } = seen;
     let id = graph.id(x);

@@ -9,7 +9,7 @@ mod flat;
 #[cfg(test)]
 mod tests;
 
-pub use flat::Written;
+pub use flat::PointerMap;
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
@@ -17,8 +17,8 @@ use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Check, CheckKind, Control, Effect, Extra, Leaf, Objective, Records,
-        Run, Shared, Spec, State, Task, VERSION,
+        Action, Atom, Body, Check, CheckKind, Control, Extra, Leaf, Objective, Records, Run,
+        Shared, SideEffect, Spec, State, Task, VERSION,
         check::{self, Pattern},
         fields::{self, Fields, Findings},
     },
@@ -26,7 +26,7 @@ use crate::{
 
 /// A plan as far as it could be read.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct PlanReading {
     pub objective: Objective,
     pub atoms: BTreeMap<AtomId, Atom>,
     pub faults: Vec<Fault>,
@@ -35,7 +35,7 @@ pub struct Plan {
     /// In the form of the file: every atom a member of `work_graph.atoms`. Places are those of the text.
     pub root: Option<Node>,
     /// Brings pointers into `root` back to the plan as it was written.
-    pub written: Written,
+    pub written: PointerMap,
     extra: Extra,
     work_graph_extra: Extra,
     /// The step that was added last.
@@ -55,15 +55,15 @@ const STATE_KEYS: [&str; 8] = [
 ];
 
 /// Reads a plan in JSON.
-pub fn read(bytes: &[u8]) -> Plan {
+pub fn read(bytes: &[u8]) -> PlanReading {
     of_tree(doc::parse_bytes(bytes, &Limits::default()))
 }
 
 /// Reads a plan from its tree, with what was found wrong with its text.
-pub fn of_tree(parsed: Parsed) -> Plan {
-    let mut plan = Plan {
+pub fn of_tree(parsed: Parsed) -> PlanReading {
+    let mut plan = PlanReading {
         faults: parsed.faults,
-        ..Plan::default()
+        ..PlanReading::default()
     };
     let Some(root) = parsed.node else {
         return plan;
@@ -87,7 +87,7 @@ pub fn of_tree(parsed: Parsed) -> Plan {
     plan
 }
 
-fn read_into(plan: &mut Plan, root: &Node, found: &mut Findings) {
+fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings) {
     let Some(mut fields) = Fields::open(root, "", found) else {
         return;
     };
@@ -159,7 +159,7 @@ fn read_atoms(graph: &mut Fields<'_, '_>, patterns: &mut Vec<Pattern>) -> BTreeM
     atoms
 }
 
-impl Plan {
+impl PlanReading {
     /// Adds a step: a task with a shell action, or one for the worker; each waits for the one before.
     pub fn add_step(&mut self, text: &str) {
         let (description, run) = match text.split_once('=') {
@@ -173,7 +173,7 @@ impl Plan {
         });
         let spec = Spec {
             action,
-            effect: Effect::Tree,
+            effect: SideEffect::Tree,
             checks: None,
             output_schema: None,
             timeout: None,

@@ -15,7 +15,7 @@ use alloc::{
 
 use crate::{
     doc::{self, Node},
-    graph::{Ix, Kind},
+    graph::{Ix, NodeKind},
     id::{AtomId, UnixMillis},
     state::{
         Atom, Binding, Check, EntryKind, Extra, Intent, SideFile,
@@ -224,7 +224,7 @@ fn upstream<'w>(world: &'w World, id: &AtomId) -> Vec<(String, &'w Binding)> {
 /// The live tasks inside `x`.
 fn leaves(world: &World, x: Ix, each: &mut impl FnMut(Ix)) {
     for y in world.graph.subtree(x) {
-        if world.graph.vertex(y).kind == Kind::Task && world.standing.is_live(y) {
+        if world.graph.vertex(y).kind == NodeKind::Task && world.standing.is_live(y) {
             each(y);
         }
     }

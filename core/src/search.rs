@@ -12,19 +12,19 @@ use alloc::{
 
 use crate::{
     graph::{
-        Graph, Ix, Kind, Phase,
-        standing::{self, Selection, Standing},
+        Graph, Ix, NodeKind, PlannedPhase,
+        active::{self, ActiveGraph, Selection},
     },
     id::{AtomId, Digest},
     state::{EntryKind, State, Try, record::Choices},
 };
 
 /// Contexts of tries that are contexts of today's graph: counts of any other are history.
-pub type Fits = BTreeSet<(Ix, Digest)>;
+pub type ValidContexts = BTreeSet<(Ix, Digest)>;
 
 /// Looks at every try of every task.
-pub fn fits(graph: &Graph, standing: &Standing, state: &State) -> Fits {
-    let mut fits = Fits::new();
+pub fn fits(graph: &Graph, standing: &ActiveGraph, state: &State) -> ValidContexts {
+    let mut fits = ValidContexts::new();
     for x in graph.tasks() {
         for tried in tries(state, graph.id(x)) {
             if fits_now(graph, standing, x, &tried.context, &tried.choices) {
@@ -38,13 +38,13 @@ pub fn fits(graph: &Graph, standing: &Standing, state: &State) -> Fits {
 /// Whether a context is what today's specifications make of its choices.
 pub fn fits_now(
     graph: &Graph,
-    standing: &Standing,
+    standing: &ActiveGraph,
     x: Ix,
     context: &Digest,
     choices: &Choices,
 ) -> bool {
     standing.context(x) == Some(context)
-        || standing::context_under(graph, x, choices).as_ref() == Some(context)
+        || active::context_under(graph, x, choices).as_ref() == Some(context)
 }
 
 pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
@@ -61,9 +61,9 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
     let mut below = x;
     for above in graph.above(x) {
         let choice = match graph.vertex(above).kind {
-            Kind::Any => Some(below),
-            Kind::Plan => graph.phase_of(above, below).map(Phase::first),
-            Kind::Task | Kind::All => None,
+            NodeKind::Any => Some(below),
+            NodeKind::Plan => graph.phase_of(above, below).map(PlannedPhase::first),
+            NodeKind::Task | NodeKind::All => None,
         };
         if let Some(choice) = choice {
             conflict.insert(graph.id(above).clone(), graph.id(choice).clone());
@@ -75,10 +75,15 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
 
 /// Every recorded conflict whose choices still exist: tasks that failed for good in a context, and whole
 /// selections that the base case refuted. A step that could not be planned is none: it has nothing to choose (`rounds`).
-pub fn conflicts(graph: &Graph, state: &State, fits: &Fits, refuted: &[Choices]) -> Vec<Choices> {
+pub fn conflicts(
+    graph: &Graph,
+    state: &State,
+    fits: &ValidContexts,
+    refuted: &[Choices],
+) -> Vec<Choices> {
     let mut conflicts = Vec::new();
     // What a budget left open is not waited for: that it failed before then says nothing any more.
-    let is_task = |x: &Ix| graph.vertex(*x).kind == Kind::Task && !graph.is_dropped(*x);
+    let is_task = |x: &Ix| graph.vertex(*x).kind == NodeKind::Task && !graph.is_dropped(*x);
     for x in graph.tasks().filter(is_task) {
         let failed = tries(state, graph.id(x))
             .iter()
@@ -111,7 +116,7 @@ pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<
         .iter()
         .map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
     let selection: Selection = pairs.collect::<Option<_>>()?;
-    let standing = Standing::of(graph, selection);
+    let standing = ActiveGraph::of(graph, selection);
     let mut text = alloc::string::String::new();
     if let Some(base_case) = &state.objective.base_case {
         text.push_str(&crate::doc::canonical(&base_case.node()));
@@ -130,7 +135,7 @@ pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<
 
 /// What a selection is looked for in.
 #[derive(Debug, Clone, Copy)]
-pub struct Ground<'a> {
+pub struct SearchSpace<'a> {
     pub graph: &'a Graph,
     pub state: &'a State,
     pub conflicts: &'a [Choices],
@@ -144,27 +149,27 @@ pub struct Ground<'a> {
 /// the group ranked last changes first. A planning step is decided as soon as its context is; one that is in no pair of
 /// the answer, and live, is to be planned.
 pub fn choose(
-    ground: Ground<'_>,
+    ground: SearchSpace<'_>,
     prefer: &Selection,
     rank: &BTreeMap<Ix, usize>,
 ) -> Option<Selection> {
-    search(Walk::new(ground, prefer, rank)?)
+    search(SearchWalk::new(ground, prefer, rank)?)
 }
 
 /// The same in which these groups have these choices.
 pub fn choose_with(
-    ground: Ground<'_>,
+    ground: SearchSpace<'_>,
     prefer: &Selection,
     rank: &BTreeMap<Ix, usize>,
     fixed: &Selection,
 ) -> Option<Selection> {
     let prefer = prefer.clone().into_iter().chain(fixed.clone()).collect();
-    let mut walk = Walk::new(ground, &prefer, rank)?;
+    let mut walk = SearchWalk::new(ground, &prefer, rank)?;
     walk.fixed = Some(fixed);
     search(walk)
 }
 
-fn search(mut walk: Walk<'_>) -> Option<Selection> {
+fn search(mut walk: SearchWalk<'_>) -> Option<Selection> {
     let mut frames: Vec<Frame> = Vec::new();
     loop {
         match walk.next() {
@@ -204,7 +209,7 @@ struct Frame {
     blame: BTreeSet<Ix>,
 }
 
-struct Walk<'a> {
+struct SearchWalk<'a> {
     graph: &'a Graph,
     state: &'a State,
     prefer: &'a Selection,
@@ -222,13 +227,13 @@ struct Walk<'a> {
     groups: Vec<Vec<Ix>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SearchWalk<'a> {
     fn new(
-        ground: Ground<'a>,
+        ground: SearchSpace<'a>,
         prefer: &'a Selection,
         rank: &'a BTreeMap<Ix, usize>,
     ) -> Option<Self> {
-        let Ground {
+        let SearchSpace {
             graph,
             state,
             conflicts,
@@ -284,7 +289,7 @@ impl<'a> Walk<'a> {
         if self.graph.plans().next().is_none() {
             return self.open.pop_first().map(|(_, group)| group);
         }
-        let is_plan = |x: &Ix| self.graph.vertex(*x).kind == Kind::Plan;
+        let is_plan = |x: &Ix| self.graph.vertex(*x).kind == NodeKind::Plan;
         let plans = self.open.iter().filter(|(_, x)| is_plan(x));
         let mut plans = plans.filter(|(_, x)| self.is_settled(*x));
         let groups = || self.open.iter().find(|(_, x)| !is_plan(x));
@@ -296,15 +301,15 @@ impl<'a> Walk<'a> {
     /// Whether the context of a planning step is decided.
     fn is_settled(&self, plan: Ix) -> bool {
         let is_open = |x: &Ix| self.open.contains(&(self.rank_of(*x), *x));
-        let upstream = standing::upstream(self.graph, plan, &self.selection);
+        let upstream = active::upstream(self.graph, plan, &self.selection);
         !upstream.iter().any(is_open)
     }
 
     fn frame(&self, group: Ix) -> Frame {
         let is_choice = |y: &Ix| self.graph.vertex(*y).has_ways();
         let mut blame: BTreeSet<Ix> = self.graph.above(group).filter(is_choice).collect();
-        if self.graph.vertex(group).kind == Kind::Plan {
-            let upstream = standing::upstream(self.graph, group, &self.selection);
+        if self.graph.vertex(group).kind == NodeKind::Plan {
+            let upstream = active::upstream(self.graph, group, &self.selection);
             blame.extend(upstream.into_iter().filter(is_choice));
         }
         Frame {
@@ -319,8 +324,8 @@ impl<'a> Walk<'a> {
         if let Some(choice) = self.fixed.and_then(|fixed| fixed.get(&group)) {
             return Vec::from([Some(*choice)]);
         }
-        if self.graph.vertex(group).kind == Kind::Plan {
-            let context = standing::context_in(self.graph, group, &self.selection);
+        if self.graph.vertex(group).kind == NodeKind::Plan {
+            let context = active::context_in(self.graph, group, &self.selection);
             let options =
                 |context| rounds::options(self.graph, self.state, group, &context, self.prefer);
             let mut options = context.map(options).unwrap_or_default();
@@ -345,8 +350,8 @@ impl<'a> Walk<'a> {
         let mut todo = start.to_vec();
         while let Some(y) = todo.pop() {
             match self.graph.vertex(y).kind {
-                Kind::Any | Kind::Plan => opened.push(y),
-                Kind::Task | Kind::All => todo.extend(&self.graph.vertex(y).kids),
+                NodeKind::Any | NodeKind::Plan => opened.push(y),
+                NodeKind::Task | NodeKind::All => todo.extend(&self.graph.vertex(y).kids),
             }
         }
         for group in &opened {

@@ -24,8 +24,8 @@ pub mod verdicts;
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
 pub use atom::{
-    Action, Atom, Body, Effect, Ended, FailureClass, Fragment, Grant, GrantEntry, PhaseBudget,
-    PhaseEnd, PhaseLimit, Plan, Spec, Status, Task, Try,
+    Action, Atom, AtomStatus, Body, FailureClass, Fragment, Grant, GrantEntry, PhaseBudget,
+    PhaseEnd, PhaseLimit, PlanningStep, SideEffect, Spec, Task, Try, TryEnd,
 };
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
@@ -33,7 +33,7 @@ pub use fields::{Extra, Span};
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace};
 pub use record::{Confirmation, Correction, Entry, EntryKind};
 pub use records::Records;
-pub use run::{Intent, Measure, Placed, Run, RunStatus, Spent, StartedFrom};
+pub use run::{Intent, MeasureText, ResultCommit, Run, RunStatus, StartedFrom, Usage};
 pub use shared::Shared;
 pub use side::SideFile;
 pub use verdicts::{Agreed, VerdictRecord};
@@ -51,7 +51,7 @@ pub struct Version {
 }
 
 /// Evidence, values and other content that the program carries and never decides by.
-pub type Free = crate::doc::Node;
+pub type FreeValue = crate::doc::Node;
 
 /// The whole state file, decoded. Its parts are shared: a copy costs a reference a part, and one that changes a part a
 /// reference a record of it.

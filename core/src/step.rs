@@ -5,26 +5,26 @@
 //! (`owed`), which only reads.
 
 mod advance;
+mod attempt_end;
 mod backtrack;
 mod candidate;
 pub mod contract;
 pub mod correct;
 mod delivery;
 mod dispatch;
-mod draft;
-mod ended;
-pub mod finish;
 pub mod judgement;
-mod landed;
-mod mend;
-pub mod moves;
+mod landing;
+mod lost_commits;
 pub(crate) mod phase;
-mod planned;
-mod prospect;
-mod settle;
-mod started;
+mod planning;
+mod reconcile;
+pub mod remedies;
+pub mod run_end;
+mod run_start;
+mod speculation;
 #[cfg(test)]
 mod tests;
+mod transaction;
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -34,16 +34,16 @@ use alloc::{
 };
 
 use crate::{
-    event::{Event, Merge, Notice, Observation, Outcome},
+    event::{Event, Input, Merge, Observation, Outcome},
     graph::{
         Graph, Ix,
-        standing::{self, Standing},
+        active::{self, ActiveGraph},
     },
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
-    measure::{Bound, Measure, Measured},
-    search::{self, Fits},
-    state::{Placed, State, VerdictRecord, Workspace, encode::Touched, record::Choices},
-    verdict::{Basis, Ledger},
+    measure::{Measure, MeasureInput, RunBound},
+    search::{self, ValidContexts},
+    state::{ResultCommit, State, VerdictRecord, Workspace, encode::ChangeSet, record::Choices},
+    verdict::{Basis, EvidenceCache},
 };
 
 /// A state with what is derived from it.
@@ -51,38 +51,38 @@ use crate::{
 pub struct World {
     pub state: State,
     pub graph: Arc<Graph>,
-    pub standing: Arc<Standing>,
-    pub fits: Arc<Fits>,
+    pub standing: Arc<ActiveGraph>,
+    pub valid_contexts: Arc<ValidContexts>,
     /// Whole selections that the base case refuted.
     refuted: Arc<Vec<Choices>>,
     solved: Arc<Vec<bool>>,
     /// What is tried beside the selection in force.
-    prospects: Arc<Vec<prospect::Prospect>>,
+    speculations: Arc<Vec<speculation::Speculation>>,
     measure: Measure,
     is_line_settled: bool,
     /// Results were brought into line with this selection, and inputs looked at; a state from a file is looked at anew.
     is_settled: bool,
     /// Of a settled world, the open atoms that may not stand as their tries tell, or have failed in force; all others
     /// were looked at and not touched since. So a step looks at few atoms, however many there are.
-    suspects: Arc<BTreeSet<AtomId>>,
+    dirty_tasks: Arc<BTreeSet<AtomId>>,
 }
 
 impl World {
     pub fn new(state: State) -> Self {
         let graph = Graph::of(&state);
-        let standing = Standing::of(&graph, standing::selection_of(&graph, &state));
+        let standing = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
         let fits = search::fits(&graph, &standing, &state);
         let refuted = search::refuted(&graph, &state);
-        let seen = Measured {
+        let seen = MeasureInput {
             graph: &graph,
             state: &state,
             fits: &fits,
             refuted: refuted.len(),
         };
         let measure = Measure::of(seen);
-        let solved = settle::solved(&graph, &standing, &state);
-        let is_line_settled = settle::is_line_settled(&graph, &solved, &state);
-        let prospects = prospect::all(prospect::Seen {
+        let solved = reconcile::solved(&graph, &standing, &state);
+        let is_line_settled = reconcile::is_line_settled(&graph, &solved, &state);
+        let prospects = speculation::all(speculation::SpeculationInputs {
             graph: &graph,
             standing: &standing,
             state: &state,
@@ -94,14 +94,14 @@ impl World {
             state,
             graph: Arc::new(graph),
             standing: Arc::new(standing),
-            fits: Arc::new(fits),
+            valid_contexts: Arc::new(fits),
             refuted: Arc::new(refuted),
             solved: Arc::new(solved),
-            prospects: Arc::new(prospects),
+            speculations: Arc::new(prospects),
             measure,
             is_line_settled,
             is_settled: false,
-            suspects: Arc::default(),
+            dirty_tasks: Arc::default(),
         }
     }
 
@@ -116,16 +116,16 @@ impl World {
     }
 
     /// What can still happen at most.
-    pub fn bound(&self) -> Bound {
-        Bound::of(self.measured(), &self.measure)
+    pub fn bound(&self) -> RunBound {
+        RunBound::of(self.measured(), &self.measure)
     }
 
-    fn measured(&self) -> Measured<'_> {
+    fn measured(&self) -> MeasureInput<'_> {
         let refuted = self.refuted.len();
-        Measured {
+        MeasureInput {
             graph: &self.graph,
             state: &self.state,
-            fits: &self.fits,
+            fits: &self.valid_contexts,
             refuted,
         }
     }
@@ -135,23 +135,23 @@ impl World {
         self.is_line_settled
     }
 
-    pub(crate) fn ground<'a>(&'a self, session: &'a Session) -> prospect::Ground<'a> {
-        prospect::Ground {
+    pub(crate) fn ground<'a>(&'a self, session: &'a Session) -> speculation::LandingContext<'a> {
+        speculation::LandingContext {
             graph: &self.graph,
             standing: &self.standing,
             state: &self.state,
-            prospects: &self.prospects,
+            prospects: &self.speculations,
             is_line_settled: self.is_line_settled,
             session,
         }
     }
 
     /// The commits that the result should be made of.
-    pub fn line_wanted(&self) -> Vec<Placed> {
+    pub fn line_wanted(&self) -> Vec<ResultCommit> {
         if self.state.objective.constraints.workspace() == Workspace::Shared {
             return self.state.run.line.to_vec();
         }
-        settle::line_wanted(&self.graph, &self.solved, &self.state)
+        reconcile::line_wanted(&self.graph, &self.solved, &self.state)
     }
 
     /// What is resolved and what is not, among the live atoms.
@@ -169,12 +169,12 @@ impl World {
 pub struct Session {
     /// How many attempts the host can make side by side.
     pub slots: u32,
-    pub ledger: Ledger,
-    pub(crate) progress: BTreeMap<AttemptId, Progress>,
+    pub evidence: EvidenceCache,
+    pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
     /// Trees by commit, as far as the host has told.
     pub(crate) trees: BTreeMap<CommitId, TreeId>,
     /// The trees of what is tried beside the selection in force, by group and choice.
-    pub(crate) staged: BTreeMap<(AtomId, AtomId), prospect::Staged>,
+    pub(crate) staged: BTreeMap<(AtomId, AtomId), speculation::SpeculativeTree>,
     /// The base case was evaluated since the start.
     pub(crate) base_was_seen: bool,
     /// The steps that were open when the run before this one completed: they are not waited for again.
@@ -223,7 +223,7 @@ impl Session {
 
 /// How far an attempt is that has ended well.
 #[derive(Debug, Clone)]
-pub(crate) enum Progress {
+pub(crate) enum AttemptProgress {
     Finished(Arc<Outcome>),
     Merged {
         outcome: Arc<Outcome>,
@@ -236,9 +236,9 @@ pub(crate) enum Progress {
 #[derive(Debug, Clone)]
 pub struct Transition {
     pub world: World,
-    pub touched: Touched,
+    pub touched: ChangeSet,
     pub session: Session,
-    pub notices: Vec<Notice>,
+    pub notices: Vec<Event>,
     /// Nothing to commit: only the session changed.
     pub is_quiet: bool,
 }
@@ -256,47 +256,47 @@ pub enum Refusal {
 
 /// Takes one observation.
 pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Transition, Refusal> {
-    let mut draft = draft::Draft::new(world, session, seen.now, seen.active_ms);
+    let mut draft = transaction::Transaction::new(world, session, seen.now, seen.active_ms);
     match seen.event {
-        Event::Started {
+        Input::Started {
             run,
             from,
             finished,
             gone,
-        } => started::started(&mut draft, run, from, finished, &gone),
-        Event::Tick => {}
-        Event::Asked { request, reason } => started::asked(&mut draft, request, reason)?,
-        Event::Ended {
+        } => run_start::started(&mut draft, run, from, finished, &gone),
+        Input::Tick => {}
+        Input::Asked { request, reason } => run_start::asked(&mut draft, request, reason)?,
+        Input::Ended {
             attempt,
             epoch,
             outcome,
-        } => ended::ended(&mut draft, &attempt, epoch, outcome),
-        Event::Tried {
+        } => attempt_end::ended(&mut draft, &attempt, epoch, outcome),
+        Input::Tried {
             attempt,
             onto,
             merge,
         } => candidate::tried(&mut draft, &attempt, onto, merge),
-        Event::Built {
+        Input::Built {
             head,
             line,
             dropped,
-        } => landed::built(&mut draft, head, line, &dropped),
-        Event::Staged {
+        } => landing::built(&mut draft, head, line, &dropped),
+        Input::Staged {
             prospect,
             wanted,
             head,
             dropped,
         } => {
-            let staged = prospect::Staged {
+            let staged = speculation::SpeculativeTree {
                 line: wanted,
                 head,
                 is_whole: dropped.is_empty(),
             };
             draft.session.staged.insert(prospect, staged);
         }
-        Event::Judged { scope, basis, seen } => landed::judged(&mut draft, &scope, &basis, seen),
-        Event::Learned { commit, tree } => landed::learn(&mut draft, commit, tree),
-        Event::Unavailable { why } => advance::unavailable(&mut draft, why),
+        Input::Judged { scope, basis, seen } => landing::judged(&mut draft, &scope, &basis, seen),
+        Input::Learned { commit, tree } => landing::learn(&mut draft, commit, tree),
+        Input::Unavailable { why } => advance::unavailable(&mut draft, why),
     }
     if draft.state.run.status.is_active() && draft.is_loop {
         advance::advance(&mut draft);

@@ -7,7 +7,9 @@ mod origin;
 #[cfg(test)]
 mod tests;
 
-pub use origin::{Facts, Hand, History, Me, Origin, is_another_committer, is_another_hand, origin};
+pub use origin::{
+    Hand, History, Me, Origin, OriginFacts, is_another_committer, is_another_hand, origin,
+};
 
 use alloc::{
     borrow::ToOwned,
@@ -25,7 +27,7 @@ use crate::{
 /// What becomes of a text: the order is that of showing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Group {
+pub enum TrustGroup {
     /// Run in each new workspace.
     Setup,
     /// Run for each task without an action.
@@ -40,22 +42,22 @@ pub enum Group {
     Setting,
 }
 
-impl Group {
+impl TrustGroup {
     pub fn word(self) -> &'static str {
         match self {
-            Group::Setup => "setup",
-            Group::Worker => "worker",
-            Group::Check => "check",
-            Group::Action => "action",
-            Group::Task => "task",
-            Group::Setting => "setting",
+            TrustGroup::Setup => "setup",
+            TrustGroup::Worker => "worker",
+            TrustGroup::Check => "check",
+            TrustGroup::Action => "action",
+            TrustGroup::Task => "task",
+            TrustGroup::Setting => "setting",
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Item {
-    pub group: Group,
+pub struct TrustItem {
+    pub group: TrustGroup,
     /// The atom, or the key; empty where the group says it all.
     pub at: String,
     /// In full, as it would be run.
@@ -64,11 +66,11 @@ pub struct Item {
 
 /// By group, within a group as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Carried {
-    items: Vec<Item>,
+pub struct TrustList {
+    items: Vec<TrustItem>,
 }
 
-impl Carried {
+impl TrustList {
     pub fn of_plan<'a>(
         objective: &'a Objective,
         atoms: impl IntoIterator<Item = (&'a AtomId, &'a Atom)>,
@@ -92,19 +94,22 @@ impl Carried {
         let mut carried = Self::of_plan(&state.objective, atoms);
         let start = state.run.started_from.as_ref().map(|start| &start.commit);
         if let Some(commit) = state.run.head.as_ref().or(start) {
-            carried.add(Group::Setting, "starts from", commit.as_str());
+            carried.add(TrustGroup::Setting, "starts from", commit.as_str());
         }
-        if carried.items.iter().any(|item| item.group == Group::Task)
+        if carried
+            .items
+            .iter()
+            .any(|item| item.group == TrustGroup::Task)
             && let Some(digest) = earlier(state)
         {
-            carried.add(Group::Task, "earlier results", digest.as_str());
+            carried.add(TrustGroup::Task, "earlier results", digest.as_str());
         }
         carried.sorted()
     }
 
     pub fn of_worker(command: &str) -> Self {
         let mut carried = Self::default();
-        carried.add(Group::Worker, "", command);
+        carried.add(TrustGroup::Worker, "", command);
         carried
     }
 
@@ -114,12 +119,12 @@ impl Carried {
         self.sorted()
     }
 
-    pub fn items(&self) -> &[Item] {
+    pub fn items(&self) -> &[TrustItem] {
         &self.items
     }
 
     pub fn digest(&self) -> Digest {
-        let item = |item: &Item| {
+        let item = |item: &TrustItem| {
             let parts = [item.group.word(), &item.at, &item.text];
             Node::array(parts.map(Node::string).to_vec())
         };
@@ -127,8 +132,8 @@ impl Carried {
         Digest::of(doc::canonical(&list).as_bytes())
     }
 
-    fn add(&mut self, group: Group, at: &str, text: &str) {
-        self.items.push(Item {
+    fn add(&mut self, group: TrustGroup, at: &str, text: &str) {
+        self.items.push(TrustItem {
             group,
             at: at.to_owned(),
             text: text.to_owned(),
@@ -143,19 +148,19 @@ impl Carried {
     fn add_objective(&mut self, objective: &Objective) {
         let constraints = &objective.constraints;
         if let Some(setup) = &constraints.setup {
-            self.add(Group::Setup, "", setup);
+            self.add(TrustGroup::Setup, "", setup);
         }
         if let Some(check) = &objective.base_case {
             self.add_checks("", check);
         }
         if constraints.workspace() == Workspace::Shared {
-            self.add(Group::Setting, "workspace", Workspace::Shared.word());
+            self.add(TrustGroup::Setting, "workspace", Workspace::Shared.word());
         }
         for path in &constraints.link {
-            self.add(Group::Setting, "link", path);
+            self.add(TrustGroup::Setting, "link", path);
         }
         for name in &constraints.env {
-            self.add(Group::Setting, "env", name);
+            self.add(TrustGroup::Setting, "env", name);
         }
     }
 
@@ -168,8 +173,8 @@ impl Carried {
             self.add_checks(id.as_str(), check);
         }
         match &task.spec.action {
-            Some(action) => self.add(Group::Action, id.as_str(), &action.run),
-            None => self.add(Group::Task, id.as_str(), atom.title(id)),
+            Some(action) => self.add(TrustGroup::Action, id.as_str(), &action.run),
+            None => self.add(TrustGroup::Task, id.as_str(), atom.title(id)),
         }
         task.spec.action.is_none()
     }
@@ -177,8 +182,8 @@ impl Carried {
     fn add_checks(&mut self, at: &str, check: &Check) {
         for leaf in check.leaves() {
             match leaf.leaf() {
-                Some(Leaf::Command(rule)) => self.add(Group::Check, at, &rule.command),
-                Some(Leaf::NotCommand { command, .. }) => self.add(Group::Check, at, command),
+                Some(Leaf::Command(rule)) => self.add(TrustGroup::Check, at, &rule.command),
+                Some(Leaf::NotCommand { command, .. }) => self.add(TrustGroup::Check, at, command),
                 // A file is looked at, a person is asked, what is not understood is refused: nothing is run.
                 Some(
                     Leaf::File { .. }
@@ -188,7 +193,7 @@ impl Carried {
                 )
                 | None => {}
                 Some(Leaf::Quality { statement, .. }) => {
-                    self.add(Group::Task, &format!("quality {at}"), statement);
+                    self.add(TrustGroup::Task, &format!("quality {at}"), statement);
                 }
             }
         }
@@ -204,7 +209,7 @@ impl Carried {
         for (at, text) in words {
             let is_said = at == "words" && *text == objective.goal;
             if !text.is_empty() && !is_said {
-                self.add(Group::Task, at, text);
+                self.add(TrustGroup::Task, at, text);
             }
         }
     }

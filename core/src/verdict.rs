@@ -10,7 +10,7 @@ use crate::{
     doc::Node,
     id::{Digest, TreeId},
     state::{
-        Check, CheckKind, Correction, Extra, Free, Leaf, SideFile,
+        Check, CheckKind, Correction, Extra, FreeValue, Leaf, SideFile,
         check::{CommandLeaf, number_node},
         fields::Writer,
         side,
@@ -80,7 +80,7 @@ impl Basis {
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
+pub enum CommandEnd {
     Exit(i32),
     Signal(i32),
     TimedOut,
@@ -88,27 +88,30 @@ pub enum How {
     NotRun(String),
 }
 
-impl How {
+impl CommandEnd {
     /// Its exit code, where it ran to its own end. 126 and 127 are the shell's: not executable, not found; 129 to 159
     /// are what a shell answers for a child that died by a signal.
     pub fn has_run(&self) -> Option<i32> {
         match self {
-            How::Exit(126 | 127 | 129..=159) | How::Signal(_) | How::TimedOut | How::NotRun(_) => {
-                None
-            }
-            How::Exit(code) => Some(*code),
+            CommandEnd::Exit(126 | 127 | 129..=159)
+            | CommandEnd::Signal(_)
+            | CommandEnd::TimedOut
+            | CommandEnd::NotRun(_) => None,
+            CommandEnd::Exit(code) => Some(*code),
         }
     }
 
     pub fn text(&self) -> String {
         match self {
-            How::Exit(126) => "exit 126 (not executable)".to_owned(),
-            How::Exit(127) => "exit 127 (not found)".to_owned(),
-            How::Exit(code @ 129..=159) => format!("exit {code} (killed by signal {})", code - 128),
-            How::Exit(code) => format!("exit {code}"),
-            How::Signal(signal) => format!("killed by signal {signal}"),
-            How::TimedOut => "timed out".to_owned(),
-            How::NotRun(why) => format!("could not be run: {why}"),
+            CommandEnd::Exit(126) => "exit 126 (not executable)".to_owned(),
+            CommandEnd::Exit(127) => "exit 127 (not found)".to_owned(),
+            CommandEnd::Exit(code @ 129..=159) => {
+                format!("exit {code} (killed by signal {})", code - 128)
+            }
+            CommandEnd::Exit(code) => format!("exit {code}"),
+            CommandEnd::Signal(signal) => format!("killed by signal {signal}"),
+            CommandEnd::TimedOut => "timed out".to_owned(),
+            CommandEnd::NotRun(why) => format!("could not be run: {why}"),
         }
     }
 }
@@ -116,7 +119,7 @@ impl How {
 /// What the shell saw of one leaf.
 #[derive(Debug, Clone)]
 pub struct Measurement {
-    pub what: Measured,
+    pub what: MeasurementKind,
     pub duration_ms: u64,
     /// Head and tail of the output.
     pub excerpt: String,
@@ -125,9 +128,9 @@ pub struct Measurement {
 }
 
 #[derive(Debug, Clone)]
-pub enum Measured {
+pub enum MeasurementKind {
     Command {
-        how: How,
+        how: CommandEnd,
         /// Whether `stdout_matches` matched over the whole stream; `None` where none was asked, or where the
         /// stream was too long to keep.
         matched: Option<bool>,
@@ -140,24 +143,24 @@ pub enum Measured {
         fits: bool,
     },
     /// `setup` failed on the tree, so no check could be run there.
-    SetupFailed { how: How },
+    SetupFailed { how: CommandEnd },
 }
 
 /// The verdict of a leaf that a machine decides.
 pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
     match (leaf, &seen.what) {
-        (_, Measured::SetupFailed { .. }) => Verdict::Fail,
+        (_, MeasurementKind::SetupFailed { .. }) => Verdict::Fail,
         (
             Leaf::Command(leaf),
-            Measured::Command {
+            MeasurementKind::Command {
                 how,
                 matched,
                 number,
             },
         ) => of_command(leaf, how, *matched, *number),
-        (Leaf::NotCommand { expect_exit, .. }, Measured::Command { how, .. }) => {
+        (Leaf::NotCommand { expect_exit, .. }, MeasurementKind::Command { how, .. }) => {
             match (how, expect_exit) {
-                (How::Exit(code), Some(expected)) if code == expected => Verdict::Pass,
+                (CommandEnd::Exit(code), Some(expected)) if code == expected => Verdict::Pass,
                 _ => match (how.has_run(), expect_exit) {
                     (None, _) => Verdict::Unknown,
                     (Some(_), Some(_)) => Verdict::Fail,
@@ -165,8 +168,8 @@ pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
                 },
             }
         }
-        (Leaf::File { .. }, Measured::Files { found, fits }) => decided(*found > 0 && *fits),
-        (Leaf::NotFile { .. }, Measured::Files { found, .. }) => decided(*found == 0),
+        (Leaf::File { .. }, MeasurementKind::Files { found, fits }) => decided(*found > 0 && *fits),
+        (Leaf::NotFile { .. }, MeasurementKind::Files { found, .. }) => decided(*found == 0),
         _ => Verdict::Unknown,
     }
 }
@@ -177,12 +180,12 @@ fn decided(holds: bool) -> Verdict {
 
 fn of_command(
     leaf: &CommandLeaf,
-    how: &How,
+    how: &CommandEnd,
     matched: Option<bool>,
     number: Option<f64>,
 ) -> Verdict {
     let Some(code) = how.has_run().or(match how {
-        How::Exit(code) if *code == leaf.expect_exit => Some(*code),
+        CommandEnd::Exit(code) if *code == leaf.expect_exit => Some(*code),
         _ => None,
     }) else {
         return Verdict::Unknown;
@@ -212,7 +215,7 @@ fn of_command(
 
 /// What is known of one leaf on one basis.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct LeafEvidence {
     pub measurement: Measurement,
     pub verdict: Verdict,
     /// How often it was measured while unknown.
@@ -221,10 +224,10 @@ pub struct Seen {
 
 /// Evidence by leaf and basis. Shared, for a copy of it goes with every step.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger(Arc<BTreeMap<(Digest, Basis), Arc<Seen>>>);
+pub struct EvidenceCache(Arc<BTreeMap<(Digest, Basis), Arc<LeafEvidence>>>);
 
-impl Ledger {
-    pub fn get(&self, leaf: &Digest, basis: &Basis) -> Option<&Seen> {
+impl EvidenceCache {
+    pub fn get(&self, leaf: &Digest, basis: &Basis) -> Option<&LeafEvidence> {
         self.0
             .get(&(leaf.clone(), basis.clone()))
             .map(|seen| &**seen)
@@ -237,7 +240,7 @@ impl Ledger {
         let verdict = of_leaf(leaf, &measurement);
         Arc::make_mut(&mut self.0).insert(
             key,
-            Arc::new(Seen {
+            Arc::new(LeafEvidence {
                 measurement,
                 verdict,
                 asked,
@@ -248,7 +251,7 @@ impl Ledger {
 
 /// How far a tree of checks is decided.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Progress<'a> {
+pub enum CheckProgress<'a> {
     Decided(Verdict),
     /// This leaf is to be measured next.
     Measure(&'a Check),
@@ -260,15 +263,15 @@ pub enum Progress<'a> {
 
 /// How many leaves of a check hold, and of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct LeafCount {
     pub held: u64,
     pub of: u64,
 }
 
 /// Reads a tree of checks off the evidence.
 #[derive(Debug, Clone, Copy)]
-pub struct Court<'a> {
-    pub ledger: &'a Ledger,
+pub struct Evaluator<'a> {
+    pub ledger: &'a EvidenceCache,
     pub basis: &'a Basis,
     /// Where people's words on assertions stand.
     pub corrections: &'a [Arc<Correction>],
@@ -276,14 +279,14 @@ pub struct Court<'a> {
     pub again_max: u32,
 }
 
-impl<'a> Court<'a> {
+impl<'a> Evaluator<'a> {
     /// The leaf to measure next. A verdict that decides against a check measures every machine leaf of it, so that
     /// trees can be compared by how much holds on them.
     pub fn next_leaf<'c>(&self, check: &'c Check) -> Option<&'c Check> {
         match self.judge(check) {
-            Progress::Measure(leaf) | Progress::Again(leaf) => Some(leaf),
-            Progress::Decided(Verdict::Fail) if self.basis.decides() => self.unmeasured(check),
-            Progress::Decided(_) | Progress::Confirm(_) => None,
+            CheckProgress::Measure(leaf) | CheckProgress::Again(leaf) => Some(leaf),
+            CheckProgress::Decided(Verdict::Fail) if self.basis.decides() => self.unmeasured(check),
+            CheckProgress::Decided(_) | CheckProgress::Confirm(_) => None,
         }
     }
 
@@ -296,17 +299,17 @@ impl<'a> Court<'a> {
     }
 
     /// How many leaves of a check hold, and of how many; what was not measured does not hold.
-    pub fn count<'c>(&self, check: &'c Check) -> Held {
+    pub fn count<'c>(&self, check: &'c Check) -> LeafCount {
         let leaves = check.leaves();
-        let holds = |leaf: &&&'c Check| self.judge(leaf) == Progress::Decided(Verdict::Pass);
-        Held {
+        let holds = |leaf: &&&'c Check| self.judge(leaf) == CheckProgress::Decided(Verdict::Pass);
+        LeafCount {
             held: leaves.iter().filter(holds).count() as u64,
             of: leaves.len() as u64,
         }
     }
 
     /// Order: as written, what a person must say last; short-circuit.
-    pub fn judge<'c>(&self, check: &'c Check) -> Progress<'c> {
+    pub fn judge<'c>(&self, check: &'c Check) -> CheckProgress<'c> {
         match &check.kind {
             CheckKind::Leaf(leaf) => self.leaf(check, leaf),
             CheckKind::All(parts) => {
@@ -318,36 +321,41 @@ impl<'a> Court<'a> {
         }
     }
 
-    fn leaf<'c>(&self, check: &'c Check, leaf: &Leaf) -> Progress<'c> {
+    fn leaf<'c>(&self, check: &'c Check, leaf: &Leaf) -> CheckProgress<'c> {
         match leaf {
             Leaf::Assertion { .. } => {
                 match assertions::said_on(self.corrections, check, self.basis) {
-                    Some(word) => Progress::Decided(decided(word.holds)),
-                    None => Progress::Confirm(check),
+                    Some(word) => CheckProgress::Decided(decided(word.holds)),
+                    None => CheckProgress::Confirm(check),
                 }
             }
-            Leaf::Quality { .. } | Leaf::Newer(_) => Progress::Decided(Verdict::Unknown),
+            Leaf::Quality { .. } | Leaf::Newer(_) => CheckProgress::Decided(Verdict::Unknown),
             Leaf::Command(_)
             | Leaf::NotCommand { .. }
             | Leaf::File { .. }
             | Leaf::NotFile { .. } => match self.ledger.get(&check.key(), self.basis) {
-                None => Progress::Measure(check),
-                Some(seen) if seen.verdict != Verdict::Unknown => Progress::Decided(seen.verdict),
-                Some(seen) if seen.asked > self.again_max => Progress::Decided(Verdict::Fail),
-                Some(_) => Progress::Again(check),
+                None => CheckProgress::Measure(check),
+                Some(seen) if seen.verdict != Verdict::Unknown => {
+                    CheckProgress::Decided(seen.verdict)
+                }
+                Some(seen) if seen.asked > self.again_max => CheckProgress::Decided(Verdict::Fail),
+                Some(_) => CheckProgress::Again(check),
             },
         }
     }
 }
 
 /// `decisive` ends it wherever it stands; else the most urgent of what is open; else the other verdict.
-fn combine<'c>(parts: impl Iterator<Item = Progress<'c>>, decisive: Verdict) -> Progress<'c> {
-    let mut open: Option<Progress<'c>> = None;
+fn combine<'c>(
+    parts: impl Iterator<Item = CheckProgress<'c>>,
+    decisive: Verdict,
+) -> CheckProgress<'c> {
+    let mut open: Option<CheckProgress<'c>> = None;
     let mut is_unknown = false;
     for part in parts {
         match part {
-            Progress::Decided(verdict) if verdict == decisive => return part,
-            Progress::Decided(verdict) => is_unknown |= verdict == Verdict::Unknown,
+            CheckProgress::Decided(verdict) if verdict == decisive => return part,
+            CheckProgress::Decided(verdict) => is_unknown |= verdict == Verdict::Unknown,
             _ if open
                 .as_ref()
                 .is_none_or(|open| urgency(&part) < urgency(open)) =>
@@ -359,36 +367,36 @@ fn combine<'c>(parts: impl Iterator<Item = Progress<'c>>, decisive: Verdict) -> 
     }
     match open {
         Some(open) => open,
-        None if is_unknown => Progress::Decided(Verdict::Unknown),
-        None if decisive == Verdict::Fail => Progress::Decided(Verdict::Pass),
-        None => Progress::Decided(Verdict::Fail),
+        None if is_unknown => CheckProgress::Decided(Verdict::Unknown),
+        None if decisive == Verdict::Fail => CheckProgress::Decided(Verdict::Pass),
+        None => CheckProgress::Decided(Verdict::Fail),
     }
 }
 
-fn urgency(progress: &Progress<'_>) -> u8 {
+fn urgency(progress: &CheckProgress<'_>) -> u8 {
     match progress {
-        Progress::Measure(_) => 0,
-        Progress::Again(_) => 1,
-        Progress::Confirm(_) => 2,
-        Progress::Decided(_) => 3,
+        CheckProgress::Measure(_) => 0,
+        CheckProgress::Again(_) => 1,
+        CheckProgress::Confirm(_) => 2,
+        CheckProgress::Decided(_) => 3,
     }
 }
 
 /// One leaf's evidence as it stands in bindings and results.
-pub fn evidence(check: &Check, basis: &Basis, seen: &Seen) -> Free {
+pub fn evidence(check: &Check, basis: &Basis, seen: &LeafEvidence) -> FreeValue {
     let mut to = Writer::default();
     to.text("check", &check.title())
         .text("verdict", seen.verdict.word())
         .text("on", &basis.text());
     match &seen.measurement.what {
-        Measured::Command { how, number, .. } => {
+        MeasurementKind::Command { how, number, .. } => {
             to.text("ended", &how.text());
             to.some("number", number.map(number_node));
         }
-        Measured::Files { found, .. } => {
+        MeasurementKind::Files { found, .. } => {
             to.put("found", Node::uint(*found as u64));
         }
-        Measured::SetupFailed { how } => {
+        MeasurementKind::SetupFailed { how } => {
             to.text("ended", &(how.text() + " in setup"));
         }
     }
@@ -400,7 +408,11 @@ pub fn evidence(check: &Check, basis: &Basis, seen: &Seen) -> Free {
 }
 
 /// A word of a person on an assertion, or that there is none.
-fn evidence_of_word(check: &Check, basis: &Basis, corrections: &[Arc<Correction>]) -> Option<Free> {
+fn evidence_of_word(
+    check: &Check,
+    basis: &Basis,
+    corrections: &[Arc<Correction>],
+) -> Option<FreeValue> {
     assertions::called(check)?;
     let word = assertions::said_on(corrections, check, basis);
     let (verdict, ended) = match word {
@@ -425,9 +437,9 @@ fn evidence_of_word(check: &Check, basis: &Basis, corrections: &[Arc<Correction>
 pub fn evidence_of(
     check: &Check,
     basis: &Basis,
-    ledger: &Ledger,
+    ledger: &EvidenceCache,
     corrections: &[Arc<Correction>],
-) -> alloc::vec::Vec<Free> {
+) -> alloc::vec::Vec<FreeValue> {
     let leaves = check.leaves().into_iter();
     leaves
         .filter_map(|leaf| match ledger.get(&leaf.key(), basis) {

@@ -3,9 +3,9 @@
 //! Not here: how it looks in a terminal.
 
 pub mod bound;
-pub mod diary;
 pub mod graph;
 pub mod liveness;
+pub mod log;
 mod next;
 pub mod why;
 
@@ -14,19 +14,19 @@ use serde::Serialize;
 
 use crate::{
     doc::Node,
-    graph::{Ix, Kind},
+    graph::{Ix, NodeKind},
     id::{AtomId, AttemptId, CommitId},
     measure,
-    state::{Check, Correction, Ended, EntryKind, Free, State, Status as AtomStatus},
-    step::{World, correct::lost_lines, finish},
+    state::{AtomStatus, Check, Correction, EntryKind, FreeValue, State, TryEnd},
+    step::{World, correct::lost_lines, run_end},
     verdict::{Verdict, assertions},
 };
-pub use bound::{Bound, bound};
+pub use bound::{BoundView, bound};
 use liveness::Liveness;
 pub use next::next;
 
 #[derive(Debug, Serialize)]
-pub struct Status {
+pub struct StatusView {
     pub schema: &'static str,
     pub status: &'static str,
     /// Whether a loop holds the lease.
@@ -41,18 +41,18 @@ pub struct Status {
     pub unresolved: Vec<AtomId>,
     /// Parts of plans in force that their budgets left open.
     pub dropped: Vec<AtomId>,
-    pub bound: Bound,
+    pub bound: BoundView,
     pub base_case: Vec<CheckView>,
     pub choices: Vec<ChoiceView>,
-    pub spent: Free,
-    pub started_from: Option<Free>,
+    pub spent: FreeValue,
+    pub started_from: Option<FreeValue>,
     pub workspace: WorkspaceView,
     pub in_flight: Vec<FlightView>,
     /// Atoms that failed and are not solved, each with its newest failure.
     pub failed: Vec<FailedView>,
     /// The budgets that somebody chose.
     pub budget: Budget,
-    pub last_result: Option<Free>,
+    pub last_result: Option<FreeValue>,
     /// What gave way in the newest edit, a line each.
     pub gave_way: Vec<String>,
     /// One command to type next.
@@ -122,7 +122,7 @@ pub struct FlightView {
     pub description: String,
 }
 
-pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
+pub fn status(world: &World, live: bool, liveness: Liveness) -> StatusView {
     let state = &world.state;
     let run = &state.run;
     let (resolved, unresolved) = world.split();
@@ -138,7 +138,7 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
             .unwrap_or_default(),
     };
     let record = state.run.node();
-    Status {
+    StatusView {
         schema: "descent/status/1",
         status: run.status.word(),
         live,
@@ -171,7 +171,7 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> Status {
                 .map(|budget| budget.ms),
             iterations: state.objective.constraints.max_iterations,
         },
-        last_result: finish::last_result(state),
+        last_result: run_end::last_result(state),
         gave_way: gave_way(state),
         next: liveness.mend.clone().unwrap_or_else(|| next(world, live)),
         liveness,
@@ -224,13 +224,13 @@ fn failed(world: &World) -> Vec<FailedView> {
 
 /// The newest failure of an atom, as far as the trail keeps it.
 #[derive(Debug, Default)]
-pub(crate) struct Newest {
+pub(crate) struct LastFailure {
     pub(crate) class: String,
     pub(crate) reason: String,
     pub(crate) at: String,
 }
 
-pub(crate) fn last_failure(state: &State, id: &AtomId) -> Option<Newest> {
+pub(crate) fn last_failure(state: &State, id: &AtomId) -> Option<LastFailure> {
     let entries = state.trail.iter().rev();
     entries.into_iter().find_map(|entry| match &entry.kind {
         EntryKind::Failure {
@@ -238,7 +238,7 @@ pub(crate) fn last_failure(state: &State, id: &AtomId) -> Option<Newest> {
             class,
             reason,
             ..
-        } if atom == id => Some(Newest {
+        } if atom == id => Some(LastFailure {
             class: class.word().to_owned(),
             reason: reason.clone(),
             at: entry
@@ -338,7 +338,7 @@ pub(crate) fn choice_view(world: &World, group: Ix) -> ChoiceView {
         let tasks: Vec<Ix> = graph
             .subtree(*kid)
             .into_iter()
-            .filter(|x| matches!(graph.vertex(*x).kind, Kind::Task | Kind::Plan))
+            .filter(|x| matches!(graph.vertex(*x).kind, NodeKind::Task | NodeKind::Plan))
             .collect();
         let tries = |x: &Ix| crate::search::tries(&world.state, graph.id(*x));
         if tasks
@@ -412,8 +412,8 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
         .filter_map(|atom| atom.task())
         .flat_map(|task| &task.tries);
     let parked = tries.filter_map(|tried| match &tried.ended {
-        Some(Ended::Parked(binding)) => binding.commit.clone(),
-        Some(Ended::Failed(_)) | None => None,
+        Some(TryEnd::Parked(binding)) => binding.commit.clone(),
+        Some(TryEnd::Failed(_)) | None => None,
     });
     let bound = state
         .bindings
@@ -442,7 +442,7 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
 
 /// A verdict and its check, for `align` and `verify`.
 #[derive(Debug, Serialize)]
-pub struct Judged {
+pub struct VerdictView {
     pub check: String,
     /// Nothing was measured: a person decides it.
     #[serde(skip)]

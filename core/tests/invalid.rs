@@ -14,8 +14,8 @@ use descent_core::{
     doc::{self, Fault, Places, Span},
     graph::validate,
     state::{
-        decode::{self, Decoded},
-        encode::Rendered,
+        decode::{self, Decoding},
+        encode::StateText,
     },
 };
 
@@ -46,7 +46,7 @@ fn files(name: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Everything that the core finds wrong with a file.
-fn faults(read: &Decoded) -> Vec<Fault> {
+fn faults(read: &Decoding) -> Vec<Fault> {
     let mut faults = read.faults.clone();
     if let (Some(state), Some(root)) = (&read.state, &read.root) {
         faults.extend(validate::check(state, root));
@@ -333,5 +333,5 @@ fn rendered(bytes: &[u8]) -> String {
     let state = decode::decode(bytes)
         .state
         .expect("a state that can be read");
-    Rendered::of(&state).text(&state)
+    StateText::of(&state).text(&state)
 }

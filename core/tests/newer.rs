@@ -6,8 +6,8 @@ use descent_core::{
     doc::{self, Node},
     graph::validate,
     state::{
-        decode::{Decoded, deciding, decode},
-        encode::Rendered,
+        decode::{Decoding, deciding, decode},
+        encode::StateText,
     },
 };
 
@@ -83,7 +83,7 @@ fn bare(text: &str) -> Node {
 }
 
 #[track_caller]
-fn check_intact(name: &str, text: &str) -> Decoded {
+fn check_intact(name: &str, text: &str) -> Decoding {
     let read = decode(text.as_bytes());
     assert_eq!(read.faults, [], "{name}");
     let (state, root) = (
@@ -91,7 +91,7 @@ fn check_intact(name: &str, text: &str) -> Decoded {
         read.root.as_ref().expect("a tree"),
     );
     assert_eq!(validate::check(state, root), [], "{name}");
-    let written = Rendered::of(state).text(state);
+    let written = StateText::of(state).text(state);
     assert_eq!(bare(&written), bare(text), "{name}:\n{written}");
     read
 }

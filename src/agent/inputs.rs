@@ -8,9 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{files, process::Started};
+use crate::{files, process::JobRecord};
 
-use super::{AgentError, Attempt};
+use super::{AgentError, AttemptJob};
 
 #[derive(Debug)]
 pub(super) struct Inputs {
@@ -35,7 +35,7 @@ pub(super) fn make(dir: &Path) -> io::Result<bool> {
 }
 
 impl Inputs {
-    pub(super) fn write(attempt: &Attempt<'_>) -> Result<Self, AgentError> {
+    pub(super) fn write(attempt: &AttemptJob<'_>) -> Result<Self, AgentError> {
         let dir = &attempt.dir;
         let unwritable = |source| AgentError::Unwritable {
             path: dir.clone(),
@@ -63,7 +63,7 @@ impl Inputs {
         left.iter().try_for_each(|path| files::remove(path))
     }
 
-    fn write_all(&self, attempt: &Attempt<'_>) -> io::Result<()> {
+    fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {
         files::write_new(&self.prompt(), attempt.prompt.as_bytes())?;
         files::write_new(&self.bindings(), attempt.bindings.as_bytes())
     }
@@ -80,7 +80,7 @@ impl Inputs {
         self.dir.join("result.json")
     }
 
-    pub(super) fn note_started(&self, started: &Started) -> io::Result<()> {
+    pub(super) fn note_started(&self, started: &JobRecord) -> io::Result<()> {
         let mut text = serde_json::to_vec(started)?;
         // As long as what it is written over, nearly always: nothing is cut off, or made anew.
         text.resize(text.len().next_multiple_of(NOTE_BYTES), b' ');

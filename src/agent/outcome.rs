@@ -9,7 +9,7 @@ use std::{fs, io, path::Path};
 use descent_core::{
     event::{
         Outcome,
-        record::{self, Record},
+        record::{self, OutcomeRecord},
     },
     state::Intent,
 };
@@ -30,7 +30,7 @@ pub fn record(
     is_paid: bool,
 ) -> Result<(), AgentError> {
     let outcome = outcome.clone();
-    let record = Record { intent, outcome };
+    let record = OutcomeRecord { intent, outcome };
     let text = record.text();
     let written = match record.outlasts_power(is_paid) {
         true => write_durably(dir, text.as_bytes()),

@@ -8,10 +8,10 @@ use std::{
     path::{Component, Path},
 };
 
-use crate::files::{self, Odd, What};
+use crate::files::{self, Odd, PathKind};
 use descent_core::{
     doc::{self, Limits, Node, Places},
-    event::Report,
+    event::AgentReport,
     state::binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
 };
 
@@ -26,7 +26,7 @@ const ARTIFACT_BYTES_MAX: usize = 4_096;
 type Reading<T> = Result<T, String>;
 
 /// `None`: there is no such file. An error says in one sentence why the file is of no use.
-pub(super) fn read(path: &Path) -> Reading<Option<Report>> {
+pub(super) fn read(path: &Path) -> Reading<Option<AgentReport>> {
     match files::read(path, FILE_BYTES_MAX as u64) {
         Ok(bytes) => parse(&bytes).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -36,13 +36,13 @@ pub(super) fn read(path: &Path) -> Reading<Option<Report>> {
 
 fn unreadable(error: &io::Error) -> String {
     match Odd::of(error).map(|odd| odd.what) {
-        Some(What::Larger(_)) => "the result file is larger than 1 MiB".to_owned(),
+        Some(PathKind::Larger(_)) => "the result file is larger than 1 MiB".to_owned(),
         Some(_) => "the result file is not a regular file".to_owned(),
         None => format!("the result file cannot be read: {error}"),
     }
 }
 
-fn parse(bytes: &[u8]) -> Reading<Report> {
+fn parse(bytes: &[u8]) -> Reading<AgentReport> {
     let limits = Limits {
         bytes: FILE_BYTES_MAX,
         depth: DEPTH_MAX,
@@ -64,7 +64,7 @@ fn parse(bytes: &[u8]) -> Reading<Report> {
             "the result file holds {kind} where an object is needed"
         ));
     }
-    Ok(Report {
+    Ok(AgentReport {
         summary: text(&node, "summary", SUMMARY_CHARS_MAX)?.unwrap_or_default(),
         value: value(&node)?,
         artifacts: artifacts(&node)?,
@@ -169,7 +169,7 @@ mod fuzz;
 mod tests {
     use super::*;
 
-    fn report(text: &str) -> Report {
+    fn report(text: &str) -> AgentReport {
         parse(text.as_bytes()).unwrap()
     }
 

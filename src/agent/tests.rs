@@ -4,7 +4,7 @@
 use super::*;
 use descent_core::{
     id::{AttemptId, Digest, Epoch},
-    state::{Effect, Extra},
+    state::{Extra, SideEffect},
 };
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -24,7 +24,7 @@ impl World {
             choices: Default::default(),
             epoch: Epoch(0),
             n: 2,
-            effect: Effect::Tree,
+            effect: SideEffect::Tree,
             base: None,
             at: String::new(),
             extra: Extra::default(),
@@ -32,8 +32,8 @@ impl World {
         Self { dir, intent }
     }
 
-    fn attempt(&self, command: &str) -> Attempt<'_> {
-        Attempt {
+    fn attempt(&self, command: &str) -> AttemptJob<'_> {
+        AttemptJob {
             budget: None,
             keep: None,
             intent: &self.intent,
@@ -77,7 +77,7 @@ async fn an_attempt_finds_its_inputs_and_its_report_comes_back() {
                printf '{"summary": "did", "clarity": "BLOCKED"}' > "$DESCENT_RESULT"; exit 3"#,
         )
         .await;
-    assert_eq!(outcome.how, How::Exit(3));
+    assert_eq!(outcome.how, CommandEnd::Exit(3));
     assert_eq!(outcome.excerpt, "do it\n{}\nA1 2\n");
     assert_eq!(outcome.last_line.as_deref(), Some("A1 2"));
     let report = outcome.report.unwrap();
@@ -91,7 +91,7 @@ async fn an_attempt_finds_its_inputs_and_its_report_comes_back() {
     };
     assert_eq!((mode("prompt.md"), mode("bindings.json")), (0o600, 0o600));
     let started = fs::read(world.started()).unwrap();
-    let started: Started = serde_json::from_slice(&started).unwrap();
+    let started: JobRecord = serde_json::from_slice(&started).unwrap();
     assert_eq!(started.mark, world.attempt("").mark);
 }
 
@@ -109,7 +109,7 @@ async fn the_report_of_an_earlier_attempt_is_nobodys() {
 async fn what_ran_is_noted_over_what_had_the_slot_before_however_long_that_was() {
     let world = World::new();
     world.outcome("exit 0").await;
-    let noted = || serde_json::from_slice::<Started>(&fs::read(world.started()).unwrap());
+    let noted = || serde_json::from_slice::<JobRecord>(&fs::read(world.started()).unwrap());
     let first = noted().unwrap();
     fs::write(world.started(), "x".repeat(5000)).unwrap();
     world.outcome("exit 0").await;
@@ -141,7 +141,7 @@ async fn an_outcome_is_found_again_whether_it_was_synced_or_not() {
     for is_paid in [false, true, false] {
         record(&world.own(), &world.intent, &outcome, is_paid).unwrap();
         let found = finished(&attempts, &world.intent).unwrap();
-        assert_eq!(found.how, How::Exit(3));
+        assert_eq!(found.how, CommandEnd::Exit(3));
     }
     fs::write(world.own().join(outcome::NAME), "").unwrap();
     assert!(finished(&attempts, &world.intent).is_none());
@@ -179,7 +179,7 @@ async fn a_result_that_is_no_plain_small_file_is_a_fault_and_never_waited_for() 
         (r#"echo nonsense > "$DESCENT_RESULT""#, "no JSON to use: 1:"),
     ] {
         let outcome = world.outcome(command).await;
-        assert_eq!(outcome.how, How::Exit(0), "{command}");
+        assert_eq!(outcome.how, CommandEnd::Exit(0), "{command}");
         assert!(outcome.report.is_none());
         let fault = outcome.report_fault.unwrap();
         assert!(fault.contains(part), "{fault}");
@@ -190,7 +190,7 @@ async fn a_result_that_is_no_plain_small_file_is_a_fault_and_never_waited_for() 
 async fn setup_runs_first_and_its_failure_is_the_attempts() {
     let world = World::new();
     let never = CancellationToken::new();
-    let with = |setup: &str, command: &str| Attempt {
+    let with = |setup: &str, command: &str| AttemptJob {
         setup: Some(setup.into()),
         ..world.attempt(command)
     };
@@ -198,35 +198,41 @@ async fn setup_runs_first_and_its_failure_is_the_attempts() {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!((fine.how, fine.excerpt.as_str()), (How::Exit(0), "dep\n"));
+    assert_eq!(
+        (fine.how, fine.excerpt.as_str()),
+        (CommandEnd::Exit(0), "dep\n")
+    );
     let bad = make(with("echo no net; exit 4", "touch ran"), &never)
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(bad.how, How::NotRun("setup failed: exit 4: no net".into()));
+    assert_eq!(
+        bad.how,
+        CommandEnd::NotRun("setup failed: exit 4: no net".into())
+    );
     assert!(!world.dir.path().join("work/ran").exists());
 }
 
 #[tokio::test]
 async fn ends_that_are_no_exit_are_told_apart() {
     let world = World::new();
-    assert_eq!(world.outcome("kill -9 $$").await.how, How::Signal(9));
+    assert_eq!(world.outcome("kill -9 $$").await.how, CommandEnd::Signal(9));
     let never = CancellationToken::new();
-    let short = Attempt {
+    let short = AttemptJob {
         timeout: Duration::from_millis(50),
         ..world.attempt("sleep 60")
     };
     assert_eq!(
         make(short, &never).await.unwrap().unwrap().how,
-        How::TimedOut
+        CommandEnd::TimedOut
     );
-    let gone = Attempt {
+    let gone = AttemptJob {
         cwd: world.dir.path().join("gone"),
         ..world.attempt("true")
     };
     let how = make(gone, &never).await.unwrap().unwrap().how;
     assert!(
-        matches!(&how, How::NotRun(why) if why.contains("is not there")),
+        matches!(&how, CommandEnd::NotRun(why) if why.contains("is not there")),
         "{how:?}"
     );
 }

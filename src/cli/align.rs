@@ -1,12 +1,12 @@
 //! `descent align`: the agreement and the first work graph, from a plan or from flags.
 
-mod agreeing;
+mod compare;
+mod consent;
 mod costs;
 pub(super) mod isolation;
 mod preview;
 mod proposals;
 mod questions;
-mod twice;
 
 use std::{
     io::IsTerminal,
@@ -19,30 +19,30 @@ use descent_core::{
     doc::{self, Fault, Node},
     graph::validate,
     id::Lineage,
-    plan::Plan,
+    plan::PlanReading,
     state::{Atom, Check, Objective, OnStuck, RunStatus, State, Workspace},
     step::World,
-    trust::Carried,
+    trust::TrustList,
     view,
 };
 
 use super::{
     End, constraints,
-    context::{Context, Waited, interruptible},
+    context::{Context, WaitOutcome, interruptible},
     trust,
 };
 use crate::{
     config::{self, Config},
     failure::{Failure, exit, quoted},
     plan_file::{self, PlanFile},
-    store::{self, Place, Store, StoreError},
+    store::{self, StatePlace, Store, StoreError},
     workspace::Workspaces,
 };
 
 const NOT_ALIGNED: &str = "E-NOT-ALIGNED";
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct AlignArgs {
     /// The goal, in your own words
     goal: Option<String>,
     /// A plan in JSON or YAML, `-` for standard input
@@ -86,7 +86,7 @@ pub struct Flags {
     dry_run: bool,
 }
 
-pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure> {
+pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Failure> {
     refuse_a_plan_as_a_goal(context, &flags)?;
     let file = match &flags.plan {
         None => PlanFile::none(),
@@ -121,10 +121,10 @@ pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure>
     isolation::choose(context, &top, asks, &mut state)?;
     let place = context
         .place()?
-        .unwrap_or_else(|| Place::at(&top, context.state.as_deref()));
+        .unwrap_or_else(|| StatePlace::at(&top, context.state.as_deref()));
     let workspaces = Workspaces::open(&place, &state.lineage, &state.objective.constraints)?;
     let agreed = interruptible(|cancel| {
-        let agreeing = agreeing::Agreeing {
+        let agreeing = consent::Consent {
             context,
             flags: &flags,
             config: &config,
@@ -135,9 +135,9 @@ pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure>
         agreeing.agree(state, workspaces.clone(), cancel)
     });
     let ending = agreed.and_then(|agreed| match agreed {
-        Waited::Signal(signal) => Ok(Some(End::Signal(signal))),
-        Waited::Done(None) => Ok(Some(End::Code(0))),
-        Waited::Done(Some(state)) => {
+        WaitOutcome::Signal(signal) => Ok(Some(End::Signal(signal))),
+        WaitOutcome::Done(None) => Ok(Some(End::Code(0))),
+        WaitOutcome::Done(Some(state)) => {
             trust::made_here(context, &state.lineage, &config);
             write(&top, context, state, existing.is_some()).map(|()| None)
         }
@@ -158,11 +158,11 @@ pub(super) fn align(context: &Context, mut flags: Flags) -> Result<End, Failure>
 }
 
 /// A person is asked where there is one; who says yes to all, or wants a value for a program, is not.
-fn asks(context: &Context, flags: &Flags) -> bool {
+fn asks(context: &Context, flags: &AlignArgs) -> bool {
     context.may_ask && !context.out.json && !flags.yes
 }
 
-fn how_agreed(context: &Context, flags: &Flags, asks: bool) -> &'static str {
+fn how_agreed(context: &Context, flags: &AlignArgs, asks: bool) -> &'static str {
     match (asks || flags.yes, std::io::stdin().is_terminal()) {
         (true, _) => "agreed",
         (false, false) => "agreed without asking: no terminal",
@@ -171,10 +171,10 @@ fn how_agreed(context: &Context, flags: &Flags, asks: bool) -> &'static str {
     }
 }
 
-fn unchanged(context: &Context, found: &store::Loaded, config: &Config) -> End {
+fn unchanged(context: &Context, found: &store::LoadedState, config: &Config) -> End {
     let world = World::new(found.state.clone());
     if context.out.json {
-        let mut value = preview::json(&world, &twice::Looks::default(), config);
+        let mut value = preview::json(&world, &compare::CheckoutComparison::default(), config);
         value["unchanged"] = true.into();
         context.out.json(&value);
     } else {
@@ -195,7 +195,7 @@ fn configured(context: &Context, top: &Path) -> Config {
 }
 
 fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<(), Failure> {
-    let mut store = context.open(Place::create(top, context.state.as_deref())?);
+    let mut store = context.open(StatePlace::create(top, context.state.as_deref())?);
     if replaces {
         let _lease = store.lease("align")?;
         let (_, archived) = store.replace(state, true)?;
@@ -215,15 +215,15 @@ fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<
 /// The state that plan and flags make, with what the plan alone can execute; or every fault in them.
 fn read(
     file: &PlanFile,
-    flags: &Flags,
+    flags: &AlignArgs,
     warn: impl Fn(&str),
-) -> Result<(State, Option<Carried>), Failure> {
+) -> Result<(State, Option<TrustList>), Failure> {
     let mut plan = match &flags.plan {
-        None => Plan::default(),
+        None => PlanReading::default(),
         Some(_) => file.plan(),
     };
     let from_file = flags.plan.as_ref();
-    let carried = from_file.map(|_| Carried::of_plan(&plan.objective, &plan.atoms));
+    let carried = from_file.map(|_| TrustList::of_plan(&plan.objective, &plan.atoms));
     apply_flags(&mut plan, flags)?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let draft = plan_file::draft(plan, lineage);
@@ -266,7 +266,7 @@ pub(super) fn not_aligned(missing: &[Fault]) -> Failure {
 }
 
 /// Its name would be taken for the goal in words.
-fn refuse_a_plan_as_a_goal(context: &Context, flags: &Flags) -> Result<(), Failure> {
+fn refuse_a_plan_as_a_goal(context: &Context, flags: &AlignArgs) -> Result<(), Failure> {
     let Some(goal) = flags.goal.as_deref().filter(|_| flags.plan.is_none()) else {
         return Ok(());
     };
@@ -283,7 +283,7 @@ fn refuse_a_plan_as_a_goal(context: &Context, flags: &Flags) -> Result<(), Failu
 }
 
 /// An empty variable of a script, mostly: a check of nothing would hold at once.
-fn refuse_blank(flags: &Flags) -> Result<(), Failure> {
+fn refuse_blank(flags: &AlignArgs) -> Result<(), Failure> {
     let setup: Vec<String> = flags.setup.iter().cloned().collect();
     let given = [
         ("--check", &flags.check),
@@ -326,7 +326,7 @@ fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
     Err(Failure::usage(message, hint))
 }
 
-fn apply_flags(plan: &mut Plan, flags: &Flags) -> Result<(), Failure> {
+fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure> {
     refuse_blank(flags)?;
     let objective: &mut Objective = &mut plan.objective;
     let mut put = |field: fn(&mut Objective) -> &mut String, text: &Option<String>| {
@@ -379,7 +379,7 @@ pub(super) fn top(context: &Context) -> Result<PathBuf, Failure> {
     }
 }
 
-fn existing(context: &Context) -> Result<Option<Arc<store::Loaded>>, Failure> {
+fn existing(context: &Context) -> Result<Option<Arc<store::LoadedState>>, Failure> {
     let Some(place) = context.place()? else {
         return Ok(None);
     };
@@ -432,7 +432,7 @@ fn is_same(old: &State, new: &State) -> bool {
     objective(old) == objective(new) && shape(old) == shape(new)
 }
 
-fn refuse_unfinished(existing: Option<&store::Loaded>, force: bool) -> Result<(), Failure> {
+fn refuse_unfinished(existing: Option<&store::LoadedState>, force: bool) -> Result<(), Failure> {
     let Some(loaded) = existing else {
         return Ok(());
     };

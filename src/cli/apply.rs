@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit, quoted},
-    git::{Applied, Branched, Lines},
+    git::{ApplyOutcome, BranchOutcome, FileLines},
     render,
-    store::Place,
+    store::StatePlace,
     workspace::Workspaces,
 };
 
@@ -23,7 +23,7 @@ use crate::{
 const NAMED_MAX: usize = 200;
 
 #[derive(Debug, Args, Default)]
-pub struct Flags {
+pub struct ApplyArgs {
     /// Make a branch of the result, a commit an atom, and write nothing else
     #[arg(long, value_name = "NAME", conflicts_with = "patch")]
     branch: Option<String>,
@@ -36,25 +36,25 @@ pub struct Flags {
 }
 
 /// A result, and where it began.
-struct Outcome {
+struct ResultSource {
     base: CommitId,
     head: CommitId,
     workspaces: Workspaces,
     kind: Workspace,
-    lines: Vec<Lines>,
+    lines: Vec<FileLines>,
     /// What is said where the run has not completed.
     partial: Option<String>,
 }
 
 /// What became of it, or would.
-struct Report<'a> {
+struct ApplyReport<'a> {
     how: &'a str,
     words: String,
     next: String,
     more: Value,
 }
 
-pub(super) fn apply(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure> {
     refuse_mixed(context, flags)?;
     let mut store = context.store()?;
     // Without a state nothing is made beside it.
@@ -81,7 +81,7 @@ pub(super) fn apply(context: &Context, flags: &Flags) -> Result<End, Failure> {
     }
 }
 
-fn refuse_mixed(context: &Context, flags: &Flags) -> Result<(), Failure> {
+fn refuse_mixed(context: &Context, flags: &ApplyArgs) -> Result<(), Failure> {
     let to_stdout = flags.patch.as_deref() == Some(Path::new("-"));
     if to_stdout && context.out.json {
         let hint = "give a file to --patch, or leave --json out";
@@ -91,7 +91,7 @@ fn refuse_mixed(context: &Context, flags: &Flags) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open(state: &State, at: &Place) -> Result<Option<Outcome>, Failure> {
+fn open(state: &State, at: &StatePlace) -> Result<Option<ResultSource>, Failure> {
     let run = &state.run;
     let (Some(start), Some(head)) = (&run.started_from, run.result()) else {
         return Ok(None);
@@ -109,7 +109,7 @@ fn open(state: &State, at: &Place) -> Result<Option<Outcome>, Failure> {
         format!("the run has not completed ({word}): this is a partial result")
     });
     let base = base(run, &workspaces)?.unwrap_or_else(|| start.commit.clone());
-    Ok(Some(Outcome {
+    Ok(Some(ResultSource {
         lines: workspaces.lines(&base, head)?,
         base,
         head: head.clone(),
@@ -130,7 +130,7 @@ fn base(run: &Run, workspaces: &Workspaces) -> Result<Option<CommitId>, Failure>
     Ok(home.filter(made_here))
 }
 
-fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Failure> {
+fn to_tree(context: &Context, flags: &ApplyArgs, result: &ResultSource) -> Result<End, Failure> {
     let applied = result
         .workspaces
         .apply(&result.base, &result.head, flags.dry_run)?;
@@ -140,15 +140,15 @@ fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Fa
         Workspace::Git | Workspace::Shared => "git status",
     };
     let report = match applied {
-        Applied::Nothing => Report {
+        ApplyOutcome::Nothing => ApplyReport {
             how: "nothing",
             words: "the working tree has it all already".into(),
             next: look.into(),
             more: json!({}),
         },
-        Applied::FastForward { branch, .. } => {
+        ApplyOutcome::FastForward { branch, .. } => {
             let name = branch.clone().unwrap_or_else(|| "HEAD".to_owned());
-            Report {
+            ApplyReport {
                 how: "fast_forward",
                 words: match is_dry {
                     true => format!("would move {name} to the result, a commit an atom"),
@@ -158,7 +158,7 @@ fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Fa
                 more: json!({"branch": branch}),
             }
         }
-        Applied::Files(_) => Report {
+        ApplyOutcome::Files(_) => ApplyReport {
             how: "files",
             words: match is_dry {
                 true => "would change these files, and nothing else".into(),
@@ -168,7 +168,7 @@ fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Fa
             next: next(flags, look),
             more: json!({}),
         },
-        Applied::Refused(paths) => return refused(context, result, is_dry, paths),
+        ApplyOutcome::Refused(paths) => return refused(context, result, is_dry, paths),
     };
     tell(context, flags, result, &report);
     Ok(End::Code(0))
@@ -176,7 +176,7 @@ fn to_tree(context: &Context, flags: &Flags, result: &Outcome) -> Result<End, Fa
 
 fn refused(
     context: &Context,
-    result: &Outcome,
+    result: &ResultSource,
     is_dry: bool,
     paths: Vec<String>,
 ) -> Result<End, Failure> {
@@ -211,8 +211,8 @@ fn refused(
 
 fn to_branch(
     context: &Context,
-    flags: &Flags,
-    result: &Outcome,
+    flags: &ApplyArgs,
+    result: &ResultSource,
     name: &str,
 ) -> Result<End, Failure> {
     let is_dry = flags.dry_run;
@@ -226,22 +226,22 @@ fn to_branch(
         .workspaces
         .branch(name, (&result.base, &result.head), is_dry)?
     {
-        Branched::New if is_dry => format!("would make the branch {name}, and nothing else"),
-        Branched::New => format!("the branch {name} holds the result"),
-        Branched::AlreadyThere => format!("the branch {name} stands at the result already"),
-        Branched::BadName => {
+        BranchOutcome::New if is_dry => format!("would make the branch {name}, and nothing else"),
+        BranchOutcome::New => format!("the branch {name} holds the result"),
+        BranchOutcome::AlreadyThere => format!("the branch {name} stands at the result already"),
+        BranchOutcome::BadName => {
             let what = format!("'{name}' cannot be the name of a branch");
             let hint = "a name such as try-parser; see git help check-ref-format";
             return Err(Failure::usage(what, hint));
         }
-        Branched::Taken(by) => {
+        BranchOutcome::Taken(by) => {
             let what = format!("there is a branch {by} already; it was left as it is");
             let hint = "give another name, or move it away first: git branch -m OLD NEW";
             return Err(Failure::new("E-BRANCH-EXISTS", exit::NOT_SO, what, hint));
         }
     };
     let short: String = result.base.as_str().chars().take(12).collect();
-    let report = Report {
+    let report = ApplyReport {
         how: "branch",
         words,
         next: next(flags, &format!("git log --stat {short}..{name}")),
@@ -253,8 +253,8 @@ fn to_branch(
 
 fn to_patch(
     context: &Context,
-    flags: &Flags,
-    result: &Outcome,
+    flags: &ApplyArgs,
+    result: &ResultSource,
     file: &Path,
 ) -> Result<End, Failure> {
     let patch = result.workspaces.patch(&result.base, &result.head)?;
@@ -287,7 +287,7 @@ fn to_patch(
     }
     let top = quoted(result.workspaces.top());
     let shown = super::context::shown(&path);
-    let report = Report {
+    let report = ApplyReport {
         how: "patch",
         words: match flags.dry_run {
             true => "would write these changes as a patch, and nothing else".into(),
@@ -310,7 +310,7 @@ fn shortest(path: &Path) -> PathBuf {
 }
 
 /// After a look, the same command without `-n`.
-fn next(flags: &Flags, after: &str) -> String {
+fn next(flags: &ApplyArgs, after: &str) -> String {
     match (flags.dry_run, &flags.branch, &flags.patch) {
         (false, ..) => after.to_owned(),
         (true, Some(name), _) => format!("descent apply --branch {}", quoted(name)),
@@ -319,7 +319,7 @@ fn next(flags: &Flags, after: &str) -> String {
     }
 }
 
-fn nothing(context: &Context, flags: &Flags, words: &str) {
+fn nothing(context: &Context, flags: &ApplyArgs, words: &str) {
     if context.out.json {
         let empty = json!({"schema": "descent/apply/1", "applied": "nothing",
             "dry_run": flags.dry_run, "partial": false, "files": [], "changes": []});
@@ -331,7 +331,7 @@ fn nothing(context: &Context, flags: &Flags, words: &str) {
     }
 }
 
-fn tell(context: &Context, flags: &Flags, result: &Outcome, report: &Report<'_>) {
+fn tell(context: &Context, flags: &ApplyArgs, result: &ResultSource, report: &ApplyReport<'_>) {
     if context.out.json {
         let value = value(flags.dry_run, result, report.how, report.more.clone());
         context.out.json(&value);
@@ -345,13 +345,13 @@ fn tell(context: &Context, flags: &Flags, result: &Outcome, report: &Report<'_>)
     context.out.data(&render::clean(&text));
 }
 
-fn value(is_dry: bool, result: &Outcome, how: &str, more: Value) -> Value {
+fn value(is_dry: bool, result: &ResultSource, how: &str, more: Value) -> Value {
     let lines = match how {
         "nothing" => &[][..],
         _ => &result.lines,
     };
     let files: Vec<&str> = lines.iter().map(|lines| lines.path.as_str()).collect();
-    let change = |lines: &Lines| {
+    let change = |lines: &FileLines| {
         let (added, removed) = lines.counts.unzip();
         json!({"path": lines.path, "added": added, "removed": removed})
     };
@@ -371,8 +371,8 @@ fn value(is_dry: bool, result: &Outcome, how: &str, more: Value) -> Value {
 }
 
 /// A line a file: its added and removed lines, and its name.
-fn listed(lines: &[Lines]) -> String {
-    let one = |lines: &Lines| match lines.counts {
+fn listed(lines: &[FileLines]) -> String {
+    let one = |lines: &FileLines| match lines.counts {
         Some((added, removed)) => {
             let counts = format!("+{added} -{removed}");
             format!("  {counts:<11} {}\n", render::line(&lines.path))

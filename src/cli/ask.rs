@@ -45,7 +45,7 @@ fn read() -> Option<String> {
 
 /// What was taken of a numbered list: its items by their numbers, or a text of the person's own.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum ListAnswer {
     Items(Vec<usize>),
     Text(String),
     /// A number that is not in the list.
@@ -53,14 +53,14 @@ pub(super) enum Taken {
 }
 
 /// Reads `1`, `1,3`, `1 3`, or else a text; positions count from 0.
-pub(super) fn taken(answer: &str, items: usize) -> Taken {
+pub(super) fn taken(answer: &str, items: usize) -> ListAnswer {
     let words: Vec<&str> = answer
         .split([',', ' '])
         .filter(|word| !word.is_empty())
         .collect();
     let is_number = |word: &&str| word.chars().all(|c| c.is_ascii_digit());
     if words.is_empty() || !words.iter().all(is_number) {
-        return Taken::Text(answer.to_owned());
+        return ListAnswer::Text(answer.to_owned());
     }
     let mut places = Vec::new();
     for word in words {
@@ -70,10 +70,10 @@ pub(super) fn taken(answer: &str, items: usize) -> Taken {
                     places.push(number - 1);
                 }
             }
-            _ => return Taken::Wrong(word.to_owned()),
+            _ => return ListAnswer::Wrong(word.to_owned()),
         }
     }
-    Taken::Items(places)
+    ListAnswer::Items(places)
 }
 
 #[cfg(test)]
@@ -82,20 +82,20 @@ mod tests {
 
     #[test]
     fn numbers_are_taken_from_the_list_and_all_else_is_a_text() {
-        let items = |places: &[usize]| Taken::Items(places.to_vec());
+        let items = |places: &[usize]| ListAnswer::Items(places.to_vec());
         for (answer, expected) in [
             ("1", items(&[0])),
             ("2, 1", items(&[1, 0])),
             ("1 1,3", items(&[0, 2])),
-            ("4", Taken::Wrong("4".to_owned())),
-            ("0", Taken::Wrong("0".to_owned())),
+            ("4", ListAnswer::Wrong("4".to_owned())),
+            ("0", ListAnswer::Wrong("0".to_owned())),
             (
                 "99999999999999999999",
-                Taken::Wrong("99999999999999999999".to_owned()),
+                ListAnswer::Wrong("99999999999999999999".to_owned()),
             ),
-            ("make test", Taken::Text("make test".to_owned())),
-            ("1 and 2", Taken::Text("1 and 2".to_owned())),
-            ("", Taken::Text(String::new())),
+            ("make test", ListAnswer::Text("make test".to_owned())),
+            ("1 and 2", ListAnswer::Text("1 and 2".to_owned())),
+            ("", ListAnswer::Text(String::new())),
         ] {
             assert_eq!(taken(answer, 3), expected, "{answer}");
         }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use descent_core::{
     id::{AtomId, CommitId},
     state::{Atom, Check, Leaf, State, check::NumberRule},
-    view::Judged,
+    view::VerdictView,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{context::Context, judging};
+use super::{context::Context, evaluate};
 use crate::{
     failure::{Failure, exit},
-    store::Place,
+    store::StatePlace,
     workspace::{Checkout, Workspaces},
 };
 
@@ -27,9 +27,9 @@ pub(super) fn forget(state: &mut State) {
 /// Writes what was measured of the base case beside its leaves, and measures the leaves of the atoms.
 pub(super) async fn measure(
     context: &Context,
-    place: &Place,
+    place: &StatePlace,
     state: &mut State,
-    judged: &[Judged],
+    judged: &[VerdictView],
     (workspaces, start): (&Workspaces, Option<CommitId>),
     cancel: CancellationToken,
 ) -> Result<(), Failure> {
@@ -44,7 +44,7 @@ pub(super) async fn measure(
     if !of_atoms.is_empty() {
         let leaves: Vec<&Check> = of_atoms.iter().map(|(_, leaf)| leaf).collect();
         let at = Checkout::Verify;
-        let seen = judging::leaves(
+        let seen = evaluate::leaves(
             context,
             place,
             state,
@@ -110,7 +110,12 @@ fn each_rule(state: &mut State, each: &mut impl FnMut(Option<&AtomId>, &mut Numb
     }
 }
 
-fn note(atom: Option<&AtomId>, seen: &Judged, numbers: &mut Vec<f64>, missing: &mut Vec<String>) {
+fn note(
+    atom: Option<&AtomId>,
+    seen: &VerdictView,
+    numbers: &mut Vec<f64>,
+    missing: &mut Vec<String>,
+) {
     if let Some(number) = seen.number {
         return numbers.push(number);
     }

@@ -12,15 +12,15 @@ use super::{End, context::Context, doctor::size};
 use crate::{
     failure::Failure,
     render,
-    store::Place,
-    workspace::{self, Left, Leftover},
+    store::StatePlace,
+    workspace::{self, Leftover, LeftoverPlace},
 };
 
 #[derive(Debug, Args)]
 #[command(
     long_about = "Remove what ended runs left: workspaces in the cache, repositories beside the state that no state names any more, and references and worktrees that earlier versions made in your repository.\n\nNothing goes of a run whose state is in place, nor of one that was archived before its result was applied: these are named, and --unapplied removes them too."
 )]
-pub struct Flags {
+pub struct CleanArgs {
     /// Show what would be removed, and remove nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -29,7 +29,7 @@ pub struct Flags {
     unapplied: bool,
 }
 
-pub(super) fn clean(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn clean(context: &Context, flags: &CleanArgs) -> Result<End, Failure> {
     let place = place_of(context)?;
     let all = workspace::leftovers(&place, workspace::cache_dir().as_deref())?;
     let stays = |one: &Leftover| {
@@ -56,12 +56,12 @@ pub(super) fn clean(context: &Context, flags: &Flags) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
-fn place_of(context: &Context) -> Result<Place, Failure> {
+fn place_of(context: &Context) -> Result<StatePlace, Failure> {
     let found = context.place()?;
-    Ok(found.unwrap_or_else(|| Place::at(&context.dir, context.state.as_deref())))
+    Ok(found.unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref())))
 }
 
-fn text(flags: &Flags, gone: &[Leftover], kept: &[Leftover], place: &Place) -> String {
+fn text(flags: &CleanArgs, gone: &[Leftover], kept: &[Leftover], place: &StatePlace) -> String {
     let mut text = String::new();
     for one in gone {
         for left in &one.left {
@@ -92,7 +92,7 @@ fn text(flags: &Flags, gone: &[Leftover], kept: &[Leftover], place: &Place) -> S
     format!("{text}{count}\nnext: {}", next(flags, gone, kept))
 }
 
-fn next(flags: &Flags, gone: &[Leftover], kept: &[Leftover]) -> &'static str {
+fn next(flags: &CleanArgs, gone: &[Leftover], kept: &[Leftover]) -> &'static str {
     match (flags.dry_run && !gone.is_empty(), kept.is_empty()) {
         (true, _) if flags.unapplied => "descent clean --unapplied",
         (true, _) => "descent clean",
@@ -101,12 +101,12 @@ fn next(flags: &Flags, gone: &[Leftover], kept: &[Leftover]) -> &'static str {
     }
 }
 
-fn words(left: &Left) -> String {
+fn words(left: &LeftoverPlace) -> String {
     match left {
-        Left::Trees(dir) => format!("workspaces  {}", shown(dir)),
-        Left::Repository(dir) => format!("repository  {}", shown(dir)),
-        Left::References(name) => format!("references  {name}/*"),
-        Left::Worktree(dir) => format!("worktree    {}", shown(dir)),
+        LeftoverPlace::Trees(dir) => format!("workspaces  {}", shown(dir)),
+        LeftoverPlace::Repository(dir) => format!("repository  {}", shown(dir)),
+        LeftoverPlace::References(name) => format!("references  {name}/*"),
+        LeftoverPlace::Worktree(dir) => format!("worktree    {}", shown(dir)),
     }
 }
 
@@ -116,10 +116,14 @@ fn shown(dir: &Path) -> String {
 
 fn as_json(one: &Leftover) -> Value {
     let left = one.left.iter().map(|left| match left {
-        Left::Trees(dir) => json!({"kind": "workspaces", "at": dir.display().to_string()}),
-        Left::Repository(dir) => json!({"kind": "repository", "at": dir.display().to_string()}),
-        Left::References(name) => json!({"kind": "references", "at": name}),
-        Left::Worktree(dir) => json!({"kind": "worktree", "at": dir.display().to_string()}),
+        LeftoverPlace::Trees(dir) => json!({"kind": "workspaces", "at": dir.display().to_string()}),
+        LeftoverPlace::Repository(dir) => {
+            json!({"kind": "repository", "at": dir.display().to_string()})
+        }
+        LeftoverPlace::References(name) => json!({"kind": "references", "at": name}),
+        LeftoverPlace::Worktree(dir) => {
+            json!({"kind": "worktree", "at": dir.display().to_string()})
+        }
     });
     json!({
         "lineage": one.lineage,

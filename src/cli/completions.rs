@@ -10,7 +10,7 @@ use super::{End, context::Context, help};
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct CompletionsArgs {
     /// The shell; `man` for the manual
     shell: Target,
     /// With man: write a page for each command into DIR, instead of the main page to standard output
@@ -29,7 +29,7 @@ enum Target {
     Man,
 }
 
-pub(super) fn completions(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn completions(context: &Context, flags: &CompletionsArgs) -> Result<End, Failure> {
     let shell = match flags.shell {
         Target::Bash => Shell::Bash,
         Target::Elvish => Shell::Elvish,

@@ -3,12 +3,12 @@
 use clap::Args;
 use descent_core::{
     doc::suggest,
-    event::Notice,
+    event::Event,
     id::{CommitId, TreeId},
     state::{Confirmation, State},
     step::{
         World,
-        correct::{self, Word},
+        correct::{self, Answer},
     },
     verdict::assertions::{self, Assertion},
     view,
@@ -16,19 +16,19 @@ use descent_core::{
 
 use super::{
     End,
+    adoption::{AGAIN_TIMES, restless, settled},
     context::Context,
-    settled::{AGAIN_TIMES, restless, settled},
 };
 use crate::{
     clock,
     failure::Failure,
     render,
-    store::{CommitError, Loaded, Next, Store},
+    store::{CommitContent, CommitError, LoadedState, Store},
     workspace::Workspaces,
 };
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct ConfirmArgs {
     /// The assertion, by its name or its words; without it all are listed
     name: Option<String>,
     /// Say that it does not hold
@@ -39,7 +39,7 @@ pub struct Flags {
     reason: Option<String>,
 }
 
-pub(super) fn confirm(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = settled(context, &mut store, None)?;
     let all = assertions::assertions(&loaded.state);
@@ -52,11 +52,11 @@ pub(super) fn confirm(context: &Context, flags: &Flags) -> Result<End, Failure> 
     };
     let said = record(context, &mut store, loaded, assertion, flags)?;
     let (state, result) = match said {
-        Said::Now(state, notices) => {
+        ConfirmOutcome::Now(state, notices) => {
             notices.iter().for_each(|notice| say(context, notice));
             (state, if flags.no { "denied" } else { "confirmed" })
         }
-        Said::Before(state, word) => {
+        ConfirmOutcome::Before(state, word) => {
             context
                 .out
                 .say(&format!("{} already", render::line(&told(&word))));
@@ -77,18 +77,18 @@ pub(super) fn confirm(context: &Context, flags: &Flags) -> Result<End, Failure> 
     Ok(End::Code(0))
 }
 
-fn say(context: &Context, notice: &Notice) {
-    if let Notice::Corrected { what, .. } = notice {
+fn say(context: &Context, notice: &Event) {
+    if let Event::Corrected { what, .. } = notice {
         context.out.say(&render::line(what));
     }
 }
 
-enum Said {
-    Now(State, Vec<Notice>),
+enum ConfirmOutcome {
+    Now(State, Vec<Event>),
     Before(State, Confirmation),
 }
 
-enum Not {
+enum ConfirmRefusal {
     /// The result is another one, or the file was edited: look again.
     Moved,
     /// With the state that holds the word: another `confirm` may have just written it.
@@ -98,10 +98,10 @@ enum Not {
 fn record(
     context: &Context,
     store: &mut Store,
-    mut loaded: std::sync::Arc<Loaded>,
+    mut loaded: std::sync::Arc<LoadedState>,
     assertion: &Assertion,
-    flags: &Flags,
-) -> Result<Said, Failure> {
+    flags: &ConfirmArgs,
+) -> Result<ConfirmOutcome, Failure> {
     for _ in 0..AGAIN_TIMES {
         let result = loaded.state.run.result().cloned();
         let tree = if assertion.is_of_one_tree(&loaded.state) {
@@ -112,29 +112,33 @@ fn record(
         let mut notices = Vec::new();
         let written = store.commit(|fresh| {
             if fresh.is_foreign || fresh.state.run.result() != result.as_ref() {
-                return Err(Not::Moved);
+                return Err(ConfirmRefusal::Moved);
             }
-            let word = Word {
+            let word = Answer {
                 assertion,
                 holds: !flags.no,
                 on: tree.as_ref(),
                 reason: flags.reason.as_deref(),
             };
             let adopted = correct::confirm(&fresh.state, &word, &Context::by(), clock::now())
-                .map_err(|earlier| Not::Already(Box::new((fresh.state.clone(), *earlier))))?;
+                .map_err(|earlier| {
+                    ConfirmRefusal::Already(Box::new((fresh.state.clone(), *earlier)))
+                })?;
             notices = adopted.notices;
-            Ok(Some(Next {
+            Ok(Some(CommitContent {
                 state: adopted.state,
                 touched: adopted.touched,
             }))
         });
         match written {
-            Ok(loaded) => return Ok(Said::Now(loaded.state.clone(), notices)),
-            Err(CommitError::Decide(Not::Already(said))) => {
+            Ok(loaded) => return Ok(ConfirmOutcome::Now(loaded.state.clone(), notices)),
+            Err(CommitError::Decide(ConfirmRefusal::Already(said))) => {
                 let (state, earlier) = *said;
-                return Ok(Said::Before(state, earlier));
+                return Ok(ConfirmOutcome::Before(state, earlier));
             }
-            Err(CommitError::Decide(Not::Moved)) => loaded = settled(context, store, None)?,
+            Err(CommitError::Decide(ConfirmRefusal::Moved)) => {
+                loaded = settled(context, store, None)?
+            }
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
     }

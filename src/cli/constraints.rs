@@ -7,7 +7,7 @@ use descent_core::{
     state::{
         Constraints, State,
         fields::Findings,
-        limits::{self, Form, LIMITS, Limit},
+        limits::{self, ConstraintRule, LIMITS, ValueForm},
     },
     step::correct,
 };
@@ -17,7 +17,7 @@ use crate::{
     clock,
     failure::Failure,
     render,
-    store::{CommitError, Loaded, Next, Store},
+    store::{CommitContent, CommitError, LoadedState, Store},
 };
 
 /// A longer value pushes only its own row out of line.
@@ -53,7 +53,7 @@ pub(super) fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constra
     read.ok_or_else(|| Failure::bug("constraints that were read cannot be read again"))
 }
 
-fn read(pair: &str) -> Result<(&'static Limit, Node), Failure> {
+fn read(pair: &str) -> Result<(&'static ConstraintRule, Node), Failure> {
     let Some((key, value)) = pair.split_once('=') else {
         return Err(Failure::usage(
             format!("`--set {pair}` has no value"),
@@ -73,38 +73,38 @@ fn read(pair: &str) -> Result<(&'static Limit, Node), Failure> {
 }
 
 /// A command may look like JSON, so text is taken as it stands; a list may be written with commas.
-fn value_of(form: Form, value: &str) -> Node {
+fn value_of(form: ValueForm, value: &str) -> Node {
     let parsed = doc::parse(value, &doc::Limits::default());
     let json = parsed.node.filter(|_| parsed.faults.is_empty());
     match (form, json) {
         (_, Some(node)) if node.is_null() => node,
-        (Form::Count | Form::Flag, Some(node)) => node,
-        (Form::List, Some(node)) if node.as_array().is_some() => node,
-        (Form::Text, Some(node)) if node.as_str().is_some() => node,
-        (Form::List, _) => {
+        (ValueForm::Count | ValueForm::Flag, Some(node)) => node,
+        (ValueForm::List, Some(node)) if node.as_array().is_some() => node,
+        (ValueForm::Text, Some(node)) if node.as_str().is_some() => node,
+        (ValueForm::List, _) => {
             let items = value
                 .split(',')
                 .map(str::trim)
                 .filter(|one| !one.is_empty());
             Node::array(items.map(Node::string).collect())
         }
-        (Form::Count | Form::Text | Form::Flag, _) => Node::string(value),
+        (ValueForm::Count | ValueForm::Text | ValueForm::Flag, _) => Node::string(value),
     }
 }
 
-fn example(limit: &Limit) -> String {
+fn example(limit: &ConstraintRule) -> String {
     let value = match (limit.key, limit.form) {
         ("time_budget" | "attempt_timeout", _) => "30m",
-        (_, Form::Count) => "2",
-        (_, Form::List) => "one,two",
-        (_, Form::Text) => "TEXT",
-        (_, Form::Flag) => "true",
+        (_, ValueForm::Count) => "2",
+        (_, ValueForm::List) => "one,two",
+        (_, ValueForm::Text) => "TEXT",
+        (_, ValueForm::Flag) => "true",
     };
     format!("--set {}={value}", limit.key)
 }
 
 /// Why the constraints were not changed.
-enum Not {
+enum ConstraintsRefusal {
     /// A person saved meanwhile: sealed with the change, it would be taken for the program's own words.
     Edited,
     Failed(Failure),
@@ -114,9 +114,9 @@ enum Not {
 pub(super) fn change(
     context: &Context,
     store: &mut Store,
-    loaded: &Arc<Loaded>,
+    loaded: &Arc<LoadedState>,
     pairs: &[String],
-) -> Result<Option<Arc<Loaded>>, Failure> {
+) -> Result<Option<Arc<LoadedState>>, Failure> {
     let state = &loaded.state;
     let wanted = set(&state.objective.constraints, pairs)?;
     if doc::canonical(&wanted.node()) == doc::canonical(&state.objective.constraints.node()) {
@@ -131,16 +131,17 @@ pub(super) fn change(
     let mut notices = Vec::new();
     let changed = store.commit(|fresh| {
         if fresh.is_foreign {
-            return Err(Not::Edited);
+            return Err(ConstraintsRefusal::Edited);
         }
         let before = &fresh.state;
         let mut after = before.clone();
         let mut objective = (*after.objective).clone();
-        objective.constraints = set(&before.objective.constraints, pairs).map_err(Not::Failed)?;
+        objective.constraints =
+            set(&before.objective.constraints, pairs).map_err(ConstraintsRefusal::Failed)?;
         after.objective = Arc::new(objective);
         let adopted = correct::adopt(Some(before), after, &Context::by(), clock::now());
         notices = adopted.notices;
-        Ok(Some(Next {
+        Ok(Some(CommitContent {
             state: adopted.state,
             touched: adopted.touched,
         }))
@@ -151,8 +152,8 @@ pub(super) fn change(
             Ok(Some(changed))
         }
         Err(CommitError::Store(error)) => Err(error.into()),
-        Err(CommitError::Decide(Not::Edited)) => Ok(None),
-        Err(CommitError::Decide(Not::Failed(failure))) => Err(failure),
+        Err(CommitError::Decide(ConstraintsRefusal::Edited)) => Ok(None),
+        Err(CommitError::Decide(ConstraintsRefusal::Failed(failure))) => Err(failure),
     }
 }
 

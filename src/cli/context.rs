@@ -8,12 +8,12 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use descent_core::{event::Notice, state::State, trust::is_another_hand};
+use descent_core::{event::Event, state::State, trust::is_another_hand};
 
 use super::{Global, ask};
 use crate::{
     clock,
-    driver::adopt::{self, NotTaken},
+    driver::adopt::{self, AdoptionRefusal},
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     process::{
         environment::{self, Environment},
@@ -21,7 +21,7 @@ use crate::{
     },
     render::{self, Out, Page},
     signal::{Signal, Signals},
-    store::{Loaded, Place, Store},
+    store::{LoadedState, StatePlace, Store},
     trust,
 };
 
@@ -69,8 +69,8 @@ impl Context {
 
     /// Where the state is. One that was found upwards must not be another account's: whoever made a `.descent` above the
     /// project would decide what is read and written here.
-    pub(super) fn place(&self) -> Result<Option<Place>, Failure> {
-        let Some(place) = Place::find(&self.dir, self.state.as_deref()) else {
+    pub(super) fn place(&self) -> Result<Option<StatePlace>, Failure> {
+        let Some(place) = StatePlace::find(&self.dir, self.state.as_deref()) else {
             return Ok(None);
         };
         let hand = place.hand().filter(|_| self.state.is_none());
@@ -89,7 +89,7 @@ impl Context {
     }
 
     /// A store whose commits say who made them.
-    pub(super) fn open(&self, place: Place) -> Store {
+    pub(super) fn open(&self, place: StatePlace) -> Store {
         let mut store = Store::open(place);
         store.signed(&self.command, &Self::by());
         store
@@ -123,7 +123,7 @@ impl Context {
             .unwrap_or_else(|_| "person".to_owned())
     }
 
-    pub(super) fn warn(&self, store: &Store, loaded: &Loaded) {
+    pub(super) fn warn(&self, store: &Store, loaded: &LoadedState) {
         for line in
             crate::store::show_faults(&store.place().state, &loaded.bytes, loaded.warnings())
         {
@@ -141,15 +141,15 @@ impl Context {
     pub(super) fn adopt_edit(
         &self,
         store: &mut Store,
-        loaded: Arc<Loaded>,
-    ) -> Result<Arc<Loaded>, Failure> {
+        loaded: Arc<LoadedState>,
+    ) -> Result<Arc<LoadedState>, Failure> {
         if !loaded.is_foreign {
             return Ok(loaded);
         }
         let (loaded, notices) = match adopt::adopt(store, None, &Self::by(), clock::now()) {
             Ok(done) => done,
-            Err(NotTaken::Store(error)) => return Err(error.into()),
-            Err(NotTaken::OtherLineage) => {
+            Err(AdoptionRefusal::Store(error)) => return Err(error.into()),
+            Err(AdoptionRefusal::OtherLineage) => {
                 return Err(Failure::bug("an edit was held against another lineage"));
             }
         };
@@ -159,7 +159,7 @@ impl Context {
         Ok(loaded)
     }
 
-    pub(super) fn tell(&self, notice: &Notice) {
+    pub(super) fn tell(&self, notice: &Event) {
         if self.out.json {
             let mut value = serde_json::to_value(notice).unwrap_or_default();
             if let Some(map) = value.as_object_mut() {
@@ -192,7 +192,7 @@ impl Context {
     }
 }
 
-fn of_another(place: &Place, uid: u32) -> Failure {
+fn of_another(place: &StatePlace, uid: u32) -> Failure {
     let (dir, state) = (place.dir.display(), quoted(&place.state));
     let message = format!("{dir} belongs to another account ({uid}), and is not used unasked");
     let hint = format!(
@@ -202,7 +202,7 @@ fn of_another(place: &Place, uid: u32) -> Failure {
 }
 
 /// What waiting came to.
-pub(super) enum Waited<T> {
+pub(super) enum WaitOutcome<T> {
     Done(T),
     /// A signal came first; what was under way has ended.
     Signal(Signal),
@@ -211,7 +211,7 @@ pub(super) enum Waited<T> {
 /// Runs work that starts processes; a signal cancels it, and it is waited for until nothing of it runs.
 pub(super) fn interruptible<T, F>(
     work: impl FnOnce(CancellationToken) -> F,
-) -> Result<Waited<T>, Failure>
+) -> Result<WaitOutcome<T>, Failure>
 where
     F: Future<Output = Result<T, Failure>>,
 {
@@ -221,7 +221,7 @@ where
         let work = work(cancel.clone());
         tokio::pin!(work);
         tokio::select! {
-            done = &mut work => done.map(Waited::Done),
+            done = &mut work => done.map(WaitOutcome::Done),
             signal = signals.next() => {
                 cancel.cancel();
                 // Its result is not wanted any more, its end is.
@@ -234,7 +234,7 @@ where
                     }
                     tool::cut_off();
                 }
-                Ok(Waited::Signal(signal))
+                Ok(WaitOutcome::Signal(signal))
             }
         }
     })

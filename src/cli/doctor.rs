@@ -12,7 +12,7 @@ use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
     render::{Line, Meaning, Page},
-    store::Place,
+    store::StatePlace,
 };
 
 /// Columns of the page.
@@ -80,7 +80,7 @@ impl Finding {
 pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
     let place = context
         .place()?
-        .unwrap_or_else(|| Place::at(&context.dir, context.state.as_deref()));
+        .unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref()));
     let findings: Vec<Finding> = [
         disk::findings(&place),
         tools::findings(&place),

@@ -9,17 +9,18 @@ use std::{ffi::OsString, io::IsTerminal, os::unix::process::ExitStatusExt};
 
 use descent_core::{
     doc::Fault,
-    event::Notice,
+    event::Event,
     graph::validate as rules,
-    state::{State, decode::decode, encode::Rendered},
+    state::{State, decode::decode, encode::StateText},
     step::{World, correct},
     view,
 };
 
 use super::{
-    End, ask,
+    End,
+    adoption::{AGAIN_TIMES, restless, settled},
+    ask,
     context::{Context, runtime},
-    settled::{AGAIN_TIMES, restless, settled},
     validate,
 };
 use crate::{
@@ -28,7 +29,7 @@ use crate::{
     process::editor::Editor,
     render,
     signal::{Signal, Signals},
-    store::{self, CommitError, Loaded, Next, Store, StoreError},
+    store::{self, CommitContent, CommitError, LoadedState, Store, StoreError},
 };
 
 use copy::Copy;
@@ -55,21 +56,22 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     let copy = made.map_err(|error| Failure::io("the copy to edit cannot be made", &error))?;
     for _ in 0..EDITED_MAX {
         match typed(context, &copy, &begun, &command)? {
-            Typed::Nothing => {
+            EditorOutcome::Nothing => {
                 copy.remove();
                 report(context, &store, &begun.state, None);
                 return Ok(End::Code(0));
             }
-            Typed::Signal(signal, is_changed) => {
+            EditorOutcome::Signal(signal, is_changed) => {
                 close(context, copy, is_changed);
                 return Ok(End::Signal(signal));
             }
-            Typed::Failed(how, is_changed) => {
+            EditorOutcome::Failed(how, is_changed) => {
                 let has_terminal = has_terminal(context);
                 return Err(failed(&command, &how, copy, is_changed, has_terminal));
             }
-            Typed::Text(bytes) => match take_in(context, &mut store, &begun, bytes, &copy)? {
-                Taken::In(state, notices) => {
+            EditorOutcome::Text(bytes) => match take_in(context, &mut store, &begun, bytes, &copy)?
+            {
+                EditAdoption::In(state, notices) => {
                     copy.remove();
                     if !store.is_live() {
                         store.remember();
@@ -77,7 +79,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
                     report(context, &store, &state, Some(&notices));
                     return Ok(End::Code(0));
                 }
-                Taken::Not(lines) => {
+                EditAdoption::Not(lines) => {
                     lines
                         .iter()
                         .for_each(|line| context.out.say(&render::clean(line)));
@@ -92,7 +94,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
 }
 
 /// What the editor left.
-enum Typed {
+enum EditorOutcome {
     Nothing,
     Text(Vec<u8>),
     /// How it ended, and whether the text is another.
@@ -100,7 +102,12 @@ enum Typed {
     Signal(Signal, bool),
 }
 
-fn typed(context: &Context, copy: &Copy, begun: &Loaded, command: &str) -> Result<Typed, Failure> {
+fn typed(
+    context: &Context,
+    copy: &Copy,
+    begun: &LoadedState,
+    command: &str,
+) -> Result<EditorOutcome, Failure> {
     let ended = runtime()?.block_on(async {
         // Ctrl-C in the editor is the editor's: here it is only taken off.
         let mut signals = Signals::install()?;
@@ -125,31 +132,31 @@ fn typed(context: &Context, copy: &Copy, begun: &Loaded, command: &str) -> Resul
         .map_err(|error| Failure::io("the copy cannot be read", &error))?;
     let is_changed = bytes != begun.bytes;
     if let Some(signal) = told {
-        return Ok(Typed::Signal(signal, is_changed));
+        return Ok(EditorOutcome::Signal(signal, is_changed));
     }
     if !status.success() {
         let how = match (status.code(), status.signal()) {
             (Some(code), _) => format!("ended with {code}"),
             (None, signal) => format!("was killed by signal {}", signal.unwrap_or_default()),
         };
-        return Ok(Typed::Failed(how, is_changed));
+        return Ok(EditorOutcome::Failed(how, is_changed));
     }
     Ok(if is_changed {
-        Typed::Text(bytes)
+        EditorOutcome::Text(bytes)
     } else {
-        Typed::Nothing
+        EditorOutcome::Nothing
     })
 }
 
 /// What became of a text.
-enum Taken {
-    In(Box<State>, Vec<Notice>),
+enum EditAdoption {
+    In(Box<State>, Vec<Event>),
     /// Why not, with its places.
     Not(Vec<String>),
 }
 
 /// Why a commit was not made.
-enum Not {
+enum EditRefusal {
     /// Somebody's edit of the file itself has to be taken in first.
     Moved,
     Invalid(Vec<String>),
@@ -158,18 +165,20 @@ enum Not {
 fn take_in(
     context: &Context,
     store: &mut Store,
-    begun: &Loaded,
+    begun: &LoadedState,
     bytes: Vec<u8>,
     copy: &Copy,
-) -> Result<Taken, Failure> {
+) -> Result<EditAdoption, Failure> {
     let theirs = match store.examine(&copy.path, bytes.clone()) {
         Ok(theirs) => theirs,
         Err(StoreError::Invalid { faults, .. }) => {
             let faults: Vec<_> = faults.into_iter().map(|placed| placed.fault).collect();
-            return Ok(Taken::Not(validate::explained(&copy.path, &bytes, &faults)));
+            return Ok(EditAdoption::Not(validate::explained(
+                &copy.path, &bytes, &faults,
+            )));
         }
         Err(error) => {
-            return Ok(Taken::Not(vec![format!(
+            return Ok(EditAdoption::Not(vec![format!(
                 "{}: {error}",
                 copy.path.display()
             )]));
@@ -177,11 +186,11 @@ fn take_in(
     };
     if !theirs.is_foreign {
         // Written in another way, and nothing else.
-        return Ok(Taken::In(Box::new(begun.state.clone()), Vec::new()));
+        return Ok(EditAdoption::In(Box::new(begun.state.clone()), Vec::new()));
     }
     // What no run would start from is no edit to take in, unless it was so before.
     if begun.gate().is_empty() && !theirs.gate().is_empty() {
-        return Ok(Taken::Not(validate::explained(
+        return Ok(EditAdoption::Not(validate::explained(
             &copy.path,
             &bytes,
             theirs.gate(),
@@ -198,12 +207,12 @@ fn take_in(
             Ok(Some(next.0))
         });
         return match written {
-            Ok(loaded) => Ok(Taken::In(Box::new(loaded.state.clone()), notices)),
-            Err(CommitError::Decide(Not::Moved)) => {
+            Ok(loaded) => Ok(EditAdoption::In(Box::new(loaded.state.clone()), notices)),
+            Err(CommitError::Decide(EditRefusal::Moved)) => {
                 settled(context, store, None)?;
                 continue;
             }
-            Err(CommitError::Decide(Not::Invalid(lines))) => Ok(Taken::Not(lines)),
+            Err(CommitError::Decide(EditRefusal::Invalid(lines))) => Ok(EditAdoption::Not(lines)),
             Err(CommitError::Store(error)) => Err(kept(error.into(), copy)),
         };
     }
@@ -211,19 +220,23 @@ fn take_in(
 }
 
 /// The edit on top of what was committed meanwhile, with what follows from it.
-fn merged(begun: &State, fresh: &Loaded, theirs: &State) -> Result<(Next, Vec<Notice>), Not> {
+fn merged(
+    begun: &State,
+    fresh: &LoadedState,
+    theirs: &State,
+) -> Result<(CommitContent, Vec<Event>), EditRefusal> {
     if fresh.is_foreign || fresh.state.lineage != begun.lineage {
-        return Err(Not::Moved);
+        return Err(EditRefusal::Moved);
     }
     let ours = &fresh.state;
     let merged = correct::merge(Some(begun), Some(ours), theirs);
     // Two valid states can make one that is not.
     let lines = unsound(&merged.state);
     if !lines.is_empty() {
-        return Err(Not::Invalid(lines));
+        return Err(EditRefusal::Invalid(lines));
     }
     let adopted = correct::adopt(Some(ours), merged, &Context::by(), clock::now());
-    let next = Next {
+    let next = CommitContent {
         state: adopted.state,
         touched: adopted.touched,
     };
@@ -232,7 +245,7 @@ fn merged(begun: &State, fresh: &Loaded, theirs: &State) -> Result<(Next, Vec<No
 
 /// What is wrong with a state that no text was read for.
 fn unsound(state: &State) -> Vec<String> {
-    let read = decode(Rendered::of(state).text(state).as_bytes());
+    let read = decode(StateText::of(state).text(state).as_bytes());
     let mut faults = read.faults;
     if let (Some(state), Some(root)) = (&read.state, &read.root) {
         faults.extend(rules::check(state, root));
@@ -327,7 +340,7 @@ fn no_terminal(store: &Store) -> Failure {
 }
 
 /// `None`: nothing was changed.
-fn report(context: &Context, store: &Store, state: &State, notices: Option<&[Notice]>) {
+fn report(context: &Context, store: &Store, state: &State, notices: Option<&[Event]>) {
     let notices = notices.filter(|notices| !notices.is_empty());
     let live = store.is_live();
     let next = if live {

@@ -9,13 +9,13 @@ use descent_core::{
     step::correct,
 };
 
-use super::{End, context::Context, run, settled::settled, trust};
+use super::{End, adoption::settled, context::Context, run, trust};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
     git::Git,
     render,
-    store::{Place, Store},
+    store::{StatePlace, Store},
     workspace::Workspaces,
 };
 
@@ -26,13 +26,13 @@ const NAMES_MAX: u32 = 1000;
 #[command(
     long_about = "Begin a second state where this one stands, to try another way from the same point.\n\nThe fork has its own lineage, with this one recorded as its parent. It takes along what was agreed, the work graph, its results, and what was tried; not what is in flight, asked for or spent. It gets a copy of what was made; repository, cache, journal and locks are each one's own.\n\nWithout a name it is .descent/fork-1.json here. A directory is another worktree or clone of the same project: the fork becomes the state there."
 )]
-pub struct Flags {
+pub struct ForkArgs {
     /// A file for the fork's state, or a directory of the same project
     #[arg(value_name = "DIR|FILE")]
     to: Option<PathBuf>,
 }
 
-pub(super) fn fork(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let config = config::load(&store.place().project)?;
     // The fork is made here: what it can execute must be our own, or allowed, before.
@@ -54,7 +54,7 @@ pub(super) fn fork(context: &Context, flags: &Flags) -> Result<End, Failure> {
         }
         taken?;
     }
-    let mut made = Store::open(Place::create(&place.project, Some(&place.state))?);
+    let mut made = Store::open(StatePlace::create(&place.project, Some(&place.state))?);
     made.signed("fork", &Context::by());
     made.create(state)?;
     trust::made_here(context, &lineage, &config);
@@ -82,7 +82,11 @@ fn take_over(
 }
 
 /// Where the fork will stand; what stands there already is never written over.
-fn place_of(context: &Context, parent: &Place, to: Option<&Path>) -> Result<Place, Failure> {
+fn place_of(
+    context: &Context,
+    parent: &StatePlace,
+    to: Option<&Path>,
+) -> Result<StatePlace, Failure> {
     let place = match to {
         None => unnamed(parent)?,
         Some(to) => {
@@ -102,8 +106,8 @@ fn place_of(context: &Context, parent: &Place, to: Option<&Path>) -> Result<Plac
 }
 
 /// The directory of another worktree that is to it what the parent's project is to its own: what the checks name is there.
-fn in_worktree(parent: &Place, dir: &Path) -> Result<Place, Failure> {
-    let place = Place::at(dir, None);
+fn in_worktree(parent: &StatePlace, dir: &Path) -> Result<StatePlace, Failure> {
+    let place = StatePlace::at(dir, None);
     let open = |project: &Path| Git::open(project).ok().flatten();
     let (Some(ours), Some(theirs)) = (open(&parent.project), open(&place.project)) else {
         return Ok(place);
@@ -119,8 +123,8 @@ fn in_worktree(parent: &Place, dir: &Path) -> Result<Place, Failure> {
 }
 
 /// A state file is about the directory that it lies in.
-fn beside(parent: &Place, file: &Path) -> Result<Place, Failure> {
-    let place = Place::at(&parent.project, Some(file));
+fn beside(parent: &StatePlace, file: &Path) -> Result<StatePlace, Failure> {
+    let place = StatePlace::at(&parent.project, Some(file));
     if place.project == parent.project {
         return Ok(place);
     }
@@ -134,12 +138,12 @@ fn elsewhere(at: &Path, project: &Path) -> Failure {
     Failure::usage(what, hint)
 }
 
-fn unnamed(parent: &Place) -> Result<Place, Failure> {
+fn unnamed(parent: &StatePlace) -> Result<StatePlace, Failure> {
     let dir = parent.project.join(".descent");
     for n in 1..NAMES_MAX {
         let file = dir.join(format!("fork-{n}.json"));
         if file.symlink_metadata().is_err() {
-            return Ok(Place::at(&parent.project, Some(&file)));
+            return Ok(StatePlace::at(&parent.project, Some(&file)));
         }
     }
     let hint = "give a name: descent fork FILE";
@@ -150,7 +154,7 @@ fn report(
     context: &Context,
     parent: &descent_core::state::State,
     lineage: &Lineage,
-    place: &Place,
+    place: &StatePlace,
     is_shared: bool,
 ) {
     let next = match place.is_usual() {

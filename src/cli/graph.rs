@@ -7,20 +7,20 @@ use super::{End, context::Context};
 use crate::{failure::Failure, render};
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct GraphArgs {
     /// How it is written: a tree, or for Mermaid or Graphviz
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    format: GraphFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum GraphFormat {
     Text,
     Mermaid,
     Dot,
 }
 
-pub(super) fn graph(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn graph(context: &Context, flags: &GraphArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
     context.warn(&store, &loaded);
@@ -28,9 +28,9 @@ pub(super) fn graph(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let out = context.out;
     match flags.format {
         _ if out.json => out.json(&view),
-        Format::Text => out.page(&render::graph(&view, out.width())),
-        Format::Mermaid => out.raw(&render::mermaid(&view)),
-        Format::Dot => out.raw(&render::dot(&view)),
+        GraphFormat::Text => out.page(&render::graph(&view, out.width())),
+        GraphFormat::Mermaid => out.raw(&render::mermaid(&view)),
+        GraphFormat::Dot => out.raw(&render::dot(&view)),
     }
     Ok(End::Code(0))
 }

@@ -11,10 +11,10 @@ use std::{
 };
 
 use descent_core::{
+    desired::{DesiredWork, Work},
     event::Scope,
-    graph::{Ix, Kind},
+    graph::{Ix, NodeKind},
     id::{AttemptId, UnixMillis},
-    owed::{Effect, Owed},
     state::Intent,
     step::World,
     view,
@@ -39,13 +39,13 @@ const NARROW: usize = 60;
 const ROWS_MAX: usize = 12;
 
 /// The drawing lasts as long as this.
-pub(super) struct Live {
-    shared: Arc<Shared>,
+pub(super) struct LiveArea {
+    shared: Arc<LiveShared>,
     drawer: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct LiveShared {
     scene: Mutex<Scene>,
     changed: Condvar,
 }
@@ -64,10 +64,10 @@ struct Scene {
 struct Row {
     depth: usize,
     name: String,
-    what: What,
+    what: RowKind,
 }
 
-enum What {
+enum RowKind {
     /// A group that something at work is in.
     Group(&'static str),
     Attempt {
@@ -94,10 +94,10 @@ struct Foot {
     budget_ms: Option<u64>,
 }
 
-impl Live {
+impl LiveArea {
     /// Nothing where nobody looks: no terminal, `--json`, `--quiet`, `--no-input`, CI.
     pub(super) fn start(context: &Context) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(LiveShared::default());
         let is_wanted = context.is_attended && !context.out.json && !context.out.quiet;
         let drawer = (is_wanted && area::can_draw()).then(|| {
             let shared = Arc::clone(&shared);
@@ -107,7 +107,7 @@ impl Live {
     }
 
     /// Takes in what should be going on.
-    pub(super) fn look(&self, world: &World, owed: &Owed) {
+    pub(super) fn look(&self, world: &World, owed: &DesiredWork) {
         if self.drawer.is_some() {
             let now = clock::now();
             let mut scene = self.shared.lock();
@@ -130,7 +130,7 @@ impl Live {
     pub(super) fn checking(&self, check: &str, nth: usize, all: usize) {
         let now = clock::now();
         let mut scene = self.shared.lock();
-        let what = What::Other {
+        let what = RowKind::Other {
             since: now,
             scope: None,
             patience_ms: PATIENCE_MS,
@@ -145,7 +145,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveArea {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_one();
@@ -157,13 +157,13 @@ impl Drop for Live {
     }
 }
 
-impl Shared {
+impl LiveShared {
     fn lock(&self) -> MutexGuard<'_, Scene> {
         self.scene.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn draw(shared: &Shared) {
+fn draw(shared: &LiveShared) {
     let mut drawn = shared.lock();
     loop {
         let waited = shared
@@ -190,7 +190,7 @@ fn draw(shared: &Shared) {
 }
 
 impl Scene {
-    fn take(&mut self, world: &World, owed: &Owed, now: UnixMillis) {
+    fn take(&mut self, world: &World, owed: &DesiredWork, now: UnixMillis) {
         let state = &world.state;
         let mut rows: Vec<Row> = Vec::new();
         let mut told: Vec<Ix> = Vec::new();
@@ -212,7 +212,7 @@ impl Scene {
         for (name, scope) in beside(owed) {
             let since = self.seen.get(name).copied().unwrap_or(now);
             seen.insert(name, since);
-            let what = What::Other {
+            let what = RowKind::Other {
                 since,
                 scope,
                 patience_ms: 0,
@@ -225,7 +225,8 @@ impl Scene {
         }
         self.seen = seen;
         let is_judged = |scope: &Scope| {
-            let judges = |effect: &Effect| matches!(effect, Effect::Judge { scope: one, .. } if one == scope);
+            let judges =
+                |effect: &Work| matches!(effect, Work::Judge { scope: one, .. } if one == scope);
             owed.effects.iter().any(|(_, effect)| judges(effect))
         };
         self.measured.retain(|scope, _| is_judged(scope));
@@ -273,8 +274,8 @@ impl Scene {
         };
         let head = Line::indent(2 * row.depth);
         match &row.what {
-            What::Group(members) => Some(head.dim(format!("{} ({members})", row.name))),
-            What::Attempt {
+            RowKind::Group(members) => Some(head.dim(format!("{} ({members})", row.name))),
+            RowKind::Attempt {
                 id,
                 n,
                 of,
@@ -298,7 +299,7 @@ impl Scene {
                     None => line,
                 })
             }
-            What::Other {
+            RowKind::Other {
                 since,
                 scope,
                 patience_ms,
@@ -322,7 +323,7 @@ fn group_row(world: &World, x: Ix, depth: usize) -> Row {
     Row {
         depth,
         name: world.graph.id(x).to_string(),
-        what: What::Group(if vertex.kind == Kind::Any {
+        what: RowKind::Group(if vertex.kind == NodeKind::Any {
             "one of"
         } else {
             "all of"
@@ -330,22 +331,22 @@ fn group_row(world: &World, x: Ix, depth: usize) -> Row {
     }
 }
 
-fn attempt_row(world: &World, intent: &Intent, owed: &Owed, depth: usize) -> Row {
+fn attempt_row(world: &World, intent: &Intent, owed: &DesiredWork, depth: usize) -> Row {
     let doing = owed.effects.iter().find_map(|(_, effect)| match effect {
-        Effect::Attempt(one) if one.id == intent.id => Some("at work"),
-        Effect::Merge { intent: one, .. } if one.id == intent.id => Some("merging"),
-        Effect::Judge {
+        Work::Attempt(one) if one.id == intent.id => Some("at work"),
+        Work::Merge { intent: one, .. } if one.id == intent.id => Some("merging"),
+        Work::Judge {
             scope: Scope::Atom(id),
             ..
         } if *id == intent.id => Some("its checks"),
-        Effect::Attempt(_)
-        | Effect::Merge { .. }
-        | Effect::Judge { .. }
-        | Effect::Rebuild { .. }
-        | Effect::Stage { .. }
-        | Effect::Learn(_) => None,
+        Work::Attempt(_)
+        | Work::Merge { .. }
+        | Work::Judge { .. }
+        | Work::Rebuild { .. }
+        | Work::Stage { .. }
+        | Work::Learn(_) => None,
     });
-    let what = What::Attempt {
+    let what = RowKind::Attempt {
         id: intent.id.clone(),
         n: intent.n,
         of: view::attempts_of(&world.state, intent),
@@ -360,18 +361,18 @@ fn attempt_row(world: &World, intent: &Intent, owed: &Owed, depth: usize) -> Row
 }
 
 /// What goes on beside the attempts.
-fn beside(owed: &Owed) -> Vec<(&'static str, Option<Scope>)> {
+fn beside(owed: &DesiredWork) -> Vec<(&'static str, Option<Scope>)> {
     let named = owed.effects.iter().filter_map(|(_, effect)| match effect {
-        Effect::Judge {
+        Work::Judge {
             scope: Scope::BaseCase,
             ..
         } => Some(("base case", Some(Scope::BaseCase))),
-        Effect::Rebuild { .. } => Some(("rebuilding the result", None)),
-        Effect::Judge { .. }
-        | Effect::Attempt(_)
-        | Effect::Merge { .. }
-        | Effect::Stage { .. }
-        | Effect::Learn(_) => None,
+        Work::Rebuild { .. } => Some(("rebuilding the result", None)),
+        Work::Judge { .. }
+        | Work::Attempt(_)
+        | Work::Merge { .. }
+        | Work::Stage { .. }
+        | Work::Learn(_) => None,
     });
     named.collect()
 }

@@ -8,18 +8,18 @@ use descent_core::{
     difference::{self, Weight},
     doc::Node,
     id::UnixMillis,
-    view::diary::{self, DiaryEntry},
+    view::log::{self, LogEntry},
 };
 
 use super::{
     End,
     context::Context,
-    serial::{Point, Timeline},
+    timeline::{Point, Timeline},
 };
 use crate::{clock, evidence, failure::Failure, render, store::Commit};
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct LogArgs {
     /// Only the last N entries
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     number: Option<u32>,
@@ -28,7 +28,7 @@ pub struct Flags {
     range: Option<String>,
 }
 
-pub(super) fn log(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
     context.warn(&store, &loaded);
@@ -36,7 +36,7 @@ pub(super) fn log(context: &Context, flags: &Flags) -> Result<End, Failure> {
     if let Some(range) = &flags.range {
         return between(context, &timeline, range);
     }
-    let entries = joined(diary::diary(&timeline.now.state), &timeline.commits);
+    let entries = joined(log::diary(&timeline.now.state), &timeline.commits);
     let left_out = flags
         .number
         .map_or(0, |number| entries.len().saturating_sub(number as usize));
@@ -68,7 +68,7 @@ pub(super) fn log(context: &Context, flags: &Flags) -> Result<End, Failure> {
 const COUNTS: [&str; 2] = ["failures", "steps"];
 
 /// What the state tells, each with its serial; and what only the journal knows any more.
-fn joined(mut diary: Vec<DiaryEntry>, commits: &[Commit]) -> Vec<DiaryEntry> {
+fn joined(mut diary: Vec<LogEntry>, commits: &[Commit]) -> Vec<LogEntry> {
     let mut told = BTreeSet::new();
     for entry in &mut diary {
         let commit = commits
@@ -95,14 +95,14 @@ fn joined(mut diary: Vec<DiaryEntry>, commits: &[Commit]) -> Vec<DiaryEntry> {
     diary
 }
 
-fn of_commit(commit: &Commit) -> DiaryEntry {
+fn of_commit(commit: &Commit) -> LogEntry {
     let kind = if commit.is_edit() { "edit" } else { "commit" };
     let by = if commit.command == "run" {
         "descent"
     } else {
         &commit.by
     };
-    DiaryEntry {
+    LogEntry {
         at: UnixMillis(commit.at_ms).rfc3339(),
         kind: kind.to_owned(),
         by: by.to_owned(),

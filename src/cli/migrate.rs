@@ -18,19 +18,19 @@ use crate::{
     failure::{Failure, exit, quoted},
     plan_file::{self, Notation, PlanFile, front_matter},
     render::{self, Line, Meaning, Page},
-    store::{self, Place, Store},
+    store::{self, StatePlace, Store},
 };
 
 /// Where the AoT loop keeps its state.
 const USUAL: &str = ".claude/aot-loop-state.md";
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct MigrateArgs {
     /// The old state file; without it .claude/aot-loop-state.md; `-` is standard input
     file: Option<PathBuf>,
     /// What wrote it
-    #[arg(long, value_name = "PROGRAM", value_enum, default_value_t = From::Aot)]
-    from: From,
+    #[arg(long, value_name = "PROGRAM", value_enum, default_value_t = MigrateSource::Aot)]
+    from: MigrateSource,
     /// Only tell what would become of it
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -46,13 +46,13 @@ pub struct Flags {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum From {
+enum MigrateSource {
     /// The AoT loop, contracts 1.2 and 1.3
     Aot,
 }
 
-pub(super) fn migrate(context: &Context, flags: &Flags) -> Result<End, Failure> {
-    let From::Aot = flags.from;
+pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Failure> {
+    let MigrateSource::Aot = flags.from;
     let top = align::top(context)?;
     let (dir, path) = match &flags.file {
         Some(path) => (context.dir.as_path(), path.as_path()),
@@ -94,9 +94,9 @@ pub(super) fn migrate(context: &Context, flags: &Flags) -> Result<End, Failure> 
     let output = flags.output.as_ref().map(|path| context.dir.join(path));
     let named = output.as_deref().or(context.state.as_deref());
     // Nothing is made beside a file that stays as it is.
-    Place::at(&top, named).is_free()?;
+    StatePlace::at(&top, named).is_free()?;
     align::isolation::presume(&top, &mut state)?;
-    let mut store = Store::open(Place::create(&top, named)?);
+    let mut store = Store::open(StatePlace::create(&top, named)?);
     store.create(state)?;
     store.remember();
     let origin = dir.join(path);
@@ -150,7 +150,7 @@ fn refused(file: &PlanFile, faults: &[Fault]) -> Failure {
 }
 
 /// An item as it is shown: fate, line and column, where it stood, what became of it.
-struct Told {
+struct ItemText {
     fate: Fate,
     line: usize,
     column: usize,
@@ -158,7 +158,7 @@ struct Told {
     what: String,
 }
 
-fn told(file: &PlanFile, migrated: &Migrated) -> Vec<Told> {
+fn told(file: &PlanFile, migrated: &Migrated) -> Vec<ItemText> {
     let faults: Vec<Fault> = migrated
         .report
         .items()
@@ -172,12 +172,12 @@ fn told(file: &PlanFile, migrated: &Migrated) -> Vec<Told> {
         })
         .collect();
     let placed = store::placed(&file.bytes, &faults).into_iter();
-    let mut told: Vec<Told> = placed
+    let mut told: Vec<ItemText> = placed
         .filter_map(|at| {
             let fate = Fate::ALL
                 .into_iter()
                 .find(|fate| fate.word() == at.fault.rule)?;
-            Some(Told {
+            Some(ItemText {
                 fate,
                 line: at.line,
                 column: at.column,
@@ -190,7 +190,7 @@ fn told(file: &PlanFile, migrated: &Migrated) -> Vec<Told> {
     told
 }
 
-fn report(context: &Context, file: &PlanFile, migrated: &Migrated, made: Option<&Place>) {
+fn report(context: &Context, file: &PlanFile, migrated: &Migrated, made: Option<&StatePlace>) {
     let told = told(file, migrated);
     let next = match made {
         Some(place) if place.is_usual() => "descent run".to_owned(),
@@ -217,7 +217,7 @@ fn report(context: &Context, file: &PlanFile, migrated: &Migrated, made: Option<
         migrated.contract
     )));
     for fate in Fate::ALL {
-        let of_it: Vec<&Told> = told.iter().filter(|one| one.fate == fate).collect();
+        let of_it: Vec<&ItemText> = told.iter().filter(|one| one.fate == fate).collect();
         if of_it.is_empty() {
             continue;
         }
@@ -253,7 +253,7 @@ fn heading(fate: Fate) -> &'static str {
     }
 }
 
-fn json(one: &Told) -> serde_json::Value {
+fn json(one: &ItemText) -> serde_json::Value {
     serde_json::json!({
         "fate": one.fate,
         "line": one.line,

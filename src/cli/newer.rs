@@ -13,11 +13,11 @@ use super::context::Context;
 use crate::{
     failure::{Failure, exit},
     render,
-    store::{self, Loaded, Store, StoreError},
+    store::{self, LoadedState, Store, StoreError},
 };
 
 /// `run` and `verify` go on only where nothing that they decide by is beyond them.
-pub(super) fn gate(store: &Store, loaded: &Loaded) -> Result<(), Failure> {
+pub(super) fn gate(store: &Store, loaded: &LoadedState) -> Result<(), Failure> {
     let lines = loaded.not_understood(&store.place().state);
     if lines.is_empty() {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use descent_core::{
-    event::Notice,
+    event::Event,
     id::AttemptId,
     state::State,
     step::{
@@ -14,19 +14,19 @@ use descent_core::{
 
 use super::{
     End,
+    adoption::{AGAIN_TIMES, restless, settled},
     context::Context,
-    settled::{AGAIN_TIMES, restless, settled},
     trust,
 };
 use crate::{
     clock,
     failure::{Failure, exit},
     render,
-    store::{CommitError, Next, Store},
+    store::{CommitContent, CommitError, Store},
 };
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct ResolveArgs {
     /// The attempt, as `run` named it; without it all that are in doubt are listed
     attempt: Option<String>,
     /// Its effect happened: the atom is solved
@@ -40,7 +40,7 @@ pub struct Flags {
     retry: bool,
 }
 
-pub(super) fn resolve(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let first = trust::gate(context, &mut store, None)?;
     let Some(attempt) = &flags.attempt else {
@@ -55,7 +55,7 @@ pub(super) fn resolve(context: &Context, flags: &Flags) -> Result<End, Failure> 
     };
     let (state, notices) = record(context, &mut store, &attempt, said)?;
     for notice in &notices {
-        if let Notice::Corrected { what, effects, .. } = notice {
+        if let Event::Corrected { what, effects, .. } = notice {
             let effects = effects.join("; ");
             context
                 .out
@@ -75,8 +75,8 @@ fn record(
     store: &mut Store,
     attempt: &AttemptId,
     said: Resolution<'_>,
-) -> Result<(State, Vec<Notice>), Failure> {
-    enum Not {
+) -> Result<(State, Vec<Event>), Failure> {
+    enum ResolveRefusal {
         /// The file was edited: it is taken in first.
         Moved,
         InDoubt(Box<State>),
@@ -86,21 +86,21 @@ fn record(
         let mut notices = Vec::new();
         let written = store.commit(|fresh| {
             if fresh.is_foreign {
-                return Err(Not::Moved);
+                return Err(ResolveRefusal::Moved);
             }
             let adopted =
                 correct::resolve(&fresh.state, attempt, said, &Context::by(), clock::now())
-                    .map_err(|NotInDoubt| Not::InDoubt(Box::new(fresh.state.clone())))?;
+                    .map_err(|NotInDoubt| ResolveRefusal::InDoubt(Box::new(fresh.state.clone())))?;
             notices = adopted.notices;
-            Ok(Some(Next {
+            Ok(Some(CommitContent {
                 state: adopted.state,
                 touched: adopted.touched,
             }))
         });
         match written {
             Ok(loaded) => return Ok((loaded.state.clone(), notices)),
-            Err(CommitError::Decide(Not::Moved)) => {}
-            Err(CommitError::Decide(Not::InDoubt(state))) => {
+            Err(CommitError::Decide(ResolveRefusal::Moved)) => {}
+            Err(CommitError::Decide(ResolveRefusal::InDoubt(state))) => {
                 return Err(not_in_doubt(&state, attempt));
             }
             Err(CommitError::Store(error)) => return Err(error.into()),

@@ -4,37 +4,37 @@ use std::sync::Arc;
 
 use clap::Args;
 use descent_core::{
+    desired::DesiredWork,
     doc::Node,
     event::Reason,
     id::{CommitId, RunId},
-    owed::Owed,
     state::{Run, RunStatus, StartedFrom, State, Workspace},
-    step::{World, finish},
+    step::{World, run_end},
 };
 
 use super::{
-    End, align, constraints,
-    context::{Context, Waited, interruptible, runtime, signals},
-    live::Live,
-    newer, pulse,
-    settled::{AGAIN_TIMES, restless, tell_earlier},
-    trust,
+    End,
+    adoption::{AGAIN_TIMES, restless, tell_earlier},
+    align, constraints,
+    context::{Context, WaitOutcome, interruptible, runtime, signals},
+    live::LiveArea,
+    liveness, newer, trust,
 };
 use crate::{
     clock,
     config::{self, Config},
-    driver::{self, Ending, Host, RealHands},
-    evidence::{self, Shelf},
+    driver::{self, LoopHost, RealExecutor, RunEnding},
+    evidence::{self, EvidenceStore},
     failure::{Failure, exit},
-    heartbeat::Heart,
+    heartbeat::Heartbeat,
     process::programs,
     render::{self, Line, Page},
-    store::{Lease, Loaded, Place, Store, StoreError},
+    store::{Lease, LoadedState, StatePlace, Store, StoreError},
     workspace::{Checkout, Workspaces},
 };
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct RunArgs {
     /// Change a constraint first, such as max_attempts=3 (may be given again)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Flags {
     from: Option<String>,
 }
 
-pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let first = store.read()?;
     newer::gate(&store, &first)?;
@@ -59,7 +59,7 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     say_mode(context, &store)?;
     let run = RunId::new(uuid::Uuid::now_v7().to_string());
     let clock = clock::real();
-    let heart = Heart::start(store.place(), &run, Arc::clone(&clock));
+    let heart = Heartbeat::start(store.place(), &run, Arc::clone(&clock));
     let loaded = store.read()?;
     newer::gate(&store, &loaded)?;
     context.warn(&store, &loaded);
@@ -85,11 +85,11 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let path = store.place().clone();
     crate::process::prepare()?;
     // Taken off before the lease is.
-    let own = crate::process::own::Own::begin(&format!("{}/{run}/tools", path.mark()));
-    let live = Live::start(context);
+    let own = crate::process::own_tag::OwnTag::begin(&format!("{}/{run}/tools", path.mark()));
+    let live = LiveArea::start(context);
     let out = context.out;
-    let shelf = Shelf::of(&path, Box::new(move |text| out.say(text)));
-    let hands = RealHands {
+    let shelf = EvidenceStore::of(&path, Box::new(move |text| out.say(text)));
+    let hands = RealExecutor {
         shelf: Arc::new(shelf),
         place: path.clone(),
         run: run.clone(),
@@ -99,26 +99,26 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
         programs: programs::real(),
         clock: Arc::clone(&clock),
         measuring: live.measuring(),
-        held: driver::HeldOutcomes::default(),
+        held: driver::PendingOutcomes::default(),
     };
     let runtime = runtime()?;
-    let host = Host {
+    let host = LoopHost {
         store,
         clock,
         signals: runtime.block_on(async { signals() })?,
         watch: driver::Watch::of(&path.state),
-        hands: Arc::new(hands),
+        executor: Arc::new(hands),
         run,
         by: Context::by(),
         from,
     };
     let mut tell = |notice: &_| context.tell(notice);
     let mut say = |text: &str| context.out.say(text);
-    let mut look = |world: &World, owed: &Owed, waits_for| {
+    let mut look = |world: &World, owed: &DesiredWork, waits_for| {
         live.look(world, owed);
         heart.turn(world, owed, waits_for);
     };
-    let eyes = driver::Eyes {
+    let eyes = driver::Observer {
         tell: &mut tell,
         say: &mut say,
         look: &mut look,
@@ -136,9 +136,9 @@ pub(super) fn run(context: &Context, flags: &Flags) -> Result<End, Failure> {
 fn adopted(
     context: &Context,
     store: &mut Store,
-    loaded: &Arc<Loaded>,
+    loaded: &Arc<LoadedState>,
     config: &Config,
-) -> Result<Arc<Loaded>, Failure> {
+) -> Result<Arc<LoadedState>, Failure> {
     trust::gate_adopted(context, store, &loaded.state, Some(config))?;
     let adopted = context.adopt_edit(store, Arc::clone(loaded))?;
     trust::gate_adopted(context, store, &adopted.state, Some(config))?;
@@ -149,9 +149,9 @@ fn adopted(
 fn set(
     context: &Context,
     store: &mut Store,
-    mut loaded: Arc<Loaded>,
-    (flags, config): (&Flags, &Config),
-) -> Result<Arc<Loaded>, Failure> {
+    mut loaded: Arc<LoadedState>,
+    (flags, config): (&RunArgs, &Config),
+) -> Result<Arc<LoadedState>, Failure> {
     for _ in 0..AGAIN_TIMES {
         if let Some(changed) = constraints::change(context, store, &loaded, &flags.set)? {
             return Ok(changed);
@@ -166,7 +166,7 @@ fn set(
 fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
     store.lease("run").map_err(|error| {
         let failure = Failure::from(error);
-        let look = pulse::look(store, state.run.status);
+        let look = liveness::look(store, state.run.status);
         if failure.code == "E-LEASE-HELD" && look.is_hung() {
             return look.failure("E-LEASE-HELD", "another loop works on this state; ");
         }
@@ -192,7 +192,11 @@ fn say_mode(context: &Context, store: &Store) -> Result<(), Failure> {
 }
 
 /// The workspaces, with what the run began from.
-fn open(context: &Context, store: &Store, loaded: &Arc<Loaded>) -> Result<Workspaces, Failure> {
+fn open(
+    context: &Context,
+    store: &Store,
+    loaded: &Arc<LoadedState>,
+) -> Result<Workspaces, Failure> {
     let state = &loaded.state;
     let constraints = &state.objective.constraints;
     let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
@@ -293,9 +297,9 @@ fn look_before(
 }
 
 fn finish(
-    (context, flags): (&Context, &Flags),
-    place: &Place,
-    ending: &Ending,
+    (context, flags): (&Context, &RunArgs),
+    place: &StatePlace,
+    ending: &RunEnding,
     workspaces: &Workspaces,
 ) -> Result<End, Failure> {
     if let (Some(signal), true) = (ending.signal, ending.has_no_result) {
@@ -303,7 +307,7 @@ fn finish(
     }
     let run = &ending.world.state.run;
     let applies = flags.apply && run.status == RunStatus::Completed;
-    let result = finish::last_result(&ending.world.state).unwrap_or_else(Node::null);
+    let result = run_end::last_result(&ending.world.state).unwrap_or_else(Node::null);
     // A run that could not begin made no tree of its result.
     let path = run.result().map(|_| workspaces.path_of_result());
     let path = path.filter(|path| path.is_dir());
@@ -353,7 +357,7 @@ fn apply(context: &Context) -> Result<End, Failure> {
     let (over, is_over) = tokio::sync::oneshot::channel::<()>();
     std::thread::scope(|scope| {
         let applying = scope.spawn(move || {
-            let applied = super::apply::apply(context, &super::apply::Flags::default());
+            let applied = super::apply::apply(context, &super::apply::ApplyArgs::default());
             drop(over);
             applied
         });
@@ -364,8 +368,8 @@ fn apply(context: &Context) -> Result<End, Failure> {
         });
         let applied = applying.join().map_err(|_| Failure::bug("apply broke"))?;
         match waited? {
-            Waited::Signal(signal) => Ok(End::Signal(signal)),
-            Waited::Done(()) => applied,
+            WaitOutcome::Signal(signal) => Ok(End::Signal(signal)),
+            WaitOutcome::Done(()) => applied,
         }
     })
 }

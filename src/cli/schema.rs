@@ -24,12 +24,12 @@ Editors complete and check a plan by its schema:
 
 #[derive(Debug, Args)]
 #[command(after_help = EDITORS)]
-pub struct Flags {
+pub struct SchemaArgs {
     /// Which one; without it all names
     name: Option<String>,
 }
 
-pub(super) fn schema(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn schema(context: &Context, flags: &SchemaArgs) -> Result<End, Failure> {
     match &flags.name {
         None => list(context),
         // It is JSON either way, and says by itself what it is.

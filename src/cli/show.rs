@@ -3,7 +3,7 @@
 use clap::Args;
 use descent_core::{doc, id::UnixMillis, step::World, view};
 
-use super::{End, context::Context, serial::Timeline};
+use super::{End, context::Context, timeline::Timeline};
 use crate::{
     clock,
     failure::Failure,
@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct ShowArgs {
     /// Which: a serial, -1 for the commit before the present one, or 10m for ten minutes ago
     #[arg(value_name = "SERIAL", allow_hyphen_values = true)]
     serial: Option<String>,
@@ -24,7 +24,7 @@ pub struct Flags {
     saved: bool,
 }
 
-pub(super) fn show(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = match store.read() {
         Ok(loaded) => loaded,
@@ -66,7 +66,7 @@ pub(super) fn show(context: &Context, flags: &Flags) -> Result<End, Failure> {
         }));
         return Ok(End::Code(0));
     }
-    let note = commit.map(|commit| render::Note {
+    let note = commit.map(|commit| render::StatusNote {
         meaning: render::Meaning::Plain,
         text: format!(
             "serial {}, by {} ({}): {}",
@@ -76,7 +76,7 @@ pub(super) fn show(context: &Context, flags: &Flags) -> Result<End, Failure> {
             commit.words()
         ),
     });
-    let notes: Vec<render::Note> = note.into_iter().collect();
+    let notes: Vec<render::StatusNote> = note.into_iter().collect();
     // What ran then ran: only of the present state it can be said that nothing does.
     let is_past = point.state.serial != timeline.now.state.serial;
     let world = World::new(point.state);
@@ -93,7 +93,7 @@ pub(super) fn show(context: &Context, flags: &Flags) -> Result<End, Failure> {
 fn newest_kept(
     context: &Context,
     store: &Store,
-    flags: &Flags,
+    flags: &ShowArgs,
     error: StoreError,
 ) -> Result<End, Failure> {
     let history = store.history();

@@ -7,17 +7,17 @@ use descent_core::{
     view,
 };
 
-use super::{End, constraints, context::Context, newer, pulse, run};
+use super::{End, constraints, context::Context, liveness, newer, run};
 use crate::{
     clock,
     failure::{Failure, exit},
-    render::{self, Meaning, Note},
+    render::{self, Meaning, StatusNote},
     store::Store,
     workspace,
 };
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct StatusArgs {
     /// End with the exit code of the last ending; 75 while a loop is at work, 3 where it was cut off
     #[arg(long)]
     exit_code: bool,
@@ -40,7 +40,7 @@ pub(super) fn bare(context: &Context) -> Result<End, Failure> {
     if context.place()?.is_some() {
         return status(
             context,
-            &Flags {
+            &StatusArgs {
                 exit_code: false,
                 constraints: false,
             },
@@ -57,12 +57,12 @@ pub(super) fn bare(context: &Context) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
-pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = match store.read() {
         Ok(loaded) => loaded,
         Err(error) => {
-            let look = pulse::look(&store, RunStatus::Running);
+            let look = liveness::look(&store, RunStatus::Running);
             let state = newer::understood(context, &store, error);
             let state = state.map_err(|failure| look.beside(failure))?;
             return Ok(show(context, flags, &store, state, false));
@@ -73,12 +73,18 @@ pub(super) fn status(context: &Context, flags: &Flags) -> Result<End, Failure> {
     Ok(show(context, flags, &store, state, loaded.is_foreign))
 }
 
-fn show(context: &Context, flags: &Flags, store: &Store, state: State, is_edited: bool) -> End {
+fn show(
+    context: &Context,
+    flags: &StatusArgs,
+    store: &Store,
+    state: State,
+    is_edited: bool,
+) -> End {
     if flags.constraints {
         return constraints::show(context, &state);
     }
     let world = World::new(state);
-    let look = pulse::look(store, world.state.run.status);
+    let look = liveness::look(store, world.state.run.status);
     let notes = notes(&look, is_edited);
     let mut status = view::status(&world, store.is_live(), look.liveness);
     fill_workspace(store, &world, &mut status);
@@ -102,15 +108,15 @@ fn show(context: &Context, flags: &Flags, store: &Store, state: State, is_edited
 }
 
 /// What stands beside the state: what a loop does, and whether the file was edited.
-fn notes(look: &pulse::Look, is_edited: bool) -> Vec<Note> {
-    let edited = is_edited.then(|| Note {
+fn notes(look: &liveness::LoopObservation, is_edited: bool) -> Vec<StatusNote> {
+    let edited = is_edited.then(|| StatusNote {
         meaning: Meaning::Unknown,
         text: "edited by hand since the last commit; it is taken in by the next run".to_owned(),
     });
     look.note().into_iter().chain(edited).collect()
 }
 
-fn fill_workspace(store: &Store, world: &World, status: &mut view::Status) {
+fn fill_workspace(store: &Store, world: &World, status: &mut view::StatusView) {
     let state = &world.state;
     let (place, kind) = (store.place(), state.objective.constraints.workspace());
     if state.run.result().is_some() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use descent_core::{
-    event::{Event, Observation},
+    event::{Input, Observation},
     id::{RequestId, UnixMillis},
     state::{Request, RunStatus, State, fields::Extra, objective::RequestKind},
     step::{self, Refusal, Session, World},
@@ -12,15 +12,15 @@ use descent_core::{
 
 use super::{
     End,
+    adoption::{AGAIN_TIMES, restless, taken_in},
     context::Context,
-    pulse,
-    settled::{AGAIN_TIMES, restless, taken_in},
+    liveness,
 };
 use crate::{
     clock,
     failure::{Failure, exit},
     heartbeat,
-    store::{CommitError, Next, Store},
+    store::{CommitContent, CommitError, Store},
 };
 
 /// Between two looks at whether the loop has ended.
@@ -31,7 +31,7 @@ const PULSE_MS: u64 = 500;
 const WORD_MS: u64 = 5_000;
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct StopArgs {
     /// Why, for the record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -43,7 +43,7 @@ pub struct Flags {
     no_wait: bool,
 }
 
-pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
+pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
     let Some(place) = context.place()? else {
         report(context, "nothing runs", "descent align --help");
         return Ok(End::Code(0));
@@ -54,22 +54,22 @@ pub(super) fn stop(context: &Context, flags: Flags) -> Result<End, Failure> {
         return Ok(End::Code(0));
     }
     let asked = begun(context, &mut store, &flags).map_err(|failure| {
-        let look = pulse::look(&store, RunStatus::Running);
+        let look = liveness::look(&store, RunStatus::Running);
         match failure.exit {
             exit::INVALID => look.beside(failure),
             _ => failure,
         }
     })?;
     match asked {
-        Asked::Now => {}
-        Asked::Already => context.out.say("a stop was requested already"),
-        Asked::NothingRuns => {
+        StopRequest::Now => {}
+        StopRequest::Already => context.out.say("a stop was requested already"),
+        StopRequest::NothingRuns => {
             report(context, "nothing runs", "descent status");
             return Ok(End::Code(0));
         }
     }
     if flags.no_wait {
-        pulse::look(&store, RunStatus::Running).lives(REQUESTED)?;
+        liveness::look(&store, RunStatus::Running).lives(REQUESTED)?;
         context.out.say("stop requested\nnext: descent status");
         return Ok(End::Code(0));
     }
@@ -90,24 +90,24 @@ fn report(context: &Context, what: &str, next: &str) {
 
 /// What came of asking.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum StopRequest {
     Now,
     Already,
     NothingRuns,
 }
 
 /// A loop that lives and whose state does not run is about to begin, or to end: it is asked when it has begun.
-fn begun(context: &Context, store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
+fn begun(context: &Context, store: &mut Store, flags: &StopArgs) -> Result<StopRequest, Failure> {
     let mut patience = Patience {
         word: about_to_begin,
         so_far: "nothing is requested yet: ",
         // Without a run to stop, a loop that waits for room cannot be asked for anything.
-        check: pulse::Look::goes_on,
+        check: liveness::LoopObservation::goes_on,
         waited_ms: 0,
     };
     loop {
         let asked = ask(store, flags)?;
-        if asked != Asked::NothingRuns || !store.is_live() {
+        if asked != StopRequest::NothingRuns || !store.is_live() {
             return Ok(asked);
         }
         patience.wait(context, store)?;
@@ -123,7 +123,7 @@ fn about_to_begin(store: &Store) -> String {
     }
 }
 
-fn ask(store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
+fn ask(store: &mut Store, flags: &StopArgs) -> Result<StopRequest, Failure> {
     let kind = if flags.now {
         RequestKind::StopNow
     } else {
@@ -132,13 +132,13 @@ fn ask(store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
     let id = RequestId::new(uuid::Uuid::now_v7().to_string());
     for _ in 0..AGAIN_TIMES {
         if taken_in(store)?.is_none() {
-            return Ok(Asked::NothingRuns);
+            return Ok(StopRequest::NothingRuns);
         }
         let now = clock::now();
         let asked = store.commit(|fresh| {
             // Sealed with the request, it would be taken for the program's own words.
             if fresh.is_foreign {
-                return Err(Not::Moved);
+                return Err(StopRefusal::Moved);
             }
             let request = Request {
                 id: id.clone(),
@@ -148,12 +148,12 @@ fn ask(store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
                 kind,
                 extra: Extra::default(),
             };
-            asked(&fresh.state, request, flags, now).map_err(Not::Taken)
+            asked(&fresh.state, request, flags, now).map_err(StopRefusal::Taken)
         });
         match asked {
-            Ok(_) => return Ok(Asked::Now),
-            Err(CommitError::Decide(Not::Moved)) => {}
-            Err(CommitError::Decide(Not::Taken(refusal))) => return refused(refusal),
+            Ok(_) => return Ok(StopRequest::Now),
+            Err(CommitError::Decide(StopRefusal::Moved)) => {}
+            Err(CommitError::Decide(StopRefusal::Taken(refusal))) => return refused(refusal),
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
     }
@@ -161,7 +161,7 @@ fn ask(store: &mut Store, flags: &Flags) -> Result<Asked, Failure> {
 }
 
 /// Why a request was not written.
-enum Not {
+enum StopRefusal {
     /// The file was edited: that is taken in first.
     Moved,
     Taken(Refusal),
@@ -170,26 +170,26 @@ enum Not {
 fn asked(
     state: &State,
     request: Request,
-    flags: &Flags,
+    flags: &StopArgs,
     now: UnixMillis,
-) -> Result<Option<Next>, Refusal> {
+) -> Result<Option<CommitContent>, Refusal> {
     let reason = flags.reason.clone();
     let seen = Observation {
         now,
         active_ms: 0,
-        event: Event::Asked { request, reason },
+        event: Input::Asked { request, reason },
     };
     let next = step::step(&World::new(state.clone()), &Session::default(), seen)?;
-    Ok(Some(Next {
+    Ok(Some(CommitContent {
         state: next.world.state,
         touched: next.touched,
     }))
 }
 
-fn refused(refusal: Refusal) -> Result<Asked, Failure> {
+fn refused(refusal: Refusal) -> Result<StopRequest, Failure> {
     match refusal {
-        Refusal::AlreadyAsked => Ok(Asked::Already),
-        Refusal::NothingRuns => Ok(Asked::NothingRuns),
+        Refusal::AlreadyAsked => Ok(StopRequest::Already),
+        Refusal::NothingRuns => Ok(StopRequest::NothingRuns),
         Refusal::MeasureRose { .. } => Err(Failure::bug(refusal)),
     }
 }
@@ -202,7 +202,7 @@ fn wait(context: &Context, store: &Store) -> Result<(), Failure> {
     let mut patience = Patience {
         word: |_| "waiting for what may not be interrupted (--now ends it)".to_owned(),
         so_far: REQUESTED,
-        check: pulse::Look::lives,
+        check: liveness::LoopObservation::lives,
         waited_ms: 0,
     };
     while store.is_live() {
@@ -215,7 +215,7 @@ fn wait(context: &Context, store: &Store) -> Result<(), Failure> {
 struct Patience {
     word: fn(&Store) -> String,
     so_far: &'static str,
-    check: fn(&pulse::Look, &str) -> Result<(), Failure>,
+    check: fn(&liveness::LoopObservation, &str) -> Result<(), Failure>,
     waited_ms: u64,
 }
 
@@ -224,7 +224,7 @@ impl Patience {
         std::thread::sleep(Duration::from_millis(LOOK_MS));
         self.waited_ms += LOOK_MS;
         if self.waited_ms.is_multiple_of(PULSE_MS) {
-            (self.check)(&pulse::look(store, RunStatus::Running), self.so_far)?;
+            (self.check)(&liveness::look(store, RunStatus::Running), self.so_far)?;
         }
         if self.waited_ms.is_multiple_of(WORD_MS) {
             context.out.say(&(self.word)(store));

@@ -17,7 +17,7 @@ use clap::Args;
 use descent_core::{
     id::{Digest, Lineage},
     state::State,
-    trust::{self as rule, Carried, Origin},
+    trust::{self as rule, Origin, TrustList},
 };
 
 use super::{
@@ -29,11 +29,11 @@ use crate::{
     config::{self, Config},
     failure::{Failure, exit},
     render::{self, Bounds},
-    store::{Loaded, Store},
-    trust::{Fact, Held, Records},
+    store::{LoadedState, Store},
+    trust::{Fact, RecordState, Records},
 };
 
-use subject::{Doubts, Subject};
+use subject::{Doubts, TrustQuestion};
 
 /// What `descent trust` shows at most; `--json` shows all.
 const WHOLE: Bounds = Bounds {
@@ -47,7 +47,7 @@ const EXCERPT: Bounds = Bounds {
 };
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct TrustArgs {
     /// Allow without being asked, if the commands have exactly this digest
     #[arg(long, value_name = "DIGEST")]
     hash: Option<String>,
@@ -72,12 +72,12 @@ pub(super) fn gate(
     context: &Context,
     store: &mut Store,
     config: Option<&Config>,
-) -> Result<Arc<Loaded>, Failure> {
+) -> Result<Arc<LoadedState>, Failure> {
     let loaded = store.read()?;
     let committed = origin::committed(store);
     let why = committed.state.as_deref();
     let (subject, records) = (
-        Subject::of_state(store, &loaded.state, config, why),
+        TrustQuestion::of_state(store, &loaded.state, config, why),
         Records::find(),
     );
     let doubts = subject.doubts(&records);
@@ -91,7 +91,7 @@ pub(super) fn gate(
         // Shown with the worker, as `descent trust` shows it: one state has one digest.
         None => {
             let config = config::load(&store.place().project)?;
-            Subject::of_state(store, &loaded.state, Some(&config), why)
+            TrustQuestion::of_state(store, &loaded.state, Some(&config), why)
         }
     };
     ask_or_refuse(context, &subject, &doubts, context.may_ask)?;
@@ -111,7 +111,7 @@ pub(super) fn gate_adopted(
     state: &State,
     config: Option<&Config>,
 ) -> Result<(), Failure> {
-    let subject = Subject::of_state(store, state, config, None);
+    let subject = TrustQuestion::of_state(store, state, config, None);
     let doubts = subject.doubts(&Records::find());
     match doubts.is_empty() {
         true => Ok(()),
@@ -124,7 +124,7 @@ fn allow(
     context: &Context,
     store: &mut Store,
     records: &Records,
-    subject: &Subject,
+    subject: &TrustQuestion,
     doubts: &Doubts,
 ) -> Result<(), Failure> {
     if doubts.is_of_state {
@@ -142,7 +142,7 @@ fn not_remembered(context: &Context, failure: Failure) -> Result<(), Failure> {
     Ok(())
 }
 
-fn changed_meanwhile(subject: &Subject) -> Failure {
+fn changed_meanwhile(subject: &TrustQuestion) -> Failure {
     let message = format!(
         "{} was changed while it was looked at; nothing of it was run",
         subject.name
@@ -155,7 +155,7 @@ fn changed_meanwhile(subject: &Subject) -> Failure {
 pub(super) fn before_align(
     context: &Context,
     project: &Path,
-    plan: Option<(&Path, &Carried)>,
+    plan: Option<(&Path, &TrustList)>,
     config: &Config,
     is_yes: bool,
 ) -> Result<(), Failure> {
@@ -181,17 +181,17 @@ pub(super) fn before_align(
     let mut doubts = Vec::new();
     for (name, why, digest) in doubted {
         match records.holds(&Fact::Content(digest)) {
-            Held::Yes => {}
-            Held::No => doubts.push(format!("{name} {why}")),
-            Held::NotBelieved(not) => doubts.extend([format!("{name} {why}"), not]),
+            RecordState::Yes => {}
+            RecordState::No => doubts.push(format!("{name} {why}")),
+            RecordState::NotBelieved(not) => doubts.extend([format!("{name} {why}"), not]),
         }
     }
     if doubts.is_empty() {
         return Ok(());
     }
     let subject = match plan {
-        Some((path, carried)) => Subject::of_plan(path, carried.clone(), worker),
-        None => Subject::of_worker(worker.unwrap_or_default()),
+        Some((path, carried)) => TrustQuestion::of_plan(path, carried.clone(), worker),
+        None => TrustQuestion::of_worker(worker.unwrap_or_default()),
     };
     let doubts = Doubts {
         lines: doubts,
@@ -229,7 +229,7 @@ pub(super) fn taken_from(
     }
 }
 
-pub(super) fn trust(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure> {
     let (subject, mut store) = asked_about(context, flags)?;
     let records = Records::find();
     let doubts = subject.doubts(&records);
@@ -274,7 +274,7 @@ fn allow_in(
     context: &Context,
     store: Option<&mut Store>,
     records: &Records,
-    subject: &Subject,
+    subject: &TrustQuestion,
     doubts: &Doubts,
 ) -> Result<(), Failure> {
     match store {
@@ -284,12 +284,15 @@ fn allow_in(
 }
 
 /// What is asked about, and of a state where it stands.
-fn asked_about(context: &Context, flags: &Flags) -> Result<(Subject, Option<Store>), Failure> {
+fn asked_about(
+    context: &Context,
+    flags: &TrustArgs,
+) -> Result<(TrustQuestion, Option<Store>), Failure> {
     if let Some(path) = &flags.plan {
         let carried = subject::read_plan(&context.dir, path)?;
         let config = config::load(&super::align::top(context)?)?;
         let worker = subject::worker(Some(&config));
-        return Ok((Subject::of_plan(path, carried, worker), None));
+        return Ok((TrustQuestion::of_plan(path, carried, worker), None));
     }
     if flags.worker {
         let top = super::align::top(context)?;
@@ -301,18 +304,19 @@ fn asked_about(context: &Context, flags: &Flags) -> Result<(Subject, Option<Stor
                 "there is nothing to allow: descent align",
             ));
         };
-        return Ok((Subject::of_worker(worker), None));
+        return Ok((TrustQuestion::of_worker(worker), None));
     }
     let mut store = context.store()?;
     let loaded = store.read()?;
     let config = config::load(&store.place().project)?;
     let committed = origin::committed(&store).state;
-    let subject = Subject::of_state(&store, &loaded.state, Some(&config), committed.as_deref());
+    let subject =
+        TrustQuestion::of_state(&store, &loaded.state, Some(&config), committed.as_deref());
     Ok((subject, Some(store)))
 }
 
 /// The commands are those that the digest was given for.
-fn hold_to(subject: &Subject, text: &str, hash: &Digest) -> Result<(), Failure> {
+fn hold_to(subject: &TrustQuestion, text: &str, hash: &Digest) -> Result<(), Failure> {
     let Some(given) = rule::typed_digest(text) else {
         let hint = "--hash sha256:… and 64 hexadecimal digits, as `descent trust` shows it";
         let message = format!("`{}` is no digest", render::visible(&render::line(text)));
@@ -335,7 +339,7 @@ fn hold_to(subject: &Subject, text: &str, hash: &Digest) -> Result<(), Failure> 
 /// An error unless a person says yes to what is shown.
 fn ask_or_refuse(
     context: &Context,
-    subject: &Subject,
+    subject: &TrustQuestion,
     doubts: &Doubts,
     may_ask: bool,
 ) -> Result<(), Failure> {
@@ -359,7 +363,7 @@ fn says_yes(context: &Context) -> Result<bool, Failure> {
     Ok(runtime()?.block_on(context.consents(question)))
 }
 
-fn words(subject: &Subject, doubts: &Doubts, bounds: Bounds) -> Vec<String> {
+fn words(subject: &TrustQuestion, doubts: &Doubts, bounds: Bounds) -> Vec<String> {
     let mut lines = vec![format!("{}:", subject.title)];
     lines.extend(
         doubts
@@ -388,7 +392,7 @@ fn warn(context: &Context, failure: &Failure) {
         .say(&format!("warning: {failure}\n  {}", failure.hint));
 }
 
-fn not_trusted(subject: &Subject, doubts: &Doubts) -> Failure {
+fn not_trusted(subject: &TrustQuestion, doubts: &Doubts) -> Failure {
     let why = doubts
         .lines
         .first()
@@ -403,13 +407,13 @@ fn not_trusted(subject: &Subject, doubts: &Doubts) -> Failure {
     )
 }
 
-fn nothing_allowed(subject: &Subject) -> Failure {
+fn nothing_allowed(subject: &TrustQuestion) -> Failure {
     let message = format!("{} was not allowed; nothing of it was run", subject.name);
     let hint = format!("when you know what it does: {}", subject.command);
     Failure::new("E-NOT-TRUSTED", exit::UNTRUSTED, message, hint)
 }
 
-fn report(context: &Context, subject: &Subject, what: &str, is_allowed: bool) {
+fn report(context: &Context, subject: &TrustQuestion, what: &str, is_allowed: bool) {
     if context.out.json {
         let hash = subject.carried.digest();
         context.out.json(&subject.json(&hash, is_allowed));

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use descent_core::{
-    event::Notice,
+    event::Event,
     id::{AtomId, CommitId, Serial},
     state::State,
     step::{World, correct},
@@ -11,15 +11,15 @@ use descent_core::{
 
 use super::{
     End,
+    adoption::{AGAIN_TIMES, restless, settled},
     context::{Context, runtime},
-    serial::Timeline,
-    settled::{AGAIN_TIMES, restless, settled},
+    timeline::Timeline,
 };
 use crate::{
     clock,
     failure::{Failure, exit},
     render,
-    store::{Commit, CommitError, Loaded, Next, Store},
+    store::{Commit, CommitContent, CommitError, LoadedState, Store},
     workspace::Workspaces,
 };
 
@@ -27,7 +27,7 @@ use crate::{
 #[command(
     long_about = "Back to an earlier state, as a new commit.\n\nWithout SERIAL: to what stood before your last correction (an edit by hand, `run --set`, an undo). What was agreed, the work graph and its results are again what they were, and the result's tree with them. What was spent stays spent; what an action did outside of the tree is not taken back, and is said. To undo again brings back what stood before."
 )]
-pub struct Flags {
+pub struct UndoArgs {
     /// To which: a serial, -1 for the commit before the present one, or 10m for ten minutes ago
     #[arg(value_name = "SERIAL", allow_hyphen_values = true)]
     serial: Option<String>,
@@ -40,13 +40,13 @@ pub struct Flags {
 }
 
 /// What came of it.
-struct Undone {
+struct UndoResult {
     state: State,
     what: String,
     effects: Vec<String>,
 }
 
-pub(super) fn undo(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = settled(context, &mut store, None)?;
     let timeline = Timeline::of(&store, loaded);
@@ -109,14 +109,14 @@ fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
 }
 
 /// What came of it, or the atoms that keep it from changing anything.
-type Tried = Result<Undone, Vec<AtomId>>;
+type UndoAttempt = Result<UndoResult, Vec<AtomId>>;
 
-fn plan(store: &Store, now: &State, then: &State) -> Result<Tried, Failure> {
+fn plan(store: &Store, now: &State, then: &State) -> Result<UndoAttempt, Failure> {
     let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
     let adopted = adopt(&workspaces, now, then);
     Ok(adopted.map(|adopted| {
         let (what, effects) = words(&adopted.notices);
-        Undone {
+        UndoResult {
             state: adopted.state,
             what,
             effects,
@@ -128,7 +128,7 @@ fn adopt(
     workspaces: &Workspaces,
     now: &State,
     then: &State,
-) -> Result<correct::Adopted, Vec<AtomId>> {
+) -> Result<correct::Adoption, Vec<AtomId>> {
     let is_there = |commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false);
     let undo = correct::Undo {
         now,
@@ -140,45 +140,45 @@ fn adopt(
     undo.adopt()
 }
 
-fn words(notices: &[Notice]) -> (String, Vec<String>) {
+fn words(notices: &[Event]) -> (String, Vec<String>) {
     let corrected = notices.iter().find_map(|notice| match notice {
-        Notice::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),
+        Event::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),
         _ => None,
     });
     corrected.unwrap_or_default()
 }
 
-enum Not {
+enum UndoRefusal {
     Foreign,
     Same(Vec<AtomId>),
 }
 
 /// Made again on whatever a loop has committed in the meantime.
-fn commit(context: &Context, store: &mut Store, then: &State) -> Result<Tried, Failure> {
+fn commit(context: &Context, store: &mut Store, then: &State) -> Result<UndoAttempt, Failure> {
     let workspaces = Workspaces::open(store.place(), &then.lineage, &then.objective.constraints)?;
     for _ in 0..AGAIN_TIMES {
         let mut said = (String::new(), Vec::new());
-        let written = store.commit(|fresh: &Loaded| {
+        let written = store.commit(|fresh: &LoadedState| {
             if fresh.is_foreign || fresh.state.lineage != then.lineage {
-                return Err(Not::Foreign);
+                return Err(UndoRefusal::Foreign);
             }
-            let adopted = adopt(&workspaces, &fresh.state, then).map_err(Not::Same)?;
+            let adopted = adopt(&workspaces, &fresh.state, then).map_err(UndoRefusal::Same)?;
             said = words(&adopted.notices);
-            Ok(Some(Next {
+            Ok(Some(CommitContent {
                 state: adopted.state,
                 touched: adopted.touched,
             }))
         });
         match written {
             Ok(loaded) => {
-                return Ok(Ok(Undone {
+                return Ok(Ok(UndoResult {
                     state: loaded.state.clone(),
                     what: said.0,
                     effects: said.1,
                 }));
             }
-            Err(CommitError::Decide(Not::Same(outside))) => return Ok(Err(outside)),
-            Err(CommitError::Decide(Not::Foreign)) => drop(settled(context, store, None)?),
+            Err(CommitError::Decide(UndoRefusal::Same(outside))) => return Ok(Err(outside)),
+            Err(CommitError::Decide(UndoRefusal::Foreign)) => drop(settled(context, store, None)?),
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
     }
@@ -236,7 +236,7 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
     End::Code(0)
 }
 
-fn show(context: &Context, planned: &Undone, is_dry: bool, command: &str) {
+fn show(context: &Context, planned: &UndoResult, is_dry: bool, command: &str) {
     if context.out.json && is_dry {
         return json(context, planned, "planned", command);
     }
@@ -253,12 +253,12 @@ fn show(context: &Context, planned: &Undone, is_dry: bool, command: &str) {
     }
 }
 
-fn lines(undone: &Undone) -> String {
+fn lines(undone: &UndoResult) -> String {
     let effects = undone.effects.iter().map(|effect| format!("\n  {effect}"));
     format!("{}{}", undone.what, effects.collect::<String>())
 }
 
-fn report(context: &Context, done: &Undone, is_live: bool) {
+fn report(context: &Context, done: &UndoResult, is_live: bool) {
     let next = match is_live {
         true => "descent status".to_owned(),
         false => view::next(&World::new(done.state.clone()), false),
@@ -270,7 +270,7 @@ fn report(context: &Context, done: &Undone, is_live: bool) {
     context.out.data(&render::clean(&text));
 }
 
-fn json(context: &Context, undone: &Undone, result: &str, next: &str) {
+fn json(context: &Context, undone: &UndoResult, result: &str, next: &str) {
     context.out.json(&serde_json::json!({
         "schema": "descent/undo/1",
         "result": result,

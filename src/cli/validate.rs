@@ -13,41 +13,41 @@ use descent_core::{
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
-    plan_file::{self, Draft, Notation, PlanFile},
+    plan_file::{self, Notation, PlanDraft, PlanFile},
     render, store,
 };
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct ValidateArgs {
     /// A state file, or a plan in JSON or YAML; `-` is standard input; without it the state of this directory
     file: Option<PathBuf>,
     /// For a person; one JSON value, as --json; or lines that an editor's error list takes
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Human)]
-    format: Format,
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ValidateFormat::Human)]
+    format: ValidateFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ValidateFormat {
     Human,
     Json,
     Gcc,
 }
 
 /// What was found, and the error's code where there are faults.
-struct Found {
+struct ValidateReport {
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
     code: &'static str,
 }
 
-impl Found {
+impl ValidateReport {
     fn end(&self) -> End {
         let is_valid = self.faults.is_empty();
         End::Code(if is_valid { 0 } else { exit::INVALID })
     }
 }
 
-pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, Failure> {
     let (path, bytes, found) = match &flags.file {
         None => {
             let place = context.place()?.ok_or_else(|| context.no_state())?;
@@ -73,17 +73,17 @@ pub(super) fn validate(context: &Context, flags: &Flags) -> Result<End, Failure>
         }
     };
     let format = match flags.format {
-        _ if context.out.json => Format::Json,
+        _ if context.out.json => ValidateFormat::Json,
         chosen => chosen,
     };
     match format {
-        Format::Human => tell(context, &path, &bytes, &found),
-        Format::Json => {
+        ValidateFormat::Human => tell(context, &path, &bytes, &found),
+        ValidateFormat::Json => {
             warn(context, &path, &bytes, &found);
             context.out.json(&json(&bytes, &found));
             Ok(found.end())
         }
-        Format::Gcc => {
+        ValidateFormat::Gcc => {
             let lines = gcc(&path, &bytes, &found);
             if !lines.is_empty() {
                 context.out.data(&render::clean(&lines.join("\n")));
@@ -103,7 +103,7 @@ fn is_plan(file: &PlanFile) -> bool {
     of_a_state.iter().all(|key| root.get(key).is_none())
 }
 
-fn look_at_plan(file: &PlanFile) -> Found {
+fn look_at_plan(file: &PlanFile) -> ValidateReport {
     let draft = plan_file::draft(file.plan(), Lineage::new("plan"));
     let missing = match draft.root.as_object() {
         Some(_) => missing(&draft),
@@ -111,7 +111,7 @@ fn look_at_plan(file: &PlanFile) -> Found {
     };
     let mut faults = draft.faults;
     faults.extend(missing);
-    Found {
+    ValidateReport {
         faults,
         warnings: draft.warnings,
         code: "E-PLAN-INVALID",
@@ -120,7 +120,7 @@ fn look_at_plan(file: &PlanFile) -> Found {
 
 /// What the agreement lacks. What is there, but wrong or in another place, is not missing too; and what is made from the
 /// base case is not asked for.
-fn missing(draft: &Draft) -> Vec<Fault> {
+fn missing(draft: &PlanDraft) -> Vec<Fault> {
     let has_objective = draft.root.get("objective").is_some();
     let atoms = draft
         .root
@@ -150,7 +150,7 @@ fn missing(draft: &Draft) -> Vec<Fault> {
     missing
 }
 
-fn look_at_state(bytes: &[u8]) -> Found {
+fn look_at_state(bytes: &[u8]) -> ValidateReport {
     let decoded = decode::decode(bytes);
     let mut faults = decoded.faults;
     faults.extend(store::pattern_faults(&decoded.patterns));
@@ -159,20 +159,25 @@ fn look_at_state(bytes: &[u8]) -> Found {
         faults.extend(rules::unmeasured(state, root));
         faults.extend(rules::gate(state, root));
     }
-    Found {
+    ValidateReport {
         faults,
         warnings: decoded.warnings,
         code: "E-STATE-INVALID",
     }
 }
 
-fn warn(context: &Context, path: &Path, bytes: &[u8], found: &Found) {
+fn warn(context: &Context, path: &Path, bytes: &[u8], found: &ValidateReport) {
     for line in store::show_faults(path, bytes, &found.warnings) {
         context.out.say(&format!("warning: {line}"));
     }
 }
 
-fn tell(context: &Context, path: &Path, bytes: &[u8], found: &Found) -> Result<End, Failure> {
+fn tell(
+    context: &Context,
+    path: &Path,
+    bytes: &[u8],
+    found: &ValidateReport,
+) -> Result<End, Failure> {
     warn(context, path, bytes, found);
     if found.faults.is_empty() {
         context.out.data(&format!("{} is valid", path.display()));
@@ -188,7 +193,7 @@ fn tell(context: &Context, path: &Path, bytes: &[u8], found: &Found) -> Result<E
 pub(super) fn explained(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<String> {
     let text = doc::readable(bytes);
     let lines: Vec<&str> = text.split('\n').collect();
-    let one = |at: store::Placed| {
+    let one = |at: store::PlacedFault| {
         let told = format!("{}:{at}", path.display());
         let line = lines
             .get(at.line - 1)
@@ -202,14 +207,14 @@ pub(super) fn explained(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<Stri
 }
 
 /// `path:line:col: error: message [rule]`, in the order of the text, as compilers print it.
-fn gcc(path: &Path, bytes: &[u8], found: &Found) -> Vec<String> {
-    let mut all: Vec<(store::Placed, &str)> = Vec::new();
+fn gcc(path: &Path, bytes: &[u8], found: &ValidateReport) -> Vec<String> {
+    let mut all: Vec<(store::PlacedFault, &str)> = Vec::new();
     for (faults, kind) in [(&found.faults, "error"), (&found.warnings, "warning")] {
         let placed = store::placed(bytes, faults);
         all.extend(placed.into_iter().map(|placed| (placed, kind)));
     }
     all.sort_by_key(|(at, _)| (at.line, at.column));
-    let line = |(at, kind): &(store::Placed, &str)| {
+    let line = |(at, kind): &(store::PlacedFault, &str)| {
         let fault = &at.fault;
         // A line a fault, whatever a person called an atom.
         let place = match fault.pointer.replace('\n', "\\n") {
@@ -230,7 +235,7 @@ fn gcc(path: &Path, bytes: &[u8], found: &Found) -> Vec<String> {
     all.iter().map(line).collect()
 }
 
-fn json(bytes: &[u8], found: &Found) -> serde_json::Value {
+fn json(bytes: &[u8], found: &ValidateReport) -> serde_json::Value {
     let list = |faults: &[Fault]| -> Vec<serde_json::Value> {
         store::placed(bytes, faults)
             .into_iter()

@@ -10,8 +10,8 @@ use descent_core::{
 
 use super::{
     End, align,
-    context::{Context, Waited, interruptible},
-    judging, newer, run, trust,
+    context::{Context, WaitOutcome, interruptible},
+    evaluate, newer, run, trust,
 };
 use crate::{
     failure::{Failure, exit},
@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct VerifyArgs {
     /// A commit, tag or branch, instead of the working tree as it is
     #[arg(value_name = "REV", conflicts_with = "result")]
     rev: Option<String>,
@@ -30,13 +30,13 @@ pub struct Flags {
 }
 
 /// What is judged, and how it is called.
-struct Subject {
+struct VerifySubject {
     /// Absent in `shared`: whatever stands there.
     commit: Option<CommitId>,
     name: String,
 }
 
-pub(super) fn verify(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let first = store.read()?;
     newer::gate(&store, &first)?;
@@ -49,7 +49,7 @@ pub(super) fn verify(context: &Context, flags: &Flags) -> Result<End, Failure> {
     let subject = subject(flags, state, &workspaces)?;
     let judged = interruptible(|cancel| {
         let (place, on) = (store.place(), subject.commit.clone());
-        judging::all_leaves(
+        evaluate::all_leaves(
             context,
             place,
             state,
@@ -60,10 +60,10 @@ pub(super) fn verify(context: &Context, flags: &Flags) -> Result<End, Failure> {
         )
     })?;
     let judged = match judged {
-        Waited::Done(judged) => judged,
-        Waited::Signal(signal) => return Ok(End::Signal(signal)),
+        WaitOutcome::Done(judged) => judged,
+        WaitOutcome::Signal(signal) => return Ok(End::Signal(signal)),
     };
-    let verdict = judging::whole(state, &judged);
+    let verdict = evaluate::whole(state, &judged);
     if context.out.json {
         context.out.json(&serde_json::json!({
             "schema": "descent/verify/1",
@@ -96,7 +96,11 @@ pub(super) fn verify(context: &Context, flags: &Flags) -> Result<End, Failure> {
     }))
 }
 
-fn subject(flags: &Flags, state: &State, workspaces: &Workspaces) -> Result<Subject, Failure> {
+fn subject(
+    flags: &VerifyArgs,
+    state: &State,
+    workspaces: &Workspaces,
+) -> Result<VerifySubject, Failure> {
     if flags.result {
         return of_result(state);
     }
@@ -108,7 +112,7 @@ fn subject(flags: &Flags, state: &State, workspaces: &Workspaces) -> Result<Subj
         };
         let name = format!("{rev} ({})", short(&commit));
         let commit = Some(commit);
-        return Ok(Subject { commit, name });
+        return Ok(VerifySubject { commit, name });
     }
     let start = workspaces.snapshot()?;
     let name = match &start {
@@ -116,10 +120,10 @@ fn subject(flags: &Flags, state: &State, workspaces: &Workspaces) -> Result<Subj
         None => "the files as they are".to_owned(),
     };
     let commit = start.map(|start| start.commit);
-    Ok(Subject { commit, name })
+    Ok(VerifySubject { commit, name })
 }
 
-fn of_result(state: &State) -> Result<Subject, Failure> {
+fn of_result(state: &State) -> Result<VerifySubject, Failure> {
     let Some(commit) = state.run.result().cloned() else {
         let what = "the run has no result yet";
         return Err(Failure::new(
@@ -131,7 +135,7 @@ fn of_result(state: &State) -> Result<Subject, Failure> {
     };
     let name = format!("the result ({})", short(&commit));
     let commit = Some(commit);
-    Ok(Subject { commit, name })
+    Ok(VerifySubject { commit, name })
 }
 
 /// How the working tree is called that was looked at.

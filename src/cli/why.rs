@@ -2,7 +2,7 @@
 
 use clap::Args;
 use descent_core::{
-    difference::{Change, Weight},
+    difference::{Difference, Weight},
     doc,
     id::{AtomId, UnixMillis},
     step::World,
@@ -13,12 +13,12 @@ use super::{End, context::Context};
 use crate::{clock, evidence, failure::Failure, render, store::Commit, workspace};
 
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct WhyArgs {
     /// The atom's id; without one, the atoms that have something to tell are listed
     atom: Option<String>,
 }
 
-pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
+pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
     let world = World::new(loaded.state.clone());
@@ -73,11 +73,12 @@ pub(super) fn why(context: &Context, flags: &Flags) -> Result<End, Failure> {
 }
 
 /// What commits did to one atom, as far as they are kept: attempts, choices, results and who changed it.
-fn past(commits: &[Commit], atom: &str) -> Vec<render::Told> {
+fn past(commits: &[Commit], atom: &str) -> Vec<render::StoryLine> {
     let mut told = Vec::new();
     for commit in commits {
-        let of_it =
-            |change: &&Change| change.of.as_deref() == Some(atom) && change.weight == Weight::Main;
+        let of_it = |change: &&Difference| {
+            change.of.as_deref() == Some(atom) && change.weight == Weight::Main
+        };
         let by = if commit.command == "run" {
             "descent"
         } else {
@@ -88,7 +89,7 @@ fn past(commits: &[Commit], atom: &str) -> Vec<render::Told> {
                 .changes
                 .iter()
                 .filter(of_it)
-                .map(|change| render::Told {
+                .map(|change| render::StoryLine {
                     serial: commit.serial.0,
                     at: UnixMillis(commit.at_ms).rfc3339(),
                     by: by.to_owned(),
@@ -99,7 +100,7 @@ fn past(commits: &[Commit], atom: &str) -> Vec<render::Told> {
     told
 }
 
-fn json(told: &render::Told) -> serde_json::Value {
+fn json(told: &render::StoryLine) -> serde_json::Value {
     serde_json::json!({
         "serial": told.serial,
         "at": told.at,

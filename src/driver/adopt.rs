@@ -5,26 +5,26 @@
 use std::sync::Arc;
 
 use descent_core::{
-    event::Notice,
+    event::Event,
     id::UnixMillis,
     state::State,
-    step::correct::{self, Adopted, Merged},
+    step::correct::{self, Adoption, MergeOutcome},
 };
 
-use crate::store::{CommitError, Loaded, Next, Store, StoreError};
+use crate::store::{CommitContent, CommitError, LoadedState, Store, StoreError};
 
 /// Saves that came between looking up where an edit began and taking it in.
 const RACES_MAX: u32 = 16;
 
 /// Why a file's content was not taken in.
 #[derive(Debug)]
-pub enum NotTaken {
+pub enum AdoptionRefusal {
     /// It is the state of another lineage.
     OtherLineage,
     Store(StoreError),
 }
 
-impl From<StoreError> for NotTaken {
+impl From<StoreError> for AdoptionRefusal {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -45,7 +45,7 @@ pub fn adopt(
     ours: Option<&State>,
     by: &str,
     now: UnixMillis,
-) -> Result<(Arc<Loaded>, Vec<Notice>), NotTaken> {
+) -> Result<(Arc<LoadedState>, Vec<Event>), AdoptionRefusal> {
     for _ in 0..RACES_MAX {
         let edited = store.read()?;
         let base = store.base(&edited.state);
@@ -66,7 +66,9 @@ pub fn adopt(
         match once(store, &edited.state, base.as_deref(), ours, (by, now)) {
             Ok(done) => return Ok(done),
             Err(CommitError::Decide(Again::Raced)) => {}
-            Err(CommitError::Decide(Again::OtherLineage)) => return Err(NotTaken::OtherLineage),
+            Err(CommitError::Decide(Again::OtherLineage)) => {
+                return Err(AdoptionRefusal::OtherLineage);
+            }
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
     }
@@ -80,7 +82,7 @@ fn once(
     base: Option<&State>,
     ours: Option<&State>,
     who: (&str, UnixMillis),
-) -> Result<(Arc<Loaded>, Vec<Notice>), CommitError<Again>> {
+) -> Result<(Arc<LoadedState>, Vec<Event>), CommitError<Again>> {
     let mut notices = Vec::new();
     let loaded = store.commit(|fresh| {
         if !fresh.is_foreign {
@@ -97,7 +99,7 @@ fn once(
         let merged = correct::merge(base, ours, &fresh.state);
         let adopted = commit_of(base, ours, merged, who);
         notices = adopted.notices;
-        Ok(Some(Next {
+        Ok(Some(CommitContent {
             state: adopted.state,
             touched: adopted.touched,
         }))
@@ -108,9 +110,9 @@ fn once(
 fn commit_of(
     base: Option<&State>,
     ours: Option<&State>,
-    merged: Merged,
+    merged: MergeOutcome,
     (by, now): (&str, UnixMillis),
-) -> Adopted {
+) -> Adoption {
     let before = match (ours, base) {
         // Committed by another process, and not seen yet.
         (Some(ours), Some(base)) if base.serial > ours.serial => Some(base),

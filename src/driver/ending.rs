@@ -3,11 +3,11 @@
 //! Invariant: nothing that runs for the loop holds up an end that was asked for by more than twice [`tool::GRACE`].
 
 use descent_core::{
-    event::Event,
+    event::Input,
     state::{Request, RunStatus, fields::Extra, objective::RequestKind},
 };
 
-use super::{Ending, Loop, hands::Work};
+use super::{Loop, RunEnding, executor::BoxedFuture};
 use crate::{
     failure::{Failure, exit},
     process::tool,
@@ -36,8 +36,8 @@ impl Loop<'_> {
         };
         let request = self.stop_request(kind);
         let reason = Some(signal.name().to_owned());
-        self.pending.push_back(Event::Asked { request, reason });
-        self.pending.push_back(Event::Tick);
+        self.pending.push_back(Input::Asked { request, reason });
+        self.pending.push_back(Input::Tick);
         Ok(())
     }
 
@@ -52,7 +52,7 @@ impl Loop<'_> {
         }
         let request = self.stop_request(RequestKind::Stop);
         let reason = Some(failure.message.clone());
-        for event in [Event::Asked { request, reason }, Event::Tick] {
+        for event in [Input::Asked { request, reason }, Input::Tick] {
             if let Err(error) = self.observe(event).await {
                 tracing::warn!(%error, "the stop could not be written");
                 return;
@@ -73,7 +73,7 @@ impl Loop<'_> {
 
     /// Waits for what is no effect. A signal is kept for later; what goes on after it is cut off, and fails. So is what
     /// comes after something that was cut off: it would meet the same.
-    pub(super) async fn patiently<T>(&mut self, mut work: Work<T>) -> Result<T, Failure> {
+    pub(super) async fn patiently<T>(&mut self, mut work: BoxedFuture<T>) -> Result<T, Failure> {
         if !self.is_cut_off {
             tokio::select! {
                 biased;
@@ -92,7 +92,7 @@ impl Loop<'_> {
 
     fn cut_off(&mut self) {
         self.is_cut_off = true;
-        self.host.hands.cut_off();
+        self.host.executor.cut_off();
     }
 
     /// Ends everything that runs and waits until it is gone.
@@ -118,7 +118,7 @@ impl Loop<'_> {
         &mut self,
         result: Result<(), Failure>,
         is_cut_off: bool,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<RunEnding, Failure> {
         let early = match result {
             Err(failure) if is_cut_off && failure.lack.is_none() => {
                 (self.eyes.say)(
@@ -128,7 +128,7 @@ impl Loop<'_> {
             }
             result => result.map(|()| None)?,
         };
-        Ok(Ending {
+        Ok(RunEnding {
             world: self.world.clone(),
             signal: early.or(self.signal),
             has_no_result: early.is_some(),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use descent_core::{
     doc::Fault,
-    event::{Event, Reason},
+    event::{Input, Reason},
     id::CommitId,
     state::RunStatus,
     step::{World, correct},
@@ -16,13 +16,13 @@ use tokio::task::JoinHandle;
 
 use super::{
     Loop,
-    adopt::{self, NotTaken},
+    adopt::{self, AdoptionRefusal},
     watch,
 };
 use crate::{
     clock::Stopwatch,
     failure::{Failure, exit, quoted},
-    store::{self, Loaded, StoreError},
+    store::{self, LoadedState, StoreError},
     trust,
 };
 
@@ -30,13 +30,13 @@ use crate::{
 const ABSENT_MS: u64 = 1_000;
 
 #[derive(Default)]
-pub(super) struct Followed {
+pub(super) struct Follower {
     head: Option<CommitId>,
     /// At most one at a time: two would fight for the ref.
     under_way: Option<JoinHandle<()>>,
 }
 
-impl Followed {
+impl Follower {
     fn is_busy(&self) -> bool {
         self.under_way
             .as_ref()
@@ -53,7 +53,7 @@ impl Loop<'_> {
         let (known, was_waiting) = (Arc::clone(&self.loaded), self.waits_for_file.is_some());
         let is_news = self.sync().await? && (was_waiting || !Arc::ptr_eq(&known, &self.loaded));
         if is_news {
-            self.pending.push_back(Event::Tick);
+            self.pending.push_back(Input::Tick);
         }
         Ok(())
     }
@@ -116,7 +116,7 @@ impl Loop<'_> {
     }
 
     /// What is new and unknown in an edit: a key that was mistyped decides nothing, without a word.
-    fn odd(&self, edited: &Loaded) -> Vec<String> {
+    fn odd(&self, edited: &LoadedState) -> Vec<String> {
         let known = self.loaded.warnings();
         let is_known = |new: &&Fault| {
             let mut known = known.iter();
@@ -136,7 +136,7 @@ impl Loop<'_> {
     }
 
     /// What was allowed when the run began was the state of this lineage, in the hand of its owner.
-    fn is_by_another(&self, loaded: &Loaded) -> Option<String> {
+    fn is_by_another(&self, loaded: &LoadedState) -> Option<String> {
         let path = self.host.store.place().state.display();
         if !adopt::is_of(&self.world.state, None, &loaded.state) {
             return Some(format!(
@@ -162,19 +162,19 @@ impl Loop<'_> {
                 notices.iter().for_each(|notice| (self.eyes.tell)(notice));
                 Ok(true)
             }
-            Err(NotTaken::OtherLineage) => {
+            Err(AdoptionRefusal::OtherLineage) => {
                 let path = self.host.store.place().state.display().to_string();
                 let line = format!("{path}: /lineage: the file holds the state of another lineage");
                 self.wait_for_file(vec![line], &"the state file is another one now");
                 Ok(false)
             }
-            Err(NotTaken::Store(error)) if error.is_about_content() => {
+            Err(AdoptionRefusal::Store(error)) if error.is_about_content() => {
                 self.wait_for_file(error.details(), &error);
                 Ok(false)
             }
             // The next look waits for the name, or says that it is gone.
-            Err(NotTaken::Store(error)) if error.is_missing() => Ok(true),
-            Err(NotTaken::Store(error)) => Err(error.into()),
+            Err(AdoptionRefusal::Store(error)) if error.is_missing() => Ok(true),
+            Err(AdoptionRefusal::Store(error)) => Err(error.into()),
         }
     }
 
@@ -208,7 +208,7 @@ impl Loop<'_> {
     /// The file is gone: its last bytes are saved, and a person is told how to put them back.
     pub(super) fn vanished(&mut self) -> Failure {
         let place = self.host.store.place();
-        let saved = self.host.hands.save_state(&self.loaded.bytes);
+        let saved = self.host.executor.save_state(&self.loaded.bytes);
         let message = format!("{} is gone", place.state.display());
         let hint = match saved {
             Ok(saved) => format!(
@@ -230,7 +230,7 @@ impl Loop<'_> {
         }
         self.followed.head.clone_from(&head);
         if let Some(head) = head {
-            let following = self.host.hands.follow(head);
+            let following = self.host.executor.follow(head);
             self.followed.under_way = Some(tokio::spawn(async move {
                 if let Err(error) = following.await {
                     tracing::warn!(%error, "the result's ref could not follow the head");
@@ -257,6 +257,6 @@ pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
         let _ = task.await;
     }
     let needed = view::commits(&this.world.state);
-    let delivering = this.host.hands.deliver(result, needed);
+    let delivering = this.host.executor.deliver(result, needed);
     this.patiently(delivering).await
 }

@@ -5,17 +5,17 @@
 use std::collections::BTreeSet;
 
 use descent_core::{
+    desired::{DesiredWork, Work, WorkKey},
     id::AttemptId,
-    owed::{Effect, Key, Owed},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Done, Loop, Running};
+use super::{FinishedWork, Loop, RunningWork};
 use crate::failure::Failure;
 
 impl Loop<'_> {
     /// Starts what is owed and does not run, ends what runs and is not owed.
-    pub(super) fn reconcile(&mut self, owed: &Owed) -> Result<(), Failure> {
+    pub(super) fn reconcile(&mut self, owed: &DesiredWork) -> Result<(), Failure> {
         // With the file broken or the disk full nothing is started; what is in flight finishes.
         let is_waiting = self.waits_for_file.is_some() || self.room.is_lacking();
         if !is_waiting {
@@ -34,20 +34,19 @@ impl Loop<'_> {
 
     /// What was cancelled may still be at work in the checkout that this needs: in the one for evaluations, or, where
     /// what cancelled it came to nothing, in the attempt's own.
-    fn may_be_used(&self, effect: &Effect) -> bool {
+    fn may_be_used(&self, effect: &Work) -> bool {
         match effect {
-            Effect::Judge { .. } => true,
-            Effect::Attempt(intent) => self.slots.contains_key(&intent.id),
-            Effect::Merge { .. }
-            | Effect::Rebuild { .. }
-            | Effect::Stage { .. }
-            | Effect::Learn(_) => false,
+            Work::Judge { .. } => true,
+            Work::Attempt(intent) => self.slots.contains_key(&intent.id),
+            Work::Merge { .. } | Work::Rebuild { .. } | Work::Stage { .. } | Work::Learn(_) => {
+                false
+            }
         }
     }
 
     /// Ends what runs and is not owed; waits for nothing.
-    pub(super) fn end_all_but(&mut self, owed: &Owed) {
-        let keys: BTreeSet<&Key> = owed.effects.iter().map(|(key, _)| key).collect();
+    pub(super) fn end_all_but(&mut self, owed: &DesiredWork) {
+        let keys: BTreeSet<&WorkKey> = owed.effects.iter().map(|(key, _)| key).collect();
         let gone = self.running.extract_if(.., |key, _| !keys.contains(key));
         for (_, running) in gone {
             running.cancel.cancel();
@@ -82,17 +81,17 @@ impl Loop<'_> {
         slot
     }
 
-    fn begin(&mut self, key: Key, effect: Effect) {
+    fn begin(&mut self, key: WorkKey, effect: Work) {
         let slot = match &effect {
-            Effect::Attempt(intent) => Some(self.slot(&intent.id)),
-            Effect::Merge { .. }
-            | Effect::Rebuild { .. }
-            | Effect::Stage { .. }
-            | Effect::Judge { .. }
-            | Effect::Learn(_) => None,
+            Work::Attempt(intent) => Some(self.slot(&intent.id)),
+            Work::Merge { .. }
+            | Work::Rebuild { .. }
+            | Work::Stage { .. }
+            | Work::Judge { .. }
+            | Work::Learn(_) => None,
         };
         let cancel = CancellationToken::new();
-        let work = self.host.hands.perform(
+        let work = self.host.executor.perform(
             &self.world,
             &self.session,
             effect,
@@ -104,12 +103,12 @@ impl Loop<'_> {
         let (done, name) = (self.done.clone(), key.clone());
         tokio::spawn(async move {
             let result = work.await;
-            let _ = done.send(Done {
+            let _ = done.send(FinishedWork {
                 key: name,
                 generation,
                 result,
             });
         });
-        self.running.insert(key, Running { cancel, generation });
+        self.running.insert(key, RunningWork { cancel, generation });
     }
 }

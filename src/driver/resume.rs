@@ -5,19 +5,19 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use descent_core::{
-    event::{Made, Outcome},
+    event::{Outcome, Product},
     id::CommitId,
     state::{Intent, State, side},
     view,
 };
 
 use super::{
-    Loop, RealHands, blocking,
-    hands::{Found, Work},
+    Loop, RealExecutor, blocking,
+    executor::{BoxedFuture, RunLeftovers},
 };
 use crate::{agent, failure::Failure};
 
-pub(super) fn resume(hands: &RealHands, state: &State) -> Work<Found> {
+pub(super) fn resume(hands: &RealExecutor, state: &State) -> BoxedFuture<RunLeftovers> {
     let attempts = hands.place.attempts();
     let workspaces = hands.workspaces.clone();
     let (state, shelf) = (state.clone(), Arc::clone(&hands.shelf));
@@ -49,14 +49,14 @@ pub(super) fn resume(hands: &RealHands, state: &State) -> Work<Found> {
         let finished = whole
             .map(|(intent, outcome)| (intent.id.clone(), outcome))
             .collect();
-        Ok::<_, Failure>(Found { finished, gone })
+        Ok::<_, Failure>(RunLeftovers { finished, gone })
     };
     Box::pin(async move { blocking(look).await? })
 }
 
 impl Loop<'_> {
-    pub(super) async fn find_what_was_left(&mut self) -> Result<Found, Failure> {
-        let looking = self.host.hands.resume(&self.world.state);
+    pub(super) async fn find_what_was_left(&mut self) -> Result<RunLeftovers, Failure> {
+        let looking = self.host.executor.resume(&self.world.state);
         let found = self.patiently(looking).await?;
         if !found.gone.is_empty() {
             (self.eyes.say)(&format!(
@@ -72,8 +72,8 @@ impl Loop<'_> {
 /// What an attempt made is worth something only while it can be read.
 fn commit_of(outcome: &Outcome) -> Option<CommitId> {
     match &outcome.made {
-        Some(Made::Commit(commit)) => Some(commit.clone()),
-        Some(Made::Unchanged | Made::Broken(_)) | None => None,
+        Some(Product::Commit(commit)) => Some(commit.clone()),
+        Some(Product::Unchanged | Product::Broken(_)) | None => None,
     }
 }
 

@@ -17,12 +17,12 @@ use descent_core::{
     state::State,
 };
 
-use super::{Ending, Eyes, Hands, Host, Watch, run};
+use super::{Executor, LoopHost, Observer, RunEnding, Watch, run};
 use crate::{
     clock::Clock,
     failure::Failure,
     signal::{Signal, Signals},
-    store::{Place, Store},
+    store::{StatePlace, Store},
 };
 
 /// A project with a state, in a directory of its own.
@@ -48,7 +48,7 @@ impl Project {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("p")).unwrap();
         let project = Self { dir };
-        let place = Place::create(&project.path(), None).unwrap();
+        let place = StatePlace::create(&project.path(), None).unwrap();
         let state = plan.into_state(Lineage::new("lineage"));
         Store::open(place).create(state).unwrap();
         project
@@ -58,8 +58,8 @@ impl Project {
         self.dir.path().join("p").canonicalize().unwrap()
     }
 
-    fn place(&self) -> Place {
-        Place::find(&self.path(), None).unwrap()
+    fn place(&self) -> StatePlace {
+        StatePlace::find(&self.path(), None).unwrap()
     }
 
     fn state(&self) -> State {
@@ -71,22 +71,22 @@ impl Project {
         &self,
         mut store: Store,
         clock: Arc<dyn Clock>,
-        hands: Arc<dyn Hands>,
+        hands: Arc<dyn Executor>,
         signals: Signals,
         n: u32,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<RunEnding, Failure> {
         let loaded = store.read()?;
-        let host = Host {
+        let host = LoopHost {
             watch: Watch::of(&store.place().state),
             store,
             clock,
             signals,
-            hands,
+            executor: hands,
             run: RunId::new(format!("run{n}")),
             by: "ada".to_owned(),
             from: None,
         };
-        let eyes = Eyes {
+        let eyes = Observer {
             tell: &mut |_| (),
             say: &mut |_| (),
             look: &mut |_, _, _| (),

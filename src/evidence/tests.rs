@@ -22,16 +22,16 @@ impl World {
         }
     }
 
-    fn place(&self) -> Place {
-        Place::at(self.dir.path(), None)
+    fn place(&self) -> StatePlace {
+        StatePlace::at(self.dir.path(), None)
     }
 
-    fn shelf(&self, most: Most) -> Shelf {
+    fn shelf(&self, most: SizeLimit) -> EvidenceStore {
         let told = Arc::clone(&self.told);
         let tell = move |text: &str| told.lock().unwrap().push(text.to_owned());
-        Shelf {
+        EvidenceStore {
             most,
-            ..Shelf::of(&self.place(), Box::new(tell))
+            ..EvidenceStore::of(&self.place(), Box::new(tell))
         }
     }
 
@@ -105,7 +105,7 @@ fn what_cannot_be_written_is_told_once_and_no_reason_to_fail() {
 #[test]
 fn the_last_room_of_a_disk_is_left_to_the_state() {
     let world = World::new();
-    let shelf = Shelf {
+    let shelf = EvidenceStore {
         spare_bytes: u64::MAX,
         ..world.shelf(MOST)
     };
@@ -116,7 +116,7 @@ fn the_last_room_of_a_disk_is_left_to_the_state() {
 #[test]
 fn beyond_the_limit_what_no_state_names_goes_first_and_then_the_oldest() {
     let world = World::new();
-    let shelf = world.shelf(Most {
+    let shelf = world.shelf(SizeLimit {
         bytes: 40,
         files: 100,
     });
@@ -141,7 +141,7 @@ fn beyond_the_limit_what_no_state_names_goes_first_and_then_the_oldest() {
 #[test]
 fn a_tidy_removes_what_was_cut_off_and_leaves_what_is_a_persons() {
     let world = World::new();
-    let shelf = world.shelf(Most {
+    let shelf = world.shelf(SizeLimit {
         bytes: 1000,
         files: 3,
     });

@@ -26,13 +26,13 @@ fn pipe(path: &Path) {
     rustix::fs::mknodat(CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
 }
 
-fn odd<T: fmt::Debug>(done: io::Result<T>) -> What {
+fn odd<T: fmt::Debug>(done: io::Result<T>) -> PathKind {
     Odd::of(&done.unwrap_err()).unwrap().what
 }
 
 /// Each way to open what lies there is refused for it, and what it leads to is as it was.
 #[track_caller]
-fn check(plant: impl Fn(&World, &Path), to_read: Option<What>, to_write: What) {
+fn check(plant: impl Fn(&World, &Path), to_read: Option<PathKind>, to_write: PathKind) {
     let world = World::new();
     let path = world.at("ours");
     plant(&world, &path);
@@ -55,22 +55,22 @@ fn check(plant: impl Fn(&World, &Path), to_read: Option<What>, to_write: What) {
 #[test]
 fn a_link_a_pipe_a_directory_and_a_socket_are_refused_by_what_they_are() {
     let link = |world: &World, path: &Path| symlink(world.at("elsewhere"), path).unwrap();
-    check(link, Some(What::Link), What::Link);
+    check(link, Some(PathKind::Link), PathKind::Link);
     let nowhere = |world: &World, path: &Path| symlink(world.at("nowhere"), path).unwrap();
-    check(nowhere, Some(What::Link), What::Link);
-    check(|_, path| pipe(path), Some(What::Pipe), What::Pipe);
+    check(nowhere, Some(PathKind::Link), PathKind::Link);
+    check(|_, path| pipe(path), Some(PathKind::Pipe), PathKind::Pipe);
     let directory = |_: &World, path: &Path| fs::create_dir(path).unwrap();
-    check(directory, Some(What::Directory), What::Directory);
+    check(directory, Some(PathKind::Directory), PathKind::Directory);
     let socket = |_: &World, path: &Path| {
         std::os::unix::net::UnixListener::bind(path).unwrap();
     };
-    check(socket, Some(What::Socket), What::Socket);
+    check(socket, Some(PathKind::Socket), PathKind::Socket);
 }
 
 #[test]
 fn a_file_with_a_second_name_is_read_and_not_written() {
     let second = |world: &World, path: &Path| fs::hard_link(world.at("elsewhere"), path).unwrap();
-    check(second, None, What::SecondName);
+    check(second, None, PathKind::SecondName);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_is_more_than_the_maximum_is_refused_or_cut() {
     let world = World::new();
     let path = world.at("elsewhere");
     assert_eq!(read(&path, 6).unwrap(), b"theirs");
-    assert_eq!(odd(read(&path, 5)), What::Larger(5));
+    assert_eq!(odd(read(&path, 5)), PathKind::Larger(5));
     assert_eq!(read_some(&path, 5).unwrap(), b"their");
 }
 
@@ -104,7 +104,7 @@ fn what_is_made_is_for_its_owner_alone() {
 fn a_link_to_a_directory_is_none_and_nothing_is_found_in_it() {
     let world = World::new();
     symlink(world.0.path(), world.at("linked")).unwrap();
-    assert_eq!(odd(make_dir(&world.at("linked"))), What::Link);
+    assert_eq!(odd(make_dir(&world.at("linked"))), PathKind::Link);
     let file = plain_dir(&world.at("elsewhere")).unwrap_err();
     assert_eq!(file.kind(), io::ErrorKind::NotADirectory);
     assert!(entries(&world.at("linked")).is_empty());

@@ -7,17 +7,17 @@
 use super::{
     Git, GitError,
     call::{fields, shown},
-    diff::{self, Change, Side},
+    diff::{self, PathChange, Side},
     durable::sync_all_at,
     index::PrivateIndex,
     place,
-    status::{Kind, Status},
+    status::{StatusKind, WorkTreeStatus},
 };
 use descent_core::id::CommitId;
 use std::{collections::BTreeSet, os::unix::ffi::OsStrExt, path::Path};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Applied {
+pub enum ApplyOutcome {
     /// There is no difference, or the files have it already.
     Nothing,
     /// Files, index, and the branch (`None`: the detached HEAD) stand at the result.
@@ -40,18 +40,18 @@ impl Git {
         head: &CommitId,
         scratch: &Path,
         is_dry: bool,
-    ) -> Result<Applied, GitError> {
+    ) -> Result<ApplyOutcome, GitError> {
         let call = diff::raw(self.call("diff-tree"));
         let call = call
             .id("", base.as_str(), "^{tree}")
             .id("", head.as_str(), "^{tree}");
         let changes = diff::parse("diff-tree", &call.arg("--").ok()?)?;
         if changes.is_empty() {
-            return Ok(Applied::Nothing);
+            return Ok(ApplyOutcome::Nothing);
         }
         let seen = self.look(base, head, &changes, scratch)?;
         if !seen.refused.is_empty() {
-            return Ok(Applied::Refused(seen.refused.into_iter().collect()));
+            return Ok(ApplyOutcome::Refused(seen.refused.into_iter().collect()));
         }
         let status = self.status(self.at_home("status"), false)?;
         let forward = self.may_fast_forward(base, head, &changes, &status)?;
@@ -60,29 +60,29 @@ impl Git {
             if !is_dry {
                 sync_all_at(self.top())?;
             }
-            return Ok(Applied::Nothing);
+            return Ok(ApplyOutcome::Nothing);
         }
         if !is_dry {
             self.write(&seen, head, scratch)?;
         }
         let files = diff::names(&changes);
         if !forward {
-            return Ok(Applied::Files(files));
+            return Ok(ApplyOutcome::Files(files));
         }
         if !is_dry {
             self.move_head(base, head)?;
         }
         let branch = status.branch;
-        Ok(Applied::FastForward { branch, files })
+        Ok(ApplyOutcome::FastForward { branch, files })
     }
 
     fn look<'a>(
         &self,
         base: &CommitId,
         head: &CommitId,
-        changes: &'a [Change],
+        changes: &'a [PathChange],
         scratch: &Path,
-    ) -> Result<Seen<'a>, GitError> {
+    ) -> Result<ApplyPlan<'a>, GitError> {
         let (at_base, at_head) = std::thread::scope(|scope| {
             let old = || self.unlike(base, changes, |change| &change.old, scratch);
             let at_base = scope.spawn(old);
@@ -103,7 +103,7 @@ impl Git {
         let pending = changes
             .iter()
             .filter(|change| not_head.contains(&change.path));
-        Ok(Seen {
+        Ok(ApplyPlan {
             pending: pending.collect(),
             refused,
             head_index,
@@ -114,8 +114,8 @@ impl Git {
     fn unlike(
         &self,
         commit: &CommitId,
-        changes: &[Change],
-        side: impl Fn(&Change) -> &Side,
+        changes: &[PathChange],
+        side: impl Fn(&PathChange) -> &Side,
         scratch: &Path,
     ) -> Result<(BTreeSet<Vec<u8>>, PrivateIndex), GitError> {
         let index = PrivateIndex::new(scratch)?;
@@ -156,8 +156,8 @@ impl Git {
         &self,
         base: &CommitId,
         head: &CommitId,
-        changes: &[Change],
-        status: &Status,
+        changes: &[PathChange],
+        status: &WorkTreeStatus,
     ) -> Result<bool, GitError> {
         if status.head.as_ref() != Some(base) || self.is_amid_something() {
             return Ok(false);
@@ -167,7 +167,7 @@ impl Git {
             found.ok().map(|at| &changes[at])
         };
         let clean = status.entries.iter().all(|entry| {
-            entry.kind == Kind::Tracked
+            entry.kind == StatusKind::Tracked
                 && is_ours(&entry.path).is_some_and(|change| {
                     let new = &change.new;
                     entry.staged == b'.'
@@ -202,7 +202,7 @@ impl Git {
 
     /// Git writes the files elsewhere, with filters and modes as the person has them; from there
     /// each is moved to its place whole.
-    fn write(&self, seen: &Seen<'_>, head: &CommitId, scratch: &Path) -> Result<(), GitError> {
+    fn write(&self, seen: &ApplyPlan<'_>, head: &CommitId, scratch: &Path) -> Result<(), GitError> {
         let ready = tempfile::tempdir_in(scratch).map_err(GitError::io(scratch))?;
         let files = ready.path().canonicalize().map_err(GitError::io(scratch))?;
         let mut prefix = std::ffi::OsString::from("--prefix=");
@@ -245,9 +245,9 @@ impl Git {
 }
 
 #[derive(Debug)]
-struct Seen<'a> {
+struct ApplyPlan<'a> {
     /// What the working tree does not have yet.
-    pending: Vec<&'a Change>,
+    pending: Vec<&'a PathChange>,
     refused: BTreeSet<String>,
     /// Holds the result's side of every changed path.
     head_index: PrivateIndex,

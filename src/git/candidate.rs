@@ -4,7 +4,7 @@ use super::{
     Git, GitError, diff,
     index::PrivateIndex,
     modules::SAVED_DIR,
-    status::{OWN_DIR, Taking},
+    status::{IndexUpdates, OWN_DIR},
     trees::Tree,
 };
 use descent_core::id::{CommitId, Digest, TreeId, UnixMillis};
@@ -41,7 +41,7 @@ pub enum Merge {
 
 /// A commit on `base`, whose change is brought to `onto`.
 #[derive(Debug, Clone, Copy)]
-pub struct Landing<'a> {
+pub struct Rebase<'a> {
     pub made: &'a CommitId,
     pub base: &'a CommitId,
     pub onto: &'a CommitId,
@@ -63,7 +63,7 @@ impl Git {
         let call = |verb| index.of(tree.call(verb));
         let entries = self.status(call("status"), true)?.entries;
         self.refuse_changed_modules(tree, &index)?;
-        let taking = Taking::of(&entries, c.workspace, &spared(c));
+        let taking = IndexUpdates::of(&entries, c.workspace, &spared(c));
         if taking.is_empty() {
             return Ok(None);
         }
@@ -76,7 +76,7 @@ impl Git {
     }
 
     /// The change that a commit makes to its base, as a commit on `onto`: itself where that is its base.
-    pub fn land(&self, l: &Landing<'_>) -> Result<Merge, GitError> {
+    pub fn land(&self, l: &Rebase<'_>) -> Result<Merge, GitError> {
         let call = diff::raw(self.call("diff-tree").arg("--no-commit-id"));
         let call = call.id("", l.base.as_str(), "^{tree}");
         let said = call.id("", l.made.as_str(), "^{tree}").arg("--").ok()?;

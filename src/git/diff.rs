@@ -9,7 +9,7 @@ use descent_core::id::Digest;
 
 /// One path that differs. A mode of zeros: the path is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct PathChange {
     pub(super) old: Side,
     pub(super) new: Side,
     pub(super) path: Vec<u8>,
@@ -27,7 +27,7 @@ impl Side {
     }
 }
 
-impl Change {
+impl PathChange {
     pub(super) fn has_gitlink(&self) -> bool {
         self.old.mode == GITLINK || self.new.mode == GITLINK
     }
@@ -46,7 +46,7 @@ pub(super) fn raw(call: Call<'_>) -> Call<'_> {
     .args(["--no-textconv", "--ignore-submodules=none"])
 }
 
-pub(super) fn parse(verb: &'static str, said: &[u8]) -> Result<Vec<Change>, GitError> {
+pub(super) fn parse(verb: &'static str, said: &[u8]) -> Result<Vec<PathChange>, GitError> {
     let odd = || GitError::Odd { verb };
     let mut said = fields(said);
     let mut changes = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn parse(verb: &'static str, said: &[u8]) -> Result<Vec<Change>, GitE
             mode: mode.to_vec(),
             id: id.to_vec(),
         };
-        changes.push(Change {
+        changes.push(PathChange {
             old: side(old_mode, old_id),
             new: side(new_mode, new_id),
             path: said.next().ok_or_else(odd)?.to_vec(),
@@ -71,7 +71,7 @@ pub(super) fn parse(verb: &'static str, said: &[u8]) -> Result<Vec<Change>, GitE
 }
 
 /// What a change comes to, wherever it starts from: mode, path and new id of each path.
-pub(super) fn digest(changes: &[Change]) -> Digest {
+pub(super) fn digest(changes: &[PathChange]) -> Digest {
     let mut bytes = Vec::new();
     for change in changes {
         for (part, end) in [
@@ -86,6 +86,6 @@ pub(super) fn digest(changes: &[Change]) -> Digest {
     Digest::of(&bytes)
 }
 
-pub(super) fn names(changes: &[Change]) -> Vec<String> {
+pub(super) fn names(changes: &[PathChange]) -> Vec<String> {
     changes.iter().map(|change| shown(&change.path)).collect()
 }

@@ -1,6 +1,6 @@
 //! What can go wrong at the door to git: one sentence each, and what to do next.
 
-use crate::{failure::quoted, files::What, process::tool::ToolError};
+use crate::{failure::quoted, files::PathKind, process::tool::ToolError};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -38,7 +38,7 @@ pub enum GitError {
     #[error("{} is no directory, so that it cannot be the repository of a run", path.display())]
     NoDirectory { path: PathBuf },
     #[error("`{}` {what}, so that nothing is read from the repository of a run that it lies in", path.display())]
-    NotPlain { path: PathBuf, what: What },
+    NotPlain { path: PathBuf, what: PathKind },
     #[error("git does not trust the repository, which belongs to somebody else: {stderr_tail}")]
     NotOwned { stderr_tail: String },
     #[error("{} is a bare repository, without files to work on", dir.display())]

@@ -10,13 +10,13 @@ use std::path::Path;
 
 /// A file of the difference; without counts where it is not text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines {
+pub struct FileLines {
     pub path: String,
     pub counts: Option<(u64, u64)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Branched {
+pub enum BranchOutcome {
     /// It was made, or would be.
     New,
     /// It stands at the result already.
@@ -29,7 +29,7 @@ pub enum Branched {
 
 impl Git {
     /// Added and removed lines of each file.
-    pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<Lines>, GitError> {
+    pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<FileLines>, GitError> {
         const ODD: GitError = GitError::Odd { verb: "diff-tree" };
         let said = self.two_trees(base, head, &["--numstat", "-z"]).ok()?;
         let records = fields(&said).map(|record| {
@@ -38,7 +38,7 @@ impl Git {
             let (added, removed, path) = (next()?, next()?, next()?);
             let counts = number(added).zip(number(removed));
             let path = shown(path);
-            Ok(Lines { path, counts })
+            Ok(FileLines { path, counts })
         });
         records.collect()
     }
@@ -72,26 +72,26 @@ impl Git {
         name: &str,
         (base, head): (&CommitId, &CommitId),
         is_dry: bool,
-    ) -> Result<Branched, GitError> {
+    ) -> Result<BranchOutcome, GitError> {
         let person = self.person();
         let full = format!("refs/heads/{name}");
         let check = person.call("check-ref-format").arg(&full).output()?;
         // What git reads as HEAD, or as another reference, could never be named again.
         let is_misread = matches!(name, "HEAD" | "@") || name.starts_with("refs/");
         if !check.status.success() || name.starts_with('-') || is_misread {
-            return Ok(Branched::BadName);
+            return Ok(BranchOutcome::BadName);
         }
         if let Some((taken, commit)) = person.branch_in_the_way(&full)? {
             let is_ours = taken == full && commit == head.as_str();
             if !is_ours {
                 let taken = taken.trim_start_matches("refs/heads/").to_owned();
-                return Ok(Branched::Taken(taken));
+                return Ok(BranchOutcome::Taken(taken));
             }
             // Made by an `apply` that was cut off before it had synced it, perhaps.
             if !is_dry {
                 person.make_durable(&full, head, head)?;
             }
-            return Ok(Branched::AlreadyThere);
+            return Ok(BranchOutcome::AlreadyThere);
         }
         if !is_dry {
             // That it is still absent is git's to see, in the same instant.
@@ -102,7 +102,7 @@ impl Git {
             call.id("", &absent, "").ok()?;
             person.make_durable(&full, head, head)?;
         }
-        Ok(Branched::New)
+        Ok(BranchOutcome::New)
     }
 
     /// A reference cannot stand where another has a directory, nor below one.

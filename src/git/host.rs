@@ -90,7 +90,7 @@ const PRIVATE: &[(&str, &str)] = &[
 pub(super) const NOBODY: (&str, &str) = ("descent", "descent@localhost");
 
 #[derive(Debug, Clone)]
-pub(super) struct Host {
+pub(super) struct GitHost {
     programs: Arc<dyn Programs>,
     program: PathBuf,
     /// Of each run, but for the settings.
@@ -110,7 +110,7 @@ pub(super) struct Host {
     pub(super) emails: Vec<String>,
 }
 
-impl Host {
+impl GitHost {
     /// Finds git in `theirs`, the person's environment, and reads their settings for `dir`.
     pub(super) fn read(
         programs: Arc<dyn Programs>,
@@ -118,7 +118,7 @@ impl Host {
         theirs: &Env,
     ) -> Result<Self, GitError> {
         let program = find(theirs).ok_or(GitError::Missing)?;
-        let asking = Asking {
+        let asking = PersonGit {
             programs: &*programs,
             program: &program,
             dir,
@@ -183,7 +183,7 @@ impl Host {
         if !self.settings.iter().any(is_set) {
             return Ok(None);
         }
-        let asking = Asking {
+        let asking = PersonGit {
             programs: &*self.programs,
             program: &self.program,
             dir,
@@ -301,14 +301,14 @@ fn unbound(theirs: &Env) -> Env {
 }
 
 /// Git as the person has it: under their own environment.
-struct Asking<'a> {
+struct PersonGit<'a> {
     programs: &'a dyn Programs,
     program: &'a Path,
     dir: &'a Path,
     theirs: &'a Env,
 }
 
-impl Asking<'_> {
+impl PersonGit<'_> {
     fn ask(&self, verb: &'static str, args: &[&str]) -> Result<Vec<u8>, GitError> {
         let ran = self.programs.run_tool(&Tool {
             program: self.program.to_owned(),

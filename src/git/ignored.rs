@@ -3,7 +3,7 @@
 use super::{
     Git, GitError,
     call::{Call, as_path, fields, shown},
-    status::{Kind, OWN_DIR, is_within},
+    status::{OWN_DIR, StatusKind, is_within},
 };
 use std::{
     collections::BTreeMap,
@@ -100,7 +100,7 @@ impl Git {
         let others = status.entries.iter().filter(|entry| {
             let is_own = is_within(&entry.path, OWN_DIR);
             // A repository of its own is left out of what a run starts from.
-            let is_nested = entry.kind == Kind::Untracked && entry.path.ends_with(b"/");
+            let is_nested = entry.kind == StatusKind::Untracked && entry.path.ends_with(b"/");
             !is_own && !is_nested
         });
         Ok(others.count())

@@ -4,7 +4,7 @@ use super::{
     Git, GitError,
     call::{Call, as_id, as_path},
     disk,
-    status::Taking,
+    status::IndexUpdates,
 };
 use descent_core::id::{CommitId, TreeId, UnixMillis};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Git {
     /// Brings what was seen in a working tree into the index that `call` works with.
     pub(super) fn take<'a>(
         &self,
-        taking: &Taking,
+        taking: &IndexUpdates,
         call: impl Fn(&'static str) -> Call<'a>,
     ) -> Result<(), GitError> {
         if !taking.remove.is_empty() {

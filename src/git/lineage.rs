@@ -5,14 +5,14 @@
 //! the person's repository nothing is written here.
 
 use super::{
-    Git, GitError, Opened,
+    Git, GitError, Repository,
     alternates::{borrowed, for_variable},
     call::{Call, as_id},
     disk,
     durable::sync_all_at,
     settings,
 };
-use crate::files::What;
+use crate::files::PathKind;
 use descent_core::id::CommitId;
 use std::{
     ffi::OsString,
@@ -100,7 +100,7 @@ impl Git {
             ("core.excludesFile", EXCLUDES),
         ];
         let own = own.map(|(key, file)| (key.into(), git_dir.join(file).into()));
-        Ok(Self(Arc::new(Opened {
+        Ok(Self(Arc::new(Repository {
             host: self.host().under(pairs.iter().cloned().chain(own)),
             top: self.top().to_owned(),
             common_dir: git_dir.clone(),
@@ -336,7 +336,7 @@ fn refuse_odd_files(repository: &Path) -> Result<(), GitError> {
             if kind.is_dir() {
                 open.push(path);
             } else if !kind.is_file() {
-                let what = What::of(kind).unwrap_or(What::Device);
+                let what = PathKind::of(kind).unwrap_or(PathKind::Device);
                 return Err(GitError::NotPlain { path, what });
             }
         }

@@ -53,7 +53,7 @@ impl Git {
     }
 }
 
-struct Entry<'a> {
+struct IndexEntry<'a> {
     tag: u8,
     mode: &'a [u8],
     id: &'a [u8],
@@ -61,11 +61,11 @@ struct Entry<'a> {
 }
 
 /// `H 100644 <id> 0\t<path>`
-fn read(record: &[u8]) -> Option<Entry<'_>> {
+fn read(record: &[u8]) -> Option<IndexEntry<'_>> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let mut words = record[..tab].split(|byte| *byte == b' ');
     let (tag, mode, id) = (words.next()?, words.next()?, words.next()?);
-    Some(Entry {
+    Some(IndexEntry {
         tag: *tag.first()?,
         mode,
         id,

@@ -3,7 +3,7 @@
 //! Invariant: nothing is overwritten here that `in_the_way` and the caller did not look at first.
 #![allow(clippy::disallowed_methods)] // door: the person's files
 
-use super::{GitError, call::as_path, diff::Change};
+use super::{GitError, call::as_path, diff::PathChange};
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -13,7 +13,7 @@ use std::{
 
 /// Where the person's tree has something that the change knows nothing of: a file or symlink
 /// where a directory must be, or files in a directory that becomes a file.
-pub(super) fn in_the_way(top: &Path, changes: &[Change]) -> Vec<PathBuf> {
+pub(super) fn in_the_way(top: &Path, changes: &[PathChange]) -> Vec<PathBuf> {
     let known: BTreeSet<&Path> = changes.iter().map(|change| as_path(&change.path)).collect();
     let mut found = BTreeSet::new();
     for change in changes {
@@ -64,9 +64,9 @@ pub(super) fn is_there(top: &Path, path: &[u8]) -> bool {
 }
 
 /// Brings the files of `changes` from `ready`, where they lie under the same paths, to `top`.
-pub(super) fn put(top: &Path, ready: &Path, changes: &[&Change]) -> Result<(), GitError> {
+pub(super) fn put(top: &Path, ready: &Path, changes: &[&PathChange]) -> Result<(), GitError> {
     // Deletions first: they make room where a directory becomes a file, or a file a directory.
-    let (gone, new): (Vec<&Change>, Vec<&Change>) =
+    let (gone, new): (Vec<&PathChange>, Vec<&PathChange>) =
         changes.iter().partition(|change| change.new.is_absent());
     for change in gone {
         delete(top, as_path(&change.path))?;

@@ -5,16 +5,16 @@
 //! attributes say; of the directory itself nothing is written here.
 
 use super::{
-    Git, GitError, Opened,
+    Git, GitError, Repository,
     call::{as_path, fields, shown},
     checkout::as_pattern,
     disk,
-    host::{Env, Host, NOBODY},
+    host::{Env, GitHost, NOBODY},
     index::PrivateIndex,
     lineage::{self, SLOT_CONFIG},
     settings,
-    snapshot::{Note, Snapshot, TOLD_BYTES},
-    status::{OWN_DIR, Taking, is_within},
+    snapshot::{Snapshot, SnapshotNote, TOLD_BYTES},
+    status::{IndexUpdates, OWN_DIR, is_within},
 };
 use crate::process::Programs;
 use descent_core::id::{CommitId, TreeId, UnixMillis};
@@ -34,7 +34,7 @@ const ATTRIBUTES: &str = "* -text -ident -filter !working-tree-encoding\n";
 const OBJECTS_MAX: usize = 10_000_000;
 
 /// What belongs into a snapshot.
-struct Found {
+struct SnapshotPaths {
     files: Vec<Vec<u8>>,
     nested: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl Git {
         top: &Path,
         theirs: &Env,
     ) -> Result<Self, GitError> {
-        let host = Host::read(programs, top, theirs)?.private();
+        let host = GitHost::read(programs, top, theirs)?.private();
         if !lineage::is_whole(repository)? {
             lineage::make(repository)?;
         }
@@ -72,7 +72,7 @@ impl Git {
         let git_dir = repository
             .canonicalize()
             .map_err(GitError::io(repository))?;
-        Ok(Self(Arc::new(Opened {
+        Ok(Self(Arc::new(Repository {
             host,
             top: top.to_owned(),
             common_dir: git_dir.clone(),
@@ -123,7 +123,7 @@ impl Git {
     }
 
     /// Asked with an index that holds nothing, so that what is known already has no say in what belongs to it.
-    fn find(&self, scratch: &Path, left_out: &[PathBuf]) -> Result<Found, GitError> {
+    fn find(&self, scratch: &Path, left_out: &[PathBuf]) -> Result<SnapshotPaths, GitError> {
         let empty = PrivateIndex::new(scratch)?;
         let mut left_out: Vec<&Path> = left_out.iter().map(PathBuf::as_path).collect();
         left_out.push(as_path(OWN_DIR));
@@ -145,13 +145,13 @@ impl Git {
                 None => files.push(path.to_vec()),
             }
         }
-        Ok(Found { files, nested })
+        Ok(SnapshotPaths { files, nested })
     }
 
     /// The commit of these files, with its index.
     fn take_all(
         &self,
-        found: &Found,
+        found: &SnapshotPaths,
         scratch: &Path,
         is_known: bool,
     ) -> Result<(Snapshot, PrivateIndex), GitError> {
@@ -164,15 +164,15 @@ impl Git {
         let known: BTreeSet<&[u8]> = fields(&said).collect();
         let wanted: BTreeSet<&[u8]> = found.files.iter().map(Vec::as_slice).collect();
         let gone = known.difference(&wanted).map(|path| path.to_vec());
-        let taking = Taking {
+        let taking = IndexUpdates {
             take: found.files.clone(),
             remove: gone.collect(),
-            ..Taking::default()
+            ..IndexUpdates::default()
         };
         self.take(&taking, call)?;
         let tree = TreeId::new(call("write-tree").ok_id()?);
         let commit = self.commit_start(&tree)?;
-        let nested = found.nested.iter().cloned().map(Note::Nested);
+        let nested = found.nested.iter().cloned().map(SnapshotNote::Nested);
         let notes = nested.chain(self.weigh_new(wanted.difference(&known).copied()));
         let snapshot = Snapshot {
             notes: notes.collect(),
@@ -185,9 +185,9 @@ impl Git {
         Ok((snapshot, index))
     }
 
-    fn weigh_new<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> Option<Note> {
+    fn weigh_new<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> Option<SnapshotNote> {
         let weight = self.weight(paths);
-        (weight.bytes > TOLD_BYTES).then(|| Note::Copied {
+        (weight.bytes > TOLD_BYTES).then(|| SnapshotNote::Copied {
             megabytes: weight.bytes >> 20,
             path: weight.largest.display().to_string(),
         })

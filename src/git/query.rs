@@ -5,7 +5,7 @@ use super::call::{fields, shown};
 use super::{
     Git, GitError,
     call::{as_id, as_path},
-    rebuild::Stored,
+    rebuild::StoredCommit,
 };
 use descent_core::id::{CommitId, Digest, TreeId, UnixMillis};
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Git {
     /// When it was committed.
     pub(super) fn time_of(&self, commit: &CommitId) -> Result<UnixMillis, GitError> {
         let stored = self.read_commits(std::slice::from_ref(commit))?;
-        let time = stored.first().and_then(Stored::committed_s);
+        let time = stored.first().and_then(StoredCommit::committed_s);
         Ok(UnixMillis(time.unwrap_or_default().saturating_mul(1000)))
     }
 

@@ -7,7 +7,7 @@ use super::{
 use descent_core::id::{CommitId, TreeId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rebuilt {
+pub struct RebuildOutcome {
     pub head: CommitId,
     /// For each kept commit what stands for it now: itself, its copy, or (where nothing of it was
     /// left to do) the commit before it. `None`: it no longer applies.
@@ -16,7 +16,7 @@ pub struct Rebuilt {
 
 /// A commit as it is stored, without a signature, which would not fit its copy.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct StoredCommit {
     pub(super) tree: TreeId,
     pub(super) parent: Option<CommitId>,
     /// Author, committer and encoding, each with its line's end.
@@ -24,7 +24,7 @@ pub(super) struct Stored {
     message: Vec<u8>,
 }
 
-impl Stored {
+impl StoredCommit {
     /// Seconds since 1970; none before, and where the header is odd.
     pub(super) fn committed_s(&self) -> Option<u64> {
         let headers = String::from_utf8_lossy(&self.headers);
@@ -37,7 +37,7 @@ impl Stored {
 impl Git {
     /// The change of each kept commit against its first parent, applied in order. Copies keep
     /// message, people and dates, so that they get the same ids every time.
-    pub fn rebuild(&self, from: &CommitId, keep: &[CommitId]) -> Result<Rebuilt, GitError> {
+    pub fn rebuild(&self, from: &CommitId, keep: &[CommitId]) -> Result<RebuildOutcome, GitError> {
         let mut tree = self.tree_of(from)?;
         let mut head = from.clone();
         let mut line = Vec::with_capacity(keep.len());
@@ -49,7 +49,7 @@ impl Git {
             }
             line.push(next.map(|(commit, _)| commit));
         }
-        Ok(Rebuilt { head, line })
+        Ok(RebuildOutcome { head, line })
     }
 
     fn reapply(
@@ -57,7 +57,7 @@ impl Git {
         head: &CommitId,
         tree: &TreeId,
         kept: &CommitId,
-        stored: &Stored,
+        stored: &StoredCommit,
     ) -> Result<Option<(CommitId, TreeId)>, GitError> {
         let Some(parent) = &stored.parent else {
             return Ok(None);
@@ -77,7 +77,7 @@ impl Git {
 
     fn write_copy(
         &self,
-        stored: &Stored,
+        stored: &StoredCommit,
         tree: &TreeId,
         parent: &CommitId,
     ) -> Result<CommitId, GitError> {
@@ -92,7 +92,7 @@ impl Git {
         Ok(commit)
     }
 
-    pub(super) fn read_commits(&self, ids: &[CommitId]) -> Result<Vec<Stored>, GitError> {
+    pub(super) fn read_commits(&self, ids: &[CommitId]) -> Result<Vec<StoredCommit>, GitError> {
         const VERB: &str = "cat-file";
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -114,7 +114,7 @@ impl Git {
 }
 
 /// Cuts `<id> commit <size>\n<bytes>\n` off the front.
-fn next_commit(rest: &mut &[u8], id: &CommitId) -> Result<Stored, GitError> {
+fn next_commit(rest: &mut &[u8], id: &CommitId) -> Result<StoredCommit, GitError> {
     let missing = || GitError::NoSuchCommit { id: id.to_string() };
     let cut = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n');
     let end = cut(rest).ok_or_else(missing)?;
@@ -129,7 +129,7 @@ fn next_commit(rest: &mut &[u8], id: &CommitId) -> Result<Stored, GitError> {
     parse_commit(body).ok_or_else(missing)
 }
 
-fn parse_commit(body: &[u8]) -> Option<Stored> {
+fn parse_commit(body: &[u8]) -> Option<StoredCommit> {
     let split = body.windows(2).position(|pair| pair == b"\n\n");
     let (headers, message) = match split {
         Some(at) => (&body[..=at], &body[at + 2..]),
@@ -151,7 +151,7 @@ fn parse_commit(body: &[u8]) -> Option<Stored> {
             kept.extend_from_slice(line);
         }
     }
-    Some(Stored {
+    Some(StoredCommit {
         tree: tree?,
         parent,
         headers: kept,

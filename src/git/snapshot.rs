@@ -6,7 +6,7 @@ use super::{
     diff,
     index::PrivateIndex,
     listing::{Link, Listing},
-    status::{GITLINK, Kind, OWN_DIR, Status, Taking, is_within},
+    status::{GITLINK, IndexUpdates, OWN_DIR, StatusKind, WorkTreeStatus, is_within},
 };
 use descent_core::id::{CommitId, TreeId};
 use std::path::{Path, PathBuf};
@@ -25,12 +25,12 @@ pub struct Snapshot {
     pub branch: Option<String>,
     pub dirty: bool,
     /// What a person should know of it.
-    pub notes: Vec<Note>,
+    pub notes: Vec<SnapshotNote>,
 }
 
 /// Something in the working tree that is not taken as one would think.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
+pub enum SnapshotNote {
     /// A repository inside this one that is no part of it.
     Nested(String),
     /// A tracked name that is neither file nor directory nor symlink now.
@@ -49,12 +49,12 @@ pub enum Note {
 
 /// What files come to, and which of them is the largest.
 #[derive(Debug, Default)]
-pub(super) struct Weight {
+pub(super) struct FileTotals {
     pub(super) bytes: u64,
     pub(super) largest: PathBuf,
 }
 
-impl Note {
+impl SnapshotNote {
     pub fn text(&self) -> String {
         match self {
             Self::Nested(path) => format!("left out: {path} (a repository of its own)"),
@@ -88,7 +88,7 @@ impl Git {
         let call = |verb| index.of(self.taking_home(verb));
         let (listing, status) = self.look_at_all(&index)?;
         let head = status.head.clone().ok_or_else(|| self.no_commits())?;
-        let mut taking = Taking::of(&status.entries, self.top(), &[OWN_DIR.to_vec()]);
+        let mut taking = IndexUpdates::of(&status.entries, self.top(), &[OWN_DIR.to_vec()]);
         taking.remove.extend(staged_own_files(&status));
         let (modules, mut notes) = self.modules_of(&listing)?;
         notes.extend(notes_of(&listing, &status, &taking));
@@ -148,7 +148,7 @@ impl Git {
     }
 
     /// What the index says and what differs from it, with git's eyes opened where it was told to look away.
-    fn look_at_all(&self, index: &PrivateIndex) -> Result<(Listing, Status), GitError> {
+    fn look_at_all(&self, index: &PrivateIndex) -> Result<(Listing, WorkTreeStatus), GitError> {
         let call = |verb| index.of(self.at_home(verb));
         let (listing, status) = std::thread::scope(|scope| {
             let listing = scope.spawn(|| self.listing(call("ls-files")));
@@ -170,21 +170,21 @@ impl Git {
     }
 
     /// The submodules that stand elsewhere than the index says, and links that are none.
-    fn modules_of(&self, listing: &Listing) -> Result<(Vec<Link>, Vec<Note>), GitError> {
+    fn modules_of(&self, listing: &Listing) -> Result<(Vec<Link>, Vec<SnapshotNote>), GitError> {
         if listing.links.is_empty() {
             return Ok(Default::default());
         }
         if self.has_modules(self.top()) {
             return Ok((self.person().moved_modules(&listing.links)?, Vec::new()));
         }
-        let nested = |link: &Link| Note::Nested(shown(&link.path));
+        let nested = |link: &Link| SnapshotNote::Nested(shown(&link.path));
         Ok((Vec::new(), listing.links.iter().map(nested).collect()))
     }
 
     /// Untracked files may be data that nobody wants twice on the disk.
-    fn weigh(&self, status: &Status) -> Result<Option<Note>, GitError> {
+    fn weigh(&self, status: &WorkTreeStatus) -> Result<Option<SnapshotNote>, GitError> {
         let untracked = status.entries.iter();
-        let untracked = untracked.filter(|entry| entry.kind == Kind::Untracked);
+        let untracked = untracked.filter(|entry| entry.kind == StatusKind::Untracked);
         let weight = self.weight(untracked.map(|entry| &entry.path[..]));
         let (megabytes, largest) = (weight.bytes >> 20, weight.largest);
         if weight.bytes > UNTRACKED_BYTES_MAX {
@@ -196,12 +196,12 @@ impl Git {
             });
         }
         let path = largest.display().to_string();
-        Ok((weight.bytes > TOLD_BYTES).then_some(Note::Large { megabytes, path }))
+        Ok((weight.bytes > TOLD_BYTES).then_some(SnapshotNote::Large { megabytes, path }))
     }
 
     /// What files of the working tree come to.
-    pub(super) fn weight<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> Weight {
-        let mut weight = Weight::default();
+    pub(super) fn weight<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> FileTotals {
+        let mut weight = FileTotals::default();
         let mut largest_bytes = 0;
         for path in paths.map(as_path) {
             let meta = self.top().join(path).symlink_metadata();
@@ -229,23 +229,27 @@ impl Git {
     }
 }
 
-fn notes_of(listing: &Listing, status: &Status, taking: &Taking) -> Vec<Note> {
-    let nested = taking.left_out.iter().cloned().map(Note::Nested);
-    let no_file = taking.no_file.iter().cloned().map(Note::NoFile);
+fn notes_of(
+    listing: &Listing,
+    status: &WorkTreeStatus,
+    taking: &IndexUpdates,
+) -> Vec<SnapshotNote> {
+    let nested = taking.left_out.iter().cloned().map(SnapshotNote::Nested);
+    let no_file = taking.no_file.iter().cloned().map(SnapshotNote::NoFile);
     let entries = status.entries.iter();
-    let unmerged = entries.filter(|entry| entry.kind == Kind::Unmerged);
-    let conflicts = unmerged.map(|entry| Note::Conflict(shown(&entry.path)));
+    let unmerged = entries.filter(|entry| entry.kind == StatusKind::Unmerged);
+    let conflicts = unmerged.map(|entry| SnapshotNote::Conflict(shown(&entry.path)));
     let entries = status.entries.iter();
     let marked =
         entries.filter(|entry| entry.worked != b'.' && listing.marked.contains(&entry.path));
-    let marked = marked.map(|entry| Note::Marked(shown(&entry.path)));
-    let own = listing.holds_own.then_some(Note::OwnDir);
+    let marked = marked.map(|entry| SnapshotNote::Marked(shown(&entry.path)));
+    let own = listing.holds_own.then_some(SnapshotNote::OwnDir);
     let all = nested.chain(no_file).chain(conflicts).chain(marked);
     all.chain(own).collect()
 }
 
 /// Files of the program's own that the person staged, and that HEAD does not have.
-fn staged_own_files(status: &Status) -> impl Iterator<Item = Vec<u8>> {
+fn staged_own_files(status: &WorkTreeStatus) -> impl Iterator<Item = Vec<u8>> {
     let added = status.entries.iter().filter(|entry| entry.staged == b'A');
     let own = added.filter(|entry| is_within(&entry.path, OWN_DIR));
     own.map(|entry| entry.path.clone())

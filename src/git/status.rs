@@ -14,14 +14,14 @@ pub(super) const GITLINK: &[u8] = b"160000";
 pub(super) const OWN_DIR: &[u8] = b".descent";
 
 #[derive(Debug, Default)]
-pub(super) struct Status {
+pub(super) struct WorkTreeStatus {
     pub(super) head: Option<CommitId>,
     pub(super) branch: Option<String>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<StatusEntry>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StatusKind {
     Tracked,
     Unmerged,
     Untracked,
@@ -29,8 +29,8 @@ pub(super) enum Kind {
 
 /// One path that differs; the columns as git prints them, `.` for "the same".
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) kind: Kind,
+pub(super) struct StatusEntry {
+    pub(super) kind: StatusKind,
     /// The index against HEAD.
     pub(super) staged: u8,
     /// The working tree against the index.
@@ -43,7 +43,7 @@ pub(super) struct Entry {
 
 /// What a private index has to be told so that it is the working tree.
 #[derive(Debug, Default)]
-pub(super) struct Taking {
+pub(super) struct IndexUpdates {
     pub(super) take: Vec<Vec<u8>>,
     pub(super) remove: Vec<Vec<u8>>,
     /// Repositories of their own.
@@ -54,7 +54,11 @@ pub(super) struct Taking {
 
 impl Git {
     /// `call` says which tree and which index.
-    pub(super) fn status(&self, call: Call<'_>, untracked: bool) -> Result<Status, GitError> {
+    pub(super) fn status(
+        &self,
+        call: Call<'_>,
+        untracked: bool,
+    ) -> Result<WorkTreeStatus, GitError> {
         let said = call
             .args([
                 "--porcelain=v2",
@@ -70,8 +74,8 @@ impl Git {
     }
 }
 
-fn parse(said: &[u8]) -> Option<Status> {
-    let mut status = Status::default();
+fn parse(said: &[u8]) -> Option<WorkTreeStatus> {
+    let mut status = WorkTreeStatus::default();
     let mut records = fields(said);
     while let Some(record) = records.next() {
         match record.get(..2)? {
@@ -89,7 +93,7 @@ fn parse(said: &[u8]) -> Option<Status> {
     Some(status)
 }
 
-impl Status {
+impl WorkTreeStatus {
     fn read_header(&mut self, header: &[u8]) {
         if let Some(oid) = header.strip_prefix(b"branch.oid ") {
             self.head = as_id(oid).map(CommitId::new);
@@ -105,10 +109,10 @@ fn split(record: &[u8], columns: usize) -> Option<Vec<&[u8]>> {
     (parts.len() == columns && parts[1].len() == 2).then_some(parts)
 }
 
-fn tracked(record: &[u8], columns: usize) -> Option<Entry> {
+fn tracked(record: &[u8], columns: usize) -> Option<StatusEntry> {
     let parts = split(record, columns)?;
-    Some(Entry {
-        kind: Kind::Tracked,
+    Some(StatusEntry {
+        kind: StatusKind::Tracked,
         staged: parts[1][0],
         worked: parts[1][1],
         index_mode: parts[4].to_vec(),
@@ -118,10 +122,10 @@ fn tracked(record: &[u8], columns: usize) -> Option<Entry> {
     })
 }
 
-fn unmerged(record: &[u8]) -> Option<Entry> {
+fn unmerged(record: &[u8]) -> Option<StatusEntry> {
     let parts = split(record, 11)?;
-    Some(Entry {
-        kind: Kind::Unmerged,
+    Some(StatusEntry {
+        kind: StatusKind::Unmerged,
         staged: parts[1][0],
         worked: parts[1][1],
         index_mode: Vec::new(),
@@ -131,9 +135,9 @@ fn unmerged(record: &[u8]) -> Option<Entry> {
     })
 }
 
-fn untracked(path: &[u8]) -> Entry {
-    Entry {
-        kind: Kind::Untracked,
+fn untracked(path: &[u8]) -> StatusEntry {
+    StatusEntry {
+        kind: StatusKind::Untracked,
         staged: b'?',
         worked: b'?',
         index_mode: Vec::new(),
@@ -143,9 +147,9 @@ fn untracked(path: &[u8]) -> Entry {
     }
 }
 
-impl Taking {
+impl IndexUpdates {
     /// `spared`: paths, relative to `tree`, that stay as the index has them.
-    pub(super) fn of(entries: &[Entry], tree: &Path, spared: &[Vec<u8>]) -> Self {
+    pub(super) fn of(entries: &[StatusEntry], tree: &Path, spared: &[Vec<u8>]) -> Self {
         let mut taking = Self::default();
         for entry in entries {
             if !spared.iter().any(|spared| is_within(&entry.path, spared)) {
@@ -155,19 +159,19 @@ impl Taking {
         taking
     }
 
-    fn add(&mut self, entry: &Entry, tree: &Path) {
+    fn add(&mut self, entry: &StatusEntry, tree: &Path) {
         let path = entry.path.clone();
         match entry.kind {
             // Only a repository of its own is listed as a directory.
-            Kind::Untracked if path.ends_with(b"/") => {
+            StatusKind::Untracked if path.ends_with(b"/") => {
                 self.left_out.push(shown(&path[..path.len() - 1]));
             }
-            Kind::Untracked => self.take.push(path),
-            Kind::Tracked | Kind::Unmerged => self.add_tracked(entry, tree, path),
+            StatusKind::Untracked => self.take.push(path),
+            StatusKind::Tracked | StatusKind::Unmerged => self.add_tracked(entry, tree, path),
         }
     }
 
-    fn add_tracked(&mut self, entry: &Entry, tree: &Path, path: Vec<u8>) {
+    fn add_tracked(&mut self, entry: &StatusEntry, tree: &Path, path: Vec<u8>) {
         if entry.worked == b'.' || entry.index_mode == GITLINK {
             return;
         }

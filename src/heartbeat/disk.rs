@@ -6,7 +6,7 @@
 
 use std::{fs, io, os::unix::fs::FileExt, path::Path, time::Duration};
 
-use super::Written;
+use super::HeartbeatRecord;
 use crate::files;
 
 /// A block of most file systems.
@@ -15,7 +15,7 @@ const BYTES: usize = 4_096;
 const READ_TIMES: u32 = 3;
 const READ_AGAIN_MS: u64 = 2;
 
-pub(super) fn write(path: &Path, beat: &Written) {
+pub(super) fn write(path: &Path, beat: &HeartbeatRecord) {
     let Some(block) = block(beat) else { return };
     if let Err(error) = write_block(path, &block) {
         tracing::debug!(%error, "no heartbeat");
@@ -23,7 +23,7 @@ pub(super) fn write(path: &Path, beat: &Written) {
 }
 
 /// Padded with blanks, which JSON ignores.
-fn block(beat: &Written) -> Option<Vec<u8>> {
+fn block(beat: &HeartbeatRecord) -> Option<Vec<u8>> {
     let mut text = serde_json::to_vec(beat).ok()?;
     if text.len() >= BYTES {
         return None;
@@ -41,7 +41,7 @@ fn write_block(path: &Path, block: &[u8]) -> io::Result<()> {
     file.write_all_at(block, 0)
 }
 
-pub(super) fn read(path: &Path) -> Option<Written> {
+pub(super) fn read(path: &Path) -> Option<HeartbeatRecord> {
     for n in 0..READ_TIMES {
         if n > 0 {
             std::thread::sleep(Duration::from_millis(READ_AGAIN_MS));

@@ -4,8 +4,8 @@ use descent_core::id::RunId;
 
 use super::*;
 
-fn place(dir: &Path) -> Place {
-    Place::at(dir, None)
+fn place(dir: &Path) -> StatePlace {
+    StatePlace::at(dir, None)
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_
     let place = place(dir.path());
     std::fs::create_dir(&place.dir).unwrap();
     let me = format!("pid {}, run", std::process::id());
-    let seen = |change: &dyn Fn(&mut Written), holder: &str| {
+    let seen = |change: &dyn Fn(&mut HeartbeatRecord), holder: &str| {
         let mut beat = first(&RunId::new("r"), UnixMillis(0));
         change(&mut beat);
         disk::write(&path_in(&place.dir), &beat);
@@ -81,7 +81,7 @@ fn a_deleted_beat_comes_back_and_is_gone_when_the_heart_is() {
     let place = place(dir.path());
     std::fs::create_dir(&place.dir).unwrap();
     let path = path_in(&place.dir);
-    let heart = Heart::start(&place, &RunId::new("r"), clock::real());
+    let heart = Heartbeat::start(&place, &RunId::new("r"), clock::real());
     std::fs::remove_file(&path).unwrap();
     heart.shared.changed.notify_one();
     for _ in 0..2_000 {

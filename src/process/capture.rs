@@ -24,14 +24,14 @@ pub const LAST_LINE_CHARS_MAX: usize = 300;
 
 /// Beginning and end of an output of any length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct Capture {
     head: Vec<u8>,
     /// Ends with the last bytes of the whole output; trimmed lazily, so up to twice as long.
     tail: Vec<u8>,
     total_bytes: u64,
 }
 
-impl Captured {
+impl Capture {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total_bytes += bytes.len() as u64;
         let room = LONG_END_BYTES - self.head.len();
@@ -170,7 +170,7 @@ fn suffix(text: &str, bytes_max: usize) -> &str {
 
 /// Standard output alone, for checks that compare it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Whole {
+pub struct WholeOutput {
     pub bytes: Vec<u8>,
     /// There was more than the cap.
     pub truncated: bool,
@@ -179,28 +179,28 @@ pub struct Whole {
 /// Where everything read from one job goes.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    pub(crate) output: Captured,
-    pub(crate) stdout: Option<Whole>,
+    pub(crate) output: Capture,
+    pub(crate) stdout: Option<WholeOutput>,
     stdout_bytes_max: usize,
-    log: Option<Log>,
+    log: Option<OutputLog>,
 }
 
 /// A copy of the output for people. Its file is made by the first bytes: most jobs that end well say nothing.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct OutputLog {
     path: PathBuf,
     file: Option<File>,
     bytes_left: u64,
 }
 
-impl Log {
+impl OutputLog {
     /// Nothing is there afterwards.
-    pub(crate) fn at(path: &Path) -> io::Result<Log> {
+    pub(crate) fn at(path: &Path) -> io::Result<OutputLog> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        Ok(Log {
+        Ok(OutputLog {
             path: path.to_owned(),
             file: None,
             bytes_left: LOG_BYTES_MAX,
@@ -234,10 +234,10 @@ impl Log {
 }
 
 impl Sink {
-    pub(crate) fn new(stdout_bytes_max: usize, log: Option<Log>) -> Sink {
+    pub(crate) fn new(stdout_bytes_max: usize, log: Option<OutputLog>) -> Sink {
         Sink {
-            output: Captured::default(),
-            stdout: (stdout_bytes_max > 0).then(Whole::default),
+            output: Capture::default(),
+            stdout: (stdout_bytes_max > 0).then(WholeOutput::default),
             stdout_bytes_max,
             log,
         }
@@ -268,8 +268,8 @@ impl Sink {
 mod tests {
     use super::*;
 
-    fn captured(chunks: &[&[u8]]) -> Captured {
-        let mut captured = Captured::default();
+    fn captured(chunks: &[&[u8]]) -> Capture {
+        let mut captured = Capture::default();
         chunks.iter().for_each(|chunk| captured.push(chunk));
         captured
     }
@@ -366,7 +366,7 @@ mod tests {
         sink.take(b"de", true);
         assert_eq!(
             sink.stdout,
-            Some(Whole {
+            Some(WholeOutput {
                 bytes: b"abcde".to_vec(),
                 truncated: false
             })
@@ -374,7 +374,7 @@ mod tests {
         sink.take(b"f", true);
         assert_eq!(
             sink.stdout,
-            Some(Whole {
+            Some(WholeOutput {
                 bytes: b"abcde".to_vec(),
                 truncated: true
             })

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::brand::Brand;
+use super::tag::Tag;
 
 const NAME: &str = "descent-";
 /// How long a killed group is waited for until it is empty and can be removed.
@@ -64,7 +64,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// What jobs left below our own group, with whose it was.
-pub(crate) fn leaves() -> Vec<(Brand, Leaf)> {
+pub(crate) fn leaves() -> Vec<(Tag, Leaf)> {
     let entries = own().and_then(|own| fs::read_dir(own).ok());
     let paths = entries
         .into_iter()
@@ -73,7 +73,7 @@ pub(crate) fn leaves() -> Vec<(Brand, Leaf)> {
         .map(|entry| entry.path());
     let leaf = |path: PathBuf| {
         let brand = path.file_name()?.to_str()?.strip_prefix(NAME)?;
-        let brand = Brand::from_raw(u64::from_str_radix(brand, 16).ok()?)?;
+        let brand = Tag::from_raw(u64::from_str_radix(brand, 16).ok()?)?;
         Some((brand, Leaf::recorded(&path, brand)?))
     };
     paths.filter_map(leaf).collect()
@@ -84,7 +84,7 @@ pub(crate) fn leaves() -> Vec<(Brand, Leaf)> {
 pub(crate) struct Leaf(PathBuf);
 
 impl Leaf {
-    pub(crate) fn make(below: &Path, brand: Brand) -> io::Result<Leaf> {
+    pub(crate) fn make(below: &Path, brand: Tag) -> io::Result<Leaf> {
         let leaf = Leaf(below.join(format!("{NAME}{brand}")));
         fs::create_dir(&leaf.0)?;
         if !leaf.0.join("cgroup.kill").exists() {
@@ -97,7 +97,7 @@ impl Leaf {
     }
 
     /// One that was recorded; nothing unless its name is that job's.
-    pub(crate) fn recorded(path: &Path, brand: Brand) -> Option<Leaf> {
+    pub(crate) fn recorded(path: &Path, brand: Tag) -> Option<Leaf> {
         let is_it = path
             .file_name()
             .is_some_and(|name| *name == *format!("{NAME}{brand}"));
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_recorded_path_that_is_not_the_jobs_group_is_not_touched() {
-        let brand = Brand::of_job("a/b");
+        let brand = Tag::of_job("a/b");
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(format!("{NAME}{brand}"));
         std::fs::create_dir(&path).unwrap();
@@ -199,7 +199,7 @@ mod tests {
         }
         assert!(Leaf::recorded(&path, brand).is_some());
         assert!(
-            Leaf::recorded(&path, Brand::of_job("a/b")).is_none(),
+            Leaf::recorded(&path, Tag::of_job("a/b")).is_none(),
             "another job's"
         );
         assert!(Leaf::recorded(dir.path(), brand).is_none());

@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
-use super::brand::Brand;
 use super::cgroup::{self, Leaf};
-use super::guard::{self, Task, Walls};
-use super::report::Report;
+use super::guard::{self, GuardTask, Isolation};
+use super::guard_report::GuardReport;
+use super::tag::Tag;
 use super::{orphans, registry};
 use crate::failure::{Failure, exit};
 
@@ -64,12 +64,12 @@ impl Method {
 
 /// One method, and why it does not work here, if so.
 #[derive(Debug)]
-pub struct Tried {
+pub struct MethodProbe {
     pub method: Method,
     pub why_not: Option<String>,
 }
 
-impl Tried {
+impl MethodProbe {
     #[must_use]
     pub fn text(&self) -> String {
         let how = self.why_not.as_deref().unwrap_or("works here");
@@ -79,10 +79,10 @@ impl Tried {
 
 /// Tries every method, the strongest first: for a person who asks how things stand here.
 #[must_use]
-pub fn methods() -> Vec<Tried> {
+pub fn methods() -> Vec<MethodProbe> {
     let tries = Method::WISHES.map(|method| {
         let why_not = choose(&candidates(Some(method))).err();
-        Tried { method, why_not }
+        MethodProbe { method, why_not }
     });
     tries.into()
 }
@@ -105,25 +105,25 @@ pub fn wished() -> Result<(), Failure> {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Ending {
+pub(crate) struct JobEnding {
     pub(crate) method: Method,
-    walls: Walls,
+    walls: Isolation,
     /// The group that leaves are made below.
     below: Option<PathBuf>,
 }
 
-const GROUP: &Ending = &Ending {
+const GROUP: &JobEnding = &JobEnding {
     method: Method::Group,
-    walls: Walls::None,
+    walls: Isolation::None,
     below: None,
 };
 
-pub(crate) fn taken() -> &'static Ending {
+pub(crate) fn taken() -> &'static JobEnding {
     choice().as_ref().unwrap_or(GROUP)
 }
 
-fn choice() -> &'static Result<Ending, Failure> {
-    static CHOICE: OnceLock<Result<Ending, Failure>> = OnceLock::new();
+fn choice() -> &'static Result<JobEnding, Failure> {
+    static CHOICE: OnceLock<Result<JobEnding, Failure>> = OnceLock::new();
     CHOICE.get_or_init(|| {
         let wish = wish()?;
         match choose(&candidates(wish)) {
@@ -160,15 +160,15 @@ fn refused(why: String) -> Failure {
     let message = format!("{WISH}={}: {why}", wish.to_string_lossy());
     let hint = format!("unset {WISH}: then the strongest method that works is taken");
     let mut failure = Failure::new("E-ENDING", exit::UNAVAILABLE, message, hint);
-    failure.details = methods().iter().map(Tried::text).collect();
+    failure.details = methods().iter().map(MethodProbe::text).collect();
     failure
 }
 
 /// The strongest first.
-fn candidates(wish: Option<Method>) -> Vec<Ending> {
+fn candidates(wish: Option<Method>) -> Vec<JobEnding> {
     let below = cgroup::own();
     let walled = |walls| {
-        let of = |below| Ending {
+        let of = |below| JobEnding {
             method: Method::Namespace,
             walls,
             below,
@@ -180,23 +180,23 @@ fn candidates(wish: Option<Method>) -> Vec<Ending> {
             .into_iter()
             .chain([of(None)])
     };
-    let grouped = below.clone().map(|below| Ending {
+    let grouped = below.clone().map(|below| JobEnding {
         method: Method::Cgroup,
-        walls: Walls::None,
+        walls: Isolation::None,
         below: Some(below),
     });
-    let guarded = Ending {
+    let guarded = JobEnding {
         method: Method::Guard,
-        walls: Walls::None,
+        walls: Isolation::None,
         below: None,
     };
     match wish {
-        Some(Method::Namespace) => walled(Walls::Pids)
-            .chain(walled(Walls::PidsAndUsers))
+        Some(Method::Namespace) => walled(Isolation::Pids)
+            .chain(walled(Isolation::PidsAndUsers))
             .collect(),
         Some(Method::Cgroup) => grouped.into_iter().collect(),
         Some(Method::Guard | Method::Group) => vec![guarded],
-        None => walled(Walls::Pids)
+        None => walled(Isolation::Pids)
             .chain(grouped)
             .chain([guarded])
             .collect(),
@@ -204,7 +204,7 @@ fn candidates(wish: Option<Method>) -> Vec<Ending> {
 }
 
 /// The first that works, or why the last does not.
-fn choose(candidates: &[Ending]) -> Result<&Ending, String> {
+fn choose(candidates: &[JobEnding]) -> Result<&JobEnding, String> {
     if cfg!(not(target_os = "linux")) {
         return Err("this system has none of it".to_owned());
     }
@@ -218,17 +218,17 @@ fn choose(candidates: &[Ending]) -> Result<&Ending, String> {
     Err(why)
 }
 
-impl Ending {
+impl JobEnding {
     /// The group of one job. A machine that has no more room for groups takes the rest of the means.
-    pub(crate) fn leaf(&self, brand: Brand) -> Option<Leaf> {
+    pub(crate) fn leaf(&self, brand: Tag) -> Option<Leaf> {
         let made = Leaf::make(self.below.as_ref()?, brand);
         made.inspect_err(|error| tracing::warn!(%error, "a job has no control group"))
             .ok()
     }
 
     /// What the guard of a job is told.
-    pub(crate) fn task(&self, brand: Brand, leaf: Option<&Leaf>) -> Task {
-        Task {
+    pub(crate) fn task(&self, brand: Tag, leaf: Option<&Leaf>) -> GuardTask {
+        GuardTask {
             brand,
             walls: self.walls,
             cgroup: leaf.map(|leaf| leaf.path().to_owned()),
@@ -239,7 +239,7 @@ impl Ending {
     pub(crate) fn command(
         &self,
         command: &str,
-        brand: Brand,
+        brand: Tag,
         leaf: Option<&Leaf>,
     ) -> io::Result<(Command, Option<UnixStream>)> {
         if self.method == Method::Group {
@@ -265,7 +265,7 @@ impl Ending {
 
     /// Runs a job that leaves something behind, and sees whether it is gone.
     fn try_out(&self) -> io::Result<()> {
-        let brand = Brand::of_job(TRIAL_MARK);
+        let brand = Tag::of_job(TRIAL_MARK);
         let leaf = self
             .below
             .as_ref()
@@ -278,7 +278,7 @@ impl Ending {
         tried
     }
 
-    fn trial(&self, brand: Brand, leaf: Option<&Leaf>) -> io::Result<()> {
+    fn trial(&self, brand: Tag, leaf: Option<&Leaf>) -> io::Result<()> {
         let (left, held) = io::pipe()?;
         let (mut command, control) = self.command(TRIAL, brand, leaf)?;
         command.stdout(held).stderr(Stdio::null());
@@ -291,9 +291,9 @@ impl Ending {
             let _ = child.wait();
             return Err(error);
         }
-        match control.and_then(Report::read) {
-            Some(Report::Ended(TRIAL_STATUS)) => {}
-            Some(Report::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
+        match control.and_then(GuardReport::read) {
+            Some(GuardReport::Ended(TRIAL_STATUS)) => {}
+            Some(GuardReport::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
             said => return Err(io::Error::other(format!("its trial ended oddly: {said:?}"))),
         }
         let mut fds = [PollFd::from_borrowed_fd(left.as_fd(), PollFlags::IN)];

@@ -170,48 +170,48 @@ pub fn for_attempts(
     let mut environment = Environment::default();
     for (name, value) in from {
         match name.to_str().map(|text| judge(text, &value, extra)) {
-            Some(Verdict::Passes) => environment.vars.push((name, value)),
-            Some(Verdict::Withheld) => {
+            Some(NameVerdict::Passes) => environment.vars.push((name, value)),
+            Some(NameVerdict::Withheld) => {
                 environment
                     .withheld
                     .push(name.to_string_lossy().into_owned());
             }
-            Some(Verdict::Unknown) | None => {}
+            Some(NameVerdict::Unknown) | None => {}
         }
     }
     environment.withheld.sort();
     environment
 }
 
-enum Verdict {
+enum NameVerdict {
     Passes,
     /// Named to the person, who may want to ask for it.
     Withheld,
     Unknown,
 }
 
-fn judge(name: &str, value: &OsStr, extra: &[String]) -> Verdict {
+fn judge(name: &str, value: &OsStr, extra: &[String]) -> NameVerdict {
     let asked = extra.iter().any(|other| other == name);
     if NEVER.iter().any(|prefix| name.starts_with(prefix)) {
         return if asked {
-            Verdict::Withheld
+            NameVerdict::Withheld
         } else {
-            Verdict::Unknown
+            NameVerdict::Unknown
         };
     }
     if asked {
-        return Verdict::Passes;
+        return NameVerdict::Passes;
     }
     if looks_secret(name) {
-        return Verdict::Withheld;
+        return NameVerdict::Withheld;
     }
     if !NAMES.contains(&name) && !PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
-        return Verdict::Unknown;
+        return NameVerdict::Unknown;
     }
     if carries_login(name, value) {
-        Verdict::Withheld
+        NameVerdict::Withheld
     } else {
-        Verdict::Passes
+        NameVerdict::Passes
     }
 }
 

@@ -24,14 +24,14 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use serde::{Deserialize, Serialize};
 
-use super::brand::Brand;
 use super::cgroup::Leaf;
-use super::{SHELL, orphans, report::Report};
+use super::tag::Tag;
+use super::{SHELL, guard_report::GuardReport, orphans};
 
-pub(crate) mod born;
+pub(crate) mod fork_server;
+pub(crate) mod forked;
 mod kernel;
 mod namespace;
-pub(crate) mod nursery;
 
 use namespace::Namespace;
 
@@ -46,7 +46,7 @@ const LOOK_MAX: Duration = Duration::from_millis(5);
 
 /// A namespace for the job's processes, if it is to have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Walls {
+pub(crate) enum Isolation {
     None,
     Pids,
     /// For those who may not make the others without: changes what owners of files look like.
@@ -55,14 +55,14 @@ pub(crate) enum Walls {
 
 /// What the guard is told, as its one argument.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Task {
-    pub(crate) brand: Brand,
-    pub(crate) walls: Walls,
+pub(crate) struct GuardTask {
+    pub(crate) brand: Tag,
+    pub(crate) walls: Isolation,
     pub(crate) cgroup: Option<PathBuf>,
 }
 
 /// The command of a job, and its whole environment; its guard's own, where none is told.
-struct Job {
+struct GuardedJob {
     command: OsString,
     env: Option<Vec<(OsString, OsString)>>,
 }
@@ -72,7 +72,7 @@ pub fn answer() -> Option<ExitCode> {
     let mut args = std::env::args_os();
     match args.next()? {
         name if name == NAME => {}
-        name if name == nursery::NAME => return Some(nursery::live()),
+        name if name == fork_server::NAME => return Some(fork_server::live()),
         _ => return None,
     }
     let task = args
@@ -82,29 +82,29 @@ pub fn answer() -> Option<ExitCode> {
     let (Some(task), Some(command)) = (task, command) else {
         return Some(ExitCode::from(crate::failure::exit::USAGE));
     };
-    Some(be(Ok(task), Job { command, env: None }))
+    Some(be(Ok(task), GuardedJob { command, env: None }))
 }
 
 /// The life of a guard.
-fn be(task: io::Result<Task>, job: Job) -> ExitCode {
-    let report = match task.and_then(|task| Guard::start(&task, job)) {
+fn be(task: io::Result<GuardTask>, job: GuardedJob) -> ExitCode {
+    let report = match task.and_then(|task| JobGuard::start(&task, job)) {
         Ok(mut guard) => {
             guard.watch();
             guard.finish();
             return ExitCode::SUCCESS;
         }
-        Err(error) => Report::of_error(&error),
+        Err(error) => GuardReport::of_error(&error),
     };
     tell(report);
     ExitCode::FAILURE
 }
 
 /// Nobody may be there to be told.
-fn tell(report: Report) {
+fn tell(report: GuardReport) {
     let _ = rustix::io::write(rustix::stdio::stdin(), &report.bytes());
 }
 
-struct Guard {
+struct JobGuard {
     leader: Pid,
     /// Readable when a child has ended.
     children: UnixStream,
@@ -112,8 +112,8 @@ struct Guard {
     namespace: Option<Namespace>,
 }
 
-impl Guard {
-    fn start(task: &Task, job: Job) -> io::Result<Guard> {
+impl JobGuard {
+    fn start(task: &GuardTask, job: GuardedJob) -> io::Result<JobGuard> {
         // The name is for people alone.
         let _ = rustix::thread::set_name(c"descent-guard");
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -132,9 +132,9 @@ impl Guard {
         let group = leaf.as_ref().map(Leaf::open).transpose()?;
         let group = group.as_ref().map(AsFd::as_fd);
         let namespace = match task.walls {
-            Walls::None => None,
+            Isolation::None => None,
             walls => Some(Namespace::make(
-                walls == Walls::PidsAndUsers,
+                walls == Isolation::PidsAndUsers,
                 task.brand,
                 group,
             )?),
@@ -142,7 +142,7 @@ impl Guard {
         let leader = lead(job, group)?;
         // The job's directory may be removed, its disk unmounted.
         let _ = std::env::set_current_dir("/");
-        Ok(Guard {
+        Ok(JobGuard {
             leader,
             children,
             leaf,
@@ -162,7 +162,7 @@ impl Guard {
             }
             let is_alone = !fds[0].revents().is_empty();
             if let Some(status) = self.reap().of_leader {
-                tell(Report::Ended(status.as_raw()));
+                tell(GuardReport::Ended(status.as_raw()));
                 return;
             }
             if is_alone {
@@ -233,7 +233,7 @@ struct Reaped {
 }
 
 /// Starts the command, in the group if there is one: comes back when the shell runs, or with why it doesn't.
-fn lead(job: Job, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
+fn lead(job: GuardedJob, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
     let mut shell = Command::new(SHELL);
     match job.env {
         Some(env) => shell.env_clear().envs(env),
@@ -279,7 +279,7 @@ fn why(failed: &mut PipeReader) -> Option<io::Error> {
 }
 
 /// The guard's argument.
-pub(super) fn argument(task: &Task) -> OsString {
+pub(super) fn argument(task: &GuardTask) -> OsString {
     // Paths that are no text cannot be told this way: the kernel's groups have none.
     serde_json::to_string(task).unwrap_or_default().into()
 }

@@ -8,13 +8,13 @@ use std::process::ExitStatus;
 use tokio::process::Child;
 
 #[cfg(target_os = "linux")]
-use super::guard::born::Born;
+use super::guard::forked::ForkedGuard;
 
 #[derive(Debug)]
 pub(super) enum Leader {
     Started(Child),
     #[cfg(target_os = "linux")]
-    Born(Born),
+    Born(ForkedGuard),
 }
 
 impl Leader {

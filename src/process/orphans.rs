@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::brand::Brand;
 use super::cgroup::{self, Leaf};
-use super::table::{self, Entry};
-use super::{Started, registry};
+use super::table::{self, ProcessEntry};
+use super::tag::Tag;
+use super::{JobRecord, registry};
 
 /// How long the ending of one job's remains, or of a sweep, may take. A process that the kernel
 /// can't end (it hangs in a file system) is left then.
@@ -57,10 +57,10 @@ pub(crate) fn become_subreaper() -> io::Result<()> {
 /// A job whose guard is still a child of the program that started it is another command's of this
 /// moment, not a leftover.
 #[must_use]
-pub fn sweep(mark_prefix: &str, records: &[Started]) -> Vec<u32> {
-    let records: Vec<&Started> = records.iter().filter(|one| is_of_this_boot(one)).collect();
+pub fn sweep(mark_prefix: &str, records: &[JobRecord]) -> Vec<u32> {
+    let records: Vec<&JobRecord> = records.iter().filter(|one| is_of_this_boot(one)).collect();
     let watched = watched();
-    let is_ours = |brand: Brand| {
+    let is_ours = |brand: Tag| {
         (brand.is_owned_like(mark_prefix) || records.iter().any(|one| one.brand == Some(brand)))
             && !watched.contains(&brand)
     };
@@ -73,7 +73,7 @@ pub fn sweep(mark_prefix: &str, records: &[Started]) -> Vec<u32> {
             leaf.end();
         }
     }
-    let is_left = |one: &Entry| match Brand::read(one.pid) {
+    let is_left = |one: &ProcessEntry| match Tag::read(one.pid) {
         Some(brand) => is_ours(brand),
         None => records.iter().any(|record| is_in_group(one, record)),
     };
@@ -82,14 +82,14 @@ pub fn sweep(mark_prefix: &str, records: &[Started]) -> Vec<u32> {
 }
 
 /// Process ids and start times mean nothing beyond a boot.
-fn is_of_this_boot(record: &Started) -> bool {
+fn is_of_this_boot(record: &JobRecord) -> bool {
     !record.boot_id.is_empty() && record.boot_id == table::boot_id()
 }
 
 /// Of a job that bears no brand: a member of its group or session. None when the leader's id belongs
 /// to a younger process: an id is not given away while a group or session still has it, so then none
 /// of the job's is left.
-fn is_in_group(one: &Entry, record: &Started) -> bool {
+fn is_in_group(one: &ProcessEntry, record: &JobRecord) -> bool {
     record.brand.is_none()
         && (one.group == record.pid || one.session == record.pid)
         && one.start_ticks >= record.start_ticks
@@ -97,14 +97,14 @@ fn is_in_group(one: &Entry, record: &Started) -> bool {
 }
 
 /// Of jobs whose guards have for a parent, still, the program that started them.
-fn watched() -> Vec<Brand> {
-    let is_watched = |guard: &Entry| {
+fn watched() -> Vec<Tag> {
+    let is_watched = |guard: &ProcessEntry| {
         table::is_named(guard.pid, GUARD)
             && !table::is_named(guard.parent, GUARD)
             && table::runs_the_same(guard.pid, guard.parent)
     };
     let guards = living(table::every_pid()).filter(is_watched);
-    guards.filter_map(|guard| Brand::read(guard.pid)).collect()
+    guards.filter_map(|guard| Tag::read(guard.pid)).collect()
 }
 
 /// One round over all that descends from this process itself: of a guard, that is its job.
@@ -115,7 +115,7 @@ pub(crate) fn kill_descendants() {
 /// Stops and kills a leader that is not reaped yet, its group and all that descends from it.
 /// Quick, waits for nothing: for the moment of a cancellation.
 pub(crate) fn fell(leader: u32, start_ticks: u64) {
-    let is_it = |one: &Entry| one.start_ticks == start_ticks;
+    let is_it = |one: &ProcessEntry| one.start_ticks == start_ticks;
     kill_all(&freeze(|| living([leader]).filter(is_it)));
     kill_group(leader);
 }
@@ -142,13 +142,13 @@ pub(crate) fn ask_group(leader: u32) {
 
 /// What tells that an orphan belongs to a job whose leader has been reaped.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kin {
+pub(crate) struct JobProcesses {
     pub(crate) leader: u32,
     pub(crate) start_ticks: u64,
-    pub(crate) brand: Brand,
+    pub(crate) brand: Tag,
 }
 
-impl Kin {
+impl JobProcesses {
     /// Nothing left, seen twice: the common case, at the price of reading our list of children.
     pub(crate) fn is_gone(&self) -> bool {
         (0..2).all(|_| {
@@ -159,7 +159,7 @@ impl Kin {
 
     /// Blocks for at most about [`ENDING_MAX`].
     pub(crate) fn end(&self) -> Vec<u32> {
-        let may_be_reaped = |one: &Entry| self.may_be_reaped(one);
+        let may_be_reaped = |one: &ProcessEntry| self.may_be_reaped(one);
         hunt(
             || self.orphans().into_iter(),
             may_be_reaped,
@@ -167,7 +167,7 @@ impl Kin {
         )
     }
 
-    fn orphans(&self) -> Vec<Entry> {
+    fn orphans(&self) -> Vec<ProcessEntry> {
         let all = if IS_SUBREAPER.load(Ordering::Relaxed) {
             table::children(std::process::id())
         } else {
@@ -178,10 +178,10 @@ impl Kin {
 
     /// What lost the brand is taken by whoever ends next: a job that runs on has a guard, who has
     /// its orphans.
-    fn owns(&self, one: &Entry) -> bool {
+    fn owns(&self, one: &ProcessEntry) -> bool {
         !registry::is_ours(one.pid, one.start_ticks)
             && one.start_ticks >= self.start_ticks
-            && match Brand::read(one.pid) {
+            && match Tag::read(one.pid) {
                 Some(brand) => brand == self.brand,
                 None => one.group == self.leader || is_adopted(one),
             }
@@ -189,23 +189,23 @@ impl Kin {
 
     /// The command itself too, where its guard died before it could reap it: the first of a namespace does not end
     /// before.
-    fn may_be_reaped(&self, one: &Entry) -> bool {
+    fn may_be_reaped(&self, one: &ProcessEntry) -> bool {
         one.start_ticks >= self.start_ticks
             && (one.group == self.leader
                 || is_elsewhere(one)
-                || Brand::read(one.pid) == Some(self.brand))
+                || Tag::read(one.pid) == Some(self.brand))
     }
 }
 
-fn is_adopted(one: &Entry) -> bool {
+fn is_adopted(one: &ProcessEntry) -> bool {
     one.parent == std::process::id() && is_elsewhere(one)
 }
 
-fn is_elsewhere(one: &Entry) -> bool {
+fn is_elsewhere(one: &ProcessEntry) -> bool {
     table::entry(std::process::id()).is_some_and(|ours| ours.session != one.session)
 }
 
-fn living(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Entry> {
+fn living(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = ProcessEntry> {
     pids.into_iter()
         .filter_map(table::entry)
         .filter(|one| !one.is_zombie)
@@ -216,9 +216,9 @@ fn living(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Entry> {
 /// A zombie to be reaped counts as found: it may have handed us a child after our children were
 /// listed. Only we reap it, so a process that goes on by starting itself anew is seen either
 /// alive or as the zombie it left.
-fn hunt<F: Iterator<Item = Entry>>(
+fn hunt<F: Iterator<Item = ProcessEntry>>(
     find: impl Fn() -> F,
-    may_be_reaped: impl Fn(&Entry) -> bool,
+    may_be_reaped: impl Fn(&ProcessEntry) -> bool,
     until: Instant,
 ) -> Vec<u32> {
     let mut ended = BTreeSet::new();
@@ -230,7 +230,7 @@ fn hunt<F: Iterator<Item = Entry>>(
         kill_all(&caught);
         let is_quiet = caught.is_empty();
         ended.extend(caught.into_keys());
-        let is_ended = |one: &Entry| ended.contains(&(one.pid, one.start_ticks));
+        let is_ended = |one: &ProcessEntry| ended.contains(&(one.pid, one.start_ticks));
         let reaped = reap(|one| is_ended(one) || may_be_reaped(one));
         drop(round);
         if is_quiet && reaped == 0 {
@@ -255,7 +255,7 @@ type Key = (u32, u64);
 
 /// Stops what is found and its descendants, each in the moment when it is found, again and again until nobody new has
 /// appeared.
-fn freeze<F: Iterator<Item = Entry>>(find: impl Fn() -> F) -> BTreeMap<Key, Handle> {
+fn freeze<F: Iterator<Item = ProcessEntry>>(find: impl Fn() -> F) -> BTreeMap<Key, Handle> {
     let spared = table::ourselves_and_ancestors();
     let is_spared = |pid: u32| spared.iter().any(|one| table::is_thread_of(*one, pid));
     let mut caught = BTreeMap::new();
@@ -282,7 +282,7 @@ fn freeze<F: Iterator<Item = Entry>>(find: impl Fn() -> F) -> BTreeMap<Key, Hand
     caught
 }
 
-fn stop(one: &Entry) -> Option<Handle> {
+fn stop(one: &ProcessEntry) -> Option<Handle> {
     let handle = Handle::open(one)?;
     handle.send(Signal::STOP);
     Some(handle)
@@ -294,7 +294,7 @@ fn kill_all(caught: &BTreeMap<Key, Handle>) {
 
 /// Asks for the end of those children of ours that `is_wanted` names, by their ids: the runtime
 /// reaps what it started itself. Gives how many.
-fn reap(is_wanted: impl Fn(&Entry) -> bool) -> usize {
+fn reap(is_wanted: impl Fn(&ProcessEntry) -> bool) -> usize {
     let children = table::children(std::process::id())
         .into_iter()
         .filter_map(table::entry);
@@ -319,7 +319,7 @@ struct Handle {
 }
 
 impl Handle {
-    fn open(one: &Entry) -> Option<Handle> {
+    fn open(one: &ProcessEntry) -> Option<Handle> {
         let pid = to_pid(one.pid)?;
         let handle = Handle {
             pid,

@@ -9,12 +9,12 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Ended, Job, SpawnError, Started,
+    Job, JobRecord, JobResult, SpawnError,
     tool::{Tool, ToolError, ToolOutput},
 };
 
 /// A job that runs; dropping it ends the job.
-pub type RunningJob<'a> = Pin<Box<dyn Future<Output = Result<Ended, SpawnError>> + Send + 'a>>;
+pub type RunningJob<'a> = Pin<Box<dyn Future<Output = Result<JobResult, SpawnError>> + Send + 'a>>;
 
 pub trait Programs: fmt::Debug + Send + Sync {
     /// As [`super::run`] does.
@@ -22,7 +22,7 @@ pub trait Programs: fmt::Debug + Send + Sync {
         &'a self,
         job: &'a Job,
         cancel: &'a CancellationToken,
-        on_started: Box<dyn FnOnce(&Started) + Send + 'a>,
+        on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a>;
 
     /// As [`super::tool::run_tool`] does; blocks.
@@ -41,7 +41,7 @@ impl Programs for RealPrograms {
         &'a self,
         job: &'a Job,
         cancel: &'a CancellationToken,
-        on_started: Box<dyn FnOnce(&Started) + Send + 'a>,
+        on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
         Box::pin(super::run(job, cancel, on_started))
     }

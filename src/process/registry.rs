@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::table;
 
 #[derive(Debug, Clone)]
-struct Live {
+struct LiveProcess {
     pid: u32,
     start_ticks: u64,
     is_tool: bool,
@@ -18,22 +18,22 @@ struct Live {
     is_asked: bool,
 }
 
-static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
+static LIVE: Mutex<Vec<LiveProcess>> = Mutex::new(Vec::new());
 
-fn live() -> MutexGuard<'static, Vec<Live>> {
+fn live() -> MutexGuard<'static, Vec<LiveProcess>> {
     // Every change is one push or one retain: a panic leaves nothing half done.
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// On the list while this lives; to be dropped when the child has been reaped, not before.
 #[derive(Debug)]
-pub(crate) struct Registered {
+pub(crate) struct RegistryEntry {
     pub(crate) pid: u32,
     /// 0 where the system doesn't tell.
     pub(crate) start_ticks: u64,
 }
 
-impl Drop for Registered {
+impl Drop for RegistryEntry {
     fn drop(&mut self) {
         live().retain(|one| (one.pid, one.start_ticks) != (self.pid, self.start_ticks));
     }
@@ -42,14 +42,14 @@ impl Drop for Registered {
 /// Runs `start`, which spawns one child and returns its process id, and puts it on the list.
 pub(crate) fn spawn<C>(
     start: impl FnOnce() -> io::Result<(u32, C)>,
-) -> io::Result<(C, Registered)> {
+) -> io::Result<(C, RegistryEntry)> {
     spawn_as(false, start)
 }
 
 /// The same, where it may turn out that this is not the way to start it.
 pub(crate) fn spawn_if<C>(
     start: impl FnOnce() -> io::Result<Option<(u32, C)>>,
-) -> io::Result<Option<(C, Registered)>> {
+) -> io::Result<Option<(C, RegistryEntry)>> {
     let mut live = live();
     let Some((pid, child)) = start()? else {
         return Ok(None);
@@ -60,29 +60,29 @@ pub(crate) fn spawn_if<C>(
 /// The same, for one of our own helpers.
 pub(crate) fn spawn_tool<C>(
     start: impl FnOnce() -> io::Result<(u32, C)>,
-) -> io::Result<(C, Registered)> {
+) -> io::Result<(C, RegistryEntry)> {
     spawn_as(true, start)
 }
 
 fn spawn_as<C>(
     is_tool: bool,
     start: impl FnOnce() -> io::Result<(u32, C)>,
-) -> io::Result<(C, Registered)> {
+) -> io::Result<(C, RegistryEntry)> {
     let mut live = live();
     let (pid, child) = start()?;
     Ok((child, put(&mut live, pid, is_tool)))
 }
 
-fn put(live: &mut Vec<Live>, pid: u32, is_tool: bool) -> Registered {
+fn put(live: &mut Vec<LiveProcess>, pid: u32, is_tool: bool) -> RegistryEntry {
     // A child that has ended already is a zombie, and still has its line.
     let start_ticks = table::entry(pid).map_or(0, |entry| entry.start_ticks);
-    live.push(Live {
+    live.push(LiveProcess {
         pid,
         start_ticks,
         is_tool,
         is_asked: false,
     });
-    Registered { pid, start_ticks }
+    RegistryEntry { pid, start_ticks }
 }
 
 pub(crate) fn is_ours(pid: u32, start_ticks: u64) -> bool {

@@ -9,34 +9,34 @@ use std::os::unix::net::UnixStream;
 
 use tokio::process::{ChildStdout, Command};
 
-use super::brand::Brand;
 use super::cgroup::Leaf;
-use super::ending::{self, Ending, Method};
+use super::ending::{self, JobEnding, Method};
+use super::handle::JobHandle;
 use super::leader::Leader;
-use super::leash::Leash;
-use super::orphans::Kin;
-use super::registry::{self, Registered};
+use super::orphans::JobProcesses;
+use super::registry::{self, RegistryEntry};
+use super::tag::Tag;
 use super::{Job, Output, SpawnError, guard, table};
 
-pub(super) struct Spawned {
+pub(super) struct SpawnedJob {
     pub(super) child: Leader,
     pub(super) output: Output,
-    pub(super) leash: Leash,
+    pub(super) leash: JobHandle,
 }
 
 /// How the job begins: what it is started by, and where it writes to.
 struct Start<'j> {
     job: &'j Job,
-    ending: &'static Ending,
-    brand: Brand,
+    ending: &'static JobEnding,
+    brand: Tag,
     leaf: Option<Leaf>,
     stdout: OwnedFd,
     stderr: OwnedFd,
 }
 
-type First = (Leader, Registered, Option<UnixStream>);
+type First = (Leader, RegistryEntry, Option<UnixStream>);
 
-pub(super) fn spawn(job: &Job) -> Result<Spawned, SpawnError> {
+pub(super) fn spawn(job: &Job) -> Result<SpawnedJob, SpawnError> {
     let failed = |error| SpawnError::from_spawn(error, &job.cwd);
     let (merged, stderr) = pipe().map_err(failed)?;
     let (apart, stdout) = if job.whole_stdout_bytes_max > 0 {
@@ -45,7 +45,7 @@ pub(super) fn spawn(job: &Job) -> Result<Spawned, SpawnError> {
     } else {
         (None, stderr.try_clone().map_err(failed)?)
     };
-    let (brand, ending) = (Brand::of_job(&job.mark), ending::taken());
+    let (brand, ending) = (Tag::of_job(&job.mark), ending::taken());
     let leaf = ending.leaf(brand);
     let start = Start {
         job,
@@ -61,8 +61,8 @@ pub(super) fn spawn(job: &Job) -> Result<Spawned, SpawnError> {
     }
     let (child, registered, control) = first.map_err(failed)?;
     // From here on, whatever fails, dropping the leash ends the child.
-    let leash = Leash {
-        kin: Kin {
+    let leash = JobHandle {
+        kin: JobProcesses {
             leader: registered.pid,
             start_ticks: registered.start_ticks,
             brand,
@@ -77,7 +77,7 @@ pub(super) fn spawn(job: &Job) -> Result<Spawned, SpawnError> {
         merged: Some(reader(merged).map_err(failed)?),
         apart,
     };
-    Ok(Spawned {
+    Ok(SpawnedJob {
         child,
         output,
         leash,
@@ -101,14 +101,14 @@ impl Start<'_> {
     fn born(&self) -> io::Result<Option<First>> {
         use std::ffi::OsStr;
         use std::os::fd::AsFd;
-        if !guard::nursery::is_open() {
+        if !guard::fork_server::is_open() {
             return Ok(None);
         }
         let (ours, its) = UnixStream::pair()?;
         let env = self.job.env.iter();
         let env = env.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mark = (OsStr::new(table::MARK), OsStr::new(&self.job.mark));
-        let request = guard::nursery::Request {
+        let request = guard::fork_server::ForkRequest {
             task: &self.ending.task(self.brand, self.leaf.as_ref()),
             command: &self.job.command,
             cwd: &self.job.cwd,
@@ -118,7 +118,7 @@ impl Start<'_> {
         let Some(told) = request.told() else {
             return Ok(None);
         };
-        let born = registry::spawn_if(|| guard::nursery::born(&request, &told))?;
+        let born = registry::spawn_if(|| guard::fork_server::born(&request, &told))?;
         Ok(born.map(|(born, registered)| (Leader::Born(born), registered, Some(ours))))
     }
 

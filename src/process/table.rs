@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 pub(crate) const MARK: &str = "DESCENT_MARK";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct ProcessEntry {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
     pub(crate) group: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     pub(crate) start_ticks: u64,
 }
 
-pub(crate) fn entry(pid: u32) -> Option<Entry> {
+pub(crate) fn entry(pid: u32) -> Option<ProcessEntry> {
     parse(pid, &read_whole(&format!("/proc/{pid}/stat"))?)
 }
 
@@ -41,14 +41,14 @@ pub(super) fn read_whole(path: &str) -> Option<Vec<u8>> {
 const READ_BYTES: usize = 4096;
 
 /// The second field is the program's name in brackets, and may contain anything, brackets too.
-fn parse(pid: u32, stat: &[u8]) -> Option<Entry> {
+fn parse(pid: u32, stat: &[u8]) -> Option<ProcessEntry> {
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     // A process outside of our pid namespace shows as 0; the kernel's ids fit 32 bits.
     let id = |index: usize| u32::try_from(number(index)?).ok();
-    Some(Entry {
+    Some(ProcessEntry {
         pid,
         parent: id(1)?,
         group: id(2)?,
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_name_with_brackets_and_blanks_does_not_confuse_the_fields() {
         let stat = b"77 (a) Z 1 (b)) S 5 6 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 12345 9 9\n";
-        let expected = Entry {
+        let expected = ProcessEntry {
             pid: 77,
             parent: 5,
             group: 6,

@@ -90,7 +90,7 @@ fn daemon(name: &str, program: &str) -> String {
     )
 }
 
-async fn run_it(job: &Job) -> Ended {
+async fn run_it(job: &Job) -> JobResult {
     run(job, &CancellationToken::new(), |_| {}).await.unwrap()
 }
 
@@ -98,11 +98,11 @@ async fn run_it(job: &Job) -> Ended {
 async fn an_exit_code_or_a_signal_is_told_as_it_was() {
     let world = World::new();
     for (command, expected) in [
-        ("exit 0", How::Exit(0)),
-        ("exit 75", How::Exit(75)),
-        ("no-such-program-at-all", How::Exit(127)),
-        ("kill -9 $$", How::Signal(9)),
-        ("kill -TERM $$", How::Signal(15)),
+        ("exit 0", JobEnd::Exit(0)),
+        ("exit 75", JobEnd::Exit(75)),
+        ("no-such-program-at-all", JobEnd::Exit(127)),
+        ("kill -9 $$", JobEnd::Signal(9)),
+        ("kill -TERM $$", JobEnd::Signal(15)),
     ] {
         assert_eq!(run_it(&world.job(command)).await.how, expected, "{command}");
     }
@@ -128,19 +128,25 @@ async fn a_job_sees_its_directory_its_environment_its_mark_and_no_input() {
 #[tokio::test]
 async fn a_job_born_in_a_nursery_is_as_any_other() {
     let world = World::new();
-    guard::nursery::open();
-    assert!(guard::nursery::is_open());
+    guard::fork_server::open();
+    assert!(guard::fork_server::is_open());
     let job = world.job("pwd -P; echo \"$DESCENT_MARK\"; echo b >&2; exit 7");
     let ended = run_it(&job).await;
     let cwd = world.directory.path().canonicalize().unwrap();
     let expected = format!("{}\n{}\nb\n", cwd.display(), job.mark);
-    assert_eq!((ended.how, ended.output.head()), (How::Exit(7), expected));
-    assert_eq!(run_it(&world.job("kill -9 $$")).await.how, How::Signal(9));
+    assert_eq!(
+        (ended.how, ended.output.head()),
+        (JobEnd::Exit(7), expected)
+    );
+    assert_eq!(
+        run_it(&world.job("kill -9 $$")).await.how,
+        JobEnd::Signal(9)
+    );
     let short = Job {
         timeout: Duration::from_millis(50),
         ..world.job("sleep 600 & sleep 600")
     };
-    assert_eq!(run_it(&short).await.how, How::TimedOut);
+    assert_eq!(run_it(&short).await.how, JobEnd::TimedOut);
     // Dropped before it ended, it is reaped too, and the next is born.
     let never = CancellationToken::new();
     let endless = world.job("sleep 600");
@@ -153,10 +159,10 @@ async fn a_job_born_in_a_nursery_is_as_any_other() {
     while table::entry(pid).is_some() {
         tokio::task::yield_now().await;
     }
-    assert_eq!(run_it(&world.job("exit 3")).await.how, How::Exit(3));
-    assert!(guard::nursery::is_open());
-    guard::nursery::close();
-    assert_eq!(run_it(&world.job("exit 4")).await.how, How::Exit(4));
+    assert_eq!(run_it(&world.job("exit 3")).await.how, JobEnd::Exit(3));
+    assert!(guard::fork_server::is_open());
+    guard::fork_server::close();
+    assert_eq!(run_it(&world.job("exit 4")).await.how, JobEnd::Exit(4));
 }
 
 #[tokio::test]
@@ -183,7 +189,7 @@ async fn standard_output_comes_apart_when_it_was_asked_for() {
     let ended = run_it(&job).await;
     assert_eq!(
         ended.stdout,
-        Some(Whole {
+        Some(WholeOutput {
             bytes: b"a\nc".to_vec(),
             truncated: true
         })
@@ -265,7 +271,7 @@ async fn a_timeout_leaves_no_survivor_in_other_sessions() {
         |_| {},
     )
     .await;
-    assert_eq!(ended.unwrap().how, How::TimedOut);
+    assert_eq!(ended.unwrap().how, JobEnd::TimedOut);
     assert!(!is_alive(world.pid("one")) && !is_alive(world.pid("two")));
 }
 
@@ -281,7 +287,7 @@ async fn a_daemon_that_holds_the_pipe_neither_delays_nor_survives() {
     ] {
         let job = world.job(&(daemon("pid", program) + "echo done; exit 3"));
         let ended = run_it(&job).await;
-        assert_eq!(ended.how, How::Exit(3), "{program}");
+        assert_eq!(ended.how, JobEnd::Exit(3), "{program}");
         assert_eq!(ended.output.last_line().unwrap(), "done");
         assert!(!is_alive(world.pid("pid")), "{program}");
         assert!(ended.duration < Duration::from_secs(5), "{program}");
@@ -307,7 +313,7 @@ async fn an_orphan_without_any_sign_ends_with_its_job_while_an_elder_one_goes_on
     };
     let (elder, survived) = tokio::join!(elder, younger);
     assert!(!survived);
-    assert_eq!(elder.unwrap().how, How::Exit(0));
+    assert_eq!(elder.unwrap().how, JobEnd::Exit(0));
 }
 
 #[tokio::test]
@@ -328,7 +334,7 @@ async fn the_end_of_one_job_leaves_another_and_its_daemons_alone() {
     };
     let (other, survived) = tokio::join!(other, one);
     assert!(survived);
-    assert_eq!(other.unwrap().how, How::Exit(0));
+    assert_eq!(other.unwrap().how, JobEnd::Exit(0));
     assert!(!is_alive(world.pid("pid")));
 }
 
@@ -364,7 +370,7 @@ async fn adopted_processes_leave_no_zombies() {
         std::fs::write(at("go"), "").unwrap();
     };
     let (ended, ()) = tokio::join!(run_it(&job), looking);
-    assert_eq!(ended.how, How::Exit(0));
+    assert_eq!(ended.how, JobEnd::Exit(0));
 }
 
 #[tokio::test]
@@ -383,7 +389,7 @@ async fn a_cancelled_job_is_gone_within_100_ms() {
         };
         let (ended, (pid, since)) = tokio::join!(run(&job, &cancel, |_| {}), cancelling);
         took.push(since.elapsed());
-        assert_eq!(ended.unwrap().how, How::Cancelled);
+        assert_eq!(ended.unwrap().how, JobEnd::Cancelled);
         assert!(!is_alive(pid));
         std::fs::remove_file(world.directory.path().join("pid")).unwrap();
     }
@@ -400,7 +406,7 @@ async fn a_job_that_was_cancelled_before_it_began_is_not_started() {
     let ended = run(&world.job("touch was-here"), &cancel, |_| panic!("started"))
         .await
         .unwrap();
-    assert_eq!(ended.how, How::Cancelled);
+    assert_eq!(ended.how, JobEnd::Cancelled);
     assert!(!world.directory.path().join("was-here").exists());
 }
 
@@ -428,7 +434,7 @@ async fn a_dropped_future_ends_its_job() {
     let gone = move || eventually(|| (!is_alive(leader) && !is_alive(daemon)).then_some(()));
     tokio::task::spawn_blocking(gone).await.unwrap();
     // By the drop itself, not by the thread that looks after it.
-    assert!(since.elapsed() < leash::REAP_MAX);
+    assert!(since.elapsed() < handle::REAP_MAX);
 }
 
 #[tokio::test]
@@ -437,7 +443,7 @@ async fn what_was_started_is_told_as_the_kernel_knows_it() {
     let mut told = None;
     let mut known = None;
     let job = world.job("true");
-    let note = |started: &Started| {
+    let note = |started: &JobRecord| {
         known = table::entry(started.pid);
         told = Some(started.clone());
     };

@@ -24,7 +24,7 @@ use rustix::{
 
 use super::{
     orphans,
-    registry::{self, Registered},
+    registry::{self, RegistryEntry},
 };
 
 /// The longest that a tool may take, unless its caller says less.
@@ -263,7 +263,7 @@ fn is_woken(streams: &[Stream; 2], pause: Duration) -> io::Result<bool> {
 }
 
 /// With all that it started. Only before the child is waited for: until then its number cannot be anybody else's.
-fn kill(child: &mut Child, registered: &Registered) {
+fn kill(child: &mut Child, registered: &RegistryEntry) {
     if let Ok(Some(_)) = child.try_wait() {
         return;
     }

@@ -3,7 +3,7 @@
 //! Invariant: nothing in a command can hide a part of it: what a terminal would obey, turn round or not draw is
 //! spelled out, and what is left out is counted.
 
-use descent_core::trust::{Carried, Item};
+use descent_core::trust::{TrustItem, TrustList};
 
 use super::clean;
 
@@ -19,7 +19,7 @@ const LABEL_WIDTH_MAX: usize = 20;
 
 /// One line a command; further lines of the same command are marked. Ends with what was left out, and the command that
 /// shows all.
-pub fn carried(carried: &Carried, bounds: Bounds, command: &str) -> Vec<String> {
+pub fn carried(carried: &TrustList, bounds: Bounds, command: &str) -> Vec<String> {
     let items = carried.items();
     let shown = items.get(..bounds.items_max).unwrap_or(items);
     let widths = shown.iter().map(|item| label(item).chars().count());
@@ -38,7 +38,7 @@ pub fn carried(carried: &Carried, bounds: Bounds, command: &str) -> Vec<String> 
     lines
 }
 
-fn label(item: &Item) -> String {
+fn label(item: &TrustItem) -> String {
     let word = item.group.word();
     if item.at.is_empty() {
         word.to_owned()
@@ -47,7 +47,7 @@ fn label(item: &Item) -> String {
     }
 }
 
-fn one(item: &Item, width: usize, chars_max: usize) -> Vec<String> {
+fn one(item: &TrustItem, width: usize, chars_max: usize) -> Vec<String> {
     let cut: String = item.text.chars().take(chars_max).collect();
     let left_out = item.text.chars().count() - cut.chars().count();
     let mut lines: Vec<String> = cut
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_counted() {
-        let list = Carried::of_worker("0123456789abc")
-            .and(Carried::of_worker("one\ntwo"))
-            .and(Carried::of_worker("three"));
+        let list = TrustList::of_worker("0123456789abc")
+            .and(TrustList::of_worker("one\ntwo"))
+            .and(TrustList::of_worker("three"));
         assert_eq!(
             carried(&list, BOUNDS, "descent trust"),
             [

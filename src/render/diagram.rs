@@ -58,28 +58,28 @@ fn about(node: &NodeView) -> Vec<String> {
 }
 
 /// Nodes by place, and each group closed where its members end.
-enum Part<'g> {
+enum DiagramPart<'g> {
     Open(usize, &'g NodeView),
     Leaf(usize, &'g NodeView),
     Close,
 }
 
-fn parts(view: &GraphView) -> Vec<Part<'_>> {
+fn parts(view: &GraphView) -> Vec<DiagramPart<'_>> {
     let mut parts = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     for (place, node) in view.nodes.iter().enumerate() {
         while open.last().is_some_and(|depth| *depth >= node.depth) {
             open.pop();
-            parts.push(Part::Close);
+            parts.push(DiagramPart::Close);
         }
         if !node.is_group {
-            parts.push(Part::Leaf(place, node));
+            parts.push(DiagramPart::Leaf(place, node));
         } else {
             open.push(node.depth);
-            parts.push(Part::Open(place, node));
+            parts.push(DiagramPart::Open(place, node));
         }
     }
-    parts.extend(open.iter().map(|_| Part::Close));
+    parts.extend(open.iter().map(|_| DiagramPart::Close));
     parts
 }
 
@@ -107,7 +107,7 @@ pub fn mermaid(view: &GraphView) -> String {
     let mut depth = 1;
     for part in parts(view) {
         match part {
-            Part::Open(place, node) => {
+            DiagramPart::Open(place, node) => {
                 let label = format!(
                     "<b>{}</b> ({})",
                     in_mermaid(node.id.as_str()),
@@ -119,13 +119,13 @@ pub fn mermaid(view: &GraphView) -> String {
                 ));
                 depth += 1;
             }
-            Part::Leaf(place, node) => {
+            DiagramPart::Leaf(place, node) => {
                 let mut rows = vec![format!("<b>{}</b>", in_mermaid(node.id.as_str()))];
                 rows.extend(about(node).iter().map(|row| in_mermaid(row)));
                 let label = rows.join("<br/>");
                 text.push(format!("{}n{place}[\"{label}\"]", "  ".repeat(depth)));
             }
-            Part::Close => {
+            DiagramPart::Close => {
                 depth -= 1;
                 text.push(format!("{}end", "  ".repeat(depth)));
             }
@@ -182,7 +182,7 @@ pub fn dot(view: &GraphView) -> String {
     for part in parts(view) {
         let indent = "  ".repeat(depth);
         match part {
-            Part::Open(place, node) => {
+            DiagramPart::Open(place, node) => {
                 let label = in_dot(&format!("{} ({})", node.id, members(node)));
                 text.push(format!("{indent}subgraph cluster_{place} {{"));
                 text.push(format!(
@@ -191,7 +191,7 @@ pub fn dot(view: &GraphView) -> String {
                 ));
                 depth += 1;
             }
-            Part::Leaf(place, node) => {
+            DiagramPart::Leaf(place, node) => {
                 let mut rows = vec![in_dot(node.id.as_str())];
                 rows.extend(about(node).iter().map(|row| in_dot(row)));
                 let label = rows.join("\\n");
@@ -200,7 +200,7 @@ pub fn dot(view: &GraphView) -> String {
                     looks(node, ", ")
                 ));
             }
-            Part::Close => {
+            DiagramPart::Close => {
                 depth -= 1;
                 text.push(format!("{}}}", "  ".repeat(depth)));
             }

@@ -4,7 +4,7 @@ use descent_core::{
     doc::{Member, Node},
     id::UnixMillis,
     state::record::counted,
-    view::diary::DiaryEntry,
+    view::log::LogEntry,
 };
 
 use super::{Line, Page, ago, field, items, line};
@@ -16,7 +16,7 @@ const AGE_WIDTH: usize = 9;
 /// Columns of the person's name at most.
 const BY_WIDTH_MAX: usize = 16;
 
-pub fn log(entries: &[DiaryEntry], left_out: usize, now: UnixMillis, width: usize) -> Page {
+pub fn log(entries: &[LogEntry], left_out: usize, now: UnixMillis, width: usize) -> Page {
     let mut page = Page::new(width);
     if left_out > 0 {
         page.push(Line::new().dim(format!("… {left_out} before")));
@@ -32,7 +32,7 @@ pub fn log(entries: &[DiaryEntry], left_out: usize, now: UnixMillis, width: usiz
         .unwrap_or(0)
         .max(AGE_WIDTH)
         + 2;
-    let digits = |entry: &DiaryEntry| {
+    let digits = |entry: &LogEntry| {
         entry
             .serial
             .map_or(0, |serial| serial.to_string().len() + 2)
@@ -66,7 +66,7 @@ pub fn log(entries: &[DiaryEntry], left_out: usize, now: UnixMillis, width: usiz
 }
 
 /// An entry as a word and what follows it.
-pub fn words(entry: &DiaryEntry) -> (&'static str, String) {
+pub fn words(entry: &LogEntry) -> (&'static str, String) {
     told(&entry.kind, &entry.entry)
 }
 
@@ -177,7 +177,7 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             let is_partial = node.get("partial").and_then(Node::as_bool) == Some(true);
             (
                 "dropped",
-                super::notice::dropped(&of("atom"), &of("limit"), is_partial, &missing),
+                super::event::dropped(&of("atom"), &of("limit"), is_partial, &missing),
             )
         }
         "probe" => ("probed", of("reason")),

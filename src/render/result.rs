@@ -3,18 +3,18 @@
 use descent_core::{
     doc::Node,
     state::{SideFile, side::LiesAt},
-    view::Judged,
+    view::VerdictView,
 };
 
 use super::{Line, Meaning, Page, field, items, line, time};
 
 /// Verdicts on checks, one a line.
-pub fn judged(checks: &[Judged]) -> Vec<Line> {
+pub fn judged(checks: &[VerdictView]) -> Vec<Line> {
     let titles = checks
         .iter()
         .map(|check| Line::of(line(&check.check)).width());
     let column = titles.max().unwrap_or(0).min(40) + 2;
-    let one = |check: &Judged| {
+    let one = |check: &VerdictView| {
         let verdict = Line::new().word(check.verdict.word()).pad(8);
         let name = Line::of(line(&check.check));
         let took = if check.by_person {

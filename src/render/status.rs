@@ -3,7 +3,7 @@
 use descent_core::{
     doc::{self, Node},
     id::{AtomId, UnixMillis},
-    view::{CheckView, ChoiceView, FailedView, FlightView, Status},
+    view::{CheckView, ChoiceView, FailedView, FlightView, StatusView},
 };
 
 use super::{Line, Meaning, Page, age, ago, field, length, listed, since, time};
@@ -17,12 +17,12 @@ const NAMES_MAX: usize = 12;
 
 /// What a command knows beside the state.
 #[derive(Debug)]
-pub struct Note {
+pub struct StatusNote {
     pub meaning: Meaning,
     pub text: String,
 }
 
-pub fn status(status: &Status, notes: &[Note], now: UnixMillis, width: usize) -> Page {
+pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width: usize) -> Page {
     let mut page = Page::new(width);
     head(&mut page, status, notes);
     page.gap();
@@ -36,7 +36,7 @@ pub fn status(status: &Status, notes: &[Note], now: UnixMillis, width: usize) ->
     page
 }
 
-fn head(page: &mut Page, status: &Status, notes: &[Note]) {
+fn head(page: &mut Page, status: &StatusView, notes: &[StatusNote]) {
     let is_cut_off = !status.live && matches!(status.status, "running" | "redirecting");
     let meaning = if is_cut_off {
         Meaning::Unknown
@@ -111,7 +111,7 @@ fn more(page: &mut Page, all: usize, most: usize) {
     }
 }
 
-fn work(page: &mut Page, status: &Status, now: UnixMillis) {
+fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
     let (done, open) = (status.resolved.len(), status.unresolved.len());
     let all = super::count(done + open, "atom");
     page.push(Line::label("work").plain(format!("{done} of {all} resolved")));
@@ -229,7 +229,7 @@ pub(super) fn choice(choice: &ChoiceView) -> Line {
 }
 
 /// What it may still cost, what it has cost, where it came from and where it went.
-fn account(page: &mut Page, status: &Status, now: UnixMillis) {
+fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if status.status != "completed" {
         let bound = &status.bound;
         let (attempts, verdicts) = (plain(&bound.attempts), plain(&bound.verdicts));
@@ -278,7 +278,7 @@ fn plain(node: &Node) -> String {
     doc::write_compact(node).trim_matches('"').to_owned()
 }
 
-fn spent(status: &Status) -> String {
+fn spent(status: &StatusView) -> String {
     let count = |key: &str| status.spent.get(key).and_then(Node::as_u64).unwrap_or(0);
     let some = |key: &str, one: &str, many: &str| match count(key) {
         0 => None,

@@ -19,7 +19,7 @@ const PAST_MAX: usize = 12;
 
 /// One thing that a commit did to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct StoryLine {
     pub serial: u64,
     pub at: String,
     pub by: String,
@@ -28,7 +28,7 @@ pub struct Told {
 
 pub fn why(
     why: &Why,
-    past: &[Told],
+    past: &[StoryLine],
     commit_is_in: Option<&str>,
     lies_at: LiesAt<'_>,
     now: UnixMillis,
@@ -287,7 +287,7 @@ fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
 }
 
 /// What happened to it, commit by commit: also what the state itself has let go of.
-fn commits(page: &mut Page, past: &[Told], now: UnixMillis) {
+fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
     let left_out = past.len().saturating_sub(PAST_MAX);
     let Some(last) = past.last() else { return };
     let column = last.serial.to_string().len() + 3;

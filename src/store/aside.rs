@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::journal::Journal;
-use super::known::Known;
+use super::recent::RecentStates;
 use super::{Store, StoreError};
 use crate::files;
 
@@ -65,7 +65,7 @@ impl Store {
         self.cached = None;
         self.rendered = None;
         self.committed = None;
-        self.known = Known::default();
+        self.known = RecentStates::default();
         self.journal = Journal::signed_as(&self.journal, self.place.journal());
     }
 }

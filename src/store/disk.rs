@@ -19,7 +19,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use twox_hash::xxhash3_64::Hasher;
 
-use super::lease::{self, Held};
+use super::lease::{self, ReadLease};
 use crate::files;
 
 /// Which file it is, whatever its name.
@@ -31,7 +31,7 @@ pub(super) struct FileId {
 
 /// An open regular file, and the mode that what replaces it must not exceed.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenFile {
     pub(super) file: File,
     pub(super) id: FileId,
     pub(super) mode: u32,
@@ -42,14 +42,14 @@ pub(super) struct Opened {
 
 /// An open file with the bytes that it held when it was read.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) opened: Opened,
+pub(super) struct FileBytes {
+    pub(super) opened: OpenFile,
     pub(super) bytes: Vec<u8>,
 }
 
 /// What stands where the directory was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ground {
+pub(super) enum DirectoryCheck {
     Same,
     Gone,
     /// Another directory has its name now.
@@ -58,17 +58,17 @@ pub(super) enum Ground {
 
 pub(super) trait Disk: fmt::Debug + Send + Sync {
     /// Whether the directory of the state still has its name.
-    fn ground(&self) -> io::Result<Ground>;
+    fn ground(&self) -> io::Result<DirectoryCheck>;
     /// A regular file; a symbolic link is refused.
-    fn open(&self, path: &Path) -> io::Result<Opened>;
+    fn open(&self, path: &Path) -> io::Result<OpenFile>;
     /// All of it, but no more than `bytes_max` and one byte.
-    fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>>;
+    fn read(&self, opened: &OpenFile, bytes_max: u64) -> io::Result<Vec<u8>>;
     /// Whether it holds these bytes and nothing else.
-    fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool>;
+    fn holds(&self, opened: &OpenFile, bytes: &[u8]) -> io::Result<bool>;
     /// The xxHash3 of what it holds.
-    fn digest(&self, opened: &Opened) -> io::Result<u64>;
+    fn digest(&self, opened: &OpenFile) -> io::Result<u64>;
     /// Keeps others from beginning to write; `WouldBlock` where one writes already.
-    fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>>;
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>>;
     /// The file that has the name now.
     fn identify(&self, path: &Path) -> io::Result<FileId>;
     /// A new file; fails where one is.
@@ -90,10 +90,10 @@ pub(super) trait Disk: fmt::Debug + Send + Sync {
 }
 
 impl dyn Disk + '_ {
-    pub(super) fn find(&self, path: &Path, bytes_max: u64) -> io::Result<Found> {
+    pub(super) fn find(&self, path: &Path, bytes_max: u64) -> io::Result<FileBytes> {
         let opened = self.open(path)?;
         let bytes = self.read(&opened, bytes_max)?;
-        Ok(Found { opened, bytes })
+        Ok(FileBytes { opened, bytes })
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) fn remove_unused(dir: &Path) -> io::Result<()> {
 }
 
 /// All of it, a chunk at a time, as long as `goes_on` says so: whether it did to the end.
-fn in_chunks(opened: &Opened, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
+fn in_chunks(opened: &OpenFile, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
     let mut file = &opened.file;
     file.rewind()?;
     let mut chunk = vec![0; CHUNK_BYTES];
@@ -224,17 +224,19 @@ const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::CLOEXEC);
 
 impl Disk for RealDisk {
-    fn ground(&self) -> io::Result<Ground> {
+    fn ground(&self) -> io::Result<DirectoryCheck> {
         let pinned = rustix::fs::fstat(self.pinned()?)?;
         match fs::metadata(&self.dir) {
-            Ok(now) if (now.dev(), now.ino()) == (pinned.st_dev, pinned.st_ino) => Ok(Ground::Same),
-            Ok(_) => Ok(Ground::Other),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Ground::Gone),
+            Ok(now) if (now.dev(), now.ino()) == (pinned.st_dev, pinned.st_ino) => {
+                Ok(DirectoryCheck::Same)
+            }
+            Ok(_) => Ok(DirectoryCheck::Other),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(DirectoryCheck::Gone),
             Err(error) => Err(error),
         }
     }
 
-    fn open(&self, path: &Path) -> io::Result<Opened> {
+    fn open(&self, path: &Path) -> io::Result<OpenFile> {
         let (dir, name) = self.at(path)?;
         let file = File::from(openat(dir, name, REGULAR, Mode::empty())?);
         let meta = file.metadata()?;
@@ -244,7 +246,7 @@ impl Disk for RealDisk {
         if !meta.is_file() {
             return Err(io::Error::other("not a regular file"));
         }
-        Ok(Opened {
+        Ok(OpenFile {
             id: FileId {
                 dev: meta.dev(),
                 ino: meta.ino(),
@@ -256,7 +258,7 @@ impl Disk for RealDisk {
         })
     }
 
-    fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>> {
+    fn read(&self, opened: &OpenFile, bytes_max: u64) -> io::Result<Vec<u8>> {
         let mut file = &opened.file;
         let size = usize::try_from(file.metadata()?.len().min(bytes_max)).unwrap_or(0);
         let mut bytes = Vec::with_capacity(size + 1);
@@ -265,7 +267,7 @@ impl Disk for RealDisk {
         Ok(bytes)
     }
 
-    fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool> {
+    fn holds(&self, opened: &OpenFile, bytes: &[u8]) -> io::Result<bool> {
         let mut rest = bytes;
         let is_same = in_chunks(opened, |chunk| match rest.strip_prefix(chunk) {
             Some(left) => {
@@ -277,7 +279,7 @@ impl Disk for RealDisk {
         Ok(is_same && rest.is_empty())
     }
 
-    fn digest(&self, opened: &Opened) -> io::Result<u64> {
+    fn digest(&self, opened: &OpenFile) -> io::Result<u64> {
         let mut hasher = Hasher::new();
         in_chunks(opened, |chunk| {
             hasher.write(chunk);
@@ -286,7 +288,7 @@ impl Disk for RealDisk {
         Ok(hasher.finish())
     }
 
-    fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
         lease::take(&opened.file)
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use descent_core::state::VERSION;
 
-use super::load::Placed;
+use super::load::PlacedFault;
 use crate::failure::{Failure, lack_of};
 use crate::files::Odd;
 
@@ -32,7 +32,10 @@ pub enum StoreError {
     #[error("`{}` has version {found}: to write it, a descent is needed that reads {found}, and this one reads {}.x", path.display(), VERSION.major)]
     Newer { path: PathBuf, found: String },
     #[error("the state file `{}` is not valid ({})", path.display(), count(faults.len()))]
-    Invalid { path: PathBuf, faults: Vec<Placed> },
+    Invalid {
+        path: PathBuf,
+        faults: Vec<PlacedFault>,
+    },
     #[error("there is a file at `{}` already", path.display())]
     Exists { path: PathBuf },
     #[error("the new state has {bytes} bytes, the limit is {bytes_max}")]

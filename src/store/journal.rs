@@ -16,15 +16,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use descent_core::difference::{self, Change, Weight};
+use descent_core::difference::{self, Difference, Weight};
 use descent_core::doc::Node;
 use descent_core::id::Serial;
-use descent_core::state::encode::Touched;
+use descent_core::state::encode::ChangeSet;
 use descent_core::state::patch::Patch;
 use descent_core::state::{Entry, State, record};
 
-use super::{Loaded, load};
-use line::{Body, Line};
+use super::{LoadedState, load};
+use line::{Body, JournalLine};
 
 pub(super) use archive::archive;
 pub(super) use files::prune;
@@ -51,12 +51,12 @@ pub(super) struct Journal {
     command: String,
     by: String,
     /// The file that this process appended to last.
-    open: Option<Open>,
+    open: Option<OpenSegment>,
     is_broken: bool,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenSegment {
     segment: PathBuf,
     /// As long as we left it; else somebody else wrote, or damaged it.
     len: u64,
@@ -73,14 +73,14 @@ struct Open {
 
 /// One commit, to be noted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Made<'a> {
+pub(super) struct CommitNote<'a> {
     /// The committed state before it, where it is known.
-    pub(super) before: Option<&'a Loaded>,
-    pub(super) after: &'a Loaded,
+    pub(super) before: Option<&'a LoadedState>,
+    pub(super) after: &'a LoadedState,
     /// What differs between the two; `None`: anything may.
-    pub(super) touched: Option<&'a Touched>,
+    pub(super) touched: Option<&'a ChangeSet>,
     /// What a person saved, and this commit took in.
-    pub(super) edited: Option<&'a Loaded>,
+    pub(super) edited: Option<&'a LoadedState>,
     pub(super) at_ms: u64,
 }
 
@@ -109,13 +109,13 @@ impl Journal {
     }
 
     /// Notes a commit, under the commit lock. It is durable already: nothing of this can take it back.
-    pub(super) fn note(&mut self, made: Made<'_>) {
+    pub(super) fn note(&mut self, made: CommitNote<'_>) {
         let noted = self.try_note(made);
         self.settle(noted);
     }
 
     /// Sees to it that the state stands in the journal, whoever committed it; under the commit lock.
-    pub(super) fn keep(&mut self, loaded: &Loaded, at_ms: u64) {
+    pub(super) fn keep(&mut self, loaded: &LoadedState, at_ms: u64) {
         if loaded.is_foreign || self.is_newest(loaded) {
             return;
         }
@@ -124,7 +124,7 @@ impl Journal {
         if kept.is_some_and(|kept| kept.bytes == loaded.bytes) {
             return;
         }
-        self.note(Made {
+        self.note(CommitNote {
             before: None,
             after: loaded,
             touched: None,
@@ -134,7 +134,7 @@ impl Journal {
     }
 
     /// Whether it is what stands last in the file that is written to.
-    pub(super) fn is_newest(&self, loaded: &Loaded) -> bool {
+    pub(super) fn is_newest(&self, loaded: &LoadedState) -> bool {
         let (serial, lineage) = (loaded.state.serial.0, loaded.state.lineage.as_str());
         self.open.as_ref().is_some_and(|open| {
             open.serial == serial && open.lineage == lineage && open.is_as_left()
@@ -172,7 +172,7 @@ impl Journal {
         }
     }
 
-    fn try_note(&mut self, made: Made<'_>) -> io::Result<()> {
+    fn try_note(&mut self, made: CommitNote<'_>) -> io::Result<()> {
         let patch = match (made.before, made.touched) {
             (Some(before), Some(touched)) if made.edited.is_none() => {
                 Some(Patch::between(&before.state, &made.after.state, touched))
@@ -197,8 +197,8 @@ impl Journal {
     }
 
     /// The file to append to, and whether it is to hold whole states first.
-    fn opened(&mut self, made: &Made<'_>, has_patch: bool) -> io::Result<Open> {
-        let follows = |open: &Open| {
+    fn opened(&mut self, made: &CommitNote<'_>, has_patch: bool) -> io::Result<OpenSegment> {
+        let follows = |open: &OpenSegment| {
             made.before.is_some_and(|before| {
                 before.state.serial.0 == open.serial
                     && before.state.lineage.as_str() == open.lineage
@@ -218,12 +218,12 @@ impl Journal {
                 let segment = files::next(&self.dir)?;
                 prune(&self.dir, SEGMENTS_MAX, BYTES_MAX)?;
                 let last = before.and_then(|before| before.last);
-                Ok(Open::new(segment, wholes_due, last))
+                Ok(OpenSegment::new(segment, wholes_due, last))
             }
         }
     }
 
-    fn line(&self, made: &Made<'_>) -> Line {
+    fn line(&self, made: &CommitNote<'_>) -> JournalLine {
         let after = &made.after.state;
         let kept = self.before_edit(made);
         let before = made.before.map(|before| &before.state).or(kept.as_ref());
@@ -234,7 +234,7 @@ impl Journal {
             (Some(before), _) => difference::difference(before, after),
             (None, _) => Vec::new(),
         };
-        Line {
+        JournalLine {
             lineage: after.lineage.to_string(),
             serial: after.serial.0,
             at_ms: made.at_ms,
@@ -250,7 +250,7 @@ impl Journal {
 
     /// A process that begins with an edited file finds here what stood before: the newest commit, however old the
     /// buffer was that the edit was made in; else the one that the edit began from.
-    fn before_edit(&self, made: &Made<'_>) -> Option<State> {
+    fn before_edit(&self, made: &CommitNote<'_>) -> Option<State> {
         let edited = made.edited.filter(|_| made.before.is_none())?;
         let (lineage, history) = (&edited.state.lineage, self.history());
         let newest = made.after.state.serial.0.saturating_sub(1);
@@ -261,8 +261,8 @@ impl Journal {
     }
 
     /// What a person saved stands as it was typed, before the commit that took it in.
-    fn edit_line(&self, made: &Made<'_>, edited: &Loaded) -> Line {
-        Line {
+    fn edit_line(&self, made: &CommitNote<'_>, edited: &LoadedState) -> JournalLine {
+        JournalLine {
             lineage: made.after.state.lineage.to_string(),
             serial: made.after.state.serial.0,
             at_ms: made.at_ms,
@@ -277,7 +277,7 @@ impl Journal {
     }
 }
 
-impl Open {
+impl OpenSegment {
     fn new(segment: PathBuf, wholes_due: u32, last: Option<Patch>) -> Self {
         Self {
             segment,
@@ -300,7 +300,7 @@ impl Open {
         self.lines >= LINES_MAX || self.patches_len >= PATCHES_BYTES_MAX.max(self.whole_len)
     }
 
-    fn append(&mut self, line: &Line) -> io::Result<()> {
+    fn append(&mut self, line: &JournalLine) -> io::Result<()> {
         let text = line.encode();
         files::append(&self.segment, self.len, text.as_bytes())?;
         self.len += text.len() as u64;
@@ -311,7 +311,7 @@ impl Open {
         Ok(())
     }
 
-    fn noted(&mut self, after: &Loaded, is_whole: bool, patch: Option<Patch>) {
+    fn noted(&mut self, after: &LoadedState, is_whole: bool, patch: Option<Patch>) {
         after.state.lineage.as_str().clone_into(&mut self.lineage);
         self.serial = after.state.serial.0;
         self.last = patch;
@@ -323,7 +323,7 @@ impl Open {
 }
 
 /// A state file that was read is UTF-8; nothing else is committed.
-fn text_of(loaded: &Loaded) -> String {
+fn text_of(loaded: &LoadedState) -> String {
     String::from_utf8_lossy(&loaded.bytes).into_owned()
 }
 
@@ -397,7 +397,7 @@ fn fresh<'s>(before: &State, after: &'s State) -> Vec<&'s Arc<Entry>> {
 }
 
 /// What matters first, and no more than a line should hold.
-fn bounded(mut changes: Vec<Change>) -> Vec<Change> {
+fn bounded(mut changes: Vec<Difference>) -> Vec<Difference> {
     changes.sort_by_key(|change| change.weight == Weight::Detail);
     changes.truncate(CHANGES_MAX);
     changes

@@ -8,27 +8,27 @@ use std::io;
 
 /// A lease until it is dropped.
 #[derive(Debug)]
-pub(super) struct Held<'f> {
+pub(super) struct ReadLease<'f> {
     file: &'f File,
 }
 
-impl Held<'_> {
+impl ReadLease<'_> {
     /// Whether somebody waits to write; they go on when this ends.
     pub(super) fn is_wanted(&self) -> bool {
         !kernel::is_whole(self.file)
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for ReadLease<'_> {
     fn drop(&mut self) {
         kernel::release(self.file);
     }
 }
 
 /// `WouldBlock` where somebody has the file open for writing; any other error: no leases here.
-pub(super) fn take(file: &File) -> io::Result<Held<'_>> {
+pub(super) fn take(file: &File) -> io::Result<ReadLease<'_>> {
     kernel::take(file)?;
-    Ok(Held { file })
+    Ok(ReadLease { file })
 }
 
 #[cfg(target_os = "linux")]

@@ -10,8 +10,8 @@ use descent_core::doc::{Fault, Node, Places, readable};
 use descent_core::graph::validate;
 use descent_core::id::Lineage;
 use descent_core::state::check::{Pattern, PatternKind};
-use descent_core::state::decode::{Decoded, deciding, decode};
-use descent_core::state::encode::Rendered;
+use descent_core::state::decode::{Decoding, deciding, decode};
+use descent_core::state::encode::StateText;
 use descent_core::state::{State, VERSION};
 use descent_core::step::correct::put_back_forgotten;
 
@@ -20,7 +20,7 @@ use super::disk::dangling;
 
 /// A state as it lies in its file.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedState {
     pub state: State,
     pub bytes: Vec<u8>,
     /// The seal does not match: a person edited the file.
@@ -35,7 +35,7 @@ struct Remarks {
     gate: Vec<Fault>,
 }
 
-impl Loaded {
+impl LoadedState {
     /// A state with the bytes that it was just written as.
     pub(super) fn written(state: State, bytes: Vec<u8>) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Loaded {
     }
 }
 
-impl Loaded {
+impl LoadedState {
     /// What a run would have to decide by and does not understand, a line each: a newer version, whose keys decide, and
     /// its values.
     #[must_use]
@@ -101,13 +101,13 @@ impl Loaded {
 
 /// A fault and where a person finds it; line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedFault {
     pub line: usize,
     pub column: usize,
     pub fault: Fault,
 }
 
-impl fmt::Display for Placed {
+impl fmt::Display for PlacedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column, fault) = (self.line, self.column, &self.fault);
         let pointer = if fault.pointer.is_empty() {
@@ -130,7 +130,7 @@ fn on_one_line(text: &str) -> String {
 }
 
 /// Reads bytes that came from anywhere; with them the records as text, which the seal was taken over.
-pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(Loaded, Rendered), StoreError> {
+pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(LoadedState, StateText), StoreError> {
     read_over(path, bytes, &|_| None)
 }
 
@@ -139,7 +139,7 @@ pub(super) fn read_over(
     path: &Path,
     bytes: Vec<u8>,
     known: &dyn Fn(&Lineage) -> Option<Arc<State>>,
-) -> Result<(Loaded, Rendered), StoreError> {
+) -> Result<(LoadedState, StateText), StoreError> {
     if bytes.is_empty() {
         let path = path.to_owned();
         return Err(StoreError::Empty { path });
@@ -164,8 +164,8 @@ pub(super) fn read_over(
     };
     // As large as all else together: it need not be there beside the texts.
     drop(root);
-    let rendered = Rendered::of(&state);
-    let loaded = Loaded {
+    let rendered = StateText::of(&state);
+    let loaded = LoadedState {
         is_foreign: state.seal.as_ref() != Some(&rendered.seal(&state)),
         remarks: remarks.into(),
         state,
@@ -179,7 +179,7 @@ fn lacks_an_atom(faults: &[Fault]) -> bool {
 }
 
 /// What types cannot say: the graph's rules, and whether patterns compile.
-fn look_closer(decoded: &mut Decoded) {
+fn look_closer(decoded: &mut Decoding) {
     // Of what stands in a fold that cannot be read the graph would miss every atom.
     let is_whole = decoded.faults.iter().all(|fault| fault.rule != "bad-fold");
     if let (Some(state), Some(root), true) = (&decoded.state, &decoded.root, is_whole) {
@@ -190,7 +190,7 @@ fn look_closer(decoded: &mut Decoded) {
     decoded.faults.extend(bad);
 }
 
-fn refusal(path: &Path, bytes: &[u8], decoded: &Decoded) -> Option<StoreError> {
+fn refusal(path: &Path, bytes: &[u8], decoded: &Decoding) -> Option<StoreError> {
     let path = path.to_owned();
     let is_newer = decoded
         .faults
@@ -282,18 +282,18 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
 
 /// Faults with their places, sorted by them.
 #[must_use]
-pub fn placed(bytes: &[u8], faults: &[Fault]) -> Vec<Placed> {
+pub fn placed(bytes: &[u8], faults: &[Fault]) -> Vec<PlacedFault> {
     let places = Places::new(&readable(bytes));
     let place = |fault: &Fault| {
         let (line, column) = places.line_col(fault.span.start());
         let fault = fault.clone();
-        Placed {
+        PlacedFault {
             line,
             column,
             fault,
         }
     };
-    let mut placed: Vec<Placed> = faults.iter().map(place).collect();
+    let mut placed: Vec<PlacedFault> = faults.iter().map(place).collect();
     placed.sort_by_key(|at| (at.line, at.column));
     placed
 }
@@ -301,6 +301,6 @@ pub fn placed(bytes: &[u8], faults: &[Fault]) -> Vec<Placed> {
 /// One line each: `path:line:col: /json/pointer: what is wrong (hint)`, sorted by place.
 #[must_use]
 pub fn show_faults(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<String> {
-    let line = |at: &Placed| format!("{}:{at}", path.display());
+    let line = |at: &PlacedFault| format!("{}:{at}", path.display());
     placed(bytes, faults).iter().map(line).collect()
 }

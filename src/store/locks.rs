@@ -27,12 +27,12 @@ const HOLDER_BYTES_MAX: u64 = 4096;
 
 /// The commit lock while it lives.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct CommitLock {
     file: File,
     path: PathBuf,
 }
 
-impl Guard {
+impl CommitLock {
     /// Whether others still meet it: the file may have been cleared away.
     pub(super) fn is_whole(&self) -> bool {
         is_at(&self.file, &self.path).unwrap_or(false)
@@ -42,11 +42,11 @@ impl Guard {
 /// The right to run the one loop of a state, until it is dropped.
 #[derive(Debug)]
 pub struct Lease {
-    _held: Vec<Held>,
+    _held: Vec<LockFiles>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct LockFiles {
     _file: File,
     /// The directory of the sidecars: with the lock on it too, clearing the file away frees nothing. None where the
     /// file system has no locks on directories.
@@ -57,11 +57,11 @@ const RUN_LOCK: &str = "run.lock";
 /// What a holder's line begins with.
 const HOLDER_PID: &str = "pid ";
 
-pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<Guard, StoreError> {
+pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<CommitLock, StoreError> {
     let held = wait(wait_ms, || take(path)).map_err(|error| StoreError::io("lock", path, error))?;
     let path = path.to_owned();
     match held {
-        Some(file) => Ok(Guard { file, path }),
+        Some(file) => Ok(CommitLock { file, path }),
         None => Err(StoreError::LockTimeout { path }),
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn lease<'d>(
     Ok(Lease { _held: held })
 }
 
-fn lease_in(dir: &Path, info: &str) -> Result<Held, StoreError> {
+fn lease_in(dir: &Path, info: &str) -> Result<LockFiles, StoreError> {
     let path = &dir.join(RUN_LOCK);
     let failed = |error| StoreError::io("lock", path, error);
     let mut held = wait(LEASE_WAIT_MS, || take_both(path, dir)).map_err(failed)?;
@@ -93,7 +93,7 @@ fn lease_in(dir: &Path, info: &str) -> Result<Held, StoreError> {
     let _ = file
         .set_len(0)
         .and_then(|()| file.write_all(line.as_bytes()));
-    Ok(Held {
+    Ok(LockFiles {
         _file: file,
         _dir: dir,
     })

@@ -10,7 +10,7 @@ use descent_core::id::{Digest, Serial};
 use descent_core::state::State;
 use twox_hash::XxHash3_64;
 
-use super::Place;
+use super::StatePlace;
 
 /// Told apart within the process; the process id does the rest, and creating fails on a clash.
 static MADE: AtomicU64 = AtomicU64::new(0);
@@ -48,7 +48,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(place: &Place, bytes_max: u64) -> Self {
+    pub(super) fn of(place: &StatePlace, bytes_max: u64) -> Self {
         Self {
             state: place.state.clone(),
             bytes_max,

@@ -20,7 +20,7 @@ const LOCKS: [&str; 2] = ["commit.lock", "run.lock"];
 const DIRECTORIES: [&str; 4] = ["journal", "evidence", "attempts", "repository"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct StatePlace {
     /// Holds the sidecars: locks, journal, evidence.
     pub dir: PathBuf,
     /// Where the sidecars of the name are, if that is a link and there are such.
@@ -29,7 +29,7 @@ pub struct Place {
     pub project: PathBuf,
 }
 
-impl Place {
+impl StatePlace {
     /// The file that is named, there or not; else that of the nearest directory upwards.
     #[must_use]
     pub fn find(start: &Path, explicit: Option<&Path>) -> Option<Self> {

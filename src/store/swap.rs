@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::disk::{Disk, FileId, Opened, is_unsupported};
-use super::lease::Held;
+use super::disk::{Disk, FileId, OpenFile, is_unsupported};
+use super::lease::ReadLease;
 use super::names::{Names, Taker};
 
 /// What came of putting new bytes in the place of the old.
@@ -25,34 +25,34 @@ pub(super) enum Swap {
 }
 
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct SwapError {
     pub(super) error: StoreError,
     /// Ours had the name: an editor may have read them.
     pub(super) was_shown: bool,
 }
 
-impl From<StoreError> for Failed {
+impl From<StoreError> for SwapError {
     fn from(error: StoreError) -> Self {
         let was_shown = false;
         Self { error, was_shown }
     }
 }
 
-fn shown(error: StoreError) -> Failed {
+fn shown(error: StoreError) -> SwapError {
     let was_shown = true;
-    Failed { error, was_shown }
+    SwapError { error, was_shown }
 }
 
 /// What is to be replaced: the file that had the name when it was opened, and what it held then, as far as is known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Old<'o> {
-    pub(super) opened: &'o Opened,
+pub(super) struct OldFile<'o> {
+    pub(super) opened: &'o OpenFile,
     pub(super) bytes: &'o [u8],
     /// What takes it up, if it is a person's.
     pub(super) taker: Option<&'o Taker>,
 }
 
-impl Old<'_> {
+impl OldFile<'_> {
     /// Where it lies when it has lost the name.
     fn kept_as(&self, names: &Names) -> PathBuf {
         match self.taker {
@@ -74,10 +74,10 @@ pub(super) enum Writer {
 pub(super) fn replace(
     disk: &dyn Disk,
     names: &Names,
-    old: Old<'_>,
+    old: OldFile<'_>,
     new: &[u8],
     writer: Writer,
-) -> Result<Swap, Failed> {
+) -> Result<Swap, SwapError> {
     let ready = old.kept_as(names);
     // Content before name: a crash after the exchange must not find the name on an empty file.
     let fresh = write_durably(disk, names, 0o600 & old.opened.mode, new)?;
@@ -90,10 +90,10 @@ pub(super) fn replace(
         Err(error) => return Err(abandon(disk, &fresh, "rename", &fresh, error).into()),
     }
     let swap = match look_before(disk, names, old, writer) {
-        Ok(Before::Quiet(lease)) => exchange(disk, names, &ready, old, Some(lease), new)?,
-        Ok(Before::Unguarded) => exchange(disk, names, &ready, old, None, new)?,
-        Ok(Before::Busy) => withdraw(disk, &ready, Swap::Busy),
-        Ok(Before::Changed) => withdraw(disk, &ready, Swap::Overtaken),
+        Ok(FileCondition::Quiet(lease)) => exchange(disk, names, &ready, old, Some(lease), new)?,
+        Ok(FileCondition::Unguarded) => exchange(disk, names, &ready, old, None, new)?,
+        Ok(FileCondition::Busy) => withdraw(disk, &ready, Swap::Busy),
+        Ok(FileCondition::Changed) => withdraw(disk, &ready, Swap::Overtaken),
         Err(error) => return Err(abandon(disk, &ready, "read", &names.state, error).into()),
     };
     if swap == Swap::Done {
@@ -167,9 +167,9 @@ fn withdraw(disk: &dyn Disk, ours: &Path, swap: Swap) -> Swap {
 }
 
 /// How the file stands in the instant before the exchange.
-enum Before<'f> {
+enum FileCondition<'f> {
     /// As it was read, and nobody can begin to write into it as long as the lease is held.
-    Quiet(Held<'f>),
+    Quiet(ReadLease<'f>),
     /// As it was read; there are no leases here, or a writer is not waited for.
     Unguarded,
     Busy,
@@ -179,23 +179,25 @@ enum Before<'f> {
 fn look_before<'f>(
     disk: &dyn Disk,
     names: &Names,
-    old: Old<'f>,
+    old: OldFile<'f>,
     writer: Writer,
-) -> io::Result<Before<'f>> {
+) -> io::Result<FileCondition<'f>> {
     let lease = match disk.lease(old.opened) {
         Ok(lease) => Some(lease),
-        Err(error) if is_busy(&error) && writer == Writer::GiveWay => return Ok(Before::Busy),
+        Err(error) if is_busy(&error) && writer == Writer::GiveWay => {
+            return Ok(FileCondition::Busy);
+        }
         Err(_) => None,
     };
     // What was read may have changed since; what is read under the lease stays.
     if !is_named(disk, names, old.opened.id)? || !disk.holds(old.opened, old.bytes)? {
-        return Ok(Before::Changed);
+        return Ok(FileCondition::Changed);
     }
     Ok(match lease {
         // Let in now, they write into the file that has the name.
-        Some(lease) if lease.is_wanted() && writer == Writer::GiveWay => Before::Busy,
-        Some(lease) => Before::Quiet(lease),
-        None => Before::Unguarded,
+        Some(lease) if lease.is_wanted() && writer == Writer::GiveWay => FileCondition::Busy,
+        Some(lease) => FileCondition::Quiet(lease),
+        None => FileCondition::Unguarded,
     })
 }
 
@@ -215,10 +217,10 @@ fn exchange(
     disk: &dyn Disk,
     names: &Names,
     ready: &Path,
-    old: Old<'_>,
-    lease: Option<Held<'_>>,
+    old: OldFile<'_>,
+    lease: Option<ReadLease<'_>>,
     new: &[u8],
-) -> Result<Swap, Failed> {
+) -> Result<Swap, SwapError> {
     match disk.exchange(ready, &names.state) {
         Ok(()) => {}
         // An editor has moved the name away and will make it anew.
@@ -249,7 +251,7 @@ fn exchange(
 fn came_out_as_read(
     disk: &dyn Disk,
     ready: &Path,
-    old: Old<'_>,
+    old: OldFile<'_>,
     is_guarded: bool,
 ) -> io::Result<bool> {
     if disk.identify(ready)? != old.opened.id {
@@ -285,7 +287,7 @@ fn rename_over(
     disk: &dyn Disk,
     names: &Names,
     ready: &Path,
-    old: Old<'_>,
+    old: OldFile<'_>,
 ) -> Result<Swap, StoreError> {
     let kept = old.kept_as(names);
     match disk.link(&names.state, &kept) {

@@ -11,8 +11,8 @@ use descent_core::id::Lineage;
 use descent_core::state::State;
 
 use super::disk::{Disk, FileId, is_unsupported};
-use super::lease::Held;
-use super::load::Loaded;
+use super::lease::ReadLease;
+use super::load::LoadedState;
 use super::names::{Names, Taker};
 use super::{History, journal, load, swap};
 
@@ -25,7 +25,7 @@ const KEPT_MAX: usize = 1_024;
 
 /// What a look at one file came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Judged {
+enum SweepOutcome {
     Settled,
     /// Kept under a name that the person sees.
     Rescued(PathBuf),
@@ -51,17 +51,17 @@ pub(super) fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64)
     }
     for (age, path) in due(disk, swapped, now_ms) {
         match judge(disk, names, journal, &path, age) {
-            Judged::GivenBack => break,
-            Judged::Rescued(kept) => rescued.push(kept),
-            Judged::Settled | Judged::Waits => {}
+            SweepOutcome::GivenBack => break,
+            SweepOutcome::Rescued(kept) => rescued.push(kept),
+            SweepOutcome::Settled | SweepOutcome::Waits => {}
         }
     }
     rescued
 }
 
 /// The states among what lies beside, the newest of them first: one may be newer than what an edit began from.
-pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<Loaded> {
-    let mut sealed: Vec<Loaded> = beside(disk, names)
+pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<LoadedState> {
+    let mut sealed: Vec<LoadedState> = beside(disk, names)
         .into_iter()
         .map(|(_, loaded)| loaded)
         .filter(|loaded| !loaded.is_foreign)
@@ -71,7 +71,7 @@ pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<Loaded> {
 }
 
 /// All that can be read of what lies beside.
-fn beside(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, Loaded)> {
+fn beside(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, LoadedState)> {
     let (_, swapped) = leftovers(disk, names);
     let read = |path: PathBuf| {
         let bytes = disk.find(&path, names.bytes_max).ok()?.bytes;
@@ -109,30 +109,30 @@ fn due(disk: &dyn Disk, swapped: Vec<PathBuf>, now_ms: u64) -> Vec<(Age, PathBuf
     due.collect()
 }
 
-fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) -> Judged {
+fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) -> SweepOutcome {
     // What cannot be read now can be at another time.
     let Ok(opened) = disk.open(path) else {
-        return Judged::Waits;
+        return SweepOutcome::Waits;
     };
     let lease = disk.lease(&opened);
     match &lease {
-        Err(error) if swap::is_busy(error) => return Judged::Waits,
-        Err(_) if age == Age::Young => return Judged::Waits,
+        Err(error) if swap::is_busy(error) => return SweepOutcome::Waits,
+        Err(_) if age == Age::Young => return SweepOutcome::Waits,
         _ => {}
     }
     let Ok(digest) = disk.digest(&opened) else {
-        return Judged::Waits;
+        return SweepOutcome::Waits;
     };
     let (is_unchanged, taker) = (names.is_unchanged(path, digest), names.taker(path));
     if is_second_name(disk, names, opened.id) || is_unchanged && taker.is_none() {
         return remove(disk, path, lease.ok());
     }
     let Ok(bytes) = disk.read(&opened, names.bytes_max) else {
-        return Judged::Waits;
+        return SweepOutcome::Waits;
     };
     if let Some(taker) = taker.filter(|_| is_unchanged) {
         return match stayed(disk, names, journal, (path, &bytes), &taker) {
-            None => Judged::Waits,
+            None => SweepOutcome::Waits,
             Some(false) => rescue(disk, names, path),
             Some(true) => remove(disk, path, lease.ok()),
         };
@@ -176,20 +176,20 @@ fn is_second_name(disk: &dyn Disk, names: &Names, file: FileId) -> bool {
     disk.identify(&names.state).is_ok_and(|named| named == file)
 }
 
-fn remove(disk: &dyn Disk, path: &Path, lease: Option<Held<'_>>) -> Judged {
+fn remove(disk: &dyn Disk, path: &Path, lease: Option<ReadLease<'_>>) -> SweepOutcome {
     // The lease is held until the name is gone: nobody opens the file for writing in between.
-    let is_wanted = lease.as_ref().is_some_and(Held::is_wanted);
+    let is_wanted = lease.as_ref().is_some_and(ReadLease::is_wanted);
     let judged = match is_wanted || disk.unlink(path).is_err() {
-        true => Judged::Waits,
-        false => Judged::Settled,
+        true => SweepOutcome::Waits,
+        false => SweepOutcome::Settled,
     };
     drop(lease);
     judged
 }
 
-fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> Judged {
+fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> SweepOutcome {
     let rescued = swap::rescue(disk, names, path);
-    rescued.map_or(Judged::Waits, Judged::Rescued)
+    rescued.map_or(SweepOutcome::Waits, SweepOutcome::Rescued)
 }
 
 /// A valid late save gets the name, as if it were saved now; the present state is kept for merging. One of another
@@ -200,12 +200,12 @@ fn take_up(
     journal: &Path,
     late: &Path,
     lineage: &Lineage,
-) -> Judged {
+) -> SweepOutcome {
     let present = disk.find(&names.state, names.bytes_max).ok();
     let present = present.and_then(|found| load::read(&names.state, found.bytes).ok());
     // Two edits at once: the one that has the name goes first.
     let Some((present, _)) = present.filter(|(present, _)| !present.is_foreign) else {
-        return Judged::Waits;
+        return SweepOutcome::Waits;
     };
     if present.state.lineage != *lineage {
         return rescue(disk, names, late);
@@ -213,8 +213,8 @@ fn take_up(
     // Without it another process merges the edit from what lies beside.
     let _ = journal::keep(journal, present.state.serial.0, &present.bytes);
     match swap::give_back(disk, names, late) {
-        Ok(()) => Judged::GivenBack,
+        Ok(()) => SweepOutcome::GivenBack,
         Err(error) if is_unsupported(&error) => rescue(disk, names, late),
-        Err(_) => Judged::Waits,
+        Err(_) => SweepOutcome::Waits,
     }
 }

@@ -163,7 +163,7 @@ impl World {
     }
 
     fn store(&self) -> Store {
-        Store::open(Place::find(self.path(), None).unwrap())
+        Store::open(StatePlace::find(self.path(), None).unwrap())
     }
 
     /// Everything in `.descent`, but for locks, journal and the ignore file.
@@ -183,7 +183,7 @@ impl World {
     }
 }
 
-fn load(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
+fn load(path: &Path, bytes: Vec<u8>) -> Result<LoadedState, StoreError> {
     super::load::read(path, bytes).map(|(loaded, _)| loaded)
 }
 
@@ -196,7 +196,7 @@ fn sealed() -> &'static [u8] {
     static SEALED: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     SEALED.get_or_init(|| {
         let world = World::bare();
-        let place = Place::create(world.path(), None).unwrap();
+        let place = StatePlace::create(world.path(), None).unwrap();
         let loaded = Store::open(place).create(fixture()).unwrap();
         loaded.bytes.clone()
     })
@@ -207,26 +207,26 @@ fn later() -> UnixMillis {
     UnixMillis(u64::MAX)
 }
 
-fn next(now: &Loaded, change: impl FnOnce(&mut State, &mut Touched)) -> Next {
+fn next(now: &LoadedState, change: impl FnOnce(&mut State, &mut ChangeSet)) -> CommitContent {
     let mut state = now.state.clone();
-    let mut touched = Touched::default();
+    let mut touched = ChangeSet::default();
     change(&mut state, &mut touched);
     state.serial = Serial(now.state.serial.0 + 1);
-    Next { state, touched }
+    CommitContent { state, touched }
 }
 
-fn count_one(now: &Loaded) -> Next {
+fn count_one(now: &LoadedState) -> CommitContent {
     next(now, |state, touched| {
         Arc::make_mut(&mut state.run).iteration += 1;
         touched.run = true;
     })
 }
 
-fn bump(store: &mut Store) -> Result<Arc<Loaded>, CommitError<Infallible>> {
+fn bump(store: &mut Store) -> Result<Arc<LoadedState>, CommitError<Infallible>> {
     store.commit(|now| Ok(Some(count_one(now))))
 }
 
-fn describe(state: &mut State, touched: &mut Touched, id: &str, words: &str) {
+fn describe(state: &mut State, touched: &mut ChangeSet, id: &str, words: &str) {
     let atom: &mut Arc<Atom> = state.atoms.get_mut(id).unwrap();
     Arc::make_mut(atom).description = words.to_owned();
     touched.atoms.insert(id.into());
@@ -253,7 +253,7 @@ fn a_commit_of_one_atom_changes_its_lines_the_serial_and_the_seal() {
     let before = world.text();
     let mut store = world.store();
     let change =
-        |state: &mut State, touched: &mut Touched| describe(state, touched, "test", "Try it");
+        |state: &mut State, touched: &mut ChangeSet| describe(state, touched, "test", "Try it");
     let committed = store
         .commit(|now| Ok::<_, Infallible>(Some(next(now, change))))
         .unwrap();
@@ -295,10 +295,10 @@ fn a_refusal_of_the_decision_writes_nothing() {
 #[test]
 fn a_serial_that_does_not_rise_is_refused() {
     let world = World::new();
-    let stay = |now: &Loaded| {
+    let stay = |now: &LoadedState| {
         let state = now.state.clone();
-        let touched = Touched::default();
-        Ok::<_, Infallible>(Some(Next { state, touched }))
+        let touched = ChangeSet::default();
+        Ok::<_, Infallible>(Some(CommitContent { state, touched }))
     };
     let Err(CommitError::Store(error)) = world.store().commit(stay) else {
         panic!("committed")
@@ -360,7 +360,7 @@ fn what_cannot_be_read_is_never_written_over() {
 #[test]
 fn a_directory_in_the_place_of_the_file_is_named_as_such() {
     let world = World::bare();
-    let place = Place::create(world.path(), None).unwrap();
+    let place = StatePlace::create(world.path(), None).unwrap();
     fs::create_dir(&place.state).unwrap();
     let mut store = Store::open(place);
     assert_eq!(code(store.read()), "E-STATE-DIRECTORY");
@@ -435,6 +435,6 @@ fn a_read_of_unchanged_bytes_is_the_same_value() {
 }
 
 /// A whole state, where the bytes are one.
-pub fn whole(bytes: &[u8]) -> Option<Loaded> {
+pub fn whole(bytes: &[u8]) -> Option<LoadedState> {
     load(Path::new("state"), bytes.to_vec()).ok()
 }

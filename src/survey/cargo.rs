@@ -2,9 +2,9 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Found, Rank, ci::Line, reader::Reader};
+use super::{ProposalList, Rank, ci::CiCommand, reader::Reader};
 
-pub(super) fn propose(reader: &Reader, ci: &[Line], found: &mut Found) {
+pub(super) fn propose(reader: &Reader, ci: &[CiCommand], found: &mut ProposalList) {
     let Some(text) = reader.read("Cargo.toml") else {
         return;
     };

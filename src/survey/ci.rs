@@ -3,7 +3,7 @@
 //! Read line by line: a command that is not plain on its line (an expression, a continuation, a pipe that a shell
 //! would go on with) is left out, and so is a step that works in another directory.
 
-use super::{Found, Rank, reader::Reader};
+use super::{ProposalList, Rank, reader::Reader};
 
 const WORKFLOWS: &str = ".github/workflows";
 const FILES_MAX: usize = 20;
@@ -79,13 +79,13 @@ const CHECKS: &[(&str, Rank)] = &[
 
 /// A command of the CI.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct CiCommand {
     pub(super) text: String,
     from: String,
     rank: Rank,
 }
 
-pub(super) fn read(reader: &Reader) -> Vec<Line> {
+pub(super) fn read(reader: &Reader) -> Vec<CiCommand> {
     let is_yaml = |name: &String| name.ends_with(".yml") || name.ends_with(".yaml");
     let names = reader.names(WORKFLOWS).into_iter().filter(is_yaml);
     let mut lines = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn read(reader: &Reader) -> Vec<Line> {
     lines
 }
 
-pub(super) fn propose(lines: &[Line], found: &mut Found) {
+pub(super) fn propose(lines: &[CiCommand], found: &mut ProposalList) {
     for line in lines {
         found.add(line.rank, line.text.clone(), line.from.clone());
     }
@@ -113,7 +113,7 @@ fn indent(line: &str) -> usize {
 }
 
 /// The commands under `keys`, on the key's line or in the block below it.
-fn commands(text: &str, path: &str, keys: &[&str]) -> Vec<Line> {
+fn commands(text: &str, path: &str, keys: &[&str]) -> Vec<CiCommand> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
     let mut block: Option<usize> = None;
@@ -151,7 +151,7 @@ fn commands(text: &str, path: &str, keys: &[&str]) -> Vec<Line> {
             && !works_elsewhere(&lines, at)
         {
             let from = format!("{path}:{}", at + 1);
-            found.push(Line { text, from, rank });
+            found.push(CiCommand { text, from, rank });
         }
     }
     found

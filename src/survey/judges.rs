@@ -5,10 +5,10 @@ use super::{Proposal, proposal, reader::Reader};
 /// Directories of tests, with the glob that means all in them.
 const DIRS: &[&str] = &["tests", "test", "spec", "__tests__", "e2e"];
 
-type Named = (&'static str, fn(&str) -> bool);
+type NameTest = (&'static str, fn(&str) -> bool);
 
 /// Files that are tests by their names, wherever they lie.
-const NAMED: &[Named] = &[
+const NAMED: &[NameTest] = &[
     ("**/*_test.go", |name| name.ends_with("_test.go")),
     ("**/*.test.*", |name| is_script(name, ".test.")),
     ("**/*.spec.*", |name| is_script(name, ".spec.")),

@@ -1,6 +1,6 @@
 //! Make: the targets that are checks by their names.
 
-use super::{Found, Rank, reader::Reader};
+use super::{ProposalList, Rank, reader::Reader};
 
 /// In the order in which make looks for them.
 const FILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
@@ -12,7 +12,7 @@ const TARGETS: &[(&str, Rank)] = &[
     ("lint", Rank::Lint),
 ];
 
-pub(super) fn propose(reader: &Reader, found: &mut Found) {
+pub(super) fn propose(reader: &Reader, found: &mut ProposalList) {
     let file = FILES
         .iter()
         .find_map(|file| Some((file, reader.read(file)?)));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Found, Proposal, Rank, proposal, reader::Reader};
+use super::{Proposal, ProposalList, Rank, proposal, reader::Reader};
 
 struct Manager {
     lock: &'static str,
@@ -66,7 +66,7 @@ fn manager(reader: &Reader) -> &'static Manager {
     known.unwrap_or(&WITHOUT_LOCK)
 }
 
-pub(super) fn propose(reader: &Reader, found: &mut Found) {
+pub(super) fn propose(reader: &Reader, found: &mut ProposalList) {
     let Some(package) = package(reader) else {
         return;
     };

@@ -1,6 +1,6 @@
 //! Python: `pyproject.toml`, `setup.cfg`, `tox.ini`, `pytest.ini`, and tests that lie there.
 
-use super::{Found, Proposal, Rank, proposal, reader::Reader};
+use super::{Proposal, ProposalList, Rank, proposal, reader::Reader};
 
 /// What tells that pytest is the project's runner.
 const PYTEST: &[(&str, &[&str])] = &[
@@ -17,7 +17,7 @@ const PYTEST: &[(&str, &[&str])] = &[
 /// Where virtual environments lie by habit.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
 
-pub(super) fn propose(reader: &Reader, found: &mut Found) {
+pub(super) fn propose(reader: &Reader, found: &mut ProposalList) {
     // Where a lock file names the tool that holds the environment, programs run through it.
     let through = [("uv.lock", "uv run "), ("poetry.lock", "poetry run ")];
     let through = through.iter().find(|(lock, _)| reader.is_file(lock));

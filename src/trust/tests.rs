@@ -33,10 +33,10 @@ fn what_is_remembered_is_held_and_nothing_else() {
     let (digest, other) = (Digest::of(b"a"), Digest::of(b"b"));
     let l = || Lineage::new("l");
     let fact = Fact::Worker(l(), digest.clone());
-    assert_eq!(records.holds(&fact), Held::No);
+    assert_eq!(records.holds(&fact), RecordState::No);
     records.remember(&fact, AT).unwrap();
     records.remember(&fact, AT).unwrap();
-    assert_eq!(records.holds(&fact), Held::Yes);
+    assert_eq!(records.holds(&fact), RecordState::Yes);
     for near in [
         Fact::Worker(l(), other),
         Fact::Worker(Lineage::new("m"), digest.clone()),
@@ -44,7 +44,7 @@ fn what_is_remembered_is_held_and_nothing_else() {
         Fact::Content(digest),
         Fact::Lineage(l()),
     ] {
-        assert_eq!(records.holds(&near), Held::No, "{near:?}");
+        assert_eq!(records.holds(&near), RecordState::No, "{near:?}");
     }
 }
 
@@ -60,7 +60,7 @@ fn a_lineage_that_names_a_path_stays_in_the_directory() {
         &"l".repeat(1 << 20),
     ] {
         records.remember(&lineage(text), AT).unwrap();
-        assert_eq!(records.holds(&lineage(text)), Held::Yes);
+        assert_eq!(records.holds(&lineage(text)), RecordState::Yes);
     }
     let kept = fs::read_dir(home.path().join("descent/trust")).unwrap();
     assert_eq!(kept.count(), 5);
@@ -84,11 +84,11 @@ fn check_spoilt(spoil: impl Fn(&Path), why: &str) {
     records.remember(&lineage("l"), AT).unwrap();
     spoil(&only_file(&home));
     match records.holds(&lineage("l")) {
-        Held::NotBelieved(said) => assert!(said.contains(why), "{said}"),
+        RecordState::NotBelieved(said) => assert!(said.contains(why), "{said}"),
         held => panic!("{held:?}"),
     }
     records.remember(&lineage("l"), AT).unwrap();
-    assert_eq!(records.holds(&lineage("l")), Held::Yes);
+    assert_eq!(records.holds(&lineage("l")), RecordState::Yes);
 }
 
 #[test]
@@ -139,13 +139,13 @@ fn the_place_is_that_of_the_state_and_never_relative() {
 #[test]
 fn without_a_place_nothing_is_held_and_the_next_step_is_named() {
     let records = Records::of(|_| None);
-    assert_eq!(records.holds(&lineage("l")), Held::No);
+    assert_eq!(records.holds(&lineage("l")), RecordState::No);
     let error = records.remember(&lineage("l"), AT).unwrap_err();
     assert!(error.hint().contains("XDG_STATE_HOME"));
     let file = tempfile::NamedTempFile::new().unwrap();
     let home = file.path().as_os_str().to_owned();
     let records = Records::of(|name| (name == "XDG_STATE_HOME").then(|| home.clone()));
-    assert_eq!(records.holds(&lineage("l")), Held::No);
+    assert_eq!(records.holds(&lineage("l")), RecordState::No);
     assert!(matches!(
         records.remember(&lineage("l"), AT),
         Err(TrustError::Unwritable { .. })

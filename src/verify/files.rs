@@ -37,15 +37,19 @@ pub(super) enum Wanted {
 }
 
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct FilesResult {
     pub(super) found: usize,
     pub(super) fits: bool,
     pub(super) excerpt: String,
 }
 
-type Look<T> = Result<T, String>;
+type LookupResult<T> = Result<T, String>;
 
-pub(super) fn look(at: &Path, wanted: &Wanted, stop: &CancellationToken) -> Look<Seen> {
+pub(super) fn look(
+    at: &Path,
+    wanted: &Wanted,
+    stop: &CancellationToken,
+) -> LookupResult<FilesResult> {
     let at = &at.canonicalize().map_err(|error| cannot(at, &error))?;
     match wanted {
         Wanted::Nothing { path } => {
@@ -66,7 +70,7 @@ pub(super) fn look(at: &Path, wanted: &Wanted, stop: &CancellationToken) -> Look
     }
 }
 
-fn seen(at: &Path, found: &[PathBuf], fits: bool) -> Seen {
+fn seen(at: &Path, found: &[PathBuf], fits: bool) -> FilesResult {
     let name = |path: &PathBuf| {
         let name = path
             .strip_prefix(at)
@@ -79,7 +83,7 @@ fn seen(at: &Path, found: &[PathBuf], fits: bool) -> Seen {
     if found.len() > LISTED_MAX {
         names.push(format!("… and {} more", found.len() - LISTED_MAX));
     }
-    Seen {
+    FilesResult {
         found: found.len(),
         fits,
         excerpt: names.join("\n"),
@@ -90,7 +94,7 @@ fn cannot(path: &Path, error: &io::Error) -> String {
     format!("{} cannot be read: {error}", path.display())
 }
 
-fn has_ended(stop: &CancellationToken) -> Look<()> {
+fn has_ended(stop: &CancellationToken) -> LookupResult<()> {
     if stop.is_cancelled() {
         Err("the look was given up".to_owned())
     } else {
@@ -99,7 +103,7 @@ fn has_ended(stop: &CancellationToken) -> Look<()> {
 }
 
 /// What is there under a path or a glob, links included, sorted.
-fn find(at: &Path, path: &str, stop: &CancellationToken) -> Look<Vec<PathBuf>> {
+fn find(at: &Path, path: &str, stop: &CancellationToken) -> LookupResult<Vec<PathBuf>> {
     let mut plain = PathBuf::new();
     for part in Path::new(path).components() {
         match part {
@@ -143,7 +147,7 @@ fn is_absence(error: &io::Error) -> bool {
 
 /// The part of the pattern that names one directory saves looking at all others; `None` where that
 /// is not there, or lies beyond a link.
-fn walk_start(at: &Path, plain: &Path) -> Look<Option<PathBuf>> {
+fn walk_start(at: &Path, plain: &Path) -> LookupResult<Option<PathBuf>> {
     let is_name = |part: &Component<'_>| {
         !part
             .as_os_str()
@@ -173,7 +177,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn below(&mut self, start: PathBuf) -> Look<()> {
+    fn below(&mut self, start: PathBuf) -> LookupResult<()> {
         let mut dirs = vec![start];
         while let Some(dir) = dirs.pop() {
             let entries = match fs::read_dir(&dir) {
@@ -190,7 +194,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn take(&mut self, path: PathBuf, is_dir: bool, dirs: &mut Vec<PathBuf>) -> Look<()> {
+    fn take(&mut self, path: PathBuf, is_dir: bool, dirs: &mut Vec<PathBuf>) -> LookupResult<()> {
         has_ended(self.stop)?;
         self.looked += 1;
         if self.looked > ENTRIES_MAX {
@@ -231,7 +235,7 @@ struct Content {
 }
 
 impl Content {
-    fn new(contains: Option<&str>, sha256: Option<&str>) -> Look<Self> {
+    fn new(contains: Option<&str>, sha256: Option<&str>) -> LookupResult<Self> {
         let digest = |text: &str| {
             let text = text.trim().to_ascii_lowercase();
             text.strip_prefix("sha256:").unwrap_or(&text).to_owned()
@@ -248,7 +252,7 @@ impl Content {
     }
 
     /// What could not be read only counts where no other file fits.
-    fn is_in_one(&self, found: &[PathBuf], stop: &CancellationToken) -> Look<bool> {
+    fn is_in_one(&self, found: &[PathBuf], stop: &CancellationToken) -> LookupResult<bool> {
         let mut fault = None;
         for path in found {
             match self.is_in(path, stop) {
@@ -260,7 +264,7 @@ impl Content {
         fault.map_or(Ok(false), Err)
     }
 
-    fn is_in(&self, path: &Path, stop: &CancellationToken) -> Look<bool> {
+    fn is_in(&self, path: &Path, stop: &CancellationToken) -> LookupResult<bool> {
         if let Some(sha256) = &self.sha256
             && digest_of(path, stop)? != *sha256
         {
@@ -273,7 +277,7 @@ impl Content {
     }
 }
 
-fn content_of(path: &Path) -> Look<Vec<u8>> {
+fn content_of(path: &Path) -> LookupResult<Vec<u8>> {
     let mut bytes = Vec::new();
     let read =
         File::open(path).and_then(|file| file.take(CONTENT_BYTES_MAX + 1).read_to_end(&mut bytes));
@@ -284,7 +288,7 @@ fn content_of(path: &Path) -> Look<Vec<u8>> {
     Ok(bytes)
 }
 
-fn digest_of(path: &Path, stop: &CancellationToken) -> Look<String> {
+fn digest_of(path: &Path, stop: &CancellationToken) -> LookupResult<String> {
     let mut file = File::open(path).map_err(|error| cannot(path, &error))?;
     let mut hash = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];

@@ -48,8 +48,8 @@ fn bench<'a>(
     env: &'a Environment,
     mark: &'a str,
     cancel: &'a CancellationToken,
-) -> Bench<'a> {
-    Bench {
+) -> MeasureContext<'a> {
+    MeasureContext {
         at,
         env,
         programs: &RealPrograms,
@@ -198,7 +198,7 @@ async fn a_path_that_leads_outside_finds_nothing_though_the_reader_refuses_it_be
         };
         let seen = seen_leaf(world.path(), &leaf).await;
         assert!(
-            matches!(seen.what, Measured::Files { found: 0, .. }),
+            matches!(seen.what, MeasurementKind::Files { found: 0, .. }),
             "{path}"
         );
     }

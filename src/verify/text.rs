@@ -6,7 +6,7 @@
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::process::Captured;
+use crate::process::Capture;
 
 const EXCERPT_BYTES_MAX: usize = 2048;
 const HEAD_BYTES: usize = 600;
@@ -61,12 +61,12 @@ fn number(bytes: &[u8]) -> Option<f64> {
 }
 
 /// Whether an excerpt is less than the whole.
-pub(super) fn is_cut(output: &Captured) -> bool {
+pub(super) fn is_cut(output: &Capture) -> bool {
     output.total_bytes() > EXCERPT_BYTES_MAX as u64
 }
 
 /// At most 2 KiB: all of it, or a short head and a longer tail, where failures are told.
-pub(super) fn excerpt(output: &Captured) -> String {
+pub(super) fn excerpt(output: &Capture) -> String {
     if !is_cut(output) {
         return output.excerpt(EXCERPT_BYTES_MAX);
     }

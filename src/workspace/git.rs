@@ -19,16 +19,17 @@ use std::{
 use descent_core::{
     event::Merge,
     id::{AtomId, CommitId, Lineage, TreeId, UnixMillis},
-    state::{Constraints, Placed, StartedFrom},
+    state::{Constraints, ResultCommit, StartedFrom},
 };
 
 use super::{
-    Checkout, Rebuilt, Result, Room, WorkspaceError, globs::Globs, kept, links, places, ready,
+    Checkout, RebuildResult, Result, WorkDir, WorkspaceError, globs::Globs, kept, links, places,
+    setup_marks,
 };
 use crate::{
-    git::{self, Applied, Candidate, Git, Leftovers},
+    git::{self, ApplyOutcome, Candidate, Git, Leftovers},
     process::Programs,
-    store::Place,
+    store::StatePlace,
 };
 
 const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
@@ -36,7 +37,7 @@ const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
 const ATTEMPT: &str = "attempt-";
 
 #[derive(Debug, Clone)]
-pub(super) struct Rooms {
+pub(super) struct Worktrees {
     /// Ours; the person's is behind it.
     git: Git,
     /// There is none of the person's behind it.
@@ -60,15 +61,15 @@ pub(super) struct Rooms {
     checks_root: Arc<OnceLock<PathBuf>>,
 }
 
-impl Rooms {
+impl Worktrees {
     pub(super) fn open(
         programs: Arc<dyn Programs>,
         cache: &Path,
-        at: &Place,
+        at: &StatePlace,
         lineage: &Lineage,
         constraints: &Constraints,
     ) -> Result<Self> {
-        let project = real_project(at)?;
+        let project = places::real_project(at)?;
         let not_in_one = || WorkspaceError::NotARepository {
             project: project.clone(),
         };
@@ -80,7 +81,7 @@ impl Rooms {
         let prefix = project.strip_prefix(&top).map(Path::to_owned);
         let place = places::place_in(cache, &project, lineage);
         places::make_private(&place)?;
-        let git = person.lineage(&repository_of(at, lineage)?)?;
+        let git = person.lineage(&places::repository_of(at, lineage)?)?;
         let mut rooms = Self::of((git, place), (project, &at.state), lineage, constraints)?;
         rooms.prefix = prefix.unwrap_or_default();
         Ok(rooms)
@@ -155,7 +156,7 @@ impl Rooms {
         };
         if let Ok(mut notes) = self.notes.lock() {
             let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
-            *notes = theirs.map(git::Note::text).collect();
+            *notes = theirs.map(git::SnapshotNote::text).collect();
         }
         Ok(StartedFrom {
             commit: seen.commit,
@@ -210,9 +211,11 @@ impl Rooms {
     }
 
     /// Where a home directory is the repository, our own worktrees lie in it: no news for a person.
-    fn is_about_us(&self, note: &git::Note) -> bool {
+    fn is_about_us(&self, note: &git::SnapshotNote) -> bool {
         match note {
-            git::Note::Nested(path) => self.git.top().join(path).starts_with(self.whole_cache()),
+            git::SnapshotNote::Nested(path) => {
+                self.git.top().join(path).starts_with(self.whole_cache())
+            }
             _ => false,
         }
     }
@@ -247,10 +250,10 @@ impl Rooms {
         Ok(self.git.tree_of(commit)?)
     }
 
-    pub(super) fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<Room> {
+    pub(super) fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<WorkDir> {
         let base = base.ok_or(WorkspaceError::NoBase)?;
         let path = self.bring(&self.slot(slot), base, Leftovers::RemoveAll)?;
-        Ok(Room {
+        Ok(WorkDir {
             path,
             is_new: true,
             is_reused: false,
@@ -284,7 +287,7 @@ impl Rooms {
         })?)
     }
 
-    pub(super) fn land(&self, landing: &git::Landing<'_>) -> Result<Merge> {
+    pub(super) fn land(&self, landing: &git::Rebase<'_>) -> Result<Merge> {
         Ok(match self.git.land(landing)? {
             git::Merge::Conflict(paths) => Merge::Conflict(paths),
             git::Merge::Clean {
@@ -306,7 +309,7 @@ impl Rooms {
         })
     }
 
-    pub(super) fn rebuild(&self, from: &CommitId, keep: &[Placed]) -> Result<Rebuilt> {
+    pub(super) fn rebuild(&self, from: &CommitId, keep: &[ResultCommit]) -> Result<RebuildResult> {
         let commits: Vec<CommitId> = keep.iter().map(|placed| placed.commit.clone()).collect();
         let rebuilt = self.git.rebuild(from, &commits)?;
         let mut line = Vec::new();
@@ -314,7 +317,7 @@ impl Rooms {
         for (placed, now) in keep.iter().zip(rebuilt.line) {
             let atom = placed.atom.clone();
             match now {
-                Some(commit) => line.push(Placed::new(atom, commit)),
+                Some(commit) => line.push(ResultCommit::new(atom, commit)),
                 None => dropped.push(atom),
             }
         }
@@ -418,7 +421,12 @@ impl Rooms {
         }
     }
 
-    pub(super) fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<Applied> {
+    pub(super) fn apply(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        is_dry: bool,
+    ) -> Result<ApplyOutcome> {
         Ok(self.git.apply(base, head, self.scratch()?, is_dry)?)
     }
 
@@ -486,15 +494,4 @@ impl Rooms {
     fn is_protected(&self, file: &str) -> bool {
         self.protected.is_match(Path::new(file), &self.prefix)
     }
-}
-
-fn real_project(at: &Place) -> Result<PathBuf> {
-    let project = &at.project;
-    project.canonicalize().map_err(WorkspaceError::io(project))
-}
-
-/// Where the repository of a lineage lies, with the directory of the sidecars made.
-fn repository_of(at: &Place, lineage: &Lineage) -> Result<PathBuf> {
-    at.make().map_err(WorkspaceError::io(&at.dir))?;
-    Ok(at.repositories().join(places::name(lineage.as_str())))
 }

@@ -9,63 +9,68 @@ use descent_core::{
     state::Workspace,
 };
 
-use super::{Kind, Result, Workspaces, cache_dir, places};
-use crate::git::{Applied, Branched, Lines};
+use super::{Result, WorkspaceKind, Workspaces, cache_dir, places};
+use crate::git::{ApplyOutcome, BranchOutcome, FileLines};
 
 impl Workspaces {
     /// The commit that the person stands at; none in `shared` and `shadow`, where nothing of theirs is one.
     pub fn person_head(&self) -> Result<Option<CommitId>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.person_head(),
-            Kind::Shared(_) => Ok(None),
+            WorkspaceKind::Git(rooms) => rooms.person_head(),
+            WorkspaceKind::Shared(_) => Ok(None),
         }
     }
 
     /// Brings `base`→`head` into the person's working tree; a dry one only looks.
-    pub fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<Applied> {
+    pub fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<ApplyOutcome> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.apply(base, head, is_dry),
-            Kind::Shared(_) => Ok(Applied::Nothing),
+            WorkspaceKind::Git(rooms) => rooms.apply(base, head, is_dry),
+            WorkspaceKind::Shared(_) => Ok(ApplyOutcome::Nothing),
         }
     }
 
     /// Added and removed lines of each file of the result.
-    pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<Lines>> {
+    pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<FileLines>> {
         match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().lines(base, head)?),
-            Kind::Shared(_) => Ok(Vec::new()),
+            WorkspaceKind::Git(rooms) => Ok(rooms.git().lines(base, head)?),
+            WorkspaceKind::Shared(_) => Ok(Vec::new()),
         }
     }
 
     /// The result as `git apply` takes it; empty where nothing differs.
     pub fn patch(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>> {
         match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().patch(base, head)?),
-            Kind::Shared(_) => Ok(Vec::new()),
+            WorkspaceKind::Git(rooms) => Ok(rooms.git().patch(base, head)?),
+            WorkspaceKind::Shared(_) => Ok(Vec::new()),
         }
     }
 
     /// A file of a person's choice, where nothing has the name yet; else false.
     pub fn write_new_file(&self, path: &Path, bytes: &[u8]) -> Result<bool> {
         match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().write_new_file(path, bytes)?),
-            Kind::Shared(_) => Ok(false),
+            WorkspaceKind::Git(rooms) => Ok(rooms.git().write_new_file(path, bytes)?),
+            WorkspaceKind::Shared(_) => Ok(false),
         }
     }
 
     /// The result, from its base to its head, as a new branch of the person's, or what is in its way.
-    pub fn branch(&self, name: &str, of: (&CommitId, &CommitId), is_dry: bool) -> Result<Branched> {
+    pub fn branch(
+        &self,
+        name: &str,
+        of: (&CommitId, &CommitId),
+        is_dry: bool,
+    ) -> Result<BranchOutcome> {
         match &*self.0 {
-            Kind::Git(rooms) => Ok(rooms.git().branch(name, of, is_dry)?),
-            Kind::Shared(_) => Ok(Branched::BadName),
+            WorkspaceKind::Git(rooms) => Ok(rooms.git().branch(name, of, is_dry)?),
+            WorkspaceKind::Shared(_) => Ok(BranchOutcome::BadName),
         }
     }
 
     /// The top of the person's working tree, from which the paths of a result are meant.
     pub fn top(&self) -> &Path {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.git().top(),
-            Kind::Shared(place) => place.project(),
+            WorkspaceKind::Git(rooms) => rooms.git().top(),
+            WorkspaceKind::Shared(place) => place.project(),
         }
     }
 }

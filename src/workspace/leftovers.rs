@@ -15,9 +15,9 @@ use std::{
 
 use super::{Result, kept, places};
 use crate::{
-    git::{Applied, Git},
+    git::{ApplyOutcome, Git},
     process::programs,
-    store::Place,
+    store::StatePlace,
 };
 
 /// Files that are counted below one directory.
@@ -25,7 +25,7 @@ const FILES_MAX: usize = 1_000_000;
 
 /// Where something was left.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Left {
+pub enum LeftoverPlace {
     /// Trees of attempts and checks, in the cache.
     Trees(PathBuf),
     /// The repository of a lineage that no state here names.
@@ -42,7 +42,7 @@ pub struct Leftover {
     pub lineage: String,
     /// The project that it was about, as far as that is known.
     pub project: Option<PathBuf>,
-    pub left: BTreeSet<Left>,
+    pub left: BTreeSet<LeftoverPlace>,
     pub bytes: u64,
     /// Its result was not applied, or it cannot be told whether it was.
     pub is_unapplied: bool,
@@ -51,8 +51,8 @@ pub struct Leftover {
 }
 
 /// What there is for a state at that place, in all of the cache.
-pub fn leftovers(at: &Place, cache: Option<&Path>) -> Result<Vec<Leftover>> {
-    let mut look = Look::new(at)?;
+pub fn leftovers(at: &StatePlace, cache: Option<&Path>) -> Result<Vec<Leftover>> {
+    let mut look = LeftoverScan::new(at)?;
     look.at_cache(cache);
     look.beside_state();
     look.in_repository()?;
@@ -67,15 +67,17 @@ pub fn leftovers(at: &Place, cache: Option<&Path>) -> Result<Vec<Leftover>> {
 
 impl Leftover {
     /// Removes all of it. The repository that holds the result goes last.
-    pub fn remove(&self, at: &Place) -> Result<()> {
+    pub fn remove(&self, at: &StatePlace) -> Result<()> {
         for left in &self.left {
             match left {
-                Left::Trees(dir) | Left::Repository(dir) | Left::Worktree(dir) => {
+                LeftoverPlace::Trees(dir)
+                | LeftoverPlace::Repository(dir)
+                | LeftoverPlace::Worktree(dir) => {
                     kept::remove(dir)?;
                     // Of its lineage, or of all; not empty where something else is in it.
                     let _ = dir.parent().map(fs::remove_dir);
                 }
-                Left::References(name) => {
+                LeftoverPlace::References(name) => {
                     if let Some(person) = Git::open(&at.project)? {
                         person.delete_refs(name)?;
                     }
@@ -86,16 +88,16 @@ impl Leftover {
     }
 }
 
-struct Look<'a> {
-    at: &'a Place,
+struct LeftoverScan<'a> {
+    at: &'a StatePlace,
     person: Option<Git>,
     /// Of states that are there, under the names of their directories; `None`: one that cannot be read names any.
     in_place: Option<BTreeSet<String>>,
     found: BTreeMap<String, Leftover>,
 }
 
-impl<'a> Look<'a> {
-    fn new(at: &'a Place) -> Result<Self> {
+impl<'a> LeftoverScan<'a> {
+    fn new(at: &'a StatePlace) -> Result<Self> {
         Ok(Self {
             person: Git::open(&at.project)?,
             in_place: lineages_of(&at.project, &[&at.state]),
@@ -109,7 +111,7 @@ impl<'a> Look<'a> {
         names.is_none_or(|names| names.contains(name))
     }
 
-    fn add(&mut self, name: &str, left: Left) -> &mut Leftover {
+    fn add(&mut self, name: &str, left: LeftoverPlace) -> &mut Leftover {
         let one = self.found.entry(name.to_owned()).or_default();
         name.clone_into(&mut one.lineage);
         one.left.insert(left);
@@ -136,7 +138,7 @@ impl<'a> Look<'a> {
             let Some(project) = project else {
                 // Of an earlier version, where no project has a place: the repository of all of them.
                 if dir.file_name() == Some(OsStr::new("shadow.git")) {
-                    self.add(&name, Left::Repository(dir));
+                    self.add(&name, LeftoverPlace::Repository(dir));
                 }
                 continue;
             };
@@ -152,7 +154,7 @@ impl<'a> Look<'a> {
             let repository = project.join(".descent/repository").join(&name);
             let is_elsewhere = project != self.at.project && repository.is_dir();
             let saved_state = saved_state(&dir);
-            let one = self.add(&name, Left::Trees(dir));
+            let one = self.add(&name, LeftoverPlace::Trees(dir));
             one.is_unapplied |= is_elsewhere;
             one.saved_state = one.saved_state.take().or(saved_state);
             one.project = Some(project);
@@ -163,7 +165,7 @@ impl<'a> Look<'a> {
         for (name, dir) in entries(&self.at.repositories()) {
             if !self.is_in_place(&name) && !name.starts_with("new-") {
                 let project = self.at.project.clone();
-                self.add(&name, Left::Repository(dir)).project = Some(project);
+                self.add(&name, LeftoverPlace::Repository(dir)).project = Some(project);
             }
         }
     }
@@ -175,7 +177,10 @@ impl<'a> Look<'a> {
         for (reference, _) in person.refs("refs/descent/")? {
             let name = reference.split('/').nth(2).unwrap_or_default().to_owned();
             if !name.is_empty() && !self.is_in_place(&name) {
-                self.add(&name, Left::References(format!("refs/descent/{name}")));
+                self.add(
+                    &name,
+                    LeftoverPlace::References(format!("refs/descent/{name}")),
+                );
             }
         }
         for (record, tree) in person.old_worktrees() {
@@ -185,7 +190,7 @@ impl<'a> Look<'a> {
             match name {
                 Some(name) if !self.is_in_place(name) => {
                     let name = name.to_owned();
-                    self.add(&name, Left::Worktree(record));
+                    self.add(&name, LeftoverPlace::Worktree(record));
                 }
                 _ => {}
             }
@@ -199,15 +204,17 @@ impl<'a> Look<'a> {
         for (name, one) in &mut self.found {
             let refs = format!("refs/descent/{name}");
             let repositories = one.left.iter().filter_map(|left| match left {
-                Left::Repository(dir) => Some(dir.clone()),
-                Left::Trees(_) | Left::References(_) | Left::Worktree(_) => None,
+                LeftoverPlace::Repository(dir) => Some(dir.clone()),
+                LeftoverPlace::Trees(_)
+                | LeftoverPlace::References(_)
+                | LeftoverPlace::Worktree(_) => None,
             });
             let repositories: Vec<PathBuf> = repositories.collect();
             for dir in repositories {
                 // What cannot be told counts as not applied.
                 one.is_unapplied |= !is_applied(at, person.as_ref(), &dir, &refs).unwrap_or(false);
             }
-            let has_refs = one.left.contains(&Left::References(refs.clone()));
+            let has_refs = one.left.contains(&LeftoverPlace::References(refs.clone()));
             if let (true, Some(person)) = (has_refs, &person) {
                 one.is_unapplied |= !person.are_merged(&refs).unwrap_or(false);
             }
@@ -216,7 +223,7 @@ impl<'a> Look<'a> {
 }
 
 /// Whether nothing was made there, or the person has it in files or commits.
-fn is_applied(at: &Place, person: Option<&Git>, dir: &Path, refs: &str) -> Result<bool> {
+fn is_applied(at: &StatePlace, person: Option<&Git>, dir: &Path, refs: &str) -> Result<bool> {
     let borrows = dir.join("objects/info/alternates").exists();
     let git = match person.filter(|_| borrows) {
         Some(person) => person.lineage(dir)?,
@@ -231,7 +238,7 @@ fn is_applied(at: &Place, person: Option<&Git>, dir: &Path, refs: &str) -> Resul
     let scratch = std::env::temp_dir();
     Ok(start == result
         || is_theirs
-        || git.apply(start, result, &scratch, true)? == Applied::Nothing)
+        || git.apply(start, result, &scratch, true)? == ApplyOutcome::Nothing)
 }
 
 /// The lineages of the states in a project, and of those elsewhere; none where one cannot be read.
@@ -253,11 +260,11 @@ fn lineages_of(project: &Path, more: &[&Path]) -> Option<BTreeSet<String>> {
 /// Under the name that its directories have.
 fn lineage_in(state: &Path) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Named {
+    struct LineageOnly {
         lineage: String,
     }
     let bytes = crate::store::read_bytes(state).ok()?;
-    let named: Named = serde_json::from_slice(&bytes).ok()?;
+    let named: LineageOnly = serde_json::from_slice(&bytes).ok()?;
     Some(places::name(&named.lineage))
 }
 
@@ -282,8 +289,10 @@ fn entries_of_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 /// On the disk, as far as it can be counted.
-fn bytes_of(left: &Left) -> u64 {
-    let (Left::Trees(dir) | Left::Repository(dir) | Left::Worktree(dir)) = left else {
+fn bytes_of(left: &LeftoverPlace) -> u64 {
+    let (LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir) | LeftoverPlace::Worktree(dir)) =
+        left
+    else {
         return 0;
     };
     let (mut open, mut bytes, mut files) = (vec![dir.clone()], 0_u64, 0);

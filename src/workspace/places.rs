@@ -16,7 +16,7 @@ use std::{
 use descent_core::id::{Digest, Lineage};
 
 use super::{Result, WorkspaceError, kept};
-use crate::files;
+use crate::{files, store::StatePlace};
 
 const NAME: &str = "project";
 const STATE: &str = "state";
@@ -228,6 +228,17 @@ fn is_abandoned(place: &Path) -> bool {
 fn is_gone(project: &[u8]) -> bool {
     let looked = Path::new(OsStr::from_bytes(project)).symlink_metadata();
     looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+pub(super) fn real_project(at: &StatePlace) -> Result<PathBuf> {
+    let project = &at.project;
+    project.canonicalize().map_err(WorkspaceError::io(project))
+}
+
+/// Where the repository of a lineage lies, with the directory of the sidecars made.
+pub(super) fn repository_of(at: &StatePlace, lineage: &Lineage) -> Result<PathBuf> {
+    at.make().map_err(WorkspaceError::io(&at.dir))?;
+    Ok(at.repositories().join(name(lineage.as_str())))
 }
 
 #[cfg(test)]

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use descent_core::state::Constraints;
 
-use super::{Result, Room, WorkspaceError};
+use super::{Result, WorkDir, WorkspaceError};
 
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct SharedWorkspace {
     project: PathBuf,
     /// Only for what has to outlive the project's own files; made when it is needed.
     cache: Option<PathBuf>,
     setup: Option<String>,
 }
 
-impl Place {
+impl SharedWorkspace {
     pub(super) fn new(project: PathBuf, cache: Option<PathBuf>, constraints: &Constraints) -> Self {
         let setup = constraints.setup.clone();
         Self {
@@ -39,7 +39,7 @@ impl Place {
     }
 
     /// Never new: `setup` is for workspaces, and the person's own directory is set up by them.
-    pub(super) fn made(&self) -> Room {
-        Room::ready(self.project.clone())
+    pub(super) fn made(&self) -> WorkDir {
+        WorkDir::ready(self.project.clone())
     }
 }

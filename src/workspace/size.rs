@@ -31,7 +31,7 @@ pub enum Size {
 pub fn size_of(project: &Path, constraints: &Constraints) -> Result<Size> {
     let mut left_out = links::read(&constraints.link)?;
     left_out.push(PathBuf::from(".descent"));
-    let mut seen = Seen::default();
+    let mut seen = SizeCount::default();
     let mut dirs = vec![PathBuf::new()];
     while let Some(dir) = dirs.pop() {
         dirs.extend(look(project, &dir, &left_out, &mut seen)?);
@@ -48,13 +48,13 @@ const MANY_BYTES: &str = "more than 2 GB of files";
 
 /// Files and bytes, in all and by the first part of the path.
 #[derive(Default)]
-struct Seen {
+struct SizeCount {
     files: u64,
     bytes: u64,
     parts: BTreeMap<OsString, (u64, u64)>,
 }
 
-impl Seen {
+impl SizeCount {
     fn add(&mut self, path: &Path, bytes: u64) {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -78,7 +78,12 @@ impl Seen {
 }
 
 /// Counts the files of a directory, and gives the directories in it.
-fn look(project: &Path, dir: &Path, left_out: &[PathBuf], seen: &mut Seen) -> Result<Vec<PathBuf>> {
+fn look(
+    project: &Path,
+    dir: &Path,
+    left_out: &[PathBuf],
+    seen: &mut SizeCount,
+) -> Result<Vec<PathBuf>> {
     let at = project.join(dir);
     let is_top = dir.as_os_str().is_empty();
     if !is_top && at.join(".git").symlink_metadata().is_ok() {

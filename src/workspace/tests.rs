@@ -5,7 +5,7 @@ mod checks;
 mod shadow;
 
 use super::*;
-use crate::{git::Applied, store::Place};
+use crate::{git::ApplyOutcome, store::StatePlace};
 use descent_core::state::Constraints;
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 use tempfile::TempDir;
@@ -80,7 +80,7 @@ impl World {
         Workspaces::open_in(
             programs::real(),
             Some(cache.clone()),
-            &Place::at(project, None),
+            &StatePlace::at(project, None),
             &Lineage::new("1-2-3"),
             constraints,
         )
@@ -120,7 +120,7 @@ fn change(w: &Workspaces, base: &CommitId, onto: &CommitId, path: &str, text: &s
 /// What stands in slot 0, brought onto `onto`.
 fn taken(w: &Workspaces, base: &CommitId, onto: &CommitId, message: &str) -> Merge {
     let made = w.made(0, base, message, AT).unwrap().unwrap();
-    let landing = Landing {
+    let landing = LandingSpec {
         base,
         onto,
         message,
@@ -312,7 +312,7 @@ fn rebuilding_keeps_what_applies_and_names_what_does_not() {
     let (one, ..) = clean(change(&w, &base, &base, "n.txt", "1\n"));
     let (two, ..) = clean(change(&w, &one, &one, "n.txt", "2\n"));
     let (three, ..) = clean(change(&w, &two, &two, "m.txt", "m\n"));
-    let placed = |atom: &str, commit| Placed::new(AtomId::new(atom), commit);
+    let placed = |atom: &str, commit| ResultCommit::new(AtomId::new(atom), commit);
     let (head, line, dropped) = w
         .rebuild(&base, &[placed("B", two), placed("C", three.clone())])
         .unwrap();
@@ -358,7 +358,7 @@ fn the_result_is_delivered_beside_and_applied_when_asked() {
     assert!(!world.top().join("n.txt").exists());
     assert!(matches!(
         w.apply(&base, &one, false).unwrap(),
-        Applied::FastForward { .. }
+        ApplyOutcome::FastForward { .. }
     ));
     assert_eq!(read(world.top().join("n.txt")), "1\n");
 }
@@ -388,7 +388,7 @@ fn two_projects_and_an_odd_lineage_share_no_place() {
     let open = |project: &Path, lineage: &str| {
         let (lineage, plain) = (Lineage::new(lineage), Constraints::default());
         let cache = Some(cache.clone());
-        let place = Place::at(project, None);
+        let place = StatePlace::at(project, None);
         let opened = Workspaces::open_in(programs::real(), cache, &place, &lineage, &plain);
         opened.unwrap().path_of_result()
     };
@@ -408,7 +408,7 @@ fn shared_is_the_project_itself_and_undoes_nothing() {
     let w = world.open(&shared());
     assert!(w.start().unwrap().is_none() && w.result_ref().is_none());
     let made = w.for_attempt(0, None).unwrap();
-    assert_eq!(made, Room::ready(world.top()));
+    assert_eq!(made, WorkDir::ready(world.top()));
     assert_eq!(w.for_checks(Checkout::Verify, None).unwrap(), made);
     put(made.path.join("x"), "x\n");
     let none = CommitId::new("none");

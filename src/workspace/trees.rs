@@ -4,22 +4,22 @@
 
 use std::path::PathBuf;
 
-use super::{Checkout, Kind, Result, Workspaces};
+use super::{Checkout, Result, WorkspaceKind, Workspaces};
 
 impl Workspaces {
     /// The globs of ignored paths that survive from one pristine checkout to the next; none in `shared`.
     pub fn keeps(&self) -> Vec<String> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.keeps(),
-            Kind::Shared(_) => Vec::new(),
+            WorkspaceKind::Git(rooms) => rooms.keeps(),
+            WorkspaceKind::Shared(_) => Vec::new(),
         }
     }
 
     /// Removes a tree for checks; where it was, is given back. Nothing in `shared`.
     pub fn remove_checks(&self, which: Checkout) -> Result<Option<PathBuf>> {
         match &*self.0 {
-            Kind::Git(rooms) => rooms.remove_checks(which).map(Some),
-            Kind::Shared(_) => Ok(None),
+            WorkspaceKind::Git(rooms) => rooms.remove_checks(which).map(Some),
+            WorkspaceKind::Shared(_) => Ok(None),
         }
     }
 }

@@ -23,7 +23,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["search", "event", "advice", "difference", "migrate"],
     &["measure", "fragment"],
     &["step"],
-    &["owed", "prompt"],
+    &["desired", "prompt"],
     &["view"],
     &["lib"],
 ];

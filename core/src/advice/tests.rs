@@ -11,8 +11,8 @@ fn check(text: &str) -> Check {
 
 fn ended(code: i32, said: &str) -> Measurement {
     Measurement {
-        what: Measured::Command {
-            how: How::Exit(code),
+        what: MeasurementKind::Command {
+            how: CommandEnd::Exit(code),
             matched: None,
             number: None,
         },
@@ -24,7 +24,7 @@ fn ended(code: i32, said: &str) -> Measurement {
 
 fn files(found: usize) -> Measurement {
     Measurement {
-        what: Measured::Files { found, fits: true },
+        what: MeasurementKind::Files { found, fits: true },
         duration_ms: 1,
         excerpt: String::new(),
         whole: None,
@@ -32,8 +32,14 @@ fn files(found: usize) -> Measurement {
 }
 
 #[track_caller]
-fn expect(leaf: &str, here: &Measurement, fresh: &Measurement, facts: Facts<'_>, words: &[&str]) {
-    let facts = Facts {
+fn expect(
+    leaf: &str,
+    here: &Measurement,
+    fresh: &Measurement,
+    facts: LeafFacts<'_>,
+    words: &[&str],
+) {
+    let facts = LeafFacts {
         here: Some(here),
         fresh: Some(fresh),
         timeout_ms: 1_000,
@@ -49,7 +55,7 @@ fn expect(leaf: &str, here: &Measurement, fresh: &Measurement, facts: Facts<'_>,
 
 fn plain(leaf: &str, code: i32, said: &str, words: &[&str]) {
     let seen = ended(code, said);
-    expect(leaf, &seen, &seen, Facts::default(), words);
+    expect(leaf, &seen, &seen, LeafFacts::default(), words);
 }
 
 #[test]
@@ -85,7 +91,7 @@ fn a_program_that_is_not_there_is_no_failure_of_the_goal() {
         r#"{"command": "tool"}"#,
         &here,
         &fresh,
-        Facts::default(),
+        LeafFacts::default(),
         &[],
     );
 }
@@ -127,18 +133,18 @@ fn a_number_that_is_not_found_is_warned_of() {
     plain(leaf, 0, "three are ok\n", &["finds no number"]);
     plain(leaf, 0, "", &["prints nothing"]);
     let mut seen = ended(0, "4 ok");
-    if let Measured::Command { number, .. } = &mut seen.what {
+    if let MeasurementKind::Command { number, .. } = &mut seen.what {
         *number = Some(4.0);
     }
-    expect(leaf, &seen, &seen, Facts::default(), &[]);
+    expect(leaf, &seen, &seen, LeafFacts::default(), &[]);
 }
 
 #[test]
 fn a_file_that_git_ignores_and_nothing_makes_is_warned_of() {
     let leaf = r#"{"file": "dist/app"}"#;
-    let ignored = || Facts {
+    let ignored = || LeafFacts {
         is_ignored: true,
-        ..Facts::default()
+        ..LeafFacts::default()
     };
     expect(
         leaf,
@@ -148,8 +154,8 @@ fn a_file_that_git_ignores_and_nothing_makes_is_warned_of() {
         &["git ignores dist/app"],
     );
     expect(leaf, &files(1), &files(1), ignored(), &[]);
-    expect(leaf, &files(0), &files(0), Facts::default(), &[]);
-    let made = Facts {
+    expect(leaf, &files(0), &files(0), LeafFacts::default(), &[]);
+    let made = LeafFacts {
         may_be_made: true,
         ..ignored()
     };
@@ -162,7 +168,7 @@ fn a_check_that_is_slow_or_leaves_traces_is_warned_of() {
         duration_ms: 600,
         ..ended(0, "")
     };
-    let none = Facts::default;
+    let none = LeafFacts::default;
     expect(
         r#"{"command": "x"}"#,
         &ended(0, ""),
@@ -178,7 +184,7 @@ fn a_check_that_is_slow_or_leaves_traces_is_warned_of() {
         &[],
     );
     let changed = ["a.lock", "b", "c", "d"].map(str::to_owned);
-    let facts = Facts {
+    let facts = LeafFacts {
         changed: &changed,
         ..none()
     };

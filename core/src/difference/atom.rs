@@ -2,48 +2,52 @@
 
 use alloc::{format, string::ToString, sync::Arc};
 
-use super::{Look, Weight, between, keys, same, short};
+use super::{Comparison, Weight, between, keys, same, short};
 use crate::{
     doc::Node,
     id::AtomId,
-    state::{Atom, Binding, Body, Plan, Status, Task},
+    state::{Atom, AtomStatus, Binding, Body, PlanningStep, Task},
 };
 
 /// How an atom stands in a state.
 #[derive(Clone, Copy)]
-enum Place<'s> {
+enum AtomPlace<'s> {
     None,
     Open(&'s Arc<Atom>),
     Bound(&'s Arc<Binding>),
 }
 
-impl<'s> Place<'s> {
+impl<'s> AtomPlace<'s> {
     fn atom(self) -> Option<&'s Atom> {
         match self {
-            Place::None => None,
-            Place::Open(atom) => Some(atom),
-            Place::Bound(binding) => Some(&binding.of),
+            AtomPlace::None => None,
+            AtomPlace::Open(atom) => Some(atom),
+            AtomPlace::Bound(binding) => Some(&binding.of),
         }
     }
 
     fn is_same(self, other: Self) -> bool {
         match (self, other) {
-            (Place::None, Place::None) => true,
-            (Place::Open(a), Place::Open(b)) => Arc::ptr_eq(a, b) || same(&a.node(), &b.node()),
-            (Place::Bound(a), Place::Bound(b)) => Arc::ptr_eq(a, b) || same(&a.node(), &b.node()),
+            (AtomPlace::None, AtomPlace::None) => true,
+            (AtomPlace::Open(a), AtomPlace::Open(b)) => {
+                Arc::ptr_eq(a, b) || same(&a.node(), &b.node())
+            }
+            (AtomPlace::Bound(a), AtomPlace::Bound(b)) => {
+                Arc::ptr_eq(a, b) || same(&a.node(), &b.node())
+            }
             _ => false,
         }
     }
 }
 
-impl<'s> Look<'s> {
+impl<'s> Comparison<'s> {
     pub(super) fn atom(&mut self, id: &AtomId) {
         // A result beside its open atom is told by the result.
         let place =
             |state: &'s crate::state::State| match (state.bindings.get(id), state.atoms.get(id)) {
-                (Some(binding), _) => Place::Bound(binding),
-                (None, Some(atom)) => Place::Open(atom),
-                (None, None) => Place::None,
+                (Some(binding), _) => AtomPlace::Bound(binding),
+                (None, Some(atom)) => AtomPlace::Open(atom),
+                (None, None) => AtomPlace::None,
             };
         let (old, new) = (place(self.before), place(self.after));
         let known = self.found.len();
@@ -75,22 +79,26 @@ impl<'s> Look<'s> {
         }
     }
 
-    fn standing(&mut self, id: &AtomId, old: Place<'_>, new: Place<'_>) {
+    fn standing(&mut self, id: &AtomId, old: AtomPlace<'_>, new: AtomPlace<'_>) {
         let by = |binding: &Binding| match binding.is_by_person() {
             true => "solved by a person",
             false => "solved",
         };
         match (old, new) {
-            (Place::None, Place::Open(_)) => self.say_of(id, Weight::Main, "added"),
-            (Place::None, Place::Bound(binding)) => {
+            (AtomPlace::None, AtomPlace::Open(_)) => self.say_of(id, Weight::Main, "added"),
+            (AtomPlace::None, AtomPlace::Bound(binding)) => {
                 let what = format!("added and {}", by(binding));
                 self.say_of(id, Weight::Main, what);
             }
-            (_, Place::None) => self.say_of(id, Weight::Main, "removed"),
-            (Place::Open(_), Place::Bound(binding)) => self.say_of(id, Weight::Main, by(binding)),
-            (Place::Bound(_), Place::Open(_)) => self.say_of(id, Weight::Main, "open again"),
-            (Place::Bound(old), Place::Bound(new)) => self.result(id, old, new),
-            (Place::Open(_), Place::Open(_)) => {}
+            (_, AtomPlace::None) => self.say_of(id, Weight::Main, "removed"),
+            (AtomPlace::Open(_), AtomPlace::Bound(binding)) => {
+                self.say_of(id, Weight::Main, by(binding))
+            }
+            (AtomPlace::Bound(_), AtomPlace::Open(_)) => {
+                self.say_of(id, Weight::Main, "open again")
+            }
+            (AtomPlace::Bound(old), AtomPlace::Bound(new)) => self.result(id, old, new),
+            (AtomPlace::Open(_), AtomPlace::Open(_)) => {}
         }
     }
 
@@ -128,8 +136,8 @@ impl<'s> Look<'s> {
         self.intent(id, &old.node_side_by_side(), &new.node_side_by_side());
     }
 
-    fn fragment(&mut self, id: &AtomId, was: &Plan, is: &Plan) {
-        let attempt = |plan: &Plan| plan.in_force().map(|one| one.attempt.clone());
+    fn fragment(&mut self, id: &AtomId, was: &PlanningStep, is: &PlanningStep) {
+        let attempt = |plan: &PlanningStep| plan.in_force().map(|one| one.attempt.clone());
         let (old, new) = (attempt(was), attempt(is));
         if old == new {
             return;
@@ -146,11 +154,11 @@ impl<'s> Look<'s> {
             return;
         }
         let what = match &is.status {
-            Status::Pending => "to be tried again".to_string(),
-            Status::Failed => "failed for good".to_string(),
-            Status::Invalid(words) => format!("blocked: {}", short(words)),
-            Status::NeedsGuidance => "needs guidance".to_string(),
-            Status::InDoubt(attempt) => format!("in doubt: {attempt}"),
+            AtomStatus::Pending => "to be tried again".to_string(),
+            AtomStatus::Failed => "failed for good".to_string(),
+            AtomStatus::Invalid(words) => format!("blocked: {}", short(words)),
+            AtomStatus::NeedsGuidance => "needs guidance".to_string(),
+            AtomStatus::InDoubt(attempt) => format!("in doubt: {attempt}"),
         };
         self.say_of(id, Weight::Main, what);
     }

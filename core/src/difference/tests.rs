@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use super::*;
 use crate::{
     doc::{Member, Value},
-    state::{decode::decode, encode::Rendered, patch::Patch},
+    state::{decode::decode, encode::StateText, patch::Patch},
 };
 
 /// A state in which every kind of record stands.
@@ -14,13 +14,13 @@ fn rich() -> State {
     let decoded = decode(text.as_bytes());
     assert!(decoded.faults.is_empty(), "{:?}", decoded.faults);
     let mut state = decoded.state.expect("a state");
-    state.seal = Some(Rendered::of(&state).seal(&state));
+    state.seal = Some(StateText::of(&state).seal(&state));
     state
 }
 
 /// The state with one value of its text changed; `None` where that is no state any more.
 fn changed(state: &State, at: usize, way: Way) -> Option<State> {
-    let text = Rendered::of(state).text(state);
+    let text = StateText::of(state).text(state);
     let mut root = decode(text.as_bytes()).root?;
     let mut left = at;
     change(&mut root, &mut left, way)?;
@@ -83,7 +83,7 @@ fn visit(node: &mut Node, left: &mut usize, way: Way) -> Option<()> {
 fn content(state: &State) -> String {
     let mut state = state.clone();
     state.serial = crate::id::Serial(0);
-    let text = Rendered::of(&state).text(&state);
+    let text = StateText::of(&state).text(&state);
     let mut root = decode(text.as_bytes()).root.expect("a tree");
     if let Value::Object(members) = &mut root.value {
         members.retain(|member| member.key != "seal");
@@ -125,8 +125,8 @@ fn a_patch_makes_the_very_state() {
             continue;
         }
         after.serial = crate::id::Serial(before.serial.0 + 1);
-        after.seal = Some(Rendered::of(&after).seal(&after));
-        let mut touched = Touched::all(&after);
+        after.seal = Some(StateText::of(&after).seal(&after));
+        let mut touched = ChangeSet::all(&after);
         touched.atoms.extend(before.atoms.keys().cloned());
         touched.bindings.extend(before.bindings.keys().cloned());
         let patch = Patch::between(&before, &after, &touched);
@@ -134,8 +134,8 @@ fn a_patch_makes_the_very_state() {
         let patch: Patch = serde_json::from_str(&text).expect("a patch");
         let made = patch.apply(&before).expect("made for this state");
         assert_eq!(
-            Rendered::of(&made).text(&made),
-            Rendered::of(&after).text(&after),
+            StateText::of(&made).text(&made),
+            StateText::of(&after).text(&after),
             "value {at}"
         );
         assert!(
@@ -200,10 +200,10 @@ fn what_was_touched_tells_the_same_as_the_whole() {
     Arc::make_mut(&mut after.run).iteration += 1;
     let atom = Arc::make_mut(after.atoms.get_mut("short").expect("an atom"));
     atom.description = "another".into();
-    let touched_by = Touched {
+    let touched_by = ChangeSet {
         run: true,
         atoms: BTreeSet::from(["short".into()]),
-        ..Touched::default()
+        ..ChangeSet::default()
     };
     assert_eq!(
         touched(&before, &after, &touched_by),

@@ -8,16 +8,16 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Made, Outcome, Report};
+use super::{AgentReport, Outcome, Product};
 use crate::{
     doc::{self, Limits, Member, Node},
     id::{CommitId, Digest},
     state::{
-        Effect, Intent, SideFile,
+        Intent, SideEffect, SideFile,
         fields::{Extra, Fields, Findings, Writer, texts_node},
         side,
     },
-    verdict::How,
+    verdict::CommandEnd,
 };
 
 const SCHEMA: &str = "descent/outcome/1";
@@ -30,7 +30,7 @@ const LIMITS: Limits = Limits {
 
 /// What an attempt came to, for the intent that it was made for.
 #[derive(Debug, Clone)]
-pub struct Record<'a> {
+pub struct OutcomeRecord<'a> {
     pub intent: &'a Intent,
     pub outcome: Outcome,
 }
@@ -38,12 +38,12 @@ pub struct Record<'a> {
 /// An attempt that took longer is not made again for want of a sync, which costs a hundredth of it.
 const LONG_MS: u64 = 1_000;
 
-impl Record<'_> {
+impl OutcomeRecord<'_> {
     /// Whether the record is to outlast the power too, and not this process alone: making the attempt again would cost
     /// something that nobody gives back. `is_paid`: a worker made it, or it planned. What is short and lives in the tree
     /// alone is made again sooner than it is synced.
     pub fn outlasts_power(&self, is_paid: bool) -> bool {
-        is_paid || self.intent.effect != Effect::Tree || self.outcome.duration_ms >= LONG_MS
+        is_paid || self.intent.effect != SideEffect::Tree || self.outcome.duration_ms >= LONG_MS
     }
 }
 
@@ -56,7 +56,7 @@ pub enum Void {
     Foreign,
 }
 
-impl Record<'_> {
+impl OutcomeRecord<'_> {
     pub fn text(&self) -> String {
         let mut to = Writer::default();
         to.text("schema", SCHEMA)
@@ -109,10 +109,12 @@ fn member(key: &str, node: Node) -> Member {
 
 fn write(outcome: &Outcome, to: &mut Writer) {
     match &outcome.how {
-        How::Exit(code) => to.put("exit", Node::from(doc::Value::Number(code.to_string()))),
-        How::Signal(signal) => to.put("signal", Node::from(doc::Value::Number(signal.to_string()))),
-        How::TimedOut => to.put("timed_out", Node::bool(true)),
-        How::NotRun(why) => to.text("not_run", why),
+        CommandEnd::Exit(code) => to.put("exit", Node::from(doc::Value::Number(code.to_string()))),
+        CommandEnd::Signal(signal) => {
+            to.put("signal", Node::from(doc::Value::Number(signal.to_string())))
+        }
+        CommandEnd::TimedOut => to.put("timed_out", Node::bool(true)),
+        CommandEnd::NotRun(why) => to.text("not_run", why),
     };
     to.put("duration_ms", Node::uint(outcome.duration_ms))
         .text("excerpt", &outcome.excerpt);
@@ -127,13 +129,13 @@ fn write(outcome: &Outcome, to: &mut Writer) {
         .some("report_fault", some(&outcome.report_fault));
     match &outcome.made {
         None => {}
-        Some(Made::Unchanged) => {
+        Some(Product::Unchanged) => {
             to.text("made", "unchanged");
         }
-        Some(Made::Commit(commit)) => {
+        Some(Product::Commit(commit)) => {
             to.text("made", "commit").text("commit", commit.as_str());
         }
-        Some(Made::Broken(why)) => {
+        Some(Product::Broken(why)) => {
             to.text("made", "broken").text("because", why);
         }
     }
@@ -148,7 +150,7 @@ fn shell_faults_node(bad: &[(String, String)]) -> Node {
     Node::array(bad.iter().map(one).collect())
 }
 
-fn report_node(report: &Report) -> Node {
+fn report_node(report: &AgentReport) -> Node {
     let mut to = Writer::default();
     to.text("summary", &report.summary)
         .some("value", report.value.clone())
@@ -186,33 +188,33 @@ fn shell_faults(fields: &mut Fields<'_, '_>) -> Vec<(String, String)> {
     bad
 }
 
-fn how(fields: &mut Fields<'_, '_>) -> Option<How> {
+fn how(fields: &mut Fields<'_, '_>) -> Option<CommandEnd> {
     if let Some(code) = fields.integer("exit") {
-        return Some(How::Exit(code));
+        return Some(CommandEnd::Exit(code));
     }
     if let Some(signal) = fields.integer("signal") {
-        return Some(How::Signal(signal));
+        return Some(CommandEnd::Signal(signal));
     }
     if fields.flag("timed_out") {
-        return Some(How::TimedOut);
+        return Some(CommandEnd::TimedOut);
     }
-    fields.text("not_run").map(How::NotRun)
+    fields.text("not_run").map(CommandEnd::NotRun)
 }
 
-fn made(fields: &mut Fields<'_, '_>) -> Option<Made> {
+fn made(fields: &mut Fields<'_, '_>) -> Option<Product> {
     match fields.text("made").as_deref() {
-        Some("unchanged") => Some(Made::Unchanged),
+        Some("unchanged") => Some(Product::Unchanged),
         Some("commit") => fields
             .text("commit")
-            .map(|id| Made::Commit(CommitId::new(id))),
-        Some("broken") => Some(Made::Broken(fields.text_or_empty("because"))),
+            .map(|id| Product::Commit(CommitId::new(id))),
+        Some("broken") => Some(Product::Broken(fields.text_or_empty("because"))),
         _ => None,
     }
 }
 
-fn report_of(node: &Node, found: &mut Findings) -> Option<Report> {
+fn report_of(node: &Node, found: &mut Findings) -> Option<AgentReport> {
     let mut fields = Fields::open(node, "/report", found)?;
-    Some(Report {
+    Some(AgentReport {
         summary: fields.text_or_empty("summary"),
         value: fields.take("value").cloned(),
         artifacts: fields.texts("artifacts"),
@@ -234,14 +236,14 @@ mod tests {
             choices: Default::default(),
             epoch: Epoch(epoch),
             n: 1,
-            effect: Effect::Tree,
+            effect: SideEffect::Tree,
             base: Some(CommitId::new("b")),
             at: "2026-01-01T00:00:00.000Z".into(),
             extra: Extra::default(),
         }
     }
 
-    fn outcome(how: How, made: Option<Made>) -> Outcome {
+    fn outcome(how: CommandEnd, made: Option<Product>) -> Outcome {
         Outcome {
             how,
             duration_ms: 12,
@@ -250,7 +252,7 @@ mod tests {
             last_line: Some("line".into()),
             stdout: Some("{\"atoms\": [\"é\"]}\n".into()),
             shell_faults: Vec::from([("/atoms/a".into(), "no glob".into())]),
-            report: Some(Report {
+            report: Some(AgentReport {
                 summary: "done".into(),
                 value: Some(Node::from(doc::Value::Number("1.50".into()))),
                 artifacts: Vec::from(["x".into()]),
@@ -263,20 +265,23 @@ mod tests {
     }
 
     fn text(intent: &Intent, outcome: Outcome) -> String {
-        Record { intent, outcome }.text()
+        OutcomeRecord { intent, outcome }.text()
     }
 
     #[test]
     fn what_was_recorded_is_read_back_whole() {
         let intent = intent(4, "c");
         for (how, made) in [
-            (How::Exit(0), Some(Made::Commit(CommitId::new("c1")))),
-            (How::Exit(0), Some(Made::Unchanged)),
-            (How::Exit(0), Some(Made::Broken("no tree".into()))),
-            (How::Exit(3), None),
-            (How::Signal(9), None),
-            (How::TimedOut, None),
-            (How::NotRun("no shell".into()), None),
+            (
+                CommandEnd::Exit(0),
+                Some(Product::Commit(CommitId::new("c1"))),
+            ),
+            (CommandEnd::Exit(0), Some(Product::Unchanged)),
+            (CommandEnd::Exit(0), Some(Product::Broken("no tree".into()))),
+            (CommandEnd::Exit(3), None),
+            (CommandEnd::Signal(9), None),
+            (CommandEnd::TimedOut, None),
+            (CommandEnd::NotRun("no shell".into()), None),
         ] {
             let before = outcome(how, made);
             let after = read(&intent, text(&intent, before.clone()).as_bytes()).unwrap();
@@ -292,7 +297,7 @@ mod tests {
     fn a_record_of_another_epoch_or_context_is_foreign() {
         let mine = intent(4, "c");
         for other in [intent(3, "c"), intent(4, "d")] {
-            let said = text(&other, outcome(How::Exit(0), None));
+            let said = text(&other, outcome(CommandEnd::Exit(0), None));
             assert_eq!(read(&mine, said.as_bytes()).unwrap_err(), Void::Foreign);
         }
     }
@@ -300,26 +305,26 @@ mod tests {
     #[test]
     fn what_is_paid_long_or_reaches_outside_outlasts_the_power() {
         let outlasts = |effect, duration_ms, is_paid| {
-            let mut outcome = outcome(How::Exit(0), None);
+            let mut outcome = outcome(CommandEnd::Exit(0), None);
             outcome.duration_ms = duration_ms;
             let intent = Intent {
                 effect,
                 ..intent(1, "c")
             };
             let intent = &intent;
-            Record { intent, outcome }.outlasts_power(is_paid)
+            OutcomeRecord { intent, outcome }.outlasts_power(is_paid)
         };
-        assert!(!outlasts(Effect::Tree, 999, false));
-        assert!(outlasts(Effect::Tree, 1_000, false));
-        assert!(outlasts(Effect::Tree, 0, true));
+        assert!(!outlasts(SideEffect::Tree, 999, false));
+        assert!(outlasts(SideEffect::Tree, 1_000, false));
+        assert!(outlasts(SideEffect::Tree, 0, true));
         for idempotent in [true, false] {
-            assert!(outlasts(Effect::External { idempotent }, 0, false));
+            assert!(outlasts(SideEffect::External { idempotent }, 0, false));
         }
     }
 
     #[test]
     fn a_record_that_lost_its_bytes_is_torn() {
-        let length = text(&intent(4, "c"), outcome(How::Exit(7), None)).len();
+        let length = text(&intent(4, "c"), outcome(CommandEnd::Exit(7), None)).len();
         for lost in [
             Vec::new(),
             alloc::vec![0; length],
@@ -332,7 +337,7 @@ mod tests {
     #[test]
     fn a_record_cut_off_or_changed_anywhere_is_torn() {
         let mine = intent(4, "c");
-        let said = text(&mine, outcome(How::Exit(7), None));
+        let said = text(&mine, outcome(CommandEnd::Exit(7), None));
         for cut in 0..said.trim_end().len() {
             assert_eq!(
                 read(&mine, &said.as_bytes()[..cut]).unwrap_err(),

@@ -6,7 +6,7 @@
 use alloc::{format, string::String, vec::Vec};
 use num_bigint::BigUint;
 
-use super::{Asked, Taken, form};
+use super::{AcceptedFragment, FragmentRequest, form};
 use crate::{
     doc::{Fault, Node},
     graph::{Graph, Ix},
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Looks whether a fragment fits what its step was granted, and grants the rest to the steps inside it.
-pub(super) fn fit(asked: Asked<'_>, taken: &mut Taken) -> Vec<Fault> {
+pub(super) fn fit(asked: FragmentRequest<'_>, taken: &mut AcceptedFragment) -> Vec<Fault> {
     let Some(grant) = grant_of(asked.state, asked.plan) else {
         return Vec::new();
     };
@@ -46,7 +46,7 @@ fn grant_of(state: &State, plan: &AtomId) -> Option<Grant> {
     Some(plan.grant(&state.objective.constraints))
 }
 
-fn hand_on(taken: &mut Taken, inner: &[AtomId], grant: Grant) {
+fn hand_on(taken: &mut AcceptedFragment, inner: &[AtomId], grant: Grant) {
     for id in inner {
         let plan = taken.atoms.get_mut(id).and_then(|atom| atom.plan_mut());
         if let Some(plan) = plan {
@@ -57,8 +57,8 @@ fn hand_on(taken: &mut Taken, inner: &[AtomId], grant: Grant) {
 
 /// How many atoms are left for each planning step inside, or why there are not enough.
 fn share(
-    asked: Asked<'_>,
-    taken: &Taken,
+    asked: FragmentRequest<'_>,
+    taken: &AcceptedFragment,
     inner: &[AtomId],
     grant: Grant,
 ) -> Result<u32, Vec<Fault>> {
@@ -108,7 +108,7 @@ fn share(
     Ok(more.saturating_add(1).min(grant.atoms))
 }
 
-fn parts<'a>(graph: &'a Graph, taken: &'a Taken) -> impl Iterator<Item = Ix> + 'a {
+fn parts<'a>(graph: &'a Graph, taken: &'a AcceptedFragment) -> impl Iterator<Item = Ix> + 'a {
     taken.fragment.parts.iter().filter_map(|id| graph.ix(id))
 }
 
@@ -133,7 +133,7 @@ fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
 
 /// The least that is left of a limit to a fragment of this step: by its own budget, by those of the fragments around it,
 /// and by that of the run.
-fn left(asked: Asked<'_>, limit: PhaseLimit) -> Option<u64> {
+fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
     let (graph, run) = (asked.graph, &asked.state.run);
     let plan = |id: &AtomId| asked.state.atoms.get(id)?.plan();
     let own = plan(asked.plan).and_then(|one| one.budget.as_ref()?.of(limit));
@@ -168,7 +168,7 @@ fn left(asked: Asked<'_>, limit: PhaseLimit) -> Option<u64> {
 }
 
 /// Attempts under way inside of a planning step, the one that plans included.
-fn flying(asked: Asked<'_>, plan: Ix) -> u64 {
+fn flying(asked: FragmentRequest<'_>, plan: Ix) -> u64 {
     let is_inside = |id: &AtomId| {
         let x = asked.graph.ix(id);
         x.is_some_and(|x| asked.graph.above(x).any(|y| y == plan))
@@ -179,8 +179,8 @@ fn flying(asked: Asked<'_>, plan: Ix) -> u64 {
 
 /// A step inside has no more than is left to the fragment that it is in.
 pub(super) fn handed(
-    asked: Asked<'_>,
-    taken: &Taken,
+    asked: FragmentRequest<'_>,
+    taken: &AcceptedFragment,
     at: impl Fn(&AtomId) -> String,
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -224,7 +224,7 @@ pub struct Remaining {
 }
 
 impl Remaining {
-    pub fn of(asked: Asked<'_>) -> Self {
+    pub fn of(asked: FragmentRequest<'_>) -> Self {
         let constraints: &Constraints = &asked.state.objective.constraints;
         let grant =
             grant_of(asked.state, asked.plan).unwrap_or_else(|| Grant::of_person(constraints));

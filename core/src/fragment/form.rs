@@ -7,12 +7,12 @@ use alloc::{
     vec::Vec,
 };
 
-use super::Asked;
+use super::FragmentRequest;
 use crate::{
     doc::{self, Fault, Node, Span},
     graph::validate,
     id::{AtomId, Lineage},
-    plan::Plan,
+    plan::PlanReading,
     state::State,
 };
 
@@ -101,7 +101,7 @@ fn atoms(start: &Node, at: &str, faults: &mut Vec<Fault>) {
 }
 
 /// What reading the atoms and laying them side by side found.
-pub(super) fn faults_of(plan: &Plan, asked: Asked<'_>) -> Vec<Fault> {
+pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<Fault> {
     let mut faults = plan.faults.clone();
     // Nobody reads a warning here, and a mistyped key is an arrow or a check that is not there.
     faults.extend(plan.warnings.iter().cloned());
@@ -126,7 +126,7 @@ pub(super) fn own_pointer(pointer: &str) -> &str {
     pointer.strip_prefix("/work_graph").unwrap_or(pointer)
 }
 
-fn hint_of_stranger(fault: &Fault, asked: Asked<'_>) -> String {
+fn hint_of_stranger(fault: &Fault, asked: FragmentRequest<'_>) -> String {
     let named = fault.message.split('`').nth(1).unwrap_or_default();
     match asked.state.atom(&AtomId::new(named)) {
         Some(_) => {
@@ -140,7 +140,7 @@ fn hint_of_stranger(fault: &Fault, asked: Asked<'_>) -> String {
 }
 
 /// The fragment as a graph of its own. How deep it may be is looked at in its place.
-fn alone(plan: &Plan, asked: Asked<'_>) -> State {
+fn alone(plan: &PlanReading, asked: FragmentRequest<'_>) -> State {
     let mut objective = (*asked.state.objective).clone();
     objective.constraints.max_depth = Some(u32::MAX);
     objective.base_case = None;
@@ -155,7 +155,7 @@ fn alone(plan: &Plan, asked: Asked<'_>) -> State {
 }
 
 /// How many atoms, in this fragment and in all.
-pub(super) fn count(atoms: usize, asked: Asked<'_>) -> Vec<Fault> {
+pub(super) fn count(atoms: usize, asked: FragmentRequest<'_>) -> Vec<Fault> {
     let constraints = &asked.state.objective.constraints;
     let mut faults = Vec::new();
     let mut limit = |most: usize, message: String, hint| {

@@ -6,7 +6,7 @@ use num_bigint::BigUint;
 
 use super::*;
 use crate::{
-    graph::standing::{Standing, selection_of},
+    graph::active::{ActiveGraph, selection_of},
     id::Lineage,
     plan,
     state::{Constraints, Grant},
@@ -23,12 +23,12 @@ fn state(constraints: &str) -> State {
     plan.into_state(Lineage::new("l"))
 }
 
-fn with_asked<T>(state: &State, then: impl FnOnce(Asked<'_>) -> T) -> T {
+fn with_asked<T>(state: &State, then: impl FnOnce(FragmentRequest<'_>) -> T) -> T {
     let graph = Graph::of(state);
-    let standing = Standing::of(&graph, selection_of(&graph, state));
+    let standing = ActiveGraph::of(&graph, selection_of(&graph, state));
     let plan = AtomId::new("N");
     let context = standing.context(graph.ix(&plan).unwrap()).unwrap();
-    then(Asked {
+    then(FragmentRequest {
         state,
         graph: &graph,
         standing: &standing,
@@ -39,7 +39,7 @@ fn with_asked<T>(state: &State, then: impl FnOnce(Asked<'_>) -> T) -> T {
     })
 }
 
-fn judged(state: &State, text: &str) -> Result<Taken, Vec<Fault>> {
+fn judged(state: &State, text: &str) -> Result<AcceptedFragment, Vec<Fault>> {
     with_asked(state, |asked| {
         read(text).and_then(|node| judge(asked, &node))
     })

@@ -16,7 +16,7 @@ enum Mark {
 /// Dependencies and members before those that need them, or a cycle: atoms of which each waits for the next, the
 /// first standing again at the end.
 pub fn topological(vertices: &[Vertex], roots: &[Ix]) -> Result<Vec<Ix>, Vec<Ix>> {
-    let mut walk = Walk {
+    let mut walk = OrderWalk {
         vertices,
         marks: alloc::vec![Mark::New; vertices.len()],
         order: Vec::new(),
@@ -31,13 +31,13 @@ pub fn topological(vertices: &[Vertex], roots: &[Ix]) -> Result<Vec<Ix>, Vec<Ix>
     Ok(walk.order)
 }
 
-struct Walk<'a> {
+struct OrderWalk<'a> {
     vertices: &'a [Vertex],
     marks: Vec<Mark>,
     order: Vec<Ix>,
 }
 
-impl Walk<'_> {
+impl OrderWalk<'_> {
     /// Depth first: dependencies, then members, then the atom itself.
     fn visit(&mut self, start: Ix) -> Result<(), Vec<Ix>> {
         if self.marks[start] != Mark::New {
@@ -148,9 +148,9 @@ mod tests {
         let atoms: Vec<alloc::string::String> = (0..20_000).map(atom).collect();
         let graph = graph(&atoms.join(", "));
         assert_eq!(graph.order().len(), 20_000);
-        let standing = crate::graph::standing::Standing::of(&graph, Default::default());
+        let standing = crate::graph::active::ActiveGraph::of(&graph, Default::default());
         assert!(standing.context(19_999).is_some());
-        let alone = crate::graph::standing::context_under(&graph, 19_999, &Default::default());
+        let alone = crate::graph::active::context_under(&graph, 19_999, &Default::default());
         assert_eq!(
             alone.as_ref(),
             standing.context(19_999),

@@ -6,7 +6,7 @@
 
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
-use super::{Graph, Ix, Kind};
+use super::{Graph, Ix, NodeKind};
 use crate::{
     id::AtomId,
     state::{State, Workspace},
@@ -33,14 +33,14 @@ pub fn clash(one: &[String], other: &[String], workspace: Workspace) -> bool {
 
 /// Two atoms that may be worked on side by side, and a pattern of each that may mean one file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Meeting {
+pub struct Overlap {
     pub atoms: [AtomId; 2],
     pub touches: [String; 2],
 }
 
 /// The pairs of atoms that wait for each other in no way, can be live together, and name files that may be the same: what
 /// one of them changes may not merge with what the other did.
-pub fn meetings(graph: &Graph, state: &State) -> Vec<Meeting> {
+pub fn meetings(graph: &Graph, state: &State) -> Vec<Overlap> {
     let touches = |x: Ix| {
         let task = state.atoms.get(graph.id(x))?.task()?;
         Some(&*task.touches).filter(|touches| !touches.is_empty())
@@ -58,7 +58,7 @@ pub fn meetings(graph: &Graph, state: &State) -> Vec<Meeting> {
             let Some((a, b)) = pair.filter(|_| !is_ordered && !are_choices(graph, *x, *y)) else {
                 continue;
             };
-            found.push(Meeting {
+            found.push(Overlap {
                 atoms: [graph.id(*x).clone(), graph.id(*y).clone()],
                 touches: [a.into(), b.into()],
             });
@@ -93,7 +93,7 @@ fn are_choices(graph: &Graph, x: Ix, y: Ix) -> bool {
     };
     let (of_x, of_y) = (path(x), path(y));
     let shared = of_x.iter().find(|above| of_y.contains(above));
-    shared.is_some_and(|above| graph.vertex(*above).kind == Kind::Any)
+    shared.is_some_and(|above| graph.vertex(*above).kind == NodeKind::Any)
 }
 
 fn outside(touched: &str) -> Option<&str> {
@@ -132,7 +132,7 @@ mod tests {
         assert!(plan.faults.is_empty(), "{:?}", plan.faults);
         let state = plan.into_state(crate::id::Lineage::new("l"));
         let found = meetings(&Graph::of(&state), &state);
-        let words = |one: &Meeting| alloc::format!("{} {}", one.atoms[0], one.atoms[1]);
+        let words = |one: &Overlap| alloc::format!("{} {}", one.atoms[0], one.atoms[1]);
         found.iter().map(words).collect()
     }
 

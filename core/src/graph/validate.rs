@@ -25,7 +25,7 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     // What was added to a plan by flags stands in no file.
     let mut known = names(root);
     known.extend(state.atoms.keys().map(ToString::to_string));
-    let mut look = Look {
+    let mut look = Validator {
         state,
         root,
         names: known,
@@ -109,7 +109,7 @@ pub fn gate(state: &State, root: &Node) -> Vec<Fault> {
     missing
 }
 
-struct Look<'a> {
+struct Validator<'a> {
     state: &'a State,
     root: &'a Node,
     names: BTreeSet<String>,
@@ -133,7 +133,7 @@ fn pointer_of(state: &State, id: &AtomId) -> String {
     }
 }
 
-impl Look<'_> {
+impl Validator<'_> {
     fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<String>) {
         let span = decode::place_of(self.root, pointer);
         self.faults.push(Fault {
@@ -311,7 +311,8 @@ impl Look<'_> {
         for (index, dep) in graph.vertex(x).deps.iter().copied().enumerate() {
             let parent = graph.vertex(dep).parent;
             let is_sibling = parent.is_none() || graph.above(x).any(|above| Some(above) == parent);
-            let in_any = parent.is_some_and(|parent| graph.vertex(parent).kind == super::Kind::Any);
+            let in_any =
+                parent.is_some_and(|parent| graph.vertex(parent).kind == super::NodeKind::Any);
             let is_ancestor = graph.above(x).any(|above| above == dep);
             if is_sibling && !in_any && !is_ancestor {
                 continue;

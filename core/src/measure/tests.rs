@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     id::Lineage,
     plan,
-    state::{Ended, FailureClass},
+    state::{FailureClass, TryEnd},
     step::World,
 };
 
@@ -73,7 +73,7 @@ fn what_has_failed_for_good_has_nothing_left_whatever_it_had_used() {
         .task_mut()
         .expect("a task");
     task.tried_mut(&context, &Default::default()).ended =
-        Some(Ended::Failed(FailureClass::Logical));
+        Some(TryEnd::Failed(FailureClass::Logical));
     check(state, "2", "1");
 }
 

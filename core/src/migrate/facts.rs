@@ -12,11 +12,11 @@ use super::report::{Fate, Report};
 use crate::{
     doc::Span,
     graph::{
-        Graph, Ix, Kind,
-        standing::{Selection, Standing, selection_of},
+        Graph, Ix, NodeKind,
+        active::{ActiveGraph, Selection, selection_of},
     },
     id::AtomId,
-    state::{Ended, FailureClass, State, Status, Try, binding::nothing},
+    state::{AtomStatus, FailureClass, State, Try, TryEnd, binding::nothing},
 };
 
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Facts {
     pub(super) fn put_into(self, state: &mut State, report: &mut Report) {
         let graph = Graph::of(state);
         let selection = selection_of(&graph, state);
-        let standing = Standing::of(&graph, selection.clone());
+        let standing = ActiveGraph::of(&graph, selection.clone());
         let ids: Vec<AtomId> = state.bindings.keys().cloned().collect();
         for id in ids {
             let context = graph.ix(&id).and_then(|x| standing.context(x)).cloned();
@@ -67,7 +67,7 @@ impl Facts {
             };
             let mut selection = selection.clone();
             selection.insert(of, x);
-            let standing = Standing::of(&graph, selection);
+            let standing = ActiveGraph::of(&graph, selection);
             let at = format!("/or_groups/{group}/failed");
             let choices = standing.choices(&graph, x);
             let tried = standing
@@ -77,7 +77,7 @@ impl Facts {
             match (atom.and_then(|atom| atom.task_mut()), tried) {
                 (Some(task), Some(tried)) => {
                     task.tries.push(tried);
-                    task.status = Status::Failed;
+                    task.status = AtomStatus::Failed;
                     let what = format!("`{choice}` has failed and is not tried again");
                     report.add(Fate::Carried, (&at, one.span), what);
                 }
@@ -95,7 +95,7 @@ impl Facts {
 fn failed_in(context: crate::id::Digest, choices: BTreeMap<AtomId, AtomId>) -> Try {
     let mut tried = Try::new(context, choices);
     tried.attempts = 1;
-    tried.ended = Some(Ended::Failed(FailureClass::Logical));
+    tried.ended = Some(TryEnd::Failed(FailureClass::Logical));
     tried
 }
 
@@ -108,12 +108,12 @@ fn park(state: &mut State, graph: &Graph, selection: &Selection, id: &AtomId, re
     let line: Vec<Ix> = core::iter::once(x).chain(graph.above(x)).collect();
     for pair in line.windows(2) {
         if let [choice, group] = *pair
-            && graph.vertex(group).kind == Kind::Any
+            && graph.vertex(group).kind == NodeKind::Any
         {
             selection.insert(group, choice);
         }
     }
-    let standing = Standing::of(graph, selection);
+    let standing = ActiveGraph::of(graph, selection);
     let mut atom = Arc::clone(&binding.of);
     let mut what = format!(
         "`{id}` is open: its result has no place ({})",
@@ -125,7 +125,7 @@ fn park(state: &mut State, graph: &Graph, selection: &Selection, id: &AtomId, re
         parked.context = Some(context.clone());
         parked.of = Arc::new(nothing());
         let mut tried = Try::new(context.clone(), standing.choices(graph, x));
-        tried.ended = Some(Ended::Parked(Arc::new(parked)));
+        tried.ended = Some(TryEnd::Parked(Arc::new(parked)));
         task.tries.push(tried);
         what = format!(
             "`{id}` is in a choice that is not selected: its result waits until that is chosen"

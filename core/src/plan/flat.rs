@@ -25,9 +25,9 @@ const ID_MAX: usize = 64;
 
 /// Where what stands in the flat tree was written: pointers into the one by pointers into the other.
 #[derive(Debug, Clone, Default)]
-pub struct Written(BTreeMap<String, String>);
+pub struct PointerMap(BTreeMap<String, String>);
 
-impl Written {
+impl PointerMap {
     /// The place in the plan as it was written.
     pub fn pointer(&self, flat: &str) -> String {
         let mut end = flat.len();
@@ -55,7 +55,7 @@ impl Written {
 
 /// The tree in the form of the file, and the faults of its nesting, placed as written. `known` are the faults of the
 /// text: what they name is not named again.
-pub(super) fn flatten(mut root: Node, known: &[Fault]) -> (Node, Written, Vec<Fault>) {
+pub(super) fn flatten(mut root: Node, known: &[Fault]) -> (Node, PointerMap, Vec<Fault>) {
     let mut flattening = Flattening {
         known: known.iter().map(|fault| fault.span.start()).collect(),
         ..Flattening::default()
@@ -113,7 +113,7 @@ struct Flattening {
     /// Ids of atoms that stand in `flat`.
     placed: BTreeSet<String>,
     flat: Vec<Member>,
-    written: Written,
+    written: PointerMap,
     faults: Vec<Fault>,
 }
 

@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Plan, read};
+use super::{PlanReading, read};
 use crate::{
     doc::{self, Places},
     graph::validate,
@@ -35,7 +35,7 @@ fn flat(atoms: &str) -> String {
     plan.atoms.iter().map(line).collect()
 }
 
-fn faults_of(plan: Plan, text: &str) -> Vec<String> {
+fn faults_of(plan: PlanReading, text: &str) -> Vec<String> {
     let mut plan = plan;
     let mut faults = core::mem::take(&mut plan.faults);
     let (root, written) = (plan.root.clone(), plan.written.clone());
@@ -233,7 +233,7 @@ fn keys_of_a_state_are_left_out_and_other_unknown_keys_are_kept() {
         ]
     );
     let state = plan.into_state(Lineage::new("l"));
-    let file = crate::state::encode::Rendered::of(&state).text(&state);
+    let file = crate::state::encode::StateText::of(&state).text(&state);
     for key in ["\"mine\": 1", "\"notes\": \"n\"", "\"theirs\": 2"] {
         assert!(file.contains(key), "{file}");
     }

@@ -11,7 +11,7 @@ use alloc::{
 
 use super::title;
 use crate::{
-    graph::{Ix, Kind},
+    graph::{Ix, NodeKind},
     id::AtomId,
     search,
     state::EntryKind,
@@ -51,8 +51,10 @@ fn level(world: &World, group: Ix, below: Ix) -> String {
     let member = world.graph.id(below);
     let n = others.len() + 1;
     let head = match world.graph.vertex(group).kind {
-        Kind::Any => format!("{member} is one of {n} ways to do {id}, and one of them is enough"),
-        Kind::All | Kind::Plan | Kind::Task => {
+        NodeKind::Any => {
+            format!("{member} is one of {n} ways to do {id}, and one of them is enough")
+        }
+        NodeKind::All | NodeKind::Plan | NodeKind::Task => {
             format!("{member} is one of {n} parts of {id}, and all of them are needed")
         }
     };
@@ -92,8 +94,10 @@ fn line(world: &World, group: Ix, other: Ix) -> String {
         false => format!(" ({})", in_a_line(title)),
     };
     let end = match world.graph.vertex(group).kind {
-        Kind::Any => choice_end(world, group, other).map(|end| format!(": {}", in_a_line(&end))),
-        Kind::All | Kind::Plan | Kind::Task => None,
+        NodeKind::Any => {
+            choice_end(world, group, other).map(|end| format!(": {}", in_a_line(&end)))
+        }
+        NodeKind::All | NodeKind::Plan | NodeKind::Task => None,
     };
     format!("- {id}{title}{}\n", end.unwrap_or_default())
 }

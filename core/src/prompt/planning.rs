@@ -10,8 +10,8 @@ use alloc::{
 use super::{binding_node, title};
 use crate::{
     doc,
-    fragment::{Asked, Remaining},
-    graph::{Ix, Kind},
+    fragment::{FragmentRequest, Remaining},
+    graph::{Ix, NodeKind},
     id::AtomId,
     state::{Binding, EntryKind, Intent},
     step::World,
@@ -24,7 +24,7 @@ const ATOMS_MAX: usize = 40;
 
 /// What is left to the planner of this attempt.
 pub fn remaining(world: &World, intent: &Intent) -> Remaining {
-    Remaining::of(Asked {
+    Remaining::of(FragmentRequest {
         state: &world.state,
         graph: &world.graph,
         standing: &world.standing,
@@ -81,7 +81,7 @@ pub(super) fn missing<'w>(world: &'w World, id: &AtomId) -> Vec<Missing<'w>> {
     let Some(x) = world.graph.ix(id) else {
         return Vec::new();
     };
-    let upstream = crate::graph::standing::upstream(&world.graph, x, &world.standing.selection);
+    let upstream = crate::graph::active::upstream(&world.graph, x, &world.standing.selection);
     let partial = |x: Ix| {
         world.standing.phase(&world.graph, x)?;
         let plan = world.graph.id(x);
@@ -132,8 +132,8 @@ fn line(world: &World, x: Ix) -> String {
         None => "was done, and did not help".to_string(),
     };
     match world.graph.vertex(x).kind {
-        Kind::Task => format!("    {} ({title}) {end}\n", proposed.unwrap_or(id.as_str())),
-        Kind::Plan | Kind::All | Kind::Any => {
+        NodeKind::Task => format!("    {} ({title}) {end}\n", proposed.unwrap_or(id.as_str())),
+        NodeKind::Plan | NodeKind::All | NodeKind::Any => {
             format!("    {} ({title})\n", proposed.unwrap_or(id.as_str()))
         }
     }
@@ -156,7 +156,7 @@ pub(super) fn bindings<'w>(
     let Some(plan) = world.graph.ix(id) else {
         return Default::default();
     };
-    let upstream = crate::graph::standing::upstream(&world.graph, plan, &world.standing.selection);
+    let upstream = crate::graph::active::upstream(&world.graph, plan, &world.standing.selection);
     let mut all: Vec<(bool, usize, &AtomId, &Binding)> = Vec::new();
     for x in upstream {
         let id = world.graph.id(x);

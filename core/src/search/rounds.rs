@@ -6,9 +6,9 @@
 use alloc::vec::Vec;
 
 use crate::{
-    graph::{Graph, Ix, standing::Selection},
+    graph::{Graph, Ix, active::Selection},
     id::{AtomId, Digest},
-    state::{Plan, State, atom},
+    state::{PlanningStep, State, atom},
 };
 
 /// How far a planning step is in a context.
@@ -22,7 +22,7 @@ pub enum Round {
     Failed,
 }
 
-pub fn round(state: &State, plan: &Plan, context: &Digest) -> Round {
+pub fn round(state: &State, plan: &PlanningStep, context: &Digest) -> Round {
     let tried = plan.task.tried(context);
     let rounds = tried.map_or(0, |tried| tried.rounds);
     let made = plan.made_in(context).count();

@@ -24,7 +24,7 @@ fn find(
     rank: &BTreeMap<Ix, usize>,
 ) -> Option<Selection> {
     let state = plan::read(b"{}").into_state(Lineage::new("l"));
-    let ground = Ground {
+    let ground = SearchSpace {
         graph,
         state: &state,
         conflicts,

@@ -5,13 +5,13 @@ mod plan;
 mod text;
 
 pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
-pub use plan::{Fragment, Grant, GrantEntry, Plan, replans};
+pub use plan::{Fragment, Grant, GrantEntry, PlanningStep, replans};
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
 use super::{
-    Binding, Check, Free,
-    fields::{Extra, Length, Writer},
+    Binding, Check, FreeValue,
+    fields::{DurationText, Extra, Writer},
 };
 use crate::{
     doc,
@@ -25,7 +25,7 @@ pub struct Atom {
     pub body: Body,
     /// Whether it can begin with a part of what a planning step that plans for it came to.
     pub accepts_partial: bool,
-    pub origin: Option<Free>,
+    pub origin: Option<FreeValue>,
     pub extra: Extra,
 }
 
@@ -34,7 +34,7 @@ pub struct Atom {
 pub enum Body {
     Task(Box<Task>),
     /// A planning step: an `all` as soon as a fragment is in force.
-    Plan(Box<Plan>),
+    Plan(Box<PlanningStep>),
     All {
         parts: Vec<AtomId>,
     },
@@ -48,7 +48,7 @@ pub enum Body {
 #[derive(Debug, Clone)]
 pub struct Task {
     pub spec: Arc<Spec>,
-    pub status: Status,
+    pub status: AtomStatus,
     pub tries: Vec<Try>,
     pub interruptions: u32,
     pub touches: Vec<String>,
@@ -60,10 +60,10 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     pub action: Option<Action>,
-    pub effect: Effect,
+    pub effect: SideEffect,
     pub checks: Option<Check>,
-    pub output_schema: Option<Free>,
-    pub timeout: Option<Length>,
+    pub output_schema: Option<FreeValue>,
+    pub timeout: Option<DurationText>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +73,7 @@ pub struct Action {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum SideEffect {
     /// Lives in the workspace tree alone.
     Tree,
     /// Reaches outside: nothing undoes it.
@@ -81,7 +81,7 @@ pub enum Effect {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Status {
+pub enum AtomStatus {
     Pending,
     /// No attempt left in the present context.
     Failed,
@@ -104,12 +104,12 @@ pub struct Try {
     pub repairs: u32,
     /// Of a planning step: how often it was planned again. Its attempts are those of the newest round.
     pub rounds: u32,
-    pub ended: Option<Ended>,
+    pub ended: Option<TryEnd>,
     pub extra: Extra,
 }
 
 #[derive(Debug, Clone)]
-pub enum Ended {
+pub enum TryEnd {
     Failed(FailureClass),
     /// Solved in a context that is not in force.
     Parked(Arc<Binding>),
@@ -137,13 +137,13 @@ impl FailureClass {
     }
 }
 
-impl Effect {
+impl SideEffect {
     pub fn is_in_tree(self) -> bool {
-        self == Effect::Tree
+        self == SideEffect::Tree
     }
 
     pub fn is_once_only(self) -> bool {
-        self == Effect::External { idempotent: false }
+        self == SideEffect::External { idempotent: false }
     }
 }
 
@@ -162,7 +162,7 @@ impl Try {
     }
 
     pub fn has_failed(&self) -> bool {
-        matches!(self.ended, Some(Ended::Failed(_)))
+        matches!(self.ended, Some(TryEnd::Failed(_)))
     }
 }
 
@@ -170,7 +170,7 @@ impl Task {
     pub fn new(spec: Spec) -> Self {
         Self {
             spec: Arc::new(spec),
-            status: Status::Pending,
+            status: AtomStatus::Pending,
             tries: Vec::new(),
             interruptions: 0,
             touches: Vec::new(),
@@ -219,14 +219,14 @@ impl Atom {
         }
     }
 
-    pub fn plan(&self) -> Option<&Plan> {
+    pub fn plan(&self) -> Option<&PlanningStep> {
         match &self.body {
             Body::Plan(plan) => Some(plan),
             Body::Task(_) | Body::All { .. } | Body::Any { .. } => None,
         }
     }
 
-    pub fn plan_mut(&mut self) -> Option<&mut Plan> {
+    pub fn plan_mut(&mut self) -> Option<&mut PlanningStep> {
         match &mut self.body {
             Body::Plan(plan) => Some(plan),
             Body::Task(_) | Body::All { .. } | Body::Any { .. } => None,

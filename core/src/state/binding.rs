@@ -6,7 +6,7 @@
 use alloc::{borrow::ToOwned, boxed::Box, string::String, sync::Arc, vec::Vec};
 
 use super::{
-    Atom, Body, Effect, Free, Spec, Task,
+    Atom, Body, FreeValue, SideEffect, Spec, Task,
     fields::{Extra, Fields, Findings, Writer},
 };
 use crate::{
@@ -22,13 +22,13 @@ pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 pub struct Binding {
     pub summary: String,
-    pub value: Option<Free>,
+    pub value: Option<FreeValue>,
     pub artifacts: Vec<String>,
     /// The commit on the line of the result; absent where the tree did not change.
     pub commit: Option<CommitId>,
     /// Digest of the change to the tree.
     pub change: Option<Digest>,
-    pub evidence: Vec<Free>,
+    pub evidence: Vec<FreeValue>,
     pub context: Option<Digest>,
     pub inputs: Option<Digest>,
     pub attempts: u32,
@@ -149,7 +149,7 @@ impl Binding {
 pub fn nothing() -> Atom {
     let spec = Spec {
         action: None,
-        effect: Effect::Tree,
+        effect: SideEffect::Tree,
         checks: None,
         output_schema: None,
         timeout: None,

@@ -11,8 +11,8 @@ pub use pattern::{Pattern, PatternKind, patterns};
 use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
 
 use super::{
-    Free,
-    fields::{Extra, Fields, Findings, Length, Writer},
+    FreeValue,
+    fields::{DurationText, Extra, Fields, Findings, Writer},
 };
 use crate::{
     doc::{self, Node},
@@ -39,7 +39,7 @@ pub enum Leaf {
     Command(CommandLeaf),
     NotCommand {
         command: String,
-        timeout: Option<Length>,
+        timeout: Option<DurationText>,
         expect_exit: Option<i32>,
     },
     File {
@@ -52,20 +52,20 @@ pub enum Leaf {
     },
     Quality {
         statement: String,
-        pass_threshold: Option<Free>,
-        rubric: Option<Free>,
+        pass_threshold: Option<FreeValue>,
+        rubric: Option<FreeValue>,
     },
     Assertion {
         statement: String,
     },
     /// Of a kind that only a newer version knows: unknown for ever, and carried as it stands.
-    Newer(Free),
+    Newer(FreeValue),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandLeaf {
     pub command: String,
-    pub timeout: Option<Length>,
+    pub timeout: Option<DurationText>,
     pub expect_exit: i32,
     pub stdout_matches: Option<String>,
     pub number: Option<NumberRule>,
@@ -424,7 +424,7 @@ fn command(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
 
 fn write_leaf(leaf: &Leaf, to: &mut Writer) {
     let length =
-        |length: &Option<Length>| length.as_ref().map(|length| Node::string(length.as_str()));
+        |length: &Option<DurationText>| length.as_ref().map(|length| Node::string(length.as_str()));
     let text = |text: &Option<String>| text.as_ref().map(|text| Node::string(text.as_str()));
     let exit = |code: i32| Node {
         value: doc::Value::Number(format!("{code}")),

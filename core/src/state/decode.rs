@@ -17,7 +17,7 @@ use crate::{
 
 /// What a reading yields: a state as far as it could be read, and all that was found.
 #[derive(Debug)]
-pub struct Decoded {
+pub struct Decoding {
     pub state: Option<State>,
     pub root: Option<Node>,
     pub faults: Vec<Fault>,
@@ -31,19 +31,19 @@ pub struct Decoded {
 }
 
 /// Reads the types; the graph is looked at by `graph::validate::check`.
-pub fn decode(bytes: &[u8]) -> Decoded {
+pub fn decode(bytes: &[u8]) -> Decoding {
     of_parsed(doc::parse_bytes(bytes, &Limits::default()))
 }
 
 /// The same of a tree that no text of a state was the source of.
-pub fn of_tree(root: Node) -> Decoded {
+pub fn of_tree(root: Node) -> Decoding {
     of_parsed(doc::Parsed {
         node: Some(root),
         faults: Vec::new(),
     })
 }
 
-fn of_parsed(parsed: doc::Parsed) -> Decoded {
+fn of_parsed(parsed: doc::Parsed) -> Decoding {
     // What is missing then may only have been cut off, and the rest may stand in the wrong object.
     let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings {
@@ -51,7 +51,7 @@ fn of_parsed(parsed: doc::Parsed) -> Decoded {
         ..Findings::default()
     };
     let Some(mut root) = parsed.node else {
-        return Decoded {
+        return Decoding {
             state: None,
             root: None,
             faults: found.faults,
@@ -86,7 +86,7 @@ fn of_parsed(parsed: doc::Parsed) -> Decoded {
     }
     let mut patterns = Vec::new();
     collect_patterns(&root, &mut patterns);
-    Decoded {
+    Decoding {
         state,
         root: Some(root),
         faults: found.faults,

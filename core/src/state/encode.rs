@@ -16,7 +16,7 @@ use crate::{
 
 /// What a transition changed: exactly these records are written and hashed anew.
 #[derive(Debug, Clone, Default)]
-pub struct Touched {
+pub struct ChangeSet {
     pub objective: bool,
     pub control: bool,
     pub run: bool,
@@ -26,7 +26,7 @@ pub struct Touched {
     pub lists_replaced: bool,
 }
 
-impl Touched {
+impl ChangeSet {
     /// Everything, as for a state that was not written before.
     pub fn all(state: &State) -> Self {
         Self {
@@ -41,14 +41,14 @@ impl Touched {
 }
 
 #[derive(Debug, Clone)]
-struct Record {
+struct RenderedRecord {
     /// With what stands before it in its line, where it is one of many.
     text: String,
     /// Inline: the seal is taken over those of all records.
     digest: [u8; Digest::BYTES],
 }
 
-impl Record {
+impl RenderedRecord {
     fn of(node: &Node, level: usize) -> Self {
         let mut text = String::new();
         doc::write_indented(node, level, &mut text);
@@ -88,10 +88,10 @@ impl Record {
 
 /// A state's records as text.
 #[derive(Debug, Clone)]
-pub struct Rendered {
-    objective: Record,
-    control: Record,
-    run: Record,
+pub struct StateText {
+    objective: RenderedRecord,
+    control: RenderedRecord,
+    run: RenderedRecord,
     atoms: Lines<AtomId>,
     bindings: Lines<AtomId>,
     trail: Lines<usize>,
@@ -104,12 +104,12 @@ const IN_ATOMS: usize = 3;
 /// Above, all records of a kind are written anew, in one pass: each one that takes its place moves what follows it.
 const MANY: usize = 64;
 
-impl Rendered {
+impl StateText {
     pub fn of(state: &State) -> Self {
         let mut rendered = Self {
-            objective: Record::of(&state.objective.node(), IN_TOP),
-            control: Record::of(&state.control.node(), IN_TOP),
-            run: Record::of(&state.run.node(), IN_TOP),
+            objective: RenderedRecord::of(&state.objective.node(), IN_TOP),
+            control: RenderedRecord::of(&state.control.node(), IN_TOP),
+            run: RenderedRecord::of(&state.run.node(), IN_TOP),
             atoms: Lines::default(),
             bindings: Lines::default(),
             trail: Lines::default(),
@@ -122,15 +122,15 @@ impl Rendered {
     }
 
     /// Brings the records that `touched` names up to `state`.
-    pub fn update(&mut self, state: &State, touched: &Touched) {
+    pub fn update(&mut self, state: &State, touched: &ChangeSet) {
         if touched.objective {
-            self.objective = Record::of(&state.objective.node(), IN_TOP);
+            self.objective = RenderedRecord::of(&state.objective.node(), IN_TOP);
         }
         if touched.control {
-            self.control = Record::of(&state.control.node(), IN_TOP);
+            self.control = RenderedRecord::of(&state.control.node(), IN_TOP);
         }
         if touched.run {
-            self.run = Record::of(&state.run.node(), IN_TOP);
+            self.run = RenderedRecord::of(&state.run.node(), IN_TOP);
         }
         if touched.atoms.len() > MANY {
             self.atoms = Lines::default();
@@ -162,7 +162,10 @@ impl Rendered {
 
     fn put_atoms<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
         for id in ids {
-            let record = state.atoms.get(id).map(|atom| Record::of_atom(id, atom));
+            let record = state
+                .atoms
+                .get(id)
+                .map(|atom| RenderedRecord::of_atom(id, atom));
             put(&mut self.atoms, id, record);
         }
     }
@@ -181,10 +184,10 @@ impl Rendered {
                 let key = state.folds.key_of(id);
                 key.is_some_and(|key| folds.contains_key(key))
             };
-            let fold = folds.get(id).map(|fold| Record::of_fold(id, fold));
+            let fold = folds.get(id).map(|fold| RenderedRecord::of_fold(id, fold));
             let record = fold.or_else(|| {
                 let binding = state.bindings.get(id).filter(|_| !is_inside())?;
-                Some(Record::of_binding(id, binding))
+                Some(RenderedRecord::of_binding(id, binding))
             });
             put(&mut self.bindings, id, record);
         }
@@ -193,12 +196,12 @@ impl Rendered {
     /// What the lists hold beyond what is written.
     fn append(&mut self, state: &State) {
         for (index, entry) in state.trail.iter().enumerate().skip(self.trail.len()) {
-            let record = Record::of_item(&entry.node);
+            let record = RenderedRecord::of_item(&entry.node);
             self.trail.put(index, "trail", &record);
         }
         let known = self.corrections.len();
         for (index, entry) in state.corrections.iter().enumerate().skip(known) {
-            let record = Record::of_item(&entry.node);
+            let record = RenderedRecord::of_item(&entry.node);
             self.corrections.put(index, "correction", &record);
         }
     }
@@ -325,7 +328,7 @@ const TOP_BYTES: usize = 1024;
 /// What stands at a key.
 enum Piece<'r> {
     Text(String),
-    Record(&'r Record),
+    Record(&'r RenderedRecord),
     Lines([char; 2], &'r str),
     Members(Vec<(String, Piece<'r>)>),
 }
@@ -357,7 +360,7 @@ impl Piece<'_> {
     }
 }
 
-fn put(lines: &mut Lines<AtomId>, id: &AtomId, record: Option<Record>) {
+fn put(lines: &mut Lines<AtomId>, id: &AtomId, record: Option<RenderedRecord>) {
     match record {
         Some(record) => lines.put(id.clone(), id.as_str(), &record),
         None => lines.take_out(id),

@@ -15,9 +15,9 @@ mod length;
 mod near_miss;
 
 pub use extra::Extra;
-pub use length::Length;
+pub use length::DurationText;
 
-use extra::{Carried, Unknown};
+use extra::{UnknownKey, UnknownKeys};
 
 pub(crate) use near_miss::is_of_objective;
 
@@ -346,13 +346,13 @@ impl<'a, 'f> Fields<'a, 'f> {
     /// Closes the object: what was not asked for is unknown, kept, and warned of, but for a person's `notes` and the
     /// `$schema` that an editor reads at the top.
     pub fn finish(mut self) -> Extra {
-        let mut extra = Carried::default();
+        let mut extra = UnknownKeys::default();
         let mut after: Option<String> = None;
         for member in self.node.as_object().unwrap_or_default() {
             if self.asked.contains(&member.key.as_str()) {
                 let before = after.replace(member.key.clone());
                 if self.kept.contains(&member.key.as_str()) {
-                    extra.kept.push(Unknown {
+                    extra.kept.push(UnknownKey {
                         after: before,
                         key: member.key.clone(),
                         node: member.node.clone(),
@@ -364,7 +364,7 @@ impl<'a, 'f> Fields<'a, 'f> {
             if member.key != "notes" && !is_for_others {
                 self.unknown_key(member);
             }
-            extra.unknown.push(Unknown {
+            extra.unknown.push(UnknownKey {
                 after: after.clone(),
                 key: member.key.clone(),
                 node: member.node.clone(),

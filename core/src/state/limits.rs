@@ -9,12 +9,12 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Constraints, Free};
+use super::{Constraints, FreeValue};
 use crate::doc::{self, Node};
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ValueForm {
     Count,
     /// A span of time, a word or a command: text as it stands.
     Text,
@@ -24,102 +24,102 @@ pub enum Form {
 
 /// One constraint that may be chosen.
 #[derive(Debug)]
-pub struct Limit {
+pub struct ConstraintRule {
     pub key: &'static str,
-    pub form: Form,
+    pub form: ValueForm,
     /// What it limits.
     pub what: &'static str,
 }
 
-const fn limit(key: &'static str, form: Form, what: &'static str) -> Limit {
-    Limit { key, form, what }
+const fn limit(key: &'static str, form: ValueForm, what: &'static str) -> ConstraintRule {
+    ConstraintRule { key, form, what }
 }
 
-pub const LIMITS: [Limit; 24] = [
+pub const LIMITS: [ConstraintRule; 24] = [
     limit(
         "max_parallel_agents",
-        Form::Count,
+        ValueForm::Count,
         "attempts at the same time",
     ),
     limit(
         "max_attempts",
-        Form::Count,
+        ValueForm::Count,
         "attempts of an atom in a context",
     ),
     limit(
         "max_transient",
-        Form::Count,
+        ValueForm::Count,
         "retries of an attempt or a check",
     ),
     limit(
         "max_interruptions",
-        Form::Count,
+        ValueForm::Count,
         "crashes that may cut off one atom",
     ),
     limit(
         "max_repairs",
-        Form::Count,
+        ValueForm::Count,
         "repairs of an atom in one context",
     ),
-    limit("max_iterations", Form::Count, "iterations in all"),
-    limit("max_depth", Form::Count, "how deep groups may nest"),
+    limit("max_iterations", ValueForm::Count, "iterations in all"),
+    limit("max_depth", ValueForm::Count, "how deep groups may nest"),
     limit(
         "max_planned_atoms",
-        Form::Count,
+        ValueForm::Count,
         "atoms that planners may add in all",
     ),
     limit(
         "max_replans",
-        Form::Count,
+        ValueForm::Count,
         "plans that failed and are made again",
     ),
     limit(
         "max_refinements_per_atom",
-        Form::Count,
+        ValueForm::Count,
         "how often one step is planned again",
     ),
     limit(
         "max_planning_phases",
-        Form::Count,
+        ValueForm::Count,
         "planning steps at the same time",
     ),
     limit(
         "max_fragment_atoms",
-        Form::Count,
+        ValueForm::Count,
         "atoms that one planner may add",
     ),
     limit(
         "max_fragment_depth",
-        Form::Count,
+        ValueForm::Count,
         "how deep a fragment may nest",
     ),
     limit(
         "time_budget",
-        Form::Text,
+        ValueForm::Text,
         "active time in all, over restarts",
     ),
     limit(
         "attempt_timeout",
-        Form::Text,
+        ValueForm::Text,
         "time of one attempt or check",
     ),
-    limit("workspace", Form::Text, "where attempts work"),
-    limit("link", Form::List, "paths shared into each workspace"),
-    limit("setup", Form::Text, "run once in each new workspace"),
+    limit("workspace", ValueForm::Text, "where attempts work"),
+    limit("link", ValueForm::List, "paths shared into each workspace"),
+    limit("setup", ValueForm::Text, "run once in each new workspace"),
     limit(
         "setup_inputs",
-        Form::List,
+        ValueForm::List,
         "the only files that setup reads",
     ),
-    limit("keep", Form::List, "ignored paths that checkouts keep"),
-    limit("env", Form::List, "variables passed on beside others"),
-    limit("protected", Form::List, "what no attempt may change"),
+    limit("keep", ValueForm::List, "ignored paths that checkouts keep"),
+    limit("env", ValueForm::List, "variables passed on beside others"),
+    limit("protected", ValueForm::List, "what no attempt may change"),
     limit(
         "finish_early",
-        Form::Flag,
+        ValueForm::Flag,
         "end at the first verdict that holds",
     ),
-    limit("on_stuck", Form::Text, "when nothing is left to try"),
+    limit("on_stuck", ValueForm::Text, "when nothing is left to try"),
 ];
 
 /// A constraint as it stands.
@@ -127,7 +127,7 @@ pub const LIMITS: [Limit; 24] = [
 pub struct InForce {
     pub key: String,
     /// Null where nothing limits. Of `max_attempts`, where nobody chose it, an object: `worker` and `action`.
-    pub value: Free,
+    pub value: FreeValue,
     pub is_chosen: bool,
     /// Empty for a key that nothing reads.
     pub what: &'static str,
@@ -159,7 +159,7 @@ pub fn in_force(constraints: &Constraints) -> Vec<InForce> {
     all
 }
 
-fn default_of(limit: &Limit) -> Node {
+fn default_of(limit: &ConstraintRule) -> Node {
     let none = Constraints::default();
     let small = |count: u32| Node::uint(u64::from(count));
     match limit.key {
@@ -181,8 +181,8 @@ fn default_of(limit: &Limit) -> Node {
         "attempt_timeout" => Node::string(format!("{}m", none.attempt_timeout_ms() / 60_000)),
         "workspace" => Node::string(none.workspace().word()),
         "on_stuck" => Node::string(none.on_stuck().word()),
-        _ if limit.form == Form::List => Node::array(Vec::new()),
-        _ if limit.form == Form::Flag => Node::bool(false),
+        _ if limit.form == ValueForm::List => Node::array(Vec::new()),
+        _ if limit.form == ValueForm::Flag => Node::bool(false),
         _ => Node::null(),
     }
 }

@@ -3,8 +3,8 @@
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
-    Check, Free,
-    fields::{Extra, Fields, Findings, Length, Writer},
+    Check, FreeValue,
+    fields::{DurationText, Extra, Fields, Findings, Writer},
 };
 use crate::{
     doc::Node,
@@ -18,8 +18,8 @@ pub struct Objective {
     pub background_intent: String,
     pub deliverables: String,
     pub definition_of_done: String,
-    pub scope: Option<Free>,
-    pub clarifications: Option<Free>,
+    pub scope: Option<FreeValue>,
+    pub clarifications: Option<FreeValue>,
     pub base_case: Option<Check>,
     pub constraints: Constraints,
     pub extra: Extra,
@@ -41,8 +41,8 @@ pub struct Constraints {
     pub max_planning_phases: Option<u32>,
     pub max_fragment_atoms: Option<u32>,
     pub max_fragment_depth: Option<u32>,
-    pub time_budget: Option<Length>,
-    pub attempt_timeout: Option<Length>,
+    pub time_budget: Option<DurationText>,
+    pub attempt_timeout: Option<DurationText>,
     pub workspace: Option<Workspace>,
     pub link: Vec<String>,
     pub setup: Option<String>,
@@ -210,8 +210,9 @@ impl Constraints {
     pub fn node(&self) -> Node {
         let mut to = Writer::default();
         let small = |count: Option<u32>| count.map(|count| Node::uint(u64::from(count)));
-        let length =
-            |length: &Option<Length>| length.as_ref().map(|length| Node::string(length.as_str()));
+        let length = |length: &Option<DurationText>| {
+            length.as_ref().map(|length| Node::string(length.as_str()))
+        };
         to.some("max_parallel_agents", small(self.max_parallel_agents));
         to.some("max_attempts", small(self.max_attempts));
         to.some("max_transient", small(self.max_transient));

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Atom, Binding, Control, Correction, Entry, Objective, Records, Run, State,
-    encode::Touched,
+    encode::ChangeSet,
     fields::Findings,
     fold::{self, line},
 };
@@ -123,7 +123,7 @@ impl Tail {
 
 impl Patch {
     /// `touched` names every record in which the two differ.
-    pub fn between(before: &State, after: &State, touched: &Touched) -> Self {
+    pub fn between(before: &State, after: &State, touched: &ChangeSet) -> Self {
         let splice = |is_touched: bool, node: &dyn Fn(&State) -> Node| {
             let text = |state| doc::write_compact(&node(state));
             is_touched.then(|| Splice::between(&text(before), &text(after)))

@@ -104,20 +104,20 @@ mod tests {
 
     /// What is done to the newest copy: a record put, taken out, or changed where it stands; or another copy begun.
     #[derive(Debug, Clone)]
-    enum Change {
+    enum RecordChange {
         Put(u16, u32),
         Take(u16),
         Rewrite(u16, u32),
         Copy,
     }
 
-    fn change() -> impl Strategy<Value = Change> {
+    fn change() -> impl Strategy<Value = RecordChange> {
         let id = 0_u16..300;
         prop_oneof![
-            6 => (id.clone(), any::<u32>()).prop_map(|(id, value)| Change::Put(id, value)),
-            3 => id.clone().prop_map(Change::Take),
-            2 => (id, any::<u32>()).prop_map(|(id, value)| Change::Rewrite(id, value)),
-            1 => Just(Change::Copy),
+            6 => (id.clone(), any::<u32>()).prop_map(|(id, value)| RecordChange::Put(id, value)),
+            3 => id.clone().prop_map(RecordChange::Take),
+            2 => (id, any::<u32>()).prop_map(|(id, value)| RecordChange::Rewrite(id, value)),
+            1 => Just(RecordChange::Copy),
         ]
     }
 
@@ -139,19 +139,19 @@ mod tests {
             let (mut records, mut map) = (Records::default(), BTreeMap::new());
             for change in changes {
                 match change {
-                    Change::Put(n, value) => {
+                    RecordChange::Put(n, value) => {
                         let was = records.insert(id(n), Arc::new(value));
                         assert_eq!(was.map(|was| *was), map.insert(id(n), value));
                     }
-                    Change::Take(n) => {
+                    RecordChange::Take(n) => {
                         let was = records.remove(&id(n)).map(|was| *was);
                         assert_eq!(was, map.remove(&id(n)));
                     }
-                    Change::Rewrite(n, value) => {
+                    RecordChange::Rewrite(n, value) => {
                         let held = records.get_mut(&id(n)).map(|held| *held = Arc::new(value));
                         assert_eq!(held, map.get_mut(&id(n)).map(|held| *held = value));
                     }
-                    Change::Copy => copies.push((records.clone(), map.clone())),
+                    RecordChange::Copy => copies.push((records.clone(), map.clone())),
                 }
             }
             check(&records, &map);

@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned, format, string::String, sync::Arc, vec::Vec};
 
 use super::{
-    Effect, Free, Shared,
+    FreeValue, Shared, SideEffect,
     fields::{Extra, Fields, Findings, Writer, pairs_node},
     fold::line::FoldedLine,
     record::Choices,
@@ -27,7 +27,7 @@ pub struct Run {
     /// The integrated commit; refs, worktrees and the verification checkout only follow it.
     pub head: Option<CommitId>,
     /// The commits of the result after its start, in order.
-    pub line: Shared<Vec<Placed>>,
+    pub line: Shared<Vec<ResultCommit>>,
     /// Its beginning, as the file has it.
     pub folded_line: Option<Arc<FoldedLine>>,
     /// The commit that the last ending delivered, where that is not the head.
@@ -37,11 +37,11 @@ pub struct Run {
     pub agreed: Option<Agreed>,
     /// The best verdict on the base case and the newest ones, oldest first.
     pub verdicts: Shared<Vec<VerdictRecord>>,
-    pub spent: Spent,
-    pub measure: Option<Measure>,
-    pub last_result: Option<Free>,
+    pub spent: Usage,
+    pub measure: Option<MeasureText>,
+    pub last_result: Option<FreeValue>,
     /// The lineage and serial that this one was forked from.
-    pub parent: Option<Free>,
+    pub parent: Option<FreeValue>,
     pub extra: Extra,
 }
 
@@ -66,7 +66,7 @@ pub struct Intent {
     pub epoch: Epoch,
     /// 1-based, in this context.
     pub n: u32,
-    pub effect: Effect,
+    pub effect: SideEffect,
     pub base: Option<CommitId>,
     pub at: String,
     pub extra: Extra,
@@ -74,19 +74,19 @@ pub struct Intent {
 
 /// A commit of the result, and the atom that made it. Two are the same whatever unknown keys stand beside.
 #[derive(Debug, Clone)]
-pub struct Placed {
+pub struct ResultCommit {
     pub atom: AtomId,
     pub commit: CommitId,
     pub extra: Extra,
 }
 
-impl PartialEq for Placed {
+impl PartialEq for ResultCommit {
     fn eq(&self, other: &Self) -> bool {
         (&self.atom, &self.commit) == (&other.atom, &other.commit)
     }
 }
 
-impl Placed {
+impl ResultCommit {
     pub fn new(atom: AtomId, commit: CommitId) -> Self {
         let extra = Extra::default();
         Self {
@@ -111,7 +111,7 @@ pub struct StartedFrom {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Spent {
+pub struct Usage {
     /// That came to their end; what was made again as a repair is none.
     pub attempts: u64,
     pub transient: u64,
@@ -122,7 +122,7 @@ pub struct Spent {
 
 /// The pair of the contract, as decimal text: the counts have no largest value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measure {
+pub struct MeasureText {
     pub attempts: String,
     pub verdicts: String,
     pub extra: Extra,
@@ -173,7 +173,7 @@ impl Default for Run {
             started_from: None,
             agreed: None,
             verdicts: Shared::default(),
-            spent: Spent::default(),
+            spent: Usage::default(),
             measure: None,
             last_result: None,
             parent: None,
@@ -229,14 +229,14 @@ impl Run {
             attempts_started: fields.count("attempts_started").unwrap_or(0),
             in_flight: each(&mut fields, "in_flight", Intent::read),
             head: fields.text("head").map(CommitId::new),
-            line: each(&mut fields, "line", Placed::read).into(),
+            line: each(&mut fields, "line", ResultCommit::read).into(),
             folded_line: None,
             delivered: fields.text("delivered").map(CommitId::new),
             started_from: one(&mut fields, "started_from", StartedFrom::read),
             agreed: one(&mut fields, "agreed", Agreed::read),
             verdicts: each(&mut fields, "verdicts", VerdictRecord::read).into(),
-            spent: one(&mut fields, "spent", Spent::read).unwrap_or_default(),
-            measure: one(&mut fields, "measure", Measure::read),
+            spent: one(&mut fields, "spent", Usage::read).unwrap_or_default(),
+            measure: one(&mut fields, "measure", MeasureText::read),
             last_result: fields.take("last_result").cloned(),
             parent: fields.take("parent").cloned(),
             extra: fields.finish(),
@@ -260,7 +260,7 @@ impl Run {
         };
         Node::array(
             head.into_iter()
-                .chain(rest.iter().map(Placed::node))
+                .chain(rest.iter().map(ResultCommit::node))
                 .collect(),
         )
     }
@@ -300,7 +300,7 @@ impl Run {
             to.put("verdicts", Node::array(nodes.collect()));
         }
         to.put("spent", self.spent.node());
-        to.some("measure", self.measure.as_ref().map(Measure::node));
+        to.some("measure", self.measure.as_ref().map(MeasureText::node));
         to.some("last_result", self.last_result.clone());
         to.some("parent", self.parent.clone());
         to.finish(&self.extra)
@@ -332,9 +332,9 @@ impl Intent {
             fields.keep("idempotent");
         }
         let effect = if external {
-            Effect::External { idempotent }
+            SideEffect::External { idempotent }
         } else {
-            Effect::Tree
+            SideEffect::Tree
         };
         let base = fields.text("base").map(CommitId::new);
         let at = fields.text_or_empty("at");
@@ -363,7 +363,7 @@ impl Intent {
         }
         to.put("epoch", Node::uint(self.epoch.0))
             .put("n", Node::uint(u64::from(self.n)));
-        if let Effect::External { idempotent } = self.effect {
+        if let SideEffect::External { idempotent } = self.effect {
             to.text("effect", "external")
                 .put("idempotent", Node::bool(idempotent));
         }
@@ -376,7 +376,7 @@ impl Intent {
     }
 }
 
-impl Placed {
+impl ResultCommit {
     fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::open(node, pointer, found)?;
         let _ = (fields.need("atom"), fields.need("commit"));
@@ -437,7 +437,7 @@ impl StartedFrom {
     }
 }
 
-impl Spent {
+impl Usage {
     fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::open(node, pointer, found)?;
         Some(Self {
@@ -459,7 +459,7 @@ impl Spent {
     }
 }
 
-impl Measure {
+impl MeasureText {
     fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
         let mut fields = Fields::open(node, pointer, found)?;
         let mut decimal = |key: &'static str| {

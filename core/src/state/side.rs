@@ -5,7 +5,7 @@
 
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
-use super::{Ended, Free, State, Task};
+use super::{FreeValue, State, Task, TryEnd};
 use crate::{doc::Node, id::Digest};
 
 /// The key of a reference, beside the excerpt.
@@ -89,8 +89,8 @@ pub fn named_by(state: &State) -> BTreeSet<Digest> {
 
 fn parked(task: &Task) -> impl Iterator<Item = &super::Binding> {
     task.tries.iter().filter_map(|tried| match &tried.ended {
-        Some(Ended::Parked(result)) => Some(&**result),
-        Some(Ended::Failed(_)) | None => None,
+        Some(TryEnd::Parked(result)) => Some(&**result),
+        Some(TryEnd::Failed(_)) | None => None,
     })
 }
 
@@ -101,7 +101,7 @@ fn in_record(record: &Node, named: &mut BTreeSet<Digest>) {
     in_list(evidence.unwrap_or_default(), named);
 }
 
-fn in_list(evidence: &[Free], named: &mut BTreeSet<Digest>) {
+fn in_list(evidence: &[FreeValue], named: &mut BTreeSet<Digest>) {
     let all = evidence.iter().filter_map(SideFile::beside);
     named.extend(all.map(|one| one.digest));
 }

@@ -5,34 +5,34 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{
-    backtrack::{self, Blocked},
+    attempt_end,
+    backtrack::{self, BlockCause},
     candidate,
     delivery::{self, Delivery},
     dispatch,
-    draft::Draft,
-    ended, finish,
-    judgement::{self, Facts, Judgement},
-    landed, phase, settle, started,
+    judgement::{self, Judgement, RunFacts},
+    landing, phase, reconcile, run_end, run_start,
+    transaction::Transaction,
 };
 use crate::{
     event::Reason,
     id::AttemptId,
-    state::{Intent, OnStuck, RunStatus, Status, objective::RequestKind},
+    state::{AtomStatus, Intent, OnStuck, RunStatus, objective::RequestKind},
     verdict::{self, Verdict},
 };
 
 /// Selections looked at in one step at most; where there are more, the next step goes on.
 const ROUNDS_MAX: usize = 100;
 
-pub(super) fn advance(draft: &mut Draft) {
+pub(super) fn advance(draft: &mut Transaction) {
     candidate::decide_all(draft);
     draft.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(draft));
-    landed::forget_trees(draft);
+    landing::forget_trees(draft);
 }
 
 /// Looks at everything once; true where the selection changed, so that all must be looked at again.
-fn goes_round(draft: &mut Draft) -> bool {
-    settle::settle(draft);
+fn goes_round(draft: &mut Transaction) -> bool {
+    reconcile::settle(draft);
     if backtrack::adopt(draft) {
         return true;
     }
@@ -40,7 +40,7 @@ fn goes_round(draft: &mut Draft) -> bool {
     let blocked = backtrack::blocked(draft);
     match judgement::judge(&facts(draft, blocked.is_some())) {
         Judgement::Redirect => {
-            started::redirect(draft);
+            run_start::redirect(draft);
             return true;
         }
         Judgement::Stop => stop(draft),
@@ -59,7 +59,7 @@ fn goes_round(draft: &mut Draft) -> bool {
 }
 
 /// True where the selection changed, or a phase came to its end.
-fn go_on(draft: &mut Draft, blocked: Option<Blocked>) -> bool {
+fn go_on(draft: &mut Transaction, blocked: Option<BlockCause>) -> bool {
     if phase::end_over(draft) {
         return true;
     }
@@ -73,8 +73,8 @@ fn go_on(draft: &mut Draft, blocked: Option<Blocked>) -> bool {
 }
 
 /// No selection is left. Where a person is asked, the run ends for that; else what is ready comes to its end first.
-fn at_a_dead_end(draft: &mut Draft) {
-    let in_doubt = has_live(draft, |status| matches!(status, Status::InDoubt(_)));
+fn at_a_dead_end(draft: &mut Transaction) {
+    let in_doubt = has_live(draft, |status| matches!(status, AtomStatus::InDoubt(_)));
     let asks = in_doubt.then_some(Reason::InDoubt);
     match asks.or_else(|| draft.unconfirmed()) {
         Some(reason) => end(draft, reason),
@@ -83,9 +83,9 @@ fn at_a_dead_end(draft: &mut Draft) {
     }
 }
 
-fn facts(draft: &Draft, is_blocked: bool) -> Facts {
+fn facts(draft: &Transaction, is_blocked: bool) -> RunFacts {
     let control = &draft.state.control;
-    Facts {
+    RunFacts {
         redirect: control.redirect_requested,
         stop: control.stop_requested,
         base_case_holds: draft.base_verdict() == Some(Verdict::Pass) && draft.may_complete(),
@@ -98,7 +98,7 @@ fn facts(draft: &Draft, is_blocked: bool) -> Facts {
     }
 }
 
-fn hard_budget(draft: &Draft) -> Option<Reason> {
+fn hard_budget(draft: &Transaction) -> Option<Reason> {
     let constraints = &draft.state.objective.constraints;
     let run = &draft.state.run;
     if constraints
@@ -115,7 +115,7 @@ fn hard_budget(draft: &Draft) -> Option<Reason> {
     is_over.then_some(Reason::Time)
 }
 
-fn has_live(draft: &Draft, wanted: fn(&Status) -> bool) -> bool {
+fn has_live(draft: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool {
     let mut open = draft.graph.paired(&draft.state.atoms);
     open.any(|(x, atom)| {
         draft.standing.is_live(x) && atom.task().is_some_and(|task| wanted(&task.status))
@@ -123,7 +123,7 @@ fn has_live(draft: &Draft, wanted: fn(&Status) -> bool) -> bool {
 }
 
 /// Nothing runs and nothing can: a person is needed, whatever else.
-fn nothing_left(draft: &Draft) -> Option<Reason> {
+fn nothing_left(draft: &Transaction) -> Option<Reason> {
     let flying = &draft.state.run.in_flight;
     let all_wait = flying
         .iter()
@@ -131,10 +131,10 @@ fn nothing_left(draft: &Draft) -> Option<Reason> {
     if !draft.session.base_was_seen || !all_wait || draft.can_start() {
         return None;
     }
-    if has_live(draft, |status| matches!(status, Status::InDoubt(_))) {
+    if has_live(draft, |status| matches!(status, AtomStatus::InDoubt(_))) {
         return Some(Reason::InDoubt);
     }
-    if has_live(draft, |status| matches!(status, Status::NeedsGuidance)) {
+    if has_live(draft, |status| matches!(status, AtomStatus::NeedsGuidance)) {
         return Some(Reason::Guidance);
     }
     if !draft.state.run.in_flight.is_empty() {
@@ -145,7 +145,7 @@ fn nothing_left(draft: &Draft) -> Option<Reason> {
     waits_for_person.then_some(Reason::Confirmation)
 }
 
-fn stuck_status(draft: &Draft) -> RunStatus {
+fn stuck_status(draft: &Transaction) -> RunStatus {
     match draft.state.objective.constraints.on_stuck() {
         OnStuck::Ask => RunStatus::NeedsGuidance,
         OnStuck::Abandon => RunStatus::Exhausted,
@@ -153,14 +153,14 @@ fn stuck_status(draft: &Draft) -> RunStatus {
 }
 
 /// What is in doubt or unconfirmed comes before `exhausted`.
-fn guided(draft: &Draft, reason: Reason) -> RunStatus {
+fn guided(draft: &Transaction, reason: Reason) -> RunStatus {
     match reason {
         Reason::InDoubt | Reason::Confirmation | Reason::Guidance => RunStatus::NeedsGuidance,
         _ => stuck_status(draft),
     }
 }
 
-fn stop(draft: &mut Draft) {
+fn stop(draft: &mut Transaction) {
     let is_now = draft
         .state
         .control
@@ -173,23 +173,26 @@ fn stop(draft: &mut Draft) {
         "stopped",
     );
     if is_now {
-        draft.flying().iter().for_each(|id| ended::lost(draft, id));
+        draft
+            .flying()
+            .iter()
+            .for_each(|id| attempt_end::lost(draft, id));
     }
     if draft.state.run.in_flight.is_empty() {
-        finish::finish(draft, RunStatus::Stopped, Reason::Stopped, None);
+        run_end::finish(draft, RunStatus::Stopped, Reason::Stopped, None);
     }
 }
 
 /// What no verdict can do without is not there: the run stops, and nothing is completed.
-pub(super) fn unavailable(draft: &mut Draft, why: String) {
+pub(super) fn unavailable(draft: &mut Transaction, why: String) {
     for id in draft.flying() {
-        ended::lost(draft, &id);
+        attempt_end::lost(draft, &id);
     }
     draft.session.unavailable = Some(why);
-    finish::finish(draft, RunStatus::Stopped, Reason::Unavailable, None);
+    run_end::finish(draft, RunStatus::Stopped, Reason::Unavailable, None);
 }
 
-fn held(draft: &mut Draft) {
+fn held(draft: &mut Transaction) {
     interrupt(draft, |_, must_finish| !must_finish, "the base case holds");
     if draft.state.run.in_flight.is_empty() {
         let has_worked = draft.session.has_dispatched(&draft.state);
@@ -198,13 +201,13 @@ fn held(draft: &mut Draft) {
         } else {
             Reason::AlreadyHeld
         };
-        finish::finish(draft, RunStatus::Completed, reason, None);
+        run_end::finish(draft, RunStatus::Completed, reason, None);
     }
 }
 
 /// Nothing new starts; what is in flight finishes, then the tree to deliver is judged, and the run ends. Where the base
 /// case holds on it and no person is asked, the run completes with the rest open.
-fn end(draft: &mut Draft, reason: Reason) {
+fn end(draft: &mut Transaction, reason: Reason) {
     if !draft.state.run.in_flight.is_empty() {
         return;
     }
@@ -212,22 +215,22 @@ fn end(draft: &mut Draft, reason: Reason) {
     match delivery::choose(draft) {
         Delivery::Awaited => {}
         Delivery::Holds(_) | Delivery::Best(_) if reason.asks_a_person() => {
-            finish::finish(draft, status, reason, None);
+            run_end::finish(draft, status, reason, None);
         }
         Delivery::Holds(commit) => {
-            finish::finish(draft, RunStatus::Completed, Reason::BaseCase, commit);
+            run_end::finish(draft, RunStatus::Completed, Reason::BaseCase, commit);
         }
-        Delivery::Best(commit) => finish::finish(draft, status, reason, commit),
+        Delivery::Best(commit) => run_end::finish(draft, status, reason, commit),
     }
 }
 
 /// Candidates that wait for a person's word are made again once it is there.
-fn set_aside(draft: &mut Draft) {
+fn set_aside(draft: &mut Transaction) {
     interrupt(draft, |_, _| true, "a person must confirm it");
 }
 
 /// Ends attempts at no cost.
-fn interrupt(draft: &mut Draft, which: impl Fn(&Intent, bool) -> bool, why: &'static str) {
+fn interrupt(draft: &mut Transaction, which: impl Fn(&Intent, bool) -> bool, why: &'static str) {
     let chosen: Vec<AttemptId> = draft
         .state
         .run
@@ -236,11 +239,13 @@ fn interrupt(draft: &mut Draft, which: impl Fn(&Intent, bool) -> bool, why: &'st
         .filter(|intent| which(intent, draft.must_finish(intent)))
         .map(|intent| intent.id.clone())
         .collect();
-    chosen.iter().for_each(|id| ended::cut_off(draft, id, why));
+    chosen
+        .iter()
+        .for_each(|id| attempt_end::cut_off(draft, id, why));
 }
 
 /// With all roots resolved and the base case failed on this very tree, the selection is refuted.
-fn note_refutation(draft: &mut Draft) {
+fn note_refutation(draft: &mut Transaction) {
     if draft.base_verdict() != Some(Verdict::Fail)
         || !draft.all_resolved()
         || !draft.is_line_settled()
@@ -248,7 +253,7 @@ fn note_refutation(draft: &mut Draft) {
         return;
     }
     if !draft.state.run.in_flight.is_empty()
-        || matches!(backtrack::blocked(draft), Some(Blocked::Refuted))
+        || matches!(backtrack::blocked(draft), Some(BlockCause::Refuted))
     {
         return;
     }
@@ -262,7 +267,7 @@ fn note_refutation(draft: &mut Draft) {
         if verdict::assertions::is_denied(&draft.state.corrections, leaf, &basis) {
             failed.push(leaf.title());
         }
-        let Some(seen) = draft.session.ledger.get(&leaf.key(), &basis) else {
+        let Some(seen) = draft.session.evidence.get(&leaf.key(), &basis) else {
             continue;
         };
         if seen.verdict != Verdict::Pass {
@@ -273,13 +278,13 @@ fn note_refutation(draft: &mut Draft) {
     let evidence = verdict::evidence_of(
         &check,
         &basis,
-        &draft.session.ledger,
+        &draft.session.evidence,
         &draft.state.corrections,
     );
     backtrack::refute(draft, failed, evidence, &text);
 }
 
-impl Draft {
+impl Transaction {
     /// Whether it finishes although the run is about to end.
     pub(super) fn must_finish(&self, intent: &Intent) -> bool {
         let interruptible = self
@@ -296,13 +301,14 @@ impl Draft {
         self.court(&basis, |court| {
             matches!(
                 court.judge(check),
-                verdict::Progress::Confirm(_) | verdict::Progress::Decided(Verdict::Unknown)
+                verdict::CheckProgress::Confirm(_)
+                    | verdict::CheckProgress::Decided(Verdict::Unknown)
             )
         })
     }
 }
 
-impl Draft {
+impl Transaction {
     /// With nothing left to try: only a person's word is missing on the tree as it stands.
     fn unconfirmed(&self) -> Option<Reason> {
         (self.is_line_settled() && self.base_waits_for_person()).then_some(Reason::Confirmation)

@@ -7,19 +7,19 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{draft::Draft, planned, prospect::Prospect};
+use super::{planning, speculation::Speculation, transaction::Transaction};
 use crate::{
-    event::{Change, Notice},
-    graph::{Graph, Ix, Kind, standing::Selection},
+    event::{ChoiceChange, Event},
+    graph::{Graph, Ix, NodeKind, active::Selection},
     search,
-    state::{Effect, EntryKind, Intent, State, Task, record::choices_node},
+    state::{EntryKind, Intent, SideEffect, State, Task, record::choices_node},
 };
 
 /// Files at most that a failure names.
 const FILES_MAX: usize = 20;
 
 /// Why the selection in force cannot be gone on with.
-pub(super) enum Blocked {
+pub(super) enum BlockCause {
     /// A group that is live has selected nothing.
     Undecided,
     /// A live task failed for good.
@@ -29,7 +29,7 @@ pub(super) enum Blocked {
 }
 
 /// Whether something live has failed for good, or has to be chosen.
-pub(super) fn blocked(draft: &Draft) -> Option<Blocked> {
+pub(super) fn blocked(draft: &Transaction) -> Option<BlockCause> {
     let (graph, standing) = (&draft.graph, &draft.standing);
     let first_failed = |all: bool| {
         let mut suspects = draft.suspects(all).into_iter();
@@ -38,25 +38,27 @@ pub(super) fn blocked(draft: &Draft) -> Option<Blocked> {
     let failed = first_failed(!draft.is_settled).map(|(x, _)| x);
     debug_assert_eq!(failed, first_failed(true).map(|(x, _)| x));
     if let Some(x) = failed {
-        return Some(Blocked::Failed(x));
+        return Some(BlockCause::Failed(x));
     }
     let mut groups = graph.groups();
     if groups.any(|group| standing.is_live(group) && !standing.selection.contains_key(&group))
-        || graph.plans().any(|plan| planned::is_undecided(draft, plan))
+        || graph
+            .plans()
+            .any(|plan| planning::is_undecided(draft, plan))
     {
-        return Some(Blocked::Undecided);
+        return Some(BlockCause::Undecided);
     }
     // What was refuted and is opened again, by a person or for a repair, is resolved and judged once more.
     let is_refuted = || draft.refuted.contains(&standing.whole(graph));
-    (draft.all_resolved() && is_refuted()).then_some(Blocked::Refuted)
+    (draft.all_resolved() && is_refuted()).then_some(BlockCause::Refuted)
 }
 
 /// Selects anew; false when nothing is left to try.
-pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
+pub(super) fn choose(draft: &mut Transaction, blocked: &BlockCause) -> bool {
     let graph = Arc::clone(&draft.graph);
     let conflicts = search::conflicts(&graph, &draft.state, &draft.fits, &draft.refuted);
     let rank = rank(draft, blocked);
-    let ground = search::Ground {
+    let ground = search::SearchSpace {
         graph: &graph,
         state: &draft.state,
         conflicts: &conflicts,
@@ -65,8 +67,8 @@ pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
     let prefer = draft.selection();
     // What is there is tried through before anything is planned again, and that before what was planned for changes.
     let as_planned = || {
-        let fixed = planned::ground_of_plans(draft, blocked)?;
-        let ground = search::Ground {
+        let fixed = planning::ground_of_plans(draft, blocked)?;
+        let ground = search::SearchSpace {
             plans_again: false,
             ..ground
         };
@@ -79,15 +81,15 @@ pub(super) fn choose(draft: &mut Draft, blocked: &Blocked) -> bool {
     let because = because(draft, blocked);
     give_back_repairs(draft);
     select(draft, &selection, &because);
-    planned::plan_again(draft, &selection, &because);
+    planning::plan_again(draft, &selection, &because);
     true
 }
 
 /// Selects what was tried beside and is solved first; what the other choices had under way ends. False where nothing is,
 /// or where what is under way may happen once only: that is waited for.
-pub(super) fn adopt(draft: &mut Draft) -> bool {
+pub(super) fn adopt(draft: &mut Transaction) -> bool {
     let prospects = draft.prospects();
-    let is_won = |prospect: &&Prospect| prospect.is_won(&draft.graph, draft.solved());
+    let is_won = |prospect: &&Speculation| prospect.is_won(&draft.graph, draft.solved());
     let Some(won) = prospects.iter().find(is_won) else {
         return false;
     };
@@ -111,7 +113,7 @@ pub(super) fn adopt(draft: &mut Draft) -> bool {
 
 /// Other choices may leave what has nothing to do with them without a place to apply to; it is made again for that. Each
 /// change gives every atom that is live one repair back, so that a search of many choices uses none of them up.
-fn give_back_repairs(draft: &mut Draft) {
+fn give_back_repairs(draft: &mut Transaction) {
     let graph = Arc::clone(&draft.graph);
     for x in graph.tasks() {
         let (id, context) = (graph.id(x), draft.standing.context(x).cloned());
@@ -140,7 +142,7 @@ fn give_back_repairs(draft: &mut Draft) {
     }
 }
 
-fn select(draft: &mut Draft, selection: &Selection, because: &str) {
+fn select(draft: &mut Transaction, selection: &Selection, because: &str) {
     let graph = Arc::clone(&draft.graph);
     let mut changes = Vec::new();
     let mut chosen = Vec::new();
@@ -152,14 +154,14 @@ fn select(draft: &mut Draft, selection: &Selection, because: &str) {
         if before.as_ref() == Some(graph.id(*choice)) {
             continue;
         }
-        if graph.vertex(*group).kind == Kind::Plan {
-            planned::take_up(draft, *group, *choice);
+        if graph.vertex(*group).kind == NodeKind::Plan {
+            planning::take_up(draft, *group, *choice);
             continue;
         }
         draft.select(graph.id(*group), graph.id(*choice));
         match before {
             Some(_) if draft.standing.is_live(*group) => {
-                changes.push(Change {
+                changes.push(ChoiceChange {
                     group: graph.id(*group).clone(),
                     from: before,
                     to: graph.id(*choice).clone(),
@@ -173,10 +175,10 @@ fn select(draft: &mut Draft, selection: &Selection, because: &str) {
     draft.set_selection(selection);
 }
 
-fn tell(draft: &mut Draft, because: &str, changes: Vec<Change>, chosen: Vec<(Ix, Ix)>) {
+fn tell(draft: &mut Transaction, because: &str, changes: Vec<ChoiceChange>, chosen: Vec<(Ix, Ix)>) {
     if !changes.is_empty() {
         draft.record("backtrack", |to| {
-            let pair = |change: &Change| {
+            let pair = |change: &ChoiceChange| {
                 let from = change
                     .from
                     .as_ref()
@@ -196,7 +198,7 @@ fn tell(draft: &mut Draft, because: &str, changes: Vec<Change>, chosen: Vec<(Ix,
             to.text("reason", because);
             EntryKind::Backtrack
         });
-        draft.say(Notice::Backtracked {
+        draft.say(Event::Backtracked {
             changes,
             because: because.to_string(),
         });
@@ -214,7 +216,7 @@ fn tell(draft: &mut Draft, because: &str, changes: Vec<Change>, chosen: Vec<(Ix,
             .filter(|kid| **kid != choice)
             .map(|kid| draft.graph.id(*kid).to_string())
             .collect();
-        draft.say(Notice::Chosen {
+        draft.say(Event::Chosen {
             group: group_id.clone(),
             choice: choice_id.clone(),
             untried: untried.len(),
@@ -231,32 +233,32 @@ fn tell(draft: &mut Draft, because: &str, changes: Vec<Change>, chosen: Vec<(Ix,
     }
 }
 
-fn because(draft: &Draft, blocked: &Blocked) -> String {
+fn because(draft: &Transaction, blocked: &BlockCause) -> String {
     match blocked {
-        Blocked::Undecided => "nothing was chosen".to_string(),
-        Blocked::Failed(x) => draft.graph.id(*x).to_string() + " failed for good",
-        Blocked::Refuted => "the base case does not hold".to_string(),
+        BlockCause::Undecided => "nothing was chosen".to_string(),
+        BlockCause::Failed(x) => draft.graph.id(*x).to_string() + " failed for good",
+        BlockCause::Refuted => "the base case does not hold".to_string(),
     }
 }
 
 /// The groups of the conflict, the most relevant last: by the files that the evidence names, then the nearest, then
 /// the most recent; those with external effects first, so that they change last.
-fn rank(draft: &Draft, blocked: &Blocked) -> BTreeMap<Ix, usize> {
+fn rank(draft: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> {
     let (graph, standing) = (&draft.graph, &draft.standing);
     let (groups, from): (Vec<Ix>, Option<Ix>) = match blocked {
-        Blocked::Undecided => return BTreeMap::new(),
-        Blocked::Failed(x) => {
+        BlockCause::Undecided => return BTreeMap::new(),
+        BlockCause::Failed(x) => {
             let conflict = search::conflict(graph, *x, &standing.choices(graph, *x));
             (
                 conflict
                     .keys()
                     .filter_map(|group| graph.ix(group))
-                    .filter(|group| graph.vertex(*group).kind == Kind::Any)
+                    .filter(|group| graph.vertex(*group).kind == NodeKind::Any)
                     .collect(),
                 Some(*x),
             )
         }
-        Blocked::Refuted => (graph.groups().collect(), None),
+        BlockCause::Refuted => (graph.groups().collect(), None),
     };
     let named = last_files(&draft.state);
     let mut scored: Vec<_> = groups
@@ -296,14 +298,14 @@ fn rank(draft: &Draft, blocked: &Blocked) -> BTreeMap<Ix, usize> {
         .collect()
 }
 
-fn is_external(draft: &Draft, x: Ix) -> bool {
+fn is_external(draft: &Transaction, x: Ix) -> bool {
     let atom = draft.state.atom(draft.graph.id(x));
     atom.and_then(|atom| atom.task())
-        .is_some_and(|task| matches!(task.spec.effect, Effect::External { .. }))
+        .is_some_and(|task| matches!(task.spec.effect, SideEffect::External { .. }))
 }
 
 /// How many of the named files this atom changed.
-fn hits(draft: &Draft, x: Ix, named: &[String]) -> usize {
+fn hits(draft: &Transaction, x: Ix, named: &[String]) -> usize {
     let binding = draft.state.bindings.get(draft.graph.id(x));
     binding.map_or(0, |binding| {
         binding
@@ -314,7 +316,7 @@ fn hits(draft: &Draft, x: Ix, named: &[String]) -> usize {
     })
 }
 
-fn place(draft: &Draft, x: Ix) -> Option<usize> {
+fn place(draft: &Transaction, x: Ix) -> Option<usize> {
     draft
         .state
         .run
@@ -328,7 +330,7 @@ fn place(draft: &Draft, x: Ix) -> Option<usize> {
 fn distance(graph: &Graph, x: Ix, group: Ix) -> usize {
     let above = graph
         .above(x)
-        .filter(|y| graph.vertex(*y).kind == Kind::Any)
+        .filter(|y| graph.vertex(*y).kind == NodeKind::Any)
         .position(|y| y == group);
     above.unwrap_or_else(|| {
         1_000
@@ -355,7 +357,7 @@ fn last_files(state: &State) -> Vec<String> {
 }
 
 /// The files changed by solved atoms that a text names.
-pub(super) fn files_named(draft: &Draft, text: &str) -> Vec<String> {
+pub(super) fn files_named(draft: &Transaction, text: &str) -> Vec<String> {
     let files = draft
         .state
         .bindings
@@ -373,16 +375,16 @@ pub(super) fn files_named(draft: &Draft, text: &str) -> Vec<String> {
 
 /// Every root is resolved and the base case failed on the tree: the whole selection is refuted, once.
 pub(super) fn refute(
-    draft: &mut Draft,
+    draft: &mut Transaction,
     failed: Vec<String>,
-    evidence: Vec<crate::state::Free>,
+    evidence: Vec<crate::state::FreeValue>,
     text: &str,
 ) {
     let graph = Arc::clone(&draft.graph);
     let choices = draft.standing.whole(&graph);
     let context = search::whole_context(&graph, &draft.state, &choices);
     let files = files_named(draft, text);
-    draft.say(Notice::Refuted {
+    draft.say(Event::Refuted {
         choices: choices.clone(),
         failed,
     });

@@ -10,23 +10,23 @@ use alloc::{
 };
 
 use super::{
-    Progress,
-    draft::Draft,
-    ended::{self, Failure},
-    landed::integrate,
-    prospect::Ground,
-    settle,
+    AttemptProgress,
+    attempt_end::{self, Failure},
+    landing::integrate,
+    reconcile,
+    speculation::LandingContext,
+    transaction::Transaction,
 };
 use crate::{
     event::{Merge, Outcome},
     id::{AttemptId, CommitId},
     state::{Check, FailureClass, Intent},
-    verdict::{self, Basis, Court, Measured, Verdict},
+    verdict::{self, Basis, Evaluator, MeasurementKind, Verdict},
 };
 
 /// Its change on a head: the candidate.
-pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, merge: Merge) {
-    let Some(Progress::Finished(outcome) | Progress::Merged { outcome, .. }) =
+pub(super) fn tried(draft: &mut Transaction, id: &AttemptId, onto: Option<CommitId>, merge: Merge) {
+    let Some(AttemptProgress::Finished(outcome) | AttemptProgress::Merged { outcome, .. }) =
         draft.session.progress.get(id)
     else {
         return;
@@ -39,14 +39,14 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
         && !protected.is_empty()
     {
         let reason = format!("it changed what judges it: {}", protected.join(", "));
-        return ended::refused(draft, id, failure(&outcome, FailureClass::Logical, reason));
+        return attempt_end::refused(draft, id, failure(&outcome, FailureClass::Logical, reason));
     }
     match &merge {
         Merge::Conflict(paths) => return remake(draft, id, &outcome, paths),
         Merge::Broken(why) => {
             let reason = format!("its workspace cannot be used: {why}");
             let class = FailureClass::Environmental;
-            return ended::refused(draft, id, failure(&outcome, class, reason));
+            return attempt_end::refused(draft, id, failure(&outcome, class, reason));
         }
         Merge::Clean { commit, tree, .. } => {
             drop(draft.session.trees.insert(commit.clone(), tree.clone()))
@@ -60,7 +60,7 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
     }
     draft.session.progress.insert(
         id.clone(),
-        Progress::Merged {
+        AttemptProgress::Merged {
             outcome,
             onto,
             merge: Arc::new(merge),
@@ -69,7 +69,7 @@ pub(super) fn tried(draft: &mut Draft, id: &AttemptId, onto: Option<CommitId>, m
 }
 
 /// Whether its result may be taken in on this head now.
-fn lands_on(draft: &Draft, id: &AttemptId, onto: &Option<CommitId>) -> bool {
+fn lands_on(draft: &Transaction, id: &AttemptId, onto: &Option<CommitId>) -> bool {
     let prospects = draft.prospects();
     let ground = draft.ground(&prospects);
     let landing = draft
@@ -80,29 +80,29 @@ fn lands_on(draft: &Draft, id: &AttemptId, onto: &Option<CommitId>) -> bool {
 
 /// A result that does not merge is made again on the new head; so not what may happen once only, of which a person is
 /// asked.
-fn remake(draft: &mut Draft, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
+fn remake(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
     let why = format!("its change does not merge: {}", paths.join(", "));
     if draft
         .in_flight(id)
         .is_some_and(|intent| intent.effect.is_once_only())
     {
-        return ended::refused(draft, id, failure(outcome, FailureClass::Logical, why));
+        return attempt_end::refused(draft, id, failure(outcome, FailureClass::Logical, why));
     }
     let Some(intent) = draft.land(id) else { return };
     let _ = draft.tried(&intent.atom, &intent.context, &intent.choices);
-    if !settle::count_repair(draft, &intent.atom, &intent.context, &why) {
-        ended::out_of_repairs(draft, &intent.atom, &intent.context, &why);
+    if !reconcile::count_repair(draft, &intent.atom, &intent.context, &why) {
+        attempt_end::out_of_repairs(draft, &intent.atom, &intent.context, &why);
     }
 }
 
 /// How far the checks of a candidate are, on the head as it stands; `None` where it has none to be judged.
 pub(crate) fn of_candidate<'c>(
-    ground: &Ground<'c>,
+    ground: &LandingContext<'c>,
     intent: &Intent,
     serial: u64,
-) -> Option<(Basis, verdict::Progress<'c>)> {
-    let Ground { state, session, .. } = *ground;
-    let Some(Progress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
+) -> Option<(Basis, verdict::CheckProgress<'c>)> {
+    let LandingContext { state, session, .. } = *ground;
+    let Some(AttemptProgress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
         return None;
     };
     let check = state
@@ -115,8 +115,8 @@ pub(crate) fn of_candidate<'c>(
         .filter(|_| ground.landing(intent).as_ref() == Some(onto))?;
     let basis = basis_of(merge, serial);
     let again_max = state.objective.constraints.max_transient();
-    let court = Court {
-        ledger: &session.ledger,
+    let court = Evaluator {
+        ledger: &session.evidence,
         basis: &basis,
         corrections: &state.corrections,
         again_max,
@@ -126,15 +126,15 @@ pub(crate) fn of_candidate<'c>(
 }
 
 /// Whether all that a machine can check of a candidate holds, and a person must say the rest.
-pub(super) fn awaits_person(draft: &Draft, intent: &Intent) -> bool {
+pub(super) fn awaits_person(draft: &Transaction, intent: &Intent) -> bool {
     let serial = draft.state.serial.0.saturating_sub(1);
     let prospects = draft.prospects();
     let seen = of_candidate(&draft.ground(&prospects), intent, serial);
-    matches!(seen, Some((_, verdict::Progress::Confirm(_))))
+    matches!(seen, Some((_, verdict::CheckProgress::Confirm(_))))
 }
 
 /// Takes in every candidate that its checks have decided.
-pub(super) fn decide_all(draft: &mut Draft) {
+pub(super) fn decide_all(draft: &mut Transaction) {
     draft.flying().iter().for_each(|id| decide(draft, id));
 }
 
@@ -151,8 +151,8 @@ fn basis_of(merge: &Merge, serial: u64) -> Basis {
 }
 
 /// Integrates a candidate once its own checks hold; fails it when they do not.
-fn decide(draft: &mut Draft, id: &AttemptId) {
-    let Some(Progress::Merged {
+fn decide(draft: &mut Transaction, id: &AttemptId) {
+    let Some(AttemptProgress::Merged {
         outcome,
         onto,
         merge,
@@ -174,10 +174,10 @@ fn decide(draft: &mut Draft, id: &AttemptId) {
     };
     let basis = basis_of(&merge, draft.state.serial.0.saturating_sub(1));
     let decided = draft.court(&basis, |court| match court.judge(&check) {
-        verdict::Progress::Decided(verdict) => Some(verdict),
-        verdict::Progress::Measure(_)
-        | verdict::Progress::Confirm(_)
-        | verdict::Progress::Again(_) => None,
+        verdict::CheckProgress::Decided(verdict) => Some(verdict),
+        verdict::CheckProgress::Measure(_)
+        | verdict::CheckProgress::Confirm(_)
+        | verdict::CheckProgress::Again(_) => None,
     });
     match decided {
         None => {}
@@ -185,23 +185,28 @@ fn decide(draft: &mut Draft, id: &AttemptId) {
             let evidence = verdict::evidence_of(
                 &check,
                 &basis,
-                &draft.session.ledger,
+                &draft.session.evidence,
                 &draft.state.corrections,
             );
             integrate(draft, id, &outcome, &merge, evidence);
         }
         Some(Verdict::Fail | Verdict::Unknown) => {
-            ended::refused(draft, id, check_failure(draft, &check, &basis, &outcome));
+            attempt_end::refused(draft, id, check_failure(draft, &check, &basis, &outcome));
         }
     }
 }
 
 /// What could not be run is asked again after a while.
-pub(super) fn ask_again_later(draft: &mut Draft, id: &AttemptId, check: &Check, basis: &Basis) {
+pub(super) fn ask_again_later(
+    draft: &mut Transaction,
+    id: &AttemptId,
+    check: &Check,
+    basis: &Basis,
+) {
     if draft.court(basis, |court| {
-        matches!(court.judge(check), verdict::Progress::Again(_))
+        matches!(court.judge(check), verdict::CheckProgress::Again(_))
     }) {
-        let wait_ms = ended::backoff_ms(1, id.as_str());
+        let wait_ms = attempt_end::backoff_ms(1, id.as_str());
         let until_ms = draft.active_in(wait_ms);
         let waits = &mut draft.session.checks_wait_until_ms;
         waits.insert(id.clone(), until_ms);
@@ -219,7 +224,7 @@ fn failure(outcome: &Outcome, class: FailureClass, reason: String) -> Failure {
     }
 }
 
-fn check_failure(draft: &Draft, check: &Check, basis: &Basis, outcome: &Outcome) -> Failure {
+fn check_failure(draft: &Transaction, check: &Check, basis: &Basis, outcome: &Outcome) -> Failure {
     let mut criteria = Vec::new();
     let (mut excerpt, mut whole) = (String::new(), None);
     let mut reason = "its checks do not hold".to_string();
@@ -229,14 +234,14 @@ fn check_failure(draft: &Draft, check: &Check, basis: &Basis, outcome: &Outcome)
             criteria.push((leaf.title(), Verdict::Fail.word()));
             reason = format!("a person says that it does not hold: {}", leaf.title());
         }
-        let Some(seen) = draft.session.ledger.get(&leaf.key(), basis) else {
+        let Some(seen) = draft.session.evidence.get(&leaf.key(), basis) else {
             continue;
         };
         criteria.push((leaf.title(), seen.verdict.word()));
         if seen.verdict != Verdict::Pass && excerpt.is_empty() {
             reason = match seen.measurement.what {
-                Measured::SetupFailed { .. } => "`setup` fails on what it made".to_string(),
-                Measured::Command { .. } | Measured::Files { .. } => {
+                MeasurementKind::SetupFailed { .. } => "`setup` fails on what it made".to_string(),
+                MeasurementKind::Command { .. } | MeasurementKind::Files { .. } => {
                     format!("its check does not hold: {}", leaf.title())
                 }
             };

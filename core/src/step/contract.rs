@@ -10,10 +10,10 @@ pub use trail::Full;
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
-use super::draft::Draft;
+use super::transaction::Transaction;
 use crate::{
     doc,
-    graph::{Ix, Kind},
+    graph::{Ix, NodeKind},
     id::AtomId,
     state::{
         Binding,
@@ -46,7 +46,7 @@ const LOOK_AGAIN: usize = 64;
 /// Open atoms of which the size of all is taken.
 const SAMPLED: usize = 32;
 
-pub(super) fn contract(draft: &mut Draft) {
+pub(super) fn contract(draft: &mut Transaction) {
     trail::contract(draft);
     take_apart(draft);
     let open = draft
@@ -81,7 +81,7 @@ pub(super) fn contract(draft: &mut Draft) {
 }
 
 /// What was changed stands for itself again, and so does what was folded with it.
-fn take_apart(draft: &mut Draft) {
+fn take_apart(draft: &mut Transaction) {
     let folds = &draft.state.folds;
     let changed = draft.touched.bindings.iter();
     let keys: Vec<AtomId> = changed.filter_map(|id| folds.key_of(id).cloned()).collect();
@@ -99,7 +99,7 @@ fn take_apart(draft: &mut Draft) {
 }
 
 /// The results that stand for themselves and that nothing but a person opens again.
-fn foldable(draft: &Draft) -> BTreeMap<AtomId, Arc<Binding>> {
+fn foldable(draft: &Transaction) -> BTreeMap<AtomId, Arc<Binding>> {
     let bindings = draft.graph.paired(&draft.state.bindings);
     let members = bindings.filter(|(x, binding)| {
         let is_held = draft.state.folds.holds(draft.graph.id(*x));
@@ -112,16 +112,16 @@ fn foldable(draft: &Draft) -> BTreeMap<AtomId, Arc<Binding>> {
 }
 
 /// Whether no group and no plan is above it or upstream of it, and nothing else was tried of it.
-fn is_settled(draft: &Draft, x: Ix, binding: &Binding) -> bool {
+fn is_settled(draft: &Transaction, x: Ix, binding: &Binding) -> bool {
     let graph = &draft.graph;
-    let takes_back = |y: Ix| matches!(graph.vertex(y).kind, Kind::Any | Kind::Plan);
+    let takes_back = |y: Ix| matches!(graph.vertex(y).kind, NodeKind::Any | NodeKind::Plan);
     let is_in_group = graph.above(x).any(takes_back);
     let tries = binding.of.task().map_or(0, |task| task.tries.len());
     !graph.vertex(x).is_branching && !is_in_group && tries <= 1 && draft.solved()[x]
 }
 
 /// Whether the file would be small with everything written out, as far as a sample tells.
-fn is_small(draft: &Draft, fold: &Fold) -> bool {
+fn is_small(draft: &Transaction, fold: &Fold) -> bool {
     let mean = fold.bytes / fold.members().len().max(1);
     let sample = draft.state.atoms.values().take(SAMPLED);
     let sampled: Vec<usize> = sample.map(|atom| doc::write(&atom.node()).len()).collect();
@@ -131,11 +131,11 @@ fn is_small(draft: &Draft, fold: &Fold) -> bool {
 }
 
 /// The line begins with commits of folded atoms: these are packed too.
-fn fold_line(draft: &mut Draft) {
+fn fold_line(draft: &mut Transaction) {
     let run = &draft.state.run;
     let folds = &draft.state.folds;
     let is_folded =
-        |placed: &&crate::state::Placed| folds.holds(&placed.atom) && placed.extra.is_empty();
+        |placed: &&crate::state::ResultCommit| folds.holds(&placed.atom) && placed.extra.is_empty();
     let count = run.line.iter().take_while(is_folded).count();
     let known = run.folded_line.as_ref().map_or(0, |line| line.len());
     if count >= known + draft.session.folding.members_min_at_end {

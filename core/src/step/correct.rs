@@ -1,10 +1,10 @@
 //! A person's edit of the file becomes a correction: what changed between two states, and what follows (contract §8).
 
 mod confirm;
-mod forgotten;
 mod fork;
 mod merge;
-mod opened;
+mod missing_binding;
+mod reopen;
 mod resolve;
 mod undo;
 
@@ -18,31 +18,31 @@ use alloc::{
 use crate::{
     difference,
     doc::{self, Node, Value},
-    event::Notice,
+    event::Event,
     graph::{Graph, Ix},
     id::{AtomId, Epoch, Serial, UnixMillis},
     state::{
-        Binding, Correction, EntryKind, Extra, RunStatus, State, Status,
-        encode::Touched,
+        AtomStatus, Binding, Correction, EntryKind, Extra, RunStatus, State,
+        encode::ChangeSet,
         fields::{Writer, texts_node},
         record::{self, CorrectionType},
     },
     step::phase,
 };
 
-pub use confirm::{Word, confirm, lost_lines, news};
-pub use forgotten::put_back_forgotten;
+pub use confirm::{Answer, confirm, lost_lines, news};
 pub use fork::fork;
-pub use merge::{Kept, LOST_MAX, Lost, Merged, is_out_of_reach, merge};
+pub use merge::{LOST_MAX, LostValue, MergeOutcome, Winner, is_out_of_reach, merge};
+pub use missing_binding::put_back_forgotten;
 pub use resolve::{Doubt, NotInDoubt, Resolution, doubts, resolve};
 pub use undo::Undo;
 
 /// An edit that was adopted: the next state, to be committed whole.
 #[derive(Debug)]
-pub struct Adopted {
+pub struct Adoption {
     pub state: State,
-    pub touched: Touched,
-    pub notices: Vec<Notice>,
+    pub touched: ChangeSet,
+    pub notices: Vec<Event>,
 }
 
 /// Records what a person changed and draws the consequences.
@@ -50,16 +50,16 @@ pub struct Adopted {
 /// `before` is the last committed state, where it is known; without it nothing can be told but that it was edited.
 pub fn adopt(
     before: Option<&State>,
-    merged: impl Into<Merged>,
+    merged: impl Into<MergeOutcome>,
     by: &str,
     now: UnixMillis,
-) -> Adopted {
-    let merged: Merged = merged.into();
+) -> Adoption {
+    let merged: MergeOutcome = merged.into();
     let saved_again = merged.saved_again;
-    let mut edit = Edit {
+    let mut edit = PersonEdit {
         state: merged.state,
         removed: merged.removed,
-        lost: merged.lost.iter().map(Lost::node).collect(),
+        lost: merged.lost.iter().map(LostValue::node).collect(),
         effects: Vec::new(),
         kinds: Vec::new(),
     };
@@ -95,13 +95,13 @@ pub fn adopt(
         },
         kinds => kinds.join("; "),
     };
-    let notices = Vec::from([Notice::Corrected {
+    let notices = Vec::from([Event::Corrected {
         what,
         effects: edit.effects,
         lost: edit.lost.iter().filter_map(merge::sentence).collect(),
     }]);
-    Adopted {
-        touched: Touched::all(&edit.state),
+    Adoption {
+        touched: ChangeSet::all(&edit.state),
         state: edit.state,
         notices,
     }
@@ -125,7 +125,7 @@ fn asks(state: &State) -> (bool, bool) {
     )
 }
 
-struct Edit {
+struct PersonEdit {
     state: State,
     /// Unresolved atoms that were taken out: none of them comes back as a forgotten result.
     removed: BTreeSet<AtomId>,
@@ -135,7 +135,7 @@ struct Edit {
     kinds: Vec<(CorrectionType, String)>,
 }
 
-impl Edit {
+impl PersonEdit {
     /// Finds what changed; returns whether the trail was cleared.
     fn compare(&mut self, before: &State) -> bool {
         let goal_changed = self.objective(before);
@@ -375,7 +375,7 @@ impl Edit {
             let of_result = task.tries.iter().filter(|tried| tried.context == *context);
             given_back = of_result.map(|tried| tried.attempts).sum();
             task.tries.retain(|tried| tried.context != *context);
-            task.status = Status::Pending;
+            task.status = AtomStatus::Pending;
         }
         self.state.atoms.insert(id.clone(), Arc::new(atom));
         given_back

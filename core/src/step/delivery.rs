@@ -6,9 +6,9 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{Session, draft::Draft};
+use super::{Session, transaction::Transaction};
 use crate::{
-    event::Notice,
+    event::Event,
     graph::Ix,
     id::{AtomId, CommitId, TreeId},
     state::{Check, VerdictRecord, fields::Extra, verdicts},
@@ -21,16 +21,16 @@ pub(super) enum Delivery {
     /// The tree to deliver is not judged yet.
     Awaited,
     /// The base case holds on it.
-    Holds(Delivered),
+    Holds(DeliveredCommit),
     /// The base case holds on no tree that is known: the best one.
-    Best(Delivered),
+    Best(DeliveredCommit),
 }
 
 /// The commit, where it is not the head.
-pub(super) type Delivered = Option<CommitId>;
+pub(super) type DeliveredCommit = Option<CommitId>;
 
 /// Decides on what the base case is evaluated next: one evaluation at a time.
-pub(super) fn aim(draft: &mut Draft) {
+pub(super) fn aim(draft: &mut Transaction) {
     let Some(warm) = draft.basis() else { return };
     if draft.session.base_target.is_some() && !draft.all_resolved() {
         return;
@@ -41,7 +41,7 @@ pub(super) fn aim(draft: &mut Draft) {
 
 /// A verdict that could end the run is taken on the deciding basis; any other one only steers, and is left out where
 /// verifying takes more than a quarter of the time.
-fn wanted(draft: &Draft, warm: Basis) -> Option<Basis> {
+fn wanted(draft: &Transaction, warm: Basis) -> Option<Basis> {
     let deciding = warm.deciding();
     let may_end = draft.may_complete() && draft.base_holds_so_far(&warm);
     if draft.all_resolved() || may_end {
@@ -52,7 +52,7 @@ fn wanted(draft: &Draft, warm: Basis) -> Option<Basis> {
     Some(warm).filter(|basis| is_asked && draft.base_is_open(basis))
 }
 
-fn aim_at(draft: &mut Draft, target: Option<Basis>) {
+fn aim_at(draft: &mut Transaction, target: Option<Basis>) {
     let session = &mut draft.session;
     if session.base_target != target {
         session.base_since_ms = session.active_ms;
@@ -62,7 +62,7 @@ fn aim_at(draft: &mut Draft, target: Option<Basis>) {
 
 /// Before a run ends, the tree that it delivers is judged: the head, and where the base case does not hold on it the best
 /// tree that is known.
-pub(super) fn choose(draft: &mut Draft) -> Delivery {
+pub(super) fn choose(draft: &mut Transaction) -> Delivery {
     if !draft.is_line_settled() {
         return Delivery::Awaited;
     }
@@ -84,7 +84,7 @@ pub(super) fn choose(draft: &mut Draft) -> Delivery {
 }
 
 /// Whether nothing is left to measure there; else it is measured next.
-fn is_judged_on(draft: &mut Draft, basis: &Basis) -> bool {
+fn is_judged_on(draft: &mut Transaction, basis: &Basis) -> bool {
     if !draft.base_is_open(basis) {
         return true;
     }
@@ -94,7 +94,7 @@ fn is_judged_on(draft: &mut Draft, basis: &Basis) -> bool {
 }
 
 /// The head, unless more of the base case held on another tree.
-fn best(draft: &mut Draft, head: &Basis) -> Delivery {
+fn best(draft: &mut Transaction, head: &Basis) -> Delivery {
     let Some(check) = draft.state.objective.base_case.clone() else {
         return Delivery::Best(None);
     };
@@ -114,7 +114,7 @@ fn best(draft: &mut Draft, head: &Basis) -> Delivery {
 }
 
 /// The base case was evaluated: what was found is kept, and said.
-pub(super) fn base_case_judged(draft: &mut Draft, check: &Check, basis: &Basis) {
+pub(super) fn base_case_judged(draft: &mut Transaction, check: &Check, basis: &Basis) {
     if draft.session.base_target.as_ref() == Some(basis) {
         draft.session.base_target = None;
     }
@@ -128,7 +128,7 @@ pub(super) fn base_case_judged(draft: &mut Draft, check: &Check, basis: &Basis) 
         && draft.base_holds_so_far(basis)
         && draft.base_is_open(&basis.deciding());
     draft.session.base_was_seen |= !is_taken_again;
-    let wait_ms = super::ended::backoff_ms(1, "base case");
+    let wait_ms = super::attempt_end::backoff_ms(1, "base case");
     let later_ms = draft.active_in(wait_ms);
     let asks_again = found.verdict == Verdict::Unknown && found.awaits.is_none();
     draft.session.base_again_at_ms = asks_again.then_some(later_ms);
@@ -140,7 +140,7 @@ pub(super) fn base_case_judged(draft: &mut Draft, check: &Check, basis: &Basis) 
             Verdict::Pass => draft.open_steps(),
             Verdict::Fail | Verdict::Unknown => Vec::new(),
         };
-        draft.say(Notice::BaseCase {
+        draft.say(Event::BaseCase {
             verdict: found.verdict,
             pristine: basis.decides(),
             open,
@@ -157,22 +157,26 @@ struct Evaluation {
 }
 
 /// `None` while it has to be measured further.
-fn progress(draft: &Draft, check: &Check, basis: &Basis) -> Option<Evaluation> {
+fn progress(draft: &Transaction, check: &Check, basis: &Basis) -> Option<Evaluation> {
     let found = |verdict, awaits, again| Evaluation {
         verdict,
         awaits,
         again,
     };
     draft.court(basis, |court| match court.judge(check) {
-        verdict::Progress::Decided(verdict) => Some(found(verdict, None, None)),
-        verdict::Progress::Measure(_) => None,
-        verdict::Progress::Again(leaf) => Some(found(Verdict::Unknown, None, Some(leaf.title()))),
-        verdict::Progress::Confirm(leaf) => Some(found(Verdict::Unknown, Some(leaf.title()), None)),
+        verdict::CheckProgress::Decided(verdict) => Some(found(verdict, None, None)),
+        verdict::CheckProgress::Measure(_) => None,
+        verdict::CheckProgress::Again(leaf) => {
+            Some(found(Verdict::Unknown, None, Some(leaf.title())))
+        }
+        verdict::CheckProgress::Confirm(leaf) => {
+            Some(found(Verdict::Unknown, Some(leaf.title()), None))
+        }
     })
 }
 
 /// A verdict is no commit of its own: the next commit takes it along.
-fn keep_verdict(draft: &mut Draft, check: &Check, basis: &Basis) {
+fn keep_verdict(draft: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(tree) = basis.tree().cloned() else {
         return;
     };
@@ -199,7 +203,7 @@ fn keep_verdict(draft: &mut Draft, check: &Check, basis: &Basis) {
     draft.session.verdicts.push(record);
 }
 
-fn commit_of(draft: &Draft, tree: &TreeId) -> Option<CommitId> {
+fn commit_of(draft: &Transaction, tree: &TreeId) -> Option<CommitId> {
     let session: &Session = &draft.session;
     let run = &draft.state.run;
     let head = run.head.as_ref();
@@ -213,10 +217,10 @@ fn commit_of(draft: &Draft, tree: &TreeId) -> Option<CommitId> {
 }
 
 /// Where the warm verdict or that of `align` on the same tree was another one, a person is told.
-fn tell_differences(draft: &mut Draft, check: &Check, basis: &Basis) {
+fn tell_differences(draft: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(tree) = basis.tree() else { return };
     let warm = Basis::Warm(tree.clone());
-    let ledger = &draft.session.ledger;
+    let ledger = &draft.session.evidence;
     let decided = |leaf: &Check, basis: &Basis| {
         let verdict = ledger.get(&leaf.key(), basis)?.verdict;
         Some(verdict).filter(|verdict| *verdict != Verdict::Unknown)
@@ -238,15 +242,15 @@ fn tell_differences(draft: &mut Draft, check: &Check, basis: &Basis) {
         }
     }
     if !disagreed.is_empty() {
-        draft.say(Notice::Disagreed { checks: disagreed });
+        draft.say(Event::Disagreed { checks: disagreed });
     }
     if !unsteady.is_empty() && draft.session.unsteady != unsteady {
         draft.session.unsteady.clone_from(&unsteady);
-        draft.say(Notice::Unsteady { checks: unsteady });
+        draft.say(Event::Unsteady { checks: unsteady });
     }
 }
 
-impl Draft {
+impl Transaction {
     /// Verdicts on the base case, oldest first.
     pub(super) fn verdicts(&self) -> impl Iterator<Item = &VerdictRecord> {
         self.state.run.verdicts.iter().chain(&self.session.verdicts)
@@ -288,10 +292,10 @@ impl Draft {
     pub(super) fn verdict_on(&self, basis: &Basis) -> Option<Verdict> {
         let check = self.state.objective.base_case.as_ref()?;
         self.court(basis, |court| match court.judge(check) {
-            verdict::Progress::Decided(verdict) => Some(verdict),
-            verdict::Progress::Measure(_)
-            | verdict::Progress::Again(_)
-            | verdict::Progress::Confirm(_) => None,
+            verdict::CheckProgress::Decided(verdict) => Some(verdict),
+            verdict::CheckProgress::Measure(_)
+            | verdict::CheckProgress::Again(_)
+            | verdict::CheckProgress::Confirm(_) => None,
         })
     }
 
@@ -302,7 +306,8 @@ impl Draft {
             self.court(basis, |court| {
                 matches!(
                     court.judge(check),
-                    verdict::Progress::Decided(Verdict::Pass) | verdict::Progress::Confirm(_)
+                    verdict::CheckProgress::Decided(Verdict::Pass)
+                        | verdict::CheckProgress::Confirm(_)
                 )
             })
         })

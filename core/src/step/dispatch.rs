@@ -4,34 +4,34 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{delivery, draft::Draft, phase, planned, prospect::Prospect, slots};
+use super::{delivery, phase, planning, slots, speculation::Speculation, transaction::Transaction};
 use crate::{
-    event::Notice,
-    graph::{Ix, overlap, standing::Standing},
+    event::Event,
+    graph::{Ix, active::ActiveGraph, overlap},
     id::{AtomId, CommitId, Digest},
     measure,
-    state::{Effect, Intent, Status},
+    state::{AtomStatus, Intent, SideEffect},
 };
 
 /// Interruptions from which on an atom runs alone: it may be what ends the loop.
 const FRAGILE: u32 = 2;
 
-pub(super) fn go_on(draft: &mut Draft) {
+pub(super) fn go_on(draft: &mut Transaction) {
     if draft.session.base_was_seen && draft.is_line_settled() {
-        dispatch(draft, Speculation::On);
+        dispatch(draft, SpeculationMode::On);
     }
     delivery::aim(draft);
 }
 
 /// At a dead end: what is ready under the selection in force is brought to its end, and nothing else is tried. True while
 /// that goes on.
-pub(super) fn bring_to_end(draft: &mut Draft) -> bool {
-    let is_ready = |draft: &Draft| startable(draft).next().is_some();
+pub(super) fn bring_to_end(draft: &mut Transaction) -> bool {
+    let is_ready = |draft: &Transaction| startable(draft).next().is_some();
     if is_ready(draft) {
         if !draft.session.base_was_seen {
             delivery::aim(draft);
         } else if draft.is_line_settled() {
-            dispatch(draft, Speculation::Off);
+            dispatch(draft, SpeculationMode::Off);
         }
     }
     is_ready(draft) || !draft.state.run.in_flight.is_empty()
@@ -39,12 +39,12 @@ pub(super) fn bring_to_end(draft: &mut Draft) -> bool {
 
 /// Whether other choices are tried side by side with the selected ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Speculation {
+enum SpeculationMode {
     On,
     Off,
 }
 
-fn dispatch(draft: &mut Draft, speculation: Speculation) {
+fn dispatch(draft: &mut Transaction, speculation: SpeculationMode) {
     let mut free = free_slots(draft);
     let flying = &draft.state.run.in_flight;
     if free == 0
@@ -74,13 +74,13 @@ fn dispatch(draft: &mut Draft, speculation: Speculation) {
         }
         most = most.saturating_mul(8);
     }
-    if speculation == Speculation::On {
+    if speculation == SpeculationMode::On {
         speculate(draft, free);
     }
 }
 
 /// The slots that are free afterwards.
-fn start_or_wait(draft: &mut Draft, x: Ix, free: usize, is_repairing: &mut bool) -> usize {
+fn start_or_wait(draft: &mut Transaction, x: Ix, free: usize, is_repairing: &mut bool) -> usize {
     let id = draft.graph.id(x);
     let is_fragile = draft.interruptions(id) >= FRAGILE;
     let is_repair = draft
@@ -103,7 +103,7 @@ fn start_or_wait(draft: &mut Draft, x: Ix, free: usize, is_repairing: &mut bool)
 }
 
 /// Slots that are free after all else try other choices side by side with the selected one.
-fn speculate(draft: &mut Draft, mut free: usize) {
+fn speculate(draft: &mut Transaction, mut free: usize) {
     for prospect in draft.prospects().iter() {
         for (x, head) in startable_beside(draft, prospect) {
             if free == 0 {
@@ -120,7 +120,7 @@ fn speculate(draft: &mut Draft, mut free: usize) {
 }
 
 /// What may start in a prospect whose tree is there to begin on.
-fn startable_beside(draft: &Draft, prospect: &Prospect) -> Vec<(Ix, Option<CommitId>)> {
+fn startable_beside(draft: &Transaction, prospect: &Speculation) -> Vec<(Ix, Option<CommitId>)> {
     let prospects = draft.prospects();
     let Some(head) = prospect.head(&draft.ground(&prospects)) else {
         return Vec::new();
@@ -136,11 +136,11 @@ fn startable_beside(draft: &Draft, prospect: &Prospect) -> Vec<(Ix, Option<Commi
     found.map(|x| (x, head.clone())).collect()
 }
 
-fn free_slots(draft: &Draft) -> usize {
+fn free_slots(draft: &Transaction) -> usize {
     slots(&draft.state, &draft.session).saturating_sub(draft.state.run.in_flight.len())
 }
 
-fn start(draft: &mut Draft, x: Ix, standing: &Standing, base: Option<CommitId>) {
+fn start(draft: &mut Transaction, x: Ix, standing: &ActiveGraph, base: Option<CommitId>) {
     let graph = Arc::clone(&draft.graph);
     let atom = graph.id(x).clone();
     let Some(context) = standing.context(x).cloned() else {
@@ -153,7 +153,7 @@ fn start(draft: &mut Draft, x: Ix, standing: &Standing, base: Option<CommitId>) 
     let n = tried.attempts + 1;
     let (effect, of) = match draft.task_of(&atom) {
         Some(task) => (task.spec.effect, measure::attempts_max(&draft.state, task)),
-        None => (Effect::Tree, n),
+        None => (SideEffect::Tree, n),
     };
     let at = draft.at().into();
     draft
@@ -180,7 +180,7 @@ fn start(draft: &mut Draft, x: Ix, standing: &Standing, base: Option<CommitId>) 
         at,
         extra: Default::default(),
     });
-    draft.say(Notice::AttemptStarted {
+    draft.say(Event::AttemptStarted {
         attempt: id,
         atom,
         n,
@@ -190,7 +190,7 @@ fn start(draft: &mut Draft, x: Ix, standing: &Standing, base: Option<CommitId>) 
 }
 
 /// The first of what comes after that one, could start, and is not waiting for its backoff.
-fn ready(draft: &Draft, last: Option<Ix>, most: usize) -> Vec<Ix> {
+fn ready(draft: &Transaction, last: Option<Ix>, most: usize) -> Vec<Ix> {
     let is_due = |x: &Ix| {
         let context = draft.standing.context(*x);
         context.is_some_and(|context| is_due(draft, draft.graph.id(*x), context))
@@ -199,7 +199,7 @@ fn ready(draft: &Draft, last: Option<Ix>, most: usize) -> Vec<Ix> {
     next.filter(is_due).take(most).collect()
 }
 
-fn is_due(draft: &Draft, id: &AtomId, context: &Digest) -> bool {
+fn is_due(draft: &Transaction, id: &AtomId, context: &Digest) -> bool {
     let waits = &draft.session.waits_until_ms;
     if waits.is_empty() {
         return true;
@@ -210,7 +210,7 @@ fn is_due(draft: &Draft, id: &AtomId, context: &Digest) -> bool {
 
 /// Live, pending, not in flight, and everything that it waits for resolved. A planning step whose fragments are to be
 /// chosen from is none.
-fn startable(draft: &Draft) -> impl Iterator<Item = Ix> {
+fn startable(draft: &Transaction) -> impl Iterator<Item = Ix> {
     let flying: BTreeSet<&AtomId> = draft
         .state
         .run
@@ -222,19 +222,19 @@ fn startable(draft: &Draft) -> impl Iterator<Item = Ix> {
     let open = graph.paired(&draft.state.atoms).filter(|(x, atom)| {
         let is_pending = atom
             .task()
-            .is_some_and(|task| task.status == Status::Pending);
+            .is_some_and(|task| task.status == AtomStatus::Pending);
         is_pending && draft.standing.is_live(*x) && draft.standing.is_leaf(&draft.graph, *x)
     });
     open.map(|(x, _)| x).filter(move |x| {
         let context = draft.standing.context(*x);
         !flying.contains(graph.id(*x))
-            && !planned::is_undecided(draft, *x)
+            && !planning::is_undecided(draft, *x)
             && graph.waits_for(*x).all(|dep| draft.solved()[dep])
             && context.is_some_and(|context| phase::may_start(draft, *x, context))
     })
 }
 
-impl Draft {
+impl Transaction {
     /// Whether something may start now or after its backoff, with a slot to start it in.
     pub(super) fn can_start(&self) -> bool {
         free_slots(self) > 0 && (startable(self).next().is_some() || self.can_speculate())

@@ -5,7 +5,7 @@ use crate::event::Reason;
 
 /// What can be true at once.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Facts {
+pub struct RunFacts {
     pub redirect: bool,
     pub stop: bool,
     pub base_case_holds: bool,
@@ -23,19 +23,19 @@ pub enum Judgement {
     GoOn,
 }
 
-pub fn judge(facts: &Facts) -> Judgement {
+pub fn judge(facts: &RunFacts) -> Judgement {
     match facts {
-        Facts { redirect: true, .. } => Judgement::Redirect,
-        Facts { stop: true, .. } => Judgement::Stop,
-        Facts {
+        RunFacts { redirect: true, .. } => Judgement::Redirect,
+        RunFacts { stop: true, .. } => Judgement::Stop,
+        RunFacts {
             base_case_holds: true,
             ..
         } => Judgement::BaseCaseHolds,
-        Facts {
+        RunFacts {
             hard_budget: Some(reason),
             ..
         } => Judgement::HardBudget(*reason),
-        Facts {
+        RunFacts {
             nothing_left: Some(reason),
             ..
         } => Judgement::NothingLeft(*reason),
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn of_all_that_holds_at_once_the_first_in_the_order_is_judged() {
-        let mut facts = Facts {
+        let mut facts = RunFacts {
             redirect: true,
             stop: true,
             base_case_holds: true,

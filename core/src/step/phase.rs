@@ -11,21 +11,22 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{World, draft::Draft};
+use super::{World, transaction::Transaction};
 use crate::{
     doc::Node,
-    event::Notice,
-    graph::{Graph, Ix, Phase},
+    event::Event,
+    graph::{Graph, Ix, PlannedPhase},
     id::{AtomId, Digest},
     search,
     state::{
-        EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, Plan, State, Status, Task,
+        AtomStatus, EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, PlanningStep,
+        State, Task,
         fields::{Writer, texts_node},
     },
 };
 
 /// An attempt of an atom came to its end: each fragment that it is in has one less.
-pub(super) fn count(draft: &mut Draft, atom: &AtomId) {
+pub(super) fn count(draft: &mut Transaction, atom: &AtomId) {
     let graph = Arc::clone(&draft.graph);
     let Some(x) = graph.ix(atom) else { return };
     for (plan, phase, _) in graph.phases_above(x) {
@@ -73,13 +74,13 @@ pub(super) fn recount(
 }
 
 /// Whether the budgets above an atom leave room for an attempt of it. A repair makes again what was paid for.
-pub(super) fn may_start(draft: &Draft, x: Ix, context: &Digest) -> bool {
+pub(super) fn may_start(draft: &Transaction, x: Ix, context: &Digest) -> bool {
     let mut phases = draft.graph.phases_above(x).peekable();
     if phases.peek().is_none() || draft.is_repair(draft.graph.id(x), context) {
         return true;
     }
     phases.all(|(plan, phase, _)| {
-        let Some(seen) = Seen::of(draft, plan, phase) else {
+        let Some(seen) = PhaseUsage::of(draft, plan, phase) else {
             return true;
         };
         let flying = u64::from(seen.attempts) + seen.flying(draft, false).count() as u64;
@@ -101,11 +102,11 @@ pub(crate) fn over_in_ms(world: &World, spent_ms: u64) -> Option<u64> {
 }
 
 /// The clocks of new fragments begin; phases whose budget is over end. True where one did.
-pub(super) fn end_over(draft: &mut Draft) -> bool {
+pub(super) fn end_over(draft: &mut Transaction) -> bool {
     begin_clocks(draft);
     let graph = Arc::clone(&draft.graph);
     let over = in_force(draft).into_iter().find_map(|(plan, phase)| {
-        let seen = Seen::of(draft, plan, phase)?;
+        let seen = PhaseUsage::of(draft, plan, phase)?;
         Some((plan, phase.first(), seen.over(draft)?))
     });
     let Some((plan, first, (limit, used))) = over else {
@@ -134,9 +135,9 @@ pub(super) fn end_over(draft: &mut Draft) -> bool {
     true
 }
 
-fn begin_clocks(draft: &mut Draft) {
+fn begin_clocks(draft: &mut Transaction) {
     let now_ms = draft.spent_ms();
-    let waits = |plan: &&Plan| {
+    let waits = |plan: &&PlanningStep| {
         let has_budget = plan.budget.as_ref().is_some_and(|one| one.time.is_some());
         // A fork counts its time anew, and so do its clocks.
         let is_behind = |since_ms: Option<u64>| since_ms.is_none_or(|since_ms| since_ms > now_ms);
@@ -156,7 +157,12 @@ fn begin_clocks(draft: &mut Draft) {
     }
 }
 
-fn close(draft: &mut Draft, (plan, first): (&AtomId, &AtomId), end: PhaseEnd, open: &[AtomId]) {
+fn close(
+    draft: &mut Transaction,
+    (plan, first): (&AtomId, &AtomId),
+    end: PhaseEnd,
+    open: &[AtomId],
+) {
     let (is_partial, limit, used) = (!end.has_failed, end.limit, end.used);
     let missing: Vec<String> = open.iter().map(ToString::to_string).collect();
     draft.change_plan(plan, |plan| {
@@ -176,7 +182,7 @@ fn close(draft: &mut Draft, (plan, first): (&AtomId, &AtomId), end: PhaseEnd, op
             .put("missing", texts_node(&missing));
         EntryKind::Other
     });
-    draft.say(Notice::PhaseOver {
+    draft.say(Event::PhaseOver {
         atom: plan.clone(),
         limit: limit.word(),
         is_partial,
@@ -186,7 +192,7 @@ fn close(draft: &mut Draft, (plan, first): (&AtomId, &AtomId), end: PhaseEnd, op
 
 /// Whether what the step plans for takes less than all of it, and nothing that waits for it has been tried with this
 /// fragment: so it is where the whole stood resolved once and was opened again.
-fn may_be_partial(draft: &Draft, plan: Ix, first: Ix) -> bool {
+fn may_be_partial(draft: &Transaction, plan: Ix, first: Ix) -> bool {
     let (graph, state) = (&draft.graph, &draft.state);
     let (plan_id, first) = (graph.id(plan), graph.id(first));
     let target = draft
@@ -205,7 +211,7 @@ fn may_be_partial(draft: &Draft, plan: Ix, first: Ix) -> bool {
 }
 
 /// What the result is without: the parts that budgets left open, each with the step that planned it.
-pub(super) fn dropped(draft: &Draft) -> Vec<Node> {
+pub(super) fn dropped(draft: &Transaction) -> Vec<Node> {
     let graph = &draft.graph;
     let one = |plan: Ix, part: Ix| {
         let (plan, part) = (graph.id(plan), graph.id(part));
@@ -222,16 +228,16 @@ pub(super) fn dropped(draft: &Draft) -> Vec<Node> {
     parts.map(|(plan, part)| one(plan, part)).collect()
 }
 
-fn budget<'d>(draft: &'d Draft, plan: &AtomId) -> Option<&'d PhaseBudget> {
+fn budget<'d>(draft: &'d Transaction, plan: &AtomId) -> Option<&'d PhaseBudget> {
     draft.plan_of(plan)?.budget.as_ref()
 }
 
 /// The live planning steps that stand for a fragment, the outer ones after those inside them.
-fn in_force(draft: &Draft) -> Vec<(Ix, &Phase)> {
+fn in_force(draft: &Transaction) -> Vec<(Ix, &PlannedPhase)> {
     let (graph, standing) = (&draft.graph, &draft.standing);
     let of = |plan: &Ix| Some((*plan, standing.phase(graph, *plan)?));
     let inner_first = graph.order().iter();
-    let mut found: Vec<(Ix, &Phase)> = Vec::new();
+    let mut found: Vec<(Ix, &PlannedPhase)> = Vec::new();
     if graph.plans().next().is_some() {
         found.extend(inner_first.filter_map(of));
     }
@@ -239,17 +245,17 @@ fn in_force(draft: &Draft) -> Vec<(Ix, &Phase)> {
 }
 
 /// What a fragment with a budget has taken of it.
-struct Seen<'d> {
+struct PhaseUsage<'d> {
     plan: Ix,
-    phase: &'d Phase,
+    phase: &'d PlannedPhase,
     budget: &'d PhaseBudget,
     attempts: u32,
     /// Active time since its clock began.
     ms: u64,
 }
 
-impl<'d> Seen<'d> {
-    fn of(draft: &'d Draft, plan: Ix, phase: &'d Phase) -> Option<Self> {
+impl<'d> PhaseUsage<'d> {
+    fn of(draft: &'d Transaction, plan: Ix, phase: &'d PlannedPhase) -> Option<Self> {
         let step = draft.plan_of(draft.graph.id(plan))?;
         let first = draft.graph.id(phase.first());
         let fragment = step.fragments().find(|one| one.first() == Some(first))?;
@@ -263,13 +269,17 @@ impl<'d> Seen<'d> {
         })
     }
 
-    fn holds(&self, draft: &Draft, x: Ix) -> bool {
+    fn holds(&self, draft: &Transaction, x: Ix) -> bool {
         let mut phases = draft.graph.phases_above(x);
         phases.any(|(plan, phase, _)| plan == self.plan && phase.first() == self.phase.first())
     }
 
     /// What is under way in it: repairs, or all else.
-    fn flying<'s>(&'s self, draft: &'s Draft, repairs: bool) -> impl Iterator<Item = &'s Intent> {
+    fn flying<'s>(
+        &'s self,
+        draft: &'s Transaction,
+        repairs: bool,
+    ) -> impl Iterator<Item = &'s Intent> {
         let intents = draft.state.run.in_flight.iter();
         intents.filter(move |intent| {
             let x = draft.ix(&intent.atom);
@@ -280,7 +290,7 @@ impl<'d> Seen<'d> {
 
     /// The limit that is reached with parts open, and how much was used: not while something that is not to be cut off
     /// is under way, or while a repair can be made.
-    fn over(&self, draft: &Draft) -> Option<(PhaseLimit, u64)> {
+    fn over(&self, draft: &Transaction) -> Option<(PhaseLimit, u64)> {
         let reached = |limit, used| {
             Some((limit, used)).filter(|_| self.budget.of(limit).is_some_and(|most| used >= most))
         };
@@ -304,10 +314,10 @@ impl<'d> Seen<'d> {
     }
 
     /// A person is asked first: what is dropped is asked about no more.
-    fn is_in_doubt(&self, draft: &Draft) -> bool {
+    fn is_in_doubt(&self, draft: &Transaction) -> bool {
         let mut open = draft.graph.paired(&draft.state.atoms);
         open.any(|(x, atom)| {
-            let is_in_doubt = |task: &Task| matches!(task.status, Status::InDoubt(_));
+            let is_in_doubt = |task: &Task| matches!(task.status, AtomStatus::InDoubt(_));
             atom.task().is_some_and(is_in_doubt)
                 && draft.standing.is_live(x)
                 && self.holds(draft, x)
@@ -315,7 +325,7 @@ impl<'d> Seen<'d> {
     }
 
     /// Whether a repair could be made now: one that waits for what may not start any more is waited for by nobody.
-    fn awaits_repair(&self, draft: &Draft) -> bool {
+    fn awaits_repair(&self, draft: &Transaction) -> bool {
         let parts = self.phase.standing();
         let mut inside = parts.iter().flat_map(|part| draft.graph.subtree(*part));
         inside.any(|x| {

@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 
-use super::{Refusal, draft::hold};
+use super::{Refusal, transaction::hold};
 use crate::measure::Measure;
 
 #[test]

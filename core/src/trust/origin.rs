@@ -39,7 +39,7 @@ pub struct History {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct OriginFacts {
     pub hand: Hand,
     pub me: Me,
     /// `None`: not tracked, or outside of the repository.
@@ -54,7 +54,7 @@ pub enum Origin {
 }
 
 /// Whose file it is, for a file that a person hands to the program or keeps in the project.
-pub fn origin(facts: &Facts) -> Origin {
+pub fn origin(facts: &OriginFacts) -> Origin {
     if is_another_hand(facts.hand, facts.me) {
         return Origin::Another(format!("belongs to another account ({})", facts.hand.uid));
     }

@@ -8,8 +8,8 @@ use alloc::{
 use super::*;
 use crate::{id::Lineage, plan, state::decode::decode};
 
-fn facts(change: impl FnOnce(&mut Facts)) -> Origin {
-    let mut facts = Facts {
+fn facts(change: impl FnOnce(&mut OriginFacts)) -> Origin {
+    let mut facts = OriginFacts {
         hand: Hand {
             uid: 1000,
             mode: 0o644,
@@ -91,14 +91,14 @@ const PLAN: &str = r#"{"objective": {"goal": "g", "background_intent": "w",
   "A2": {"description": "write b"},
   "G": {"choices": ["A1", "A2"]}}}}"#;
 
-fn carried(text: &str) -> Carried {
+fn carried(text: &str) -> TrustList {
     let plan = plan::read(text.as_bytes());
     assert!(plan.faults.is_empty(), "{:?}", plan.faults);
-    Carried::of_plan(&plan.objective, &plan.atoms)
+    TrustList::of_plan(&plan.objective, &plan.atoms)
 }
 
-fn lines(carried: &Carried) -> Vec<String> {
-    let line = |item: &Item| format!("{} {} {}", item.group.word(), item.at, item.text);
+fn lines(carried: &TrustList) -> Vec<String> {
+    let line = |item: &TrustItem| format!("{} {} {}", item.group.word(), item.at, item.text);
     carried.items().iter().map(line).collect()
 }
 
@@ -152,12 +152,12 @@ fn the_digest_changes_with_each_line_and_with_nothing_else() {
 
 #[test]
 fn a_text_cannot_pose_as_two_lines() {
-    let one = Carried::of_worker("a\u{0}b");
-    let two = Carried::of_worker("a").and(Carried::of_worker("b"));
+    let one = TrustList::of_worker("a\u{0}b");
+    let two = TrustList::of_worker("a").and(TrustList::of_worker("b"));
     assert_ne!(one.digest(), two.digest());
-    assert_ne!(Carried::of_worker("x").digest(), {
-        let mut check = Carried::default();
-        check.add(Group::Check, "", "x");
+    assert_ne!(TrustList::of_worker("x").digest(), {
+        let mut check = TrustList::default();
+        check.add(TrustGroup::Check, "", "x");
         check.digest()
     });
 }
@@ -166,14 +166,14 @@ fn a_text_cannot_pose_as_two_lines() {
 fn a_resolved_atom_and_what_was_told_before_count_too() {
     let plan = plan::read(PLAN.as_bytes());
     let state = plan.into_state(Lineage::new("l"));
-    let before = Carried::of_state(&state);
-    let mut text = crate::state::encode::Rendered::of(&state).text(&state);
+    let before = TrustList::of_state(&state);
+    let mut text = crate::state::encode::StateText::of(&state).text(&state);
     text = text.replace(
         "\"bindings\": {}",
         r#""bindings": {"B1": {"summary": "s", "of": {"kind": "task", "action": {"run": "make old"}}}}"#,
     );
     let read = decode(text.as_bytes());
-    let after = Carried::of_state(&read.state.unwrap());
+    let after = TrustList::of_state(&read.state.unwrap());
     let more: Vec<String> = lines(&after)
         .into_iter()
         .filter(|line| !lines(&before).contains(line))

@@ -7,23 +7,23 @@ use alloc::string::ToString as _;
 use num_bigint::BigUint;
 use serde::Serialize;
 
-use crate::{doc::Node, state::Free, step::World};
+use crate::{doc::Node, state::FreeValue, step::World};
 
 #[derive(Debug, Serialize)]
-pub struct Bound {
-    pub attempts: Free,
-    pub verdicts: Free,
+pub struct BoundView {
+    pub attempts: FreeValue,
+    pub verdicts: FreeValue,
     /// Starts of attempts, with every transient retry, repair and interruption.
-    pub starts: Free,
+    pub starts: FreeValue,
 }
 
-pub fn bound(world: &World) -> Bound {
+pub fn bound(world: &World) -> BoundView {
     let bound = world.bound();
     let counted = |count: &BigUint| match u64::try_from(count) {
         Ok(count) => Node::uint(count),
         Err(_) => Node::string(count.to_string()),
     };
-    Bound {
+    BoundView {
         attempts: counted(&bound.attempts),
         verdicts: counted(&bound.verdicts),
         starts: counted(&bound.starts),

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::status_word;
 use crate::{
-    graph::{Ix, Kind},
+    graph::{Ix, NodeKind},
     id::AtomId,
-    state::{Ended, PhaseBudget},
+    state::{PhaseBudget, TryEnd},
     step::World,
 };
 
@@ -76,7 +76,7 @@ pub fn graph(world: &World) -> GraphView {
         let vertex = graph.vertex(x);
         let id = graph.id(x);
         view.nodes.push(node(world, x, depth));
-        let member = if vertex.kind == Kind::Any {
+        let member = if vertex.kind == NodeKind::Any {
             "choice"
         } else {
             "part"
@@ -108,7 +108,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
     let vertex = graph.vertex(x);
     let name = |y: Ix| graph.id(y).clone();
     let selected = |x: Ix| {
-        let is_group = graph.vertex(x).kind == Kind::Any;
+        let is_group = graph.vertex(x).kind == NodeKind::Any;
         world.standing.selection.get(&x).filter(|_| is_group)
     };
     let atom = world.state.atom(graph.id(x));
@@ -119,10 +119,10 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
     NodeView {
         id: name(x),
         kind: match vertex.kind {
-            Kind::Task => "task",
-            Kind::Plan => "plan",
-            Kind::All => "all",
-            Kind::Any => "any",
+            NodeKind::Task => "task",
+            NodeKind::Plan => "plan",
+            NodeKind::All => "all",
+            NodeKind::Any => "any",
         },
         description: atom
             .map(|atom| atom.description.clone())
@@ -158,8 +158,8 @@ fn budget(budget: &PhaseBudget) -> String {
 fn tried(world: &World, x: Ix) -> Option<&'static str> {
     let tries = crate::search::tries(&world.state, world.graph.id(x));
     tries.iter().rev().find_map(|tried| match &tried.ended {
-        Some(Ended::Failed(_)) => Some("failed"),
-        Some(Ended::Parked(_)) => Some("parked"),
+        Some(TryEnd::Failed(_)) => Some("failed"),
+        Some(TryEnd::Parked(_)) => Some("parked"),
         None => None,
     })
 }

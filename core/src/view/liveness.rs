@@ -7,8 +7,8 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    desired::{DesiredWork, Work},
     event::Scope,
-    owed::{Effect, Owed},
     state::RunStatus,
 };
 
@@ -22,7 +22,7 @@ const SLEEP_MS_MIN: u64 = 1_000;
 /// What a loop is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum LoopPhase {
     Starting,
     Attempts,
     Merging,
@@ -34,7 +34,7 @@ pub enum Phase {
     Ending,
 }
 
-impl Phase {
+impl LoopPhase {
     pub fn words(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -67,43 +67,43 @@ pub enum WaitsFor {
 }
 
 /// What the loop is at, by what is owed.
-pub fn phase(owed: &Owed) -> Phase {
+pub fn phase(owed: &DesiredWork) -> LoopPhase {
     if owed.is_over {
-        return Phase::Ending;
+        return LoopPhase::Ending;
     }
     let phases = owed.effects.iter().map(|(_, effect)| match effect {
-        Effect::Attempt(_) => Phase::Attempts,
-        Effect::Judge {
+        Work::Attempt(_) => LoopPhase::Attempts,
+        Work::Judge {
             scope: Scope::Atom(_),
             ..
-        } => Phase::Checks,
-        Effect::Judge {
+        } => LoopPhase::Checks,
+        Work::Judge {
             scope: Scope::BaseCase,
             ..
-        } => Phase::BaseCase,
-        Effect::Merge { .. } => Phase::Merging,
-        Effect::Rebuild { .. } | Effect::Stage { .. } => Phase::Rebuilding,
-        Effect::Learn(_) => Phase::Waiting,
+        } => LoopPhase::BaseCase,
+        Work::Merge { .. } => LoopPhase::Merging,
+        Work::Rebuild { .. } | Work::Stage { .. } => LoopPhase::Rebuilding,
+        Work::Learn(_) => LoopPhase::Waiting,
     });
     phases
         .min_by_key(|phase| *phase as u8)
-        .unwrap_or(Phase::Waiting)
+        .unwrap_or(LoopPhase::Waiting)
 }
 
 /// What is seen of a loop.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Pulse {
+pub struct LoopSignals {
     pub is_lease_held: bool,
     /// The holder's process was stopped by a signal.
     pub is_stopped: bool,
     /// The newest beat, if it is of the holder and of this boot of this machine.
-    pub beat: Option<Beat>,
+    pub beat: Option<LastBeat>,
     /// Whether beats can be written where the state lies.
     pub can_beat: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Beat {
+pub struct LastBeat {
     /// Without the time that the machine slept since.
     pub age_ms: u64,
     /// How long the machine slept since.
@@ -127,7 +127,7 @@ pub enum Activity {
 }
 
 /// What to make of it.
-pub fn activity(pulse: &Pulse, status: RunStatus) -> Activity {
+pub fn activity(pulse: &LoopSignals, status: RunStatus) -> Activity {
     if !pulse.is_lease_held {
         return if status.is_active() {
             Activity::Dead
@@ -187,7 +187,7 @@ pub struct HeartbeatView {
     pub run: String,
     pub pid: u32,
     pub host: String,
-    pub phase: Phase,
+    pub phase: LoopPhase,
     pub iteration: u64,
     pub in_flight: Vec<String>,
     /// By the time of day then.
@@ -204,12 +204,12 @@ pub struct HeartbeatView {
 mod tests {
     use super::*;
 
-    const FRESH: Beat = Beat {
+    const FRESH: LastBeat = LastBeat {
         age_ms: 900,
         slept_ms: 0,
         waits_for: None,
     };
-    const HELD: Pulse = Pulse {
+    const HELD: LoopSignals = LoopSignals {
         is_lease_held: true,
         is_stopped: false,
         beat: Some(FRESH),
@@ -217,12 +217,12 @@ mod tests {
     };
 
     #[track_caller]
-    fn check(pulse: Pulse, status: RunStatus, expected: Activity) {
+    fn check(pulse: LoopSignals, status: RunStatus, expected: Activity) {
         assert_eq!(activity(&pulse, status), expected, "{pulse:?}");
     }
 
-    fn beating(beat: Beat) -> Pulse {
-        Pulse {
+    fn beating(beat: LastBeat) -> LoopSignals {
+        LoopSignals {
             beat: Some(beat),
             ..HELD
         }
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn without_a_lease_a_run_is_dead_and_anything_else_is_idle_whatever_the_beat() {
-        let free = Pulse {
+        let free = LoopSignals {
             is_lease_held: false,
             ..HELD
         };
@@ -248,17 +248,17 @@ mod tests {
 
     #[test]
     fn an_old_beat_or_a_stopped_process_is_a_hung_loop_and_no_dead_one() {
-        let old = Beat {
+        let old = LastBeat {
             age_ms: HUNG_MS + 1,
             ..FRESH
         };
         check(beating(old), RunStatus::Running, Activity::Hung);
-        let edge = Beat {
+        let edge = LastBeat {
             age_ms: HUNG_MS,
             ..FRESH
         };
         check(beating(edge), RunStatus::Running, Activity::Running);
-        let stopped = Pulse {
+        let stopped = LoopSignals {
             is_stopped: true,
             ..HELD
         };
@@ -267,13 +267,13 @@ mod tests {
 
     #[test]
     fn a_beat_that_is_not_there_or_cannot_be_written_proves_nothing() {
-        let silent = Pulse { beat: None, ..HELD };
+        let silent = LoopSignals { beat: None, ..HELD };
         check(silent, RunStatus::Running, Activity::Running);
-        let old = Beat {
+        let old = LastBeat {
             age_ms: HUNG_MS * 100,
             ..FRESH
         };
-        let unwritable = Pulse {
+        let unwritable = LoopSignals {
             can_beat: false,
             ..beating(old)
         };
@@ -282,12 +282,12 @@ mod tests {
 
     #[test]
     fn a_night_of_sleep_is_no_hang() {
-        let slept = Beat {
+        let slept = LastBeat {
             slept_ms: 8 * 3_600_000,
             ..FRESH
         };
         check(beating(slept), RunStatus::Running, Activity::Asleep);
-        let rounding = Beat {
+        let rounding = LastBeat {
             slept_ms: SLEEP_MS_MIN - 1,
             ..FRESH
         };
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_loop_that_waits_is_idle() {
         for waits_for in [WaitsFor::File, WaitsFor::Disk, WaitsFor::Backoff] {
-            let waiting = Beat {
+            let waiting = LastBeat {
                 waits_for: Some(waits_for),
                 ..FRESH
             };

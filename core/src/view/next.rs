@@ -4,11 +4,11 @@
 
 use alloc::{borrow::ToOwned, string::String};
 
-use super::Status;
+use super::StatusView;
 use crate::{
     doc::Node,
     state::RunStatus,
-    step::{World, correct::doubts, moves},
+    step::{World, correct::doubts, remedies},
     verdict::assertions,
 };
 
@@ -21,7 +21,7 @@ pub fn next(world: &World, live: bool) -> String {
     of_idle(world, is_changed_since(world))
 }
 
-impl Status {
+impl StatusView {
     /// The file was edited since the last commit. A loop at work takes that in by itself, else the next one does.
     pub fn note_edit(&mut self, world: &World) {
         if !self.live {
@@ -32,7 +32,7 @@ impl Status {
 
 fn of_idle(world: &World, is_changed: bool) -> String {
     match world.state.run.status {
-        RunStatus::Completed => moves::after_completion(&world.state).to_owned(),
+        RunStatus::Completed => remedies::after_completion(&world.state).to_owned(),
         RunStatus::NeedsGuidance if ended_by(world, "confirmation") => {
             let open = assertions::open(&world.state);
             open.first()

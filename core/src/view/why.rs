@@ -18,9 +18,9 @@ use attempts::{attempts, earlier};
 use super::{ChoiceView, choice_view, next, status_word};
 use crate::{
     doc::Node,
-    graph::{Ix, Kind},
+    graph::{Ix, NodeKind},
     id::{AtomId, Digest},
-    state::{Check, Ended, EntryKind, Free, Status as AtomStatus, Task},
+    state::{AtomStatus, Check, EntryKind, FreeValue, Task, TryEnd},
     step::World,
 };
 
@@ -46,7 +46,7 @@ pub struct Why {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_branch: Option<BranchView>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub binding: Option<Free>,
+    pub binding: Option<FreeValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceView>,
     pub tries: Vec<TryView>,
@@ -56,7 +56,7 @@ pub struct Why {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<EarlierView>,
     /// The entries of the trail that speak of it, in order.
-    pub trail: Vec<Free>,
+    pub trail: Vec<FreeValue>,
     pub next: String,
 }
 
@@ -92,10 +92,10 @@ pub fn why(world: &World, id: &AtomId, has_loop: bool) -> Option<Why> {
         schema: "descent/why/1",
         atom: id.clone(),
         kind: match kind {
-            Kind::Task => "task",
-            Kind::Plan => "plan",
-            Kind::All => "all",
-            Kind::Any => "any",
+            NodeKind::Task => "task",
+            NodeKind::Plan => "plan",
+            NodeKind::All => "all",
+            NodeKind::Any => "any",
         },
         description: atom.description.clone(),
         status: status_word(world, x, solved[x]),
@@ -115,7 +115,7 @@ pub fn why(world: &World, id: &AtomId, has_loop: bool) -> Option<Why> {
         checks: checks(atom.task()),
         in_branch: branch(world, x),
         binding,
-        choice: (kind == Kind::Any).then(|| choice_view(world, x)),
+        choice: (kind == NodeKind::Any).then(|| choice_view(world, x)),
         tries: crate::search::tries(&world.state, id)
             .iter()
             .map(try_view)
@@ -161,8 +161,8 @@ fn try_view(tried: &crate::state::Try) -> TryView {
         attempts: tried.attempts,
         repairs: tried.repairs,
         ended: tried.ended.as_ref().map(|ended| match ended {
-            Ended::Failed(_) => "failed",
-            Ended::Parked(_) => "parked",
+            TryEnd::Failed(_) => "failed",
+            TryEnd::Parked(_) => "parked",
         }),
     }
 }
@@ -171,7 +171,7 @@ fn branch(world: &World, x: Ix) -> Option<BranchView> {
     let graph = &world.graph;
     let mut below = x;
     for above in graph.above(x) {
-        if graph.vertex(above).kind == Kind::Any {
+        if graph.vertex(above).kind == NodeKind::Any {
             return Some(BranchView {
                 group: graph.id(above).clone(),
                 choice: graph.id(below).clone(),
@@ -188,7 +188,7 @@ fn branch(world: &World, x: Ix) -> Option<BranchView> {
 }
 
 /// Entries that name the atom, or a group above it.
-fn trail_of(world: &World, id: &AtomId) -> Vec<Free> {
+fn trail_of(world: &World, id: &AtomId) -> Vec<FreeValue> {
     let above = world.graph.ix(id).map(|x| {
         world
             .graph

@@ -12,7 +12,7 @@ use descent_core::{
     doc::{self, Limits},
     graph::validate,
     id::UnixMillis,
-    state::{State, decode::decode, encode::Rendered},
+    state::{State, decode::decode, encode::StateText},
     step::correct,
 };
 use mutate::{corpus, fuzz};
@@ -88,7 +88,7 @@ fn check_usable(state: &State) {
 }
 
 fn text(state: &State) -> String {
-    Rendered::of(state).text(state)
+    StateText::of(state).text(state)
 }
 
 #[test]

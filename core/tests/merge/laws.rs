@@ -141,7 +141,7 @@ fn of_program(changes: &[Change]) -> Value {
     value
 }
 
-fn check_valid(merged: &descent_core::step::correct::Merged) -> Result<(), TestCaseError> {
+fn check_valid(merged: &descent_core::step::correct::MergeOutcome) -> Result<(), TestCaseError> {
     let read = try_state(&content(&merged.state));
     prop_assert!(read.is_ok(), "{:?}", read.err());
     Ok(())
@@ -189,7 +189,7 @@ proptest! {
                 prop_assert!(holds(&merged, &text), "{text} in {:#}", content(&merged.state));
             }
         }
-        check_valid(&descent_core::step::correct::Merged::from(adopt(&ours, merged).state))?;
+        check_valid(&descent_core::step::correct::MergeOutcome::from(adopt(&ours, merged).state))?;
     }
 
     #[test]

@@ -11,8 +11,8 @@ use descent_core::{
     doc::Node,
     graph::validate,
     id::UnixMillis,
-    state::{State, decode::decode, encode::Rendered},
-    step::correct::{self, Adopted, Merged},
+    state::{State, decode::decode, encode::StateText},
+    step::correct::{self, Adoption, MergeOutcome},
 };
 use serde_json::{Value, json};
 
@@ -69,22 +69,22 @@ fn try_state(value: &Value) -> Result<State, String> {
 
 /// The content of a state, whatever the order of its keys.
 fn content(state: &State) -> Value {
-    let mut value: Value = serde_json::from_str(&Rendered::of(state).text(state)).expect("JSON");
+    let mut value: Value = serde_json::from_str(&StateText::of(state).text(state)).expect("JSON");
     value["seal"] = json!("");
     value
 }
 
-fn merge(base: &Value, ours: &Value, theirs: &Value) -> Merged {
+fn merge(base: &Value, ours: &Value, theirs: &Value) -> MergeOutcome {
     correct::merge(Some(&state(base)), Some(&state(ours)), &state(theirs))
 }
 
 /// What was committed of it.
-fn adopt(ours: &Value, merged: Merged) -> Adopted {
+fn adopt(ours: &Value, merged: MergeOutcome) -> Adoption {
     correct::adopt(Some(&state(ours)), merged, "ada", UnixMillis(1_000))
 }
 
 /// Whether a text stands anywhere in what was merged, or in what is told to have given way.
-fn holds(merged: &Merged, text: &str) -> bool {
+fn holds(merged: &MergeOutcome, text: &str) -> bool {
     let lost = merged.lost.iter().map(|lost| lost.node());
     let lost = descent_core::doc::write(&Node::array(lost.collect()));
     content(&merged.state).to_string().contains(text) || lost.contains(text)

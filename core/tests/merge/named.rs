@@ -1,6 +1,6 @@
 //! Cases that a person meets.
 
-use descent_core::step::correct::{self, Kept};
+use descent_core::step::correct::{self, Winner};
 use serde_json::{Value, json};
 
 use super::{adopt, beginning, content, merge, state};
@@ -391,12 +391,12 @@ fn an_edited_serial_lineage_and_fact_are_the_programs() {
     assert_eq!(merged.state.lineage.as_str(), "one");
     assert_eq!(merged.state.serial.0, 7);
     assert_eq!(merged.state.objective.goal, "mine");
-    let lost: Vec<(&str, Kept)> = merged
+    let lost: Vec<(&str, Winner)> = merged
         .lost
         .iter()
         .map(|lost| (lost.at.as_str(), lost.kept))
         .collect();
-    let program = |at| (at, Kept::Program);
+    let program = |at| (at, Winner::Program);
     assert_eq!(
         lost,
         [

@@ -1,7 +1,7 @@
 //! Adversaries: whatever attempts, merges and crashes do, no run starts more than its bound said, each ends, and what can
 //! be tried falls at every end of an attempt and every refuted base case.
 
-use descent_core::{event::Notice, state::RunStatus};
+use descent_core::{event::Event, state::RunStatus};
 
 use super::{
     model::{Kind, Model},
@@ -156,13 +156,13 @@ fn graph(rng: &mut Rng, plans: usize) -> Model {
 
 /// How many attempts were started, and how near the start of the run came to its bound, in percent. A run after a crash
 /// goes on under the bound of the first: it forgets nothing that a program failed at by itself.
-fn spent(notices: &[Notice]) -> Result<(u64, u64), String> {
+fn spent(notices: &[Event]) -> Result<(u64, u64), String> {
     let bound = notices.iter().find_map(|notice| match notice {
-        Notice::RunStarted { starts_left, .. } => starts_left.parse::<u64>().ok(),
+        Event::RunStarted { starts_left, .. } => starts_left.parse::<u64>().ok(),
         _ => None,
     });
     let bound = bound.ok_or("no bound was told")?;
-    let is_start = |notice: &&Notice| matches!(notice, Notice::AttemptStarted { .. });
+    let is_start = |notice: &&Event| matches!(notice, Event::AttemptStarted { .. });
     let starts = notices.iter().filter(is_start).count();
     let starts = u64::try_from(starts).map_err(|error| error.to_string())?;
     if starts > bound {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use descent_core::{
-    event::{Event, Merge, Outcome, Scope},
+    desired::{self, Work, WorkKey},
+    event::{Input, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
-    owed::{self, Effect, Key},
-    state::{Intent, Placed},
+    state::{Intent, ResultCommit},
     step::World,
-    verdict::{Basis, How, Measured, Measurement},
+    verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
 };
 
 use super::{
@@ -17,12 +17,12 @@ use super::{
 };
 
 impl Sim<'_> {
-    pub(crate) fn answer(&mut self, key: &Key, effect: Effect) -> Event {
+    pub(crate) fn answer(&mut self, key: &WorkKey, effect: Work) -> Input {
         match effect {
-            Effect::Attempt(intent) => self.attempt(&intent),
-            Effect::Merge { intent, onto, .. } => self.merge(&intent, onto),
-            Effect::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
-            Effect::Stage {
+            Work::Attempt(intent) => self.attempt(&intent),
+            Work::Merge { intent, onto, .. } => self.merge(&intent, onto),
+            Work::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
+            Work::Stage {
                 prospect,
                 wanted,
                 from,
@@ -30,18 +30,18 @@ impl Sim<'_> {
             } => {
                 let stays = wanted[..wanted.len() - keep.len()].to_vec();
                 let (head, _, dropped) = self.build(&from, stays, keep);
-                Event::Staged {
+                Input::Staged {
                     prospect,
                     wanted,
                     head,
                     dropped,
                 }
             }
-            Effect::Learn(commit) => Event::Learned {
+            Work::Learn(commit) => Input::Learned {
                 tree: self.tree_of(commit.as_str()),
                 commit,
             },
-            Effect::Judge {
+            Work::Judge {
                 scope,
                 basis,
                 commit,
@@ -51,7 +51,7 @@ impl Sim<'_> {
                 if let Scope::Atom(attempt) = &scope
                     && self.rng.percent(self.faults.broken)
                 {
-                    return Event::Tried {
+                    return Input::Tried {
                         attempt: attempt.clone(),
                         onto,
                         merge: Merge::Broken("no checkout".to_owned()),
@@ -63,7 +63,7 @@ impl Sim<'_> {
                     None => panic!("a commit to check out for {key:?}"),
                 };
                 let (mut session, mut seen) = (self.session.clone(), Vec::new());
-                while let Some(leaf) = owed::next_leaf(&session, &self.world, &check, &basis) {
+                while let Some(leaf) = desired::next_leaf(&session, &self.world, &check, &basis) {
                     let leaf_key = leaf.key();
                     if seen.iter().any(|(known, _)| *known == leaf_key) {
                         break;
@@ -72,22 +72,22 @@ impl Sim<'_> {
                     if scope == Scope::BaseCase && matches!(basis, Basis::Warm(_)) {
                         self.leave_over(&mut measurement);
                     }
-                    session.ledger.record(leaf, &basis, measurement.clone());
+                    session.evidence.record(leaf, &basis, measurement.clone());
                     seen.push((leaf_key, measurement));
                 }
-                Event::Judged { scope, basis, seen }
+                Input::Judged { scope, basis, seen }
             }
         }
     }
 
     /// What is left over in a checkout that was used before may turn a verdict round.
     fn leave_over(&mut self, measurement: &mut Measurement) {
-        if let Measured::Command { how, .. } = &mut measurement.what
+        if let MeasurementKind::Command { how, .. } = &mut measurement.what
             && self.rng.percent(self.faults.left_over)
         {
             *how = match how {
-                How::Exit(0) => How::Exit(1),
-                _ => How::Exit(0),
+                CommandEnd::Exit(0) => CommandEnd::Exit(1),
+                _ => CommandEnd::Exit(0),
             };
         }
     }
@@ -155,8 +155,8 @@ impl Sim<'_> {
         } else {
             i32::from(!holds)
         };
-        let what = Measured::Command {
-            how: How::Exit(code),
+        let what = MeasurementKind::Command {
+            how: CommandEnd::Exit(code),
             matched: None,
             number: None,
         };
@@ -168,7 +168,7 @@ impl Sim<'_> {
         }
     }
 
-    fn attempt(&mut self, intent: &Intent) -> Event {
+    fn attempt(&mut self, intent: &Intent) -> Input {
         let x = self.node(&intent.atom);
         let node = &self.model.nodes[x];
         let outcome = if self.rng.percent(self.faults.transient) {
@@ -178,7 +178,7 @@ impl Sim<'_> {
         } else {
             outcome(i32::from(!node.has_check && !self.succeeds(intent)))
         };
-        Event::Ended {
+        Input::Ended {
             attempt: intent.id.clone(),
             epoch: intent.epoch,
             outcome,
@@ -232,11 +232,11 @@ impl Sim<'_> {
             .succeeds(x, intent.n, |group| choices.get(&group).copied())
     }
 
-    fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Event {
+    fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Input {
         let x = self.node(&intent.atom);
         let Some(base) = onto.clone() else {
             assert!(self.is_shared());
-            return Event::Tried {
+            return Input::Tried {
                 attempt: intent.id.clone(),
                 onto,
                 merge: Merge::Unchanged { tree: None },
@@ -265,7 +265,7 @@ impl Sim<'_> {
                 protected: Vec::new(),
             }
         };
-        Event::Tried {
+        Input::Tried {
             attempt: intent.id.clone(),
             onto,
             merge,
@@ -285,9 +285,14 @@ impl Sim<'_> {
         CommitId::new(name)
     }
 
-    fn rebuild(&mut self, from: &CommitId, stays: Vec<Placed>, keep: Vec<Placed>) -> Event {
+    fn rebuild(
+        &mut self,
+        from: &CommitId,
+        stays: Vec<ResultCommit>,
+        keep: Vec<ResultCommit>,
+    ) -> Input {
         let (head, line, dropped) = self.build(from, stays, keep);
-        Event::Built {
+        Input::Built {
             head,
             line,
             dropped,
@@ -297,9 +302,9 @@ impl Sim<'_> {
     fn build(
         &mut self,
         from: &CommitId,
-        stays: Vec<Placed>,
-        keep: Vec<Placed>,
-    ) -> (CommitId, Vec<Placed>, Vec<AtomId>) {
+        stays: Vec<ResultCommit>,
+        keep: Vec<ResultCommit>,
+    ) -> (CommitId, Vec<ResultCommit>, Vec<AtomId>) {
         assert_eq!(
             self.commits[from.as_str()].len(),
             stays.len(),
@@ -317,7 +322,7 @@ impl Sim<'_> {
                 .expect("a change");
             assert_eq!(piece.atom, placed.atom.as_str());
             head = self.put(head.as_str(), piece);
-            line.push(Placed::new(placed.atom, head.clone()));
+            line.push(ResultCommit::new(placed.atom, head.clone()));
         }
         (head, line, dropped)
     }

@@ -1,6 +1,6 @@
 //! Speculation: choices tried side by side. G is any of a and P, P is all of b and c, and c waits for b.
 
-use descent_core::event::Notice;
+use descent_core::event::Event;
 
 use super::{
     model::{Kind, Model},
@@ -181,7 +181,7 @@ fn the_tree_of_what_is_tried_beside_holds_what_the_rest_has_made() {
     let mut sim = Sim::new(&model, 7, 3, Faults::default());
     assert_eq!(sim.run(), "completed", "{}", sim.story);
     let solved = sim.notices.iter().filter_map(|notice| match notice {
-        Notice::Solved { atom, commit, .. } => Some((atom.as_str(), commit.clone()?)),
+        Event::Solved { atom, commit, .. } => Some((atom.as_str(), commit.clone()?)),
         _ => None,
     });
     for (atom, commit) in solved.filter(|(atom, _)| ["b", "c"].contains(atom)) {

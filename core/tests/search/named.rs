@@ -1,6 +1,6 @@
 //! The smallest graphs on which plausible rules are wrong. G is any of a, b; H is any of x, y.
 
-use descent_core::event::Notice;
+use descent_core::event::Event;
 
 use super::{
     model::{Kind, Model},
@@ -158,7 +158,7 @@ fn a_commit_that_no_longer_applies_is_made_again() {
         let repairs = sim
             .notices
             .iter()
-            .filter(|notice| matches!(notice, Notice::Repair { .. }))
+            .filter(|notice| matches!(notice, Event::Repair { .. }))
             .count();
         assert!(repairs <= 3);
         repairs > 0

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use descent_core::{
-    event::{Event, Notice, Scope},
-    owed::{self, Effect, Key},
+    desired::{self, Work, WorkKey},
+    event::{Event, Input, Scope},
     state::objective::RequestKind,
 };
 
@@ -20,7 +20,7 @@ struct Case {
     has_budget: bool,
 }
 
-fn check(case: &Case, expected: (&str, &str)) -> Vec<Notice> {
+fn check(case: &Case, expected: (&str, &str)) -> Vec<Event> {
     let mut model = Model {
         max_attempts: 1,
         ..Model::default()
@@ -54,14 +54,16 @@ fn check(case: &Case, expected: (&str, &str)) -> Vec<Notice> {
         sim.ask(*kind);
     }
     let before = sim.notices.len();
-    let (key, effect) = owed::owed(&sim.world, &sim.session, 0).effects.remove(0);
-    assert!(matches!(key, Key::Judge(Scope::BaseCase, _)), "{key:?}");
+    let (key, effect) = desired::desired_work(&sim.world, &sim.session, 0)
+        .effects
+        .remove(0);
+    assert!(matches!(key, WorkKey::Judge(Scope::BaseCase, _)), "{key:?}");
     let event = sim.answer(&key, effect);
     sim.observe(event);
     let ended = sim.notices[before..]
         .iter()
         .find_map(|notice| match notice {
-            Notice::Ended { result, reason } => Some((*result, *reason)),
+            Event::Ended { result, reason } => Some((*result, *reason)),
             _ => None,
         });
     assert_eq!(ended, Some(expected), "{}", sim.story);
@@ -71,9 +73,9 @@ fn check(case: &Case, expected: (&str, &str)) -> Vec<Notice> {
 /// `a` is solved, `b` failed for good, and the new tree is not judged yet.
 fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
     loop {
-        let owed = owed::owed(&sim.world, &sim.session, 0);
+        let owed = desired::desired_work(&sim.world, &sim.session, 0);
         let has_worked = sim.world.state.run.spent.attempts == 2;
-        let is_base = |key: &Key| matches!(key, Key::Judge(Scope::BaseCase, _));
+        let is_base = |key: &WorkKey| matches!(key, WorkKey::Judge(Scope::BaseCase, _));
         // First the first verdict, without which nothing starts; then everything but the last one.
         let skips_base = sim.world.state.run.attempts_started > 0;
         let next = owed
@@ -85,7 +87,7 @@ fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
             return;
         };
         let event = match effect {
-            Effect::Attempt(intent) => Event::Ended {
+            Work::Attempt(intent) => Input::Ended {
                 outcome: outcome(i32::from(intent.atom.as_str() == "b")),
                 attempt: intent.id,
                 epoch: intent.epoch,
@@ -174,15 +176,15 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
     }
     let intent = sim.world.state.run.in_flight[0].clone();
     sim.ask(RequestKind::Redirect);
-    sim.observe(Event::Tick);
+    sim.observe(Input::Tick);
     let serial = sim.world.state.serial;
-    sim.observe(Event::Ended {
+    sim.observe(Input::Ended {
         attempt: intent.id,
         epoch: intent.epoch,
         outcome: outcome(0),
     });
     assert!(
-        matches!(sim.notices.last(), Some(Notice::Discarded { .. })),
+        matches!(sim.notices.last(), Some(Event::Discarded { .. })),
         "{}",
         sim.story
     );
@@ -193,7 +195,7 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
     }
     let again = sim.world.state.run.in_flight[0].clone();
     assert!(again.epoch > intent.epoch);
-    sim.observe(Event::Ended {
+    sim.observe(Input::Ended {
         attempt: again.id.clone(),
         epoch: intent.epoch,
         outcome: outcome(1),
@@ -222,11 +224,11 @@ fn a_redirect_leaves_an_effect_outside_in_doubt_and_does_not_make_it_again() {
         assert!(sim.turn());
     }
     sim.ask(RequestKind::Redirect);
-    sim.observe(Event::Tick);
+    sim.observe(Input::Tick);
     let doubts = sim
         .notices
         .iter()
-        .filter(|notice| matches!(notice, Notice::InDoubt { .. }));
+        .filter(|notice| matches!(notice, Event::InDoubt { .. }));
     assert_eq!(doubts.count(), 1, "{}", sim.story);
     assert!(sim.world.state.run.in_flight.is_empty(), "{}", sim.story);
 }

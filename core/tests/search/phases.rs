@@ -1,6 +1,6 @@
 //! The budget of a phase: N is a planning step, and F waits for what it plans.
 
-use descent_core::event::Notice;
+use descent_core::event::Event;
 
 use super::{
     model::{Kind, Model},
@@ -98,7 +98,7 @@ fn when_its_time_is_over_what_is_under_way_ends_at_no_cost() {
             .notices
             .iter()
             .filter_map(|notice| match notice {
-                Notice::PhaseOver {
+                Event::PhaseOver {
                     limit, is_partial, ..
                 } => {
                     assert_eq!(*limit, "time");

@@ -6,19 +6,20 @@ use std::{
 };
 
 use descent_core::{
-    event::{Event, Merge, Notice, Observation, Outcome},
+    desired,
+    event::{Event, Input, Merge, Observation, Outcome},
     graph::validate,
     id::{AtomId, CommitId, Lineage, RequestId, RunId, UnixMillis},
-    owed, plan,
+    plan,
     state::{
-        Request, RunStatus, StartedFrom, Workspace, decode, encode::Rendered, fields::Extra,
+        Request, RunStatus, StartedFrom, Workspace, decode, encode::StateText, fields::Extra,
         objective::RequestKind,
     },
     step::{
         self, Session, Transition, World,
         contract::{Folding, Full},
     },
-    verdict::How,
+    verdict::CommandEnd,
 };
 
 use super::{model::Model, rng::Rng};
@@ -62,8 +63,8 @@ pub(crate) struct Sim<'m> {
     pub(crate) is_clock_set: bool,
     events: u64,
     pub(crate) story: String,
-    pub(crate) notices: Vec<Notice>,
-    rendered: Rendered,
+    pub(crate) notices: Vec<Event>,
+    rendered: StateText,
     pub(crate) commits: BTreeMap<String, Vec<Piece>>,
     pub(crate) good_trees: BTreeSet<BTreeSet<String>>,
     /// Attempts that ended, by atom and context.
@@ -91,7 +92,7 @@ impl<'m> Sim<'m> {
             model.plan()
         );
         let state = plan.into_state(Lineage::new("lineage"));
-        let rendered = Rendered::of(&state);
+        let rendered = StateText::of(&state);
         Self {
             model,
             rng: Rng::new(seed),
@@ -155,7 +156,7 @@ impl<'m> Sim<'m> {
         self.started += 1;
         let run = RunId::new(format!("run{}", self.started));
         self.last_measure = None;
-        self.observe(Event::Started {
+        self.observe(Input::Started {
             run,
             from,
             finished: Vec::new(),
@@ -192,7 +193,7 @@ impl<'m> Sim<'m> {
     /// What was written reads back as what is known.
     pub(crate) fn read_back(&self) {
         let text = self.text();
-        let whole = Rendered::of(&self.world.state);
+        let whole = StateText::of(&self.world.state);
         assert_eq!(
             whole.text(&self.world.state),
             text,
@@ -207,13 +208,13 @@ impl<'m> Sim<'m> {
         .concat();
         assert!(faults.is_empty(), "{faults:?}\n{text}");
         assert_eq!(
-            Rendered::of(&state).text(&state),
+            StateText::of(&state).text(&state),
             text,
             "what is read is what was written"
         );
         let fresh = World::new(state);
         assert_eq!(
-            fresh.fits, self.world.fits,
+            fresh.valid_contexts, self.world.valid_contexts,
             "the counts of contexts come back"
         );
         let measure = fresh.measure().record();
@@ -232,23 +233,23 @@ impl<'m> Sim<'m> {
         UnixMillis(self.now - TEN_YEARS_MS + way * TEN_YEARS_MS)
     }
 
-    pub(crate) fn observe(&mut self, event: Event) {
+    pub(crate) fn observe(&mut self, event: Input) {
         self.events += 1;
         let seen = Observation {
             now: self.wall(),
             active_ms: 1 + std::mem::take(&mut self.passed_ms),
             event,
         };
-        let is_start = matches!(seen.event, Event::Started { .. });
+        let is_start = matches!(seen.event, Input::Started { .. });
         let broken = match &seen.event {
-            Event::Tried {
+            Input::Tried {
                 attempt,
                 merge: Merge::Broken(_),
                 ..
             } => Some(attempt.clone()),
             _ => None,
         };
-        let falls = matches!(&seen.event, Event::Ended { outcome, .. } if outcome.how == How::Exit(1) || outcome.stdout.is_some());
+        let falls = matches!(&seen.event, Input::Ended { outcome, .. } if outcome.how == CommandEnd::Exit(1) || outcome.stdout.is_some());
         let next = step::step(&self.world, &self.session, seen.clone()).expect("it is taken");
         if self.faults.reads_back {
             let twin = step::step(&self.world, &self.session, seen).expect("it is taken");
@@ -264,10 +265,10 @@ impl<'m> Sim<'m> {
                 "  {}",
                 serde_json::to_string(notice).expect("JSON")
             );
-            self.repairs += u32::from(matches!(notice, Notice::Repair { .. }));
-            if let Notice::Solved { attempt, .. }
-            | Notice::Planned { attempt, .. }
-            | Notice::AttemptFailed { attempt, .. } = notice
+            self.repairs += u32::from(matches!(notice, Event::Repair { .. }));
+            if let Event::Solved { attempt, .. }
+            | Event::Planned { attempt, .. }
+            | Event::AttemptFailed { attempt, .. } = notice
             {
                 let intent = self
                     .world
@@ -286,7 +287,7 @@ impl<'m> Sim<'m> {
         let refutes = next
             .notices
             .iter()
-            .any(|notice| matches!(notice, Notice::Refuted { .. }));
+            .any(|notice| matches!(notice, Event::Refuted { .. }));
         self.notices.extend(next.notices.iter().cloned());
         if !next.is_quiet {
             self.rendered.update(&next.world.state, &next.touched);
@@ -332,7 +333,7 @@ impl<'m> Sim<'m> {
 
     /// One event; false when the run is over.
     pub(crate) fn turn(&mut self) -> bool {
-        let owed = owed::owed(&self.world, &self.session, 0);
+        let owed = desired::desired_work(&self.world, &self.session, 0);
         if owed.is_over {
             assert!(self.world.state.run.in_flight.is_empty());
             return false;
@@ -340,7 +341,7 @@ impl<'m> Sim<'m> {
         if self.faults.stop > 0 && self.crashes < 6 && self.rng.percent(self.faults.stop) {
             self.crashes += 1;
             self.ask(RequestKind::Stop);
-            self.observe(Event::Tick);
+            self.observe(Input::Tick);
             return true;
         }
         if owed.effects.is_empty() || self.rng.percent(3) {
@@ -351,7 +352,7 @@ impl<'m> Sim<'m> {
                     "nothing is owed and nothing is waited for"
                 ),
             }
-            self.observe(Event::Tick);
+            self.observe(Input::Tick);
             return true;
         }
         self.now += 1;
@@ -375,7 +376,7 @@ impl<'m> Sim<'m> {
             kind,
             extra: Extra::default(),
         };
-        self.observe(Event::Asked {
+        self.observe(Input::Asked {
             request,
             reason: None,
         });
@@ -426,11 +427,11 @@ fn session(slots: u32, faults: Faults) -> Session {
 }
 
 pub(crate) fn outcome(code: i32) -> Outcome {
-    Outcome::ended(How::Exit(code), 1)
+    Outcome::ended(CommandEnd::Exit(code), 1)
 }
 
 fn whole_text(next: &Transition) -> String {
-    Rendered::of(&next.world.state).text(&next.world.state)
+    StateText::of(&next.world.state).text(&next.world.state)
 }
 
 trait NoneOrEq<T> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use descent_core::state::State;
 
-use super::twice::Looks;
+use super::compare::CheckoutComparison;
 use crate::{
     failure::{Failure, exit, quoted},
     render,
@@ -39,7 +39,7 @@ const LOCK_FILES: [&str; 15] = [
 ];
 
 /// How long `setup` takes, and what would save it: a line each.
-pub(super) fn of_setup(state: &State, looks: &Looks, top: &Path) -> Vec<String> {
+pub(super) fn of_setup(state: &State, looks: &CheckoutComparison, top: &Path) -> Vec<String> {
     let Some(setup_ms) = looks.setup_ms else {
         return Vec::new();
     };

@@ -8,10 +8,10 @@ use descent_core::{
     state::{Check, CheckKind, StartedFrom, Workspace},
     step::World,
     verdict::Verdict,
-    view::{self, Judged},
+    view::{self, VerdictView},
 };
 
-use super::{super::judging, costs, twice::Looks};
+use super::{super::evaluate, compare::CheckoutComparison, costs};
 use crate::{
     config::Config,
     render::{self, Line, Meaning, Page},
@@ -35,8 +35,8 @@ const LEADS: [&str; 7] = [
 ];
 
 /// All that is shown beside the agreement itself.
-pub(super) struct Shown<'a> {
-    pub(super) looks: &'a Looks,
+pub(super) struct Preview<'a> {
+    pub(super) looks: &'a CheckoutComparison,
     pub(super) top: &'a Path,
     pub(super) workspaces: &'a Workspaces,
     pub(super) start: Option<&'a StartedFrom>,
@@ -44,7 +44,11 @@ pub(super) struct Shown<'a> {
     pub(super) config: &'a Config,
 }
 
-pub(super) fn json(world: &World, looks: &Looks, config: &Config) -> serde_json::Value {
+pub(super) fn json(
+    world: &World,
+    looks: &CheckoutComparison,
+    config: &Config,
+) -> serde_json::Value {
     let objective = &world.state.objective;
     let suggested: Vec<String> = match looks.differ() {
         true => looks.flags(),
@@ -67,7 +71,7 @@ pub(super) fn json(world: &World, looks: &Looks, config: &Config) -> serde_json:
     })
 }
 
-pub(super) fn page(world: &World, shown: &Shown<'_>) -> Page {
+pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     let objective = &world.state.objective;
     let mut page = Page::new(WIDTH);
     let head = |name: &str| Line::new().dim(name);
@@ -106,7 +110,7 @@ fn add(page: &mut Page, text: &str) {
 }
 
 /// The tree of checks, with the verdicts of today.
-fn checks(page: &mut Page, world: &World, looks: &Looks) {
+fn checks(page: &mut Page, world: &World, looks: &CheckoutComparison) {
     let where_to = match looks.here.is_empty() {
         true => "today",
         false => "today, here and in a fresh checkout",
@@ -117,7 +121,7 @@ fn checks(page: &mut Page, world: &World, looks: &Looks) {
     if let Some(base_case) = &world.state.objective.base_case {
         tree(base_case, 1, looks, &mut leaves, page);
     }
-    if judging::whole(&world.state, &looks.fresh) == Verdict::Pass {
+    if evaluate::whole(&world.state, &looks.fresh) == Verdict::Pass {
         let words = "  it holds already: a run would end at once, without an agent";
         page.push(Line::new().put(Meaning::Unknown, words));
         page.push(Line::of(
@@ -132,8 +136,8 @@ fn checks(page: &mut Page, world: &World, looks: &Looks) {
 fn tree<'l>(
     check: &Check,
     depth: usize,
-    looks: &Looks,
-    leaves: &mut impl Iterator<Item = (usize, &'l Judged)>,
+    looks: &CheckoutComparison,
+    leaves: &mut impl Iterator<Item = (usize, &'l VerdictView)>,
     page: &mut Page,
 ) {
     let (parts, word) = match &check.kind {
@@ -184,7 +188,7 @@ fn actions(world: &World) -> Vec<String> {
     runs
 }
 
-fn ended(judged: &Judged) -> String {
+fn ended(judged: &VerdictView) -> String {
     match judged.ended.as_str() {
         "" => String::new(),
         ended if judged.by_person => ended.to_owned(),
@@ -193,7 +197,7 @@ fn ended(judged: &Judged) -> String {
 }
 
 /// One verdict; how it ended goes on a line of its own where it would not fit.
-fn one(page: &mut Page, indent: usize, judged: &Judged) {
+fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
     let verdict = Line::new().word(judged.verdict.word()).pad(8);
     let head = Line::indent(indent)
         .then(verdict)
@@ -215,8 +219,8 @@ fn one(page: &mut Page, indent: usize, judged: &Judged) {
 }
 
 /// Two verdicts that differ.
-pub(super) fn two(here: &Judged, fresh: &Judged) -> String {
-    let line = |place: &str, judged: &Judged| {
+pub(super) fn two(here: &VerdictView, fresh: &VerdictView) -> String {
+    let line = |place: &str, judged: &VerdictView| {
         let (word, ended) = (judged.verdict.word(), ended(judged));
         let said = said(judged).map(|said| format!("\n{:12}{said}", ""));
         let said = said.unwrap_or_default();
@@ -231,7 +235,7 @@ pub(super) fn two(here: &Judged, fresh: &Judged) -> String {
 }
 
 /// The last line of what does not pass.
-fn said(judged: &Judged) -> Option<String> {
+fn said(judged: &VerdictView) -> Option<String> {
     let mut lines = judged.output.lines().rev().map(str::trim);
     let said = lines.find(|line| !line.is_empty())?;
     (judged.verdict != Verdict::Pass).then(|| fit(said, WIDTH - 14))
@@ -244,7 +248,7 @@ fn fit(text: &str, width: usize) -> String {
     text.chars().take(width - 1).chain(['…']).collect()
 }
 
-fn difference(looks: &Looks) -> String {
+fn difference(looks: &CheckoutComparison) -> String {
     let mut text = Vec::new();
     if !looks.not_fresh.is_empty() {
         let paths = looks.links();
@@ -288,7 +292,7 @@ fn limits(world: &World) -> String {
 }
 
 /// Where it starts from, where it works, and who does it.
-fn places(world: &World, shown: &Shown<'_>) -> String {
+fn places(world: &World, shown: &Preview<'_>) -> String {
     let constraints = &world.state.objective.constraints;
     let mut text = Vec::new();
     if let Some(start) = shown.start {
@@ -354,7 +358,7 @@ fn needs_worker(world: &World) -> bool {
 /// Pairs at most of atoms that may be in each other's way.
 const MEETINGS_MAX: usize = 3;
 
-fn warnings(world: &World, shown: &Shown<'_>) -> String {
+fn warnings(world: &World, shown: &Preview<'_>) -> String {
     let mut text = Vec::new();
     let mut warn = |what: &str, hint: &str| {
         text.push(wrapped("warning: ", what));

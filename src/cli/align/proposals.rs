@@ -10,7 +10,7 @@ use crate::{
     survey::{self, Proposal, Survey},
 };
 
-use super::Flags;
+use super::AlignArgs;
 
 /// Looks at the project; what git ignores is asked of git, where there is one.
 pub(super) fn of(top: &Path) -> Survey {
@@ -30,34 +30,39 @@ pub(super) fn of(top: &Path) -> Survey {
 }
 
 /// Whether the start gate's refusal names that part of the agreement.
-pub(super) fn lacks(refusal: &Failure, part: Part) -> bool {
+pub(super) fn lacks(refusal: &Failure, part: MissingPart) -> bool {
     let lead = format!("{}:", part.pointer());
     refusal.details.iter().any(|line| line.starts_with(&lead))
 }
 
 /// What the gate asks a person for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum MissingPart {
     Goal,
     Why,
     Checks,
     Work,
 }
 
-impl Part {
+impl MissingPart {
     fn pointer(self) -> &'static str {
         match self {
-            Part::Goal => "/objective/goal",
-            Part::Why => "/objective/background_intent",
-            Part::Checks => "/objective/base_case",
-            Part::Work => "/work_graph/atoms",
+            MissingPart::Goal => "/objective/goal",
+            MissingPart::Why => "/objective/background_intent",
+            MissingPart::Checks => "/objective/base_case",
+            MissingPart::Work => "/work_graph/atoms",
         }
     }
 }
 
 /// The gate's refusal with what could be given, and a command line to paste.
-pub(super) fn complete(mut refusal: Failure, flags: &Flags, top: &Path, worker: bool) -> Failure {
-    let wants_checks = lacks(&refusal, Part::Checks);
+pub(super) fn complete(
+    mut refusal: Failure,
+    flags: &AlignArgs,
+    top: &Path,
+    worker: bool,
+) -> Failure {
+    let wants_checks = lacks(&refusal, MissingPart::Checks);
     if wants_checks {
         // Both are rendered from the checks, unless written.
         let rendered = ["/objective/deliverables:", "/objective/definition_of_done:"];
@@ -86,17 +91,17 @@ pub(super) fn complete(mut refusal: Failure, flags: &Flags, top: &Path, worker: 
 }
 
 /// The refusal of whoever said no, with all that was answered as a command line: to be changed, not to be said anew.
-pub(super) fn again(mut refusal: Failure, flags: &Flags) -> Failure {
+pub(super) fn again(mut refusal: Failure, flags: &AlignArgs) -> Failure {
     let line = command_line(&refusal, flags, &Survey::default(), true);
     refusal.hint = format!("change what is not right: {line}");
     refusal
 }
 
 /// What was typed, with what is missing filled in: by the first proposal, else by a word in capitals.
-fn command_line(refusal: &Failure, flags: &Flags, survey: &Survey, worker: bool) -> String {
+fn command_line(refusal: &Failure, flags: &AlignArgs, survey: &Survey, worker: bool) -> String {
     let mut words = vec!["descent align".to_owned()];
     let goal = flags.goal.as_deref();
-    if goal.is_some_and(|goal| !goal.trim().is_empty()) || lacks(refusal, Part::Goal) {
+    if goal.is_some_and(|goal| !goal.trim().is_empty()) || lacks(refusal, MissingPart::Goal) {
         let goal = goal.filter(|goal| !goal.trim().is_empty());
         words.push(quoted(goal.unwrap_or("GOAL")));
     }
@@ -104,7 +109,7 @@ fn command_line(refusal: &Failure, flags: &Flags, survey: &Survey, worker: bool)
     if let Some(plan) = &flags.plan {
         put("-f", &plan.display().to_string());
     }
-    if lacks(refusal, Part::Why) {
+    if lacks(refusal, MissingPart::Why) {
         put("--why", "WHY");
     } else if let Some(why) = &flags.why {
         put("--why", why);
@@ -113,12 +118,12 @@ fn command_line(refusal: &Failure, flags: &Flags, survey: &Survey, worker: bool)
         text.iter().for_each(|text| put(flag, text));
     }
     flags.check.iter().for_each(|check| put("--check", check));
-    if lacks(refusal, Part::Checks) {
+    if lacks(refusal, MissingPart::Checks) {
         let first = survey.checks.first();
         put("--check", first.map_or("COMMAND", |first| &first.text));
     }
     flags.step.iter().for_each(|step| put("--step", step));
-    if lacks(refusal, Part::Work) {
+    if lacks(refusal, MissingPart::Work) {
         put(
             "--step",
             if worker {

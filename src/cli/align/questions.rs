@@ -14,9 +14,9 @@ use crate::{
 };
 
 use super::{
-    super::ask::{self, Taken},
-    Flags,
-    proposals::{self, Part},
+    super::ask::{self, ListAnswer},
+    AlignArgs,
+    proposals::{self, MissingPart},
 };
 
 /// Checks and steps at most that are asked for.
@@ -25,7 +25,7 @@ const ANSWERS_MAX: usize = 20;
 /// Asks for each missing part; `Err` where the person left.
 pub(super) fn fill(
     out: Out,
-    flags: &mut Flags,
+    flags: &mut AlignArgs,
     refusal: &Failure,
     top: &Path,
     config: &Config,
@@ -33,16 +33,16 @@ pub(super) fn fill(
     let lacks = |part| proposals::lacks(refusal, part);
     let survey = proposals::of(top);
     out.say("A few questions first; Ctrl-C leaves, and nothing is kept.");
-    if lacks(Part::Goal) {
+    if lacks(MissingPart::Goal) {
         flags.goal = Some(needed(out, "What shall be reached?  (GOAL)")?);
     }
-    if lacks(Part::Why) {
+    if lacks(MissingPart::Why) {
         flags.why = Some(needed(out, "Why is it wanted?  (--why)")?);
     }
-    if lacks(Part::Checks) {
+    if lacks(MissingPart::Checks) {
         flags.check.extend(checks(out, &survey.checks)?);
     }
-    if lacks(Part::Work) {
+    if lacks(MissingPart::Work) {
         let goal = flags.goal.clone().unwrap_or_default();
         flags.step.extend(steps(out, config, &goal)?);
     }
@@ -132,15 +132,15 @@ fn checks(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
                 None => out.say("It cannot be left out: any shell command that ends with 0 then."),
             },
             _ => match ask::taken(&said, proposals.len()) {
-                Taken::Items(places) => {
+                ListAnswer::Items(places) => {
                     found.extend(places.into_iter().map(|at| proposals[at].text.clone()));
                     return Ok(found);
                 }
-                Taken::Text(text) => {
+                ListAnswer::Text(text) => {
                     found.push(text);
                     out.say("Another one?  Enter: no.");
                 }
-                Taken::Wrong(number) => out.say(&not_listed(&number)),
+                ListAnswer::Wrong(number) => out.say(&not_listed(&number)),
             },
         }
     }
@@ -182,7 +182,7 @@ fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> 
     Ok(found)
 }
 
-fn options(out: Out, flags: &mut Flags, survey: &Survey) -> Result<(), Failure> {
+fn options(out: Out, flags: &mut AlignArgs, survey: &Survey) -> Result<(), Failure> {
     let is_set = |key: &str| flags.set.iter().any(|pair| pair.starts_with(key));
     let (protect, needs) = (is_set("protected="), is_set("link=") || is_set("setup="));
     if !protect && flags.protect.is_empty() && !survey.protected.is_empty() {
@@ -237,12 +237,12 @@ fn chosen(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
             return Ok(Vec::new());
         }
         match ask::taken(&said, proposals.len()) {
-            Taken::Items(places) => {
+            ListAnswer::Items(places) => {
                 let texts = places.into_iter().map(|at| proposals[at].text.clone());
                 return Ok(texts.collect());
             }
-            Taken::Text(text) => return Ok(vec![text]),
-            Taken::Wrong(number) => out.say(&not_listed(&number)),
+            ListAnswer::Text(text) => return Ok(vec![text]),
+            ListAnswer::Wrong(number) => out.say(&not_listed(&number)),
         }
     }
     Ok(Vec::new())

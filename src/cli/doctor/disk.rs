@@ -9,7 +9,7 @@ use std::{
 use super::Finding;
 use crate::{
     space,
-    store::{self, Place},
+    store::{self, StatePlace},
     trust, workspace,
 };
 
@@ -39,7 +39,7 @@ const KINDS: [(u64, &str); 17] = [
 ];
 const REMOTE: [&str; 5] = ["nfs", "smb", "cifs", "9p", "fuse"];
 
-pub(super) fn findings(place: &Place) -> Vec<Finding> {
+pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
     let mut findings = state(place);
     match workspace::cache_dir() {
         Some(cache) => {
@@ -62,7 +62,7 @@ pub(super) fn findings(place: &Place) -> Vec<Finding> {
 }
 
 /// What ended runs left; nothing is said where that is nothing, or cannot be told.
-fn leftovers(place: &Place, cache: &Path) -> Option<Finding> {
+fn leftovers(place: &StatePlace, cache: &Path) -> Option<Finding> {
     let all = workspace::leftovers(place, Some(cache)).ok()?;
     let bytes = all.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
     let found = match all.len() {
@@ -74,7 +74,7 @@ fn leftovers(place: &Place, cache: &Path) -> Option<Finding> {
     Some(Finding::degraded("leftovers", found, means).mend("descent clean -n"))
 }
 
-fn state(place: &Place) -> Vec<Finding> {
+fn state(place: &StatePlace) -> Vec<Finding> {
     let dir = nearest(&place.dir);
     let mut findings = vec![kind("state", &dir), owner(&dir), room("state space", &dir)];
     match store::probe(&dir) {

@@ -51,7 +51,10 @@ fn ending() -> Finding {
         return Finding::missing("ending", refused.message, means).mend(refused.hint);
     }
     let tried = process::ending::methods();
-    let found: Vec<String> = tried.iter().map(process::ending::Tried::text).collect();
+    let found: Vec<String> = tried
+        .iter()
+        .map(process::ending::MethodProbe::text)
+        .collect();
     let found = found.join("; ");
     if tried.iter().any(|one| one.why_not.is_none()) {
         return Finding::ok("ending", found);

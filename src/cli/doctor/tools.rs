@@ -8,18 +8,18 @@ use super::Finding;
 use crate::{
     failure::Failure,
     git::{self, Git},
-    store::{Place, Store},
+    store::{StatePlace, Store},
     workspace::WorkspaceError,
 };
 
-pub(super) fn findings(place: &Place) -> Vec<Finding> {
+pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
     let mut findings = vec![version(place)];
     findings.extend(repository(place));
     findings.push(shell());
     findings
 }
 
-fn version(place: &Place) -> Finding {
+fn version(place: &StatePlace) -> Finding {
     match git::version(&place.project) {
         Ok((major, minor)) => Finding::ok(
             "git",
@@ -34,7 +34,7 @@ fn missing(name: &'static str, error: git::GitError) -> Finding {
     Finding::missing(name, failure.message, "no copies for attempts can be made").mend(failure.hint)
 }
 
-fn repository(place: &Place) -> Vec<Finding> {
+fn repository(place: &StatePlace) -> Vec<Finding> {
     let chosen = chosen(place);
     match chosen {
         Some(Workspace::Shared) => {
@@ -69,7 +69,7 @@ fn repository(place: &Place) -> Vec<Finding> {
 }
 
 /// What the state says, where there is one that can be read.
-fn chosen(place: &Place) -> Option<Workspace> {
+fn chosen(place: &StatePlace) -> Option<Workspace> {
     let loaded = Store::open(place.clone()).read().ok()?;
     Some(loaded.state.objective.constraints.workspace())
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use descent_core::trust::{self as rule, Facts, Hand, Origin};
+use descent_core::trust::{self as rule, Hand, Origin, OriginFacts};
 
 use crate::{git::Git, store::Store, trust};
 
@@ -26,7 +26,7 @@ pub(super) fn of(project: &Path, path: &Path) -> Origin {
     }
     let (uid, mode) = (meta.uid(), meta.mode());
     let history = history(project, &path);
-    rule::origin(&Facts {
+    rule::origin(&OriginFacts {
         hand: Hand { uid, mode },
         me: trust::me(),
         history,
@@ -50,18 +50,18 @@ fn history(project: &Path, path: &Path) -> Option<rule::History> {
 
 /// What commits of another person brought, of a state and what lies beside it.
 #[derive(Debug, Default)]
-pub(super) struct Committed {
+pub(super) struct ForeignCommits {
     /// Why the state is another's, where it is as they committed it.
     pub(super) state: Option<String>,
     /// Sidecars: this program never commits any.
     pub(super) beside: Vec<PathBuf>,
 }
 
-pub(super) fn committed(store: &Store) -> Committed {
+pub(super) fn committed(store: &Store) -> ForeignCommits {
     let place = store.place();
     let git = place.state.parent().map(Git::open);
     let Some(Ok(Some(git))) = git else {
-        return Committed::default();
+        return ForeignCommits::default();
     };
     let mut asked = store.sidecars();
     asked.push(place.state.clone());
@@ -74,7 +74,7 @@ pub(super) fn committed(store: &Store) -> Committed {
         let history = git.history_of(path);
         rule::is_another_committer(&history)
     };
-    Committed {
+    ForeignCommits {
         state: match state {
             Some(Origin::Another(why)) => Some(format!("the file {why}")),
             Some(Origin::Own) | None => None,

@@ -5,7 +5,7 @@ use std::path::Path;
 use descent_core::{
     id::{Digest, Lineage},
     state::State,
-    trust::{Carried, Hand, is_another_hand},
+    trust::{Hand, TrustList, is_another_hand},
 };
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     failure::{Failure, quoted},
     plan_file, render,
     store::Store,
-    trust::{self, Fact, Held, Records},
+    trust::{self, Fact, RecordState, Records},
 };
 
 /// Why something may not run; empty where nothing speaks against it.
@@ -36,14 +36,14 @@ impl Doubts {
     }
 }
 
-pub(super) struct Subject {
+pub(super) struct TrustQuestion {
     kind: &'static str,
     /// In a sentence.
     pub(super) name: String,
     /// Above the commands.
     pub(super) title: String,
     /// Everything that is shown, and that the digest is taken over.
-    pub(super) carried: Carried,
+    pub(super) carried: TrustList,
     /// What allowing it records.
     pub(super) facts: Vec<Fact>,
     /// What of it has to be held before it may run, with the words for where it is not.
@@ -55,7 +55,7 @@ pub(super) struct Subject {
     lineage: Option<Lineage>,
 }
 
-impl Subject {
+impl TrustQuestion {
     /// `config` where the worker would be started too; `committed` tells why git says that the file is another's.
     pub(super) fn of_state(
         store: &Store,
@@ -64,7 +64,7 @@ impl Subject {
         committed: Option<&str>,
     ) -> Self {
         let (lineage, path) = (state.lineage.clone(), store.place().state.display());
-        let (carried, worker) = (Carried::of_state(state), worker(config));
+        let (carried, worker) = (TrustList::of_state(state), worker(config));
         let here = Fact::Lineage(lineage.clone());
         let as_it_is = Fact::State(lineage.clone(), carried.digest());
         let mut facts = vec![here.clone(), as_it_is.clone()];
@@ -94,7 +94,7 @@ impl Subject {
         }
     }
 
-    pub(super) fn of_plan(path: &Path, plan: Carried, worker: Option<Carried>) -> Self {
+    pub(super) fn of_plan(path: &Path, plan: TrustList, worker: Option<TrustList>) -> Self {
         let name = plan_name(path);
         let why = "it may not be yours".to_owned();
         let mut needs = vec![(Fact::Content(plan.digest()), why.clone())];
@@ -117,7 +117,7 @@ impl Subject {
         }
     }
 
-    pub(super) fn of_worker(worker: Carried) -> Self {
+    pub(super) fn of_worker(worker: TrustList) -> Self {
         let fact = Fact::Content(worker.digest());
         Self {
             kind: "worker",
@@ -137,9 +137,9 @@ impl Subject {
         let mut doubts = Doubts::default();
         for (fact, why) in &self.needs {
             let not_believed = match records.holds(fact) {
-                Held::Yes => continue,
-                Held::No => None,
-                Held::NotBelieved(not) => Some(not),
+                RecordState::Yes => continue,
+                RecordState::No => None,
+                RecordState::NotBelieved(not) => Some(not),
             };
             doubts.is_of_state |= matches!(fact, Fact::Lineage(_) | Fact::State(..));
             doubts.add(why);
@@ -178,9 +178,9 @@ fn another(hand: Option<Hand>) -> Option<u32> {
 }
 
 /// What the configuration makes run.
-pub(super) fn worker(config: Option<&Config>) -> Option<Carried> {
+pub(super) fn worker(config: Option<&Config>) -> Option<TrustList> {
     let worker = config?.worker.as_ref()?;
-    Some(Carried::of_worker(&worker.run))
+    Some(TrustList::of_worker(&worker.run))
 }
 
 pub(super) fn plan_name(path: &Path) -> String {
@@ -189,9 +189,9 @@ pub(super) fn plan_name(path: &Path) -> String {
 }
 
 /// What a plan by itself can run: flags of `align` that are laid over it are the person's own.
-pub(super) fn read_plan(dir: &Path, path: &Path) -> Result<Carried, Failure> {
+pub(super) fn read_plan(dir: &Path, path: &Path) -> Result<TrustList, Failure> {
     let file = plan_file::read(dir, path)?;
     let plan = file.plan();
     file.refuse(&plan.faults)?;
-    Ok(Carried::of_plan(&plan.objective, &plan.atoms))
+    Ok(TrustList::of_plan(&plan.objective, &plan.atoms))
 }

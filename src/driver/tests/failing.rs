@@ -9,7 +9,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{
-    How, Job, Programs, SpawnError, Started,
+    Job, JobEnd, JobRecord, Programs, SpawnError,
     programs::{RealPrograms, RunningJob},
     tool::{Tool, ToolError, ToolOutput},
 };
@@ -53,7 +53,7 @@ impl Programs for FailingPrograms {
         &'a self,
         job: &'a Job,
         cancel: &'a CancellationToken,
-        on_started: Box<dyn FnOnce(&Started) + Send + 'a>,
+        on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
         let fate = self.fate();
         Box::pin(async move {
@@ -63,7 +63,7 @@ impl Programs for FailingPrograms {
             }
             let mut ended = RealPrograms.run(job, cancel, on_started).await?;
             if fate == Some(Fate::Killed) {
-                ended.how = How::Signal(9);
+                ended.how = JobEnd::Signal(9);
             }
             Ok(ended)
         })

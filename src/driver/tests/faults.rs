@@ -15,7 +15,7 @@ use super::{
 use crate::{
     clock,
     config::Config,
-    driver::{Ending, RealHands},
+    driver::{RealExecutor, RunEnding},
     failure::Failure,
     process::{Programs, environment::Environment, programs},
     signal::Signal,
@@ -190,7 +190,7 @@ async fn real_run(
     project: &Project,
     programs: Arc<dyn Programs>,
     n: u32,
-) -> Result<(Ending, Workspaces), Failure> {
+) -> Result<(RunEnding, Workspaces), Failure> {
     let place = project.place();
     let state = project.state();
     let cache = project.path().with_file_name("cache");
@@ -204,7 +204,7 @@ async fn real_run(
     )?;
     let path = std::env::var_os("PATH").unwrap();
     let clock = clock::real();
-    let hands = RealHands {
+    let hands = RealExecutor {
         place: place.clone(),
         run: RunId::new(format!("run{n}")),
         workspaces: workspaces.clone(),
@@ -216,8 +216,8 @@ async fn real_run(
         programs,
         clock: Arc::clone(&clock),
         measuring: Arc::new(|_, _| ()),
-        held: crate::driver::HeldOutcomes::default(),
-        shelf: Arc::new(crate::evidence::Shelf::of(&place, Box::new(|_| ()))),
+        held: crate::driver::PendingOutcomes::default(),
+        shelf: Arc::new(crate::evidence::EvidenceStore::of(&place, Box::new(|_| ()))),
     };
     let store = Store::open(place);
     let ending = project.run(store, clock, Arc::new(hands), no_signals(), n);

@@ -9,23 +9,23 @@ use std::{
 };
 
 use descent_core::{
-    event::{Event, Merge, Outcome, Scope},
+    desired::{self, Work},
+    event::{Input, Merge, Outcome, Scope},
     id::{CommitId, Digest, TreeId},
-    owed::{self, Effect},
     state::{Check, Intent, StartedFrom, State, fields::Extra},
     step::{Session, World},
-    verdict::{Basis, How, Measured, Measurement},
+    verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::super::{
-    Hands,
-    hands::{Found, Snapshot, Work},
+    Executor,
+    executor::{BoxedFuture, RunLeftovers, StartSnapshot},
 };
 use crate::{
     clock::Clock,
     failure::Failure,
-    store::{Place, Store},
+    store::{StatePlace, Store},
 };
 
 const START: &str = "start";
@@ -41,7 +41,7 @@ pub(super) struct Trees {
 
 pub(super) struct PlayedHands {
     /// Where the intent of an attempt has to stand before it begins.
-    pub(super) place: Place,
+    pub(super) place: StatePlace,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) trees: Arc<Trees>,
     /// How long each attempt takes.
@@ -79,16 +79,16 @@ fn tree_id(tree: &BTreeSet<String>) -> TreeId {
     TreeId::new(format!("{tree:?}"))
 }
 
-impl Hands for PlayedHands {
+impl Executor for PlayedHands {
     fn sweep(&self) {}
 
     fn cut_off(&self) {}
 
-    fn resume(&self, _state: &State) -> Work<Found> {
-        Box::pin(async { Ok(Found::default()) })
+    fn resume(&self, _state: &State) -> BoxedFuture<RunLeftovers> {
+        Box::pin(async { Ok(RunLeftovers::default()) })
     }
 
-    fn snapshot(&self) -> Work<Snapshot> {
+    fn snapshot(&self) -> BoxedFuture<StartSnapshot> {
         let start = StartedFrom {
             commit: CommitId::new(START),
             tree: tree_id(&BTreeSet::new()),
@@ -104,43 +104,43 @@ impl Hands for PlayedHands {
         &self,
         world: &World,
         session: &Session,
-        effect: Effect,
+        effect: Work,
         _slot: usize,
         cancel: CancellationToken,
-    ) -> Work<Option<Event>> {
+    ) -> BoxedFuture<Option<Input>> {
         match effect {
-            Effect::Attempt(intent) => self.attempt(intent, cancel),
-            Effect::Merge { intent, onto, .. } => {
+            Work::Attempt(intent) => self.attempt(intent, cancel),
+            Work::Merge { intent, onto, .. } => {
                 let onto = onto.expect("a head");
                 let merge = self.trees.put(&onto, intent.atom.as_str());
-                soon(Event::Tried {
+                soon(Input::Tried {
                     attempt: intent.id,
                     onto: Some(onto),
                     merge,
                 })
             }
-            Effect::Learn(commit) => soon(Event::Learned {
+            Work::Learn(commit) => soon(Input::Learned {
                 tree: tree_id(&self.trees.at(Some(&commit))),
                 commit,
             }),
-            Effect::Judge {
+            Work::Judge {
                 scope,
                 basis,
                 commit,
                 check,
                 ..
             } => soon(self.judge(world, session, (scope, basis), commit, &check)),
-            Effect::Rebuild { .. } | Effect::Stage { .. } => {
+            Work::Rebuild { .. } | Work::Stage { .. } => {
                 panic!("nothing is taken back, or tried beside, here")
             }
         }
     }
 
-    fn follow(&self, _head: CommitId) -> Work<()> {
+    fn follow(&self, _head: CommitId) -> BoxedFuture<()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn deliver(&self, head: CommitId, _needed: BTreeSet<CommitId>) -> Work<()> {
+    fn deliver(&self, head: CommitId, _needed: BTreeSet<CommitId>) -> BoxedFuture<()> {
         *self.trees.delivered.lock().unwrap() = Some(head);
         Box::pin(async { Ok(()) })
     }
@@ -151,7 +151,7 @@ impl Hands for PlayedHands {
 }
 
 impl PlayedHands {
-    fn attempt(&self, intent: Intent, cancel: CancellationToken) -> Work<Option<Event>> {
+    fn attempt(&self, intent: Intent, cancel: CancellationToken) -> BoxedFuture<Option<Input>> {
         let committed = Store::open(self.place.clone()).read().unwrap();
         let flying = &committed.state.run.in_flight;
         assert!(
@@ -168,8 +168,8 @@ impl PlayedHands {
                 () = sleep => {}
                 () = cancel.cancelled() => return Ok(None),
             }
-            let outcome = Outcome::ended(How::Exit(code), 1);
-            Ok(Some(Event::Ended {
+            let outcome = Outcome::ended(CommandEnd::Exit(code), 1);
+            Ok(Some(Input::Ended {
                 attempt: intent.id,
                 epoch: intent.epoch,
                 outcome,
@@ -185,17 +185,17 @@ impl PlayedHands {
         (scope, basis): (Scope, Basis),
         commit: Option<CommitId>,
         check: &Check,
-    ) -> Event {
+    ) -> Input {
         let code = i32::from(!self.trees.at(commit.as_ref()).contains("c"));
         let (mut session, mut seen) = (session.clone(), Vec::new());
-        while let Some(leaf) = owed::next_leaf(&session, world, check, &basis) {
+        while let Some(leaf) = desired::next_leaf(&session, world, check, &basis) {
             let key = leaf.key();
             if seen.iter().any(|(known, _)| *known == key) {
                 break;
             }
             let measurement = Measurement {
-                what: Measured::Command {
-                    how: How::Exit(code),
+                what: MeasurementKind::Command {
+                    how: CommandEnd::Exit(code),
                     matched: None,
                     number: None,
                 },
@@ -203,13 +203,13 @@ impl PlayedHands {
                 excerpt: String::new(),
                 whole: None,
             };
-            session.ledger.record(leaf, &basis, measurement.clone());
+            session.evidence.record(leaf, &basis, measurement.clone());
             seen.push((key, measurement));
         }
-        Event::Judged { scope, basis, seen }
+        Input::Judged { scope, basis, seen }
     }
 }
 
-fn soon(event: Event) -> Work<Option<Event>> {
+fn soon(event: Input) -> BoxedFuture<Option<Input>> {
     Box::pin(async { Ok(Some(event)) })
 }

@@ -14,16 +14,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use descent_core::state::{State, decode::decode, encode::Touched};
+use descent_core::state::{State, decode::decode, encode::ChangeSet};
 use serde_json::{Value, json};
 
 use super::{
-    super::adopt::{NotTaken, adopt},
+    super::adopt::{AdoptionRefusal, adopt},
     editors::{Editor, replace_line, save},
 };
 use crate::{
     clock,
-    store::{CommitError, Loaded, Next, Place, Store, tests::whole},
+    store::{CommitContent, CommitError, LoadedState, StatePlace, Store, tests::whole},
 };
 
 /// Edits of one file; then another begins, so that the list of corrections stays short.
@@ -60,7 +60,7 @@ struct Committed {
     /// Every text of its own that stood in a committed state.
     seen: Mutex<BTreeSet<String>>,
     /// The newest file, and those before it.
-    files: Mutex<VecDeque<Arc<Loaded>>>,
+    files: Mutex<VecDeque<Arc<LoadedState>>>,
     commits: AtomicU64,
     is_over: AtomicBool,
     /// Why nothing could be committed last.
@@ -77,7 +77,7 @@ impl Drop for Ends<'_> {
 }
 
 impl Committed {
-    fn note(&self, loaded: &Arc<Loaded>, is_edit: bool) {
+    fn note(&self, loaded: &Arc<LoadedState>, is_edit: bool) {
         let mut files = self.files.lock().unwrap();
         files.push_back(Arc::clone(loaded));
         if files.len() > STALE + 1 {
@@ -94,7 +94,7 @@ impl Committed {
         self.commits.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn newest(&self) -> Arc<Loaded> {
+    fn newest(&self) -> Arc<LoadedState> {
         Arc::clone(self.files.lock().unwrap().back().unwrap())
     }
 
@@ -130,7 +130,9 @@ fn commit_on(mut store: Store, made: &Committed) {
                 made.note(&loaded, is_edit);
                 known = loaded;
             }
-            Err(NotTaken::Store(error)) if error.is_about_content() || error.is_missing() => {
+            Err(AdoptionRefusal::Store(error))
+                if error.is_about_content() || error.is_missing() =>
+            {
                 *made.trouble.lock().unwrap() = format!("{error}: {:?}", error.details());
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -144,7 +146,10 @@ fn commit_on(mut store: Store, made: &Committed) {
     }
 }
 
-fn turn(store: &mut Store, known: &Arc<Loaded>) -> Result<(Arc<Loaded>, bool), NotTaken> {
+fn turn(
+    store: &mut Store,
+    known: &Arc<LoadedState>,
+) -> Result<(Arc<LoadedState>, bool), AdoptionRefusal> {
     let done = store.commit(|fresh| {
         if fresh.bytes != known.bytes {
             return Err(());
@@ -152,9 +157,9 @@ fn turn(store: &mut Store, known: &Arc<Loaded>) -> Result<(Arc<Loaded>, bool), N
         let mut state = fresh.state.clone();
         state.serial.0 += 1;
         Arc::make_mut(&mut state.run).iteration += 1;
-        let mut touched = Touched {
+        let mut touched = ChangeSet {
             run: true,
-            ..Touched::default()
+            ..ChangeSet::default()
         };
         let id = descent_core::id::AtomId::new("P");
         if let Some(task) = state
@@ -165,7 +170,7 @@ fn turn(store: &mut Store, known: &Arc<Loaded>) -> Result<(Arc<Loaded>, bool), N
             task.interruptions = u32::try_from(state.serial.0).unwrap_or(0);
             touched.atoms.insert(id);
         }
-        Ok(Some(Next { state, touched }))
+        Ok(Some(CommitContent { state, touched }))
     });
     match done {
         Ok(loaded) => Ok((loaded, false)),
@@ -352,7 +357,7 @@ fn race(seed: u64, first: u64, edits: u64, editors: &[Editor]) -> Raced {
         tempfile::tempdir()
     }
     .unwrap();
-    let place = Place::create(dir.path(), None).unwrap();
+    let place = StatePlace::create(dir.path(), None).unwrap();
     let path = place.state.clone();
     let mut store = Store::open(place);
     let loaded = store.create(beginning()).unwrap();

@@ -17,7 +17,7 @@ fn result(world: &World) -> (CommitId, CommitId) {
     (base, head)
 }
 
-fn apply(world: &World, (base, head): &(CommitId, CommitId)) -> Applied {
+fn apply(world: &World, (base, head): &(CommitId, CommitId)) -> ApplyOutcome {
     world
         .open()
         .apply(base, head, &world.scratch(), false)
@@ -53,14 +53,14 @@ fn on_a_clean_tree_it_is_a_fast_forward_of_the_branch() {
     let range = result(&world);
     let applied = apply(&world, &range);
     assert!(
-        matches!(&applied, Applied::FastForward { branch: Some(name), files }
+        matches!(&applied, ApplyOutcome::FastForward { branch: Some(name), files }
         if name == "main" && files.len() == 5)
     );
     assert!(!mark.exists());
     assert_has_result(&world);
     assert_eq!(world.at("main"), range.1);
     assert_eq!(world.git(&["status", "--porcelain"]), "");
-    assert_eq!(apply(&world, &range), Applied::Nothing);
+    assert_eq!(apply(&world, &range), ApplyOutcome::Nothing);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_detached_head_goes_forward_and_no_branch_with_it() {
     world.git(&["checkout", "-q", "--detach"]);
     assert!(matches!(
         apply(&world, &range),
-        Applied::FastForward { branch: None, .. }
+        ApplyOutcome::FastForward { branch: None, .. }
     ));
     assert_eq!((world.at("HEAD"), world.at("main")), (range.1, range.0));
 }
@@ -83,11 +83,11 @@ fn on_a_changed_tree_only_files_are_written_and_index_and_branch_stay() {
     world.git(&["add", "theirs.txt"]);
     let index = fs::read(world.top().join(".git/index")).unwrap();
     let applied = apply(&world, &range);
-    assert!(matches!(&applied, Applied::Files(files) if files.len() == 5));
+    assert!(matches!(&applied, ApplyOutcome::Files(files) if files.len() == 5));
     assert_has_result(&world);
     assert_eq!(fs::read(world.top().join(".git/index")).unwrap(), index);
     assert_eq!(world.at("main"), range.0);
-    assert_eq!(apply(&world, &range), Applied::Nothing);
+    assert_eq!(apply(&world, &range), ApplyOutcome::Nothing);
 }
 
 #[test]
@@ -99,7 +99,10 @@ fn files_that_differ_from_the_base_are_named_and_nothing_changes() {
     world.write("new/deep", "a file where a directory must be\n");
     let before = world.picture();
     let refused = ["a.txt", "new/deep", "run.sh"].map(str::to_owned);
-    assert_eq!(apply(&world, &range), Applied::Refused(refused.to_vec()));
+    assert_eq!(
+        apply(&world, &range),
+        ApplyOutcome::Refused(refused.to_vec())
+    );
     assert_eq!(world.picture(), before);
 }
 
@@ -119,7 +122,7 @@ fn an_ignored_file_and_a_linked_directory_are_never_overwritten() {
     let applied = apply(&world, &(base, head));
     assert_eq!(
         applied,
-        Applied::Refused(vec!["keep.log".into(), "sub".into()])
+        ApplyOutcome::Refused(vec!["keep.log".into(), "sub".into()])
     );
     assert_eq!(world.read("keep.log"), "mine\n");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
@@ -139,10 +142,13 @@ fn files_become_directories_and_back_but_not_over_what_lies_in_them() {
     world.write("dir/x.log", "ignored, mine\n");
     assert_eq!(
         apply(&world, &range),
-        Applied::Refused(vec!["dir/x.log".into()])
+        ApplyOutcome::Refused(vec!["dir/x.log".into()])
     );
     fs::remove_file(world.top().join("dir/x.log")).unwrap();
-    assert!(matches!(apply(&world, &range), Applied::FastForward { .. }));
+    assert!(matches!(
+        apply(&world, &range),
+        ApplyOutcome::FastForward { .. }
+    ));
     assert_eq!(
         (world.read("a.txt/deep"), world.read("dir")),
         ("x\n".into(), "file\n".into())
@@ -172,7 +178,7 @@ fn a_base_that_is_a_snapshot_of_a_changed_tree_is_written_as_files() {
     let applied = git.apply(&base, &commit, &world.scratch(), false).unwrap();
     assert_eq!(
         applied,
-        Applied::Files(vec!["a.txt".into(), "untracked.txt".into()])
+        ApplyOutcome::Files(vec!["a.txt".into(), "untracked.txt".into()])
     );
     assert_eq!(world.read("a.txt"), "mine, and more\n");
 }
@@ -199,7 +205,7 @@ fn begun_and_killed_at_any_point_it_completes() {
             world.git(step);
         }
         assert!(
-            matches!(apply(&world, &range), Applied::FastForward { .. }),
+            matches!(apply(&world, &range), ApplyOutcome::FastForward { .. }),
             "{n}"
         );
         assert_has_result(&world);
@@ -227,7 +233,10 @@ fn line_endings_and_filters_are_the_persons_on_the_way_back() {
     assert_eq!(world.blob(&head, "x.up"), "TWO");
     world.write("other", "makes it dirty");
     world.git(&["add", "other"]);
-    assert!(matches!(apply(&world, &(base, head)), Applied::Files(_)));
+    assert!(matches!(
+        apply(&world, &(base, head)),
+        ApplyOutcome::Files(_)
+    ));
     assert_eq!(
         (world.read("x.up"), world.read("c.txt")),
         ("two\n".into(), "two\r\n".into())

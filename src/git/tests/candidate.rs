@@ -35,7 +35,7 @@ impl Attempt {
         };
         let made = self.git.candidate(&asked).unwrap();
         assert_eq!(self.git.candidate(&asked).unwrap(), made);
-        let landing = Landing {
+        let landing = Rebase {
             made: &made?,
             base: &self.base,
             onto,
@@ -194,6 +194,6 @@ fn names_that_are_not_utf_8_survive_the_way_to_the_commit_and_back() {
         .git
         .apply(&a.base, &commit, &a.world.scratch(), false)
         .unwrap();
-    assert!(matches!(applied, Applied::FastForward { .. }));
+    assert!(matches!(applied, ApplyOutcome::FastForward { .. }));
     assert!(a.world.top().join(name).exists());
 }

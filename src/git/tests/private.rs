@@ -147,7 +147,7 @@ fn what_is_ignored_linked_nested_or_ours_is_no_part_of_it_even_if_it_was() {
         plain.files(&taken),
         [".gitignore", "a.txt", "deep/.descent/x", "dir/b"]
     );
-    assert_eq!(taken.notes, [Note::Nested("sub".into())]);
+    assert_eq!(taken.notes, [SnapshotNote::Nested("sub".into())]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The working tree as it is, with nothing of the person's touched.
 
 use super::*;
-use crate::git::snapshot::Note;
+use crate::git::snapshot::SnapshotNote;
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -111,7 +111,7 @@ fn nested_repositories_are_left_out_and_named() {
     );
     world.write("new.txt", "new");
     let seen = world.snapshot();
-    let nested = ["deep/nested", "unborn"].map(|path| Note::Nested(path.into()));
+    let nested = ["deep/nested", "unborn"].map(|path| SnapshotNote::Nested(path.into()));
     assert_eq!(seen.notes, nested);
     assert_eq!(
         world.files(&seen.commit),
@@ -240,6 +240,6 @@ fn a_linked_worktree_of_the_persons_is_a_project_too() {
     let applied = git
         .apply(&world.at("main"), &seen.commit, &world.scratch(), false)
         .unwrap();
-    assert!(matches!(applied, Applied::FastForward { .. }));
+    assert!(matches!(applied, ApplyOutcome::FastForward { .. }));
     assert_eq!(world.at("side"), seen.commit);
 }

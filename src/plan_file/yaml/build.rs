@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use descent_core::doc::{Fault, Limits, Member, Node, Parsed, Span, Value, pointer_push};
 use saphyr_parser::{Event, ScalarStyle};
 
-use super::{FAULTS_MAX, fault, is_end, lines::Lines, scalar, words};
+use super::{FAULTS_MAX, fault, is_end, lines::YamlLines, scalar, words};
 
 /// Characters of a key that a message or a pointer repeats.
 const KEY_SHOWN_MAX: usize = 200;
@@ -16,19 +16,19 @@ const NO_TAGS: &str = "a plan takes no tags; a text that begins with `!` needs q
 const TEXT_KEYS: &str = "put the key in quotes";
 
 /// What is open: a list, or an object with the key that waits for its value.
-enum Open {
+enum OpenContainer {
     List(Vec<Node>),
     Object(Vec<Member>, Option<(String, Span)>),
 }
 
 struct Frame {
-    open: Open,
+    open: OpenContainer,
     start: usize,
     anchor: usize,
 }
 
 pub(super) struct Builder<'t> {
-    pub(super) lines: Lines<'t>,
+    pub(super) lines: YamlLines<'t>,
     text: &'t str,
     from: usize,
     pub(super) takes_number_keys: bool,
@@ -49,7 +49,7 @@ pub(super) struct Builder<'t> {
 impl<'t> Builder<'t> {
     pub(super) fn new(text: &'t str, from: usize, limits: &Limits) -> Self {
         Self {
-            lines: Lines::new(text, from),
+            lines: YamlLines::new(text, from),
             text,
             from,
             takes_number_keys: false,
@@ -85,11 +85,13 @@ impl<'t> Builder<'t> {
                 }
                 self.scalar(text.into_owned(), style, anchor, span)
             }
-            Event::SequenceStart(anchor, tag) => {
-                self.open(Open::List(Vec::new()), (anchor, tag.is_some()), span)
-            }
+            Event::SequenceStart(anchor, tag) => self.open(
+                OpenContainer::List(Vec::new()),
+                (anchor, tag.is_some()),
+                span,
+            ),
             Event::MappingStart(anchor, tag) => {
-                let open = Open::Object(Vec::new(), None);
+                let open = OpenContainer::Object(Vec::new(), None);
                 self.open(open, (anchor, tag.is_some()), span)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
@@ -141,9 +143,13 @@ impl<'t> Builder<'t> {
         let mut pointer = String::new();
         for frame in &self.stack {
             match &frame.open {
-                Open::List(items) => pointer = pointer_push(&pointer, &items.len().to_string()),
-                Open::Object(_, Some((key, _))) => pointer = pointer_push(&pointer, shown(key)),
-                Open::Object(_, None) => {}
+                OpenContainer::List(items) => {
+                    pointer = pointer_push(&pointer, &items.len().to_string())
+                }
+                OpenContainer::Object(_, Some((key, _))) => {
+                    pointer = pointer_push(&pointer, shown(key))
+                }
+                OpenContainer::Object(_, None) => {}
             }
         }
         pointer
@@ -165,10 +171,15 @@ impl<'t> Builder<'t> {
 
     fn waits_for_key(&self) -> bool {
         let top = self.stack.last().map(|frame| &frame.open);
-        matches!(top, Some(Open::Object(_, None)))
+        matches!(top, Some(OpenContainer::Object(_, None)))
     }
 
-    fn open(&mut self, open: Open, (anchor, has_tag): (usize, bool), span: Span) -> Option<()> {
+    fn open(
+        &mut self,
+        open: OpenContainer,
+        (anchor, has_tag): (usize, bool),
+        span: Span,
+    ) -> Option<()> {
         if self.waits_for_key() {
             let message = "a key must be text, not a list or an object";
             return self.fail("bad-key", span, message, Some(TEXT_KEYS));
@@ -197,11 +208,11 @@ impl<'t> Builder<'t> {
         let start = frame.start;
         let is_flow = self.text[span.start()..].starts_with([']', '}']);
         let (value, last) = match frame.open {
-            Open::List(items) => {
+            OpenContainer::List(items) => {
                 let last = items.last().map(|item| item.span.end());
                 (Value::Array(items), last)
             }
-            Open::Object(members, _) => {
+            OpenContainer::Object(members, _) => {
                 let last = members.last().map(|member| member.node.span.end());
                 self.duplicates(&members)?;
                 (Value::Object(members), last)
@@ -253,7 +264,7 @@ impl<'t> Builder<'t> {
     /// Where a value that is not written would stand: behind its key.
     fn missing(&self, span: Span) -> Span {
         let Some(Frame {
-            open: Open::Object(_, Some((_, key))),
+            open: OpenContainer::Object(_, Some((_, key))),
             ..
         }) = self.stack.last()
         else {
@@ -284,7 +295,7 @@ impl<'t> Builder<'t> {
             kept = self.fault(rule, span, &message, Some(hint)).ok_or(());
         }
         if let Some(Frame {
-            open: Open::Object(_, waiting),
+            open: OpenContainer::Object(_, waiting),
             ..
         }) = self.stack.last_mut()
         {
@@ -346,8 +357,8 @@ impl<'t> Builder<'t> {
         }
         match self.stack.last_mut().map(|frame| &mut frame.open) {
             None => self.root = Some(node),
-            Some(Open::List(items)) => items.push(node),
-            Some(Open::Object(members, waiting)) => {
+            Some(OpenContainer::List(items)) => items.push(node),
+            Some(OpenContainer::Object(members, waiting)) => {
                 if let Some((key, key_span)) = waiting.take() {
                     members.push(Member {
                         key,

@@ -11,7 +11,7 @@ use saphyr_parser::Marker;
 const STRIDE: usize = 64;
 
 /// The lines of a text, by what YAML takes for a line break: LF, CR, or both together.
-pub(super) struct Lines<'t> {
+pub(super) struct YamlLines<'t> {
     text: &'t str,
     /// Lines above the first one.
     above: usize,
@@ -23,7 +23,7 @@ pub(super) struct Lines<'t> {
     places: Vec<usize>,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> YamlLines<'t> {
     /// The lines of `text` from byte `from` on, where the parser began to read.
     pub(super) fn new(text: &'t str, from: usize) -> Self {
         let mut lines = Self {

@@ -6,12 +6,12 @@
 use descent_core::doc::{Value, fits_double, is_number};
 
 /// A value, or what is wrong with it: message and hint. `value` then is what it was probably meant to be.
-pub(super) struct Read {
+pub(super) struct Scalar {
     pub(super) value: Value,
     pub(super) wrong: Option<(&'static str, String)>,
 }
 
-pub(super) fn plain(text: &str) -> Read {
+pub(super) fn plain(text: &str) -> Scalar {
     let value = match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
@@ -21,19 +21,19 @@ pub(super) fn plain(text: &str) -> Read {
     fine(value)
 }
 
-fn fine(value: Value) -> Read {
-    Read { value, wrong: None }
+fn fine(value: Value) -> Scalar {
+    Scalar { value, wrong: None }
 }
 
-fn wrong(text: &str, message: &'static str, hint: String) -> Read {
-    Read {
+fn wrong(text: &str, message: &'static str, hint: String) -> Scalar {
+    Scalar {
         value: Value::String(text.to_owned()),
         wrong: Some((message, hint)),
     }
 }
 
 /// `None` where the word is no number of the core schema.
-fn number(text: &str) -> Option<Read> {
+fn number(text: &str) -> Option<Scalar> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
         let hint = "put it in quotes if it is text".to_owned();
@@ -63,7 +63,7 @@ fn number(text: &str) -> Option<Read> {
     Some(fine(Value::Number(number)))
 }
 
-fn other_base(text: &str) -> Option<Read> {
+fn other_base(text: &str) -> Option<Scalar> {
     let (digits, base) = match (text.strip_prefix("0x"), text.strip_prefix("0o")) {
         (Some(digits), _) => (digits, 16),
         (_, Some(digits)) => (digits, 8),

@@ -16,7 +16,7 @@ use std::os::fd::BorrowedFd;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal};
 
-use super::super::brand::Brand;
+use super::super::tag::Tag;
 use super::kernel;
 
 /// Ids begin somewhere in here.
@@ -33,7 +33,7 @@ impl Namespace {
     /// What this process starts from here on is inside. Its own `/proc` is the inside's too.
     pub(super) fn make(
         with_users: bool,
-        brand: Brand,
+        brand: Tag,
         group: Option<BorrowedFd<'_>>,
     ) -> io::Result<Namespace> {
         let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
@@ -68,7 +68,7 @@ impl Namespace {
 }
 
 /// The life of the first process.
-fn first(mut says: io::PipeWriter, mut closed: io::PipeReader, brand: Brand) -> ! {
+fn first(mut says: io::PipeWriter, mut closed: io::PipeReader, brand: Tag) -> ! {
     let is_ready = prepare(brand);
     let code = is_ready
         .err()
@@ -82,7 +82,7 @@ fn first(mut says: io::PipeWriter, mut closed: io::PipeReader, brand: Brand) -> 
     std::process::exit(0)
 }
 
-fn prepare(brand: Brand) -> io::Result<()> {
+fn prepare(brand: Tag) -> io::Result<()> {
     let _ = rustix::thread::set_name(c"descent-first");
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     kernel::forget_children();

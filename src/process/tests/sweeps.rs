@@ -3,11 +3,11 @@
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command as StdCommand;
 
-use super::super::registry::Registered;
+use super::super::registry::RegistryEntry;
 use super::*;
 
 /// A process of our own, as another loop's would be; not a job.
-fn sleeper(brand: Option<Brand>) -> (std::process::Child, Registered) {
+fn sleeper(brand: Option<Tag>) -> (std::process::Child, RegistryEntry) {
     let mut command = match brand {
         Some(brand) => {
             let mut limited = StdCommand::new("prlimit");
@@ -24,14 +24,14 @@ fn sleeper(brand: Option<Brand>) -> (std::process::Child, Registered) {
     command.process_group(0).env(table::MARK, "a-1/r/x");
     let (child, registered) =
         registry::spawn(|| command.spawn().map(|child| (child.id(), child))).unwrap();
-    eventually(|| (Brand::read(child.id()) == brand).then_some(()));
+    eventually(|| (Tag::read(child.id()) == brand).then_some(()));
     (child, registered)
 }
 
 #[test]
 fn a_sweep_ends_what_bears_the_brand_and_nothing_else() {
     let owner = unique("sweep");
-    let of = |mark: &str| Some(Brand::of_job(mark));
+    let of = |mark: &str| Some(Tag::of_job(mark));
     let (mut first, _a) = sleeper(of(&format!("{owner}/r/1")));
     let (mut second, _b) = sleeper(of(&format!("{owner}/q/2")));
     let (mut other, _c) = sleeper(of(&format!("another-{owner}/r/1")));
@@ -72,11 +72,11 @@ async fn a_sweep_leaves_a_job_alone_whose_program_still_watches_it() {
         ended.await.unwrap()
     };
     let (ran, ended) = tokio::join!(run(&job, &no_cancel, |_| {}), sweeping);
-    assert_eq!((ran.unwrap().how, ended), (How::Exit(5), Vec::new()));
+    assert_eq!((ran.unwrap().how, ended), (JobEnd::Exit(5), Vec::new()));
 }
 
-fn record(pid: u32, start_ticks: u64) -> Started {
-    Started {
+fn record(pid: u32, start_ticks: u64) -> JobRecord {
+    JobRecord {
         pid,
         start_ticks,
         boot_id: table::boot_id(),
@@ -88,7 +88,7 @@ fn record(pid: u32, start_ticks: u64) -> Started {
 }
 
 /// Of a record alone: no owner is named.
-fn end_recorded(record: &Started) -> Vec<u32> {
+fn end_recorded(record: &JobRecord) -> Vec<u32> {
     sweep(&unique("nobody"), std::slice::from_ref(record))
 }
 
@@ -106,7 +106,7 @@ fn a_recorded_group_is_ended_although_it_bears_no_brand() {
     leader.wait().unwrap();
     let member = world.pid("pid");
     let started = record(leader.id(), registered.start_ticks);
-    let of_another_boot = Started {
+    let of_another_boot = JobRecord {
         boot_id: "another".to_owned(),
         ..started.clone()
     };

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use descent_core::difference::Change;
+use descent_core::difference::Difference;
 use descent_core::id::Digest;
 use descent_core::state::patch::Patch;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 const DIGITS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Line {
+pub(super) struct JournalLine {
     pub(super) lineage: String,
     pub(super) serial: u64,
     pub(super) at_ms: u64,
@@ -25,7 +25,7 @@ pub(super) struct Line {
     /// When what is new happened, as the records of the state have it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) stamps: Vec<String>,
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<Difference>,
     /// The patch to the state before this one: it stands in the line before too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) before: Option<Patch>,
@@ -42,7 +42,7 @@ pub(super) enum Body {
     Edit(String),
 }
 
-impl Line {
+impl JournalLine {
     pub(super) fn encode(&self) -> String {
         let json = serde_json::to_string(self).unwrap_or_default();
         format!("{} {json}\n", check(json.as_bytes()))
@@ -50,7 +50,7 @@ impl Line {
 }
 
 /// Every line that is whole, in order.
-pub(super) fn decode(bytes: &[u8]) -> Vec<Line> {
+pub(super) fn decode(bytes: &[u8]) -> Vec<JournalLine> {
     let mut lines = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -69,10 +69,10 @@ pub(super) fn decode(bytes: &[u8]) -> Vec<Line> {
 }
 
 /// The line at the beginning, and how many bytes it takes up.
-fn first(bytes: &[u8]) -> Option<(Line, usize)> {
+fn first(bytes: &[u8]) -> Option<(JournalLine, usize)> {
     let (digits, rest) = bytes.split_at_checked(DIGITS)?;
     let json = rest.strip_prefix(b" ")?;
-    let mut values = serde_json::Deserializer::from_slice(json).into_iter::<Line>();
+    let mut values = serde_json::Deserializer::from_slice(json).into_iter::<JournalLine>();
     let line = values.next()?.ok()?;
     let used = values.byte_offset();
     let is_whole = check(json.get(..used)?).as_bytes() == digits;

@@ -5,15 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
-use descent_core::difference::{self, Change};
+use descent_core::difference::{self, Difference};
 use descent_core::id::{Lineage, Serial};
 use descent_core::state::State;
-use descent_core::state::encode::Rendered;
+use descent_core::state::encode::StateText;
 use descent_core::state::patch::Patch;
 
 use super::super::load;
 use super::files::{self, Allowance, Segment};
-use super::line::{self, Body, Line};
+use super::line::{self, Body, JournalLine};
 
 /// One commit, as it was noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Commit {
     /// A person changed what was agreed.
     pub is_correction: bool,
     pub stamps: Vec<String>,
-    pub changes: Vec<Change>,
+    pub changes: Vec<Difference>,
 }
 
 impl Commit {
@@ -59,7 +59,7 @@ impl Commit {
 
 /// A state of the past.
 #[derive(Debug, Clone)]
-pub struct Past {
+pub struct PastState {
     pub state: State,
     pub bytes: Vec<u8>,
 }
@@ -97,7 +97,7 @@ impl History {
     #[must_use]
     pub fn lineages(&self) -> Vec<(Lineage, Serial)> {
         let mut found: Vec<(Lineage, Serial)> = Vec::new();
-        let newest = |line: Line| Some((Lineage::new(line.lineage), Serial(line.serial)));
+        let newest = |line: JournalLine| Some((Lineage::new(line.lineage), Serial(line.serial)));
         for (lineage, serial) in self.all(newest) {
             found.retain(|(other, _)| *other != lineage);
             found.push((lineage, serial));
@@ -118,7 +118,7 @@ impl History {
     }
 
     /// What is wanted of each line, the oldest first. The newest are read first, as far as the allowance reaches.
-    fn all<T>(&self, wanted: impl Fn(Line) -> Option<T>) -> Vec<T> {
+    fn all<T>(&self, wanted: impl Fn(JournalLine) -> Option<T>) -> Vec<T> {
         let mut allowance = Allowance::new();
         let mut segments: Vec<Vec<T>> = Vec::new();
         for segment in files::segments(&self.dir).iter().rev() {
@@ -141,13 +141,13 @@ impl History {
 
     /// The state of a serial, byte for byte as it was committed.
     #[must_use]
-    pub fn state(&self, lineage: &Lineage, serial: Serial) -> Option<Past> {
+    pub fn state(&self, lineage: &Lineage, serial: Serial) -> Option<PastState> {
         let (segments, mut allowance) = (files::segments(&self.dir), Allowance::new());
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<JournalLine> = Vec::new();
         // Most questions are about what is new: older files are read only where they are needed.
         for segment in segments.iter().rev() {
             let mut older = lines_of(segment, lineage, &mut allowance);
-            let has_it = |line: &Line| line.serial >= serial.0;
+            let has_it = |line: &JournalLine| line.serial >= serial.0;
             older.append(&mut lines);
             lines = older;
             let reaches = lines.first().is_some_and(|line| line.serial <= serial.0);
@@ -182,14 +182,14 @@ impl History {
     }
 }
 
-fn lines_of(segment: &Segment, lineage: &Lineage, allowance: &mut Allowance) -> Vec<Line> {
+fn lines_of(segment: &Segment, lineage: &Lineage, allowance: &mut Allowance) -> Vec<JournalLine> {
     let mut lines = line::decode(&files::read(segment, allowance));
     lines.retain(|line| line.lineage == lineage.as_str());
     lines
 }
 
 impl Commit {
-    fn of(line: Line) -> Self {
+    fn of(line: JournalLine) -> Self {
         Self {
             lineage: Lineage::new(line.lineage),
             serial: Serial(line.serial),
@@ -204,7 +204,7 @@ impl Commit {
 }
 
 /// Goes along the lines, from whole states over patches; the newest state of that serial counts.
-fn replayed(lines: &[Line], serial: Serial) -> Option<Past> {
+fn replayed(lines: &[JournalLine], serial: Serial) -> Option<PastState> {
     let mut way = Way {
         serial,
         now: None,
@@ -235,7 +235,7 @@ fn replayed(lines: &[Line], serial: Serial) -> Option<Past> {
 struct Way {
     serial: Serial,
     now: Option<State>,
-    found: Option<Past>,
+    found: Option<PastState>,
 }
 
 impl Way {
@@ -258,9 +258,9 @@ fn whole(text: &str) -> Option<State> {
 }
 
 /// The state with its bytes, if they have its seal.
-fn proved(state: &State) -> Option<Past> {
-    let rendered = Rendered::of(state);
-    (state.seal.as_ref() == Some(&rendered.seal(state))).then(|| Past {
+fn proved(state: &State) -> Option<PastState> {
+    let rendered = StateText::of(state);
+    (state.seal.as_ref() == Some(&rendered.seal(state))).then(|| PastState {
         bytes: rendered.text(state).into_bytes(),
         state: state.clone(),
     })

@@ -49,7 +49,7 @@ fn an_edit_is_noticed_by_the_seal_and_adopted_by_the_next_commit() {
     let mut store = world.store();
     assert!(store.read().unwrap().is_foreign);
     let mut seen = Vec::new();
-    let adopt = |now: &Loaded| {
+    let adopt = |now: &LoadedState| {
         seen.push(now.is_foreign);
         Ok::<_, Infallible>(Some(count_one(now)))
     };

@@ -12,7 +12,10 @@ const ERRORS: [i32; 5] = [EIO, ENOSPC, EROFS, EMFILE, EINTR];
 const CALLS_MAX: usize = 90;
 
 /// Runs `write` with the n-th call failing, for every n until none is left to fail.
-fn at_every_call(prepare: fn() -> World, write: fn(&mut Store) -> Result<Arc<Loaded>, StoreError>) {
+fn at_every_call(
+    prepare: fn() -> World,
+    write: fn(&mut Store) -> Result<Arc<LoadedState>, StoreError>,
+) {
     for (errno, for_good) in ERRORS
         .into_iter()
         .flat_map(|errno| [(errno, false), (errno, true)])
@@ -42,7 +45,7 @@ fn at_every_call(prepare: fn() -> World, write: fn(&mut Store) -> Result<Arc<Loa
 fn old_or_new(
     world: &World,
     old: Option<Vec<u8>>,
-    written: Result<Arc<Loaded>, StoreError>,
+    written: Result<Arc<LoadedState>, StoreError>,
     case: &str,
 ) {
     let now = fs::read(world.file()).ok();

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::super::disk::{Disk, FileId, Ground, Opened, RealDisk};
-use super::super::lease::Held;
+use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
+use super::super::lease::ReadLease;
 use super::*;
 
 /// Sees each call before it happens: its name, and how many of that name came before.
@@ -42,7 +42,7 @@ impl Faulty {
     }
 
     /// A store on this disk.
-    pub fn store(mut self, place: Place) -> Store {
+    pub fn store(mut self, place: StatePlace) -> Store {
         self.real = Some(RealDisk::in_dir(place.parent()));
         Store::on(place, Box::new(self))
     }
@@ -105,32 +105,32 @@ impl Faulty {
 }
 
 impl Disk for Faulty {
-    fn ground(&self) -> io::Result<Ground> {
+    fn ground(&self) -> io::Result<DirectoryCheck> {
         self.call("ground")?;
         self.real().ground()
     }
 
-    fn open(&self, path: &Path) -> io::Result<Opened> {
+    fn open(&self, path: &Path) -> io::Result<OpenFile> {
         self.call("open")?;
         self.real().open(path)
     }
 
-    fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>> {
+    fn read(&self, opened: &OpenFile, bytes_max: u64) -> io::Result<Vec<u8>> {
         self.call("read")?;
         self.real().read(opened, bytes_max)
     }
 
-    fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool> {
+    fn holds(&self, opened: &OpenFile, bytes: &[u8]) -> io::Result<bool> {
         self.call("read")?;
         self.real().holds(opened, bytes)
     }
 
-    fn digest(&self, opened: &Opened) -> io::Result<u64> {
+    fn digest(&self, opened: &OpenFile) -> io::Result<u64> {
         self.call("read")?;
         self.real().digest(opened)
     }
 
-    fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
         self.call("lease")?;
         self.real().lease(opened)
     }
@@ -201,6 +201,6 @@ impl Disk for Faulty {
 
 impl World {
     pub(super) fn store_on(&self, disk: Faulty) -> Store {
-        disk.store(Place::find(self.path(), None).unwrap())
+        disk.store(StatePlace::find(self.path(), None).unwrap())
     }
 }

@@ -121,8 +121,8 @@ fn a_commit_lock_cleared_away_while_a_save_was_met_is_taken_again_before_the_nex
         }
         let mut state = now.state.clone();
         state.serial = Serial(now.state.serial.0 + 1);
-        let touched = Touched::default();
-        Ok::<_, Infallible>(Some(Next { state, touched }))
+        let touched = ChangeSet::default();
+        Ok::<_, Infallible>(Some(CommitContent { state, touched }))
     });
     done.unwrap();
     assert!(tries > 1);
@@ -138,7 +138,7 @@ fn a_commit_lock_cleared_away_in_mid_commit_does_not_let_one_commit_undo_another
     let other = move |call: &str, n: usize| {
         if (call, n) == ("rename", 0) {
             fs::remove_file(&lock).unwrap();
-            let place = Place::find(&root, None).unwrap();
+            let place = StatePlace::find(&root, None).unwrap();
             bump(&mut Store::open(place)).unwrap();
         }
     };

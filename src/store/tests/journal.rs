@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use descent_core::difference::Change;
+use descent_core::difference::Difference;
 use descent_core::id::Lineage;
 
 use super::faulty::Faulty;
@@ -289,13 +289,13 @@ fn an_edit_from_an_old_buffer_is_told_by_what_it_changed_and_not_by_what_came_si
     let mut store = past.store();
     let newest = Serial(*past.bytes.keys().last().unwrap());
     let newest = store.history().state(&Past::lineage(), newest).unwrap();
-    let merge = |now: &Loaded| {
+    let merge = |now: &LoadedState| {
         assert_eq!(now.state.serial.0, *oldest);
         let mut state = newest.state.clone();
-        let mut touched = Touched::default();
+        let mut touched = ChangeSet::default();
         describe(&mut state, &mut touched, "build", "Make it");
         state.serial = Serial(state.serial.0 + 1);
-        Ok::<_, Infallible>(Some(Next { state, touched }))
+        Ok::<_, Infallible>(Some(CommitContent { state, touched }))
     };
     store.commit(merge).unwrap();
     let commits = store.history().commits(&Past::lineage());
@@ -304,7 +304,7 @@ fn an_edit_from_an_old_buffer_is_told_by_what_it_changed_and_not_by_what_came_si
         .unwrap()
         .changes
         .iter()
-        .map(Change::text)
+        .map(Difference::text)
         .collect();
     assert_eq!(told, ["build: description: Build it → Make it"]);
 }

@@ -20,7 +20,10 @@ pub(super) fn notes(state: &State) -> BTreeSet<String> {
 }
 
 /// Adds to the present notes those of a save that began from an older state: the least that a merge does.
-pub(super) fn merged(known: &BTreeSet<String>, now: &Loaded) -> (Next, BTreeSet<String>) {
+pub(super) fn merged(
+    known: &BTreeSet<String>,
+    now: &LoadedState,
+) -> (CommitContent, BTreeSet<String>) {
     let all: BTreeSet<String> = known.union(&notes(&now.state)).cloned().collect();
     let lines: String = all.iter().map(|line| format!("; {line}")).collect();
     let text = String::from_utf8(now.bytes.clone()).unwrap();
@@ -30,8 +33,8 @@ pub(super) fn merged(known: &BTreeSet<String>, now: &Loaded) -> (Next, BTreeSet<
     let mut state = load(Path::new("merged"), text.into()).unwrap().state;
     Arc::make_mut(&mut state.run).iteration += 1;
     (
-        Next {
-            touched: Touched::all(&state),
+        CommitContent {
+            touched: ChangeSet::all(&state),
             state,
         },
         all,

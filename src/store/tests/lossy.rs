@@ -11,8 +11,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::super::disk::{Disk, FileId, Ground, Opened, RealDisk};
-use super::super::lease::Held;
+use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
+use super::super::lease::ReadLease;
 use super::*;
 
 /// What happens around the calls, and who hears of it.
@@ -63,7 +63,7 @@ pub struct Lossy {
 }
 
 impl Lossy {
-    pub fn new(place: &Place, fate: Arc<dyn Fate>) -> Self {
+    pub fn new(place: &StatePlace, fate: Arc<dyn Fate>) -> Self {
         Self {
             drive: Arc::default(),
             real: Arc::new(RealDisk::in_dir(place.parent())),
@@ -73,7 +73,7 @@ impl Lossy {
         }
     }
 
-    pub fn store(&self, place: Place) -> Store {
+    pub fn store(&self, place: StatePlace) -> Store {
         Store::on(place, Box::new(self.clone()))
     }
 
@@ -260,32 +260,32 @@ impl Drive {
 }
 
 impl Disk for Lossy {
-    fn ground(&self) -> io::Result<Ground> {
+    fn ground(&self) -> io::Result<DirectoryCheck> {
         self.call("ground")?;
         self.real.ground()
     }
 
-    fn open(&self, path: &Path) -> io::Result<Opened> {
+    fn open(&self, path: &Path) -> io::Result<OpenFile> {
         self.call("open")?;
         self.real.open(path)
     }
 
-    fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>> {
+    fn read(&self, opened: &OpenFile, bytes_max: u64) -> io::Result<Vec<u8>> {
         self.call("read")?;
         self.real.read(opened, bytes_max)
     }
 
-    fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool> {
+    fn holds(&self, opened: &OpenFile, bytes: &[u8]) -> io::Result<bool> {
         self.call("read")?;
         self.real.holds(opened, bytes)
     }
 
-    fn digest(&self, opened: &Opened) -> io::Result<u64> {
+    fn digest(&self, opened: &OpenFile) -> io::Result<u64> {
         self.call("read")?;
         self.real.digest(opened)
     }
 
-    fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
         self.call("lease")?;
         self.real.lease(opened)
     }

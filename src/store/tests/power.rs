@@ -12,8 +12,8 @@ use std::io::{Seek, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
-use super::super::disk::{Disk, FileId, Ground, Opened, RealDisk};
-use super::super::lease::Held;
+use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
+use super::super::lease::ReadLease;
 use super::faulty::Faulty;
 use super::lines::{merged, notes, with_line};
 use super::*;
@@ -187,7 +187,7 @@ impl Power {
         };
         assert!(model.written.contains(bytes), "not whole {}", story());
         let world = World::empty();
-        let place = Place::find(world.path(), None).unwrap();
+        let place = StatePlace::find(world.path(), None).unwrap();
         let dir = self.state.parent().unwrap();
         for (name, bytes) in image {
             let path = place.dir.join(name.strip_prefix(dir).unwrap());
@@ -284,28 +284,28 @@ fn recover(world: &World) -> Recovered {
 struct Seam(Arc<Power>);
 
 impl Disk for Seam {
-    fn ground(&self) -> io::Result<Ground> {
+    fn ground(&self) -> io::Result<DirectoryCheck> {
         self.0.real.ground()
     }
 
-    fn open(&self, path: &Path) -> io::Result<Opened> {
+    fn open(&self, path: &Path) -> io::Result<OpenFile> {
         self.0.begin("open")?;
         self.0.real.open(path)
     }
 
-    fn read(&self, opened: &Opened, bytes_max: u64) -> io::Result<Vec<u8>> {
+    fn read(&self, opened: &OpenFile, bytes_max: u64) -> io::Result<Vec<u8>> {
         self.0.real.read(opened, bytes_max)
     }
 
-    fn holds(&self, opened: &Opened, bytes: &[u8]) -> io::Result<bool> {
+    fn holds(&self, opened: &OpenFile, bytes: &[u8]) -> io::Result<bool> {
         self.0.real.holds(opened, bytes)
     }
 
-    fn digest(&self, opened: &Opened) -> io::Result<u64> {
+    fn digest(&self, opened: &OpenFile) -> io::Result<u64> {
         self.0.real.digest(opened)
     }
 
-    fn lease<'f>(&self, opened: &'f Opened) -> io::Result<Held<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>> {
         self.0.begin("lease")?;
         self.0.real.lease(opened)
     }

@@ -142,7 +142,7 @@ fn the_nearest_place_upwards_is_found() {
     let world = World::new();
     let deep = world.path().join("a/b");
     fs::create_dir_all(&deep).unwrap();
-    let place = Place::find(&deep, None).unwrap();
+    let place = StatePlace::find(&deep, None).unwrap();
     let project = world.path().canonicalize().unwrap();
     assert_eq!(place.project, project);
     assert_eq!(place.state, project.join(".descent/state.json"));
@@ -150,17 +150,17 @@ fn the_nearest_place_upwards_is_found() {
         fs::read_to_string(place.dir.join(".gitignore")).unwrap(),
         "*\n"
     );
-    assert!(Place::find(World::bare().path(), None).is_none());
+    assert!(StatePlace::find(World::bare().path(), None).is_none());
 }
 
 #[test]
 fn two_named_files_in_one_directory_share_nothing() {
     let world = World::bare();
     let names = [Path::new("one.json"), Path::new("two.json")];
-    let [one, two] = names.map(|name| Place::create(world.path(), Some(name)).unwrap());
+    let [one, two] = names.map(|name| StatePlace::create(world.path(), Some(name)).unwrap());
     assert_ne!(one.dir, two.dir);
     assert_eq!(one.project, world.path().canonicalize().unwrap());
-    assert_eq!(Place::find(world.path(), Some(names[0])).unwrap(), one);
+    assert_eq!(StatePlace::find(world.path(), Some(names[0])).unwrap(), one);
     let (mut one, mut two) = (Store::open(one), Store::open(two));
     one.create(fixture()).unwrap();
     two.create(fixture()).unwrap();
@@ -184,7 +184,7 @@ fn a_linked_state_file_stays_a_link_and_has_the_sidecars_of_its_target() {
     let world = World::new();
     let link = world.path().join("link.json");
     std::os::unix::fs::symlink(world.file(), &link).unwrap();
-    let place = Place::find(world.path(), Some(&link)).unwrap();
+    let place = StatePlace::find(world.path(), Some(&link)).unwrap();
     assert_eq!(
         place.dir,
         world.path().canonicalize().unwrap().join(".descent")

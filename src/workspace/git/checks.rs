@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 
 use descent_core::id::{CommitId, Digest};
 
-use super::{Checkout, Leftovers, Result, Room, Rooms, WorkspaceError, kept, places, ready};
+use super::{
+    Checkout, Leftovers, Result, WorkDir, WorkspaceError, Worktrees, kept, places, setup_marks,
+};
 
-impl Rooms {
+impl Worktrees {
     pub(in super::super) fn for_checks(
         &self,
         which: Checkout,
         commit: Option<&CommitId>,
-    ) -> Result<Room> {
+    ) -> Result<WorkDir> {
         let commit = commit.ok_or(WorkspaceError::NoBase)?;
         match which {
             Checkout::Pristine | Checkout::Judging => self.pristine(which, commit),
@@ -23,30 +25,30 @@ impl Rooms {
         }
     }
 
-    fn warm(&self, which: Checkout, commit: &CommitId) -> Result<Room> {
+    fn warm(&self, which: Checkout, commit: &CommitId) -> Result<WorkDir> {
         let (root, mark) = self.checks(which)?;
-        let held = ready::hold(&root);
+        let held = setup_marks::hold(&root);
         let brought = self.bring(&root, commit, Leftovers::KeepIgnored);
         // Also when that failed halfway: the tree may have been made anew first.
-        ready::forget_if_remade(&held, &root, &mark).map_err(WorkspaceError::io(&mark))?;
+        setup_marks::forget_if_remade(&held, &root, &mark).map_err(WorkspaceError::io(&mark))?;
         let path = brought?;
-        let is_reused = ready::is_same(&held, &root);
-        let ready = |path| Room {
+        let is_reused = setup_marks::is_same(&held, &root);
+        let ready = |path| WorkDir {
             is_reused,
-            ..Room::ready(path)
+            ..WorkDir::ready(path)
         };
         let Some(setup) = &self.setup else {
             return Ok(ready(path));
         };
         let inputs = self.inputs_of_setup(commit)?;
-        if ready::is_set_up(&root, &mark, setup, &inputs) {
+        if setup_marks::is_set_up(&root, &mark, setup, &inputs) {
             return Ok(ready(path));
         }
         // What `setup` leaves behind when it is cut off halfway belongs to no tree.
-        ready::forget(&mark).map_err(WorkspaceError::io(&mark))?;
+        setup_marks::forget(&mark).map_err(WorkspaceError::io(&mark))?;
         let is_new = true;
         let inputs = Some(inputs);
-        Ok(Room {
+        Ok(WorkDir {
             path,
             is_new,
             is_reused,
@@ -63,22 +65,26 @@ impl Rooms {
         Ok(self.git.digest_of_files(commit, is_meant)?)
     }
 
-    pub(in super::super) fn checks_are_set_up(&self, which: Checkout, room: &Room) -> Result<()> {
+    pub(in super::super) fn checks_are_set_up(
+        &self,
+        which: Checkout,
+        room: &WorkDir,
+    ) -> Result<()> {
         let (Some(setup), Some(inputs)) = (&self.setup, &room.inputs) else {
             return Ok(());
         };
         let (root, mark) = self.checks(which)?;
-        ready::note(&root, &mark, setup, inputs).map_err(WorkspaceError::io(mark))
+        setup_marks::note(&root, &mark, setup, inputs).map_err(WorkspaceError::io(mark))
     }
 
-    fn pristine(&self, which: Checkout, commit: &CommitId) -> Result<Room> {
+    fn pristine(&self, which: Checkout, commit: &CommitId) -> Result<WorkDir> {
         let (root, mark) = self.checks(which)?;
         let aside = mark.with_extension("kept");
         self.put_aside(&root, &aside)?;
         self.remove_tree(&root)?;
         let path = self.bring(&root, commit, Leftovers::RemoveAll)?;
         self.put_back(&root, &aside)?;
-        Ok(Room {
+        Ok(WorkDir {
             path,
             is_new: true,
             is_reused: false,

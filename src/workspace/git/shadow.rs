@@ -16,22 +16,22 @@ use descent_core::{
 
 use super::{
     super::{Result, places},
-    Rooms, real_project, repository_of,
+    Worktrees,
 };
-use crate::{git::Git, process::Programs, store::Place};
+use crate::{git::Git, process::Programs, store::StatePlace};
 
-impl Rooms {
+impl Worktrees {
     pub(in super::super) fn open_private(
         programs: Arc<dyn Programs>,
         cache: &Path,
-        at: &Place,
+        at: &StatePlace,
         lineage: &Lineage,
         constraints: &Constraints,
     ) -> Result<Self> {
-        let project = real_project(at)?;
+        let project = places::real_project(at)?;
         let place = places::place_in(cache, &project, lineage);
         places::make_private(&place)?;
-        let repository = repository_of(at, lineage)?;
+        let repository = places::repository_of(at, lineage)?;
         let old = places::old_repository_in(cache, lineage);
         let is_moved = !repository.exists() && old.is_dir();
         if is_moved {

@@ -9,7 +9,7 @@ fn setting_up(command: &str) -> Constraints {
     }
 }
 
-fn warm(w: &Workspaces, commit: &CommitId) -> Room {
+fn warm(w: &Workspaces, commit: &CommitId) -> WorkDir {
     w.for_checks(Checkout::Verify, Some(commit)).unwrap()
 }
 

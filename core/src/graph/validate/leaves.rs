@@ -2,13 +2,13 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::Look;
+use super::Validator;
 use crate::{
     doc::{self, Fault, Node},
     state::{Check, CheckKind, Leaf, State, VERSION, decode},
 };
 
-impl Look<'_> {
+impl Validator<'_> {
     /// No model judges yet: a leaf that waits for one would be unknown for ever.
     pub(super) fn quality_leaves(&mut self) {
         if self.state.version > VERSION {

@@ -2,10 +2,10 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, vec::Vec};
 
-use super::{Graph, Ix, Look};
-use crate::graph::Kind;
+use super::{Graph, Ix, Validator};
+use crate::graph::NodeKind;
 
-impl Look<'_> {
+impl Validator<'_> {
     pub(super) fn plans(&mut self, graph: &Graph) {
         for plan in graph.plans() {
             self.convergence(graph, plan);
@@ -44,7 +44,7 @@ impl Look<'_> {
             let Some(plan) = graph.vertex(dep).parent else {
                 continue;
             };
-            if graph.vertex(plan).kind != Kind::Plan {
+            if graph.vertex(plan).kind != NodeKind::Plan {
                 continue;
             }
             let line = core::iter::once(x).chain(graph.above(x));

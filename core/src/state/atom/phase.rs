@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::{
     doc::Node,
     id::AtomId,
-    state::fields::{Extra, Fields, Findings, Length, Writer},
+    state::fields::{DurationText, Extra, Fields, Findings, Writer},
 };
 
 /// Of each fragment of a planning step, steps that plan inside it included.
@@ -16,7 +16,7 @@ pub struct PhaseBudget {
     /// Attempts that come to their end; what is made again as a repair is none.
     pub attempts: Option<u32>,
     /// Active time from when its clock began.
-    pub time: Option<Length>,
+    pub time: Option<DurationText>,
     pub extra: Extra,
 }
 

@@ -17,7 +17,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct PlanningStep {
     /// How it is planned: the action, and what was tried.
     pub task: Task,
     /// What the fragment is for: it waits for this step.
@@ -125,7 +125,7 @@ impl GrantEntry {
     }
 }
 
-impl Plan {
+impl PlanningStep {
     pub fn new(task: Task) -> Self {
         Self {
             task,

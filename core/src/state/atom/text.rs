@@ -2,7 +2,9 @@
 
 use alloc::{borrow::ToOwned, boxed::Box, format, sync::Arc, vec::Vec};
 
-use super::{Action, Atom, Body, Effect, Ended, FailureClass, Plan, Spec, Status, Task, Try};
+use super::{
+    Action, Atom, AtomStatus, Body, FailureClass, PlanningStep, SideEffect, Spec, Task, Try, TryEnd,
+};
 use crate::{
     doc::{self, Fault, Node},
     id::{AtomId, AttemptId, Digest},
@@ -116,13 +118,13 @@ fn read_all(fields: &mut Fields<'_, '_>) -> Option<Body> {
     };
     let at = fields.at("planned");
     let mut inner = Fields::open(node, &at, fields.found)?;
-    let mut plan = Plan::read(&mut inner, Some(parts))?;
+    let mut plan = PlanningStep::read(&mut inner, Some(parts))?;
     plan.extra = inner.finish();
     Some(Body::Plan(Box::new(plan)))
 }
 
-fn read_plan(fields: &mut Fields<'_, '_>) -> Option<Plan> {
-    let mut plan = Plan::read(fields, None)?;
+fn read_plan(fields: &mut Fields<'_, '_>) -> Option<PlanningStep> {
+    let mut plan = PlanningStep::read(fields, None)?;
     if let Some(node) = fields.take("planned") {
         let at = fields.at("planned");
         plan.extra = Fields::open(node, &at, fields.found)?.finish();
@@ -130,7 +132,7 @@ fn read_plan(fields: &mut Fields<'_, '_>) -> Option<Plan> {
     Some(plan)
 }
 
-fn write_plan(plan: &Plan, is_all: bool, to: &mut Writer) {
+fn write_plan(plan: &PlanningStep, is_all: bool, to: &mut Writer) {
     if !is_all {
         plan.write(to, true);
         if !plan.extra.is_empty() {
@@ -255,9 +257,9 @@ fn read_spec(fields: &mut Fields<'_, '_>) -> Spec {
     Spec {
         action,
         effect: if external {
-            Effect::External { idempotent }
+            SideEffect::External { idempotent }
         } else {
-            Effect::Tree
+            SideEffect::Tree
         },
         checks,
         output_schema: fields.take("output_schema").cloned(),
@@ -279,9 +281,9 @@ fn read_own_checks(fields: &mut Fields<'_, '_>, node: &Node) -> Option<Check> {
     }
 }
 
-fn read_status(fields: &mut Fields<'_, '_>) -> Status {
+fn read_status(fields: &mut Fields<'_, '_>) -> AtomStatus {
     #[derive(Clone, Copy)]
-    enum Word {
+    enum KindWord {
         Pending,
         Failed,
         Invalid,
@@ -289,14 +291,14 @@ fn read_status(fields: &mut Fields<'_, '_>) -> Status {
         InDoubt,
     }
     let words = [
-        ("pending", Word::Pending),
-        ("failed", Word::Failed),
-        ("invalid", Word::Invalid),
-        ("needs_guidance", Word::NeedsGuidance),
-        ("in_doubt", Word::InDoubt),
+        ("pending", KindWord::Pending),
+        ("failed", KindWord::Failed),
+        ("invalid", KindWord::Invalid),
+        ("needs_guidance", KindWord::NeedsGuidance),
+        ("in_doubt", KindWord::InDoubt),
     ];
-    let word = fields.word("status", &words).unwrap_or(Word::Pending);
-    if matches!(word, Word::InDoubt) {
+    let word = fields.word("status", &words).unwrap_or(KindWord::Pending);
+    if matches!(word, KindWord::InDoubt) {
         // The attempt: `resolve` asks for it by its name.
         let named = fields.need("because").and_then(Node::as_str);
         let _ = named.and_then(|attempt| fields.filled("because", attempt.to_owned()));
@@ -304,11 +306,11 @@ fn read_status(fields: &mut Fields<'_, '_>) -> Status {
     let because = fields.text_or_empty("because");
     keep_beside(fields, "status", &["because"]);
     match word {
-        Word::Pending => Status::Pending,
-        Word::Failed => Status::Failed,
-        Word::Invalid => Status::Invalid(because),
-        Word::NeedsGuidance => Status::NeedsGuidance,
-        Word::InDoubt => Status::InDoubt(AttemptId::new(because)),
+        KindWord::Pending => AtomStatus::Pending,
+        KindWord::Failed => AtomStatus::Failed,
+        KindWord::Invalid => AtomStatus::Invalid(because),
+        KindWord::NeedsGuidance => AtomStatus::NeedsGuidance,
+        KindWord::InDoubt => AtomStatus::InDoubt(AttemptId::new(because)),
     }
 }
 
@@ -335,8 +337,8 @@ fn read_try(node: &Node, pointer: &str, found: &mut Findings) -> Option<Try> {
     keep_beside(&mut fields, "ended", &["class", "result"]);
     let ended = match is_parked {
         None => None,
-        Some(false) => Some(Ended::Failed(class)),
-        Some(true) => parked.map(|binding| Ended::Parked(Arc::new(binding))),
+        Some(false) => Some(TryEnd::Failed(class)),
+        Some(true) => parked.map(|binding| TryEnd::Parked(Arc::new(binding))),
     };
     let extra = fields.finish();
     let choices = choices
@@ -371,7 +373,7 @@ pub(super) fn write_spec(spec: &Spec, to: &mut Writer) {
                 .finish(&action.extra),
         );
     }
-    if let Effect::External { idempotent } = spec.effect {
+    if let SideEffect::External { idempotent } = spec.effect {
         to.text("effect", "external")
             .put("idempotent", Node::bool(idempotent));
     }
@@ -387,11 +389,11 @@ pub(super) fn write_spec(spec: &Spec, to: &mut Writer) {
 
 pub(super) fn write_task(task: &Task, to: &mut Writer) {
     let (word, because) = match &task.status {
-        Status::Pending => ("pending", None),
-        Status::Failed => ("failed", None),
-        Status::Invalid(because) => ("invalid", Some(because.as_str())),
-        Status::NeedsGuidance => ("needs_guidance", None),
-        Status::InDoubt(attempt) => ("in_doubt", Some(attempt.as_str())),
+        AtomStatus::Pending => ("pending", None),
+        AtomStatus::Failed => ("failed", None),
+        AtomStatus::Invalid(because) => ("invalid", Some(because.as_str())),
+        AtomStatus::NeedsGuidance => ("needs_guidance", None),
+        AtomStatus::InDoubt(attempt) => ("in_doubt", Some(attempt.as_str())),
     };
     to.text("status", word)
         .some("because", because.map(Node::string));
@@ -424,10 +426,10 @@ fn try_node(tried: &Try) -> Node {
     to.count_unless_zero("rounds", u64::from(tried.rounds));
     match &tried.ended {
         None => {}
-        Some(Ended::Failed(class)) => {
+        Some(TryEnd::Failed(class)) => {
             to.text("ended", "failed").text("class", class.word());
         }
-        Some(Ended::Parked(binding)) => drop(
+        Some(TryEnd::Parked(binding)) => drop(
             to.text("ended", "parked")
                 .put("result", binding.parked_node()),
         ),

@@ -7,7 +7,7 @@ use alloc::{borrow::ToOwned, format, string::String};
 use crate::{
     doc::{Node, Span, Value},
     state::{
-        Free,
+        FreeValue,
         fields::{Fields, Writer},
     },
 };
@@ -21,10 +21,10 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 #[derive(Debug, Clone, PartialEq)]
 pub struct NumberRule {
     pub pattern: String,
-    pub at_least: Option<Free>,
-    pub at_most: Option<Free>,
+    pub at_least: Option<FreeValue>,
+    pub at_most: Option<FreeValue>,
     /// What `align` measured, where a limit says "baseline".
-    pub baseline: Option<Free>,
+    pub baseline: Option<FreeValue>,
 }
 
 impl NumberRule {
@@ -45,7 +45,7 @@ impl NumberRule {
 
     /// The limits in words: `at least 211 (baseline)`.
     pub fn words(&self) -> String {
-        let one = |word: &str, limit: &Option<Free>| {
+        let one = |word: &str, limit: &Option<FreeValue>| {
             let node = limit.as_ref()?;
             Some(match (is_baseline(node), &self.baseline) {
                 (false, _) => format!("{word} {}", plain(node)),
@@ -69,7 +69,7 @@ impl NumberRule {
     }
 
     /// Nothing where no limit is asked, the value where it is known; `None` where it is not.
-    fn limit(&self, limit: &Option<Free>) -> Option<Option<f64>> {
+    fn limit(&self, limit: &Option<FreeValue>) -> Option<Option<f64>> {
         match limit {
             None => Some(None),
             Some(node) if is_baseline(node) => self.baseline.as_ref().and_then(as_number).map(Some),
@@ -122,7 +122,7 @@ fn refuse(fields: &mut Fields<'_, '_>, key: Option<&str>, message: &str, hint: O
         .fault("bad-number-rule", (&at, span), message.to_owned(), hint);
 }
 
-fn bound(fields: &mut Fields<'_, '_>, key: &'static str, may_be_word: bool) -> Option<Free> {
+fn bound(fields: &mut Fields<'_, '_>, key: &'static str, may_be_word: bool) -> Option<FreeValue> {
     let node = fields.take(key)?;
     if as_number(node).is_some() || may_be_word && is_baseline(node) {
         return Some(node.clone());

@@ -6,7 +6,7 @@
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::ops::Range;
 
-use super::Record;
+use super::RenderedRecord;
 
 /// `K` orders the records: an id, or a place in a list.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl<K: Ord> Lines<K> {
     }
 
     /// `name` is what the seal calls the record.
-    pub(super) fn put(&mut self, key: K, name: &str, record: &Record) {
+    pub(super) fn put(&mut self, key: K, name: &str, record: &RenderedRecord) {
         let line = sealed_line(name, &record.digest);
         let length = Length {
             text: PARTED_BY.len() + record.text.len(),
@@ -114,11 +114,11 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Lines, Record};
+    use super::{Lines, RenderedRecord};
     use crate::id::Digest;
 
-    fn record(text: &str) -> Record {
-        Record {
+    fn record(text: &str) -> RenderedRecord {
+        RenderedRecord {
             text: text.to_string(),
             digest: Digest::text_of(text.as_bytes()),
         }

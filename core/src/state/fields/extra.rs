@@ -9,24 +9,24 @@ use crate::doc::Node;
 ///
 /// Nearly every record carries nothing, and there are many: that takes a word.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Extra(Option<Box<Carried>>);
+pub struct Extra(Option<Box<UnknownKeys>>);
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Carried {
-    pub(super) unknown: Vec<Unknown>,
-    pub(super) kept: Vec<Unknown>,
+pub(super) struct UnknownKeys {
+    pub(super) unknown: Vec<UnknownKey>,
+    pub(super) kept: Vec<UnknownKey>,
     /// Of a record whose very kind is unknown: the record as it stands.
     whole: Option<Node>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Unknown {
+pub(super) struct UnknownKey {
     pub(super) after: Option<String>,
     pub(super) key: String,
     pub(super) node: Node,
 }
 
-impl Carried {
+impl UnknownKeys {
     pub(super) fn into_extra(self) -> Extra {
         let is_nothing = self.unknown.is_empty() && self.kept.is_empty() && self.whole.is_none();
         Extra((!is_nothing).then(|| Box::new(self)))
@@ -38,11 +38,11 @@ impl Extra {
         self.0.is_none()
     }
 
-    fn unknown(&self) -> &[Unknown] {
+    fn unknown(&self) -> &[UnknownKey] {
         self.0.as_ref().map_or(&[], |carried| &carried.unknown)
     }
 
-    fn kept(&self) -> &[Unknown] {
+    fn kept(&self) -> &[UnknownKey] {
         self.0.as_ref().map_or(&[], |carried| &carried.kept)
     }
 
@@ -59,11 +59,11 @@ impl Extra {
     /// What two readings of one record carry, in the order and the places of the second; `value` decides each. A record
     /// of an unknown kind is changed by nobody but a person: the second's stands.
     pub fn merged(ours: &Self, theirs: &Self, mut value: impl FnMut(&str) -> Option<Node>) -> Self {
-        let mut list = |ours: &[Unknown], of_theirs: &[Unknown]| -> Vec<Unknown> {
+        let mut list = |ours: &[UnknownKey], of_theirs: &[UnknownKey]| -> Vec<UnknownKey> {
             let of_ours = ours.iter().filter(|one| theirs.get(&one.key).is_none());
             let all = of_theirs.iter().chain(of_ours);
             let merged = all.filter_map(|one| {
-                Some(Unknown {
+                Some(UnknownKey {
                     after: one.after.clone(),
                     key: one.key.clone(),
                     node: value(&one.key)?,
@@ -71,7 +71,7 @@ impl Extra {
             });
             merged.collect()
         };
-        let merged = Carried {
+        let merged = UnknownKeys {
             unknown: list(ours.unknown(), theirs.unknown()),
             kept: list(ours.kept(), theirs.kept()),
             whole: theirs.as_it_stood().cloned(),
@@ -81,9 +81,9 @@ impl Extra {
 
     /// Of a record that is written back as it is.
     pub fn whole(node: &Node) -> Self {
-        let carried = Carried {
+        let carried = UnknownKeys {
             whole: Some(node.clone()),
-            ..Carried::default()
+            ..UnknownKeys::default()
         };
         carried.into_extra()
     }

@@ -7,12 +7,12 @@ use crate::doc::Value;
 
 /// A span of time as people write it: `90s`, `1h30m`, `500ms`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Length {
+pub struct DurationText {
     pub ms: u64,
     text: String,
 }
 
-impl Length {
+impl DurationText {
     pub fn parse(text: &str) -> Option<Self> {
         let mut rest = text.trim();
         let mut total_ms: u64 = 0;
@@ -49,9 +49,9 @@ impl Length {
 }
 
 impl Fields<'_, '_> {
-    pub fn length(&mut self, key: &'static str) -> Option<Length> {
+    pub fn length(&mut self, key: &'static str) -> Option<DurationText> {
         let node = self.take(key)?;
-        let read = node.as_str().and_then(Length::parse);
+        let read = node.as_str().and_then(DurationText::parse);
         if read.is_none() {
             let pointer = self.at(key);
             let hint = match &node.value {

@@ -20,25 +20,25 @@ pub(super) struct NearMiss {
 }
 
 /// A kind of object, and the keys that are written into it for others.
-struct Kind {
+struct RecordKind {
     /// The key that tells the kind: no other kind is asked for it.
     mark: &'static str,
     name: &'static str,
-    forms: &'static [Form],
+    forms: &'static [KeyForm],
 }
 
 /// Keys that mean the same, and how it is written.
-struct Form {
+struct KeyForm {
     keys: &'static [&'static str],
     write: &'static str,
 }
 
-const fn form(keys: &'static [&'static str], write: &'static str) -> Form {
-    Form { keys, write }
+const fn form(keys: &'static [&'static str], write: &'static str) -> KeyForm {
+    KeyForm { keys, write }
 }
 
-const KINDS: [Kind; 6] = [
-    Kind {
+const KINDS: [RecordKind; 6] = [
+    RecordKind {
         mark: "objective",
         name: "a plan",
         forms: &[
@@ -61,7 +61,7 @@ const KINDS: [Kind; 6] = [
             form(&["atoms", "steps", "tasks"], "work_graph: {atoms: {…}}"),
         ],
     },
-    Kind {
+    RecordKind {
         mark: "base_case",
         name: "the objective",
         forms: &[
@@ -69,12 +69,12 @@ const KINDS: [Kind; 6] = [
             form(&["check", "checks"], "base_case: {command: …}"),
         ],
     },
-    Kind {
+    RecordKind {
         mark: "atoms",
         name: "the work graph",
         forms: &[form(&["steps", "tasks"], "atoms: {…}")],
     },
-    Kind {
+    RecordKind {
         mark: "depends_on",
         name: "an atom",
         forms: &[
@@ -86,12 +86,12 @@ const KINDS: [Kind; 6] = [
             form(&["options", "any"], "choices: […]"),
         ],
     },
-    Kind {
+    RecordKind {
         mark: "stdout_matches",
         name: "a check of a command",
         forms: &[form(&["contains", "matches"], "stdout_matches: REGEX")],
     },
-    Kind {
+    RecordKind {
         mark: "expect_exit",
         name: "a check of a command",
         forms: &[form(&["exit", "exit_code"], "expect_exit: N")],

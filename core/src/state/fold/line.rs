@@ -16,7 +16,7 @@ use super::{
 use crate::{
     doc::{Member, Node, Span, Value},
     state::{
-        Placed, State,
+        ResultCommit, State,
         fields::{Findings, Writer},
     },
 };
@@ -26,12 +26,12 @@ const DIGITS: usize = 6;
 
 #[derive(Debug, Clone)]
 pub struct FoldedLine {
-    prefix: Arc<[Placed]>,
+    prefix: Arc<[ResultCommit]>,
     packed: String,
 }
 
 impl FoldedLine {
-    pub fn of(prefix: &[Placed]) -> Self {
+    pub fn of(prefix: &[ResultCommit]) -> Self {
         let mut text = String::new();
         for placed in prefix {
             text.push_str(placed.atom.as_str());
@@ -58,7 +58,7 @@ impl FoldedLine {
     }
 
     /// What of `line` is to be written out after this; `None` where it does not begin so.
-    pub fn rest<'l>(&self, line: &'l [Placed]) -> Option<&'l [Placed]> {
+    pub fn rest<'l>(&self, line: &'l [ResultCommit]) -> Option<&'l [ResultCommit]> {
         line.starts_with(&self.prefix)
             .then(|| line.get(self.prefix.len()..).unwrap_or_default())
     }

@@ -7,9 +7,9 @@ use crate::{
     id::{AtomId, CommitId, Lineage},
     plan,
     state::{
-        Binding, Placed, State, binding,
-        decode::{Decoded, decode},
-        encode::{Rendered, Touched},
+        Binding, ResultCommit, State, binding,
+        decode::{Decoding, decode},
+        encode::{ChangeSet, StateText},
         patch::Patch,
     },
 };
@@ -37,7 +37,7 @@ fn state(count: usize, folded: usize) -> State {
         members.insert(id.clone(), bound);
         Arc::make_mut(&mut state.run)
             .line
-            .push(Placed::new(id, commit));
+            .push(ResultCommit::new(id, commit));
     }
     let name = Folds::fresh(&state);
     state.folds.add(name, Fold::of(members).expect("members"));
@@ -67,7 +67,7 @@ fn nothing() -> Binding {
 }
 
 fn text(state: &State) -> String {
-    Rendered::of(state).text(state)
+    StateText::of(state).text(state)
 }
 
 fn read(text: &str) -> State {
@@ -78,7 +78,7 @@ fn read(text: &str) -> State {
 }
 
 fn faults(text: &str) -> Vec<&'static str> {
-    let Decoded { faults, .. } = decode(text.as_bytes());
+    let Decoding { faults, .. } = decode(text.as_bytes());
     faults.into_iter().map(|fault| fault.rule).collect()
 }
 
@@ -96,14 +96,14 @@ fn what_is_folded_reads_back_as_it_was_and_is_written_as_it_was() {
 #[test]
 fn one_that_changes_takes_its_fold_apart() {
     let mut state = state(200, 150);
-    let mut rendered = Rendered::of(&state);
+    let mut rendered = StateText::of(&state);
     let id = AtomId::new("A007");
     let bound = state.bindings.get_mut(&id).expect("bound");
     Arc::make_mut(bound).summary = "another".into();
-    let touched = Touched {
+    let touched = ChangeSet {
         bindings: [id].into(),
         run: true,
-        ..Touched::default()
+        ..ChangeSet::default()
     };
     rendered.update(&state, &touched);
     assert!(rendered.text(&state) == text(&state));
@@ -173,12 +173,12 @@ fn a_commit_that_its_atom_has_no_longer_is_not_taken_for_the_one_in_the_line() {
 fn a_patch_carries_folds_to_and_fro() {
     let sealed = |mut state: State, serial: u64| {
         state.serial.0 = serial;
-        state.seal = Some(Rendered::of(&state).seal(&state));
+        state.seal = Some(StateText::of(&state).seal(&state));
         state
     };
     let folded = sealed(state(200, 150), 2);
     let plain = sealed(folded.written_out(), 1);
-    let all = Touched::all(&folded);
+    let all = ChangeSet::all(&folded);
     let patch = Patch::between(&plain, &folded, &all);
     let kept = serde_json::to_string(&patch).expect("JSON");
     let patch: Patch = serde_json::from_str(&kept).expect("a patch");

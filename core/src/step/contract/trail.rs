@@ -13,7 +13,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::super::draft::Draft;
+use super::super::transaction::Transaction;
 use crate::{
     doc::{Node, Value},
     state::{
@@ -61,7 +61,7 @@ pub(crate) struct Watch {
     look_at: usize,
 }
 
-pub(super) fn contract(draft: &mut Draft) {
+pub(super) fn contract(draft: &mut Transaction) {
     let is_over = !draft.state.run.status.is_active();
     let (len, watch) = (draft.state.trail.len(), draft.session.trail_watch);
     if !is_over && len < watch.look_at && len >= watch.len {

@@ -8,14 +8,14 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Adopted, free_id, merge};
+use super::{Adoption, free_id, merge};
 use crate::{
     doc::Node,
-    event::Notice,
+    event::Event,
     id::{Serial, TreeId, UnixMillis},
     state::{
         Confirmation, Correction, Extra, State,
-        encode::Touched,
+        encode::ChangeSet,
         fields::{Writer, texts_node},
         record::CorrectionType,
     },
@@ -24,7 +24,7 @@ use crate::{
 
 /// What is said of an assertion.
 #[derive(Debug)]
-pub struct Word<'a> {
+pub struct Answer<'a> {
     pub assertion: &'a Assertion,
     pub holds: bool,
     /// The tree that was looked at, where the word is for that one alone.
@@ -35,10 +35,10 @@ pub struct Word<'a> {
 /// Records a word; `Err` with the earlier one where the same was said already.
 pub fn confirm(
     state: &State,
-    word: &Word<'_>,
+    word: &Answer<'_>,
     by: &str,
     now: UnixMillis,
-) -> Result<Adopted, Box<Confirmation>> {
+) -> Result<Adoption, Box<Confirmation>> {
     let on = word.on.map(|tree| tree.as_str().to_string());
     let (name, statement) = (&word.assertion.name, &word.assertion.statement);
     let counts = |earlier: &Confirmation| earlier.on.is_none() || earlier.on == on;
@@ -65,10 +65,10 @@ pub fn confirm(
         confirms: Some(confirms),
     }));
     let effects = Vec::new();
-    Ok(Adopted {
+    Ok(Adoption {
         state,
-        touched: Touched::default(),
-        notices: Vec::from([Notice::Corrected {
+        touched: ChangeSet::default(),
+        notices: Vec::from([Event::Corrected {
             what,
             effects,
             lost: Vec::new(),
@@ -109,7 +109,7 @@ fn node(word: &Confirmation, what: &str, id: &str) -> Node {
 }
 
 /// What others added since `before`, to be told by a loop that finds it in the file.
-pub fn news(before: &State, after: &State) -> Vec<Notice> {
+pub fn news(before: &State, after: &State) -> Vec<Event> {
     let added = after.corrections.iter().skip(before.corrections.len());
     let text = |node: &Node, key: &str| {
         node.get(key)
@@ -121,7 +121,7 @@ pub fn news(before: &State, after: &State) -> Vec<Notice> {
             let effects = one.node.get("changes").and_then(Node::as_array);
             let effects = effects.unwrap_or_default().iter();
             let lost = one.node.get("lost").and_then(Node::as_array);
-            Some(Notice::Corrected {
+            Some(Event::Corrected {
                 what: text(&one.node, "description")?,
                 effects: effects
                     .filter_map(|node| node.as_str().map(ToString::to_string))

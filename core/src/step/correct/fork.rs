@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use crate::{
     doc::Node,
     id::{Epoch, Lineage, Serial},
-    state::{Control, RunStatus, Spent, State},
+    state::{Control, RunStatus, State, Usage},
 };
 
 /// What is in flight, asked for or spent stays with the parent; what was agreed, found and tried goes along. An effect
@@ -27,9 +27,9 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
     run.id = None;
     run.in_flight.retain(|intent| intent.effect.is_once_only());
     run.epoch = Epoch(run.epoch.0 + 1);
-    run.spent = Spent {
+    run.spent = Usage {
         extra: run.spent.extra.clone(),
-        ..Spent::default()
+        ..Usage::default()
     };
     run.iteration = 0;
     run.last_result = None;

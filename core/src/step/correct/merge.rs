@@ -7,35 +7,35 @@
 
 mod graph;
 mod lists;
-mod lost;
-mod notebook;
+mod lost_values;
+mod run;
 mod tree;
 mod valid;
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-pub(super) use lost::sentence;
-pub use lost::{Kept, LOST_MAX, Lost};
+pub(super) use lost_values::sentence;
+pub use lost_values::{LOST_MAX, LostValue, Winner};
 
 use crate::{
     doc::Node,
     id::{AtomId, Serial},
-    state::{Control, Objective, State, encode::Rendered},
+    state::{Control, Objective, State, encode::StateText},
 };
 use tree::{Rule, Trees};
 
 /// What came of an edit: the state that holds it, before it is counted as a commit, and what had to give way.
 #[derive(Debug, Clone)]
-pub struct Merged {
+pub struct MergeOutcome {
     pub state: State,
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostValue>,
     /// Unresolved atoms that the edit took out: not to be mistaken for results that a person forgot.
     pub removed: BTreeSet<AtomId>,
     /// The serial of an edit that is older than what was committed last, and changes nothing of that.
     pub saved_again: Option<Serial>,
 }
 
-impl From<State> for Merged {
+impl From<State> for MergeOutcome {
     fn from(state: State) -> Self {
         Self {
             state,
@@ -50,27 +50,27 @@ impl From<State> for Merged {
 ///
 /// `base` is the state that the person started from, `ours` the newest committed one. Without a base every difference
 /// is told; without `ours` the edit is all there is.
-pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merged {
+pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> MergeOutcome {
     let Some(ours) = ours else {
-        return Merged::from(theirs.clone());
+        return MergeOutcome::from(theirs.clone());
     };
     let ours = newer(base, ours);
     let base = base_of(base, ours, theirs);
     let mut trees = Trees::new(base.is_some());
     let sides = Sides { base, ours, theirs };
-    let mut merged = Merged::from(theirs.clone());
+    let mut merged = MergeOutcome::from(theirs.clone());
     head(&sides, &mut trees, &mut merged.state);
     records(&sides, &mut trees, &mut merged.state);
-    notebook::notebook(&sides, &mut trees, &mut merged.state);
+    run::notebook(&sides, &mut trees, &mut merged.state);
     lists::trail(&sides, &mut trees, &mut merged.state);
     lists::corrections(&sides, &mut trees, &mut merged.state);
     graph::graph(&sides, &mut trees, &mut merged);
     valid::make_valid(&sides, &mut trees, &mut merged);
-    merged.lost = lost::capped(trees.lost);
+    merged.lost = lost_values::capped(trees.lost);
     // Folded or not is no difference.
     let seal = |state: &State| {
         let state = state.written_out();
-        Rendered::of(&state).seal(&state)
+        StateText::of(&state).seal(&state)
     };
     let is_as_ours = || seal(&merged.state) == seal(ours);
     merged.saved_again = (theirs.serial < ours.serial && is_as_ours()).then_some(theirs.serial);

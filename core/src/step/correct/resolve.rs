@@ -9,20 +9,20 @@ use alloc::{
     vec::Vec,
 };
 
-use super::Adopted;
+use super::Adoption;
 use crate::{
     doc::Node,
-    event::Notice,
+    event::Event,
     id::{AtomId, AttemptId, Digest, Serial, UnixMillis},
     measure,
     state::{
-        Atom, Binding, Correction, Ended, Entry, Extra, State, Status, Task,
+        Atom, AtomStatus, Binding, Correction, Entry, Extra, State, Task, TryEnd,
         binding::{SUMMARY_CHARS_MAX, nothing},
-        encode::Touched,
+        encode::ChangeSet,
         fields::{Writer, texts_node},
         record::{CorrectionType, choices, type_of},
     },
-    step::{World, phase, settle},
+    step::{World, phase, reconcile},
 };
 
 /// An effect that is in doubt.
@@ -53,7 +53,7 @@ pub struct NotInDoubt;
 /// All that is in doubt, in the order of the atoms.
 pub fn doubts(state: &State) -> Vec<Doubt> {
     let doubtful = state.atoms.iter().filter_map(|(id, atom)| {
-        let Status::InDoubt(attempt) = &atom.task()?.status else {
+        let AtomStatus::InDoubt(attempt) = &atom.task()?.status else {
             return None;
         };
         let entry = entry_of(state, attempt);
@@ -76,7 +76,7 @@ pub fn resolve(
     said: Resolution<'_>,
     by: &str,
     now: UnixMillis,
-) -> Result<Adopted, NotInDoubt> {
+) -> Result<Adoption, NotInDoubt> {
     let doubt = doubts(state)
         .into_iter()
         .find(|doubt| doubt.attempt == *attempt);
@@ -85,7 +85,7 @@ pub fn resolve(
     next.serial = Serial(state.serial.0 + 1);
     let at = now.rfc3339();
     if let Some(task) = task(&mut next, &atom) {
-        task.status = Status::Pending;
+        task.status = AtomStatus::Pending;
     }
     let mut changed = BTreeSet::from([atom.clone()]);
     let (what, effect) = match said {
@@ -111,15 +111,15 @@ pub fn resolve(
         confirms: None,
     }));
     let effects = Vec::from([effect.to_string()]);
-    Ok(Adopted {
-        touched: Touched {
+    Ok(Adoption {
+        touched: ChangeSet {
             atoms: changed,
             bindings: BTreeSet::from([atom]),
             run: true,
-            ..Touched::default()
+            ..ChangeSet::default()
         },
         state: next,
-        notices: Vec::from([Notice::Corrected {
+        notices: Vec::from([Event::Corrected {
             what,
             effects,
             lost: Vec::new(),
@@ -170,13 +170,13 @@ pub(super) fn ask(state: &mut State, doubts: Vec<(AtomId, AttemptId)>) {
     for (id, attempt) in doubts {
         let is_open = |atom: &Arc<Atom>| {
             atom.task()
-                .is_some_and(|task| task.status == Status::Pending)
+                .is_some_and(|task| task.status == AtomStatus::Pending)
         };
         let Some(atom) = state.atoms.get_mut(&id).filter(|atom| is_open(atom)) else {
             continue;
         };
         if let Some(task) = Arc::make_mut(atom).task_mut() {
-            task.status = Status::InDoubt(attempt);
+            task.status = AtomStatus::InDoubt(attempt);
         }
     }
 }
@@ -195,7 +195,7 @@ fn task<'s>(state: &'s mut State, atom: &AtomId) -> Option<&'s mut Task> {
 
 /// What came of a result that a person told.
 #[derive(Default)]
-struct Told {
+struct ReportedResult {
     /// It is bound; else it is kept for when its context is in force.
     is_in_force: bool,
     /// The plans in whose budgets its attempt counts.
@@ -203,10 +203,15 @@ struct Told {
 }
 
 /// The result of the context that the attempt was started in. It is counted as the loop counts an attempt that ends well.
-fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str, &str)) -> Told {
+fn bind(
+    state: &mut State,
+    attempt: &AttemptId,
+    atom: &AtomId,
+    said: (&str, &str, &str),
+) -> ReportedResult {
     let world = World::new(state.clone());
     let Some(x) = world.graph.ix(atom) else {
-        return Told::default();
+        return ReportedResult::default();
     };
     let in_force = world.standing.context(x).cloned();
     let recorded = entry_of(state, attempt).and_then(|entry| {
@@ -214,7 +219,7 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
         Some(Digest::new(entry.node.get("context").and_then(text)?))
     });
     let Some(context) = recorded.or_else(|| in_force.clone()) else {
-        return Told::default();
+        return ReportedResult::default();
     };
     let most = world
         .state
@@ -228,14 +233,14 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
         choices(Default::default())
     };
     let Some(task) = task(state, atom) else {
-        return Told::default();
+        return ReportedResult::default();
     };
     let is_action = task.spec.action.is_some();
     let tried = task.tried_mut(&context, &chosen);
     // Else it is a repair.
     let is_counted = tried.attempts < most;
     tried.attempts += u32::from(is_counted);
-    let inputs = settle::inputs(&world.graph, &world.standing, &world.state, x);
+    let inputs = reconcile::inputs(&world.graph, &world.standing, &world.state, x);
     let is_in_force = in_force.as_ref() == Some(&context);
     let mut binding = Binding {
         summary: said.0.chars().take(SUMMARY_CHARS_MAX).collect(),
@@ -267,13 +272,13 @@ fn bind(state: &mut State, attempt: &AttemptId, atom: &AtomId, said: (&str, &str
     };
     if !is_in_force {
         if let Some(task) = task_with(state, atom, binding.context.as_ref()) {
-            task.ended = Some(Ended::Parked(Arc::new(binding)));
+            task.ended = Some(TryEnd::Parked(Arc::new(binding)));
         }
     } else if let Some(of) = state.atoms.remove(atom) {
         binding.of = of;
         state.bindings.insert(atom.clone(), Arc::new(binding));
     }
-    Told { is_in_force, plans }
+    ReportedResult { is_in_force, plans }
 }
 
 fn task_with<'s>(

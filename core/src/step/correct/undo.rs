@@ -13,19 +13,20 @@ use alloc::{
 };
 use core::fmt;
 
-use super::{Adopted, resolve};
+use super::{Adoption, resolve};
 use crate::{
     difference,
     doc::{self, Node},
-    event::Notice,
+    event::Event,
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, Serial, UnixMillis},
     state::{
-        Atom, Binding, Correction, Effect, Extra, Intent, Run, RunStatus, State, Status, Workspace,
-        encode::Touched,
+        Atom, AtomStatus, Binding, Correction, Extra, Intent, Run, RunStatus, SideEffect, State,
+        Workspace,
+        encode::ChangeSet,
         fields::{Writer, texts_node},
         record::{self, CorrectionType},
     },
-    step::{World, ended::record_doubt},
+    step::{World, attempt_end::record_doubt},
 };
 
 /// What an undo goes by.
@@ -49,8 +50,8 @@ impl fmt::Debug for Undo<'_> {
 
 impl Undo<'_> {
     /// The next state; or, where nothing of it would be another, the atoms that stay for what they did outside.
-    pub fn adopt(&self) -> Result<Adopted, Vec<AtomId>> {
-        let mut back = Back {
+    pub fn adopt(&self) -> Result<Adoption, Vec<AtomId>> {
+        let mut back = UndoBuilder {
             undo: self,
             state: self.now.clone(),
             outside: Vec::new(),
@@ -76,7 +77,7 @@ impl Undo<'_> {
     }
 }
 
-struct Back<'a> {
+struct UndoBuilder<'a> {
     undo: &'a Undo<'a>,
     state: State,
     /// Atoms whose effects are not taken back.
@@ -86,7 +87,7 @@ struct Back<'a> {
     effects: Vec<String>,
 }
 
-impl Back<'_> {
+impl UndoBuilder<'_> {
     fn agreement(&mut self) {
         let then = self.undo.then;
         let text = |state: &State| doc::canonical(&state.objective.node());
@@ -153,7 +154,7 @@ impl Back<'_> {
                 && then
                     .atom(id)
                     .is_some_and(|old| doc::canonical(&old.node()) == doc::canonical(&atom.node()));
-            let is_inside = task.spec.effect == Effect::Tree;
+            let is_inside = task.spec.effect == SideEffect::Tree;
             if is_inside || !was_tried || (is_same_as_then && !is_flying) {
                 continue;
             }
@@ -205,10 +206,10 @@ impl Back<'_> {
             let mut atom = (*binding.of).clone();
             if let (Some(task), Some(context)) = (atom.task_mut(), &binding.context) {
                 if task.spec.effect.is_once_only() {
-                    task.status = Status::InDoubt(self.doubt(&id, context, &binding.at));
+                    task.status = AtomStatus::InDoubt(self.doubt(&id, context, &binding.at));
                 } else {
                     task.tries.retain(|tried| tried.context != *context);
-                    task.status = Status::Pending;
+                    task.status = AtomStatus::Pending;
                 }
             }
             self.state.atoms.insert(id.clone(), Arc::new(atom));
@@ -255,7 +256,7 @@ impl Back<'_> {
         let record = World::new(self.state.clone()).measure().record();
         let run = Arc::make_mut(&mut self.state.run);
         let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
-        run.measure = Some(crate::state::Measure { extra, ..record });
+        run.measure = Some(crate::state::MeasureText { extra, ..record });
         self.tell();
     }
 
@@ -325,7 +326,7 @@ impl Back<'_> {
             .push("what is spent stays spent; what is left is counted anew".to_string());
     }
 
-    fn close(mut self, what: String) -> Adopted {
+    fn close(mut self, what: String) -> Adoption {
         self.state.serial = Serial(self.undo.now.serial.0 + 1);
         let at = self.undo.at.rfc3339();
         let is_kept = |last| {
@@ -349,14 +350,14 @@ impl Back<'_> {
             node,
             confirms: None,
         }));
-        let mut touched = Touched::all(&self.state);
+        let mut touched = ChangeSet::all(&self.state);
         let now = self.undo.now;
         touched.atoms.extend(now.atoms.keys().cloned());
         touched.bindings.extend(now.bindings.keys().cloned());
-        Adopted {
+        Adoption {
             touched,
             state: self.state,
-            notices: Vec::from([Notice::Corrected {
+            notices: Vec::from([Event::Corrected {
                 lost: Vec::new(),
                 what,
                 effects: self.effects,

@@ -14,7 +14,7 @@ use crate::{
     graph::Ix,
     id::{AtomId, AttemptId, CommitId},
     state::{
-        Ended, Entry, EntryKind, Free, SideFile,
+        Entry, EntryKind, FreeValue, SideFile, TryEnd,
         record::{counted, type_of},
     },
     step::{World, correct::doubts},
@@ -39,7 +39,7 @@ pub struct AttemptView {
     /// Why it failed, or what came of it.
     pub reason: String,
     pub choices: BTreeMap<String, String>,
-    pub evidence: Vec<Free>,
+    pub evidence: Vec<FreeValue>,
     pub files: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
@@ -119,7 +119,7 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
             all.push(solved(id, &binding.node(), "solved", BTreeMap::new()));
         }
         for tried in crate::search::tries(&world.state, id) {
-            if let Some(Ended::Parked(result)) = &tried.ended {
+            if let Some(TryEnd::Parked(result)) = &tried.ended {
                 all.push(solved(
                     id,
                     &result.parked_node(),

@@ -8,20 +8,20 @@ use std::{
 };
 
 use descent_core::{
-    event::{Event, Made, Merge, Outcome, Scope},
+    desired::{self, Work},
+    event::{Input, Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, Epoch},
-    owed::{self, Effect},
-    state::{Check, Intent, Placed, StartedFrom, State, fields::Extra},
+    state::{Check, Intent, ResultCommit, StartedFrom, State, fields::Extra},
     step::{Session, World},
-    verdict::{Basis, How, Measured, Measurement},
+    verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
     view,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     super::super::{
-        Hands,
-        hands::{Found, Snapshot, Work},
+        Executor,
+        executor::{BoxedFuture, RunLeftovers, StartSnapshot},
     },
     model::Model,
     repo::{Piece, Repo, START},
@@ -44,7 +44,7 @@ pub(super) struct SimHands {
 
 type Sim<T> = Result<T, String>;
 
-impl Hands for SimHands {
+impl Executor for SimHands {
     fn sweep(&self) {
         self.scene.step("sweep");
         held(&self.repo).life += 1;
@@ -52,7 +52,7 @@ impl Hands for SimHands {
 
     fn cut_off(&self) {}
 
-    fn resume(&self, state: &State) -> Work<Found> {
+    fn resume(&self, state: &State) -> BoxedFuture<RunLeftovers> {
         let repo = held(&self.repo);
         let gone: BTreeSet<CommitId> = view::commits(state)
             .into_iter()
@@ -75,11 +75,11 @@ impl Hands for SimHands {
         let scene = Arc::clone(&self.scene);
         Box::pin(async move {
             scene.step("resume");
-            Ok(Found { finished, gone })
+            Ok(RunLeftovers { finished, gone })
         })
     }
 
-    fn snapshot(&self) -> Work<Snapshot> {
+    fn snapshot(&self) -> BoxedFuture<StartSnapshot> {
         let start = StartedFrom {
             commit: CommitId::new(START),
             tree: held(&self.repo).tree(&CommitId::new(START)).unwrap(),
@@ -95,30 +95,30 @@ impl Hands for SimHands {
         &self,
         world: &World,
         session: &Session,
-        effect: Effect,
+        effect: Work,
         _slot: usize,
         cancel: CancellationToken,
-    ) -> Work<Option<Event>> {
+    ) -> BoxedFuture<Option<Input>> {
         self.scene.step("an effect begins");
         let hands = self.clone();
         match effect {
-            Effect::Attempt(intent) => {
+            Work::Attempt(intent) => {
                 self.may_begin(world, &intent);
                 Box::pin(async move { Ok(hands.attempt(intent, cancel).await) })
             }
-            Effect::Merge { intent, made, onto } => {
+            Work::Merge { intent, made, onto } => {
                 Box::pin(async move { Ok(hands.merge(intent, made, onto).await) })
             }
-            Effect::Rebuild { from, stays, keep } => Box::pin(async move {
+            Work::Rebuild { from, stays, keep } => Box::pin(async move {
                 hands.scene.saw("the tree is made anew");
                 let built = hands.rebuild(from, stays, keep).await;
-                Ok(built.map(|(head, line, dropped)| Event::Built {
+                Ok(built.map(|(head, line, dropped)| Input::Built {
                     head,
                     line,
                     dropped,
                 }))
             }),
-            Effect::Stage {
+            Work::Stage {
                 prospect,
                 wanted,
                 from,
@@ -126,19 +126,19 @@ impl Hands for SimHands {
             } => Box::pin(async move {
                 hands.scene.saw("a tree is made for what is tried beside");
                 let built = hands.rebuild(from, Vec::new(), keep).await;
-                Ok(built.map(|(head, _, dropped)| Event::Staged {
+                Ok(built.map(|(head, _, dropped)| Input::Staged {
                     prospect,
                     wanted,
                     head,
                     dropped,
                 }))
             }),
-            Effect::Learn(commit) => {
+            Work::Learn(commit) => {
                 let tree = held(&self.repo).tree(&commit);
-                let event = self.sound(tree).map(|tree| Event::Learned { commit, tree });
+                let event = self.sound(tree).map(|tree| Input::Learned { commit, tree });
                 Box::pin(async { Ok(event) })
             }
-            Effect::Judge {
+            Work::Judge {
                 scope,
                 basis,
                 commit,
@@ -156,12 +156,12 @@ impl Hands for SimHands {
         }
     }
 
-    fn follow(&self, head: CommitId) -> Work<()> {
+    fn follow(&self, head: CommitId) -> BoxedFuture<()> {
         self.sound(held(&self.repo).at(&head));
         Box::pin(async { Ok(()) })
     }
 
-    fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> Work<()> {
+    fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> BoxedFuture<()> {
         self.sound(held(&self.repo).at(&head));
         let hands = self.clone();
         Box::pin(async move {
@@ -219,7 +219,7 @@ impl SimHands {
         held(&self.repo).life > life
     }
 
-    async fn attempt(&self, intent: Intent, cancel: CancellationToken) -> Option<Event> {
+    async fn attempt(&self, intent: Intent, cancel: CancellationToken) -> Option<Input> {
         let life = held(&self.repo).life;
         let node = &self.model.nodes[self.model.ix(intent.atom.as_str())];
         let is_deaf = self.chance(15);
@@ -261,7 +261,7 @@ impl SimHands {
         if is_of_old {
             self.scene.saw("a result comes with an old epoch");
         }
-        Some(Event::Ended {
+        Some(Input::Ended {
             attempt: intent.id,
             epoch,
             outcome,
@@ -296,12 +296,12 @@ impl SimHands {
         }
         let made = match (&intent.base, code) {
             (_, 1 | 75) | (None, _) => None,
-            (Some(_), _) if node.is_silent => Some(Made::Unchanged),
-            (Some(_), _) => Some(Made::Commit(self.lasting(intent)?)),
+            (Some(_), _) if node.is_silent => Some(Product::Unchanged),
+            (Some(_), _) => Some(Product::Commit(self.lasting(intent)?)),
         };
         Some(Outcome {
             made,
-            ..Outcome::ended(How::Exit(code), 1)
+            ..Outcome::ended(CommandEnd::Exit(code), 1)
         })
     }
 
@@ -340,12 +340,12 @@ impl SimHands {
     async fn merge(
         &self,
         intent: Intent,
-        made: Option<Made>,
+        made: Option<Product>,
         onto: Option<CommitId>,
-    ) -> Option<Event> {
+    ) -> Option<Input> {
         let life = held(&self.repo).life;
         let base = onto.clone()?;
-        if let Some(Made::Commit(commit)) = &made {
+        if let Some(Product::Commit(commit)) = &made {
             self.sound(held(&self.repo).at(commit))?;
         }
         let node = &self.model.nodes[self.model.ix(intent.atom.as_str())];
@@ -369,7 +369,7 @@ impl SimHands {
                 protected: Vec::new(),
             }
         };
-        Some(Event::Tried {
+        Some(Input::Tried {
             attempt: intent.id,
             onto,
             merge,
@@ -396,9 +396,9 @@ impl SimHands {
     async fn rebuild(
         &self,
         from: CommitId,
-        stays: Vec<Placed>,
-        keep: Vec<Placed>,
-    ) -> Option<(CommitId, Vec<Placed>, Vec<AtomId>)> {
+        stays: Vec<ResultCommit>,
+        keep: Vec<ResultCommit>,
+    ) -> Option<(CommitId, Vec<ResultCommit>, Vec<AtomId>)> {
         let life = held(&self.repo).life;
         let (mut line, mut dropped, mut head) = (stays, Vec::new(), from);
         for placed in keep {
@@ -413,7 +413,7 @@ impl SimHands {
                     .wrong(format!("{} is not of {}", placed.commit, placed.atom));
             }
             head = self.built(&head, piece, life).await?;
-            line.push(Placed::new(placed.atom, head.clone()));
+            line.push(ResultCommit::new(placed.atom, head.clone()));
         }
         Some((head, line, dropped))
     }
@@ -425,20 +425,20 @@ impl SimHands {
         (scope, basis): (Scope, Basis),
         commit: Option<CommitId>,
         check: &Check,
-    ) -> Sim<Event> {
+    ) -> Sim<Input> {
         let commit = commit.ok_or("a commit to check out")?;
         let pieces = held(&self.repo).at(&commit)?;
         let (mut session, mut seen) = (session.clone(), Vec::new());
-        while let Some(leaf) = owed::next_leaf(&session, world, check, &basis) {
+        while let Some(leaf) = desired::next_leaf(&session, world, check, &basis) {
             let key = leaf.key();
             if seen.iter().any(|(known, _)| *known == key) {
                 break;
             }
             let measurement = self.measure(world, &scope, &pieces, &key);
-            session.ledger.record(leaf, &basis, measurement.clone());
+            session.evidence.record(leaf, &basis, measurement.clone());
             seen.push((key, measurement));
         }
-        Ok(Event::Judged { scope, basis, seen })
+        Ok(Input::Judged { scope, basis, seen })
     }
 
     fn measure(
@@ -473,8 +473,8 @@ impl SimHands {
         let is_new = held(&self.repo).asked.insert(asked);
         let is_unknown = is_new && self.chance(5);
         let code = if is_unknown { 127 } else { i32::from(!holds) };
-        let what = Measured::Command {
-            how: How::Exit(code),
+        let what = MeasurementKind::Command {
+            how: CommandEnd::Exit(code),
             matched: None,
             number: None,
         };

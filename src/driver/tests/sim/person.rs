@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 
 use descent_core::{
-    event::{Event, Observation},
+    event::{Input, Observation},
     id::RequestId,
     state::{Request, State, fields::Extra, objective::RequestKind},
     step::{self, Session, World, correct, correct::Resolution},
@@ -20,7 +20,7 @@ use crate::{
     driver::tests::Bell,
     signal::Signal,
     store::{
-        Next, Place,
+        CommitContent, StatePlace,
         tests::{
             lossy::{Fate, Lossy},
             whole,
@@ -37,7 +37,7 @@ const CALLS: usize = 30;
 pub(super) struct Person {
     pub(super) scene: Arc<Scene>,
     pub(super) disk: Lossy,
-    pub(super) place: Place,
+    pub(super) place: StatePlace,
     pub(super) hands: SimHands,
     /// A file as it was opened, with what was typed since.
     buffer: Option<Vec<u8>>,
@@ -50,7 +50,7 @@ pub(super) struct Person {
 }
 
 impl Person {
-    pub(super) fn new(scene: Arc<Scene>, disk: Lossy, place: Place, hands: SimHands) -> Self {
+    pub(super) fn new(scene: Arc<Scene>, disk: Lossy, place: StatePlace, hands: SimHands) -> Self {
         Self {
             scene,
             disk,
@@ -229,7 +229,7 @@ impl Person {
                 kind,
                 extra: Extra::default(),
             };
-            let event = Event::Asked {
+            let event = Input::Asked {
                 request,
                 reason: None,
             };
@@ -239,7 +239,7 @@ impl Person {
                 event,
             };
             let next = step::step(&World::new(loaded.state.clone()), &Session::default(), seen)?;
-            Ok::<_, step::Refusal>(Some(Next {
+            Ok::<_, step::Refusal>(Some(CommitContent {
                 state: next.world.state,
                 touched: next.touched,
             }))
@@ -318,7 +318,7 @@ impl Person {
                 }
                 self.scene.saw("an effect in doubt is resolved");
                 let adopted = correct::resolve(&loaded.state, &doubt.attempt, said, "ada", now)?;
-                Ok::<_, correct::NotInDoubt>(Some(Next {
+                Ok::<_, correct::NotInDoubt>(Some(CommitContent {
                     state: adopted.state,
                     touched: adopted.touched,
                 }))

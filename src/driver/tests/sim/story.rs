@@ -15,7 +15,7 @@ use std::{
 use descent_core::{
     id::{Lineage, RunId, UnixMillis},
     plan,
-    state::{RunStatus, State, encode::Rendered},
+    state::{RunStatus, State, encode::StateText},
 };
 use tokio::sync::mpsc;
 
@@ -30,14 +30,14 @@ use super::{
 use crate::{
     clock::Clock,
     driver::{
-        Ending, Eyes, Host, Watch,
-        adopt::{self, NotTaken},
+        LoopHost, Observer, RunEnding, Watch,
+        adopt::{self, AdoptionRefusal},
         run,
         tests::bell,
     },
     failure::{Failure, exit},
     store::{
-        Loaded, Place, Store,
+        LoadedState, StatePlace, Store,
         tests::lossy::{Fate, Lossy},
     },
 };
@@ -53,7 +53,7 @@ const ROOMY: &str = r#", "max_transient": 1000, "max_repairs": 1000, "max_interr
 
 pub(super) struct Story {
     _dir: tempfile::TempDir,
-    place: Place,
+    place: StatePlace,
     scene: Arc<Scene>,
     disk: Lossy,
     person: Person,
@@ -63,7 +63,7 @@ pub(super) struct Story {
 
 /// How a loop came to its end.
 enum End {
-    Ended(Box<Ending>),
+    Ended(Box<RunEnding>),
     Failed(Failure),
     Died,
     /// It went on longer than anybody looked.
@@ -112,7 +112,7 @@ impl Story {
             .enumerate()
             .for_each(|(x, node)| scene.tell(format_args!("{x}: {node:?}")));
         let dir = tempfile::tempdir_in(dir).unwrap();
-        let place = Place::create(dir.path(), None).unwrap();
+        let place = StatePlace::create(dir.path(), None).unwrap();
         let fate: Arc<dyn Fate> = scene.clone();
         let disk = Lossy::new(&place, fate);
         let mut watchman = held(&scene.watchman);
@@ -269,7 +269,7 @@ impl Story {
         if now.is_foreign {
             // A late save that got the name just now, for the next run to merge with the newest commit.
             let newest = store.newest().unwrap();
-            texts.push(Rendered::of(&newest).text(&newest).into_bytes());
+            texts.push(StateText::of(&newest).text(&newest).into_bytes());
         }
         texts
             .into_iter()
@@ -296,12 +296,12 @@ impl Story {
         } else {
             self.disk.clone()
         };
-        let host = |store| Host {
+        let host = |store| LoopHost {
             store,
             clock: self.scene.clock.clone(),
             signals,
             watch: Watch::told(heard),
-            hands: Arc::new(self.hands.clone()),
+            executor: Arc::new(self.hands.clone()),
             run: RunId::new(format!("run{}", self.runs)),
             by: "ada".to_owned(),
             from: None,
@@ -332,8 +332,8 @@ impl Story {
 async fn loop_of(
     scene: Arc<Scene>,
     mut store: Store,
-    host: impl FnOnce(Store) -> Host,
-) -> Result<Ending, Failure> {
+    host: impl FnOnce(Store) -> LoopHost,
+) -> Result<RunEnding, Failure> {
     let mut loaded = store.read()?;
     if loaded.is_foreign {
         loaded = taken_in(&scene, &mut store)?;
@@ -341,7 +341,7 @@ async fn loop_of(
     // Names of files differ from one telling to the next.
     let dir = store.place().project.display().to_string();
     let (told, said) = (Arc::clone(&scene), Arc::clone(&scene));
-    let eyes = Eyes {
+    let eyes = Observer {
         tell: &mut |notice| told.tell(format_args!("  {}", serde_json::to_string(notice).unwrap())),
         say: &mut |text| {
             said.tell(format_args!(
@@ -355,15 +355,15 @@ async fn loop_of(
 }
 
 /// What a person edited while no loop lived goes first, as `run` has it.
-fn taken_in(scene: &Scene, store: &mut Store) -> Result<Arc<Loaded>, Failure> {
+fn taken_in(scene: &Scene, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
     match adopt::adopt(store, None, "ada", scene.clock.now()) {
         Ok((loaded, _)) => Ok(loaded),
-        Err(NotTaken::Store(error)) => Err(error.into()),
-        Err(NotTaken::OtherLineage) => panic!("another lineage"),
+        Err(AdoptionRefusal::Store(error)) => Err(error.into()),
+        Err(AdoptionRefusal::OtherLineage) => panic!("another lineage"),
     }
 }
 
-fn word(ending: &Ending) -> &'static str {
+fn word(ending: &RunEnding) -> &'static str {
     ending.world.state.run.status.word()
 }
 

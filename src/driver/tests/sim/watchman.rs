@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use descent_core::{
     id::{AttemptId, CommitId, Serial},
-    state::{Ended, RunStatus, State},
+    state::{RunStatus, State, TryEnd},
     view,
 };
 
-use crate::store::{Loaded, tests::whole};
+use crate::store::{LoadedState, tests::whole};
 
 /// What a person wrote into one place.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Watchman {
     saves: BTreeSet<Vec<u8>>,
     pub(super) edits: Vec<Edit>,
     /// The newest commit that has, or had, the name, until it is made to stay.
-    shown: Option<Loaded>,
+    shown: Option<LoadedState>,
     /// A call failed since.
     has_failed: bool,
     /// A save is not taken in yet.
@@ -73,7 +73,7 @@ impl Watchman {
         let shown = whole(bytes).filter(|loaded| !loaded.is_foreign);
         let shown = shown.ok_or("a reader sees what is neither whole nor a person's")?;
         // One that could not be made to stay was read and gone on from.
-        let was_read = |before: &Loaded| !gave_way && before.state.serial < shown.state.serial;
+        let was_read = |before: &LoadedState| !gave_way && before.state.serial < shown.state.serial;
         if let Some(before) = before.filter(was_read) {
             self.take(before)?;
         }
@@ -121,7 +121,7 @@ impl Watchman {
         shown.map_or_else(|| Ok(Vec::new()), |loaded| self.take(loaded))
     }
 
-    fn take(&mut self, loaded: Loaded) -> Looked {
+    fn take(&mut self, loaded: LoadedState) -> Looked {
         let next = loaded.state;
         let text = String::from_utf8_lossy(&loaded.bytes);
         for edit in self.edits.iter_mut().filter(|edit| !edit.is_in) {
@@ -324,7 +324,7 @@ fn has_environmental(state: &State) -> bool {
     text || tries.any(|tried| {
         matches!(
             tried.ended,
-            Some(Ended::Failed(
+            Some(TryEnd::Failed(
                 descent_core::state::FailureClass::Environmental
             ))
         )

@@ -13,7 +13,7 @@ struct Scene {
 
 impl Scene {
     fn of(world: World, lacks: &'static [&'static str], person: Option<Person>) -> Self {
-        let place = Place::find(world.path(), None).unwrap();
+        let place = StatePlace::find(world.path(), None).unwrap();
         let power = Arc::new(Power {
             real: RealDisk::in_dir(place.parent()),
             model: Mutex::default(),

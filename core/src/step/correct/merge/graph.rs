@@ -3,7 +3,7 @@
 use alloc::{collections::BTreeSet, format, string::String, sync::Arc};
 
 use super::{
-    Merged, Sides,
+    MergeOutcome, Sides,
     tree::{self, Rule, Three, Trees, same},
 };
 use crate::{
@@ -13,12 +13,12 @@ use crate::{
 };
 
 /// An atom, and what it is bound to.
-struct Item {
+struct AtomEntry {
     atom: Arc<Atom>,
     binding: Option<Arc<Binding>>,
 }
 
-impl Item {
+impl AtomEntry {
     fn of(state: &State, id: &AtomId) -> Option<Self> {
         let binding = state.bindings.get(id).cloned();
         let atom = match &binding {
@@ -54,7 +54,7 @@ impl Item {
     }
 }
 
-pub(super) fn graph(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
+pub(super) fn graph(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
     let states = [sides.base, Some(sides.ours), Some(sides.theirs)];
     let ids: BTreeSet<&AtomId> = states
         .into_iter()
@@ -62,12 +62,12 @@ pub(super) fn graph(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
         .flat_map(|state| state.atoms.keys().chain(state.bindings.keys()))
         .collect();
     for id in ids {
-        let items = states.map(|state| state.and_then(|state| Item::of(state, id)));
+        let items = states.map(|state| state.and_then(|state| AtomEntry::of(state, id)));
         one(trees, merged, id, items);
     }
 }
 
-fn one(trees: &mut Trees, merged: &mut Merged, id: &AtomId, items: [Option<Item>; 3]) {
+fn one(trees: &mut Trees, merged: &mut MergeOutcome, id: &AtomId, items: [Option<AtomEntry>; 3]) {
     let at = pointer(id, &items);
     let [base, ours, theirs] = items;
     let theirs = theirs.map(|theirs| match &base {
@@ -91,9 +91,9 @@ fn one(trees: &mut Trees, merged: &mut Merged, id: &AtomId, items: [Option<Item>
 }
 
 /// What was tried and what came of it are facts: they stand as in the base, whatever the edit made of them.
-fn with_facts(trees: &mut Trees, base: &Item, mut theirs: Item, at: &str) -> Item {
+fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &str) -> AtomEntry {
     let inside = inside(&theirs, at);
-    let tries = |item: &Item| item.atom.node_side_by_side().get("tries").cloned();
+    let tries = |item: &AtomEntry| item.atom.node_side_by_side().get("tries").cloned();
     if let (Some(was), Some(_)) = (base.atom.task(), theirs.atom.task())
         && !same(tries(base).as_ref(), tries(&theirs).as_ref())
     {
@@ -138,7 +138,7 @@ fn with_facts(trees: &mut Trees, base: &Item, mut theirs: Item, at: &str) -> Ite
 }
 
 /// Where the keys of its task stand.
-fn inside(item: &Item, at: &str) -> String {
+fn inside(item: &AtomEntry, at: &str) -> String {
     let of = if item.binding.is_some() { "/of" } else { "" };
     let is_fragment = item
         .atom
@@ -154,7 +154,7 @@ const FACTS: [&str; 6] = [
 ];
 
 /// As the edit named it, else as it stands now.
-fn pointer(id: &AtomId, items: &[Option<Item>; 3]) -> String {
+fn pointer(id: &AtomId, items: &[Option<AtomEntry>; 3]) -> String {
     let item = items.iter().rev().flatten().next();
     if item.is_some_and(|item| item.binding.is_some()) {
         doc::pointer_push("/bindings", id.as_str())
@@ -166,10 +166,10 @@ fn pointer(id: &AtomId, items: &[Option<Item>; 3]) -> String {
 /// In the edit alone: added by it, or taken out since it began.
 fn added(
     trees: &mut Trees,
-    merged: &mut Merged,
+    merged: &mut MergeOutcome,
     id: &AtomId,
-    base: Option<Item>,
-    theirs: Item,
+    base: Option<AtomEntry>,
+    theirs: AtomEntry,
     at: &str,
 ) {
     if base.as_ref().is_some_and(|base| base.is_same(&theirs)) {
@@ -186,10 +186,10 @@ fn added(
 /// Not in the edit: taken out by it, or come since it began.
 fn taken_out(
     trees: &mut Trees,
-    merged: &mut Merged,
+    merged: &mut MergeOutcome,
     id: &AtomId,
-    base: Option<Item>,
-    ours: Item,
+    base: Option<AtomEntry>,
+    ours: AtomEntry,
     at: &str,
 ) {
     let Some(base) = base else {
@@ -207,7 +207,13 @@ fn taken_out(
     }
 }
 
-fn both(trees: &mut Trees, base: Option<Item>, ours: Item, theirs: Item, at: &str) -> Item {
+fn both(
+    trees: &mut Trees,
+    base: Option<AtomEntry>,
+    ours: AtomEntry,
+    theirs: AtomEntry,
+    at: &str,
+) -> AtomEntry {
     let result = result(trees, base.as_ref(), &ours, &theirs, at);
     let inside = match theirs.binding {
         Some(_) => format!("{at}/of"),
@@ -215,12 +221,18 @@ fn both(trees: &mut Trees, base: Option<Item>, ours: Item, theirs: Item, at: &st
     };
     let atom = atom(trees, base.as_ref(), &ours, &theirs, &inside);
     let binding = result.and_then(|result| bound(result, &atom, &ours, &theirs));
-    Item { atom, binding }
+    AtomEntry { atom, binding }
 }
 
 /// Of a kind that one side changed, the rest is that side's too: what a group holds means nothing to a task.
-fn atom(trees: &mut Trees, base: Option<&Item>, ours: &Item, theirs: &Item, at: &str) -> Arc<Atom> {
-    let node = |item: &Item| item.atom.node_side_by_side();
+fn atom(
+    trees: &mut Trees,
+    base: Option<&AtomEntry>,
+    ours: &AtomEntry,
+    theirs: &AtomEntry,
+    at: &str,
+) -> Arc<Atom> {
+    let node = |item: &AtomEntry| item.atom.node_side_by_side();
     let (b, o, t) = (base.map(node), node(ours), node(theirs));
     let kind = |node: &Node| node.get("kind").cloned();
     if kind(&o) != kind(&t) {
@@ -249,12 +261,16 @@ fn atom(trees: &mut Trees, base: Option<&Item>, ours: &Item, theirs: &Item, at: 
 /// Whether it is resolved, and to what: a person's own result is never overwritten.
 fn result(
     trees: &mut Trees,
-    base: Option<&Item>,
-    ours: &Item,
-    theirs: &Item,
+    base: Option<&AtomEntry>,
+    ours: &AtomEntry,
+    theirs: &AtomEntry,
     at: &str,
 ) -> Option<Node> {
-    let results = [base.and_then(Item::result), ours.result(), theirs.result()];
+    let results = [
+        base.and_then(AtomEntry::result),
+        ours.result(),
+        theirs.result(),
+    ];
     let nodes = results.each_ref().map(Option::as_ref);
     if let Some(settled) = trees.settled(nodes) {
         return settled.cloned();
@@ -286,13 +302,18 @@ fn rule(key: &str) -> Rule {
     }
 }
 
-fn is_by_person(item: &Item) -> bool {
+fn is_by_person(item: &AtomEntry) -> bool {
     let binding = item.binding.as_ref();
     binding.is_some_and(|binding| binding.is_by_person())
 }
 
 /// A result around the atom that it is of.
-fn bound(mut result: Node, atom: &Arc<Atom>, ours: &Item, theirs: &Item) -> Option<Arc<Binding>> {
+fn bound(
+    mut result: Node,
+    atom: &Arc<Atom>,
+    ours: &AtomEntry,
+    theirs: &AtomEntry,
+) -> Option<Arc<Binding>> {
     if let doc::Value::Object(members) = &mut result.value {
         members.push(Member {
             key: "of".into(),

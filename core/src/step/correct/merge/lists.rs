@@ -69,7 +69,7 @@ fn add(corrections: &mut Vec<Arc<Correction>>, mut node: Node) {
     }
 }
 
-struct Walked {
+struct ListDifference {
     /// Entries of ours, by their index, with what a person wrote beside them.
     remarks: Vec<(usize, Node)>,
     /// Entries that the edit added.
@@ -101,8 +101,8 @@ fn walk(
     [base, ours, theirs]: [Option<Vec<&Node>>; 3],
     at: &str,
     name: impl Fn(&Node) -> String,
-) -> Walked {
-    let mut walked = Walked {
+) -> ListDifference {
+    let mut walked = ListDifference {
         remarks: Vec::new(),
         added: Vec::new(),
     };

@@ -8,7 +8,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::lost::{Kept, Lost};
+use super::lost_values::{LostValue, Winner};
 use crate::{
     doc::{self, Node, Value},
     state::fields::{Extra, Findings},
@@ -17,22 +17,22 @@ use crate::{
 /// Whose a place is where both sides changed it, and how far it may be taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rule {
-    pub(super) kept: Kept,
+    pub(super) kept: Winner,
     /// Inside of a check: `all` and `any` are walked, a leaf is one thing.
     is_check: bool,
 }
 
 impl Rule {
     pub(super) const EDIT: Rule = Rule {
-        kept: Kept::Edit,
+        kept: Winner::Edit,
         is_check: false,
     };
     pub(super) const PROGRAM: Rule = Rule {
-        kept: Kept::Program,
+        kept: Winner::Program,
         is_check: false,
     };
     pub(super) const CHECK: Rule = Rule {
-        kept: Kept::Edit,
+        kept: Winner::Edit,
         is_check: true,
     };
 }
@@ -45,7 +45,7 @@ pub(super) type Three<'n> = [Option<&'n Node>; 3];
 
 pub(super) struct Trees {
     has_base: bool,
-    pub(super) lost: Vec<Lost>,
+    pub(super) lost: Vec<LostValue>,
 }
 
 /// A record of a node, where nothing is wrong with it.
@@ -79,14 +79,14 @@ impl Trees {
 
     /// The program's stands; `value` is what the edit had.
     pub(super) fn program(&mut self, at: &str, value: Option<Node>) {
-        let (at, kept) = (at.to_string(), Kept::Program);
-        self.lost.push(Lost { at, kept, value });
+        let (at, kept) = (at.to_string(), Winner::Program);
+        self.lost.push(LostValue { at, kept, value });
     }
 
     /// The edit stands; `value` is what had come there.
     pub(super) fn edit(&mut self, at: &str, value: Option<Node>) {
-        let (at, kept) = (at.to_string(), Kept::Edit);
-        self.lost.push(Lost { at, kept, value });
+        let (at, kept) = (at.to_string(), Winner::Edit);
+        self.lost.push(LostValue { at, kept, value });
     }
 
     /// One place, by its rule.
@@ -163,7 +163,7 @@ impl Trees {
         at: &str,
         rule: Rule,
     ) -> Option<Node> {
-        if self.has_base || rule.kept == Kept::Program {
+        if self.has_base || rule.kept == Winner::Program {
             return self.decide([None, ours, theirs], at, rule);
         }
         match theirs {
@@ -180,11 +180,11 @@ impl Trees {
 
     fn decide(&mut self, [_, ours, theirs]: Three<'_>, at: &str, rule: Rule) -> Option<Node> {
         match rule.kept {
-            Kept::Edit => {
+            Winner::Edit => {
                 self.edit(at, ours.cloned());
                 theirs.cloned()
             }
-            Kept::Program => {
+            Winner::Program => {
                 self.program(at, theirs.cloned());
                 ours.cloned()
             }
@@ -243,7 +243,7 @@ impl Trees {
         match self.settled(nodes) {
             Some(settled) => settled.cloned(),
             // The parts of a record of the program belong together.
-            None if rule.kept == Kept::Program => self.decide(nodes, at, rule),
+            None if rule.kept == Winner::Program => self.decide(nodes, at, rule),
             None => self.both(nodes, at, rule),
         }
     }

@@ -4,7 +4,7 @@
 
 use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
 
-use super::{Merged, Sides, tree::Trees};
+use super::{MergeOutcome, Sides, tree::Trees};
 use crate::{
     doc::{self, Fault, Node},
     graph::validate,
@@ -12,7 +12,7 @@ use crate::{
     state::{Atom, Body, State},
 };
 
-pub(super) fn make_valid(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
+pub(super) fn make_valid(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
     if faults(&merged.state).is_empty() {
         return;
     }
@@ -44,7 +44,7 @@ fn faults(state: &State) -> Vec<Fault> {
 }
 
 /// What one side took out and the other came to need comes back.
-fn put_back(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
+fn put_back(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
     // Each round brings an atom back that stands in no earlier one.
     loop {
         let missing = missing(&merged.state);
@@ -125,7 +125,7 @@ fn set(state: &mut State, id: &AtomId, atom: Arc<Atom>) {
 }
 
 /// The committed graph as it is; all that the edit had otherwise is told.
-fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Merged) {
+fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
     let base = sides.base.unwrap_or(sides.ours);
     let node = |state: &State, id: &AtomId| state.atom(id).map(|atom| atom.node());
     for (id, edited) in sides.theirs.all_atoms() {

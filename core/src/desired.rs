@@ -1,0 +1,341 @@
+//! What should be going on now, read off the state: the host starts what is owed and does not run, and ends what
+//! runs and is not owed. Start, resume, stop and backtrack are this one difference.
+
+use alloc::{sync::Arc, vec::Vec};
+
+use crate::{
+    event::{Merge, Outcome, Product, Scope},
+    id::{AtomId, AttemptId, CommitId, Epoch},
+    state::{Check, Intent, ResultCommit, RunStatus},
+    step::{AttemptProgress, Session, World, phase},
+    verdict::{Basis, CheckProgress as Verdicts, Evaluator},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkKey {
+    Attempt(AttemptId, Epoch),
+    Merge(AttemptId, Option<CommitId>),
+    Rebuild(Vec<(AtomId, CommitId)>),
+    Stage((AtomId, AtomId), Vec<(AtomId, CommitId)>),
+    Judge(Scope, Basis),
+    Learn(CommitId),
+}
+
+#[derive(Debug, Clone)]
+pub enum Work {
+    /// Make this attempt.
+    Attempt(Intent),
+    /// Merge what it made onto the head; move nothing.
+    Merge {
+        intent: Intent,
+        made: Option<Product>,
+        onto: Option<CommitId>,
+    },
+    /// Make the tree of what stays: `keep` in order on `from`.
+    Rebuild {
+        from: CommitId,
+        stays: Vec<ResultCommit>,
+        keep: Vec<ResultCommit>,
+    },
+    /// Make the tree of what is tried beside the selection in force: `keep` in order on `from` is `wanted`.
+    Stage {
+        prospect: (AtomId, AtomId),
+        wanted: Vec<ResultCommit>,
+        from: CommitId,
+        keep: Vec<ResultCommit>,
+    },
+    /// Measure the leaves of this check until it is decided, on this commit.
+    Judge {
+        scope: Scope,
+        basis: Basis,
+        commit: Option<CommitId>,
+        /// The head that a candidate was made on; of the base case, the head.
+        onto: Option<CommitId>,
+        check: Check,
+    },
+    /// Tell the tree of this commit.
+    Learn(CommitId),
+}
+
+/// All that is owed, and when to look again at the latest.
+#[derive(Debug, Default)]
+pub struct DesiredWork {
+    pub effects: Vec<(WorkKey, Work)>,
+    pub wake_in_ms: Option<u64>,
+    /// The run has ended.
+    pub is_over: bool,
+}
+
+/// `passed_ms`: active time since the last observation.
+pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> DesiredWork {
+    let now_ms = session.active_ms.saturating_add(passed_ms);
+    let mut owed = DesiredWork {
+        is_over: world.state.run.status != RunStatus::Running,
+        ..DesiredWork::default()
+    };
+    if owed.is_over {
+        return owed;
+    }
+    learn(world, session, &mut owed);
+    rebuild(world, &mut owed);
+    stage(world, session, &mut owed);
+    attempts(world, session, now_ms, &mut owed);
+    base_case(world, session, &mut owed);
+    wake(world, session, now_ms, &mut owed);
+    owed
+}
+
+fn learn(world: &World, session: &Session, owed: &mut DesiredWork) {
+    let run = &world.state.run;
+    let Some(head) = &run.head else { return };
+    let is_start = run
+        .started_from
+        .as_ref()
+        .is_some_and(|start| start.commit == *head);
+    if !is_start && !session.trees.contains_key(head) {
+        owed.effects
+            .push((WorkKey::Learn(head.clone()), Work::Learn(head.clone())));
+    }
+}
+
+fn attempts(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWork) {
+    let run = &world.state.run;
+    // What finished first lands first, one at a time: the next one's candidate is made on the head after it. A tree
+    // that is to be made anew takes nothing in, and nothing lands before what is being made again. What is tried
+    // beside the selection in force lands after all else.
+    let ground = world.ground(session);
+    let mut lands = true;
+    let (in_force, beside): (Vec<&Intent>, Vec<&Intent>) = run
+        .in_flight
+        .iter()
+        .partition(|intent| ground.is_in_force(intent));
+    let mut repairs = in_force.iter().filter(|intent| is_repair(world, intent));
+    let first = repairs.next().map(|intent| &intent.id);
+    for intent in in_force.into_iter().chain(beside) {
+        let Some(progress) = session.progress.get(&intent.id) else {
+            let key = WorkKey::Attempt(intent.id.clone(), intent.epoch);
+            owed.effects.push((key, Work::Attempt(intent.clone())));
+            continue;
+        };
+        let seen = crate::step::of_candidate(&ground, intent, world.state.serial.0);
+        if matches!(seen, Some((_, Verdicts::Confirm(_))))
+            || !lands
+            || first.is_some_and(|id| *id != intent.id) && ground.is_in_force(intent)
+        {
+            continue;
+        }
+        let Some(head) = ground.landing(intent) else {
+            continue;
+        };
+        lands = false;
+        match (progress, seen) {
+            (AttemptProgress::Merged { merge, onto, .. }, Some((basis, _))) => {
+                judge_attempt(world, session, now_ms, (intent, merge, onto, basis), owed);
+            }
+            (AttemptProgress::Merged { onto, .. }, None) if *onto == head => {}
+            (AttemptProgress::Finished(outcome) | AttemptProgress::Merged { outcome, .. }, _) => {
+                merge(intent, outcome, &head, owed);
+            }
+        }
+    }
+}
+
+fn is_repair(world: &World, intent: &Intent) -> bool {
+    let task = world
+        .state
+        .atoms
+        .get(&intent.atom)
+        .and_then(|atom| atom.task());
+    let tried = task.and_then(|task| task.tried(&intent.context));
+    tried.is_some_and(|tried| tried.repairs > 0)
+}
+
+fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, owed: &mut DesiredWork) {
+    let key = WorkKey::Merge(intent.id.clone(), head.clone());
+    owed.effects.push((
+        key,
+        Work::Merge {
+            intent: intent.clone(),
+            made: outcome.made.clone(),
+            onto: head.clone(),
+        },
+    ));
+}
+
+fn judge_attempt(
+    world: &World,
+    session: &Session,
+    now_ms: u64,
+    (intent, merge, onto, basis): (&Intent, &Arc<Merge>, &Option<CommitId>, Basis),
+    owed: &mut DesiredWork,
+) {
+    if session
+        .checks_wait_until_ms
+        .get(&intent.id)
+        .is_some_and(|until_ms| *until_ms > now_ms)
+    {
+        return;
+    }
+    let task = world
+        .state
+        .atoms
+        .get(&intent.atom)
+        .and_then(|atom| atom.task());
+    let Some(check) = task.and_then(|task| task.spec.checks.clone()) else {
+        return;
+    };
+    let commit = match &**merge {
+        Merge::Clean { commit, .. } => Some(commit.clone()),
+        Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => onto.clone(),
+    };
+    let scope = Scope::Atom(intent.id.clone());
+    owed.effects.push((
+        WorkKey::Judge(scope.clone(), basis.clone()),
+        Work::Judge {
+            scope,
+            basis,
+            commit,
+            onto: onto.clone(),
+            check,
+        },
+    ));
+}
+
+fn rebuild(world: &World, owed: &mut DesiredWork) {
+    let run = &world.state.run;
+    let Some(start) = &run.started_from else {
+        return;
+    };
+    if world.is_line_settled() {
+        return;
+    }
+    let wanted = world.line_wanted();
+    let same = wanted
+        .iter()
+        .zip(run.line.iter())
+        .take_while(|(wanted, is)| wanted == is)
+        .count();
+    let (stays, keep) = wanted.split_at(same);
+    let from = stays
+        .last()
+        .map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
+    owed.effects.push((
+        WorkKey::Rebuild(names(&wanted)),
+        Work::Rebuild {
+            from,
+            stays: stays.to_vec(),
+            keep: keep.to_vec(),
+        },
+    ));
+}
+
+fn names(line: &[ResultCommit]) -> Vec<(AtomId, CommitId)> {
+    let pairs = line.iter();
+    pairs
+        .map(|placed| (placed.atom.clone(), placed.commit.clone()))
+        .collect()
+}
+
+/// Trees to begin on, for what is tried beside the selection in force.
+fn stage(world: &World, session: &Session, owed: &mut DesiredWork) {
+    let ground = world.ground(session);
+    if !ground.is_line_settled {
+        return;
+    }
+    let wanted = ground.prospects.iter();
+    for prospect in wanted.filter(|prospect| prospect.wants_staging(&ground)) {
+        let Some((from, keep)) = ground.stages(prospect) else {
+            continue;
+        };
+        let name = prospect.name(&world.graph);
+        owed.effects.push((
+            WorkKey::Stage(name.clone(), names(&prospect.line)),
+            Work::Stage {
+                prospect: name,
+                wanted: prospect.line.clone(),
+                from,
+                keep,
+            },
+        ));
+    }
+}
+
+fn base_case(world: &World, session: &Session, owed: &mut DesiredWork) {
+    let (Some(basis), Some(check)) = (&session.base_target, &world.state.objective.base_case)
+    else {
+        return;
+    };
+    let effect = Work::Judge {
+        scope: Scope::BaseCase,
+        basis: basis.clone(),
+        commit: commit_of(world, session, basis),
+        onto: world.state.run.head.clone(),
+        check: check.clone(),
+    };
+    owed.effects
+        .push((WorkKey::Judge(Scope::BaseCase, basis.clone()), effect));
+}
+
+/// The commit to check out for a basis: the head where it has that tree, else any known one.
+fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId> {
+    let tree = basis.tree()?;
+    let run = &world.state.run;
+    let start = run
+        .started_from
+        .as_ref()
+        .filter(|start| start.tree == *tree)
+        .map(|start| &start.commit);
+    let head = run
+        .head
+        .as_ref()
+        .filter(|head| session.trees.get(*head) == Some(tree));
+    let any = session
+        .trees
+        .iter()
+        .find(|(_, known)| *known == tree)
+        .map(|(commit, _)| commit);
+    let judged = run.verdicts.iter().chain(&session.verdicts);
+    let mut judged = judged.filter(|verdict| verdict.tree == *tree);
+    head.or(start)
+        .or(any)
+        .or_else(|| judged.next().map(|verdict| &verdict.commit))
+        .cloned()
+}
+
+fn wake(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWork) {
+    let waits = session
+        .waits_until_ms
+        .values()
+        .chain(session.checks_wait_until_ms.values())
+        .chain(session.base_again_at_ms.iter());
+    let later = waits.filter_map(|at_ms| at_ms.checked_sub(now_ms));
+    let later = later.filter(|in_ms| *in_ms > 0);
+    let spent_ms = world.state.run.spent.active_ms + session.unwritten_ms;
+    let budget = world.state.objective.constraints.time_budget.as_ref();
+    let of_run = budget.map(|budget| budget.ms.saturating_sub(spent_ms));
+    let of_phase = phase::over_in_ms(world, spent_ms);
+    // What is over already was looked at.
+    let budgets = of_run.into_iter().chain(of_phase);
+    let mut wake_in_ms = later.chain(budgets.filter(|left_ms| *left_ms > 0)).min();
+    if session.has_more {
+        wake_in_ms = Some(0);
+    }
+    owed.wake_in_ms = wake_in_ms;
+}
+
+/// The leaf to measure next of a check under evaluation, by what is known and what was measured just now.
+pub fn next_leaf<'c>(
+    session: &Session,
+    world: &World,
+    check: &'c Check,
+    basis: &Basis,
+) -> Option<&'c Check> {
+    let again_max = world.state.objective.constraints.max_transient();
+    let court = Evaluator {
+        ledger: &session.evidence,
+        basis,
+        corrections: &world.state.corrections,
+        again_max,
+    };
+    court.next_leaf(check)
+}

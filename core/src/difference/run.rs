@@ -1,0 +1,101 @@
+//! What differs in what people ask of the loop, and in its own notebook.
+
+use alloc::{format, string::ToString, sync::Arc};
+
+use super::{Comparison, Weight, between, keys, same};
+use crate::{doc::Node, state::Run};
+
+/// Digits of a commit that tell it from others.
+const COMMIT_CHARS: usize = 12;
+
+impl Comparison<'_> {
+    pub(super) fn control(&mut self) {
+        let (old, new) = (&self.before.control, &self.after.control);
+        if Arc::ptr_eq(old, new) || old.node() == new.node() {
+            return;
+        }
+        let known = self.found.len();
+        if old.stop_requested != new.stop_requested {
+            let reason = new.stop_reason.as_deref().filter(|_| new.stop_requested);
+            let what = match (new.stop_requested, reason) {
+                (true, Some(reason)) => format!("a stop was asked for ({})", super::short(reason)),
+                (true, None) => "a stop was asked for".to_string(),
+                (false, _) => "the stop is obeyed or taken back".to_string(),
+            };
+            self.say(Weight::Main, what);
+        }
+        if old.redirect_requested != new.redirect_requested {
+            let what = match new.redirect_requested {
+                true => "a redirect was asked for",
+                false => "the redirect is obeyed or taken back",
+            };
+            self.say(Weight::Main, what);
+        }
+        if known == self.found.len() {
+            self.say(Weight::Detail, "the requests changed");
+        }
+    }
+
+    pub(super) fn notebook(&mut self) {
+        if Arc::ptr_eq(&self.before.run, &self.after.run) {
+            return;
+        }
+        let (old, new) = (Arc::clone(&self.before.run), Arc::clone(&self.after.run));
+        if old.status != new.status {
+            let what = format!("run: {} → {}", old.status.word(), new.status.word());
+            self.say(Weight::Main, what.replace('_', " "));
+        }
+        self.flight(&old, &new);
+        let left = |run: &Run| run.measure.as_ref().map(|measure| measure.attempts.clone());
+        if let (was, Some(is)) = (left(&old), left(&new))
+            && was.as_ref() != Some(&is)
+        {
+            let plural = if is == "1" { "" } else { "s" };
+            self.say(Weight::Left, format!("{is} attempt{plural} left"));
+        }
+        self.other_keys(&old.node(), &new.node());
+    }
+
+    fn flight(&mut self, old: &Run, new: &Run) {
+        let is_in = |run: &Run, id| run.in_flight.iter().any(|intent| intent.id == id);
+        for intent in &new.in_flight {
+            if !is_in(old, intent.id.clone()) {
+                let what = format!("attempt {} started", intent.n);
+                self.say_of(&intent.atom, Weight::Detail, what);
+            }
+        }
+        for intent in &old.in_flight {
+            if !is_in(new, intent.id.clone()) {
+                let what = format!("attempt {} ended", intent.n);
+                self.say_of(&intent.atom, Weight::Detail, what);
+            }
+        }
+    }
+
+    fn other_keys(&mut self, old: &Node, new: &Node) {
+        for key in keys(old, new) {
+            let (was, is) = (old.get(&key), new.get(&key));
+            if was.zip(is).is_some_and(|(was, is)| same(was, is)) {
+                continue;
+            }
+            let what = match key.as_str() {
+                "status" => continue,
+                "head" => {
+                    let short = |node: Option<&Node>| {
+                        let text = node.and_then(Node::as_str).unwrap_or("nothing");
+                        text.chars()
+                            .take(COMMIT_CHARS)
+                            .collect::<alloc::string::String>()
+                    };
+                    format!("result: {} → {}", short(was), short(is))
+                }
+                "in_flight" | "line" | "spent" | "measure" | "last_result" | "started_from"
+                | "agreed" | "verdicts" => {
+                    format!("{}: changed", key.replace('_', " "))
+                }
+                _ => between(&key, was, is),
+            };
+            self.say(Weight::Detail, what);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A repository that lost commits which the state names: what stands on them is made again, the rest stays.
+//!
+//! Invariant: after this the head is a commit that is there, and every result whose commit is gone is open, in this
+//! context or another.
+
+use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+
+use super::{reconcile, transaction::Transaction};
+use crate::{
+    event::Event,
+    id::{AtomId, CommitId},
+    state::{ResultCommit, Task, Try, TryEnd},
+};
+
+pub(super) fn mend(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    if gone.is_empty() {
+        return;
+    }
+    reopen_bound(draft, gone);
+    forget_parked(draft, gone);
+    forget_verdicts(draft, gone);
+    step_back(draft, gone);
+}
+
+fn forget_verdicts(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let run = &draft.state.run;
+    let is_lost = |commit: &CommitId| gone.contains(commit);
+    if !run.verdicts.iter().any(|verdict| is_lost(&verdict.commit))
+        && !run.delivered.as_ref().is_some_and(is_lost)
+    {
+        return;
+    }
+    let run = draft.run();
+    run.verdicts.retain(|verdict| !is_lost(&verdict.commit));
+    run.delivered = run.delivered.take().filter(|commit| !is_lost(commit));
+}
+
+fn reopen_bound(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let is_gone = |commit: &Option<CommitId>| commit.as_ref().is_some_and(|id| gone.contains(id));
+    let bound = draft.state.bindings.iter();
+    let lost: Vec<(AtomId, bool)> = bound
+        .filter(|(_, binding)| is_gone(&binding.commit))
+        .map(|(id, binding)| (id.clone(), binding.is_by_person()))
+        .collect();
+    for (id, is_by_person) in lost {
+        // What a person said stands, though its change to the tree is gone.
+        if is_by_person {
+            draft.change_binding(&id, |binding| binding.commit = None);
+        } else {
+            reconcile::repair(draft, &id, "the repository lost its commit");
+        }
+    }
+}
+
+/// A parked result without its commit cannot come back: its context is tried again when it does. Those of a resolved
+/// atom stand inside its binding.
+fn forget_parked(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let all = draft.state.all_atoms();
+    let holders = all.into_iter().filter(|(_, atom)| {
+        let tries = atom.task().map(|task| task.tries.iter());
+        tries
+            .into_iter()
+            .flatten()
+            .any(|tried| is_gone(tried, gone))
+    });
+    let holders: Vec<AtomId> = holders.map(|(id, _)| id.clone()).collect();
+    for id in holders {
+        if let Some(task) = draft.task(&id) {
+            forget(task, gone);
+        }
+        draft.change_binding(&id, |binding| {
+            if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
+                forget(task, gone);
+            }
+        });
+        draft.say(Event::Forgotten { atom: id });
+    }
+}
+
+fn is_gone(tried: &Try, gone: &BTreeSet<CommitId>) -> bool {
+    matches!(&tried.ended, Some(TryEnd::Parked(parked))
+        if parked.commit.as_ref().is_some_and(|id| gone.contains(id)))
+}
+
+/// What may happen once only did happen: its result stands, without its change to the tree.
+fn forget(task: &mut Task, gone: &BTreeSet<CommitId>) {
+    let is_once_only = task.spec.effect.is_once_only();
+    for tried in task.tries.iter_mut().filter(|tried| is_gone(tried, gone)) {
+        match &mut tried.ended {
+            Some(TryEnd::Parked(parked)) if is_once_only => Arc::make_mut(parked).commit = None,
+            ended => {
+                *ended = None;
+                tried.attempts = 0;
+            }
+        }
+    }
+}
+
+/// The head goes back to the last commit of the line that is there, else to where the run began.
+fn step_back(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let run = &draft.state.run;
+    let is_lost = run.head.as_ref().is_some_and(|head| gone.contains(head))
+        || run.line.iter().any(|placed| gone.contains(&placed.commit));
+    let Some(start) = run.started_from.as_ref().filter(|_| is_lost) else {
+        return;
+    };
+    let start = start.commit.clone();
+    let whole = run.line.iter();
+    let kept: Vec<ResultCommit> = whole
+        .take_while(|placed| !gone.contains(&placed.commit))
+        .cloned()
+        .collect();
+    let head = kept.last().map_or(start, |placed| placed.commit.clone());
+    let run = draft.run();
+    run.line = kept.into();
+    run.head = Some(head);
+}

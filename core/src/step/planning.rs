@@ -1,0 +1,239 @@
+//! Planning steps: a fragment is taken in or refused, and planned again where it failed whole (contract §5).
+//!
+//! Invariant: the atoms of a fragment, the change of its step and the entry of the trail are one commit.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::{
+    attempt_end::{self, Failure},
+    backtrack::BlockCause,
+    transaction::Transaction,
+};
+use crate::{
+    doc::{Fault, Node},
+    event::{Event, Outcome},
+    fragment::{self, AcceptedFragment, FragmentRequest},
+    graph::{
+        Ix, NodeKind,
+        active::{self, Selection},
+    },
+    id::{AtomId, AttemptId},
+    search::{
+        self,
+        rounds::{self, Round},
+    },
+    state::{EntryKind, FailureClass, Intent, PlanningStep, fields::texts_node},
+};
+
+/// Characters at most of the faults that a failure tells.
+const FAULTS_CHARS_MAX: usize = 4_000;
+
+/// A planner came to its end and says that it is done.
+pub(super) fn finished(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
+    let Some(intent) = draft.in_flight(id).cloned() else {
+        return;
+    };
+    let node = fragment::printed(outcome);
+    let asked = FragmentRequest {
+        state: &draft.state,
+        graph: &draft.graph,
+        standing: &draft.standing,
+        plan: &intent.atom,
+        context: &intent.context,
+        choices: &intent.choices,
+        attempt: &intent.id,
+    };
+    match node.and_then(|node| fragment::judge(asked, &node)) {
+        Ok(taken) if outcome.shell_faults.is_empty() => {
+            materialise(draft, &intent, outcome, taken);
+        }
+        judged => {
+            let mut faults = judged.err().unwrap_or_default();
+            faults.extend(fragment::shell_faults(outcome));
+            refuse(draft, id, outcome, &faults);
+        }
+    }
+}
+
+fn refuse(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome, faults: &[Fault]) {
+    let lines: Vec<String> = faults.iter().map(fragment::line).collect();
+    let first = lines.first().cloned().unwrap_or_default();
+    let more = match lines.len() {
+        0 | 1 => String::new(),
+        n => format!("; and {} more", n - 1),
+    };
+    let rest = if lines.len() > 1 { &*lines } else { &[] };
+    let whole: String = rest.join("\n").chars().take(FAULTS_CHARS_MAX).collect();
+    let failure = Failure {
+        class: FailureClass::Logical,
+        reason: format!("its plan cannot be used: {first}{more}"),
+        excerpt: whole,
+        // What it printed stands among the attempt's own files; the faults stand here.
+        whole: None,
+        criteria: Vec::new(),
+        duration_ms: outcome.duration_ms,
+    };
+    attempt_end::failed(draft, id, failure);
+}
+
+/// All of it, or nothing.
+fn materialise(
+    draft: &mut Transaction,
+    intent: &Intent,
+    outcome: &Outcome,
+    taken: AcceptedFragment,
+) {
+    if draft.land(&intent.id).is_none() {
+        return;
+    }
+    super::landing::count_success(draft, intent);
+    let AcceptedFragment { atoms, fragment } = taken;
+    let parts: Vec<String> = fragment.parts.iter().map(ToString::to_string).collect();
+    let count = atoms.len();
+    let x = draft.ix(&intent.atom);
+    let is_in_force = x.and_then(|x| draft.standing.context(x)) == Some(&intent.context);
+    let digest = fragment.digest.clone();
+    draft.add_atoms(atoms);
+    draft.change_plan(&intent.atom, |plan| plan.add(fragment, is_in_force));
+    draft.rebuild();
+    draft.record("plan", |to| {
+        to.text("atom", intent.atom.as_str())
+            .text("attempt", intent.id.as_str())
+            .text("fragment", digest.as_str())
+            .put("parts", texts_node(&parts));
+        EntryKind::Other
+    });
+    draft.say(Event::Planned {
+        attempt: intent.id.clone(),
+        atom: intent.atom.clone(),
+        ms: outcome.duration_ms,
+        parts,
+        atoms: count,
+    });
+}
+
+/// The choices that the steps were planned under whose fragments what is blocked depends on; `None` where it depends on
+/// none.
+pub(super) fn ground_of_plans(draft: &Transaction, blocked: &BlockCause) -> Option<Selection> {
+    let (graph, standing) = (&draft.graph, &draft.standing);
+    let involved = match blocked {
+        BlockCause::Undecided => return None,
+        BlockCause::Failed(x) => search::conflict(graph, *x, &standing.choices(graph, *x)),
+        BlockCause::Refuted => standing.whole(graph),
+    };
+    let involved = involved.keys().filter_map(|id| graph.ix(id));
+    let mut plans = involved
+        .filter(|x| standing.phase(graph, *x).is_some())
+        .peekable();
+    plans.peek()?;
+    let ground = plans.flat_map(|plan| {
+        let upstream = active::upstream(graph, plan, &standing.selection);
+        upstream.into_iter().chain(graph.above(plan))
+    });
+    let is_group = |x: &Ix| graph.vertex(*x).kind == NodeKind::Any;
+    let pairs = standing.pairs(graph, ground.filter(is_group));
+    let pair = |(group, choice): (&AtomId, &AtomId)| Some((graph.ix(group)?, graph.ix(choice)?));
+    Some(pairs.iter().filter_map(pair).collect())
+}
+
+/// Whether it is live, has fragments for its context, and stands for none.
+pub(super) fn is_undecided(draft: &Transaction, x: Ix) -> bool {
+    let graph = &draft.graph;
+    let context = draft.standing.context(x);
+    let is_leaf = draft.standing.is_leaf(graph, x);
+    let context = context.filter(|_| is_leaf);
+    context.is_some_and(|context| rounds::is_undecided(&draft.state, graph.id(x), context))
+}
+
+/// A selection brings a fragment of before into force.
+pub(super) fn take_up(draft: &mut Transaction, plan: Ix, first: Ix) {
+    let (id, first) = (draft.graph.id(plan).clone(), draft.graph.id(first).clone());
+    let in_force = draft.plan_of(&id).and_then(|plan| plan.in_force()?.first());
+    if in_force != Some(&first) {
+        draft.select(&id, &first);
+    }
+}
+
+/// The planning steps that a selection leaves without a fragment, though they have had one in this context, begin
+/// another round.
+pub(super) fn plan_again(draft: &mut Transaction, selection: &Selection, because: &str) {
+    let graph = Arc::clone(&draft.graph);
+    for x in graph.plans().filter(|x| !selection.contains_key(x)) {
+        let Some(context) = draft.standing.context(x).cloned() else {
+            continue;
+        };
+        let Some(plan) = draft.plan_of(graph.id(x)) else {
+            continue;
+        };
+        let is_leaf = plan.in_force().is_none();
+        match rounds::round(&draft.state, plan, &context) {
+            Round::Made {
+                may_plan_again: true,
+            } => begin(draft, x, &context, because),
+            // It stood for an older fragment while its round had failed; a person gave the round its attempts again.
+            Round::Open if !is_leaf => set_aside(draft, graph.id(x)),
+            Round::Open | Round::Made { .. } | Round::Failed => {}
+        }
+    }
+}
+
+fn begin(draft: &mut Transaction, x: Ix, context: &crate::id::Digest, because: &str) {
+    let graph = Arc::clone(&draft.graph);
+    let id = graph.id(x);
+    let choices = draft.standing.choices(&graph, x);
+    let failed = failed_of(draft, id);
+    let is_over = draft.plan_of(id).is_some_and(|plan| {
+        let ends = plan.made_in(context).filter_map(|one| plan.end_of(one));
+        ends.last().is_some_and(|end| end.has_failed)
+    });
+    let because = match is_over {
+        true => "the budget of the last was over",
+        false => because,
+    };
+    let Some(tried) = draft.tried(id, context, &choices) else {
+        return;
+    };
+    tried.rounds += 1;
+    (tried.attempts, tried.transient) = (0, 0);
+    let round = tried.rounds;
+    set_aside(draft, id);
+    draft.record("refine", |to| {
+        to.text("atom", id.as_str())
+            .put("round", Node::uint(u64::from(round)))
+            .text("reason", because)
+            .put("failed", texts_node(&failed));
+        EntryKind::Other
+    });
+    draft.say(Event::PlannedAgain {
+        atom: id.clone(),
+        round,
+        because: because.to_string(),
+    });
+}
+
+fn set_aside(draft: &mut Transaction, id: &AtomId) {
+    draft.change_plan(id, PlanningStep::set_aside);
+    let selection = draft.selection();
+    draft.set_selection(selection);
+}
+
+/// The atoms of the fragment in force that failed for good.
+fn failed_of(draft: &Transaction, plan: &AtomId) -> Vec<String> {
+    let parts = draft.plan_of(plan).and_then(|plan| plan.in_force());
+    let parts = parts.into_iter().flat_map(|one| &one.parts);
+    let inside = parts.filter_map(|id| draft.ix(id));
+    let inside = inside.flat_map(|x| draft.graph.subtree(x));
+    let has_failed = |x: &Ix| {
+        let tries = search::tries(&draft.state, draft.graph.id(*x));
+        tries.iter().any(|tried| tried.has_failed())
+    };
+    inside
+        .filter(has_failed)
+        .map(|x| draft.graph.id(x).to_string())
+        .collect()
+}

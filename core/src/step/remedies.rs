@@ -1,0 +1,202 @@
+//! What a person may do when a run has ended: commands to type, and edits that open again what failed.
+//!
+//! Invariant: what is named changes something. Not here: what the next run makes of an edit (`correct`).
+
+use alloc::{
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{correct, transaction::Transaction};
+use crate::{
+    event::Reason,
+    graph::{Ix, NodeKind},
+    measure,
+    search::rounds::{self, Round},
+    state::{FailureClass, RunStatus, State, Task, Try, TryEnd, atom::replans},
+    verdict::assertions,
+};
+
+/// Next moves named at most, unless more limits than usual meet.
+const MOVES_MAX: usize = 5;
+
+pub(super) fn next_moves(draft: &Transaction, status: RunStatus, reason: Reason) -> Vec<String> {
+    let mut moves = Vec::new();
+    match (status, reason) {
+        (RunStatus::Completed, _) => moves.push(after_completion(&draft.state).to_string()),
+        (_, Reason::Unavailable) => moves.push("mend what it says, then descent run".to_string()),
+        (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
+        (_, Reason::NoChoice) => moves = out_of_a_dead_end(draft),
+        (_, Reason::Iterations) => moves.push(raise(draft, RaisableLimit::Iterations)),
+        (_, Reason::Time) => moves.push(raise(draft, RaisableLimit::Time)),
+        (_, Reason::InDoubt) => {
+            let doubts = correct::doubts(&draft.state);
+            for doubt in doubts.iter().take(MOVES_MAX / 2) {
+                for answer in ["--done", "--retry"] {
+                    moves.push(format!("descent resolve {} {answer}", doubt.attempt));
+                }
+            }
+        }
+        (_, Reason::Confirmation) => {
+            let open = assertions::open(&draft.state);
+            moves.extend(open.iter().map(|name| assertions::command(name)));
+            moves.truncate(MOVES_MAX - 1);
+            moves.push("descent run".to_string());
+        }
+        (_, _) => moves.push("descent status".to_string()),
+    }
+    moves
+}
+
+/// A limit that a person may raise, so that the run goes on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum RaisableLimit {
+    Attempts,
+    Interruptions,
+    Repairs,
+    Replans,
+    Refinements,
+    Iterations,
+    Time,
+}
+
+/// The command that doubles a limit: of attempts the one in force, of iterations and time what was spent.
+fn raise(draft: &Transaction, limit: RaisableLimit) -> String {
+    let constraints = &draft.state.objective.constraints;
+    let twice = |count: u32| u64::from(count).saturating_mul(2).max(1).to_string();
+    let (key, value) = match limit {
+        RaisableLimit::Attempts => ("max_attempts", twice(constraints.max_attempts_of_any())),
+        RaisableLimit::Interruptions => {
+            ("max_interruptions", twice(constraints.max_interruptions()))
+        }
+        RaisableLimit::Repairs => ("max_repairs", twice(constraints.max_repairs())),
+        RaisableLimit::Replans => ("max_replans", twice(constraints.max_replans())),
+        RaisableLimit::Refinements => {
+            let most = constraints.max_refinements_per_atom();
+            ("max_refinements_per_atom", twice(most))
+        }
+        RaisableLimit::Iterations => {
+            let spent = draft.state.run.iteration.max(1);
+            ("max_iterations", spent.saturating_mul(2).to_string())
+        }
+        RaisableLimit::Time => {
+            let minutes = (draft.spent_ms() / 60_000).saturating_add(1);
+            ("time_budget", format!("{}m", minutes.saturating_mul(2)))
+        }
+    };
+    format!("descent run --set {key}={value}")
+}
+
+/// A result that changes no file needs no `apply`.
+pub fn after_completion(state: &State) -> &'static str {
+    let run = &state.run;
+    let start = run.started_from.as_ref().map(|start| &start.commit);
+    if run.result() == start {
+        "descent verify"
+    } else {
+        "descent apply"
+    }
+}
+
+/// What a person looks at first: the groups whose choices failed or were refuted, since none of the choices alone is the
+/// cause; then what failed whatever is chosen.
+fn causes(draft: &Transaction) -> Vec<String> {
+    let graph = &draft.graph;
+    let failed = graph.tasks().filter(|x| {
+        let task = draft.task_of(graph.id(*x));
+        task.is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
+    });
+    let mut groups: BTreeSet<Ix> = BTreeSet::new();
+    let mut alone: Vec<Ix> = Vec::new();
+    for x in failed {
+        let above = graph
+            .above(x)
+            .filter(|y| graph.vertex(*y).kind == NodeKind::Any);
+        match above.last() {
+            Some(group) => drop(groups.insert(group)),
+            None => alone.push(x),
+        }
+    }
+    if !draft.refuted.is_empty() {
+        groups.extend(
+            graph
+                .groups()
+                .filter(|group| graph.above(*group).next().is_none()),
+        );
+    }
+    let causes = alone.into_iter().chain(groups);
+    causes
+        .map(|x| format!("descent why {}", graph.id(x)))
+        .collect()
+}
+
+/// Where every choice was tried: what failed, and what would open it again.
+fn out_of_a_dead_end(draft: &Transaction) -> Vec<String> {
+    let (mut failed, mut remedies) = (causes(draft), BTreeSet::new());
+    for x in draft.graph.tasks() {
+        let Some(task) = draft.task_of(draft.graph.id(x)) else {
+            continue;
+        };
+        let opening = task.tries.iter().filter(|tried| tried.has_failed());
+        remedies.extend(opening.filter_map(|tried| remedy(&draft.state, task, tried)));
+    }
+    remedies.extend(draft.graph.plans().filter_map(|x| planned_out(draft, x)));
+    failed.truncate(MOVES_MAX.saturating_sub(remedies.len() + 1).max(1));
+    let mut moves = failed;
+    moves.push("add a choice or change an atom in the state file, then descent run".to_string());
+    moves.extend(remedies.into_iter().map(|remedy| match remedy {
+        Remedy::Raise(limit) => raise(draft, limit),
+        Remedy::Mend => "mend what made it fail, then descent run".to_string(),
+    }));
+    moves
+}
+
+/// What opens again what failed.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Remedy {
+    /// The next run forgets it.
+    Mend,
+    Raise(RaisableLimit),
+}
+
+/// `None` where an agent gave up: only another task helps.
+fn remedy(state: &State, task: &Task, tried: &Try) -> Option<Remedy> {
+    let constraints = &state.objective.constraints;
+    if !matches!(
+        tried.ended,
+        Some(TryEnd::Failed(FailureClass::Environmental))
+    ) {
+        let is_spent = tried.attempts >= measure::attempts_max(state, task);
+        return is_spent.then_some(Remedy::Raise(RaisableLimit::Attempts));
+    }
+    Some(if task.interruptions >= constraints.max_interruptions() {
+        Remedy::Raise(RaisableLimit::Interruptions)
+    } else if tried.repairs > constraints.max_repairs() {
+        Remedy::Raise(RaisableLimit::Repairs)
+    } else {
+        Remedy::Mend
+    })
+}
+
+/// The limit that keeps a planning step from being planned again. What it was granted inside of a plan stays.
+fn planned_out(draft: &Transaction, x: Ix) -> Option<Remedy> {
+    let context = draft.standing.context(x)?;
+    let plan = draft
+        .plan_of(draft.graph.id(x))
+        .filter(|plan| plan.grant.is_none())?;
+    let last = Round::Made {
+        may_plan_again: false,
+    };
+    if rounds::round(&draft.state, plan, context) != last {
+        return None;
+    }
+    let constraints = &draft.state.objective.constraints;
+    let is_of_all = replans(&draft.state) >= u64::from(constraints.max_replans());
+    Some(Remedy::Raise(if is_of_all {
+        RaisableLimit::Replans
+    } else {
+        RaisableLimit::Refinements
+    }))
+}

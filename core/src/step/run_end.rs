@@ -1,0 +1,340 @@
+//! A run ends: one typed final result on every ending.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{remedies::next_moves, transaction::Transaction};
+use crate::{
+    doc::{Member, Node, Value},
+    event::{Event, Reason},
+    graph::Ix,
+    id::{AtomId, CommitId},
+    search,
+    state::{
+        EntryKind, Extra, RunStatus, State,
+        fields::{Writer, texts_node},
+        record::choices_node,
+    },
+    verdict::{self, Basis},
+};
+
+/// Atoms at most that the recorded result names as done.
+const DONE_MAX: usize = 100;
+const DONE: &str = "done";
+/// Open steps at most that the recorded result names.
+const OPEN_MAX: usize = 100;
+
+/// `delivered`: the commit of the result, where that is not the head.
+pub(super) fn finish(
+    draft: &mut Transaction,
+    status: RunStatus,
+    reason: Reason,
+    delivered: Option<CommitId>,
+) {
+    draft.write_verdicts();
+    draft.run().delivered = delivered;
+    let result = result(draft, status, reason);
+    let run = draft.run();
+    run.status = status;
+    run.in_flight.clear();
+    run.last_result = Some(result);
+    if status == RunStatus::Stopped {
+        super::run_start::clear_requests(draft);
+    }
+    draft.session.base_target = None;
+    draft.say(Event::Ended {
+        result: status.word(),
+        reason: reason.word(),
+    });
+}
+
+/// Of the delivered tree: of the verdict that decides, where there is one.
+fn evidence(draft: &Transaction) -> Vec<Node> {
+    let run = &draft.state.run;
+    let of_delivered = |commit: &CommitId| run.verdicts.iter().find(|one| one.commit == *commit);
+    let basis = match &run.delivered {
+        Some(commit) => of_delivered(commit).map(|one| Basis::Pristine(one.tree.clone())),
+        None => draft.basis(),
+    };
+    let (Some(check), Some(basis)) = (&draft.state.objective.base_case, basis) else {
+        return Vec::new();
+    };
+    let ledger = &draft.session.evidence;
+    let deciding = basis.deciding();
+    let mut leaves = check.leaves().into_iter();
+    let is_judged = leaves.any(|leaf| ledger.get(&leaf.key(), &deciding).is_some());
+    let basis = if is_judged { deciding } else { basis };
+    verdict::evidence_of(check, &basis, ledger, &draft.state.corrections)
+}
+
+/// The agreed steps that are open, each with what became of it.
+fn open(draft: &Transaction) -> Vec<Node> {
+    let steps = draft.open_steps().into_iter().take(OPEN_MAX);
+    let steps = steps.map(|id| {
+        let atom = draft.state.atom(&id);
+        let newest = newest_failure(&draft.state, &id);
+        let mut to = Writer::default();
+        to.text("atom", id.as_str());
+        to.text("description", atom.map_or("", |atom| atom.title(&id)));
+        to.some("reason", newest.map(|(_, reason)| Node::string(reason)));
+        to.finish(&Extra::default())
+    });
+    steps.collect()
+}
+
+/// How much of the base case held on the delivered tree, and the selection that it was made under.
+fn verdict_on_result(draft: &Transaction) -> Option<Node> {
+    let run = &draft.state.run;
+    let commit = run.result()?;
+    let verdict = run
+        .verdicts
+        .iter()
+        .rev()
+        .find(|one| one.commit == *commit)?;
+    let mut to = Writer::default();
+    to.put("held", Node::uint(verdict.held))
+        .put("of", Node::uint(verdict.of))
+        .put("pristine", Node::bool(verdict.is_pristine));
+    if !verdict.choices.is_empty() {
+        to.put("choices", choices_node(&verdict.choices));
+    }
+    Some(to.finish(&Extra::default()))
+}
+
+fn result(draft: &Transaction, status: RunStatus, reason: Reason) -> Node {
+    let state = &draft.state;
+    let run = &state.run;
+    let mut to = Writer::default();
+    to.text("result", status.word())
+        .text("reason", reason.word())
+        .text("lineage", state.lineage.as_str())
+        .text("at", draft.at());
+    to.text("summary", &summary(draft, status, reason));
+    to.put("iterations", Node::uint(run.iteration));
+    to.put("evidence", Node::array(evidence(draft)));
+    to.some("verdict", verdict_on_result(draft));
+    if !draft.session.unsteady.is_empty() {
+        to.put("unsteady", texts_node(&draft.session.unsteady));
+    }
+    // Of many it is told by the bindings, which stand in the same state.
+    if state.bindings.len() <= DONE_MAX {
+        to.put(DONE, Node::array(done(state)));
+    }
+    let dropped = super::phase::dropped(draft);
+    if !dropped.is_empty() {
+        to.put("missing", Node::array(dropped));
+    }
+    if status == RunStatus::Completed {
+        let open = open(draft);
+        if !open.is_empty() {
+            to.put("open", Node::array(open));
+        }
+    }
+    to.put("failed", Node::array(failed(state)));
+    to.put("next_moves", texts_node(&next_moves(draft, status, reason)));
+    to.put("workspace", workspace(state));
+    let mut spent = run.spent.clone();
+    spent.active_ms += draft.session.unwritten_ms;
+    to.put("spent", spent.node());
+    to.finish(&Extra::default())
+}
+
+fn workspace(state: &State) -> Node {
+    let mut to = Writer::default();
+    to.text("kind", state.objective.constraints.workspace().word());
+    to.some(
+        "base",
+        state
+            .run
+            .started_from
+            .as_ref()
+            .map(|from| Node::string(from.commit.as_str())),
+    );
+    to.some(
+        "commit",
+        state
+            .run
+            .result()
+            .map(|commit| Node::string(commit.as_str())),
+    );
+    to.finish(&Extra::default())
+}
+
+fn summary(draft: &Transaction, status: RunStatus, reason: Reason) -> String {
+    let run = &draft.state.run;
+    let solved = draft.state.bindings.len() as u64;
+    let count = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let (solved, attempts) = (count(solved, "atom"), count(run.spent.attempts, "attempt"));
+    let repairs = match run.spent.repairs {
+        0 => String::new(),
+        n => format!(", {}", count(n, "repair")),
+    };
+    let open = match draft.open_steps().len() as u64 {
+        n if n > 0 && status == RunStatus::Completed => format!("; {} open", count(n, "step")),
+        _ => String::new(),
+    };
+    let work = format!("{solved} solved, {attempts}{repairs}{open}");
+    match (status, reason) {
+        (RunStatus::Completed, Reason::AlreadyHeld) => {
+            format!("the base case holds already; no agent was started{open}")
+        }
+        (RunStatus::Completed, _) => format!("the base case holds; {work}"),
+        (_, Reason::Unavailable) => {
+            let why = draft.session.unavailable.as_deref().unwrap_or("");
+            format!("{why}; {work}")
+        }
+        (RunStatus::Stopped, _) => {
+            let why = draft
+                .state
+                .control
+                .stop_reason
+                .as_ref()
+                .map(|why| format!(" ({why})"))
+                .unwrap_or_default();
+            format!("stopped on request{why}; {work}")
+        }
+        (_, Reason::NoChoice) => match failed_whatever_is_chosen(draft) {
+            Some(id) => format!("{id} failed, and no choice has to do with it; {work}"),
+            None => {
+                let tried = match draft.graph.groups().next() {
+                    Some(_) => "every choice was tried",
+                    None => "nothing is left to try",
+                };
+                let verdict = if has_failed(&evidence(draft)) {
+                    "does not hold"
+                } else {
+                    "could not be decided"
+                };
+                format!("{tried} and the base case {verdict}; {work}")
+            }
+        },
+        (_, Reason::Iterations) => format!("the limit of iterations is reached; {work}"),
+        (_, Reason::Time) => format!("the time budget is spent; {work}"),
+        (_, Reason::InDoubt) => format!("an effect outside is in doubt; {work}"),
+        (_, Reason::Confirmation) => {
+            format!("all that a machine can check holds; a person must confirm the rest; {work}")
+        }
+        (_, Reason::Guidance) => format!("an atom needs guidance; {work}"),
+        (_, Reason::AlreadyHeld | Reason::BaseCase | Reason::Stopped | Reason::Bug) => work,
+    }
+}
+
+/// The final result of the last run, with all that is done.
+pub fn last_result(state: &State) -> Option<Node> {
+    let mut result = state.run.last_result.clone()?;
+    let Value::Object(members) = &mut result.value else {
+        return Some(result);
+    };
+    if members.iter().all(|member| member.key != DONE) {
+        let place = members.iter().position(|member| member.key == "failed");
+        let done = Member {
+            key: DONE.to_string(),
+            key_span: Default::default(),
+            node: Node::array(done(state)),
+        };
+        members.insert(place.unwrap_or(members.len()), done);
+    }
+    Some(result)
+}
+
+fn done(state: &State) -> Vec<Node> {
+    let placed = state.bindings.iter().map(|(id, binding)| {
+        let mut to = Writer::default();
+        to.text("atom", id.as_str())
+            .text("summary", &binding.summary);
+        to.put("attempts", Node::uint(u64::from(binding.attempts)));
+        to.some(
+            "commit",
+            binding
+                .commit
+                .as_ref()
+                .map(|commit| Node::string(commit.as_str())),
+        );
+        to.finish(&Extra::default())
+    });
+    placed.collect()
+}
+
+/// Class and reason of an atom's newest failure.
+fn newest_failure<'s>(state: &'s State, id: &AtomId) -> Option<(&'static str, &'s str)> {
+    let mut entries = state.trail.iter().rev();
+    entries.find_map(|entry| match &entry.kind {
+        EntryKind::Failure {
+            atom,
+            class,
+            reason,
+            ..
+        } if atom == id => Some((class.word(), reason.as_str())),
+        _ => None,
+    })
+}
+
+/// The newest failure of each atom that was tried and is not solved.
+fn failed(state: &State) -> Vec<Node> {
+    let mut failed = Vec::new();
+    for (id, atom) in state.atoms.iter() {
+        let Some(task) = atom
+            .task()
+            .filter(|task| task.tries.iter().any(|tried| tried.has_failed()))
+        else {
+            continue;
+        };
+        let (class, reason) = newest_failure(state, id).unwrap_or(("logical", ""));
+        let attempts: u64 = task
+            .tries
+            .iter()
+            .map(|tried| u64::from(tried.attempts))
+            .sum();
+        let mut to = Writer::default();
+        to.text("atom", id.as_str())
+            .put("attempts", Node::uint(attempts));
+        to.text("class", class).text("reason", reason);
+        failed.push(to.finish(&Extra::default()));
+    }
+    let refuted = state
+        .trail
+        .iter()
+        .rev()
+        .find(|entry| matches!(entry.kind, EntryKind::Refuted { .. }));
+    if let Some(refuted) = refuted {
+        let mut to = Writer::default();
+        to.text("atom", "base case")
+            .some("choices", refuted.node.get("conflict").cloned());
+        to.text("class", "logical")
+            .text("reason", why_refuted(&refuted.node));
+        to.some("evidence", refuted.node.get("evidence").cloned());
+        failed.push(to.finish(&Extra::default()));
+    }
+    failed
+}
+
+/// A check that could not be run is no check that failed.
+fn why_refuted(entry: &Node) -> &'static str {
+    let evidence = entry.get("evidence").and_then(Node::as_array);
+    if has_failed(evidence.unwrap_or_default()) {
+        "it does not hold with every step done"
+    } else {
+        "it could not be decided with every step done"
+    }
+}
+
+fn has_failed(evidence: &[Node]) -> bool {
+    let mut verdicts = evidence.iter();
+    verdicts.any(|one| one.get("verdict").and_then(Node::as_str) == Some("fail"))
+}
+
+/// Where choices may be left, an atom that failed in a context without any: none of them would help.
+fn failed_whatever_is_chosen(draft: &Transaction) -> Option<&AtomId> {
+    let graph = &draft.graph;
+    graph.groups().next()?;
+    let is_alone = |x: Ix| {
+        let choices = draft.standing.choices(graph, x);
+        search::conflict(graph, x, &choices).is_empty()
+    };
+    let mut suspects = draft.suspects(true).into_iter();
+    let (x, _) = suspects.find(|(x, task)| draft.has_failed(*x, task) && is_alone(*x))?;
+    Some(graph.id(x))
+}

@@ -1,0 +1,214 @@
+//! A run begins, and what people ask of it.
+
+use alloc::{
+    collections::BTreeSet,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{Refusal, attempt_end, lost_commits, transaction::Transaction};
+use crate::{
+    doc::Node,
+    event::{Event, Outcome},
+    id::{AtomId, AttemptId, CommitId, Epoch, RunId},
+    measure::{Measure, MeasureInput, RunBound},
+    state::{
+        FailureClass, Request, RunStatus, StartedFrom, TryEnd, VERSION, objective::RequestKind,
+    },
+};
+
+/// A loop took the lease: what was in flight and has no outcome is lost, old requests are retired, environmental
+/// failures forgotten.
+pub(super) fn started(
+    draft: &mut Transaction,
+    run: RunId,
+    from: Option<StartedFrom>,
+    finished: Vec<(AttemptId, Outcome)>,
+    gone: &BTreeSet<CommitId>,
+) {
+    draft.counts_anew = true;
+    // From here on keys may be written that an older program does not know to decide by.
+    draft.state.version = draft.state.version.max(VERSION);
+    retire_old_request(draft, &run);
+    forget_environmental_failures(draft);
+    land_all(draft, finished);
+    lost_commits::mend(draft, gone);
+    draft.session.left_open = left_open(draft);
+    let notebook = draft.run();
+    notebook.delivered = None;
+    notebook.epoch = Epoch(notebook.epoch.0 + 1);
+    notebook.id = Some(run.clone());
+    notebook.status = RunStatus::Running;
+    if let Some(from) = from {
+        notebook.head = Some(from.commit.clone());
+        notebook.started_from = Some(from);
+    }
+    draft.session.started_with = draft.state.run.attempts_started;
+    let refuted = draft.refuted.len();
+    let seen = MeasureInput {
+        graph: &draft.graph,
+        state: &draft.state,
+        fits: &draft.fits,
+        refuted,
+    };
+    let left = RunBound::of(seen, &Measure::of(seen));
+    draft.say(Event::RunStarted {
+        run,
+        attempts_left: left.attempts.to_string(),
+        verdicts_left: left.verdicts.to_string(),
+        starts_left: left.starts.to_string(),
+    });
+}
+
+/// The steps that the run before this one left open when it completed, unless a person changed something since: what
+/// kept them from being made may be gone.
+fn left_open(draft: &Transaction) -> Option<Vec<AtomId>> {
+    let run = &draft.state.run;
+    let result = run.last_result.as_ref();
+    let result = result.filter(|_| run.status == RunStatus::Completed)?;
+    let corrections = draft.state.corrections.iter();
+    let changed = corrections.filter_map(|one| one.node.get("timestamp")?.as_str());
+    if changed.max() > result.get("at").and_then(Node::as_str) {
+        return None;
+    }
+    let open = result
+        .get("open")
+        .and_then(Node::as_array)
+        .unwrap_or_default();
+    let ids = open.iter().filter_map(|one| one.get("atom")?.as_str());
+    Some(ids.map(AtomId::new).collect())
+}
+
+/// What came to its end before the loop died is adopted, the rest was cut off.
+fn land_all(draft: &mut Transaction, mut finished: Vec<(AttemptId, Outcome)>) {
+    for id in draft.flying() {
+        let index = finished.iter().position(|(attempt, _)| *attempt == id);
+        let Some((outcome, intent)) = index
+            .map(|index| finished.swap_remove(index).1)
+            .zip(draft.in_flight(&id).cloned())
+        else {
+            attempt_end::lost(draft, &id);
+            continue;
+        };
+        let atom = intent.atom;
+        draft.say(Event::Adopted {
+            attempt: id.clone(),
+            atom,
+        });
+        attempt_end::ended(draft, &id, intent.epoch, outcome);
+    }
+}
+
+/// A request to a run that is dead is retired with a record, never obeyed by the next. A flag set by hand, without a
+/// request, is for this run.
+fn retire_old_request(draft: &mut Transaction, run: &RunId) {
+    let Some(request) = draft.state.control.request.clone() else {
+        return;
+    };
+    if request.run.as_ref() == Some(run) {
+        return;
+    }
+    clear_requests(draft);
+    draft.record("request_retired", |to| {
+        to.text("request", request.id.as_str())
+            .text("by", &request.by);
+        crate::state::EntryKind::Other
+    });
+    draft.say(Event::Retired {
+        request: request.id.to_string(),
+    });
+}
+
+pub(super) fn clear_requests(draft: &mut Transaction) {
+    let control = draft.control();
+    control.stop_requested = false;
+    control.redirect_requested = false;
+    control.request = None;
+}
+
+/// What the surroundings made fail is tried again; what was cut off too often is not: only a person forgets that.
+fn forget_environmental_failures(draft: &mut Transaction) {
+    let most = draft.state.objective.constraints.max_interruptions();
+    let forgotten: Vec<AtomId> = draft
+        .state
+        .atoms
+        .iter()
+        .filter(|(_, atom)| {
+            atom.task().is_some_and(|task| {
+                task.interruptions < most && task.tries.iter().any(is_environmental)
+            })
+        })
+        .map(|(id, _)| id.clone())
+        .collect();
+    for id in forgotten {
+        let Some(task) = draft.task(&id) else {
+            continue;
+        };
+        for tried in task
+            .tries
+            .iter_mut()
+            .filter(|tried| is_environmental(tried))
+        {
+            tried.ended = None;
+            tried.attempts = 0;
+            tried.repairs = 0;
+        }
+    }
+}
+
+fn is_environmental(tried: &crate::state::Try) -> bool {
+    matches!(
+        tried.ended,
+        Some(TryEnd::Failed(FailureClass::Environmental))
+    )
+}
+
+/// A stop or a redirect is a commit by another process (or by the loop itself, on a signal).
+pub(super) fn asked(
+    draft: &mut Transaction,
+    request: Request,
+    reason: Option<String>,
+) -> Result<(), Refusal> {
+    if !draft.state.run.status.is_active() {
+        return Err(Refusal::NothingRuns);
+    }
+    let escalates = request.kind == RequestKind::StopNow
+        && draft
+            .state
+            .control
+            .request
+            .as_ref()
+            .is_none_or(|before| before.kind != RequestKind::StopNow);
+    if draft.state.control.stop_requested && request.kind != RequestKind::Redirect && !escalates {
+        return Err(Refusal::AlreadyAsked);
+    }
+    draft.is_loop = false;
+    let control = draft.control();
+    match request.kind {
+        RequestKind::Stop | RequestKind::StopNow => {
+            control.stop_requested = true;
+            control.stop_reason = reason;
+        }
+        RequestKind::Redirect => control.redirect_requested = true,
+    }
+    control.request = Some(request);
+    Ok(())
+}
+
+/// All attempts are ended and their results thrown away; the loop goes on.
+pub(super) fn redirect(draft: &mut Transaction) {
+    for id in draft.flying() {
+        attempt_end::cut_off(draft, &id, "redirected");
+    }
+    let run = draft.run();
+    run.epoch = Epoch(run.epoch.0 + 1);
+    let control = draft.control();
+    control.redirect_requested = false;
+    if control
+        .request
+        .as_ref()
+        .is_some_and(|request| request.kind == RequestKind::Redirect)
+    {
+        control.request = None;
+    }
+}

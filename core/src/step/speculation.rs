@@ -1,0 +1,243 @@
+//! Speculation: beside the selection in force, those in which a speculative group that is not resolved yet has made
+//! another choice (contract §9).
+//!
+//! Invariant: what is solved in a prospect is a result of its context like any other, parked until that context is in
+//! force; nothing here moves the head. So the measure counts the same attempts with and without speculation.
+//! Not here: who starts what (`dispatch`), and which prospect is adopted (`advance`).
+
+use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+
+use super::{Session, reconcile};
+use crate::{
+    graph::{
+        Graph, Ix, NodeKind,
+        active::{self, ActiveGraph, Selection},
+    },
+    id::{AtomId, CommitId},
+    search::{self, ValidContexts},
+    state::{AtomStatus, Intent, ResultCommit, State, Workspace, record::Choices},
+};
+
+#[derive(Debug)]
+pub struct Speculation {
+    pub group: Ix,
+    pub choice: Ix,
+    pub(super) standing: Arc<ActiveGraph>,
+    pub(super) solved: Vec<bool>,
+    /// The commits that its tree is made of.
+    pub(crate) line: Vec<ResultCommit>,
+}
+
+/// The tree of a prospect, as the host made it.
+#[derive(Debug, Clone)]
+pub(crate) struct SpeculativeTree {
+    pub(super) line: Vec<ResultCommit>,
+    pub(super) head: CommitId,
+    /// All of the line applied.
+    pub(super) is_whole: bool,
+}
+
+/// What the prospects of a state are found from.
+#[derive(Clone, Copy)]
+pub(super) struct SpeculationInputs<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) standing: &'a ActiveGraph,
+    pub(super) state: &'a State,
+    pub(super) fits: &'a ValidContexts,
+    pub(super) refuted: &'a [Choices],
+    pub(super) solved: &'a [bool],
+}
+
+/// In the order of groups and, within one, of the plan.
+pub(super) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
+    let SpeculationInputs { graph, state, .. } = seen;
+    let is_open = |group: &Ix| graph.vertex(*group).is_speculative && seen.standing.is_live(*group);
+    let open: Vec<Ix> = graph.groups().filter(is_open).collect();
+    let open: Vec<Ix> = open.into_iter().filter(|x| !seen.solved[*x]).collect();
+    if open.is_empty() || state.objective.constraints.workspace() == Workspace::Shared {
+        return Vec::new();
+    }
+    let conflicts = search::conflicts(graph, state, seen.fits, seen.refuted);
+    let prefer = active::selection_of(graph, state);
+    let mut found = Vec::new();
+    for group in open {
+        let in_force = seen.standing.selection.get(&group);
+        let others = graph.vertex(group).kids.iter();
+        for choice in others.filter(|kid| Some(*kid) != in_force) {
+            let fixed = fixed(seen, group, *choice);
+            let ground = search::SearchSpace {
+                graph,
+                state,
+                conflicts: &conflicts,
+                plans_again: false,
+            };
+            let selection = search::choose_with(ground, &prefer, &BTreeMap::new(), &fixed);
+            found.extend(selection.map(|selection| prospect(seen, (group, *choice), selection)));
+        }
+    }
+    found
+}
+
+/// The group with that choice, live as it is.
+fn fixed(seen: SpeculationInputs<'_>, group: Ix, choice: Ix) -> Selection {
+    let above = seen.graph.above(group);
+    let groups =
+        above.filter(|x| matches!(seen.graph.vertex(*x).kind, NodeKind::Any | NodeKind::Plan));
+    let pairs = groups.filter_map(|x| Some((x, *seen.standing.selection.get(&x)?)));
+    pairs.chain([(group, choice)]).collect()
+}
+
+fn prospect(
+    seen: SpeculationInputs<'_>,
+    (group, choice): (Ix, Ix),
+    selection: Selection,
+) -> Speculation {
+    let SpeculationInputs { graph, state, .. } = seen;
+    let standing = ActiveGraph::of(graph, selection);
+    let result = |x: Ix| reconcile::result_in(graph, state, &standing, x);
+    let solved = reconcile::solved_by(graph, &standing, |x| result(x).is_some());
+    let line = reconcile::line_of(graph, &solved, state, |x| result(x)?.commit.clone());
+    Speculation {
+        group,
+        choice,
+        solved,
+        line,
+        standing: Arc::new(standing),
+    }
+}
+
+impl Speculation {
+    pub(crate) fn name(&self, graph: &Graph) -> (AtomId, AtomId) {
+        (graph.id(self.group).clone(), graph.id(self.choice).clone())
+    }
+
+    /// The first choice that is solved is adopted. What another group has won stays won: where conflicts tie two groups
+    /// together, each would undo the other for ever.
+    pub(super) fn is_won(&self, graph: &Graph, solved: &[bool]) -> bool {
+        let is_inside = |x: Ix| graph.above(x).any(|y| y == self.group);
+        let groups = graph.groups().chain(graph.plans());
+        let mut others = groups.filter(|x| solved[*x] && !is_inside(*x));
+        self.solved[self.group] && others.all(|x| self.solved[x])
+    }
+
+    /// Live here, not solved, not given up, and all that it waits for solved. What reaches outside of the tree is not
+    /// tried on speculation, and nothing is planned on it.
+    pub(super) fn is_startable(&self, graph: &Graph, state: &State, x: Ix) -> bool {
+        let Some(task) = state.atoms.get(graph.id(x)).and_then(|atom| atom.task()) else {
+            return false;
+        };
+        let Some(context) = self.standing.context(x) else {
+            return false;
+        };
+        let has_ended = || task.tried(context).is_some_and(|one| one.ended.is_some());
+        task.spec.effect.is_in_tree()
+            && graph.vertex(x).kind == NodeKind::Task
+            && matches!(
+                task.status,
+                AtomStatus::Pending | AtomStatus::Failed | AtomStatus::Invalid(_)
+            )
+            && graph.waits_for(x).all(|dep| self.solved[dep])
+            && !has_ended()
+    }
+
+    /// The head to start new work on: of exactly what is solved here. The outer `None`: it is not made yet.
+    pub(super) fn head(&self, ground: &LandingContext<'_>) -> Option<Option<CommitId>> {
+        if let Some(head) = self.made_already(ground.state) {
+            return Some(head);
+        }
+        let staged = ground.session.staged.get(&self.name(ground.graph))?;
+        (staged.is_whole && staged.line == self.line).then(|| Some(staged.head.clone()))
+    }
+
+    /// The line of the result may begin with it.
+    fn made_already(&self, state: &State) -> Option<Option<CommitId>> {
+        let run = &state.run;
+        if !run.line.starts_with(&self.line) {
+            return None;
+        }
+        let start = || run.started_from.as_ref().map(|from| from.commit.clone());
+        Some(match self.line.last() {
+            Some(placed) => Some(placed.commit.clone()),
+            None => start(),
+        })
+    }
+
+    /// The head to take results in on: what is in its tree must still belong there, and need not be all that does.
+    fn landing(&self, ground: &LandingContext<'_>) -> Option<Option<CommitId>> {
+        if let Some(staged) = ground.session.staged.get(&self.name(ground.graph)) {
+            let belongs = |placed: &ResultCommit| self.line.contains(placed);
+            if staged.is_whole && staged.line.iter().all(belongs) {
+                return Some(Some(staged.head.clone()));
+            }
+        }
+        self.made_already(ground.state)
+    }
+
+    /// Its tree as it stands does not hold what it should, and was not found to be impossible.
+    pub(crate) fn wants_staging(&self, ground: &LandingContext<'_>) -> bool {
+        let staged = ground.session.staged.get(&self.name(ground.graph));
+        self.made_already(ground.state).is_none()
+            && staged.is_none_or(|staged| staged.line != self.line)
+    }
+
+    fn is_of(&self, graph: &Graph, intent: &Intent) -> bool {
+        let context = graph.ix(&intent.atom).map(|x| self.standing.context(x));
+        context == Some(Some(&intent.context))
+    }
+}
+
+/// What tells where the result of an attempt may be taken in.
+#[derive(Clone, Copy)]
+pub(crate) struct LandingContext<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) standing: &'a ActiveGraph,
+    pub(crate) state: &'a State,
+    pub(crate) prospects: &'a [Speculation],
+    pub(crate) is_line_settled: bool,
+    pub(crate) session: &'a Session,
+}
+
+impl<'a> LandingContext<'a> {
+    /// Whether its context is that of the selection in force.
+    pub(crate) fn is_in_force(&self, intent: &Intent) -> bool {
+        let x = self.graph.ix(&intent.atom);
+        x.and_then(|x| self.standing.context(x)) == Some(&intent.context)
+    }
+
+    pub(crate) fn prospect_of(&self, intent: &Intent) -> Option<&'a Speculation> {
+        let mut all = self.prospects.iter();
+        all.find(|prospect| prospect.is_of(self.graph, intent))
+    }
+
+    /// The head on which its result may be taken in now; the outer `None`: on none yet.
+    pub(crate) fn landing(&self, intent: &Intent) -> Option<Option<CommitId>> {
+        if self.is_in_force(intent) {
+            return self.is_line_settled.then(|| self.state.run.head.clone());
+        }
+        self.prospect_of(intent)?.landing(self)
+    }
+
+    /// The commit at the beginning of a prospect's line that stands already, and what is to be applied after it.
+    pub(crate) fn stages(&self, prospect: &Speculation) -> Option<(CommitId, Vec<ResultCommit>)> {
+        let run = &self.state.run;
+        let start = run.started_from.as_ref()?.commit.clone();
+        let pairs = prospect.line.iter().zip(run.line.iter());
+        let same = pairs.take_while(|(wanted, is)| wanted == is).count();
+        let (stays, keep) = prospect.line.split_at(same);
+        let from = stays.last().map_or(start, |placed| placed.commit.clone());
+        Some((from, keep.to_vec()))
+    }
+}
+
+/// Trees of prospects that are none any more are forgotten.
+pub(super) fn forget_staged(
+    session: &mut Session,
+    graph: &Graph,
+    prospects: &Arc<Vec<Speculation>>,
+) {
+    if session.staged.is_empty() {
+        return;
+    }
+    let names: Vec<_> = prospects.iter().map(|one| one.name(graph)).collect();
+    session.staged.retain(|name, _| names.contains(name));
+}

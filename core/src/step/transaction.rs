@@ -1,0 +1,489 @@
+//! A state under change: every edit goes through here, so that what was touched is known.
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
+use core::cell::OnceCell;
+
+use super::{
+    Refusal, Session, Transition, World, contract, reconcile,
+    speculation::{self, LandingContext, Speculation},
+};
+use crate::{
+    event::Event,
+    graph::{
+        Graph, Ix,
+        active::{self, ActiveGraph, Selection},
+    },
+    id::{AtomId, AttemptId, CommitId, Digest, Serial, TreeId, UnixMillis},
+    measure::{Measure, MeasureInput},
+    search::{self, ValidContexts},
+    state::{
+        Atom, Binding, Body, Control, Intent, PlanningStep, Run, State, Task, Try,
+        encode::ChangeSet,
+        fields::Writer,
+        record::{self, Choices},
+        run,
+    },
+    verdict::Basis,
+};
+
+pub(super) struct Transaction {
+    pub(super) state: State,
+    pub(super) graph: Arc<Graph>,
+    pub(super) standing: Arc<ActiveGraph>,
+    pub(super) fits: Arc<ValidContexts>,
+    pub(super) refuted: Arc<Vec<Choices>>,
+    pub(super) session: Session,
+    pub(super) touched: ChangeSet,
+    pub(super) notices: Vec<Event>,
+    /// The loop itself is looking: it may dispatch and end. False for a request of another process.
+    pub(super) is_loop: bool,
+    /// The measure counts anew from here: a correction, or a new run.
+    pub(super) counts_anew: bool,
+    /// Atoms were added: what is derived from the graph is derived anew.
+    is_rebuilt: bool,
+    /// Results may stand that another selection made.
+    pub(super) is_settled: bool,
+    suspects: Arc<BTreeSet<AtomId>>,
+    /// Tasks that were bound in this step: what was made from them may be made from another result now.
+    pub(super) rebound: BTreeSet<Ix>,
+    solved: OnceCell<Arc<Vec<bool>>>,
+    prospects: OnceCell<Arc<Vec<Speculation>>>,
+    is_line_settled: OnceCell<bool>,
+    at: String,
+}
+
+impl Transaction {
+    pub(super) fn new(world: &World, session: &Session, now: UnixMillis, active_ms: u64) -> Self {
+        let mut state = world.state.clone();
+        state.serial = Serial(state.serial.0 + 1);
+        let mut session = session.clone();
+        session.active_ms += active_ms;
+        session.unwritten_ms += active_ms;
+        Self {
+            state,
+            graph: Arc::clone(&world.graph),
+            standing: Arc::clone(&world.standing),
+            fits: Arc::clone(&world.valid_contexts),
+            refuted: Arc::clone(&world.refuted),
+            session,
+            touched: ChangeSet::default(),
+            notices: Vec::new(),
+            is_loop: true,
+            counts_anew: false,
+            is_rebuilt: false,
+            is_settled: world.is_settled,
+            suspects: Arc::clone(&world.dirty_tasks),
+            rebound: BTreeSet::new(),
+            solved: OnceCell::from(Arc::clone(&world.solved)),
+            prospects: OnceCell::from(Arc::clone(&world.speculations)),
+            is_line_settled: OnceCell::new(),
+            at: now.rfc3339(),
+        }
+    }
+
+    /// The end of a wait that begins now.
+    pub(super) fn active_in(&self, wait_ms: u64) -> u64 {
+        self.session.active_ms.saturating_add(wait_ms)
+    }
+
+    /// Active time of the run up to now, in milliseconds.
+    pub(super) fn spent_ms(&self) -> u64 {
+        let written_ms = self.state.run.spent.active_ms;
+        written_ms.saturating_add(self.session.unwritten_ms)
+    }
+
+    pub(super) fn at(&self) -> &str {
+        &self.at
+    }
+
+    pub(super) fn say(&mut self, notice: Event) {
+        self.notices.push(notice);
+    }
+
+    pub(super) fn run(&mut self) -> &mut Run {
+        self.is_line_settled.take();
+        self.touched.run = true;
+        Arc::make_mut(&mut self.state.run)
+    }
+
+    pub(super) fn control(&mut self) -> &mut Control {
+        self.touched.control = true;
+        Arc::make_mut(&mut self.state.control)
+    }
+
+    /// An unresolved task, to be changed.
+    pub(super) fn task(&mut self, id: &AtomId) -> Option<&mut Task> {
+        self.prospects.take();
+        let atom = self.state.atoms.get_mut(id)?;
+        self.touched.atoms.insert(id.clone());
+        Arc::make_mut(atom).task_mut()
+    }
+
+    /// An unresolved task, to be read.
+    pub(super) fn task_of(&self, id: &AtomId) -> Option<&Task> {
+        self.state.atoms.get(id)?.task()
+    }
+
+    /// An unresolved planning step, to be read.
+    pub(super) fn plan_of(&self, id: &AtomId) -> Option<&PlanningStep> {
+        self.state.atoms.get(id)?.plan()
+    }
+
+    /// The entry of a context, made where there is none; it counts from now on.
+    pub(super) fn tried(
+        &mut self,
+        id: &AtomId,
+        context: &Digest,
+        choices: &Choices,
+    ) -> Option<&mut Try> {
+        if let Some(x) = self.graph.ix(id)
+            && !self.fits.contains(&(x, context.clone()))
+            && search::fits_now(&self.graph, &self.standing, x, context, choices)
+        {
+            Arc::make_mut(&mut self.fits).insert((x, context.clone()));
+        }
+        Some(self.task(id)?.tried_mut(context, choices))
+    }
+
+    /// Replaces an open atom by its result.
+    pub(super) fn bind(&mut self, id: &AtomId, make: impl FnOnce(Arc<Atom>) -> Binding) {
+        let Some(atom) = self.state.atoms.remove(id) else {
+            return;
+        };
+        self.rebound.extend(self.graph.ix(id));
+        self.forget_solved();
+        self.state.bindings.insert(id.clone(), Arc::new(make(atom)));
+        self.touched.atoms.insert(id.clone());
+        self.touched.bindings.insert(id.clone());
+    }
+
+    /// Opens a resolved atom again, and gives what it was bound to.
+    pub(super) fn unbind(&mut self, id: &AtomId) -> Option<Arc<Binding>> {
+        let binding = self.state.bindings.remove(id)?;
+        self.forget_solved();
+        self.state.atoms.insert(id.clone(), Arc::clone(&binding.of));
+        self.touched.atoms.insert(id.clone());
+        self.touched.bindings.insert(id.clone());
+        Some(binding)
+    }
+
+    pub(super) fn change_binding(&mut self, id: &AtomId, change: impl FnOnce(&mut Binding)) {
+        self.is_line_settled.take();
+        let Some(binding) = self.state.bindings.get_mut(id) else {
+            return;
+        };
+        change(Arc::make_mut(binding));
+        self.touched.bindings.insert(id.clone());
+    }
+
+    /// The choice of a group, or the fragment of a planning step by its first part.
+    pub(super) fn select(&mut self, group: &AtomId, choice: &AtomId) {
+        let Some(atom) = self.state.atoms.get_mut(group) else {
+            return;
+        };
+        match &mut Arc::make_mut(atom).body {
+            Body::Any { selected, .. } => *selected = Some(choice.clone()),
+            Body::Plan(plan) => plan.take_up(choice),
+            Body::Task(_) | Body::All { .. } => {}
+        }
+        self.touched.atoms.insert(group.clone());
+    }
+
+    pub(super) fn change_plan(&mut self, id: &AtomId, change: impl FnOnce(&mut PlanningStep)) {
+        let Some(atom) = self.state.atoms.get_mut(id) else {
+            return;
+        };
+        if let Some(plan) = Arc::make_mut(atom).plan_mut() {
+            change(plan);
+            self.touched.atoms.insert(id.clone());
+        }
+    }
+
+    /// Adds atoms that a planner made.
+    pub(super) fn add_atoms(&mut self, atoms: BTreeMap<AtomId, Atom>) {
+        for (id, atom) in atoms {
+            self.touched.atoms.insert(id.clone());
+            self.state.atoms.insert(id, Arc::new(atom));
+        }
+    }
+
+    /// Derives anew what hangs on the graph, after atoms were added to it.
+    pub(super) fn rebuild(&mut self) {
+        let graph = Graph::of(&self.state);
+        let renumber = |x: &Ix| graph.ix(self.graph.id(*x));
+        self.rebound = self.rebound.iter().filter_map(renumber).collect();
+        self.graph = Arc::new(graph);
+        let selection = self.selection();
+        self.set_selection(selection);
+        let fits = search::fits(&self.graph, &self.standing, &self.state);
+        self.fits = Arc::new(fits);
+        self.is_rebuilt = true;
+    }
+
+    pub(super) fn set_selection(&mut self, selection: Selection) {
+        self.standing = Arc::new(ActiveGraph::of(&self.graph, selection));
+        self.is_settled = false;
+        self.forget_solved();
+    }
+
+    fn forget_solved(&mut self) {
+        self.solved.take();
+        self.prospects.take();
+        self.is_line_settled.take();
+    }
+
+    /// The open tasks that have to be looked at to know how all stand, in their order: all of them after the selection
+    /// changed, else few.
+    pub(super) fn suspects(&self, all: bool) -> Vec<(Ix, &Task)> {
+        if all {
+            let open = self.graph.paired(&self.state.atoms);
+            return open
+                .filter_map(|(x, atom)| Some((x, atom.task()?)))
+                .collect();
+        }
+        let ids = self.suspects.union(&self.touched.atoms);
+        ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?)))
+            .collect()
+    }
+
+    /// All were looked at: these have failed in force.
+    pub(super) fn set_suspects(&mut self, failed: BTreeSet<AtomId>) {
+        if !(failed.is_empty() && self.suspects.is_empty()) {
+            self.suspects = Arc::new(failed);
+        }
+    }
+
+    /// Whether it has failed in the context in force.
+    pub(super) fn has_failed(&self, x: Ix, task: &Task) -> bool {
+        let (graph, standing) = (&self.graph, &self.standing);
+        let context = standing.context(x).filter(|_| standing.is_leaf(graph, x));
+        let tried = context.and_then(|context| task.tried(context));
+        tried.is_some_and(|tried| tried.has_failed())
+    }
+
+    /// What is tried beside the selection in force.
+    pub(super) fn prospects(&self) -> Arc<Vec<Speculation>> {
+        let seen = || speculation::SpeculationInputs {
+            graph: &self.graph,
+            standing: &self.standing,
+            state: &self.state,
+            fits: &self.fits,
+            refuted: &self.refuted,
+            solved: self.solved(),
+        };
+        let found = self
+            .prospects
+            .get_or_init(|| Arc::new(speculation::all(seen())));
+        Arc::clone(found)
+    }
+
+    pub(super) fn ground<'a>(&'a self, prospects: &'a [Speculation]) -> LandingContext<'a> {
+        LandingContext {
+            graph: &self.graph,
+            standing: &self.standing,
+            state: &self.state,
+            prospects,
+            is_line_settled: self.is_line_settled(),
+            session: &self.session,
+        }
+    }
+
+    /// What is resolved under the selection in force.
+    pub(super) fn solved(&self) -> &[bool] {
+        self.solved
+            .get_or_init(|| Arc::new(reconcile::solved(&self.graph, &self.standing, &self.state)))
+    }
+
+    pub(super) fn all_resolved(&self) -> bool {
+        self.graph.roots().iter().all(|root| self.solved()[*root])
+    }
+
+    /// Whether the tree is made of exactly what stays.
+    pub(super) fn is_line_settled(&self) -> bool {
+        let is_settled = || reconcile::is_line_settled(&self.graph, self.solved(), &self.state);
+        *self.is_line_settled.get_or_init(is_settled)
+    }
+
+    /// What the groups have selected, those that are not live included.
+    pub(super) fn selection(&self) -> Selection {
+        active::selection_of(&self.graph, &self.state)
+    }
+
+    /// Appends to the trail, starting from the common head of an entry.
+    pub(super) fn record(
+        &mut self,
+        kind: &str,
+        make: impl FnOnce(&mut Writer) -> record::EntryKind,
+    ) {
+        let mut to = record::entry(kind, &self.at, self.state.serial.0, self.state.run.pass);
+        let kind = make(&mut to);
+        self.state
+            .trail
+            .push(Arc::new(record::close(&mut to, kind)));
+    }
+
+    /// The attempts in flight, for those who land some of them.
+    pub(super) fn flying(&self) -> Vec<AttemptId> {
+        let intents = self.state.run.in_flight.iter();
+        intents.map(|intent| intent.id.clone()).collect()
+    }
+
+    pub(super) fn in_flight(&self, id: &AttemptId) -> Option<&Intent> {
+        self.state
+            .run
+            .in_flight
+            .iter()
+            .find(|intent| intent.id == *id)
+    }
+
+    /// Takes an attempt out of flight, and all that the session knew of it.
+    pub(super) fn land(&mut self, id: &AttemptId) -> Option<Intent> {
+        let index = self
+            .state
+            .run
+            .in_flight
+            .iter()
+            .position(|intent| intent.id == *id)?;
+        self.session.progress.remove(id);
+        self.session.checks_wait_until_ms.remove(id);
+        Some(self.run().in_flight.remove(index))
+    }
+
+    pub(super) fn ix(&self, id: &AtomId) -> Option<Ix> {
+        self.graph.ix(id)
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.state.objective.constraints.workspace() == crate::state::Workspace::Shared
+    }
+
+    /// Where evidence that steers is taken now; `None` while the head's tree is not known.
+    pub(super) fn basis(&self) -> Option<Basis> {
+        if self.is_shared() {
+            // What this step commits stands under the next serial; where it commits nothing, under the last one.
+            let serial = self.state.serial.0;
+            return Some(Basis::Serial(if self.is_dirty() {
+                serial
+            } else {
+                serial.saturating_sub(1)
+            }));
+        }
+        let head = self.state.run.head.as_ref()?;
+        self.tree_of(head).map(Basis::Warm)
+    }
+
+    /// The tree of a commit, as far as the host has told it.
+    pub(super) fn tree_of(&self, commit: &CommitId) -> Option<TreeId> {
+        let start = self.state.run.started_from.as_ref();
+        let start = start.filter(|start| start.commit == *commit);
+        start
+            .map(|start| start.tree.clone())
+            .or_else(|| self.session.trees.get(commit).cloned())
+    }
+
+    /// Whether there is anything to commit.
+    pub(super) fn is_dirty(&self) -> bool {
+        let touched = &self.touched;
+        touched.objective
+            || touched.control
+            || touched.run
+            || touched.lists_replaced
+            || !touched.atoms.is_empty()
+            || !touched.bindings.is_empty()
+    }
+
+    /// What can be tried from here on; counted from what was touched, for all else is as it was.
+    fn measure(&self, before: &World) -> Result<Measure, Refusal> {
+        let refuted = self.refuted.len();
+        let after = MeasureInput {
+            graph: &self.graph,
+            state: &self.state,
+            fits: &self.fits,
+            refuted,
+        };
+        if self.counts_anew {
+            return Ok(Measure::of(after));
+        }
+        if self.is_rebuilt {
+            let measure = Measure::of(after);
+            hold(&before.measure, &measure)?;
+            return Ok(measure);
+        }
+        let touched: BTreeSet<&AtomId> = self.touched.atoms.union(&self.touched.bindings).collect();
+        let measure = before
+            .measure
+            .moved(before.measured(), after, touched.into_iter());
+        hold(&before.measure, &measure)?;
+        Ok(measure)
+    }
+
+    /// Writes the time spent and the measure, and holds that the measure did not rise.
+    pub(super) fn close(mut self, before: &World) -> Result<Transition, Refusal> {
+        let is_quiet = !self.is_dirty();
+        if !is_quiet {
+            self.write_verdicts();
+            contract::contract(&mut self);
+        }
+        let is_line_settled = self.is_line_settled();
+        let mut measure = before.measure.clone();
+        if is_quiet {
+            self.state.serial = before.state.serial;
+        } else {
+            let unwritten_ms = core::mem::take(&mut self.session.unwritten_ms);
+            measure = self.measure(before)?;
+            self.touched.run = true;
+            let run = Arc::make_mut(&mut self.state.run);
+            run.spent.active_ms += unwritten_ms;
+            // What a person wrote beside it stays.
+            let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
+            run.measure = Some(run::MeasureText {
+                extra,
+                ..measure.record()
+            });
+        }
+        self.solved();
+        if !self.touched.atoms.is_empty() {
+            let touched = self.touched.atoms.iter().cloned();
+            Arc::make_mut(&mut self.suspects).extend(touched);
+        }
+        let prospects = self.prospects();
+        speculation::forget_staged(&mut self.session, &self.graph, &prospects);
+        let world = World {
+            state: self.state,
+            graph: self.graph,
+            standing: self.standing,
+            valid_contexts: self.fits,
+            refuted: self.refuted,
+            solved: self.solved.into_inner().unwrap_or_default(),
+            speculations: prospects,
+            measure,
+            is_line_settled,
+            is_settled: self.is_settled,
+            dirty_tasks: self.suspects,
+        };
+        Ok(Transition {
+            world,
+            touched: self.touched,
+            session: self.session,
+            notices: self.notices,
+            is_quiet,
+        })
+    }
+}
+
+pub(super) fn hold(before: &Measure, after: &Measure) -> Result<(), Refusal> {
+    if after <= before {
+        return Ok(());
+    }
+    let text = |measure: &Measure| format!("{}, {}", measure.attempts, measure.verdicts);
+    Err(Refusal::MeasureRose {
+        before: text(before),
+        after: text(after),
+    })
+}

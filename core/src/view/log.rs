@@ -1,0 +1,174 @@
+//! What happened to a state, as far as it keeps it: trail, corrections, results and the last ending, in order.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeSet,
+    string::{String, ToString},
+    vec::Vec,
+};
+use serde::Serialize;
+
+use crate::{
+    doc::Node,
+    id::AtomId,
+    state::{Binding, Extra, FreeValue, State, TryEnd, fields::Writer, record::type_of},
+};
+
+/// Who did what the loop did.
+const LOOP: &str = "descent";
+
+/// One thing that happened.
+#[derive(Debug, Serialize)]
+pub struct LogEntry {
+    pub at: String,
+    /// The type of the record: `choice`, `failure`, `refuted`, `backtrack`, `solved`, `ended`, `request`, or that of a
+    /// correction.
+    pub kind: String,
+    /// `descent`, or who asked.
+    pub by: String,
+    /// The commit that it happened in, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<u64>,
+    /// The record itself.
+    pub entry: FreeValue,
+}
+
+/// The oldest first.
+pub fn diary(state: &State) -> Vec<LogEntry> {
+    let mut diary = corrections(state);
+    let corrected: BTreeSet<String> = diary.iter().map(|entry| entry.at.clone()).collect();
+    diary.extend(trail(state, &corrected));
+    diary.extend(solved(state));
+    diary.extend(request(state));
+    diary.extend(ending(state));
+    // Times in records compare as their texts do; what happened at once stays in the order in which it follows.
+    diary.sort_by(|a, b| (&a.at, rank(&a.kind)).cmp(&(&b.at, rank(&b.kind))));
+    diary
+}
+
+/// Cause before effect among what one commit did.
+fn rank(kind: &str) -> u8 {
+    match kind {
+        "solved" | "failure" => 1,
+        "refuted" => 2,
+        "backtrack" | "choice" => 3,
+        "ended" => 9,
+        _ => 0,
+    }
+}
+
+fn text(node: &Node, key: &str) -> String {
+    node.get(key)
+        .and_then(Node::as_str)
+        .unwrap_or("")
+        .to_owned()
+}
+
+/// A correction of the graph leaves an entry in the trail too: it is told once.
+fn trail<'s>(state: &'s State, told: &'s BTreeSet<String>) -> impl Iterator<Item = LogEntry> + 's {
+    let entries = state.trail.iter().map(|entry| LogEntry {
+        at: text(&entry.node, "at"),
+        kind: type_of(entry),
+        by: LOOP.to_owned(),
+        serial: entry.node.get("serial").and_then(Node::as_u64),
+        entry: entry.node.clone(),
+    });
+    entries.filter(|entry| entry.kind != "user_correction" || !told.contains(&entry.at))
+}
+
+fn corrections(state: &State) -> Vec<LogEntry> {
+    let entry = |node: &Node| LogEntry {
+        at: text(node, "timestamp"),
+        kind: text(node, "type"),
+        by: Some(text(node, "by"))
+            .filter(|by| !by.is_empty())
+            .unwrap_or_else(|| "person".to_owned()),
+        serial: None,
+        entry: node.clone(),
+    };
+    state
+        .corrections
+        .iter()
+        .map(|correction| entry(&correction.node))
+        .collect()
+}
+
+/// Results in force, and those that are kept for when their choices come back.
+fn solved(state: &State) -> Vec<LogEntry> {
+    let bound = state
+        .bindings
+        .iter()
+        .map(|(id, binding)| result(id, binding));
+    let atoms = state.all_atoms();
+    let tries = atoms
+        .into_iter()
+        .filter_map(|(id, atom)| Some((id, atom.task()?)));
+    let parked = tries.flat_map(|(id, task)| {
+        task.tries
+            .iter()
+            .filter_map(move |tried| match &tried.ended {
+                Some(TryEnd::Parked(binding)) => Some(result(id, binding)),
+                Some(TryEnd::Failed(_)) | None => None,
+            })
+    });
+    bound.chain(parked).collect()
+}
+
+fn result(id: &AtomId, binding: &Binding) -> LogEntry {
+    let mut to = Writer::default();
+    to.text("atom", id.as_str())
+        .text("summary", &binding.summary);
+    to.put("attempts", Node::uint(u64::from(binding.attempts)));
+    to.texts_unless_empty("artifacts", &binding.artifacts);
+    to.some(
+        "commit",
+        binding
+            .commit
+            .as_ref()
+            .map(|commit| Node::string(commit.as_str())),
+    );
+    LogEntry {
+        at: binding.at.clone(),
+        kind: "solved".to_owned(),
+        by: if binding.is_by_person() {
+            "person".to_owned()
+        } else {
+            LOOP.to_owned()
+        },
+        serial: None,
+        entry: to.finish(&Extra::default()),
+    }
+}
+
+fn request(state: &State) -> Option<LogEntry> {
+    let request = state.control.request.as_ref()?;
+    let mut to = Writer::default();
+    to.text("kind", request.kind.word());
+    to.some(
+        "reason",
+        state.control.stop_reason.as_deref().map(Node::string),
+    );
+    Some(LogEntry {
+        at: request.at.clone(),
+        kind: "request".to_owned(),
+        by: request.by.to_string(),
+        serial: None,
+        entry: to.finish(&Extra::default()),
+    })
+}
+
+/// The last one: earlier endings are not kept in the state.
+fn ending(state: &State) -> Option<LogEntry> {
+    let result = state.run.last_result.as_ref()?;
+    let mut to = Writer::default();
+    for key in ["result", "reason", "summary"] {
+        to.text(key, &text(result, key));
+    }
+    Some(LogEntry {
+        at: Some(text(result, "at")).filter(|at| !at.is_empty())?,
+        kind: "ended".to_owned(),
+        by: LOOP.to_owned(),
+        serial: None,
+        entry: to.finish(&Extra::default()),
+    })
+}

@@ -1,0 +1,146 @@
+//! From a state that could be agreed to one that is: the checks run, differences are offered, all is shown, and the
+//! person consents.
+//!
+//! Invariant: nothing is written here; whoever says no, or leaves, gets no state.
+
+use std::{path::Path, sync::Arc};
+
+use descent_core::{
+    state::{Agreed, Extra, OnStuck, State},
+    step::World,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    super::{baseline, context::Context},
+    AlignArgs, compare, costs, preview, proposals, questions,
+};
+use crate::{config::Config, failure::Failure, store::StatePlace, workspace::Workspaces};
+
+/// How often what a fresh checkout lacks is offered.
+const OFFERS_MAX: usize = 5;
+
+/// What an agreement is made with.
+pub(super) struct Consent<'a> {
+    pub(super) context: &'a Context,
+    pub(super) flags: &'a AlignArgs,
+    pub(super) config: &'a Config,
+    pub(super) top: &'a Path,
+    pub(super) place: &'a StatePlace,
+    pub(super) asks: bool,
+}
+
+impl Consent<'_> {
+    /// Shows what would be agreed, with today's verdicts; the state when it is to be written.
+    pub(super) async fn agree(
+        self,
+        mut state: State,
+        mut workspaces: Workspaces,
+        cancel: CancellationToken,
+    ) -> Result<Option<State>, Failure> {
+        let out = self.context.out;
+        costs::refuse_setup_of_links(&state, self.top)?;
+        baseline::forget(&mut state);
+        let start = workspaces.snapshot()?;
+        let bench = compare::CheckoutBench {
+            context: self.context,
+            top: self.top,
+            place: self.place,
+            start: start.as_ref().map(|start| start.commit.clone()),
+            cancel,
+        };
+        out.say(match start {
+            Some(_) => "evaluating the checks as things stand, here and in a fresh checkout…",
+            None => "evaluating the checks as things stand…",
+        });
+        let mut looks = bench.look(&state, &workspaces).await?;
+        for _ in 0..OFFERS_MAX {
+            if !self.asks || !looks.differ() || bench.cancel.is_cancelled() {
+                break;
+            }
+            let before = state.clone();
+            if !bench.offer(&mut state, &looks).await {
+                break;
+            }
+            out.say("evaluating the checks in a fresh checkout again…");
+            let constraints = &state.objective.constraints;
+            let looked = match Workspaces::open(self.place, &state.lineage, constraints) {
+                Ok(opened) => {
+                    workspaces = opened;
+                    bench.look_fresh(&state, &workspaces, &mut looks).await
+                }
+                Err(error) => Err(error.into()),
+            };
+            if let Err(failure) = looked {
+                out.failure(&failure);
+                state = before;
+            }
+        }
+        if bench.cancel.is_cancelled() {
+            // What was cut off is no measurement: nothing of it is shown.
+            return Ok(None);
+        }
+        let at = (&workspaces, bench.start.clone());
+        let cancel = bench.cancel.clone();
+        baseline::measure(
+            self.context,
+            self.place,
+            &mut state,
+            &looks.fresh,
+            at,
+            cancel,
+        )
+        .await?;
+        let uncommitted = workspaces.uncommitted()?;
+        let world = World::new(state);
+        if out.json {
+            out.json(&preview::json(&world, &looks, self.config));
+        } else {
+            let shown = preview::Preview {
+                looks: &looks,
+                top: self.top,
+                workspaces: &workspaces,
+                start: start.as_ref(),
+                uncommitted,
+                config: self.config,
+            };
+            out.page(&preview::page(&world, &shown));
+        }
+        if self.flags.dry_run {
+            out.say("nothing was written\nnext: the same without -n");
+            return Ok(None);
+        }
+        if self.asks && !self.consents(&bench.cancel).await {
+            let left = questions::left();
+            return Err(match bench.cancel.is_cancelled() {
+                true => left,
+                false => proposals::again(left, self.flags),
+            });
+        }
+        let mut state = world.state;
+        Arc::make_mut(&mut state.run).agreed = start.map(|start| Agreed {
+            tree: start.tree,
+            failed: looks.failed(),
+            extra: Extra::default(),
+        });
+        if self.context.may_ask {
+            ask_when_stuck(&mut state);
+        }
+        Ok(Some(state))
+    }
+
+    /// Ctrl-C is an answer too.
+    async fn consents(&self, cancel: &CancellationToken) -> bool {
+        self.context.out.say("");
+        tokio::select! {
+            yes = self.context.consents("agree?") => yes,
+            () = cancel.cancelled() => false,
+        }
+    }
+}
+
+/// Where align had a terminal there is somebody who can be asked later too (contract §4).
+fn ask_when_stuck(state: &mut State) {
+    let constraints = &mut Arc::make_mut(&mut state.objective).constraints;
+    constraints.on_stuck.get_or_insert(OnStuck::Ask);
+}

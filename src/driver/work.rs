@@ -1,0 +1,383 @@
+//! How each owed effect is carried out: attempts, merges, rebuilds, judgements. Each ends in an event.
+
+mod judging;
+mod pending_outcomes;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use descent_core::{
+    desired::Work,
+    event::{Input, Merge, Outcome, Product},
+    fragment,
+    id::{AtomId, CommitId},
+    prompt,
+    state::{Intent, ResultCommit},
+    step::{Session, World},
+    verdict::CommandEnd,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{RealExecutor, blocking, executor::BoxedFuture, executor::note_of};
+use crate::{
+    agent,
+    clock::Clock,
+    evidence::{self, EvidenceKeeper, EvidenceStore},
+    failure::{Failure, Lack, exit},
+    process::{Programs, environment::Environment},
+    space,
+    store::{self, StatePlace},
+    workspace::{self, LandingSpec, Workspaces},
+};
+
+pub use judging::{ReadyCheckout, prepare_checkout};
+pub use pending_outcomes::PendingOutcomes;
+
+use judging::{Judging, judge};
+
+pub(super) fn perform(
+    hands: &RealExecutor,
+    (world, session): (&World, &Session),
+    effect: Work,
+    slot: usize,
+    cancel: CancellationToken,
+) -> BoxedFuture<Option<Input>> {
+    let workspaces = hands.workspaces.clone();
+    match effect {
+        Work::Attempt(intent) => {
+            Box::pin(attempt(Attempting::of(hands, world, intent, slot), cancel))
+        }
+        Work::Merge { intent, made, onto } => {
+            let message = message(world, &intent);
+            Box::pin(merge(workspaces, intent, made, onto, message))
+        }
+        Work::Rebuild { from, stays, keep } => Box::pin(rebuild(workspaces, from, stays, keep)),
+        Work::Stage {
+            prospect,
+            wanted,
+            from,
+            keep,
+        } => Box::pin(stage(workspaces, prospect, wanted, from, keep)),
+        Work::Learn(commit) => Box::pin(learn(workspaces, commit)),
+        Work::Judge {
+            scope,
+            basis,
+            commit,
+            onto,
+            check,
+        } => {
+            let judging = Judging {
+                workspaces,
+                environment: hands.environment.clone(),
+                programs: Arc::clone(&hands.programs),
+                mark: format!("{}/{}/check", hands.place.mark(), hands.run),
+                timeout_ms: world.state.objective.constraints.attempt_timeout_ms(),
+                session: session.clone(),
+                world: world.clone(),
+                scope,
+                basis,
+                commit,
+                onto,
+                check,
+                measuring: hands.measuring.clone(),
+                shelf: Arc::clone(&hands.shelf),
+            };
+            Box::pin(judge(judging, cancel))
+        }
+    }
+}
+
+/// All that an attempt needs, taken from the state that recorded its intent.
+struct Attempting {
+    intent: Intent,
+    slot: usize,
+    world: World,
+    command: Option<String>,
+    workspaces: Workspaces,
+    environment: Environment,
+    programs: Arc<dyn Programs>,
+    clock: Arc<dyn Clock>,
+    shelf: Arc<EvidenceStore>,
+    place: StatePlace,
+    held: PendingOutcomes,
+    dir: PathBuf,
+    started: PathBuf,
+    mark: String,
+    timeout_ms: u64,
+    /// A worker makes it, or it plans: to make it again would cost.
+    is_paid: bool,
+    /// Somebody does what has no action.
+    has_worker: bool,
+    /// It plans: it is told what is left to it, and changes nothing.
+    is_plan: bool,
+}
+
+impl Attempting {
+    fn of(hands: &RealExecutor, world: &World, intent: Intent, slot: usize) -> Self {
+        let (place, state) = (&hands.place, &world.state);
+        let atom = state.atoms.get(&intent.atom);
+        let task = atom.and_then(|atom| atom.task());
+        let action = task
+            .and_then(|task| task.spec.action.as_ref())
+            .map(|action| action.run.clone());
+        let own_ms = task
+            .and_then(|task| task.spec.timeout.as_ref())
+            .map(|length| length.ms);
+        let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
+        Self {
+            slot,
+            is_paid: is_plan || action.is_none(),
+            is_plan,
+            has_worker: hands.config.worker.is_some(),
+            started: note_of(place, slot),
+            command: action.or_else(|| hands.config.worker.as_ref().map(|w| w.run.clone())),
+            workspaces: hands.workspaces.clone(),
+            environment: hands.environment.clone(),
+            programs: Arc::clone(&hands.programs),
+            clock: Arc::clone(&hands.clock),
+            held: hands.held.clone(),
+            shelf: Arc::clone(&hands.shelf),
+            dir: place.attempts().join(intent.id.as_str()),
+            mark: format!("{}/{}/{}", place.mark(), hands.run, intent.id),
+            timeout_ms: own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms()),
+            place: place.clone(),
+            world: world.clone(),
+            intent,
+        }
+    }
+}
+
+fn message(world: &World, intent: &Intent) -> String {
+    workspace::message(&intent.atom, &prompt::subject(world, &intent.atom))
+}
+
+async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Input>, Failure> {
+    if let Some(outcome) = a.held.get(&a.intent) {
+        return keep(a, outcome).await;
+    }
+    let command = a.command.clone().ok_or_else(no_worker)?;
+    let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
+    let room = blocking(move || workspaces.for_attempt(slot, base.as_ref())).await??;
+    let setup = a
+        .workspaces
+        .setup()
+        .filter(|_| room.is_new)
+        .map(str::to_owned);
+    let budget = a
+        .is_plan
+        .then(|| prompt::remaining(&a.world, &a.intent).text());
+    let lies_at = |one: &_| Some(evidence::find(&a.place, one)?.display().to_string());
+    let attempt = agent::AttemptJob {
+        intent: &a.intent,
+        budget,
+        keep: Some(EvidenceKeeper {
+            shelf: &a.shelf,
+            state: &a.world.state,
+        }),
+        prompt: prompt::attempt(&a.world, &a.intent, a.clock.now(), &lies_at),
+        bindings: prompt::bindings(&a.world, &a.intent.atom),
+        command,
+        cwd: room.path,
+        dir: a.dir.clone(),
+        started: a.started.clone(),
+        timeout: Duration::from_millis(a.timeout_ms),
+        env: a.environment.clone(),
+        programs: &*a.programs,
+        mark: a.mark.clone(),
+        setup,
+    };
+    let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
+    // An agent costs: none is started where nothing of it could be kept.
+    [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
+    let Some(outcome) = agent::make(attempt, &cancel).await? else {
+        return Ok(None);
+    };
+    let outcome = without_room(outcome, [&cwd, &own]);
+    a.held.put(&a.intent, &outcome);
+    keep(a, outcome).await
+}
+
+/// What is wrong with a plan that the core cannot see.
+fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
+    let patterns = store::pattern_faults(&fragment::patterns(outcome)).into_iter();
+    let patterns = patterns.map(|fault| (fault.pointer, fault.message));
+    let without = match has_worker {
+        true => Vec::new(),
+        false => fragment::without_action(outcome),
+    };
+    let what = "it has no `action`, and there is no worker to do it";
+    let nobody = without.into_iter().map(|at| (at, what.to_owned()));
+    patterns.chain(nobody).collect()
+}
+
+/// Makes what ended outlast the loop. Where no room is for it, the failure says so, and what is held is taken up again.
+async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Failure> {
+    let message = message(&a.world, &a.intent);
+    blocking(move || {
+        if outcome.how == CommandEnd::Exit(0) && a.is_plan {
+            outcome.shell_faults = shell_faults(&outcome, a.has_worker);
+        } else if outcome.how == CommandEnd::Exit(0) {
+            outcome.made = made(&a.workspaces, a.slot, &a.intent, &message)?;
+        }
+        // From here on a loop that comes after a crash takes this, and makes nothing again.
+        agent::record(&a.dir, &a.intent, &outcome, a.is_paid)?;
+        a.held.drop(&a.intent);
+        Ok(Some(Input::Ended {
+            attempt: a.intent.id,
+            epoch: a.intent.epoch,
+            outcome,
+        }))
+    })
+    .await?
+}
+
+/// What stands in the workspace, as a commit that outlives it.
+fn made(
+    workspaces: &Workspaces,
+    slot: usize,
+    intent: &Intent,
+    message: &str,
+) -> Result<Option<Product>, Failure> {
+    let Some(base) = &intent.base else {
+        return Ok(None);
+    };
+    let at = workspace::time_of(&intent.at);
+    let made = workspaces.made(slot, base, message, at)?;
+    if let Some(Product::Commit(commit)) = &made {
+        workspaces.keep(&format!("{}.made", intent.id), commit, base)?;
+    }
+    Ok(made)
+}
+
+/// What failed on a full disk proves nothing of the atom: it is tried again, as often as anything transient.
+fn without_room(outcome: Outcome, places: [&PathBuf; 2]) -> Outcome {
+    let is_bad = outcome.how != CommandEnd::Exit(0);
+    let full = places.into_iter().find(|place| space::is_used_up(place));
+    match full.filter(|_| is_bad) {
+        None => outcome,
+        Some(place) => Outcome {
+            how: CommandEnd::Exit(TRANSIENT),
+            last_line: Some(format!(
+                "no room is left on the disk of {}",
+                place.display()
+            )),
+            ..outcome
+        },
+    }
+}
+
+fn has_room(at: &Path) -> Result<(), Failure> {
+    if !space::is_used_up(at) {
+        return Ok(());
+    }
+    let message = format!("no room is left on the disk of {}", at.display());
+    Err(Failure::new("E-IO", exit::IO, message, "").lacking(Some(Lack::Space)))
+}
+
+/// What asks to be tried again, by the contract.
+const TRANSIENT: i32 = 75;
+
+pub fn no_worker() -> Failure {
+    let hint =
+        "give the task an `action`, or name a worker in descent.toml: worker = {run = \"…\"}";
+    Failure::new(
+        "E-NO-WORKER",
+        exit::CONFIG,
+        "a task has no action and no worker is configured",
+        hint,
+    )
+}
+
+async fn merge(
+    workspaces: Workspaces,
+    intent: Intent,
+    made: Option<Product>,
+    onto: Option<CommitId>,
+    message: String,
+) -> Result<Option<Input>, Failure> {
+    let attempt = intent.id.clone();
+    let target = onto.clone();
+    let merge = blocking(move || {
+        let (Some(base), Some(onto), Some(made)) = (&intent.base, &target, &made) else {
+            return Ok(workspace::nothing_to_merge());
+        };
+        let landing = LandingSpec {
+            base,
+            onto,
+            message: &message,
+            at: workspace::time_of(&intent.at),
+        };
+        let merge = workspaces.land(made, &landing)?;
+        if let Merge::Clean { commit, .. } = &merge
+            && *made != Product::Commit(commit.clone())
+        {
+            // The objects are safe from gc and a power cut before the state names them. What the attempt made itself
+            // was kept when it had made it.
+            workspaces.keep(intent.id.as_str(), commit, onto)?;
+        }
+        Ok::<_, workspace::WorkspaceError>(merge)
+    })
+    .await??;
+    Ok(Some(Input::Tried {
+        attempt,
+        onto,
+        merge,
+    }))
+}
+
+async fn rebuild(
+    workspaces: Workspaces,
+    from: CommitId,
+    stays: Vec<ResultCommit>,
+    keep: Vec<ResultCommit>,
+) -> Result<Option<Input>, Failure> {
+    let (head, rebuilt, dropped) = built(workspaces, "head".to_owned(), from, keep).await?;
+    let line = stays.into_iter().chain(rebuilt).collect();
+    Ok(Some(Input::Built {
+        head,
+        line,
+        dropped,
+    }))
+}
+
+/// A line of commits, kept by a reference of that name before anybody builds on it.
+async fn built(
+    workspaces: Workspaces,
+    name: String,
+    from: CommitId,
+    keep: Vec<ResultCommit>,
+) -> Result<workspace::RebuildResult, Failure> {
+    let built = blocking(move || {
+        let built = workspaces.rebuild(&from, &keep)?;
+        workspaces.keep(&name, &built.0, &from)?;
+        Ok::<_, workspace::WorkspaceError>(built)
+    });
+    Ok(built.await??)
+}
+
+/// Like the result, and under a reference of its own, so that what begins on it keeps its ground.
+async fn stage(
+    workspaces: Workspaces,
+    prospect: (AtomId, AtomId),
+    wanted: Vec<ResultCommit>,
+    from: CommitId,
+    keep: Vec<ResultCommit>,
+) -> Result<Option<Input>, Failure> {
+    let name = format!("beside.{}", prospect.1);
+    let (head, _, dropped) = built(workspaces, name, from, keep).await?;
+    Ok(Some(Input::Staged {
+        prospect,
+        wanted,
+        head,
+        dropped,
+    }))
+}
+
+async fn learn(workspaces: Workspaces, commit: CommitId) -> Result<Option<Input>, Failure> {
+    let wanted = commit.clone();
+    let tree = blocking(move || workspaces.tree_of(&wanted)).await??;
+    Ok(tree.map(|tree| Input::Learned { commit, tree }))
+}

@@ -1,0 +1,389 @@
+//! Judgements: checks measured in a clean checkout, leaf after leaf, until they are decided.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use descent_core::{
+    desired,
+    event::{Input, Merge, Scope},
+    id::{CommitId, Digest},
+    state::{Check, Leaf},
+    step::{Session, World},
+    verdict::{
+        self, Basis, CheckProgress, CommandEnd, Evaluator, EvidenceCache, Measurement,
+        MeasurementKind, Verdict,
+    },
+};
+use tokio_util::sync::CancellationToken;
+
+use super::has_room;
+use crate::{
+    driver::{Measuring, blocking},
+    evidence::{EvidenceKeeper, EvidenceStore},
+    failure::{Failure, Lack, exit, is_from_outside},
+    process::{Programs, environment::Environment},
+    space,
+    verify::{self, MeasureContext},
+    workspace::{Checkout, WorkDir, Workspaces},
+};
+
+/// How long `setup` may take in a checkout for checks.
+const SETUP_MAX: Duration = Duration::from_secs(1800);
+
+pub(super) struct Judging {
+    pub(super) workspaces: Workspaces,
+    pub(super) environment: Environment,
+    pub(super) programs: Arc<dyn Programs>,
+    pub(super) mark: String,
+    pub(super) timeout_ms: u64,
+    pub(super) session: Session,
+    pub(super) world: World,
+    pub(super) scope: Scope,
+    pub(super) basis: Basis,
+    pub(super) commit: Option<CommitId>,
+    pub(super) onto: Option<CommitId>,
+    pub(super) check: Check,
+    pub(super) measuring: Measuring,
+    pub(super) shelf: Arc<EvidenceStore>,
+}
+
+pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Input>, Failure> {
+    let (scope, onto) = (j.scope.clone(), j.onto.clone());
+    let (workspaces, head) = (j.workspaces.clone(), onto.clone());
+    let judged = judge_in_checkout(j, cancel).await;
+    match (judged, scope) {
+        (Err(failure), Scope::Atom(attempt)) => {
+            // With the repository in order it is the candidate that cannot be checked out.
+            let is_sound = blocking(move || match head {
+                Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
+                None => false,
+            });
+            let is_elsewhere = failure.lack.is_some() || is_from_outside(&failure.message);
+            if is_elsewhere || !is_sound.await? {
+                return Err(failure);
+            }
+            let merge = Merge::Broken(failure.message);
+            Ok(Some(Input::Tried {
+                attempt,
+                onto,
+                merge,
+            }))
+        }
+        (judged, _) => judged,
+    }
+}
+
+/// A check that did not pass on a full disk is no verdict: it is waited for, and measured again.
+fn proves_nothing(at: &Path, rule: &Leaf, seen: &Measurement) -> Option<Failure> {
+    if verdict::of_leaf(rule, seen) == Verdict::Pass || !space::is_used_up(at) {
+        return None;
+    }
+    has_room(at).err()
+}
+
+impl Judging {
+    /// The trees of a candidate and of a verdict that only steers are used again; one that decides is made anew.
+    fn checkout(&self) -> Checkout {
+        match (&self.scope, &self.basis) {
+            (Scope::Atom(_), _) => Checkout::Candidate,
+            (Scope::BaseCase, Basis::Pristine(_)) => Checkout::Pristine,
+            (Scope::BaseCase, Basis::Warm(_) | Basis::Serial(_)) => Checkout::Verify,
+        }
+    }
+
+    /// A checkout with `setup` done. Where `setup` failed in one that was used before, it is made anew once.
+    async fn prepare(
+        &self,
+        kind: Checkout,
+        commit: Option<CommitId>,
+        cancel: &CancellationToken,
+    ) -> Result<CheckoutOutcome, Failure> {
+        let prepared = self.prepare_once(kind, commit.clone(), cancel).await?;
+        let CheckoutOutcome::SetupFailedOnReused(_) = prepared else {
+            return Ok(prepared);
+        };
+        self.remove(kind).await?;
+        self.prepare_once(kind, commit, cancel).await
+    }
+
+    async fn prepare_once(
+        &self,
+        kind: Checkout,
+        commit: Option<CommitId>,
+        cancel: &CancellationToken,
+    ) -> Result<CheckoutOutcome, Failure> {
+        prepare_checkout(
+            &self.workspaces,
+            kind,
+            commit,
+            &self.environment,
+            &*self.programs,
+            &self.mark,
+            cancel,
+        )
+        .await
+    }
+
+    /// So that the next one is made anew; gives the directory that it was in.
+    async fn remove(&self, kind: Checkout) -> Result<Option<PathBuf>, Failure> {
+        let workspaces = self.workspaces.clone();
+        Ok(blocking(move || workspaces.remove_checks(kind)).await??)
+    }
+
+    /// Whether what was measured in a checkout that was used before gives an attempt up: an earlier tree may have left
+    /// behind what it failed for.
+    fn is_doubtful(&self, checked: &ReadyCheckout, ledger: &EvidenceCache) -> bool {
+        let court = Evaluator {
+            ledger,
+            basis: &self.basis,
+            corrections: &self.world.state.corrections,
+            again_max: self.world.state.objective.constraints.max_transient(),
+        };
+        let has_failed = || court.judge(&self.check) == CheckProgress::Decided(Verdict::Fail);
+        checked.is_reused && matches!(self.scope, Scope::Atom(_)) && has_failed()
+    }
+
+    /// `setup` failed on a result: that is the result's failure, unless it fails on the start's tree too.
+    async fn after_failed_setup(
+        &self,
+        seen: Measurement,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Input>, Failure> {
+        let start = self.world.state.run.started_from.as_ref();
+        let start = start.map(|start| start.commit.clone());
+        let is_the_start = start == self.commit;
+        let on_start = match is_the_start {
+            true => CheckoutOutcome::SetupFailed(seen.clone()),
+            false => self.prepare(Checkout::Pristine, start, cancel).await?,
+        };
+        Ok(match on_start {
+            CheckoutOutcome::Cancelled => None,
+            CheckoutOutcome::SetupFailed(on_start)
+            | CheckoutOutcome::SetupFailedOnReused(on_start) => {
+                let message = setup_failed(&self.workspaces, &on_start).message;
+                let lines = on_start.excerpt.lines().map(str::trim);
+                let last = lines.rev().find(|line| !line.is_empty());
+                let why = last.map_or(message.clone(), |last| format!("{message}: {last}"));
+                Some(Input::Unavailable { why })
+            }
+            CheckoutOutcome::Ready(_) => Some(self.all_failed(&seen)),
+        })
+    }
+
+    /// No check can be run where `setup` failed: none of them holds.
+    fn all_failed(&self, setup: &Measurement) -> Input {
+        let how = match &setup.what {
+            MeasurementKind::Command { how, .. } | MeasurementKind::SetupFailed { how } => {
+                how.clone()
+            }
+            MeasurementKind::Files { .. } => CommandEnd::NotRun(String::new()),
+        };
+        let failed = Measurement {
+            what: MeasurementKind::SetupFailed { how },
+            ..setup.clone()
+        };
+        let leaves = self.check.leaves().into_iter();
+        let leaves = leaves.filter(|leaf| leaf.leaf().is_some_and(Leaf::is_machine));
+        Input::Judged {
+            scope: self.scope.clone(),
+            basis: self.basis.clone(),
+            seen: leaves.map(|leaf| (leaf.key(), failed.clone())).collect(),
+        }
+    }
+}
+
+/// Measures leaf after leaf until the check is decided; each leaf once. What would give an attempt up is measured again
+/// in a checkout made anew.
+async fn judge_in_checkout(
+    j: Judging,
+    cancel: CancellationToken,
+) -> Result<Option<Input>, Failure> {
+    let kind = j.checkout();
+    for is_last in [false, true] {
+        let checked = match j.prepare(kind, j.commit.clone(), &cancel).await {
+            Ok(CheckoutOutcome::Ready(checked)) => checked,
+            Ok(CheckoutOutcome::Cancelled) => return Ok(None),
+            Ok(CheckoutOutcome::SetupFailed(seen) | CheckoutOutcome::SetupFailedOnReused(seen)) => {
+                return j.after_failed_setup(seen, &cancel).await;
+            }
+            Err(failure) => return too_small(&j, kind, failure).await,
+        };
+        let Some((seen, ledger)) = measure_in(&j, &checked.at, &cancel).await? else {
+            return Ok(None);
+        };
+        if is_last || !j.is_doubtful(&checked, &ledger) {
+            return Ok(Some(Input::Judged {
+                scope: j.scope,
+                basis: j.basis,
+                seen,
+            }));
+        }
+        j.remove(kind).await?;
+    }
+    Ok(None)
+}
+
+/// What was measured, and the ledger with it; `None` when cancelled.
+type Measurements = (Vec<(Digest, Measurement)>, EvidenceCache);
+
+async fn measure_in(
+    j: &Judging,
+    at: &Path,
+    cancel: &CancellationToken,
+) -> Result<Option<Measurements>, Failure> {
+    let bench = MeasureContext {
+        at,
+        env: &j.environment,
+        programs: &*j.programs,
+        timeout_default: Duration::from_millis(j.timeout_ms),
+        mark: &j.mark,
+        cancel,
+        keep: Some(EvidenceKeeper {
+            shelf: &j.shelf,
+            state: &j.world.state,
+        }),
+    };
+    let mut session = j.session.clone();
+    let mut seen: Vec<(Digest, Measurement)> = Vec::new();
+    while let Some(leaf) = desired::next_leaf(&session, &j.world, &j.check, &j.basis) {
+        let key = leaf.key();
+        if seen.iter().any(|(measured, _)| *measured == key) {
+            break;
+        }
+        let Some(rule) = leaf.leaf() else { break };
+        (j.measuring)(&j.scope, &leaf.title());
+        let Some(measurement) = verify::measure(rule, &bench).await else {
+            return Ok(None);
+        };
+        if let Some(failure) = proves_nothing(at, rule, &measurement) {
+            return Err(failure);
+        }
+        session.evidence.record(leaf, &j.basis, measurement.clone());
+        seen.push((key, measurement));
+    }
+    Ok(Some((seen, session.evidence)))
+}
+
+/// A pristine checkout that the disk has no room for, though it has room without it, is not waited for: the room would
+/// never come.
+async fn too_small(
+    j: &Judging,
+    kind: Checkout,
+    failure: Failure,
+) -> Result<Option<Input>, Failure> {
+    if kind != Checkout::Pristine || failure.lack != Some(Lack::Space) {
+        return Err(failure);
+    }
+    let place = j.remove(kind).await?;
+    if place.is_none_or(|place| space::is_used_up(&place)) {
+        return Err(failure);
+    }
+    let message = failure.message;
+    let why = format!("the disk is too small for a fresh checkout: {message}");
+    Ok(Some(Input::Unavailable { why }))
+}
+
+/// A checkout to run checks in.
+#[derive(Debug)]
+pub enum CheckoutOutcome {
+    Ready(ReadyCheckout),
+    SetupFailed(Measurement),
+    /// It failed where an earlier tree may have left something behind: that proves nothing.
+    SetupFailedOnReused(Measurement),
+    Cancelled,
+}
+
+impl CheckoutOutcome {
+    /// For those who can do nothing else: a `setup` that failed is an error. `None` when cancelled.
+    pub fn or_fail(self, workspaces: &Workspaces) -> Result<Option<ReadyCheckout>, Failure> {
+        match self {
+            CheckoutOutcome::Ready(checked) => Ok(Some(checked)),
+            CheckoutOutcome::Cancelled => Ok(None),
+            CheckoutOutcome::SetupFailed(seen) | CheckoutOutcome::SetupFailedOnReused(seen) => {
+                Err(setup_failed(workspaces, &seen))
+            }
+        }
+    }
+}
+
+/// A checkout in which `setup` is done.
+#[derive(Debug)]
+pub struct ReadyCheckout {
+    pub at: PathBuf,
+    /// What earlier checks left there may still be there.
+    pub is_reused: bool,
+    /// How long `setup` took now, where it was run.
+    pub setup_ms: Option<u64>,
+}
+
+impl ReadyCheckout {
+    fn without_setup(made: WorkDir) -> Self {
+        Self {
+            at: made.path,
+            is_reused: made.is_reused,
+            setup_ms: None,
+        }
+    }
+}
+
+fn setup_failed(workspaces: &Workspaces, seen: &Measurement) -> Failure {
+    let setup = workspaces.setup().unwrap_or_default();
+    let ended = match &seen.what {
+        MeasurementKind::Command { how, .. } => format!(" ({})", how.text()),
+        MeasurementKind::Files { .. } | MeasurementKind::SetupFailed { .. } => String::new(),
+    };
+    let message = format!("`setup` failed on the files that the run starts from: {setup}{ended}");
+    let hint = "run the `setup` command in a fresh clone and mend what it says";
+    let failure = Failure::new("E-SETUP", exit::UNAVAILABLE, message, hint);
+    failure.with(vec![seen.excerpt.clone()])
+}
+
+/// A clean checkout, with `setup` run where it has yet to be.
+pub async fn prepare_checkout(
+    workspaces: &Workspaces,
+    kind: Checkout,
+    commit: Option<CommitId>,
+    env: &Environment,
+    programs: &dyn Programs,
+    mark: &str,
+    cancel: &CancellationToken,
+) -> Result<CheckoutOutcome, Failure> {
+    let inner = workspaces.clone();
+    let made = blocking(move || inner.for_checks(kind, commit.as_ref())).await??;
+    let (true, Some(setup)) = (made.is_new, workspaces.setup()) else {
+        return Ok(CheckoutOutcome::Ready(ReadyCheckout::without_setup(made)));
+    };
+    let check = Check::command(setup);
+    let Some(rule) = check.leaf() else {
+        return Ok(CheckoutOutcome::Ready(ReadyCheckout::without_setup(made)));
+    };
+    let bench = MeasureContext {
+        at: &made.path,
+        env,
+        programs,
+        timeout_default: SETUP_MAX,
+        mark,
+        cancel,
+        keep: None,
+    };
+    let Some(seen) = verify::measure(rule, &bench).await else {
+        return Ok(CheckoutOutcome::Cancelled);
+    };
+    if verdict::of_leaf(rule, &seen) != Verdict::Pass {
+        // On a full disk it proves nothing.
+        has_room(&made.path)?;
+        return Ok(match made.is_reused {
+            true => CheckoutOutcome::SetupFailedOnReused(seen),
+            false => CheckoutOutcome::SetupFailed(seen),
+        });
+    }
+    workspaces.checks_are_set_up(kind, &made)?;
+    Ok(CheckoutOutcome::Ready(ReadyCheckout {
+        at: made.path,
+        is_reused: made.is_reused,
+        setup_ms: Some(seen.duration_ms),
+    }))
+}

@@ -1,0 +1,35 @@
+//! Outcomes that are known and not yet on the disk: what happens once only is never made again for want of room.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use descent_core::{event::Outcome, state::Intent};
+
+/// What attempts came to that could not be kept yet: it may be what happens once only, and is never made again.
+#[derive(Debug, Clone, Default)]
+pub struct PendingOutcomes(Arc<Mutex<Vec<(Intent, Outcome)>>>);
+
+impl PendingOutcomes {
+    fn all(&self) -> MutexGuard<'_, Vec<(Intent, Outcome)>> {
+        // Every change is one push or one retain: a panic leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn put(&self, intent: &Intent, outcome: &Outcome) {
+        self.drop(intent);
+        self.all().push((intent.clone(), outcome.clone()));
+    }
+
+    pub(super) fn get(&self, intent: &Intent) -> Option<Outcome> {
+        let all = self.all();
+        let mut of = all.iter().filter(|(held, _)| Self::is(held, intent));
+        of.next().map(|(_, outcome)| outcome.clone())
+    }
+
+    pub(super) fn drop(&self, intent: &Intent) {
+        self.all().retain(|(held, _)| !Self::is(held, intent));
+    }
+
+    fn is(held: &Intent, intent: &Intent) -> bool {
+        (&held.id, held.epoch) == (&intent.id, intent.epoch)
+    }
+}

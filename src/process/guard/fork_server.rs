@@ -1,0 +1,357 @@
+//! Where guards are born: our own program, started once by a loop, which copies itself for each job.
+//!
+//! A copy of a small process of one thread costs a fraction of a start of our program. The copy is a child of the loop,
+//! not of the nursery: it is waited for, and told from orphans, like a guard that the loop started itself. It takes
+//! nothing of one job to another: what it was handed is closed before the next is looked at.
+//!
+//! Invariant: the nursery ends when the loop's end of its socket is closed, however the loop died; it starts nothing but
+//! guards. Whatever is odd about a job is not brought here, so that its fault is told by the start itself.
+#![allow(clippy::disallowed_methods)] // door: our own program, and how long it may take to answer
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+
+use super::super::{registry, registry::RegistryEntry};
+use super::{GuardTask, GuardedJob, PROGRAM, forked::ForkedGuard, kernel};
+
+/// The name that it is started under, and shows in lists of processes.
+pub(crate) const NAME: &str = "descent-nursery";
+/// A job that takes more to be told starts by itself.
+const BYTES_MAX: usize = 1 << 20;
+/// Standard input, output and error.
+const STREAMS: usize = 3;
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+static NURSERY: Mutex<Option<ForkServer>> = Mutex::new(None);
+
+#[derive(Debug)]
+struct ForkServer {
+    socket: UnixStream,
+    child: Child,
+    _registered: RegistryEntry,
+}
+
+/// One job, as it is told.
+pub(crate) struct ForkRequest<'a> {
+    pub(crate) task: &'a GuardTask,
+    pub(crate) command: &'a str,
+    pub(crate) cwd: &'a std::path::Path,
+    pub(crate) env: Vec<(&'a OsStr, &'a OsStr)>,
+    pub(crate) streams: [BorrowedFd<'a>; STREAMS],
+}
+
+fn nursery() -> MutexGuard<'static, Option<ForkServer>> {
+    // It is there or not, whatever broke meanwhile.
+    NURSERY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From here on guards are born in it, if it can be started.
+pub(crate) fn open() {
+    let opened = ForkServer::open();
+    if let Err(error) = &opened {
+        tracing::debug!(%error, "each job's guard is started by itself");
+    }
+    *nursery() = opened.ok();
+}
+
+/// Comes back when it is gone.
+pub(crate) fn close() {
+    let open = nursery().take();
+    let Some(ForkServer {
+        socket,
+        mut child,
+        _registered,
+    }) = open
+    else {
+        return;
+    };
+    drop(socket);
+    // Nobody asks it any more, so it is at nothing: it is not waited for.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+pub(crate) fn is_open() -> bool {
+    nursery().is_some()
+}
+
+/// A guard for this job, with its id; nothing where there is no nursery. One that breaks is left.
+pub(crate) fn born(
+    request: &ForkRequest<'_>,
+    told: &[u8],
+) -> io::Result<Option<(u32, ForkedGuard)>> {
+    let mut nursery = nursery();
+    let Some(open) = nursery.as_mut() else {
+        return Ok(None);
+    };
+    let broken = match open.ask(told, &request.streams) {
+        Ok(born) => return born.map(Some),
+        Err(broken) => broken,
+    };
+    if let Some(left) = nursery.take() {
+        left.leave();
+    }
+    match broken {
+        ForkServerError::Gone => Ok(None),
+        // No such error as says that nothing has begun. If something has, its guard finds us gone, and ends it.
+        ForkServerError::Silent => Err(io::Error::other("what starts jobs does not answer")),
+    }
+}
+
+/// Why there is no answer.
+enum ForkServerError {
+    /// It heard nothing.
+    Gone,
+    /// Whether the job began is not known.
+    Silent,
+}
+
+impl ForkServer {
+    fn open() -> io::Result<ForkServer> {
+        let (socket, its) = UnixStream::pair()?;
+        socket.set_read_timeout(Some(ANSWER_MAX))?;
+        socket.set_write_timeout(Some(ANSWER_MAX))?;
+        let start = || {
+            let mut command = Command::new(PROGRAM);
+            command.arg0(NAME).env_clear().current_dir("/");
+            command.stdin(OwnedFd::from(its)).stdout(Stdio::null());
+            let child = command.stderr(Stdio::null()).process_group(0).spawn()?;
+            Ok((child.id(), child))
+        };
+        // Without handles of processes its guards could not be waited for.
+        ForkedGuard::handle(rustix::process::getpid())?;
+        let (child, registered) = registry::spawn(start)?;
+        Ok(ForkServer {
+            socket,
+            child,
+            _registered: registered,
+        })
+    }
+
+    /// Beside: the list of our children is held by whoever asked it.
+    fn leave(self) {
+        let end = move || {
+            // All of it: what takes it off that list goes last, and here.
+            let mut broken = self;
+            let _ = broken.child.kill();
+            let _ = broken.child.wait();
+        };
+        // Without a thread it ends with its socket.
+        let _ = std::thread::Builder::new()
+            .name("nursery".to_owned())
+            .spawn(end);
+    }
+
+    fn ask(
+        &mut self,
+        told: &[u8],
+        streams: &[BorrowedFd<'_>],
+    ) -> Result<io::Result<(u32, ForkedGuard)>, ForkServerError> {
+        // Room for the handle, which must not be lacking once the job has begun.
+        let spare = match self.socket.try_clone() {
+            Ok(spare) => spare,
+            Err(error) => return Ok(Err(error)),
+        };
+        let length = u32::try_from(told.len()).unwrap_or(u32::MAX).to_le_bytes();
+        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
+        let mut beside = SendAncillaryBuffer::new(&mut room);
+        beside.push(SendAncillaryMessage::ScmRights(streams));
+        let length = [IoSlice::new(&length)];
+        sendmsg(&self.socket, &length, &mut beside, SendFlags::NOSIGNAL)
+            .map_err(|_| ForkServerError::Gone)?;
+        let mut answer = [0; 4];
+        let told = self.socket.write_all(told);
+        told.and_then(|()| self.socket.read_exact(&mut answer))
+            .map_err(|_| ForkServerError::Silent)?;
+        Ok(match i32::from_le_bytes(answer) {
+            error @ ..=0 => Err(io::Error::from_raw_os_error(-error)),
+            pid => {
+                drop(spare);
+                let pid = pid.unsigned_abs();
+                let born = ForkedGuard::of(pid).map_err(|_| ForkServerError::Silent)?;
+                Ok((pid, born))
+            }
+        })
+    }
+}
+
+impl ForkRequest<'_> {
+    /// As parts that each end with a zero; nothing where it cannot be told so, or cannot begin.
+    pub(crate) fn told(&self) -> Option<Vec<u8>> {
+        if !self.cwd.is_dir() {
+            return None;
+        }
+        let task = serde_json::to_string(self.task).ok()?;
+        let mut parts = vec![
+            task.as_bytes(),
+            self.cwd.as_os_str().as_bytes(),
+            self.command.as_bytes(),
+        ];
+        for (name, value) in &self.env {
+            parts.extend([name.as_bytes(), value.as_bytes()]);
+        }
+        let mut told = Vec::new();
+        for part in parts {
+            if part.contains(&0) {
+                return None;
+            }
+            told.extend_from_slice(part);
+            told.push(0);
+        }
+        (told.len() <= BYTES_MAX).then_some(told)
+    }
+}
+
+/// What [`Request::told`] says.
+fn heard(told: &[u8]) -> Option<(GuardTask, PathBuf, GuardedJob)> {
+    let mut parts = told.strip_suffix(&[0])?.split(|byte| *byte == 0);
+    let mut text = || Some(OsString::from_vec(parts.next()?.to_vec()));
+    let task = serde_json::from_str(text()?.to_str()?).ok()?;
+    let (cwd, command) = (text()?.into(), text()?);
+    let mut env = Vec::new();
+    while let Some(name) = text() {
+        env.push((name, text()?));
+    }
+    let env = Some(env);
+    Some((task, cwd, GuardedJob { command, env }))
+}
+
+/// The life of the nursery; comes back in each of its copies with what that ended with, and when nobody asks any more.
+pub(super) fn live() -> ExitCode {
+    let _ = rustix::thread::set_name(c"descent-nursery");
+    while let Some((told, streams)) = next() {
+        match kernel::fork_beside() {
+            Ok(None) => return be_born(&told, streams),
+            Ok(Some(pid)) => answer(pid.as_raw_nonzero().get()),
+            Err(error) => answer(-error.raw_os_error().unwrap_or(libc::EAGAIN)),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn answer(number: i32) {
+    // Where nobody is there to hear it, nobody asks again.
+    let _ = rustix::io::write(rustix::stdio::stdin(), &number.to_le_bytes());
+}
+
+/// The next job, with what it is to write to.
+fn next() -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+    let mut length = [0; 4];
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
+    let mut beside = RecvAncillaryBuffer::new(&mut room);
+    let mut into = [IoSliceMut::new(&mut length)];
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL;
+    let got = loop {
+        match recvmsg(rustix::stdio::stdin(), &mut into, &mut beside, flags) {
+            Err(rustix::io::Errno::INTR) => {}
+            got => break got.ok()?,
+        }
+    };
+    let streams: Vec<OwnedFd> = beside
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
+    if got.bytes != 4 || streams.len() != STREAMS || length > BYTES_MAX {
+        return None;
+    }
+    let mut told = vec![0; length];
+    let mut at = 0;
+    while at < length {
+        match rustix::io::read(rustix::stdio::stdin(), &mut told[at..]) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(count @ 1..) => at += count,
+            _ => return None,
+        }
+    }
+    Some((told, streams))
+}
+
+/// The copy that is to be a guard: in its own group, its streams in place, before anything else.
+fn be_born(told: &[u8], streams: Vec<OwnedFd>) -> ExitCode {
+    let _ = rustix::process::setpgid(None, None);
+    let [control, output, errors] = &streams[..] else {
+        return ExitCode::FAILURE;
+    };
+    let placed = rustix::stdio::dup2_stdin(control.as_fd())
+        .and_then(|()| rustix::stdio::dup2_stdout(output.as_fd()))
+        .and_then(|()| rustix::stdio::dup2_stderr(errors.as_fd()));
+    drop(streams);
+    let heard = heard(told);
+    match heard.filter(|_| placed.is_ok()) {
+        Some((task, cwd, job)) => {
+            let there = std::env::set_current_dir(cwd);
+            super::be(there.map(|()| task), job)
+        }
+        None => ExitCode::FAILURE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tag::Tag;
+    use super::super::Isolation;
+    use super::*;
+
+    fn told(command: &str, cwd: &str, env: &[(&str, &str)]) -> Option<Vec<u8>> {
+        let task = GuardTask {
+            brand: Tag::of_job("a/b"),
+            walls: Isolation::Pids,
+            cgroup: Some("/g".into()),
+        };
+        let env = env
+            .iter()
+            .map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
+        let null = std::fs::File::open("/dev/null").unwrap();
+        let request = ForkRequest {
+            task: &task,
+            command,
+            cwd: cwd.as_ref(),
+            env: env.collect(),
+            streams: [null.as_fd(); STREAMS],
+        };
+        request.told()
+    }
+
+    #[test]
+    fn what_is_told_is_heard_with_what_is_empty_in_it() {
+        let env = [("A", ""), ("B", "x\ny"), ("C", "=")];
+        let (task, cwd, job) = heard(&told("", "/tmp", &env).unwrap()).unwrap();
+        assert_eq!(
+            (task.walls, task.cgroup),
+            (Isolation::Pids, Some("/g".into()))
+        );
+        assert_eq!(
+            (cwd.to_str(), job.command.to_str()),
+            (Some("/tmp"), Some(""))
+        );
+        let heard = job.env.iter().flatten();
+        let heard = heard.map(|(n, v)| (n.to_str().unwrap(), v.to_str().unwrap()));
+        assert_eq!(heard.collect::<Vec<_>>(), env);
+    }
+
+    #[test]
+    fn what_cannot_be_told_starts_by_itself() {
+        assert!(told("echo \0", "/", &[]).is_none());
+        assert!(told(&"x".repeat(BYTES_MAX), "/", &[]).is_none());
+        assert!(heard(b"").is_none() && heard(b"{}\0/\0").is_none());
+    }
+}

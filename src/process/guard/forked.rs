@@ -1,0 +1,95 @@
+//! A guard that was born in the nursery, as a child of ours: waited for by a handle of it.
+//!
+//! Invariant: it is reaped once, also where it is dropped before it has ended; until then nobody else has its id.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::super::handle::REAP_MAX;
+
+/// A child of ours that another process made.
+#[derive(Debug)]
+pub(crate) struct ForkedGuard {
+    /// Nothing once it was reaped.
+    handle: Option<OwnedFd>,
+    status: Option<ExitStatus>,
+}
+
+impl ForkedGuard {
+    /// Not reaped yet, so the id is nobody else's.
+    pub(crate) fn of(pid: u32) -> io::Result<ForkedGuard> {
+        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pid = raw.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(ForkedGuard {
+            handle: Some(Self::handle(pid)?),
+            status: None,
+        })
+    }
+
+    pub(super) fn handle(pid: Pid) -> io::Result<OwnedFd> {
+        Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    }
+
+    pub(in super::super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        // Listened for before it is looked at: an end between the two is not missed.
+        let mut ends = signal(SignalKind::child())?;
+        loop {
+            if let Some(status) = self.try_wait()? {
+                return Ok(status);
+            }
+            ends.recv().await;
+        }
+    }
+
+    pub(in super::super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        let Some(handle) = self.handle.as_ref().filter(|_| self.status.is_none()) else {
+            return Ok(self.status);
+        };
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let Some(ended) = waitid(WaitId::PidFd(handle.as_fd()), how)? else {
+            return Ok(None);
+        };
+        let raw = match (ended.exit_status(), ended.terminating_signal()) {
+            (Some(code), _) => code << 8,
+            (None, signal) => signal.unwrap_or(libc::SIGKILL),
+        };
+        self.status = Some(ExitStatus::from_raw(raw));
+        self.handle = None;
+        Ok(self.status)
+    }
+}
+
+impl Drop for ForkedGuard {
+    /// Whoever drops it ends it; it is reaped when it is gone, beside everything else.
+    fn drop(&mut self) {
+        if self.handle.is_none() || matches!(self.try_wait(), Ok(Some(_)) | Err(_)) {
+            return;
+        }
+        let mut rest = ForkedGuard {
+            handle: self.handle.take(),
+            status: None,
+        };
+        let reap = move || {
+            let Some(handle) = rest.handle.take() else {
+                return;
+            };
+            let most = Timespec {
+                tv_sec: i64::try_from(REAP_MAX.as_secs()).unwrap_or(1),
+                tv_nsec: 0,
+            };
+            let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&most));
+            let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+            let _ = waitid(WaitId::PidFd(handle.as_fd()), how);
+        };
+        // Without a thread it stays a zombie until this process ends.
+        let _ = std::thread::Builder::new()
+            .name("reaper".to_owned())
+            .spawn(reap);
+    }
+}

@@ -1,0 +1,115 @@
+//! How the store comes to know what its file holds: read whole, at rest, or presumed.
+//!
+//! Not here: what the bytes mean (`load`), replacing them (`swap`).
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::disk::{self, DirectoryCheck, FileBytes, OpenFile};
+use super::swap::{self, Writer};
+use super::{LoadedState, Store, StoreError};
+
+/// An editor that renames or truncates leaves the name absent or empty for an instant.
+const SETTLE_MS: u64 = 10;
+const SETTLE_TIMES: u32 = 10;
+/// How often a save in place is waited for, `SETTLE_MS` each time; then its bytes are taken up afterwards.
+const WRITER_TIMES: u32 = 20;
+
+/// The state's file, open, with what it holds.
+pub(super) struct StateFile {
+    pub(super) opened: OpenFile,
+    pub(super) now: Arc<LoadedState>,
+    pub(super) writer: Writer,
+}
+
+impl Store {
+    pub(super) fn look(&self) -> Result<FileBytes, StoreError> {
+        let mut found = self.find();
+        for _ in 0..SETTLE_TIMES {
+            match &found {
+                Ok(found) if !found.bytes.is_empty() => break,
+                Err(StoreError::NoState { .. } | StoreError::Vanished { .. }) | Ok(_) => {
+                    std::thread::sleep(Duration::from_millis(SETTLE_MS));
+                }
+                Err(_) => break,
+            }
+            found = self.find();
+        }
+        found
+    }
+
+    fn find(&self) -> Result<FileBytes, StoreError> {
+        let opened = self.opened()?;
+        let bytes = self.disk.read(&opened, self.names.bytes_max);
+        let bytes = bytes.map_err(|error| self.cannot_read(error))?;
+        Ok(FileBytes { opened, bytes })
+    }
+
+    fn opened(&self) -> Result<OpenFile, StoreError> {
+        let ground = self
+            .disk
+            .ground()
+            .map_err(|error| self.cannot_read(error))?;
+        match ground {
+            DirectoryCheck::Same => self.disk.open(&self.place.state),
+            DirectoryCheck::Gone => Err(io::ErrorKind::NotFound.into()),
+            DirectoryCheck::Other => {
+                let path = self.names.dir().to_owned();
+                return Err(StoreError::Moved { path });
+            }
+        }
+        .map_err(|error| self.cannot_read(error))
+    }
+
+    /// What it holds when nobody writes into it; whoever writes for very long is not waited for.
+    pub(super) fn see(&mut self) -> Result<StateFile, StoreError> {
+        let (mut found, mut writer) = (self.look()?, Writer::GoOn);
+        for _ in 0..WRITER_TIMES {
+            if !self.is_written(&found.opened) {
+                writer = Writer::GiveWay;
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(SETTLE_MS));
+            found = self.look()?;
+        }
+        Ok(StateFile {
+            now: self.take_in(&found.bytes)?,
+            opened: found.opened,
+            writer,
+        })
+    }
+
+    /// What it holds if nobody saved since: unread, for what is published is held against its bytes then.
+    pub(super) fn presumed(&self) -> Option<StateFile> {
+        let now = Arc::clone(self.cached.as_ref()?);
+        let opened = self.opened().ok()?;
+        let is_likely = opened.len == now.bytes.len() as u64 && !self.is_written(&opened);
+        is_likely.then_some(StateFile {
+            opened,
+            now,
+            writer: Writer::GiveWay,
+        })
+    }
+
+    fn is_written(&self, opened: &OpenFile) -> bool {
+        let lease = self.disk.lease(opened).map(drop);
+        lease.is_err_and(|error| swap::is_busy(&error))
+    }
+
+    pub(super) fn cannot_read(&self, source: io::Error) -> StoreError {
+        let path = self.place.state.clone();
+        match source.kind() {
+            io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
+            io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
+            io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
+            // One that was there at the start was followed then, if it led anywhere.
+            _ if disk::is_link(&source) && self.cached.is_some() => StoreError::Link { path },
+            _ if disk::is_link(&source) => match disk::dangling(&path) {
+                Some(to) => StoreError::LinkToNothing { path, to },
+                None => StoreError::Unreadable { path, source },
+            },
+            _ => StoreError::Unreadable { path, source },
+        }
+    }
+}
