@@ -11,6 +11,7 @@ mod planted;
 mod rules;
 mod text;
 mod tree;
+mod words;
 
 use std::path::Path;
 
@@ -152,6 +153,38 @@ const CODES_UNMET: &[(&str, &str)] = &[
         "needs saves faster than commits; store::tests",
     ),
 ];
+/// Type names that stand twice in a package yet.
+const DOUBLED: &[&str] = &["Atom", "Graph", "Group", "Written"];
+/// Parameters that take a tuple apart, by file.
+const TUPLES: &[(&str, usize)] = &[
+    ("core/src/desired.rs", 1),
+    ("core/src/difference.rs", 1),
+    ("core/src/doc/parse/bytes.rs", 1),
+    ("core/src/doc/parse.rs", 1),
+    ("core/src/fragment.rs", 1),
+    ("core/src/migrate/report.rs", 2),
+    ("core/src/plan/flat.rs", 2),
+    ("core/src/state/record/counted.rs", 1),
+    ("core/src/step/attempt_end.rs", 5),
+    ("core/src/step/correct/resolve.rs", 3),
+    ("core/src/step/phase.rs", 1),
+    ("core/src/step/speculation.rs", 1),
+    ("src/cli/baseline.rs", 1),
+    ("src/cli/doctor/machine.rs", 1),
+    ("src/cli/doctor.rs", 1),
+    ("src/cli/evaluate.rs", 1),
+    ("src/cli/run.rs", 2),
+    ("src/driver/adopt.rs", 1),
+    ("src/driver/work.rs", 1),
+    ("src/git/export.rs", 1),
+    ("src/git/host.rs", 1),
+    ("src/git/settings.rs", 1),
+    ("src/plan_file/yaml/build.rs", 2),
+    ("src/store/sweep.rs", 1),
+    ("src/workspace/git.rs", 2),
+];
+/// Aliases of a primitive that name something.
+const BARE_IDS: &[&str] = &["Ix"];
 /// Roots of somebody's machine, which no text of the project names.
 const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/"];
 
@@ -200,6 +233,19 @@ fn every_planted_bug_can_be_planted_and_names_a_test() {
 #[test]
 fn every_error_code_is_met_by_a_test_and_documented() {
     hold(|root| codes::codes(root, CODES_UNMET));
+}
+
+#[test]
+fn a_type_name_stands_once_in_a_package() {
+    hold(|root| words::type_names(root, DOUBLED));
+}
+#[test]
+fn no_parameter_takes_a_tuple_apart() {
+    hold(|root| words::tuple_parameters(root, TUPLES));
+}
+#[test]
+fn ids_are_newtypes() {
+    hold(|root| words::no_bare_ids(root, BARE_IDS));
 }
 
 #[track_caller]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::bugs;
 use super::rules;
 use super::text::{dependencies, without_tests, without_words};
+use super::words;
 
 /// A tree under the build directory, gone when the test ends.
 struct Planted(PathBuf);
@@ -345,5 +346,55 @@ fn a_planted_bug_that_names_no_test_is_a_fault() {
             "scripts/planted/one.patch: does not fit",
             "scripts/planted/one.patch: no test is named `store::tests::power::a_cut`",
         ],
+    );
+}
+
+#[test]
+fn a_type_name_that_stands_twice_in_a_package_is_seen_and_two_packages_are_apart() {
+    let one = (
+        "src/a.rs",
+        "pub struct Room;\nimpl X for Y {\n    type Error = ();\n}\n",
+    );
+    let other = ("src/b.rs", "pub(crate) enum Room {}\n");
+    let doubled = "src/a.rs:1: `Room` is a type of src/b.rs:1 too";
+    check(
+        |root| words::type_names(root, &[]),
+        &[one, other],
+        &[doubled],
+    );
+    check(
+        |root| words::type_names(root, &["Room"]),
+        &[one, other],
+        &[],
+    );
+    let far = ("core/src/b.rs", "pub struct Room;\n");
+    check(|root| words::type_names(root, &[]), &[one, far], &[]);
+    let empty = ("src/a.rs", "struct Told;\n");
+    check(
+        |root| words::type_names(root, &[]),
+        &[empty],
+        &["src/a.rs:1: `Told` says nothing"],
+    );
+}
+
+#[test]
+fn a_parameter_that_takes_a_tuple_apart_is_seen_and_a_closure_is_not() {
+    let rule = |root: &Path| words::tuple_parameters(root, &[("src/b.rs", 1)]);
+    let code = "fn f(x: u8, (a, b): (&str, &str)) {}\nfn g() { x.map(|(a, b): (u8, u8)| a) }\n";
+    check(
+        rule,
+        &[("src/a.rs", code)],
+        &["src/a.rs:1: 1 parameters are tuples, 0 may be"],
+    );
+    check(rule, &[("src/b.rs", code)], &[]);
+}
+
+#[test]
+fn an_id_that_is_any_number_is_seen() {
+    let code = "pub type Ix = usize;\ntype Texts = Vec<String>;\n";
+    check(
+        |root| words::no_bare_ids(root, &[]),
+        &[("core/src/a.rs", code)],
+        &["core/src/a.rs:1: `Ix` is any `usize`"],
     );
 }

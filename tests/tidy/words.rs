@@ -1,0 +1,207 @@
+//! The names that the source may use: each type name once in a package, nouns for types, one name a parameter.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::tree::{Source, sources};
+
+/// Types whose name is a bare participle, or says nothing of what they are.
+const EMPTY_NAMES: &[&str] = &[
+    "Asked",
+    "Branched",
+    "Carried",
+    "Committed",
+    "Done",
+    "Ended",
+    "Found",
+    "Held",
+    "Judged",
+    "Kept",
+    "Known",
+    "Left",
+    "Look",
+    "Looks",
+    "Lying",
+    "Made",
+    "Measured",
+    "Named",
+    "Not",
+    "Opened",
+    "Over",
+    "Ran",
+    "Registered",
+    "Said",
+    "Seen",
+    "Shown",
+    "Staged",
+    "Stored",
+    "Taken",
+    "Told",
+    "Tried",
+    "Typed",
+    "Undone",
+    "Waited",
+    "Walked",
+    "What",
+    "Worn",
+];
+/// Shadow types, named as what they are the shadows of.
+const SHADOWS: &str = "src/schema/";
+const PACKAGES: &[&str] = &["core/src", "src"];
+
+/// A type, by where it is declared.
+struct Declaration {
+    name: String,
+    place: String,
+}
+
+/// No type name stands twice in a package, but for those of `doubled`.
+pub(crate) fn type_names(root: &Path, doubled: &[&str]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for package in PACKAGES {
+        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let all = sources(root, package);
+        let own = all
+            .iter()
+            .filter(|source| !source.path.starts_with(SHADOWS));
+        for one in own.flat_map(declarations) {
+            if EMPTY_NAMES.contains(&one.name.as_str()) {
+                faults.push(format!(
+                    "{}: `{}` says nothing of what it is: name it by a noun",
+                    one.place, one.name
+                ));
+            }
+            places.entry(one.name).or_default().push(one.place);
+        }
+        let is_fault = |name: &str, places: &[String]| places.len() > 1 && !doubled.contains(&name);
+        let twice = places
+            .iter()
+            .filter(|(name, places)| is_fault(name, places));
+        faults.extend(twice.map(|(name, places)| {
+            format!(
+                "{}: `{name}` is a type of {} too: give one of them another name",
+                places[0], places[1]
+            )
+        }));
+    }
+    faults
+}
+
+fn declarations(source: &Source) -> Vec<Declaration> {
+    let line = |(n, text): (usize, &str)| {
+        let text = text.trim_start();
+        let text = match text.strip_prefix("pub") {
+            Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+            Some(rest) => rest.trim_start(),
+            None => text,
+        };
+        let kinds = ["struct ", "enum ", "trait ", "type ", "union "];
+        let rest = kinds.iter().find_map(|kind| text.strip_prefix(kind))?;
+        let name: String = rest
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        // An associated type of an implementation is no name of its own.
+        let is_associated = text.starts_with("type ")
+            && source
+                .code
+                .lines()
+                .nth(n)
+                .is_some_and(|l| l.starts_with(' '));
+        (!name.is_empty() && !is_associated).then(|| Declaration {
+            name,
+            place: format!("{}:{}", source.path, n + 1),
+        })
+    };
+    source.code.lines().enumerate().filter_map(line).collect()
+}
+
+/// No parameter takes a tuple apart, which hides what may be swapped: a struct names it. `most`: how many stand in a file
+/// yet.
+pub(crate) fn tuple_parameters(root: &Path, most: &[(&str, usize)]) -> Vec<String> {
+    let all = PACKAGES.iter().flat_map(|package| sources(root, package));
+    let fault = |source: Source| {
+        let places = tuples_in(&source.code);
+        let allowed = most
+            .iter()
+            .find(|(path, _)| *path == source.path)
+            .map_or(0, |(_, n)| *n);
+        let line = places.get(allowed)?;
+        Some(format!(
+            "{}:{line}: {} parameters are tuples, {allowed} may be: make a struct",
+            source.path,
+            places.len()
+        ))
+    };
+    all.filter_map(fault).collect()
+}
+
+/// The lines of parameters `(a, b): (A, B)` of functions; those of closures are patterns on what a library hands over.
+fn tuples_in(code: &str) -> Vec<usize> {
+    let is_pattern = |inner: &str| {
+        inner.contains(',')
+            && inner
+                .chars()
+                .all(|c| c.is_alphanumeric() || "_, &".contains(c))
+    };
+    let mut lines = Vec::new();
+    for (at, _) in code.match_indices("): ") {
+        let type_ = code[at + 3..].trim_start_matches('&');
+        let Some(open) = code[..at].rfind('(') else {
+            continue;
+        };
+        let before = code[..open].trim_end().trim_end_matches('&').trim_end();
+        let is_parameter = before.ends_with(',') || before.ends_with('(');
+        let is_closure = code[..open]
+            .rfind('|')
+            .is_some_and(|bar| !code[bar..open].contains("fn "))
+            && code[at..]
+                .find('|')
+                .is_some_and(|bar| bar < code[at..].find(['{', ';']).unwrap_or(usize::MAX));
+        if type_.starts_with('(') && is_pattern(&code[open + 1..at]) && is_parameter && !is_closure
+        {
+            lines.push(code[..at].matches('\n').count() + 1);
+        }
+    }
+    lines
+}
+
+/// Numbers and texts that name something are newtypes.
+pub(crate) fn no_bare_ids(root: &Path, bare: &[&str]) -> Vec<String> {
+    let primitives = [
+        "usize",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "i32",
+        "i64",
+        "String",
+        "&'static str",
+    ];
+    let mut faults = Vec::new();
+    for source in PACKAGES.iter().flat_map(|package| sources(root, package)) {
+        for (n, line) in source.code.lines().enumerate() {
+            let Some((name, type_)) = alias(line) else {
+                continue;
+            };
+            if primitives.contains(&type_) && !bare.contains(&name) {
+                faults.push(format!(
+                    "{}:{}: `{name}` is any `{type_}`: make it a newtype",
+                    source.path,
+                    n + 1
+                ));
+            }
+        }
+    }
+    faults
+}
+
+fn alias(line: &str) -> Option<(&str, &str)> {
+    let (head, type_) = line.strip_suffix(';')?.split_once(" = ")?;
+    let name = head
+        .rsplit_once("type ")
+        .filter(|(before, _)| !before.starts_with(' '))?
+        .1;
+    Some((name, type_))
+}
