@@ -1,11 +1,11 @@
 //! What can be typed: the commands and their flags, and which file answers each.
 
-mod adoption;
 mod align;
 mod apply;
 mod ask;
 mod baseline;
 mod clean;
+mod client;
 mod completions;
 mod confirm;
 mod constraints;

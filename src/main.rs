@@ -10,6 +10,7 @@ mod failure;
 mod files;
 mod git;
 mod heartbeat;
+mod ops;
 mod plan_file;
 mod process;
 mod render;

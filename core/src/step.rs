@@ -305,6 +305,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
 }
 
 pub(crate) use candidate::of_candidate;
+pub(crate) use run_start::control_with;
 
 /// The effective number of side-by-side attempts.
 pub fn slots(state: &State, session: &Session) -> usize {

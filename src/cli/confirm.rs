@@ -2,29 +2,20 @@
 
 use clap::Args;
 use descent_core::{
+    change::ChangeRefusal,
     doc::suggest,
     event::Event,
-    id::{CommitId, TreeId},
     state::{Confirmation, State},
-    step::{
-        World,
-        correct::{self, Answer},
-    },
+    step::World,
     verdict::assertions::{self, Assertion},
     view,
 };
 
-use super::{
-    End,
-    adoption::{AGAIN_TIMES, restless, settled},
-    context::Context,
-};
+use super::{End, context::Context};
 use crate::{
-    clock,
     failure::Failure,
+    ops::{self, ChangeDenial, confirm::AnswerRequest},
     render,
-    store::{CommitContent, CommitError, LoadedState, Store},
-    workspace::Workspaces,
 };
 
 #[derive(Debug, Args)]
@@ -41,7 +32,8 @@ pub struct ConfirmArgs {
 
 pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let loaded = settled(context, &mut store, None)?;
+    let client = context.client(None);
+    let loaded = ops::current(&client, &mut store)?;
     let all = assertions::assertions(&loaded.state);
     let Some(name) = &flags.name else {
         report(context, &loaded.state, store.is_live(), "listed", &all);
@@ -50,18 +42,27 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
         return Err(unknown(name, &all));
     };
-    let said = record(context, &mut store, loaded, assertion, flags)?;
-    let (state, result) = match said {
-        ConfirmOutcome::Now(state, notices) => {
-            notices.iter().for_each(|notice| say(context, notice));
-            (state, if flags.no { "denied" } else { "confirmed" })
+    let request = AnswerRequest {
+        assertion,
+        holds: !flags.no,
+        reason: flags.reason.as_deref(),
+    };
+    let recorded = ops::confirm::confirm(&client, &mut store, loaded, &request)?;
+    let (state, result) = match recorded {
+        Ok(report) => {
+            report.events.iter().for_each(|event| say(context, event));
+            let result = if flags.no { "denied" } else { "confirmed" };
+            (report.loaded.state.clone(), result)
         }
-        ConfirmOutcome::Before(state, word) => {
-            context
-                .out
-                .say(&format!("{} already", render::line(&told(&word))));
-            (state, "unchanged")
+        Err(ChangeDenial {
+            refusal: ChangeRefusal::SameAnswer(earlier),
+            state,
+        }) => {
+            let told = render::line(&told(&earlier));
+            context.out.say(&format!("{told} already"));
+            (*state, "unchanged")
         }
+        Err(denial) => return Err(Failure::bug(denial.refusal)),
     };
     let live = store.is_live();
     if !live {
@@ -80,82 +81,6 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
 fn say(context: &Context, notice: &Event) {
     if let Event::Corrected { what, .. } = notice {
         context.out.say(&render::line(what));
-    }
-}
-
-enum ConfirmOutcome {
-    Now(State, Vec<Event>),
-    Before(State, Confirmation),
-}
-
-enum ConfirmRefusal {
-    /// The result is another one, or the file was edited: look again.
-    Moved,
-    /// With the state that holds the word: another `confirm` may have just written it.
-    Already(Box<(State, Confirmation)>),
-}
-
-fn record(
-    context: &Context,
-    store: &mut Store,
-    mut loaded: std::sync::Arc<LoadedState>,
-    assertion: &Assertion,
-    flags: &ConfirmArgs,
-) -> Result<ConfirmOutcome, Failure> {
-    for _ in 0..AGAIN_TIMES {
-        let result = loaded.state.run.result().cloned();
-        let tree = if assertion.is_of_one_tree(&loaded.state) {
-            tree_of(store, &loaded.state, result.as_ref())?
-        } else {
-            None
-        };
-        let mut notices = Vec::new();
-        let written = store.commit(|fresh| {
-            if fresh.is_foreign || fresh.state.run.result() != result.as_ref() {
-                return Err(ConfirmRefusal::Moved);
-            }
-            let word = Answer {
-                assertion,
-                holds: !flags.no,
-                on: tree.as_ref(),
-                reason: flags.reason.as_deref(),
-            };
-            let adopted = correct::confirm(&fresh.state, &word, &Context::by(), clock::now())
-                .map_err(|earlier| {
-                    ConfirmRefusal::Already(Box::new((fresh.state.clone(), *earlier)))
-                })?;
-            notices = adopted.notices;
-            Ok(Some(CommitContent {
-                state: adopted.state,
-                touched: adopted.touched,
-            }))
-        });
-        match written {
-            Ok(loaded) => return Ok(ConfirmOutcome::Now(loaded.state.clone(), notices)),
-            Err(CommitError::Decide(ConfirmRefusal::Already(said))) => {
-                let (state, earlier) = *said;
-                return Ok(ConfirmOutcome::Before(state, earlier));
-            }
-            Err(CommitError::Decide(ConfirmRefusal::Moved)) => {
-                loaded = settled(context, store, None)?
-            }
-            Err(CommitError::Store(error)) => return Err(error.into()),
-        }
-    }
-    Err(restless(store))
-}
-
-/// The tree of the result as it stands; before the first run the one that it would start from.
-fn tree_of(
-    store: &Store,
-    state: &State,
-    head: Option<&CommitId>,
-) -> Result<Option<TreeId>, Failure> {
-    let constraints = &state.objective.constraints;
-    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
-    match head {
-        Some(head) => Ok(workspaces.tree_of(head)?),
-        None => Ok(workspaces.snapshot()?.map(|start| start.tree)),
     }
 }
 

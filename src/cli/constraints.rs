@@ -1,24 +1,16 @@
 //! Constraints on the command line: `--set KEY=VALUE` of `align` and `run`, and `status --constraints`.
 
-use std::sync::Arc;
-
 use descent_core::{
+    change::{ConstraintChange, constraints_with},
     doc::{self, Node, suggest},
     state::{
         Constraints, State,
-        fields::Findings,
         limits::{self, ConstraintRule, LIMITS, ValueForm},
     },
-    step::correct,
 };
 
 use super::{End, context::Context};
-use crate::{
-    clock,
-    failure::Failure,
-    render,
-    store::{CommitContent, CommitError, LoadedState, Store},
-};
+use crate::{failure::Failure, render};
 
 /// A longer value pushes only its own row out of line.
 const VALUE_WIDTH_MAX: usize = 20;
@@ -26,31 +18,20 @@ const LOOK: &str = "descent status --constraints shows them all";
 
 /// Constraints with `KEY=VALUE` laid over them; `null` takes a choice back.
 pub(super) fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constraints, Failure> {
-    let node = constraints.node();
-    let mut members: Vec<(String, Node)> = node
-        .as_object()
-        .unwrap_or_default()
-        .iter()
-        .map(|m| (m.key.clone(), m.node.clone()))
-        .collect();
-    for pair in pairs {
+    constraints_with(constraints, &changes(pairs)?).map_err(Failure::bug)
+}
+
+/// What the pairs change. Each is read for itself, so that what is wrong is told of the pair that was typed.
+pub(super) fn changes(pairs: &[String]) -> Result<Vec<ConstraintChange>, Failure> {
+    let change = |pair: &String| {
         let (limit, value) = read(pair)?;
-        members.retain(|(known, _)| known != limit.key);
-        if !value.is_null() {
-            // Each for itself, so that what is wrong is told of the pair that was typed.
-            let alone = Node::object(vec![(limit.key, value.clone())]);
-            let mut found = Findings::default();
-            let _ = Constraints::read(&alone, "", &mut found);
-            if let Some(fault) = found.faults.first() {
-                let hint = fault.hint.clone().unwrap_or_else(|| example(limit));
-                let message = format!("--set {pair}: {}", fault.message);
-                return Err(Failure::usage(message, hint));
-            }
-            members.push((limit.key.to_owned(), value));
-        }
-    }
-    let read = Constraints::read(&Node::object(members), "", &mut Findings::default());
-    read.ok_or_else(|| Failure::bug("constraints that were read cannot be read again"))
+        ConstraintChange::new(limit, value).map_err(|fault| {
+            let hint = fault.hint.unwrap_or_else(|| example(limit));
+            let message = format!("--set {pair}: {}", fault.message);
+            Failure::usage(message, hint)
+        })
+    };
+    pairs.iter().map(change).collect()
 }
 
 fn read(pair: &str) -> Result<(&'static ConstraintRule, Node), Failure> {
@@ -101,60 +82,6 @@ fn example(limit: &ConstraintRule) -> String {
         (_, ValueForm::Flag) => "true",
     };
     format!("--set {}={value}", limit.key)
-}
-
-/// Why the constraints were not changed.
-enum ConstraintsRefusal {
-    /// A person saved meanwhile: sealed with the change, it would be taken for the program's own words.
-    Edited,
-    Failed(Failure),
-}
-
-/// `run --set`: a correction of its own, before the run begins. The caller holds the lease. `None`: an edit came first.
-pub(super) fn change(
-    context: &Context,
-    store: &mut Store,
-    loaded: &Arc<LoadedState>,
-    pairs: &[String],
-) -> Result<Option<Arc<LoadedState>>, Failure> {
-    let state = &loaded.state;
-    let wanted = set(&state.objective.constraints, pairs)?;
-    if doc::canonical(&wanted.node()) == doc::canonical(&state.objective.constraints.node()) {
-        return Ok(Some(Arc::clone(loaded)));
-    }
-    let has_started = state.run.id.is_some();
-    if has_started && wanted.workspace() != state.objective.constraints.workspace() {
-        let hint = "align --force --set workspace=… archives this run and begins anew";
-        let message = "the workspace cannot be changed once a run has started";
-        return Err(Failure::usage(message, hint));
-    }
-    let mut notices = Vec::new();
-    let changed = store.commit(|fresh| {
-        if fresh.is_foreign {
-            return Err(ConstraintsRefusal::Edited);
-        }
-        let before = &fresh.state;
-        let mut after = before.clone();
-        let mut objective = (*after.objective).clone();
-        objective.constraints =
-            set(&before.objective.constraints, pairs).map_err(ConstraintsRefusal::Failed)?;
-        after.objective = Arc::new(objective);
-        let adopted = correct::adopt(Some(before), after, &Context::by(), clock::now());
-        notices = adopted.notices;
-        Ok(Some(CommitContent {
-            state: adopted.state,
-            touched: adopted.touched,
-        }))
-    });
-    match changed {
-        Ok(changed) => {
-            notices.iter().for_each(|notice| context.tell(notice));
-            Ok(Some(changed))
-        }
-        Err(CommitError::Store(error)) => Err(error.into()),
-        Err(CommitError::Decide(ConstraintsRefusal::Edited)) => Ok(None),
-        Err(CommitError::Decide(ConstraintsRefusal::Failed(failure))) => Err(failure),
-    }
 }
 
 /// `status --constraints`: what is in force, and who chose it.

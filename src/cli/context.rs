@@ -3,7 +3,6 @@
 use std::{
     io::IsTerminal,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use tokio_util::sync::CancellationToken;
@@ -12,8 +11,6 @@ use descent_core::{event::Event, state::State, trust::is_another_hand};
 
 use super::{Global, ask};
 use crate::{
-    clock,
-    driver::adopt::{self, AdoptionRefusal},
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     process::{
         environment::{self, Environment},
@@ -135,28 +132,6 @@ impl Context {
                 path.display()
             ));
         }
-    }
-
-    /// Takes in what a person edited while no loop lived: a commit with a correction. The caller holds the lease.
-    pub(super) fn adopt_edit(
-        &self,
-        store: &mut Store,
-        loaded: Arc<LoadedState>,
-    ) -> Result<Arc<LoadedState>, Failure> {
-        if !loaded.is_foreign {
-            return Ok(loaded);
-        }
-        let (loaded, notices) = match adopt::adopt(store, None, &Self::by(), clock::now()) {
-            Ok(done) => done,
-            Err(AdoptionRefusal::Store(error)) => return Err(error.into()),
-            Err(AdoptionRefusal::OtherLineage) => {
-                return Err(Failure::bug("an edit was held against another lineage"));
-            }
-        };
-        for notice in &notices {
-            self.tell(notice);
-        }
-        Ok(loaded)
     }
 
     pub(super) fn tell(&self, notice: &Event) {

@@ -1,35 +1,29 @@
 //! `descent edit`: the state in a person's editor, on a copy, taken in only when it is valid, by a merge.
 //!
 //! Invariant: what was typed is never lost: it is in the state, or in the copy, and it is said where. Nothing is held
-//! while the person types: a loop goes on. Not here: the merge and what follows from a change (`step::correct`).
+//! while the person types: a loop goes on. Not here: how the text is taken in (`ops::edit`).
 
 mod copy;
 
-use std::{ffi::OsString, io::IsTerminal, os::unix::process::ExitStatusExt};
+use std::{ffi::OsString, io::IsTerminal, os::unix::process::ExitStatusExt, sync::Arc};
 
-use descent_core::{
-    doc::Fault,
-    event::Event,
-    graph::validate as rules,
-    state::{State, decode::decode, encode::StateText},
-    step::{World, correct},
-    view,
-};
+use descent_core::{doc::Fault, event::Event, state::State, step::World, view};
 
 use super::{
-    End,
-    adoption::{AGAIN_TIMES, restless, settled},
-    ask,
+    End, ask,
     context::{Context, runtime},
     validate,
 };
 use crate::{
-    clock,
     failure::{Failure, exit, quoted},
+    ops::{
+        self,
+        edit::{EditRefusal, EditText},
+    },
     process::editor::Editor,
     render,
     signal::{Signal, Signals},
-    store::{self, CommitContent, CommitError, LoadedState, Store, StoreError},
+    store::{self, LoadedState, Store},
 };
 
 use copy::Copy;
@@ -41,7 +35,7 @@ const ASKED_MAX: usize = 5;
 
 pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let begun = settled(context, &mut store, None)?;
+    let begun = ops::current(&context.client(None), &mut store)?;
     let named = named_editor(|name| std::env::var_os(name));
     let command = match named {
         // Who names an editor knows whether it needs a terminal: a script does not.
@@ -69,25 +63,27 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
                 let has_terminal = has_terminal(context);
                 return Err(failed(&command, &how, copy, is_changed, has_terminal));
             }
-            EditorOutcome::Text(bytes) => match take_in(context, &mut store, &begun, bytes, &copy)?
-            {
-                EditAdoption::In(state, notices) => {
-                    copy.remove();
-                    if !store.is_live() {
-                        store.remember();
+            EditorOutcome::Text(bytes) => {
+                match take_in(context, &mut store, &begun, &bytes, &copy)? {
+                    Ok((loaded, events)) => {
+                        copy.remove();
+                        if !store.is_live() {
+                            store.remember();
+                        }
+                        report(context, &store, &loaded.state, Some(&events));
+                        return Ok(End::Code(0));
                     }
-                    report(context, &store, &state, Some(&notices));
-                    return Ok(End::Code(0));
-                }
-                EditAdoption::Not(lines) => {
-                    lines
-                        .iter()
-                        .for_each(|line| context.out.say(&render::clean(line)));
-                    if !again(context) {
-                        return Err(not_taken(&copy, lines.len()));
+                    Err(refusal) => {
+                        let lines = lines(&copy, &bytes, &refusal);
+                        lines
+                            .iter()
+                            .for_each(|line| context.out.say(&render::clean(line)));
+                        if !again(context) {
+                            return Err(not_taken(&copy, lines.len()));
+                        }
                     }
                 }
-            },
+            }
         }
     }
     Err(not_taken(&copy, 1))
@@ -148,115 +144,44 @@ fn typed(
     })
 }
 
-/// What became of a text.
-enum EditAdoption {
-    In(Box<State>, Vec<Event>),
-    /// Why not, with its places.
-    Not(Vec<String>),
-}
-
-/// Why a commit was not made.
-enum EditRefusal {
-    /// Somebody's edit of the file itself has to be taken in first.
-    Moved,
-    Invalid(Vec<String>),
-}
+/// What was committed of a text, and what is to be told.
+type EditOutcome = Result<(Arc<LoadedState>, Vec<Event>), EditRefusal>;
 
 fn take_in(
     context: &Context,
     store: &mut Store,
-    begun: &LoadedState,
-    bytes: Vec<u8>,
+    begun: &Arc<LoadedState>,
+    bytes: &[u8],
     copy: &Copy,
-) -> Result<EditAdoption, Failure> {
-    let theirs = match store.examine(&copy.path, bytes.clone()) {
-        Ok(theirs) => theirs,
-        Err(StoreError::Invalid { faults, .. }) => {
-            let faults: Vec<_> = faults.into_iter().map(|placed| placed.fault).collect();
-            return Ok(EditAdoption::Not(validate::explained(
-                &copy.path, &bytes, &faults,
-            )));
-        }
-        Err(error) => {
-            return Ok(EditAdoption::Not(vec![format!(
-                "{}: {error}",
-                copy.path.display()
-            )]));
-        }
+) -> Result<EditOutcome, Failure> {
+    let typed = match ops::edit::read(store, begun, &copy.path, bytes.to_vec()) {
+        Ok(EditText::Same) => return Ok(Ok((Arc::clone(begun), Vec::new()))),
+        Ok(EditText::Changed(typed)) => typed,
+        Err(refusal) => return Ok(Err(refusal)),
     };
-    if !theirs.is_foreign {
-        // Written in another way, and nothing else.
-        return Ok(EditAdoption::In(Box::new(begun.state.clone()), Vec::new()));
-    }
-    // What no run would start from is no edit to take in, unless it was so before.
-    if begun.gate().is_empty() && !theirs.gate().is_empty() {
-        return Ok(EditAdoption::Not(validate::explained(
-            &copy.path,
-            &bytes,
-            theirs.gate(),
-        )));
-    }
-    for line in store::show_faults(&copy.path, &bytes, theirs.warnings()) {
+    for line in store::show_faults(&copy.path, bytes, typed.warnings()) {
         context.out.say(&format!("warning: {line}"));
     }
-    for _ in 0..AGAIN_TIMES {
-        let mut notices = Vec::new();
-        let written = store.commit(|fresh| {
-            let next = merged(&begun.state, fresh, &theirs.state)?;
-            notices = next.1;
-            Ok(Some(next.0))
-        });
-        return match written {
-            Ok(loaded) => Ok(EditAdoption::In(Box::new(loaded.state.clone()), notices)),
-            Err(CommitError::Decide(EditRefusal::Moved)) => {
-                settled(context, store, None)?;
-                continue;
-            }
-            Err(CommitError::Decide(EditRefusal::Invalid(lines))) => Ok(EditAdoption::Not(lines)),
-            Err(CommitError::Store(error)) => Err(kept(error.into(), copy)),
-        };
+    let client = context.client(None);
+    match ops::edit::commit(&client, store, begun, &typed.state) {
+        Ok(committed) => Ok(committed.map(|report| (report.loaded, report.events))),
+        Err(failure) => Err(kept(failure, copy)),
     }
-    Err(kept(restless(store), copy))
 }
 
-/// The edit on top of what was committed meanwhile, with what follows from it.
-fn merged(
-    begun: &State,
-    fresh: &LoadedState,
-    theirs: &State,
-) -> Result<(CommitContent, Vec<Event>), EditRefusal> {
-    if fresh.is_foreign || fresh.state.lineage != begun.lineage {
-        return Err(EditRefusal::Moved);
+/// Why a text was not taken in, with its places.
+fn lines(copy: &Copy, bytes: &[u8], refusal: &EditRefusal) -> Vec<String> {
+    match refusal {
+        EditRefusal::Invalid(faults) => validate::explained(&copy.path, bytes, faults),
+        EditRefusal::Unreadable(error) => vec![format!("{}: {error}", copy.path.display())],
+        EditRefusal::Conflict(faults) => {
+            let line = |fault: &Fault| format!("{}: {}", fault.pointer, fault.message);
+            let head = "together with what was committed meanwhile:".to_owned();
+            std::iter::once(head)
+                .chain(faults.iter().map(line))
+                .collect()
+        }
     }
-    let ours = &fresh.state;
-    let merged = correct::merge(Some(begun), Some(ours), theirs);
-    // Two valid states can make one that is not.
-    let lines = unsound(&merged.state);
-    if !lines.is_empty() {
-        return Err(EditRefusal::Invalid(lines));
-    }
-    let adopted = correct::adopt(Some(ours), merged, &Context::by(), clock::now());
-    let next = CommitContent {
-        state: adopted.state,
-        touched: adopted.touched,
-    };
-    Ok((next, adopted.notices))
-}
-
-/// What is wrong with a state that no text was read for.
-fn unsound(state: &State) -> Vec<String> {
-    let read = decode(StateText::of(state).text(state).as_bytes());
-    let mut faults = read.faults;
-    if let (Some(state), Some(root)) = (&read.state, &read.root) {
-        faults.extend(rules::check(state, root));
-    }
-    if faults.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = vec!["together with what was committed meanwhile:".to_owned()];
-    let line = |fault: &Fault| format!("{}: {}", fault.pointer, fault.message);
-    lines.extend(faults.iter().map(line));
-    lines
 }
 
 /// `$VISUAL`, else `$EDITOR`.

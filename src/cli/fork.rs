@@ -9,12 +9,12 @@ use descent_core::{
     step::correct,
 };
 
-use super::{End, adoption::settled, context::Context, run, trust};
+use super::{End, context::Context, run, trust};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
     git::Git,
-    render,
+    ops, render,
     store::{StatePlace, Store},
     workspace::Workspaces,
 };
@@ -36,7 +36,7 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
     let mut store = context.store()?;
     let config = config::load(&store.place().project)?;
     // The fork is made here: what it can execute must be our own, or allowed, before.
-    let parent = settled(context, &mut store, Some(&config))?;
+    let parent = ops::current(&context.client(Some(&config)), &mut store)?;
     let place = place_of(context, store.place(), flags.to.as_deref())?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let state = correct::fork(&parent.state, lineage.clone());

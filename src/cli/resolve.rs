@@ -7,22 +7,15 @@ use descent_core::{
     state::State,
     step::{
         World,
-        correct::{self, Doubt, NotInDoubt, Resolution},
+        correct::{self, Doubt, Resolution},
     },
     view,
 };
 
-use super::{
-    End,
-    adoption::{AGAIN_TIMES, restless, settled},
-    context::Context,
-    trust,
-};
+use super::{End, context::Context, trust};
 use crate::{
-    clock,
     failure::{Failure, exit},
-    render,
-    store::{CommitContent, CommitError, Store},
+    ops, render,
 };
 
 #[derive(Debug, Args)]
@@ -53,8 +46,10 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
         (false, true) => (Resolution::Retry, "retry"),
         (false, false) => return Err(undecided(&first.state, &attempt)),
     };
-    let (state, notices) = record(context, &mut store, &attempt, said)?;
-    for notice in &notices {
+    let client = context.client(None);
+    let recorded = ops::resolve::resolve(&client, &mut store, &attempt, said)?;
+    let committed = recorded.map_err(|denial| not_in_doubt(&denial.state, &attempt))?;
+    for notice in &committed.events {
         if let Event::Corrected { what, effects, .. } = notice {
             let effects = effects.join("; ");
             context
@@ -66,47 +61,8 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
     if !live {
         store.remember();
     }
-    report(context, &state, live, result);
+    report(context, &committed.loaded.state, live, result);
     Ok(End::Code(0))
-}
-
-fn record(
-    context: &Context,
-    store: &mut Store,
-    attempt: &AttemptId,
-    said: Resolution<'_>,
-) -> Result<(State, Vec<Event>), Failure> {
-    enum ResolveRefusal {
-        /// The file was edited: it is taken in first.
-        Moved,
-        InDoubt(Box<State>),
-    }
-    for _ in 0..AGAIN_TIMES {
-        settled(context, store, None)?;
-        let mut notices = Vec::new();
-        let written = store.commit(|fresh| {
-            if fresh.is_foreign {
-                return Err(ResolveRefusal::Moved);
-            }
-            let adopted =
-                correct::resolve(&fresh.state, attempt, said, &Context::by(), clock::now())
-                    .map_err(|NotInDoubt| ResolveRefusal::InDoubt(Box::new(fresh.state.clone())))?;
-            notices = adopted.notices;
-            Ok(Some(CommitContent {
-                state: adopted.state,
-                touched: adopted.touched,
-            }))
-        });
-        match written {
-            Ok(loaded) => return Ok((loaded.state.clone(), notices)),
-            Err(CommitError::Decide(ResolveRefusal::Moved)) => {}
-            Err(CommitError::Decide(ResolveRefusal::InDoubt(state))) => {
-                return Err(not_in_doubt(&state, attempt));
-            }
-            Err(CommitError::Store(error)) => return Err(error.into()),
-        }
-    }
-    Err(restless(store))
 }
 
 fn undecided(state: &State, attempt: &AttemptId) -> Failure {

@@ -13,12 +13,10 @@ use descent_core::{
 };
 
 use super::{
-    End,
-    adoption::{AGAIN_TIMES, restless, tell_earlier},
-    align, constraints,
+    End, align, constraints,
     context::{Context, WaitOutcome, interruptible, runtime, signals},
     live::LiveArea,
-    liveness, newer, trust,
+    newer, trust,
 };
 use crate::{
     clock,
@@ -27,6 +25,7 @@ use crate::{
     evidence::{self, EvidenceStore},
     failure::{Failure, exit},
     heartbeat::Heartbeat,
+    ops::{self, liveness},
     process::programs,
     render::{self, Line, Page},
     store::{Lease, LoadedState, StatePlace, Store, StoreError},
@@ -63,10 +62,14 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let loaded = store.read()?;
     newer::gate(&store, &loaded)?;
     context.warn(&store, &loaded);
-    tell_earlier(context, &store, &loaded)?;
-    let mut loaded = adopted(context, &mut store, &loaded, &config)?;
+    let client = context.client(Some(&config));
+    ops::keep_superseded(&client, &store, &loaded)?;
+    let mut loaded = ops::limits::adopt_under_lease(&client, &mut store, loaded)?;
     if !flags.set.is_empty() {
-        loaded = set(context, &mut store, loaded, (flags, &config))?;
+        let changes = constraints::changes(&flags.set)?;
+        let changed = ops::limits::change(&client, &mut store, loaded, &changes)?;
+        changed.1.iter().for_each(|event| context.tell(event));
+        loaded = changed.0;
     }
     let environment = context.environment(&loaded.state);
     look_before(&loaded.state, &config, &environment)?;
@@ -130,36 +133,6 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     drop(lease);
     tracing::debug!(state = %path.state.display(), "ended");
     finish((context, flags), &path, &ending, &workspaces)
-}
-
-/// With an edit taken in, and held to what was allowed again: it is what will run.
-fn adopted(
-    context: &Context,
-    store: &mut Store,
-    loaded: &Arc<LoadedState>,
-    config: &Config,
-) -> Result<Arc<LoadedState>, Failure> {
-    trust::gate_adopted(context, store, &loaded.state, Some(config))?;
-    let adopted = context.adopt_edit(store, Arc::clone(loaded))?;
-    trust::gate_adopted(context, store, &adopted.state, Some(config))?;
-    Ok(adopted)
-}
-
-/// With the constraints that the flags name; what a person saves meanwhile is taken in first.
-fn set(
-    context: &Context,
-    store: &mut Store,
-    mut loaded: Arc<LoadedState>,
-    (flags, config): (&RunArgs, &Config),
-) -> Result<Arc<LoadedState>, Failure> {
-    for _ in 0..AGAIN_TIMES {
-        if let Some(changed) = constraints::change(context, store, &loaded, &flags.set)? {
-            return Ok(changed);
-        }
-        let edited = store.read()?;
-        loaded = adopted(context, store, &edited, config)?;
-    }
-    Err(restless(store))
 }
 
 /// A hung loop keeps its lease: a person is told what it is, and how to get it going.

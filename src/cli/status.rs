@@ -11,6 +11,7 @@ use super::{End, constraints, context::Context, liveness, newer, run};
 use crate::{
     clock,
     failure::{Failure, exit},
+    ops::liveness::{LoopObservation, look},
     render::{self, Meaning, StatusNote},
     store::Store,
     workspace,
@@ -62,9 +63,9 @@ pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failu
     let loaded = match store.read() {
         Ok(loaded) => loaded,
         Err(error) => {
-            let look = liveness::look(&store, RunStatus::Running);
+            let look = look(&store, RunStatus::Running);
             let state = newer::understood(context, &store, error);
-            let state = state.map_err(|failure| look.beside(failure))?;
+            let state = state.map_err(|failure| liveness::beside(&look, failure))?;
             return Ok(show(context, flags, &store, state, false));
         }
     };
@@ -84,7 +85,7 @@ fn show(
         return constraints::show(context, &state);
     }
     let world = World::new(state);
-    let look = liveness::look(store, world.state.run.status);
+    let look = look(store, world.state.run.status);
     let notes = notes(&look, is_edited);
     let mut status = view::status(&world, store.is_live(), look.liveness);
     fill_workspace(store, &world, &mut status);
@@ -108,12 +109,12 @@ fn show(
 }
 
 /// What stands beside the state: what a loop does, and whether the file was edited.
-fn notes(look: &liveness::LoopObservation, is_edited: bool) -> Vec<StatusNote> {
+fn notes(look: &LoopObservation, is_edited: bool) -> Vec<StatusNote> {
     let edited = is_edited.then(|| StatusNote {
         meaning: Meaning::Unknown,
         text: "edited by hand since the last commit; it is taken in by the next run".to_owned(),
     });
-    look.note().into_iter().chain(edited).collect()
+    liveness::note(look).into_iter().chain(edited).collect()
 }
 
 fn fill_workspace(store: &Store, world: &World, status: &mut view::StatusView) {

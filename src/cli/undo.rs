@@ -2,25 +2,24 @@
 
 use clap::Args;
 use descent_core::{
-    event::Event,
-    id::{AtomId, CommitId, Serial},
-    state::State,
-    step::{World, correct},
+    id::{AtomId, Serial},
+    step::World,
     view,
 };
 
 use super::{
     End,
-    adoption::{AGAIN_TIMES, restless, settled},
     context::{Context, runtime},
     timeline::Timeline,
 };
 use crate::{
-    clock,
     failure::{Failure, exit},
+    ops::{
+        self,
+        undo::{NothingToUndo, UndoReport},
+    },
     render,
-    store::{Commit, CommitContent, CommitError, LoadedState, Store},
-    workspace::Workspaces,
+    store::Commit,
 };
 
 #[derive(Debug, Args)]
@@ -39,25 +38,19 @@ pub struct UndoArgs {
     yes: bool,
 }
 
-/// What came of it.
-struct UndoResult {
-    state: State,
-    what: String,
-    effects: Vec<String>,
-}
-
 pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let loaded = settled(context, &mut store, None)?;
+    let client = context.client(None);
+    let loaded = ops::current(&client, &mut store)?;
     let timeline = Timeline::of(&store, loaded);
     let serial = match &flags.serial {
         Some(text) => timeline.serial(text)?,
         None => before_last_correction(&timeline)?,
     };
     let then = timeline.point(serial)?.state;
-    let planned = match plan(&store, &timeline.now.state, &then)? {
+    let planned = match ops::undo::plan(&client, &store, &timeline.now.state, &then)? {
         Ok(planned) => planned,
-        Err(outside) => return Ok(nothing(context, serial, &outside)),
+        Err(NothingToUndo(outside)) => return Ok(nothing(context, serial, &outside)),
     };
     if flags.dry_run || !flags.yes {
         let command = match &flags.serial {
@@ -75,16 +68,11 @@ pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> 
             ));
         }
     }
-    let done = match commit(context, &mut store, &then)? {
+    let done = match ops::undo::undo(&client, &mut store, timeline.now, &then)? {
         Ok(done) => done,
-        Err(outside) => return Ok(nothing(context, serial, &outside)),
+        Err(NothingToUndo(outside)) => return Ok(nothing(context, serial, &outside)),
     };
-    let is_live = store.is_live();
-    if !is_live {
-        follow(context, &store, &done.state);
-        store.remember();
-    }
-    report(context, &done, is_live);
+    report(context, &done, store.is_live());
     Ok(End::Code(0))
 }
 
@@ -106,100 +94,6 @@ fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
     before
         .map(|one| one.serial)
         .ok_or_else(|| timeline.not_kept(&format!("the serial before {}", last.serial.0)))
-}
-
-/// What came of it, or the atoms that keep it from changing anything.
-type UndoAttempt = Result<UndoResult, Vec<AtomId>>;
-
-fn plan(store: &Store, now: &State, then: &State) -> Result<UndoAttempt, Failure> {
-    let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
-    let adopted = adopt(&workspaces, now, then);
-    Ok(adopted.map(|adopted| {
-        let (what, effects) = words(&adopted.notices);
-        UndoResult {
-            state: adopted.state,
-            what,
-            effects,
-        }
-    }))
-}
-
-fn adopt(
-    workspaces: &Workspaces,
-    now: &State,
-    then: &State,
-) -> Result<correct::Adoption, Vec<AtomId>> {
-    let is_there = |commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false);
-    let undo = correct::Undo {
-        now,
-        then,
-        by: &Context::by(),
-        at: clock::now(),
-        is_there: &is_there,
-    };
-    undo.adopt()
-}
-
-fn words(notices: &[Event]) -> (String, Vec<String>) {
-    let corrected = notices.iter().find_map(|notice| match notice {
-        Event::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),
-        _ => None,
-    });
-    corrected.unwrap_or_default()
-}
-
-enum UndoRefusal {
-    Foreign,
-    Same(Vec<AtomId>),
-}
-
-/// Made again on whatever a loop has committed in the meantime.
-fn commit(context: &Context, store: &mut Store, then: &State) -> Result<UndoAttempt, Failure> {
-    let workspaces = Workspaces::open(store.place(), &then.lineage, &then.objective.constraints)?;
-    for _ in 0..AGAIN_TIMES {
-        let mut said = (String::new(), Vec::new());
-        let written = store.commit(|fresh: &LoadedState| {
-            if fresh.is_foreign || fresh.state.lineage != then.lineage {
-                return Err(UndoRefusal::Foreign);
-            }
-            let adopted = adopt(&workspaces, &fresh.state, then).map_err(UndoRefusal::Same)?;
-            said = words(&adopted.notices);
-            Ok(Some(CommitContent {
-                state: adopted.state,
-                touched: adopted.touched,
-            }))
-        });
-        match written {
-            Ok(loaded) => {
-                return Ok(Ok(UndoResult {
-                    state: loaded.state.clone(),
-                    what: said.0,
-                    effects: said.1,
-                }));
-            }
-            Err(CommitError::Decide(UndoRefusal::Same(outside))) => return Ok(Err(outside)),
-            Err(CommitError::Decide(UndoRefusal::Foreign)) => drop(settled(context, store, None)?),
-            Err(CommitError::Store(error)) => return Err(error.into()),
-        }
-    }
-    Err(restless(store))
-}
-
-/// The result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends what fails here.
-fn follow(context: &Context, store: &Store, state: &State) {
-    let (Some(head), place) = (&state.run.head, store.place()) else {
-        return;
-    };
-    let constraints = &state.objective.constraints;
-    let followed = Workspaces::open(place, &state.lineage, constraints).and_then(|workspaces| {
-        workspaces
-            .follow(head)
-            .and_then(|()| workspaces.deliver(head))
-    });
-    if let Err(error) = followed {
-        let words = format!("the result's files do not follow yet ({error}); the next run does it");
-        context.out.say(&words);
-    }
 }
 
 fn consents(context: &Context) -> Result<bool, Failure> {
@@ -236,7 +130,7 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
     End::Code(0)
 }
 
-fn show(context: &Context, planned: &UndoResult, is_dry: bool, command: &str) {
+fn show(context: &Context, planned: &UndoReport, is_dry: bool, command: &str) {
     if context.out.json && is_dry {
         return json(context, planned, "planned", command);
     }
@@ -253,12 +147,12 @@ fn show(context: &Context, planned: &UndoResult, is_dry: bool, command: &str) {
     }
 }
 
-fn lines(undone: &UndoResult) -> String {
+fn lines(undone: &UndoReport) -> String {
     let effects = undone.effects.iter().map(|effect| format!("\n  {effect}"));
     format!("{}{}", undone.what, effects.collect::<String>())
 }
 
-fn report(context: &Context, done: &UndoResult, is_live: bool) {
+fn report(context: &Context, done: &UndoReport, is_live: bool) {
     let next = match is_live {
         true => "descent status".to_owned(),
         false => view::next(&World::new(done.state.clone()), false),
@@ -270,7 +164,7 @@ fn report(context: &Context, done: &UndoResult, is_live: bool) {
     context.out.data(&render::clean(&text));
 }
 
-fn json(context: &Context, undone: &UndoResult, result: &str, next: &str) {
+fn json(context: &Context, undone: &UndoReport, result: &str, next: &str) {
     context.out.json(&serde_json::json!({
         "schema": "descent/undo/1",
         "result": result,

@@ -24,7 +24,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["search", "event", "advice", "difference", "migrate"],
     &["measure", "fragment"],
     &["step"],
-    &["desired", "prompt"],
+    &["desired", "prompt", "change"],
     &["view"],
     &["lib"],
 ];
@@ -37,6 +37,7 @@ const SHELL_FLOORS: &[&[&str]] = &[
     &["git", "plan_file", "heartbeat", "evidence"],
     &["workspace", "agent", "verify"],
     &["driver"],
+    &["ops"],
     &["cli"],
     &["main"],
 ];
@@ -173,7 +174,7 @@ const TUPLES: &[(&str, usize)] = &[
     ("src/cli/doctor/machine.rs", 1),
     ("src/cli/doctor.rs", 1),
     ("src/cli/evaluate.rs", 1),
-    ("src/cli/run.rs", 2),
+    ("src/cli/run.rs", 1),
     ("src/driver/adopt.rs", 1),
     ("src/driver/work.rs", 1),
     ("src/git/export.rs", 1),

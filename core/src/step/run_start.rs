@@ -13,7 +13,8 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, Epoch, RunId},
     measure::{Measure, MeasureInput, RunBound},
     state::{
-        FailureClass, Request, RunStatus, StartedFrom, TryEnd, VERSION, objective::RequestKind,
+        Control, FailureClass, Request, RunStatus, StartedFrom, State, TryEnd, VERSION,
+        objective::RequestKind,
     },
 };
 
@@ -163,27 +164,34 @@ fn is_environmental(tried: &crate::state::Try) -> bool {
     )
 }
 
-/// A stop or a redirect is a commit by another process (or by the loop itself, on a signal).
+/// The loop itself asks, on a signal.
 pub(super) fn asked(
     draft: &mut Transaction,
     request: Request,
     reason: Option<String>,
 ) -> Result<(), Refusal> {
-    if !draft.state.run.status.is_active() {
+    let control = control_with(&draft.state, request, reason)?;
+    draft.is_loop = false;
+    *draft.control() = control;
+    Ok(())
+}
+
+/// What is asked of the loop, with a request more.
+pub fn control_with(
+    state: &State,
+    request: Request,
+    reason: Option<String>,
+) -> Result<Control, Refusal> {
+    if !state.run.status.is_active() {
         return Err(Refusal::NothingRuns);
     }
-    let escalates = request.kind == RequestKind::StopNow
-        && draft
-            .state
-            .control
-            .request
-            .as_ref()
-            .is_none_or(|before| before.kind != RequestKind::StopNow);
-    if draft.state.control.stop_requested && request.kind != RequestKind::Redirect && !escalates {
+    let mut control = (*state.control).clone();
+    let is_first = |before: &Request| before.kind != RequestKind::StopNow;
+    let escalates =
+        request.kind == RequestKind::StopNow && control.request.as_ref().is_none_or(is_first);
+    if control.stop_requested && request.kind != RequestKind::Redirect && !escalates {
         return Err(Refusal::AlreadyAsked);
     }
-    draft.is_loop = false;
-    let control = draft.control();
     match request.kind {
         RequestKind::Stop | RequestKind::StopNow => {
             control.stop_requested = true;
@@ -192,7 +200,7 @@ pub(super) fn asked(
         RequestKind::Redirect => control.redirect_requested = true,
     }
     control.request = Some(request);
-    Ok(())
+    Ok(control)
 }
 
 /// All attempts are ended and their results thrown away; the loop goes on.

@@ -1,0 +1,103 @@
+//! One change becomes one commit, whatever others commit or save meanwhile.
+//!
+//! Invariant: a change is never sealed together with an edit that nobody took in. Not here: what a change means
+//! (`descent_core`).
+
+use std::sync::Arc;
+
+use descent_core::{change::ChangeRefusal, event::Event, state::State, step::correct::Adoption};
+
+use super::current::restless;
+use crate::{
+    failure::Failure,
+    store::{CommitContent, CommitError, LoadedState, Store},
+};
+
+/// How often a change is prepared again.
+const TRIES_MAX: u32 = 250;
+
+/// Why a change is not committed as it stands.
+#[derive(Debug)]
+pub enum ChangeError<R> {
+    /// The state is not the one that the change was prepared on: it is prepared again.
+    Stale,
+    Refused(R),
+    Failed(Failure),
+}
+
+impl<R> From<Failure> for ChangeError<R> {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// A change that the state of the moment does not take, with that state.
+#[derive(Debug)]
+pub struct ChangeDenial {
+    pub refusal: ChangeRefusal,
+    pub state: Box<State>,
+}
+
+/// A change that was committed.
+#[derive(Debug)]
+pub struct CommitReport {
+    pub loaded: Arc<LoadedState>,
+    pub events: Vec<Event>,
+}
+
+impl ChangeDenial {
+    pub(super) fn on(state: &State, refusal: ChangeRefusal) -> ChangeError<Self> {
+        ChangeError::Refused(Self {
+            refusal,
+            state: Box::new(state.clone()),
+        })
+    }
+}
+
+/// Commits what `decide` makes of the present state, under the commit lock.
+///
+/// `prepare` runs before each try, without the lock: it takes in a pending edit and looks up what `decide` needs.
+pub fn commit_change<P, R>(
+    store: &mut Store,
+    mut prepare: impl FnMut(&mut Store) -> Result<P, ChangeError<R>>,
+    mut decide: impl FnMut(&P, &LoadedState) -> Result<Adoption, ChangeError<R>>,
+) -> Result<Result<CommitReport, R>, Failure> {
+    for _ in 0..TRIES_MAX {
+        let error = match attempt(store, &mut prepare, &mut decide) {
+            Ok(report) => return Ok(Ok(report)),
+            Err(error) => error,
+        };
+        match error {
+            ChangeError::Stale => {}
+            ChangeError::Refused(refusal) => return Ok(Err(refusal)),
+            ChangeError::Failed(failure) => return Err(failure),
+        }
+    }
+    Err(restless(store))
+}
+
+fn attempt<P, R>(
+    store: &mut Store,
+    prepare: &mut impl FnMut(&mut Store) -> Result<P, ChangeError<R>>,
+    decide: &mut impl FnMut(&P, &LoadedState) -> Result<Adoption, ChangeError<R>>,
+) -> Result<CommitReport, ChangeError<R>> {
+    let prepared = prepare(store)?;
+    let mut events = Vec::new();
+    let written = store.commit(|fresh| {
+        // Sealed with the change, it would be taken for the program's own words.
+        if fresh.is_foreign {
+            return Err(ChangeError::Stale);
+        }
+        let adoption = decide(&prepared, fresh)?;
+        events = adoption.notices;
+        Ok(Some(CommitContent {
+            state: adoption.state,
+            touched: adoption.touched,
+        }))
+    });
+    match written {
+        Ok(loaded) => Ok(CommitReport { loaded, events }),
+        Err(CommitError::Decide(error)) => Err(error),
+        Err(CommitError::Store(error)) => Err(ChangeError::Failed(error.into())),
+    }
+}

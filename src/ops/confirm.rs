@@ -1,0 +1,87 @@
+//! A person's word on an assertion becomes a correction.
+
+use std::sync::Arc;
+
+use descent_core::{
+    change::{self, Change},
+    id::{CommitId, TreeId},
+    state::State,
+    step::correct::Answer,
+    verdict::assertions::Assertion,
+};
+
+use super::{ChangeDenial, ChangeError, Client, CommitReport, commit_change, current::basis};
+use crate::{
+    failure::Failure,
+    store::{LoadedState, Store},
+    workspace::Workspaces,
+};
+
+/// What a person says of an assertion.
+#[derive(Debug)]
+pub struct AnswerRequest<'a> {
+    pub assertion: &'a Assertion,
+    pub holds: bool,
+    pub reason: Option<&'a str>,
+}
+
+/// What has to be known of the result before the state is locked.
+struct ResultBasis {
+    result: Option<CommitId>,
+    tree: Option<TreeId>,
+}
+
+/// Records an answer on the state that the client has read.
+pub fn confirm(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    request: &AnswerRequest<'_>,
+) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+    let mut known = Some(loaded);
+    commit_change(
+        store,
+        |store| {
+            let state = &basis(&mut known, client, store)?.state;
+            Ok(look_up(store, state, request.assertion)?)
+        },
+        |prepared, fresh| {
+            if fresh.state.run.result() != prepared.result.as_ref() {
+                return Err(ChangeError::Stale);
+            }
+            let answer = Answer {
+                assertion: request.assertion,
+                holds: request.holds,
+                on: prepared.tree.as_ref(),
+                reason: request.reason,
+            };
+            let change = Change::Answer(&answer);
+            change::apply(&fresh.state, &change, &client.by(), client.now())
+                .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
+        },
+    )
+}
+
+fn look_up(store: &Store, state: &State, assertion: &Assertion) -> Result<ResultBasis, Failure> {
+    let result = state.run.result().cloned();
+    let tree = if assertion.is_of_one_tree(state) {
+        tree_of(store, state, result.as_ref())?
+    } else {
+        None
+    };
+    Ok(ResultBasis { result, tree })
+}
+
+/// The tree of the result as it stands; before the first run the one that it would start from.
+fn tree_of(
+    store: &Store,
+    state: &State,
+    head: Option<&CommitId>,
+) -> Result<Option<TreeId>, Failure> {
+    let constraints = &state.objective.constraints;
+    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
+    match head {
+        Some(head) => Ok(workspaces.tree_of(head)?),
+        None => Ok(workspaces.snapshot()?.map(|start| start.tree)),
+    }
+}

@@ -1,0 +1,116 @@
+//! The state without an edit that nobody took in yet: what an operation writes must not be written over one.
+//!
+//! A running loop takes its edits in itself, so it is waited for; what keeps it from that is said. Not here: what the
+//! operations write.
+
+use std::{sync::Arc, time::Duration};
+
+use descent_core::state::RunStatus;
+
+use super::{Client, Progress, liveness};
+use crate::{
+    driver::adopt::{self, AdoptionRefusal},
+    failure::Failure,
+    store::{LoadedState, Store, StoreError},
+};
+
+/// Between two tries, while the loop takes in an edit or moves on.
+const RETRY_MS: u64 = 20;
+const TRIES_MAX: u32 = 250;
+/// Tries between two looks at what the loop does.
+const LOOK_TIMES: u32 = 25;
+
+/// What is written on it becomes our own file: another hand's state must not become so unseen. So the client is asked
+/// about it as it stands, and as it is taken in.
+pub fn current(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
+    let present = client.authorize(store)?;
+    keep_superseded(client, store, &present)?;
+    let current = adopted(client, store)?;
+    client.authorize_adopted(store, &current.state)?;
+    Ok(current)
+}
+
+/// What the caller has read already; from the second try on, the present state.
+pub(super) fn basis(
+    known: &mut Option<Arc<LoadedState>>,
+    client: &dyn Client,
+    store: &mut Store,
+) -> Result<Arc<LoadedState>, Failure> {
+    match known.take() {
+        Some(loaded) => Ok(loaded),
+        None => current(client, store),
+    }
+}
+
+fn adopted(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
+    if let Some(loaded) = wait_for_loop(store)? {
+        return Ok(loaded);
+    }
+    let lease = store.lease("taking in an edit")?;
+    let loaded = store.read()?;
+    let adopted = adopt_edit(client, store, loaded);
+    drop(lease);
+    adopted
+}
+
+/// Takes in what a person edited while no loop lived: a commit with a correction. The caller holds the lease.
+pub fn adopt_edit(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+) -> Result<Arc<LoadedState>, Failure> {
+    if !loaded.is_foreign {
+        return Ok(loaded);
+    }
+    let (loaded, events) = match adopt::adopt(store, None, &client.by(), client.now()) {
+        Ok(done) => done,
+        Err(AdoptionRefusal::Store(error)) => return Err(error.into()),
+        Err(AdoptionRefusal::OtherLineage) => {
+            return Err(Failure::bug("an edit was held against another lineage"));
+        }
+    };
+    for event in events {
+        client.tell(&Progress::Adopted(event));
+    }
+    Ok(loaded)
+}
+
+/// An older agreement that has the name again goes on; what stood there since is kept, and the client is told.
+pub fn keep_superseded(
+    client: &dyn Client,
+    store: &Store,
+    loaded: &LoadedState,
+) -> Result<(), Failure> {
+    if let Some(kept) = store.keep_what_replaced(&loaded.state)? {
+        let state = store.place().state.clone();
+        client.tell(&Progress::Superseded { state, kept });
+    }
+    Ok(())
+}
+
+/// Waits until a running loop has taken in what was saved; `None`: something was, and no loop is there to do so.
+pub(super) fn wait_for_loop(store: &mut Store) -> Result<Option<Arc<LoadedState>>, Failure> {
+    for again in 1..=TRIES_MAX {
+        let loaded = store.read()?;
+        if !loaded.is_foreign {
+            return Ok(Some(loaded));
+        }
+        if !store.is_live() {
+            return Ok(None);
+        }
+        if again.is_multiple_of(LOOK_TIMES) {
+            liveness::look(store, RunStatus::Running).goes_on("nothing is written yet: ")?;
+        }
+        std::thread::sleep(Duration::from_millis(RETRY_MS));
+    }
+    Err(restless(store))
+}
+
+/// A file that did not come to rest; or one that the loop does not take in as it is, and has said why.
+pub(super) fn restless(store: &Store) -> Failure {
+    let waiting = liveness::look(store, RunStatus::Running).refuses_the_file();
+    waiting.unwrap_or_else(|| {
+        let path = store.place().state.clone();
+        StoreError::Restless { path }.into()
+    })
+}

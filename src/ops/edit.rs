@@ -1,0 +1,106 @@
+//! A text that a person changed on a copy becomes a commit, by a merge.
+//!
+//! Not here: the editor and the copy (`cli`), the merge and what follows from a change (`descent_core`).
+
+use std::{path::Path, sync::Arc};
+
+use descent_core::{
+    doc::Fault,
+    graph::validate as rules,
+    state::{State, decode::decode, encode::StateText},
+    step::correct::{self, Adoption},
+};
+
+use super::{ChangeError, Client, CommitReport, commit_change, current::basis};
+use crate::{
+    failure::Failure,
+    store::{LoadedState, Store, StoreError},
+};
+
+/// Why a text is not taken in.
+#[derive(Debug)]
+pub enum EditRefusal {
+    /// With the places in the text.
+    Invalid(Vec<Fault>),
+    Unreadable(StoreError),
+    /// It is valid by itself, and not together with what was committed meanwhile.
+    Conflict(Vec<Fault>),
+}
+
+/// A text that was read.
+#[derive(Debug)]
+pub enum EditText {
+    /// Written in another way, and nothing else.
+    Same,
+    Changed(Box<LoadedState>),
+}
+
+/// Reads what a person typed, from the bytes that have `path`.
+pub fn read(
+    store: &Store,
+    begun: &LoadedState,
+    path: &Path,
+    bytes: Vec<u8>,
+) -> Result<EditText, EditRefusal> {
+    let typed = match store.examine(path, bytes) {
+        Ok(typed) => typed,
+        Err(StoreError::Invalid { faults, .. }) => {
+            let faults = faults.into_iter().map(|placed| placed.fault);
+            return Err(EditRefusal::Invalid(faults.collect()));
+        }
+        Err(error) => return Err(EditRefusal::Unreadable(error)),
+    };
+    if !typed.is_foreign {
+        return Ok(EditText::Same);
+    }
+    // What no run would start from is no edit to take in, unless it was so before.
+    if begun.gate().is_empty() && !typed.gate().is_empty() {
+        return Err(EditRefusal::Invalid(typed.gate().to_vec()));
+    }
+    Ok(EditText::Changed(Box::new(typed)))
+}
+
+/// Commits what a person typed on top of what was committed since `begun`.
+pub fn commit(
+    client: &dyn Client,
+    store: &mut Store,
+    begun: &Arc<LoadedState>,
+    typed: &State,
+) -> Result<Result<CommitReport, EditRefusal>, Failure> {
+    let mut known = Some(Arc::clone(begun));
+    commit_change(
+        store,
+        |store| Ok(basis(&mut known, client, store)?),
+        |_, fresh| merge(client, &begun.state, &fresh.state, typed),
+    )
+}
+
+/// The edit on top of what was committed meanwhile, with what follows from it.
+fn merge(
+    client: &dyn Client,
+    begun: &State,
+    ours: &State,
+    typed: &State,
+) -> Result<Adoption, ChangeError<EditRefusal>> {
+    if ours.lineage != begun.lineage {
+        return Err(ChangeError::Stale);
+    }
+    let merged = correct::merge(Some(begun), Some(ours), typed);
+    // Two valid states can make one that is not.
+    let faults = faults_of(&merged.state);
+    if !faults.is_empty() {
+        return Err(ChangeError::Refused(EditRefusal::Conflict(faults)));
+    }
+    let (by, now) = (client.by(), client.now());
+    Ok(correct::adopt(Some(ours), merged, &by, now))
+}
+
+/// What is wrong with a state that no text was read for.
+fn faults_of(state: &State) -> Vec<Fault> {
+    let read = decode(StateText::of(state).text(state).as_bytes());
+    let mut faults = read.faults;
+    if let (Some(state), Some(root)) = (&read.state, &read.root) {
+        faults.extend(rules::check(state, root));
+    }
+    faults
+}

@@ -1,0 +1,60 @@
+//! Constraints that a person changes before a run begins: a correction of its own.
+
+use std::sync::Arc;
+
+use descent_core::{
+    change::{self, Change, ChangeRefusal, ConstraintChange},
+    event::Event,
+};
+
+use super::{ChangeError, Client, adopt_edit, commit_change};
+use crate::{
+    failure::Failure,
+    store::{LoadedState, Store},
+};
+
+/// The state with the changes, and what is to be told of them. The caller holds the lease.
+pub fn change(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    changes: &[ConstraintChange],
+) -> Result<(Arc<LoadedState>, Vec<Event>), Failure> {
+    let mut known = Some(loaded);
+    let committed = commit_change(
+        store,
+        |store| match known.take() {
+            Some(loaded) => Ok(loaded),
+            None => {
+                let edited = store.read().map_err(Failure::from)?;
+                Ok(adopt_under_lease(client, store, edited)?)
+            }
+        },
+        |_, fresh| {
+            let change = Change::Constraints(changes);
+            change::apply(&fresh.state, &change, &client.by(), client.now())
+                .map_err(ChangeError::Refused)
+        },
+    )?;
+    match committed {
+        Ok(report) => Ok((report.loaded, report.events)),
+        Err(ChangeRefusal::NoDifference) => Ok((store.read()?, Vec::new())),
+        Err(ChangeRefusal::WorkspaceIsFixed) => {
+            let hint = "align --force --set workspace=… archives this run and begins anew";
+            Err(Failure::usage(ChangeRefusal::WorkspaceIsFixed, hint))
+        }
+        Err(refusal) => Err(Failure::bug(refusal)),
+    }
+}
+
+/// With an edit taken in, and held to what was allowed before and after: it is what will run.
+pub fn adopt_under_lease(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+) -> Result<Arc<LoadedState>, Failure> {
+    client.authorize_adopted(store, &loaded.state)?;
+    let adopted = adopt_edit(client, store, loaded)?;
+    client.authorize_adopted(store, &adopted.state)?;
+    Ok(adopted)
+}

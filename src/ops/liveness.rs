@@ -1,0 +1,146 @@
+//! What a loop does, for the operations that meet one, and why they cannot wait for it.
+
+use descent_core::{
+    state::RunStatus,
+    view::liveness::{self, Activity, HeartbeatView, Liveness, WaitsFor},
+};
+
+use crate::{
+    failure::{Failure, exit},
+    heartbeat, render,
+    store::Store,
+};
+
+/// The loop of this state, as it is now.
+#[derive(Debug)]
+pub struct LoopObservation {
+    pub liveness: Liveness,
+    /// What the holder of the lease said of itself.
+    pub holder: Option<String>,
+    is_stopped: bool,
+}
+
+pub fn look(store: &Store, status: RunStatus) -> LoopObservation {
+    let holder = store.holder();
+    let is_held = holder.is_some() || store.is_live();
+    let seen = heartbeat::look(store.place(), holder.as_deref(), is_held);
+    let activity = liveness::activity(&seen.pulse, status);
+    let waits_for = (activity == Activity::Idle)
+        .then(|| seen.pulse.beat.and_then(|beat| beat.waits_for))
+        .flatten();
+    let is_stopped = seen.pulse.is_stopped;
+    let pid = holder.as_deref().and_then(heartbeat::pid_in);
+    let mend = pid
+        .filter(|_| activity == Activity::Hung)
+        .map(|pid| mend(pid, is_stopped));
+    LoopObservation {
+        liveness: Liveness {
+            activity,
+            waits_for: waits_for.filter(|_| is_held),
+            heartbeat: seen.view,
+            mend,
+        },
+        holder,
+        is_stopped,
+    }
+}
+
+fn mend(pid: u32, is_stopped: bool) -> String {
+    if is_stopped {
+        format!("kill -CONT {pid}")
+    } else {
+        format!("kill -9 {pid} && descent run")
+    }
+}
+
+impl LoopObservation {
+    pub fn beat(&self) -> Option<&HeartbeatView> {
+        self.liveness.heartbeat.as_ref()
+    }
+
+    pub fn is_hung(&self) -> bool {
+        self.liveness.activity == Activity::Hung
+    }
+
+    /// `the loop hangs for 2 m: its process was stopped (pid 12, run)`.
+    pub fn hung(&self) -> String {
+        let age_ms = self.beat().and_then(|beat| beat.age_ms);
+        let since = age_ms.map(|age_ms| format!(" for {}", render::age(age_ms)));
+        let why = if self.is_stopped {
+            "its process was stopped by a signal"
+        } else {
+            "it gives no sign of life"
+        };
+        format!(
+            "the loop hangs{}: {why} ({})",
+            since.unwrap_or_default(),
+            self.holder.as_deref().unwrap_or("unknown")
+        )
+    }
+
+    /// An error if the loop hangs, or waits for room: it does nothing that a command could wait for.
+    pub fn goes_on(&self, so_far: &str) -> Result<(), Failure> {
+        self.lives(so_far)?;
+        match self.liveness.waits_for {
+            Some(what @ WaitsFor::Disk) => Err(self.without_room(so_far, what)),
+            _ => Ok(()),
+        }
+    }
+
+    /// An error if the loop hangs.
+    pub fn lives(&self, so_far: &str) -> Result<(), Failure> {
+        match self.is_hung() {
+            true => Err(self.failure("E-LOOP-HUNG", so_far)),
+            false => Ok(()),
+        }
+    }
+
+    /// The loop has read what was saved, and does not take it in.
+    pub fn refuses_the_file(&self) -> Option<Failure> {
+        let what = self
+            .liveness
+            .waits_for
+            .filter(|what| *what == WaitsFor::File)?;
+        let who = self.holder.as_deref().unwrap_or("unknown");
+        let message = format!(
+            "nothing is written yet: the loop waits {} ({who})",
+            waits_for(what)
+        );
+        let hint = format!("mend what `run` says of it{}", self.or_end());
+        Some(Failure::new(
+            "E-STATE-INVALID",
+            exit::INVALID,
+            message,
+            hint,
+        ))
+    }
+
+    /// How to end the loop instead, where its process is known.
+    pub fn or_end(&self) -> String {
+        let pid = self.holder.as_deref().and_then(heartbeat::pid_in);
+        let or = pid.map(|pid| format!("; or end the loop: kill -INT {pid}"));
+        or.unwrap_or_default()
+    }
+
+    fn without_room(&self, so_far: &str, what: WaitsFor) -> Failure {
+        let who = self.holder.as_deref().unwrap_or("unknown");
+        let message = format!("{so_far}the loop waits {} ({who})", waits_for(what));
+        let hint = format!("make room, and it goes on{}", self.or_end());
+        Failure::new("E-DISK-FULL", exit::IO, message, hint)
+    }
+
+    /// For a command that the hung loop keeps from its work; `but` is what was done all the same.
+    pub fn failure(&self, code: &'static str, but: &str) -> Failure {
+        let mend = self.liveness.mend.clone();
+        let hint = mend.unwrap_or_else(|| "descent status".to_owned());
+        Failure::new(code, exit::LEASE, format!("{but}{}", self.hung()), hint)
+    }
+}
+
+pub fn waits_for(what: WaitsFor) -> &'static str {
+    match what {
+        WaitsFor::File => "for the state file to be mended",
+        WaitsFor::Disk => "for room on the disk, or the right to write there",
+        WaitsFor::Backoff => "to try something again",
+    }
+}

@@ -1,0 +1,31 @@
+//! What became of an effect outside that was cut off, as a person tells it.
+
+use descent_core::{
+    change::{self, Change},
+    id::AttemptId,
+    step::correct::Resolution,
+};
+
+use super::{ChangeDenial, Client, CommitReport, commit_change, current};
+use crate::{failure::Failure, store::Store};
+
+/// Records what became of an attempt.
+pub fn resolve(
+    client: &dyn Client,
+    store: &mut Store,
+    attempt: &AttemptId,
+    resolution: Resolution<'_>,
+) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+    commit_change(
+        store,
+        |store| Ok(current(client, store)?),
+        |_, fresh| {
+            let change = Change::Resolution {
+                attempt,
+                resolution,
+            };
+            change::apply(&fresh.state, &change, &client.by(), client.now())
+                .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
+        },
+    )
+}

@@ -1,0 +1,121 @@
+//! Back to an earlier state, as a new commit.
+
+use std::sync::Arc;
+
+use descent_core::{
+    event::Event,
+    id::{AtomId, CommitId},
+    state::State,
+    step::correct,
+};
+
+use super::{ChangeError, Client, Progress, commit_change, current::basis};
+use crate::{
+    failure::Failure,
+    store::{LoadedState, Store},
+    workspace::Workspaces,
+};
+
+/// What an undo did, or would do.
+#[derive(Debug)]
+pub struct UndoReport {
+    pub state: State,
+    pub what: String,
+    pub effects: Vec<String>,
+}
+
+/// Nothing changes: these atoms, if any, did something outside of the tree that is not taken back.
+#[derive(Debug)]
+pub struct NothingToUndo(pub Vec<AtomId>);
+
+type UndoOutcome = Result<UndoReport, NothingToUndo>;
+
+/// What it would do now; nothing is written.
+pub fn plan(
+    client: &dyn Client,
+    store: &Store,
+    now: &State,
+    then: &State,
+) -> Result<UndoOutcome, Failure> {
+    let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
+    let adopted = adopt(client, &workspaces, now, then);
+    Ok(adopted.map(|adopted| report(adopted.state, &adopted.notices)))
+}
+
+/// Goes back, on whatever a loop has committed in the meantime. The result's files follow, unless a loop does it.
+pub fn undo(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    then: &State,
+) -> Result<UndoOutcome, Failure> {
+    let workspaces = Workspaces::open(store.place(), &then.lineage, &then.objective.constraints)?;
+    let mut known = Some(loaded);
+    let committed = commit_change(
+        store,
+        |store| Ok(basis(&mut known, client, store)?),
+        |_, fresh| {
+            if fresh.state.lineage != then.lineage {
+                return Err(ChangeError::Stale);
+            }
+            adopt(client, &workspaces, &fresh.state, then).map_err(ChangeError::Refused)
+        },
+    )?;
+    let committed = match committed {
+        Ok(committed) => committed,
+        Err(nothing) => return Ok(Err(nothing)),
+    };
+    if !store.is_live() {
+        update_result(client, store, &committed.loaded.state);
+        store.remember();
+    }
+    let state = committed.loaded.state.clone();
+    Ok(Ok(report(state, &committed.events)))
+}
+
+fn adopt(
+    client: &dyn Client,
+    workspaces: &Workspaces,
+    now: &State,
+    then: &State,
+) -> Result<correct::Adoption, NothingToUndo> {
+    let is_there = |commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false);
+    let undo = correct::Undo {
+        now,
+        then,
+        by: &client.by(),
+        at: client.now(),
+        is_there: &is_there,
+    };
+    undo.adopt().map_err(NothingToUndo)
+}
+
+fn report(state: State, events: &[Event]) -> UndoReport {
+    let corrected = events.iter().find_map(|event| match event {
+        Event::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),
+        _ => None,
+    });
+    let (what, effects) = corrected.unwrap_or_default();
+    UndoReport {
+        state,
+        what,
+        effects,
+    }
+}
+
+/// The result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends what fails here.
+fn update_result(client: &dyn Client, store: &Store, state: &State) {
+    let (Some(head), place) = (&state.run.head, store.place()) else {
+        return;
+    };
+    let constraints = &state.objective.constraints;
+    let updated = Workspaces::open(place, &state.lineage, constraints).and_then(|workspaces| {
+        workspaces
+            .follow(head)
+            .and_then(|()| workspaces.deliver(head))
+    });
+    if let Err(error) = updated {
+        let error = error.to_string();
+        client.tell(&Progress::ResultNotUpdated { error });
+    }
+}
