@@ -24,10 +24,10 @@ mod verify;
 mod workspace;
 
 #[cfg(test)]
-#[path = "../tests/it/heeded.rs"]
+#[path = "../tests/it/steer/heeded.rs"]
 mod heeded;
 #[cfg(test)]
-#[path = "../tests/it/passed_over.rs"]
+#[path = "../tests/it/support/passed_over.rs"]
 mod passed_over;
 
 fn main() -> std::process::ExitCode {

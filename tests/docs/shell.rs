@@ -48,7 +48,7 @@ pub fn run(page: &Page) -> Vec<Outcome> {
 }
 
 fn start(home: &Path, out: File) -> Child {
-    crate::heeded::heed_signals();
+    crate::steer::heeded::heed_signals();
     let path = path();
     let both = out.try_clone().expect("a second handle");
     Command::new("sh")

@@ -9,84 +9,26 @@
     missing_debug_implementations
 )] // door: tests
 
-mod adopted;
-mod agreed;
-mod align;
-mod apart;
-mod apply;
-mod aside;
-mod bad_input;
-mod beat;
-mod begun;
-mod broken;
+mod agents;
+mod agree;
 #[path = "../crash/main.rs"]
 mod calls;
-mod chance;
-mod checks;
-mod clean;
-mod confirm;
-mod constraints;
-mod crash;
-mod dead_ends;
+mod crashes;
 #[path = "../docs/main.rs"]
 mod docs;
-mod doctor;
-mod edit;
-mod editor;
-mod editors;
-mod errors;
-mod escapes;
-mod filters;
-mod folded;
-mod formats;
-mod gate;
+mod edits;
 #[path = "../graphs/main.rs"]
 mod graphs;
-mod ground;
-mod heeded;
-mod help;
-mod history;
-mod killed;
-mod lineage;
-mod long_output;
-mod look;
-mod many_failures;
-mod mended;
-mod near_misses;
-mod newer;
-mod noticed;
-mod odd_checks;
-mod passed_over;
-mod phases;
-mod plan;
-mod plan_atoms;
-mod plans;
-mod plans_yaml;
-mod pristine;
-mod processes;
-mod prompts;
+mod looks;
+mod planning;
 mod quickstart;
-mod repairs;
-mod repositories;
-mod resolve;
-mod room;
-mod run;
-mod screen;
-mod shadow;
-mod shadow_lost;
-mod sidecars;
-mod stale;
-mod start;
-mod stop;
-mod strangers;
-mod taken_back;
-mod terminal;
+mod results;
+mod runs;
+mod safety;
+mod steer;
+mod support;
 #[path = "../tidy/main.rs"]
 mod tidy;
-mod trust;
-mod undisturbed;
-mod upgrade;
-mod watched;
-mod work;
-mod workers;
-mod world;
+mod versions;
+
+use support::{begun, chance, passed_over, processes, screen, terminal, undisturbed, world};

@@ -65,7 +65,7 @@ fn tests(sources: &[Source]) -> Vec<String> {
     tests
 }
 
-/// `src/store/tests.rs` is `store::tests`, `tests/it/stop.rs` is `it::stop`.
+/// `src/store/tests.rs` is `store::tests`, `tests/it/steer/stop.rs` is `it::stop`.
 fn module_of(path: &str) -> String {
     let path = path.strip_prefix("core/").unwrap_or(path);
     let path = path.strip_suffix(".rs").unwrap_or(path);

@@ -340,7 +340,7 @@ fn a_planted_bug_that_names_no_test_is_a_fault() {
                 "src/store/tests/power/scenes.rs",
                 "#[test]\nfn a_cut_in_commits() {}",
             ),
-            ("tests/it/stop.rs", "#[test]\nfn all_end() {}"),
+            ("tests/it/steer/stop.rs", "#[test]\nfn all_end() {}"),
         ],
         &[
             "scripts/planted/one.patch: does not fit",

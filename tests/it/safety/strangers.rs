@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     passed_over::is_root,
+    safety::trust::{QUESTION, marking, marks, trust},
     terminal,
-    trust::{QUESTION, marking, marks, trust},
     world::{World, assert_same, listing, plan, task},
 };
 

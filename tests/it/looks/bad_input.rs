@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::{
-    broken::{a_plan, check_untouched, fixtures, world_with},
+    edits::broken::{a_plan, check_untouched, fixtures, world_with},
     world::{
         Ran, Running, World, assert_same, listing, long_nap, plan, processes, task, wait_for, with,
     },

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::{
-    shadow::{head, picture, plain, work},
+    results::shadow::{head, picture, plain, work},
     world::{World, after, long_nap, plan, processes, task, wait_for},
 };
 

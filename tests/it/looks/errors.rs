@@ -7,7 +7,7 @@ use std::{fs, process::Stdio};
 use serde_json::json;
 
 use crate::{
-    broken::a_plan,
+    edits::broken::a_plan,
     passed_over::{Lack, passed_over},
     world::{Ran, Running, World, plan, task},
 };

@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 use serde_json::json;
 
 use crate::{
-    crash::Held,
+    crashes::crash::Held,
     world::{World, after, listing, plan, task, wait_for, with},
 };
 

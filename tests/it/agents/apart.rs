@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    lineage::{half_made, open_again},
+    results::lineage::{half_made, open_again},
     world::{World, after, listing, plan, task, wait_for, with},
 };
 

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use serde_json::json;
 
 use crate::{
-    trust::{marks, trust},
+    safety::trust::{marks, trust},
     world::{Running, World, plan, task, with},
 };
 

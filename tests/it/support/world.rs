@@ -23,7 +23,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(4);
 
 pub use crate::{
-    plans::{after, plan, task, with},
+    agree::plans::{after, plan, task, with},
     processes::{long_nap, processes},
 };
 
@@ -233,7 +233,7 @@ impl World {
 
     /// An empty directory, no repository.
     pub fn bare() -> Self {
-        crate::heeded::heed_signals();
+        crate::steer::heeded::heed_signals();
         let root = TempDir::new().expect("a temporary directory");
         for dir in ["home", "cache", "repo", "out", "bin"] {
             fs::create_dir(root.path().join(dir)).expect("a directory");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    align::{align_with, with_check, with_tool},
+    agree::align::{align_with, with_check, with_tool},
     world::World,
 };
 

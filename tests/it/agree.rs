@@ -1,0 +1,12 @@
+//! What is agreed: plans, checks, constraints, and what `align` says of them.
+
+pub(crate) mod align;
+pub(crate) mod checks;
+pub(crate) mod constraints;
+pub(crate) mod formats;
+pub(crate) mod gate;
+pub(crate) mod near_misses;
+pub(crate) mod odd_checks;
+pub(crate) mod plan;
+pub(crate) mod plans;
+pub(crate) mod plans_yaml;

@@ -1,0 +1,10 @@
+//! Commands that only read, and what an error says.
+
+pub(crate) mod bad_input;
+pub(crate) mod beat;
+pub(crate) mod doctor;
+pub(crate) mod errors;
+pub(crate) mod help;
+pub(crate) mod history;
+pub(crate) mod look;
+pub(crate) mod watched;

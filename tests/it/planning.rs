@@ -1,0 +1,4 @@
+//! Planning steps and the budgets of what they plan.
+
+pub(crate) mod phases;
+pub(crate) mod plan_atoms;

@@ -1,0 +1,7 @@
+//! Repositories, and how a result gets into the tree of a person.
+
+pub(crate) mod apply;
+pub(crate) mod clean;
+pub(crate) mod lineage;
+pub(crate) mod repositories;
+pub(crate) mod shadow;

@@ -1,0 +1,13 @@
+//! Runs from their start to each of their endings.
+
+pub(crate) mod agreed;
+pub(crate) mod confirm;
+pub(crate) mod dead_ends;
+pub(crate) mod folded;
+pub(crate) mod long_output;
+pub(crate) mod many_failures;
+pub(crate) mod pristine;
+pub(crate) mod repairs;
+pub(crate) mod resolve;
+pub(crate) mod run;
+pub(crate) mod start;

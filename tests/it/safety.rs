@@ -1,0 +1,6 @@
+//! What another hand wrote: shown, refused, moved aside.
+
+pub(crate) mod aside;
+pub(crate) mod sidecars;
+pub(crate) mod strangers;
+pub(crate) mod trust;

@@ -1,0 +1,5 @@
+//! Commands and signals that change what a loop does.
+
+pub(crate) mod heeded;
+pub(crate) mod stop;
+pub(crate) mod taken_back;

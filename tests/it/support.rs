@@ -1,0 +1,10 @@
+//! What the tests stand on: a world, a terminal, processes, chance, and what a test could not look at.
+
+pub(crate) mod begun;
+pub(crate) mod chance;
+pub(crate) mod passed_over;
+pub(crate) mod processes;
+pub(crate) mod screen;
+pub(crate) mod terminal;
+pub(crate) mod undisturbed;
+pub(crate) mod world;
