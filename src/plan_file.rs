@@ -5,10 +5,11 @@
 //!
 //! Invariant: a fault has the line and column of the text that the person wrote, in either notation.
 
-pub mod front_matter;
 #[cfg(test)]
 mod tests;
 mod yaml;
+
+pub use yaml::parse_below as yaml_below;
 
 use std::{
     io::{self, Read},

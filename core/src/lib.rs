@@ -17,7 +17,6 @@ pub mod fragment;
 pub mod graph;
 pub mod id;
 pub mod measure;
-pub mod migrate;
 pub mod plan;
 pub mod prompt;
 pub mod search;

@@ -1,26 +1,26 @@
 //! `descent migrate`: the state file of an AoT loop becomes a state of this program, with a word on each thing in it.
 //!
-//! Invariant: the old file is only read, and nothing of it is run. Not here: what its keys mean (`migrate` of the core).
+//! Invariant: the old file is only read, and nothing of it is run. Not here: what its keys mean (`descent-migrate`).
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use descent_core::{
-    doc::{Fault, Span},
-    id::Lineage,
-    migrate::{self, Added, AotFile, Fate, Migrated},
-    state::VERSION,
-};
+use descent_core::{doc::Fault, id::Lineage, state::VERSION};
+use descent_migrate::{Additions, Fate, Host, Item, Migration};
 
 use super::{End, align, context::Context, trust, validate};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
-    plan_file::{self, Notation, PlanFile, front_matter},
+    plan_file::{self, Notation, PlanFile},
     render::{self, Line, Meaning, Page},
     store::{self, StatePlace, Store},
 };
 
+const HOST: Host = Host {
+    yaml: plan_file::yaml_below,
+    pattern_faults: store::pattern_faults,
+};
 /// Where the AoT loop keeps its state.
 const USUAL: &str = ".claude/aot-loop-state.md";
 
@@ -62,39 +62,25 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     if let Some(version) = version_of(&file) {
         return already(context, &file, &version);
     }
-    let old = front_matter::read(&file.bytes);
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
-    let Some(front) = old.front.as_ref().filter(|_| old.faults.is_empty()) else {
-        return Err(refused(&file, &old.faults));
-    };
-    let body = old.body.clone();
-    let aot = AotFile {
-        front,
-        body: &old.text[body.clone()],
-        body_at: Span::new(body.start, body.end),
-    };
-    let added = Added {
+    let additions = Additions {
         why: flags.why.clone(),
         checks: flags.check.clone(),
     };
-    let mut migrated = migrate::of_aot(&aot, &added, &lineage, old.report);
-    let bad = store::pattern_faults(&migrated.patterns);
-    migrated.faults.extend(bad);
-    let mut state = match migrated.state.take() {
-        Some(state) if migrated.faults.is_empty() => state,
-        _ => return Err(refused(&file, &migrated.faults)),
-    };
-    for line in file.lines(&old.warnings) {
+    let migration = descent_migrate::of_aot(&file.bytes, &additions, &lineage, HOST)
+        .map_err(|faults| refused(&file, &faults))?;
+    for line in file.lines(&migration.warnings) {
         context.out.say(&format!("warning: {line}"));
     }
     if flags.dry_run {
-        report(context, &file, &migrated, None);
+        report(context, &file, &migration, None);
         return Ok(End::Code(0));
     }
     let output = flags.output.as_ref().map(|path| context.dir.join(path));
     let named = output.as_deref().or(context.state.as_deref());
     // Nothing is made beside a file that stays as it is.
     StatePlace::at(&top, named).is_free()?;
+    let mut state = migration.state.clone();
     align::isolation::presume(&top, &mut state)?;
     let mut store = Store::open(StatePlace::create(&top, named)?);
     store.create(state)?;
@@ -102,7 +88,7 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     let origin = dir.join(path);
     let config = config::load(&top).unwrap_or_default();
     trust::taken_from(context, &top, &origin, &lineage, &config);
-    report(context, &file, &migrated, Some(store.place()));
+    report(context, &file, &migration, Some(store.place()));
     Ok(End::Code(0))
 }
 
@@ -149,49 +135,7 @@ fn refused(file: &PlanFile, faults: &[Fault]) -> Failure {
     Failure::new("E-MIGRATE-INVALID", exit::INVALID, message, hint).with(lines)
 }
 
-/// An item as it is shown: fate, line and column, where it stood, what became of it.
-struct ItemText {
-    fate: Fate,
-    line: usize,
-    column: usize,
-    from: String,
-    what: String,
-}
-
-fn told(file: &PlanFile, migrated: &Migrated) -> Vec<ItemText> {
-    let faults: Vec<Fault> = migrated
-        .report
-        .items()
-        .iter()
-        .map(|item| Fault {
-            span: item.span,
-            pointer: item.from.clone(),
-            rule: item.fate.word(),
-            message: item.what.clone(),
-            hint: None,
-        })
-        .collect();
-    let placed = store::placed(&file.bytes, &faults).into_iter();
-    let mut told: Vec<ItemText> = placed
-        .filter_map(|at| {
-            let fate = Fate::ALL
-                .into_iter()
-                .find(|fate| fate.word() == at.fault.rule)?;
-            Some(ItemText {
-                fate,
-                line: at.line,
-                column: at.column,
-                from: at.fault.pointer,
-                what: at.fault.message,
-            })
-        })
-        .collect();
-    told.sort_by_key(|one| (one.fate, one.line, one.column));
-    told
-}
-
-fn report(context: &Context, file: &PlanFile, migrated: &Migrated, made: Option<&StatePlace>) {
-    let told = told(file, migrated);
+fn report(context: &Context, file: &PlanFile, migration: &Migration, made: Option<&StatePlace>) {
     let next = match made {
         Some(place) if place.is_usual() => "descent run".to_owned(),
         Some(place) => format!("descent --state {} run", quoted(&place.state)),
@@ -199,11 +143,11 @@ fn report(context: &Context, file: &PlanFile, migrated: &Migrated, made: Option<
     };
     let state = made.map(|place| place.state.as_path());
     if context.out.json {
-        let items: Vec<serde_json::Value> = told.iter().map(json).collect();
+        let items: Vec<serde_json::Value> = migration.items.iter().map(json).collect();
         context.out.json(&serde_json::json!({
             "schema": "descent/migrate/1",
             "file": file.name.display().to_string(),
-            "contract": migrated.contract,
+            "contract": migration.contract,
             "state": state.map(|path| path.display().to_string()),
             "items": items,
             "next": next,
@@ -214,10 +158,11 @@ fn report(context: &Context, file: &PlanFile, migrated: &Migrated, made: Option<
     let name = file.name.display();
     page.push(Line::new().strong(format!(
         "{name}: the state of an AoT loop, contract {}",
-        migrated.contract
+        migration.contract
     )));
     for fate in Fate::ALL {
-        let of_it: Vec<&ItemText> = told.iter().filter(|one| one.fate == fate).collect();
+        let items = migration.items.iter();
+        let of_it: Vec<&Item> = items.filter(|one| one.fate == fate).collect();
         if of_it.is_empty() {
             continue;
         }
@@ -253,9 +198,9 @@ fn heading(fate: Fate) -> &'static str {
     }
 }
 
-fn json(one: &ItemText) -> serde_json::Value {
+fn json(one: &Item) -> serde_json::Value {
     serde_json::json!({
-        "fate": one.fate,
+        "fate": one.fate.word(),
         "line": one.line,
         "column": one.column,
         "from": one.from,

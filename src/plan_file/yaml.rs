@@ -36,12 +36,7 @@ pub(super) fn parse(text: &str, limits: &Limits, warnings: &mut Vec<Fault>) -> P
 }
 
 /// Reads what stands from byte `from` to the end: numbers may be keys there, as other programs write them.
-pub(super) fn parse_below(
-    text: &str,
-    from: usize,
-    limits: &Limits,
-    warnings: &mut Vec<Fault>,
-) -> Parsed {
+pub fn parse_below(text: &str, from: usize, limits: &Limits, warnings: &mut Vec<Fault>) -> Parsed {
     let mut builder = Builder::new(text, from, limits);
     builder.takes_number_keys = true;
     read(builder, warnings)

@@ -67,7 +67,9 @@ fn tests(sources: &[Source]) -> Vec<String> {
 
 /// `src/store/tests.rs` is `store::tests`, `tests/it/steer/stop.rs` is `it::stop`.
 fn module_of(path: &str) -> String {
-    let path = path.strip_prefix("core/").unwrap_or(path);
+    let mut packages = ["core/", "migrate/"].iter();
+    let inner = packages.find_map(|package| path.strip_prefix(package));
+    let path = inner.unwrap_or(path);
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let path = path
         .strip_prefix("src/")

@@ -129,11 +129,12 @@ fn a_room_that_is_not_in_the_table_is_asked_about() {
 }
 
 #[test]
-fn a_core_that_could_do_io_is_seen() {
+fn a_package_that_could_do_io_is_seen() {
+    let pure = |root: &Path| rules::pure_packages(root, &[("core", &["serde"])]);
     let manifest = "[dependencies]\nserde = \"1\"\ntokio.workspace = true\n[dev-dependencies]\nproptest = \"1\"";
     let lib = "#![no_std]\n//! Head.\n";
     check(
-        rules::pure_core,
+        pure,
         &[
             ("core/Cargo.toml", manifest),
             ("core/src/lib.rs", "//! #![no_std]\nextern crate std;"),
@@ -141,13 +142,13 @@ fn a_core_that_could_do_io_is_seen() {
         &[
             "core/src/lib.rs: `#![no_std]`",
             "core/Cargo.toml: `tokio`",
-            "core/src/lib.rs:2: the core",
+            "core/src/lib.rs:2: takes std back",
         ],
     );
     let sound = "[dependencies]\nserde = \"1\"\n[dev-dependencies]\nproptest = \"1\"";
     let tested = format!("{lib}#[cfg(test)]\nextern crate std;\n");
     check(
-        rules::pure_core,
+        pure,
         &[("core/Cargo.toml", sound), ("core/src/lib.rs", &tested)],
         &[],
     );

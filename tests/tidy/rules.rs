@@ -7,13 +7,17 @@ use super::tree::{
     Source, everything, files_below, files_in, is_listed, production, read, sources,
 };
 use super::{
-    CORE_DEPENDENCIES, CORE_FLOORS, DOORS, LINES_MAX, MACHINE_PATHS, SHELL_FLOORS, SHELL_MUST_USE,
+    CORE_FLOORS, DOORS, LINES_MAX, MACHINE_PATHS, MIGRATE_FLOORS, SHELL_FLOORS, SHELL_MUST_USE,
     UNSAFE_FILES,
 };
 
 pub(crate) fn floors(root: &Path) -> Vec<String> {
     let mut faults = Vec::new();
-    for (folder, table) in [("core/src", CORE_FLOORS), ("src", SHELL_FLOORS)] {
+    for (folder, table) in [
+        ("core/src", CORE_FLOORS),
+        ("migrate/src", MIGRATE_FLOORS),
+        ("src", SHELL_FLOORS),
+    ] {
         for source in sources(root, folder) {
             faults.extend(climbs(&source, &modules_of(&source.path, folder), table));
         }
@@ -50,25 +54,34 @@ fn climbs(source: &Source, modules: &[&str], table: &[&[&str]]) -> Vec<String> {
     faults
 }
 
-pub(crate) fn pure_core(root: &Path) -> Vec<String> {
+pub(crate) fn pure_packages(root: &Path, packages: &[(&str, &[&str])]) -> Vec<String> {
+    let packages = packages.iter();
+    packages
+        .flat_map(|(folder, allowed)| impure(root, folder, allowed))
+        .collect()
+}
+
+fn impure(root: &Path, folder: &str, allowed: &[&str]) -> Vec<String> {
     let mut faults = Vec::new();
-    if !read(&root.join("core/src/lib.rs"))
+    let lib = format!("{folder}/src/lib.rs");
+    let manifest = format!("{folder}/Cargo.toml");
+    if !read(&root.join(&lib))
         .lines()
         .any(|line| line.trim() == "#![no_std]")
     {
-        faults.push("core/src/lib.rs: `#![no_std]` is missing".to_owned());
+        faults.push(format!("{lib}: `#![no_std]` is missing"));
     }
-    for name in dependencies(&read(&root.join("core/Cargo.toml"))) {
-        if !CORE_DEPENDENCIES.contains(&name.as_str()) {
+    for name in dependencies(&read(&root.join(&manifest))) {
+        if !allowed.contains(&name.as_str()) {
             faults.push(format!(
-                "core/Cargo.toml: `{name}` is not among the packages that the core may use"
+                "{manifest}: `{name}` is not among the packages that it may use"
             ));
         }
     }
-    for source in sources(root, "core/src") {
+    for source in sources(root, &format!("{folder}/src")) {
         for (line, text) in numbered(&source.code) {
             if text.contains("extern crate std") {
-                faults.push(format!("{}:{line}: the core takes std back", source.path));
+                faults.push(format!("{}:{line}: takes std back", source.path));
             }
         }
     }

@@ -13,13 +13,12 @@ pub(crate) struct Source {
 }
 
 pub(crate) fn production(root: &Path) -> Vec<Source> {
-    let mut found = sources(root, "core/src");
-    found.extend(sources(root, "src"));
-    found
+    let folders = ["core/src", "migrate/src", "src"].into_iter();
+    folders.flat_map(|folder| sources(root, folder)).collect()
 }
 
 pub(crate) fn everything(root: &Path) -> Vec<Source> {
-    let folders = ["core/src", "core/tests", "src", "tests"];
+    let folders = ["core/src", "core/tests", "migrate/src", "src", "tests"];
     folders
         .iter()
         .flat_map(|folder| sources(root, folder))

@@ -47,7 +47,7 @@ const EMPTY_NAMES: &[&str] = &[
 ];
 /// Shadow types, named as what they are the shadows of.
 const SHADOWS: &str = "src/schema/";
-const PACKAGES: &[&str] = &["core/src", "src"];
+const PACKAGES: &[&str] = &["core/src", "migrate/src", "src"];
 
 /// A type, by where it is declared.
 struct Declaration {

@@ -1,76 +1,61 @@
 //! The state file of an AoT loop as it lies on the disk: Markdown with YAML in front, often written by `sed` and hand.
 //!
 //! Here: where the front matter ends, what is mended in its text, and its tree. Mended is only what can be meant in one
-//! way: all else is a fault. Not here: what the keys mean (`migrate` of the core).
+//! way: all else is a fault. Not here: what the keys mean.
 //!
 //! Invariant: every place is one of the text as it was written.
 
-use std::ops::Range;
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use core::ops::Range;
 
-use descent_core::{
-    doc::{self, Fault, Limits, Member, Node, Parsed, Span, Value},
-    migrate::{Fate, Report},
+use descent_core::doc::{self, Fault, Limits, Member, Node, Parsed, Span, Value};
+
+use crate::{
+    host::Host,
+    report::{Fate, Report},
 };
 
-use super::yaml;
-
 const FENCE: &str = "---";
-const HEADING: &str = "# Original Prompt";
+pub(crate) const HEADING: &str = "# Original Prompt";
 /// Texts that the loop's own scripts put between quotes without looking at what is in them.
 const WRITTEN_BLINDLY: [&str; 4] = ["description", "summary", "reason", "stop_reason"];
 
 /// The front matter as a tree, and where the text below it stands.
 #[derive(Debug)]
-pub struct FrontMatter {
-    pub front: Option<Node>,
-    pub body: Range<usize>,
-    pub faults: Vec<Fault>,
-    pub warnings: Vec<Fault>,
-    /// What was mended.
-    pub report: Report,
-    pub text: String,
+pub(crate) struct FrontMatter {
+    pub(crate) front: Node,
+    pub(crate) body: Range<usize>,
+    pub(crate) warnings: Vec<Fault>,
+    pub(crate) text: String,
 }
 
-pub fn read(bytes: &[u8]) -> FrontMatter {
-    let mut file = FrontMatter {
-        front: None,
-        body: 0..0,
-        faults: Vec::new(),
-        warnings: Vec::new(),
-        report: Report::default(),
-        text: doc::readable(bytes).into_owned(),
-    };
+/// `report` is told what was mended.
+pub(crate) fn read(
+    bytes: &[u8],
+    host: Host,
+    report: &mut Report,
+) -> Result<FrontMatter, Vec<Fault>> {
+    let (mut body, mut warnings) = (0..0, Vec::new());
     let parsed = doc::parse_bytes_as(bytes, &Limits::default(), |text, limits| {
-        parse(text, limits, &mut file)
+        let parts = match split(text) {
+            Ok(parts) => parts,
+            Err(faults) => return Parsed { node: None, faults },
+        };
+        say_what_was_split(text, &parts, report);
+        let mended = mend(text, &parts.front, report);
+        body = parts.body;
+        let parsed = (host.yaml)(&mended.text, parts.front.start, limits, &mut warnings);
+        mended.back(parsed, &mut warnings)
     });
-    file.front = parsed.node;
-    file.faults = parsed.faults;
-    file
-}
-
-fn parse(text: &str, limits: &Limits, file: &mut FrontMatter) -> Parsed {
-    let parts = match split(text) {
-        Ok(parts) => parts,
-        Err(fault) => {
-            return Parsed {
-                node: None,
-                faults: vec![*fault],
-            };
-        }
-    };
-    say_what_was_split(text, &parts, &mut file.report);
-    file.body = parts.body.clone();
-    let (mended, added) = mend(text, &parts.front, &mut file.report);
-    let mut parsed = yaml::parse_below(&mended, parts.front.start, limits, &mut file.warnings);
-    let back = |span: &mut Span| {
-        *span = Span::new(before(&added, span.start()), before(&added, span.end()));
-    };
-    if let Some(node) = &mut parsed.node {
-        each_span(node, &back);
+    match parsed.node {
+        Some(front) if parsed.faults.is_empty() => Ok(FrontMatter {
+            front,
+            body,
+            warnings,
+            text: doc::readable(bytes).into_owned(),
+        }),
+        _ => Err(parsed.faults),
     }
-    let faults = parsed.faults.iter_mut().chain(&mut file.warnings);
-    faults.for_each(|fault| back(&mut fault.span));
-    parsed
 }
 
 struct Parts {
@@ -81,7 +66,7 @@ struct Parts {
 }
 
 /// A fence is a line of three dashes at the left; the first one below the beginning closes.
-fn split(text: &str) -> Result<Parts, Box<Fault>> {
+fn split(text: &str) -> Result<Parts, Vec<Fault>> {
     let has_mark = text.starts_with('\u{feff}');
     let mut at = if has_mark { '\u{feff}'.len_utf8() } else { 0 };
     let mut lines = text[at..].split_inclusive('\n');
@@ -126,64 +111,93 @@ fn split(text: &str) -> Result<Parts, Box<Fault>> {
     })
 }
 
-fn fault(rule: &'static str, at: Range<usize>, message: &str, hint: &str) -> Box<Fault> {
-    Box::new(Fault {
+fn fault(rule: &'static str, at: Range<usize>, message: &str, hint: &str) -> Vec<Fault> {
+    Vec::from([Fault {
         span: Span::new(at.start, at.end),
         pointer: String::new(),
         rule,
         message: message.to_owned(),
         hint: Some(hint.to_owned()),
-    })
+    }])
 }
 
 fn say_what_was_split(text: &str, parts: &Parts, report: &mut Report) {
-    let point = |at: usize| Span::new(at, at);
+    let mut mended = |at: usize, what: &str| report.add(Fate::Mended, "", Span::new(at, at), what);
     if parts.has_mark {
-        report.add(
-            Fate::Mended,
-            ("", point(0)),
-            "a byte order mark, passed over",
-        );
+        mended(0, "a byte order mark, passed over");
     }
     if text[parts.front.clone()].contains("\r\n") {
-        report.add(
-            Fate::Mended,
-            ("", point(0)),
-            "lines end with CR LF, read as line ends",
-        );
+        mended(0, "lines end with CR LF, read as line ends");
     }
     if !parts.is_closed {
         let what = "the closing `---` is missing: the front matter ends above `# Original Prompt`";
-        report.add(Fate::Mended, ("", point(parts.front.end)), what);
+        mended(parts.front.end, what);
     }
 }
 
-/// The text up to the end of the front matter with bare quotes escaped, and where a backslash was added.
-fn mend(text: &str, front: &Range<usize>, report: &mut Report) -> (String, Vec<usize>) {
-    let mut mended = text[..front.start].to_owned();
-    let mut added = Vec::new();
+/// The text up to the end of the front matter with bare quotes escaped.
+struct MendedText {
+    text: String,
+    /// Where a backslash was added.
+    added: Vec<usize>,
+}
+
+fn mend(text: &str, front: &Range<usize>, report: &mut Report) -> MendedText {
+    let mut mended = MendedText {
+        text: text[..front.start].to_owned(),
+        added: Vec::new(),
+    };
     let mut at = front.start;
     for line in text[front.clone()].split_inclusive('\n') {
         let quotes = bare_quotes(line);
         let mut from = 0;
         for quote in &quotes {
-            mended.push_str(&line[from..*quote]);
-            added.push(mended.len());
-            mended.push('\\');
+            mended.text.push_str(&line[from..*quote]);
+            mended.added.push(mended.text.len());
+            mended.text.push('\\');
             from = *quote;
         }
-        mended.push_str(&line[from..]);
+        mended.text.push_str(&line[from..]);
         if let Some(first) = quotes.first() {
             let span = Span::new(at + first, at + first + 1);
-            report.add(
-                Fate::Mended,
-                ("", span),
-                "quotes inside of a quoted text, read as part of it",
-            );
+            let what = "quotes inside of a quoted text, read as part of it";
+            report.add(Fate::Mended, "", span, what);
         }
         at += line.len();
     }
-    (mended, added)
+    mended
+}
+
+impl MendedText {
+    /// The same with the places of the text as it was written.
+    fn back(&self, mut parsed: Parsed, warnings: &mut [Fault]) -> Parsed {
+        if let Some(node) = &mut parsed.node {
+            self.node_back(node);
+        }
+        let faults = parsed.faults.iter_mut().chain(warnings);
+        faults.for_each(|fault| self.span_back(&mut fault.span));
+        parsed
+    }
+
+    /// The depth is bounded by the limits of the reader.
+    fn node_back(&self, node: &mut Node) {
+        self.span_back(&mut node.span);
+        match &mut node.value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.node_back(item)),
+            Value::Object(members) => {
+                for Member { key_span, node, .. } in members {
+                    self.span_back(key_span);
+                    self.node_back(node);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn span_back(&self, span: &mut Span) {
+        let before = |at: usize| at - self.added.partition_point(|added| *added < at);
+        *span = Span::new(before(span.start()), before(span.end()));
+    }
 }
 
 /// Of `description: "say "hi" now"` the inner quotes, where the line is one that the scripts write and is no YAML as
@@ -218,28 +232,10 @@ fn bare_quotes(line: &str) -> Vec<usize> {
     if is_comment { Vec::new() } else { quotes }
 }
 
-/// Where a byte of the mended text stood.
-fn before(added: &[usize], at: usize) -> usize {
-    at - added.partition_point(|place| *place < at)
-}
-
-/// The depth is bounded by the limits of the reader.
-fn each_span(node: &mut Node, back: &impl Fn(&mut Span)) {
-    back(&mut node.span);
-    match &mut node.value {
-        Value::Array(items) => items.iter_mut().for_each(|item| each_span(item, back)),
-        Value::Object(members) => {
-            for Member { key_span, node, .. } in members {
-                back(key_span);
-                each_span(node, back);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+
     use super::*;
 
     #[track_caller]
@@ -258,45 +254,45 @@ mod tests {
         check_quotes("    description: \"\n", &[]);
     }
 
+    /// Stands in for YAML: the tree is the text of the front matter, with the place of the word `status` in it.
+    fn word(text: &str, from: usize, _: &Limits, warnings: &mut Vec<Fault>) -> Parsed {
+        let at = text.find("status").expect("the word");
+        warnings.extend(fault("odd", at..at, "", ""));
+        let mut node = Node::string(&text[from..]);
+        node.span = Span::new(at, at + "status".len());
+        Parsed {
+            node: Some(node),
+            faults: Vec::new(),
+        }
+    }
+
+    const HOST: Host = Host {
+        yaml: word,
+        pattern_faults: |_| Vec::new(),
+    };
+
     #[test]
     fn places_are_those_of_the_text_as_it_was_written() {
-        let text =
-            "---\natoms:\n  - id: A1\n    description: \"say \"hi\" now\"\n    status: [\n---\n";
-        let read = read(text.as_bytes());
-        assert!(read.front.is_none());
-        let at = read.faults[0].span.start();
-        assert!(
-            at > text.find("status").expect("the key"),
-            "{:?}",
-            read.faults
-        );
-        let text = text.replace("status: [", "status: x");
-        let read = super::read(text.as_bytes());
-        let front = read.front.expect("a tree");
-        let atom = &front.get("atoms").and_then(Node::as_array).expect("a list")[0];
-        assert_eq!(
-            atom.get("description").and_then(Node::as_str),
-            Some("say \"hi\" now")
-        );
-        let status = atom.get("status").expect("a status").span;
-        assert_eq!(&text[status.start()..status.end()], "x");
+        let text = "---\n- description: \"say \"hi\" now\"\n  status: x\n---\n";
+        let read = read(text.as_bytes(), HOST, &mut Report::default()).expect("a front matter");
+        let mended = "- description: \"say \\\"hi\\\" now\"\n  status: x\n";
+        assert_eq!(read.front.as_str(), Some(mended));
+        let span = read.front.span;
+        assert_eq!(&text[span.start()..span.end()], "status");
+        assert_eq!(read.warnings[0].span.start(), span.start());
     }
 
     #[test]
     fn the_first_fence_closes_and_a_heading_closes_where_there_is_none() {
-        let body = |text: &str| {
-            let read = read(text.as_bytes());
-            let faults: Vec<&str> = read.faults.iter().map(|fault| fault.rule).collect();
-            (read.text[read.body].to_owned(), faults)
+        let body = |text: &str| match split(text) {
+            Ok(parts) => text[parts.body].to_owned(),
+            Err(faults) => faults[0].rule.to_owned(),
         };
-        let (end, none): (_, Vec<&str>) = ("# Original Prompt\n\na\n---\nb\n", Vec::new());
-        assert_eq!(
-            body(&format!("---\na: 1\n---\n{end}")),
-            (end.to_owned(), none.clone())
-        );
-        assert_eq!(body(&format!("---\na: 1\n{end}")), (end.to_owned(), none));
-        assert_eq!(body("---\na: 1\n").1, ["unclosed"]);
-        assert_eq!(body("a: 1\n").1, ["no-front-matter"]);
-        assert_eq!(body("").1.len(), 1);
+        let end = "# Original Prompt\n\na\n---\nb\n";
+        assert_eq!(body(&format!("---\na: 1\n---\n{end}")), end);
+        assert_eq!(body(&format!("---\na: 1\n{end}")), end);
+        assert_eq!(body("---\na: 1\n"), "unclosed");
+        assert_eq!(body("a: 1\n"), "no-front-matter");
+        assert_eq!(body(""), "no-front-matter");
     }
 }

@@ -7,14 +7,13 @@ use alloc::{
     vec::Vec,
 };
 
-use crate::{
-    doc::{Fault, Node, Span},
-    state::fields::Writer,
+use descent_core::{
+    doc::{Fault, Node, Places, Span},
+    state::fields::{Extra, Writer},
 };
 
 /// What was done with something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// It looks wrong, and was carried as it stands.
     Warned,
@@ -47,52 +46,77 @@ impl Fate {
     }
 }
 
+/// One thing of the old file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     pub fate: Fate,
-    /// In the old file.
-    pub span: Span,
+    pub line: usize,
+    pub column: usize,
+    /// The JSON pointer of it in the old file.
     pub from: String,
     /// What became of it, and why; of what is carried only where it stands now.
     pub what: String,
 }
 
+#[derive(Debug)]
+struct Remark {
+    fate: Fate,
+    from: String,
+    span: Span,
+    what: String,
+}
+
 #[derive(Debug, Default)]
-pub struct Report {
-    items: Vec<Item>,
+pub(crate) struct Report {
+    remarks: Vec<Remark>,
     faults: Vec<Fault>,
     /// What has no place, by where it stood.
     kept: Vec<(String, Node)>,
 }
 
 impl Report {
-    pub fn items(&self) -> &[Item] {
-        &self.items
+    /// By fate, and by the place in the old text.
+    pub(crate) fn items(self, text: &str) -> Vec<Item> {
+        let places = Places::new(text);
+        let item = |remark: Remark| {
+            let (line, column) = places.line_col(remark.span.start());
+            Item {
+                fate: remark.fate,
+                line,
+                column,
+                from: remark.from,
+                what: remark.what,
+            }
+        };
+        let mut items: Vec<Item> = self.remarks.into_iter().map(item).collect();
+        items.sort_by_key(|item| (item.fate, item.line, item.column));
+        items
     }
 
-    pub fn add(&mut self, fate: Fate, (from, span): (&str, Span), what: impl Into<String>) {
-        self.items.push(Item {
+    pub(crate) fn add(&mut self, fate: Fate, from: &str, span: Span, what: impl Into<String>) {
+        self.remarks.push(Remark {
             fate,
-            span,
             from: from.to_owned(),
+            span,
             what: what.into(),
         });
     }
 
     /// What was told as carried from there became something else after all.
-    pub(super) fn change(&mut self, from: &str, what: String) {
-        let told = self.items.iter_mut().rev();
-        let mut carried = told.filter(|item| item.from == from && item.fate == Fate::Carried);
+    pub(crate) fn change(&mut self, from: &str, what: String) {
+        let told = self.remarks.iter_mut().rev();
+        let mut carried = told.filter(|one| one.from == from && one.fate == Fate::Carried);
         match carried.next() {
-            Some(item) => (item.fate, item.what) = (Fate::Changed, what),
-            None => self.add(Fate::Changed, (from, Span::default()), what),
+            Some(one) => (one.fate, one.what) = (Fate::Changed, what),
+            None => self.add(Fate::Changed, from, Span::default(), what),
         }
     }
 
-    pub fn fault(
+    pub(crate) fn fault(
         &mut self,
         rule: &'static str,
-        (from, span): (&str, Span),
+        from: &str,
+        span: Span,
         message: impl ToString,
         hint: Option<&str>,
     ) {
@@ -105,27 +129,24 @@ impl Report {
         });
     }
 
-    pub fn take_faults(&mut self) -> Vec<Fault> {
+    pub(crate) fn take_faults(&mut self) -> Vec<Fault> {
         core::mem::take(&mut self.faults)
     }
 
     /// Kept as it stands, because of `why`.
-    pub fn keep(&mut self, from: &str, node: &Node, why: &str) {
-        self.add(
-            Fate::Kept,
-            (from, node.span),
-            format!("{why}; kept in notes"),
-        );
+    pub(crate) fn keep(&mut self, from: &str, node: &Node, why: &str) {
+        let what = format!("{why}; kept in notes");
+        self.add(Fate::Kept, from, node.span, what);
         self.kept.push((from.to_owned(), node.clone()));
     }
 
     /// The remark that the new state carries.
-    pub(super) fn notes(&mut self, contract: &str) -> Node {
+    pub(crate) fn notes(&mut self, contract: &str) -> Node {
         let mut to = Writer::default();
         to.text("from", &format!("AoT loop, contract {contract}"));
         if !self.kept.is_empty() {
             to.put("kept", Node::object(core::mem::take(&mut self.kept)));
         }
-        to.finish(&crate::state::Extra::default())
+        to.finish(&Extra::default())
     }
 }
