@@ -259,7 +259,6 @@ impl PlanReading {
                 .map(|(id, atom)| (id, Arc::new(atom)))
                 .collect(),
             bindings: Records::default(),
-            folds: crate::state::fold::Folds::default(),
             trail: Shared::default(),
             corrections: Shared::default(),
             run: Arc::new(Run::default()),

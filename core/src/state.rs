@@ -10,9 +10,9 @@ pub mod check;
 pub mod decode;
 pub mod encode;
 pub mod fields;
-pub mod fold;
 pub mod limits;
 pub mod objective;
+mod packed;
 pub mod patch;
 pub mod record;
 pub mod records;
@@ -66,8 +66,6 @@ pub struct State {
     pub control: Arc<Control>,
     pub atoms: Records<Atom>,
     pub bindings: Records<Binding>,
-    /// Which of the bindings the file holds as one record.
-    pub folds: fold::Folds,
     pub trail: Shared<Vec<Arc<Entry>>>,
     pub corrections: Shared<Vec<Arc<Correction>>>,
     pub run: Arc<Run>,

@@ -8,7 +8,6 @@ mod advance;
 mod attempt_end;
 mod backtrack;
 mod candidate;
-pub mod contract;
 pub mod correct;
 mod delivery;
 mod dispatch;
@@ -24,6 +23,7 @@ mod run_start;
 mod speculation;
 #[cfg(test)]
 mod tests;
+pub mod trail;
 mod transaction;
 
 use alloc::{
@@ -200,13 +200,9 @@ pub struct Session {
     pub(crate) verify_ms: u64,
     /// Active time not yet written into the state.
     pub(crate) unwritten_ms: u64,
-    /// When results are folded.
-    pub folding: contract::Folding,
-    /// Results that stand for themselves, from which on it is looked again whether they can be folded.
-    pub(crate) fold_from: usize,
     /// How much of the trail stands in full.
-    pub full: contract::Full,
-    pub(crate) trail_watch: contract::trail::Watch,
+    pub full: trail::Full,
+    pub(crate) trail_watch: trail::Watch,
     /// A step came to its limit before everything that follows was looked at.
     pub(crate) has_more: bool,
 }

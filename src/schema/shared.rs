@@ -495,6 +495,4 @@ pub(super) struct Binding {
     of: Option<Box<Atom>>,
     handoff: Option<String>,
     partial: Option<bool>,
-    /// Many results as one record, packed: the key is then no atom's id
-    folded: Option<String>,
 }

@@ -206,8 +206,6 @@ struct Intent {
 struct Placed {
     atom: Option<String>,
     commit: Option<String>,
-    /// The beginning of the line, packed: commits of folded atoms
-    folded: Option<String>,
 }
 
 /// The person's working tree as it was when the first run began

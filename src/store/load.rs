@@ -165,8 +165,9 @@ pub(super) fn read_over(
     // As large as all else together: it need not be there beside the texts.
     drop(root);
     let rendered = StateText::of(&state);
+    let is_sealed = [Some(rendered.seal(&state)), decoded.packed_seal].contains(&state.seal);
     let loaded = LoadedState {
-        is_foreign: state.seal.as_ref() != Some(&rendered.seal(&state)),
+        is_foreign: state.seal.is_none() || !is_sealed,
         remarks: remarks.into(),
         state,
         bytes,

@@ -3,7 +3,6 @@
 pub(crate) mod agreed;
 pub(crate) mod confirm;
 pub(crate) mod dead_ends;
-pub(crate) mod folded;
 pub(crate) mod long_output;
 pub(crate) mod many_failures;
 pub(crate) mod pristine;

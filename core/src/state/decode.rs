@@ -7,8 +7,9 @@ use alloc::{borrow::ToOwned, collections::BTreeMap, format, sync::Arc, vec::Vec}
 use super::{
     Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, State, VERSION, Version,
     check::{self, Pattern},
+    encode::StateText,
     fields::{Fields, Findings, NEWER_VALUE},
-    fold::{self, Folds},
+    packed,
 };
 use crate::{
     doc::{self, Fault, Limits, Node},
@@ -28,6 +29,8 @@ pub struct Decoding {
     pub version: Option<Version>,
     /// Of a newer major version: the state as far as it is understood, to look at and never to write.
     pub understood: Option<State>,
+    /// Of a file in which results were packed: the seal that it has if nobody edited it.
+    pub packed_seal: Option<Digest>,
 }
 
 /// Reads the types; the graph is looked at by `graph::validate::check`.
@@ -59,6 +62,7 @@ fn of_parsed(parsed: doc::Parsed) -> Decoding {
             patterns: Vec::new(),
             version: None,
             understood: None,
+            packed_seal: None,
         };
     };
     let version = root
@@ -66,8 +70,7 @@ fn of_parsed(parsed: doc::Parsed) -> Decoding {
         .and_then(Node::as_str)
         .and_then(Version::parse);
     found.is_newer = version.is_some_and(|version| version > VERSION);
-    let folds = fold::unfold(&mut root, &mut found);
-    let in_line = fold::line::unfold(&mut root, &mut found);
+    let original = packed::unpack(&mut root, &mut found);
     let (mut state, mut understood) = (None, None);
     match version {
         Some(version) if version.major != VERSION.major => {
@@ -79,11 +82,9 @@ fn of_parsed(parsed: doc::Parsed) -> Decoding {
         _ if is_cut => {}
         _ => state = read_state(&root, &mut found),
     }
-    if let Some(state) = &mut state {
-        state.folds = fold::folds_of(folds, &state.bindings);
-        let line = fold::line::folded(state, in_line);
-        Arc::make_mut(&mut state.run).folded_line = line;
-    }
+    let packed_seal = original.zip(state.as_ref()).map(|(original, state)| {
+        StateText::of_packed(state, &original.bindings, &original.run).seal(state)
+    });
     let mut patterns = Vec::new();
     collect_patterns(&root, &mut patterns);
     Decoding {
@@ -94,6 +95,7 @@ fn of_parsed(parsed: doc::Parsed) -> Decoding {
         patterns,
         version,
         understood,
+        packed_seal,
     }
 }
 
@@ -198,7 +200,6 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
             .into_iter()
             .map(|(id, binding)| (id, Arc::new(binding)))
             .collect(),
-        folds: Folds::default(),
         trail: trail.into_iter().map(Arc::new).collect(),
         corrections: corrections.into_iter().map(Arc::new).collect(),
         run: Arc::new(run),

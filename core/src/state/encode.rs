@@ -8,9 +8,9 @@ mod lines;
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, vec::Vec};
 
 use self::lines::{Lines, sealed_line};
-use super::{Atom, Binding, State, VERSION, fold::Fold};
+use super::{Atom, Binding, State, VERSION};
 use crate::{
-    doc::{self, Node},
+    doc::{self, Member, Node},
     id::{AtomId, Digest},
 };
 
@@ -77,10 +77,6 @@ impl RenderedRecord {
         Self::inner(Some(id), &binding.node(), IN_LIST)
     }
 
-    fn of_fold(name: &AtomId, fold: &Fold) -> Self {
-        Self::inner(Some(name), &fold.node(), IN_LIST)
-    }
-
     fn of_item(node: &Node) -> Self {
         Self::inner(None, node, IN_LIST)
     }
@@ -116,9 +112,24 @@ impl StateText {
             corrections: Lines::default(),
         };
         rendered.put_atoms(state, state.atoms.keys());
-        rendered.put_all_bindings(state);
+        rendered.put_bindings(state, state.bindings.keys());
         rendered.append(state);
         rendered
+    }
+
+    /// A state whose bindings and run stand in the file otherwise than they are written now.
+    pub(super) fn of_packed(state: &State, bindings: &[Member], run: &Node) -> Self {
+        let mut lines = Lines::default();
+        for member in bindings {
+            let id = AtomId::new(member.key.as_str());
+            let record = RenderedRecord::inner(Some(&id), &member.node, IN_LIST);
+            lines.put(id, &member.key, &record);
+        }
+        Self {
+            run: RenderedRecord::of(run, IN_TOP),
+            bindings: lines,
+            ..Self::of(state)
+        }
     }
 
     /// Brings the records that `touched` names up to `state`.
@@ -138,20 +149,11 @@ impl StateText {
         } else {
             self.put_atoms(state, &touched.atoms);
         }
-        let mut bindings = touched.bindings.clone();
-        // One that changes takes its fold apart.
-        let packed = touched
-            .bindings
-            .iter()
-            .filter_map(|id| state.folds.beside(id));
-        bindings.extend(packed.flatten().cloned());
-        let names = touched.bindings.iter();
-        bindings.extend(names.filter_map(|id| state.folds.key_of(id).cloned()));
-        if bindings.len() > MANY {
+        if touched.bindings.len() > MANY {
             self.bindings = Lines::default();
-            self.put_all_bindings(state);
+            self.put_bindings(state, state.bindings.keys());
         } else {
-            self.put_bindings(state, &bindings);
+            self.put_bindings(state, &touched.bindings);
         }
         if touched.lists_replaced {
             self.trail = Lines::default();
@@ -170,25 +172,12 @@ impl StateText {
         }
     }
 
-    fn put_all_bindings(&mut self, state: &State) {
-        let names = state.folds.iter().map(|(name, _)| name);
-        // In order, so that each is put at the end.
-        let all: BTreeSet<&AtomId> = state.bindings.keys().chain(names).collect();
-        self.put_bindings(state, all);
-    }
-
     fn put_bindings<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
-        let folds = state.intact_folds();
         for id in ids {
-            let is_inside = || {
-                let key = state.folds.key_of(id);
-                key.is_some_and(|key| folds.contains_key(key))
-            };
-            let fold = folds.get(id).map(|fold| RenderedRecord::of_fold(id, fold));
-            let record = fold.or_else(|| {
-                let binding = state.bindings.get(id).filter(|_| !is_inside())?;
-                Some(RenderedRecord::of_binding(id, binding))
-            });
+            let record = state
+                .bindings
+                .get(id)
+                .map(|binding| RenderedRecord::of_binding(id, binding));
             put(&mut self.bindings, id, record);
         }
     }

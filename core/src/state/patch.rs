@@ -9,10 +9,8 @@ use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, v
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Atom, Binding, Control, Correction, Entry, Objective, Records, Run, State,
-    encode::ChangeSet,
+    Atom, Binding, Control, Correction, Entry, Objective, Records, Run, State, encode::ChangeSet,
     fields::Findings,
-    fold::{self, line},
 };
 use crate::{
     doc::{self, Limits, Node},
@@ -52,12 +50,6 @@ pub struct Patch {
     bindings: BTreeMap<String, Option<Splice>>,
     trail: Tail,
     corrections: Tail,
-    /// Folds that came, as they are written; `None` where one is gone.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    folds: BTreeMap<String, Option<String>>,
-    /// How the beginning of the line is packed, where that is another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    line: Option<line::Written>,
 }
 
 /// The end of a list that grows.
@@ -137,7 +129,7 @@ impl Patch {
             seal: after.seal.as_ref().map(|seal| seal.as_str().to_owned()),
             objective: splice(touched.objective, &|state| state.objective.node()),
             control: splice(touched.control, &|state| state.control.node()),
-            run: splice(touched.run, &|state| state.run.written_out().node()),
+            run: splice(touched.run, &|state| state.run.node()),
             atoms: splices(&touched.atoms, |id| {
                 (
                     before.atoms.get(id).map(|one| one.node()),
@@ -160,8 +152,6 @@ impl Patch {
                 &corrections,
                 touched.lists_replaced,
             ),
-            folds: folds_between(before, after),
-            line: line_between(before, after),
         }
     }
 
@@ -188,10 +178,8 @@ impl Patch {
             state.control = Arc::new(read(&node, Control::read)?);
         }
         if let Some(splice) = &self.run {
-            let node = spliced(Some(before.run.written_out().node()), splice)?;
-            let folded_line = state.run.folded_line.clone();
-            let run = read(&node, Run::read)?;
-            state.run = Arc::new(Run { folded_line, ..run });
+            let node = spliced(Some(before.run.node()), splice)?;
+            state.run = Arc::new(read(&node, Run::read)?);
         }
         for (id, splice) in &self.atoms {
             let old = before.atoms.get(id.as_str()).map(|one| one.node());
@@ -201,51 +189,10 @@ impl Patch {
             let old = before.bindings.get(id.as_str()).map(|one| one.node());
             put(&mut state.bindings, id, splice, old, Binding::read)?;
         }
-        for (key, text) in &self.folds {
-            let key = AtomId::new(key.as_str());
-            state.folds.remove(&key);
-            if let Some(text) = text {
-                let fold = fold::read(&parsed(text)?, &state.bindings)?;
-                state.folds.add(key, fold);
-            }
-        }
-        if let Some(written) = &self.line {
-            let line = line::folded(&state, Some(written.clone()));
-            Arc::make_mut(&mut state.run).folded_line = line;
-        }
         grow(&mut state.trail, &self.trail, Entry::read)?;
         grow(&mut state.corrections, &self.corrections, Correction::read)?;
         Some(state)
     }
-}
-
-fn folds_between(before: &State, after: &State) -> BTreeMap<String, Option<String>> {
-    let name = |key: &AtomId| key.as_str().to_owned();
-    let gone = before
-        .folds
-        .iter()
-        .filter(|(key, _)| after.folds.at(key).is_none());
-    let is_new = |(key, fold): &(&AtomId, &Arc<fold::Fold>)| {
-        let known = before.folds.at(key);
-        known.is_none_or(|known| !Arc::ptr_eq(known, fold))
-    };
-    let came = after.folds.iter().filter(is_new);
-    let came = came.map(|(key, fold)| (name(key), Some(doc::write_compact(&fold.node()))));
-    gone.map(|(key, _)| (name(key), None)).chain(came).collect()
-}
-
-fn line_between(before: &State, after: &State) -> Option<line::Written> {
-    let (before, after) = (&before.run.folded_line, &after.run.folded_line);
-    let is_same = match (before, after) {
-        (Some(before), Some(after)) => Arc::ptr_eq(before, after),
-        (None, None) => true,
-        (Some(_), None) | (None, Some(_)) => false,
-    };
-    let written = after
-        .as_ref()
-        .map(|line| line.written())
-        .unwrap_or_default();
-    (!is_same).then_some(written)
 }
 
 fn digits(state: &State) -> String {

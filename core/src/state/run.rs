@@ -1,11 +1,10 @@
 //! The loop's own notebook (contract §9): what is in flight, where the tree stands, what is spent, how it ended.
 
-use alloc::{borrow::ToOwned, format, string::String, sync::Arc, vec::Vec};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
     FreeValue, Shared, SideEffect,
     fields::{Extra, Fields, Findings, Writer, pairs_node},
-    fold::line::FoldedLine,
     record::Choices,
     verdicts::{Agreed, VerdictRecord},
 };
@@ -28,8 +27,6 @@ pub struct Run {
     pub head: Option<CommitId>,
     /// The commits of the result after its start, in order.
     pub line: Shared<Vec<ResultCommit>>,
-    /// Its beginning, as the file has it.
-    pub folded_line: Option<Arc<FoldedLine>>,
     /// The commit that the last ending delivered, where that is not the head.
     pub delivered: Option<CommitId>,
     pub started_from: Option<StartedFrom>,
@@ -168,7 +165,6 @@ impl Default for Run {
             in_flight: Vec::new(),
             head: None,
             line: Shared::default(),
-            folded_line: None,
             delivered: None,
             started_from: None,
             agreed: None,
@@ -230,7 +226,6 @@ impl Run {
             in_flight: each(&mut fields, "in_flight", Intent::read),
             head: fields.text("head").map(CommitId::new),
             line: each(&mut fields, "line", ResultCommit::read).into(),
-            folded_line: None,
             delivered: fields.text("delivered").map(CommitId::new),
             started_from: one(&mut fields, "started_from", StartedFrom::read),
             agreed: one(&mut fields, "agreed", Agreed::read),
@@ -241,28 +236,6 @@ impl Run {
             parent: fields.take("parent").cloned(),
             extra: fields.finish(),
         })
-    }
-
-    /// The same with the line written out.
-    pub fn written_out(&self) -> Self {
-        Self {
-            folded_line: None,
-            ..self.clone()
-        }
-    }
-
-    fn line_node(&self) -> Node {
-        let folded = self.folded_line.as_ref();
-        let folded = folded.and_then(|folded| Some((folded.node(), folded.rest(&self.line)?)));
-        let (head, rest) = match folded {
-            Some((head, rest)) => (Some(head), rest),
-            None => (None, self.line.as_slice()),
-        };
-        Node::array(
-            head.into_iter()
-                .chain(rest.iter().map(ResultCommit::node))
-                .collect(),
-        )
     }
 
     pub fn node(&self) -> Node {
@@ -282,7 +255,8 @@ impl Run {
             self.head.as_ref().map(|head| Node::string(head.as_str())),
         );
         if !self.line.is_empty() {
-            to.put("line", self.line_node());
+            let nodes = self.line.iter().map(ResultCommit::node);
+            to.put("line", Node::array(nodes.collect()));
         }
         to.some(
             "delivered",

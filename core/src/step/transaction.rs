@@ -10,8 +10,9 @@ use alloc::{
 use core::cell::OnceCell;
 
 use super::{
-    Refusal, Session, Transition, World, contract, reconcile,
+    Refusal, Session, Transition, World, reconcile,
     speculation::{self, LandingContext, Speculation},
+    trail,
 };
 use crate::{
     event::Event,
@@ -428,7 +429,7 @@ impl Transaction {
         let is_quiet = !self.is_dirty();
         if !is_quiet {
             self.write_verdicts();
-            contract::contract(&mut self);
+            trail::contract(&mut self);
         }
         let is_line_settled = self.is_line_settled();
         let mut measure = before.measure.clone();

@@ -15,10 +15,7 @@ use descent_core::{
         Request, RunStatus, StartedFrom, Workspace, decode, encode::StateText, fields::Extra,
         objective::RequestKind,
     },
-    step::{
-        self, Session, Transition, World,
-        contract::{Folding, Full},
-    },
+    step::{self, Session, Transition, World, trail::Full},
     verdict::CommandEnd,
 };
 
@@ -71,8 +68,6 @@ pub(crate) struct Sim<'m> {
     pub(crate) ended: BTreeMap<(String, String), u32>,
     pub(crate) started: u64,
     pub(crate) repairs: u32,
-    /// Results stood folded in some commit.
-    pub(crate) has_folded: bool,
     crashes: u32,
     bound: Option<u64>,
     pub(crate) asked: BTreeSet<(String, String)>,
@@ -112,7 +107,6 @@ impl<'m> Sim<'m> {
             ended: BTreeMap::new(),
             started: 0,
             repairs: 0,
-            has_folded: false,
             crashes: 0,
             bound: None,
             asked: BTreeSet::new(),
@@ -293,7 +287,6 @@ impl<'m> Sim<'m> {
             self.rendered.update(&next.world.state, &next.touched);
         }
         let is_quiet = next.is_quiet;
-        self.has_folded |= !next.world.state.folds.is_empty();
         self.world = next.world;
         self.session = next.session;
         if let Some(broken) = broken {
@@ -406,15 +399,10 @@ impl<'m> Sim<'m> {
     }
 }
 
-/// Where everything is read back, whatever can be folded or counted is, at once.
+/// Where everything is read back, whatever can be counted is, at once.
 fn session(slots: u32, faults: Faults) -> Session {
     let mut session = Session::new(slots);
     if faults.reads_back {
-        session.folding = Folding {
-            members_min: 1,
-            members_min_at_end: 1,
-            small_file_bytes: 0,
-        };
         session.full = Full {
             failures: 1,
             steps: 2,

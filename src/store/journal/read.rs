@@ -220,7 +220,7 @@ fn replayed(lines: &[JournalLine], serial: Serial) -> Option<PastState> {
             Body::Edit(_) => {}
             Body::Whole(text) => {
                 if let Some(state) = whole(text) {
-                    way.take(state);
+                    way.begin(state, text);
                 }
             }
             Body::Patch(patch) => match way.over(patch) {
@@ -241,6 +241,17 @@ struct Way {
 impl Way {
     fn over(&self, patch: &Patch) -> Option<State> {
         patch.apply(self.now.as_ref()?)
+    }
+
+    /// A whole state was held against its seal when it was read.
+    fn begin(&mut self, state: State, text: &str) {
+        if state.serial == self.serial {
+            self.found = Some(PastState {
+                state: state.clone(),
+                bytes: text.as_bytes().to_vec(),
+            });
+        }
+        self.now = Some(state);
     }
 
     fn take(&mut self, state: State) {

@@ -67,11 +67,7 @@ pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merg
     graph::graph(&sides, &mut trees, &mut merged);
     valid::make_valid(&sides, &mut trees, &mut merged);
     merged.lost = lost_values::capped(trees.lost);
-    // Folded or not is no difference.
-    let seal = |state: &State| {
-        let state = state.written_out();
-        StateText::of(&state).seal(&state)
-    };
+    let seal = |state: &State| StateText::of(state).seal(state);
     let is_as_ours = || seal(&merged.state) == seal(ours);
     merged.saved_again = (theirs.serial < ours.serial && is_as_ours()).then_some(theirs.serial);
     merged

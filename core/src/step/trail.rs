@@ -13,7 +13,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::super::transaction::Transaction;
+use super::transaction::Transaction;
 use crate::{
     doc::{Node, Value},
     state::{
