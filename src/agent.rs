@@ -1,7 +1,6 @@
-//! How an attempt is made: a shell action or a worker's command, run in a workspace, and what it
-//! says of itself.
+//! Makes attempts: runs a shell action or a worker's command in a workspace, and reads its report.
 //!
-//! Invariant: what comes back is untrusted (`report` caps it); a cancelled attempt has no outcome.
+//! Invariant: the output is untrusted (`report` caps it), and a cancelled attempt has no outcome.
 //! Not here: what an outcome means (the core), where the workspace comes from (`workspace`).
 
 mod inputs;
@@ -41,36 +40,36 @@ pub use outcome::{finished, record};
 
 use inputs::Inputs;
 
-/// Bytes at most of an output's head and tail in an outcome.
+/// Maximum of bytes of an output's head and tail in an outcome.
 const EXCERPT_BYTES_MAX: usize = 2048;
 
 /// One try of one atom.
 #[derive(Debug)]
 pub struct AttemptJob<'a> {
     pub intent: &'a Intent,
-    /// The prompt, a text.
+    /// The text of the prompt.
     pub prompt: String,
-    /// The bindings that the atom depends on, JSON.
+    /// The bindings that the atom depends on, as JSON.
     pub bindings: String,
     /// The atom's action, or the worker's command.
     pub command: String,
     /// The workspace.
     pub cwd: PathBuf,
-    /// Where the attempt's own files are: inputs, result, logs. Made if it is not there.
+    /// The directory of the attempt's own files: inputs, result, logs. It is made if missing.
     pub dir: PathBuf,
-    /// Where its processes are noted, over those of what had the slot before.
+    /// The file that records its processes; it replaces the record of the slot's earlier attempt.
     pub started: PathBuf,
-    /// Of the command; `setup` has as much for itself.
+    /// The timeout of the command; `setup` has the same for itself.
     pub timeout: Duration,
     pub env: Environment,
     pub programs: &'a dyn Programs,
     /// Unique to the attempt.
     pub mark: String,
-    /// Run before the command, in the same place.
+    /// A command to run before, in the same directory.
     pub setup: Option<String>,
     /// Keeps an output that is longer than its excerpt.
     pub keep: Option<EvidenceKeeper<'a>>,
-    /// Of a planner: what is left to it, JSON. Its standard output is taken whole then.
+    /// For a planner, the remaining budget as JSON. Its standard output is then kept whole.
     pub budget: Option<String>,
 }
 
@@ -78,7 +77,8 @@ pub struct AttemptJob<'a> {
 pub enum AgentError {
     #[error("`{}`, which an attempt needs, cannot be written: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    /// For want of something that comes back: it has not begun, and costs nothing.
+    /// A resource is lacking that can become available again: the attempt has not begun and costs
+    /// nothing.
     #[error("an attempt cannot be started: {0}")]
     Lacking(#[source] SpawnError),
 }
@@ -113,15 +113,16 @@ impl From<AgentError> for Failure {
     }
 }
 
-/// How often, and how long apart, a result is read that could not be read for want of something that comes back.
+/// How often and at which interval reading a result is retried while a resource is lacking.
 const READ_AGAIN_MAX: u32 = 20;
 const READ_AGAIN: Duration = Duration::from_millis(500);
 
-/// Attempts whose own files are kept.
+/// How many attempts keep their own files.
 const KEPT_MAX: usize = 200;
 
-/// Removes the files of all but the newest attempts: they are for people to look at. What is in flight is spared, however
-/// old it looks by a clock that was set: its outcome may not be taken in yet.
+/// Removes the files of all but the newest attempts; they are for people to read. Attempts in
+/// flight keep theirs, even if a changed clock makes them look old: their outcome may not be
+/// committed yet.
 #[allow(clippy::disallowed_methods)] // door: the attempts' own files
 pub fn tidy(attempts: &Path, in_flight: &[Intent]) {
     let spared: BTreeSet<PathBuf> = in_flight
@@ -140,12 +141,12 @@ pub fn tidy(attempts: &Path, in_flight: &[Intent]) {
     by_age.sort_unstable();
     let old = by_age.len().saturating_sub(KEPT_MAX);
     for (_, path) in by_age.into_iter().take(old) {
-        // What cannot be removed now is tried again by the next run.
+        // The next run tries again what cannot be removed now.
         let _ = fs::remove_dir_all(path);
     }
 }
 
-/// Runs an attempt to its end; `None` when it was cancelled.
+/// Runs an attempt to its end; `None` if it was cancelled.
 pub async fn make(
     attempt: AttemptJob<'_>,
     cancel: &CancellationToken,
@@ -190,7 +191,7 @@ pub async fn make(
     })
 }
 
-/// With the whole of what it printed kept beside, where an excerpt is less and it says itself that it failed.
+/// Adds the whole output of a failed attempt, if the excerpt is shorter.
 fn with_whole(
     mut outcome: Outcome,
     attempt: &AttemptJob<'_>,
@@ -210,14 +211,14 @@ fn with_whole(
     outcome
 }
 
-/// Half of a plan is none.
+/// Half of a plan is useless.
 fn too_long(stdout: &WholeOutput) -> Option<String> {
     let most = fragment::BYTES_MAX >> 10;
     let what = || format!("it printed more than {most} KiB");
     stdout.truncated.then(what)
 }
 
-/// What lacks for a while is no fault of the attempt's.
+/// A temporary lack of resources is no fault of the attempt's.
 async fn read_result(
     path: &Path,
     cancel: &CancellationToken,
@@ -233,7 +234,7 @@ async fn read_result(
     report::read(path)
 }
 
-/// The variables that tell an attempt what it is.
+/// The variables that identify the attempt.
 fn variables(atom: &AtomId, n: u32, inputs: &Inputs) -> [(&'static str, OsString); 5] {
     [
         ("DESCENT_ATOM", atom.as_str().into()),
@@ -244,7 +245,7 @@ fn variables(atom: &AtomId, n: u32, inputs: &Inputs) -> [(&'static str, OsString
     ]
 }
 
-/// Keeps a git that is started in an attempt's own directory, which lies below the project, from finding the person's
+/// Keeps a git in an attempt's own directory, which is below the project, from finding the person's
 /// repository (git(1), `GIT_CEILING_DIRECTORIES`).
 fn ceiling(dir: &Path) -> Option<(OsString, OsString)> {
     let above = dir.parent()?.parent()?;
@@ -259,7 +260,7 @@ struct CommandStep<'a> {
     stdout_bytes_max: usize,
 }
 
-/// Nothing ended where nothing could be started.
+/// If nothing could be started, nothing ended.
 enum CommandOutcome {
     Cancelled,
     Ended(CommandEnd, Option<JobResult>),
@@ -290,7 +291,7 @@ async fn run(
     let note = |started: &JobRecord| drop(inputs.note_started(started));
     Ok(
         match attempt.programs.run(&job, cancel, Box::new(note)).await {
-            // Ours, as the prompt is: nothing has begun.
+            // The log file is ours, like the prompt: nothing has begun.
             Err(SpawnError::Log { path, source }) => {
                 return Err(AgentError::Unwritable { path, source });
             }

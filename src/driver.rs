@@ -1,7 +1,8 @@
-//! The loop: observe, step, commit, start what is owed, end what is not. No decisions here.
+//! The loop: it observes, steps, commits, starts desired work and ends undesired work. It makes no
+//! decisions.
 //!
-//! Invariant: no effect outside the cache happens before the state that records its intent is durable: effects are
-//! started from `owed`, which is read off what was committed.
+//! Invariant: no effect outside the cache happens before the state with its intent is durable. Work
+//! starts only from `desired`, which is derived from the committed state.
 
 pub mod adopt;
 mod disk_wait;
@@ -40,11 +41,11 @@ use crate::{
     store::{CommitContent, CommitError, LoadedState, Store},
 };
 
-/// As many attempts as this loop makes side by side, whatever `max_parallel_agents` says.
+/// How many attempts this loop makes in parallel at most, whatever `max_parallel_agents` says.
 const SLOTS_MAX: u32 = 64;
-/// Events that may wait while the state file cannot be written.
+/// How many inputs may wait while the state file cannot be written.
 const PENDING_MAX: usize = 10_000;
-/// The slow poll beside the file events.
+/// The interval of the slow poll that supplements file events.
 const POLL_MS: u64 = 1_000;
 
 use executor::RunLeftovers;
@@ -52,7 +53,7 @@ pub use executor::{Executor, Measuring, RealExecutor};
 pub use watch::Watch;
 pub use work::{PendingOutcomes, ReadyCheckout, no_worker, prepare_checkout};
 
-/// What a run needs of its surroundings.
+/// The environment that a run needs.
 pub struct LoopHost {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
@@ -61,37 +62,38 @@ pub struct LoopHost {
     pub executor: Arc<dyn Executor>,
     pub run: RunId,
     pub by: String,
-    /// Where a run that has not begun starts, instead of from the person's working tree.
+    /// The start of a run that has not begun; without it, the person's working tree.
     pub from: Option<StartedFrom>,
 }
 
-/// Who looks on.
+/// The callbacks of a person's view of the run.
 pub struct Observer<'e> {
-    /// What happened.
+    /// Gets every event.
     pub tell: &'e mut dyn FnMut(&Event),
-    /// What else a person should know.
+    /// Gets other messages for a person.
     pub say: &'e mut dyn FnMut(&str),
-    /// What should be going on, at every turn of the loop.
-    pub look: &'e mut dyn FnMut(&World, &DesiredWork, Option<WaitsFor>),
+    /// Gets the desired work at every turn of the loop.
+    pub on_turn: &'e mut dyn FnMut(&World, &DesiredWork, Option<WaitsFor>),
 }
 
-/// How a run ended: the state as it is, and the signal to die by, if one ended it.
+/// How a run ended: the present state, and the signal to die by, if one ended it.
 #[derive(Debug)]
 pub struct RunEnding {
     pub world: World,
     pub signal: Option<Signal>,
-    /// The signal came before this run had begun, or after it was over: there is nothing of it to be shown.
+    /// The signal came before this run had begun or after it was over, so it has no result to show.
     pub has_no_result: bool,
 }
 
-/// Something that runs.
+/// Work that is running.
 struct RunningWork {
     cancel: CancellationToken,
-    /// Tells it from an earlier one of the same key that was cancelled and has not ended yet.
+    /// Distinguishes it from an earlier one with the same key that was cancelled and has not ended
+    /// yet.
     generation: u64,
 }
 
-/// What a finished effect sends.
+/// The message of finished work.
 struct FinishedWork {
     key: WorkKey,
     generation: u64,
@@ -105,24 +107,24 @@ struct Loop<'t> {
     /// The file as this loop knows it.
     loaded: Arc<LoadedState>,
     running: BTreeMap<WorkKey, RunningWork>,
-    /// Cancelled effects that have not come to their end yet.
+    /// Cancelled work that has not ended yet.
     leaving: usize,
-    /// Effects begun so far.
+    /// Work started so far.
     generations: u64,
     slots: BTreeMap<AttemptId, usize>,
     done: mpsc::UnboundedSender<FinishedWork>,
     inbox: mpsc::UnboundedReceiver<FinishedWork>,
     pending: VecDeque<Input>,
-    /// What is wrong with the file, while the loop waits for it to be mended.
+    /// What is wrong with the file, while the loop waits for a correction.
     waits_for_file: Option<Vec<String>>,
-    room: disk_wait::DiskWait,
+    disk_wait: disk_wait::DiskWait,
     watch_stamp: watch::Stamp,
     stopwatch: Stopwatch,
-    eyes: Observer<'t>,
+    observer: Observer<'t>,
     signal: Option<Signal>,
-    /// A signal that came while something else was waited for, and was not answered yet.
+    /// A signal that came during another wait and was not handled yet.
     early: Option<Signal>,
-    /// Something of git's did not end in time when the end was asked for.
+    /// A call of git did not end in time after the stop.
     is_cut_off: bool,
     followed: follow::Follower,
     /// The serial that the journal holds.
@@ -134,7 +136,7 @@ struct Loop<'t> {
 pub async fn run(
     host: LoopHost,
     loaded: Arc<LoadedState>,
-    eyes: Observer<'_>,
+    observer: Observer<'_>,
 ) -> Result<RunEnding, Failure> {
     host.executor.sweep();
     let world = World::new(loaded.state.clone());
@@ -154,8 +156,8 @@ pub async fn run(
         inbox,
         pending: VecDeque::new(),
         waits_for_file: None,
-        room: disk_wait::DiskWait::default(),
-        eyes,
+        disk_wait: disk_wait::DiskWait::default(),
+        observer,
         signal: None,
         early: None,
         is_cut_off: false,
@@ -168,23 +170,24 @@ pub async fn run(
 
 impl Loop<'_> {
     async fn whole(&mut self) -> Result<RunEnding, Failure> {
-        // An edit may begin from what this run begins from, wherever the journal went.
-        self.host.store.remember();
+        // An edit may be based on the state that this run begins with, whatever happened to the
+        // journal.
+        self.host.store.write_journal();
         let mut result = self.go().await;
         let mut is_cut_off = self.is_cut_off;
         self.end_all().await;
         if result.is_ok() {
-            self.host.store.remember();
+            self.host.store.write_journal();
             result = self.deliver().await;
             is_cut_off = self.is_cut_off;
         } else if self.host.store.is_gone() {
-            // What else failed, failed for that; and nothing can be asked of a state that is not there.
+            // Any other failure follows from this one, and a missing state cannot be asked.
             result = result.map_err(|failure| match failure.code {
                 "E-STATE-VANISHED" => failure,
                 _ => self.vanished(),
             });
         } else if let Some(moved) = self.directory_was_moved() {
-            // The lineage's repository went with it.
+            // The lineage's repository moved with it.
             result = result.map_err(|_| moved);
         } else if let (Err(failure), None) = (&result, self.early) {
             self.stop_for(failure).await;
@@ -195,7 +198,7 @@ impl Loop<'_> {
 
     async fn go(&mut self) -> Result<(), Failure> {
         if self.host.watch.is_deaf() {
-            (self.eyes.say)(
+            (self.observer.say)(
                 "the system gives no file events here (inotify is used up, or this process may open no more files; \
                  descent doctor tells): edits of the state file are noticed within a second",
             );
@@ -207,18 +210,18 @@ impl Loop<'_> {
         loop {
             let worked = self.work_off().await;
             self.endure(worked)?;
-            let owed =
+            let desired =
                 desired::desired_work(&self.world, &self.session, self.stopwatch.passed_ms());
-            let waits_for = self.waits_for(&owed);
-            (self.eyes.look)(&self.world, &owed, waits_for);
-            if owed.is_over && self.waits_for_file.is_none() {
+            let waits_for = self.waits_for(&desired);
+            (self.observer.on_turn)(&self.world, &desired, waits_for);
+            if desired.is_over && self.waits_for_file.is_none() {
                 return Ok(());
             }
-            self.reconcile(&owed)?;
-            self.is_going_somewhere(&owed, waits_for)?;
-            let sleep = Duration::from_millis(self.sleep_ms(&owed));
+            self.reconcile(&desired)?;
+            self.is_going_somewhere(&desired, waits_for)?;
+            let sleep = Duration::from_millis(self.sleep_ms(&desired));
             tokio::select! {
-                // The same order every time: what happens follows from what came, and from no chance.
+                // The order is fixed: the result depends on the inputs, never on chance.
                 biased;
                 signal = self.host.signals.next() => self.on_signal(signal).await?,
                 done = self.inbox.recv() => {
@@ -230,14 +233,15 @@ impl Loop<'_> {
                     self.endure(looked)?;
                 }
                 () = self.host.clock.sleep(sleep) => {
-                    // A write through a memory map may change neither time nor length: the bytes are looked at.
+                    // A write through a memory map may change neither time nor length, so the bytes
+                    // are compared.
                     self.watch_stamp = None;
                     let looked = self.look_around().await;
                     self.endure(looked)?;
                     self.pending.push_back(Input::Tick);
                 }
             }
-            // What arrived together is worked off together.
+            // All results that arrived together are processed together.
             while let Ok(done) = self.inbox.try_recv() {
                 let taken = self.take(Some(done));
                 self.endure(taken)?;
@@ -245,7 +249,7 @@ impl Loop<'_> {
         }
     }
 
-    /// The first commit of a run: from here on nothing of an earlier one is in flight.
+    /// Makes the first commit of a run: from here on nothing of an earlier run is in flight.
     async fn start(&mut self) -> Result<(), Failure> {
         let RunLeftovers { finished, gone } = self.find_what_was_left().await?;
         let from = match self.world.state.run.head {
@@ -254,7 +258,7 @@ impl Loop<'_> {
             None => {
                 let looking = self.host.executor.snapshot();
                 let (start, notes) = self.patiently(looking).await?;
-                notes.iter().for_each(|note| (self.eyes.say)(note));
+                notes.iter().for_each(|note| (self.observer.say)(note));
                 start
             }
         };
@@ -274,59 +278,59 @@ impl Loop<'_> {
         self.tend()
     }
 
-    /// Small chores of the store while nothing happens.
+    /// Runs the store's small chores while nothing happens.
     fn tend(&mut self) -> Result<(), Failure> {
-        if self.waits_for_file.is_some() || self.room.is_lacking() {
+        if self.waits_for_file.is_some() || self.disk_wait.is_lacking() {
             return Ok(());
         }
         self.host.store.tend(self.host.clock.now())?;
         if self.remembered != self.world.state.serial {
             self.remembered = self.world.state.serial;
-            self.host.store.remember();
+            self.host.store.write_journal();
         }
         self.tell_rescued();
         Ok(())
     }
 
-    /// An edit that came too late to be read, or whose commit is nowhere.
+    /// Reports edits that came too late to be read, or whose commit was lost.
     fn tell_rescued(&mut self) {
         for path in self.host.store.newly_rescued() {
-            (self.eyes.say)(&format!(
+            (self.observer.say)(&format!(
                 "an edit that is in no commit was kept as {}",
                 path.display()
             ));
         }
     }
 
-    /// Why nothing new begins, if so.
-    fn waits_for(&self, owed: &DesiredWork) -> Option<WaitsFor> {
+    /// The reason if no new work is started.
+    fn waits_for(&self, desired: &DesiredWork) -> Option<WaitsFor> {
         if self.waits_for_file.is_some() {
             return Some(WaitsFor::File);
         }
-        if self.room.lacked().is_some() {
+        if self.disk_wait.lacked().is_some() {
             return Some(WaitsFor::Disk);
         }
-        let is_at_rest = owed.effects.is_empty() && self.running.is_empty() && !owed.is_over;
+        let is_at_rest = desired.effects.is_empty() && self.running.is_empty() && !desired.is_over;
         is_at_rest.then_some(WaitsFor::Backoff)
     }
 
-    /// An error where nothing will ever move this run.
+    /// Fails if nothing will ever move this run.
     fn is_going_somewhere(
         &mut self,
-        owed: &DesiredWork,
+        desired: &DesiredWork,
         waits_for: Option<WaitsFor>,
     ) -> Result<(), Failure> {
         let is_at_rest = waits_for == Some(WaitsFor::Backoff);
-        self.rest.look(stall::LoopTurn {
+        self.rest.observe(stall::LoopTurn {
             at: self.world.state.serial,
             has_work: !is_at_rest || self.leaving > 0 || !self.pending.is_empty(),
-            wake_in_ms: owed.wake_in_ms,
+            wake_in_ms: desired.wake_in_ms,
         })
     }
 
-    fn sleep_ms(&self, owed: &DesiredWork) -> u64 {
-        let left_ms = self.room.left_ms().filter(|left_ms| *left_ms > 0);
-        let wake_in_ms = left_ms.or(owed.wake_in_ms);
+    fn sleep_ms(&self, desired: &DesiredWork) -> u64 {
+        let left_ms = self.disk_wait.left_ms().filter(|left_ms| *left_ms > 0);
+        let wake_in_ms = left_ms.or(desired.wake_in_ms);
         wake_in_ms.unwrap_or(POLL_MS).clamp(1, POLL_MS)
     }
 
@@ -348,9 +352,9 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Takes in all that happened, unless the file cannot be written now.
+    /// Processes all pending inputs, unless the file cannot be written now.
     async fn work_off(&mut self) -> Result<(), Failure> {
-        while self.waits_for_file.is_none() && !self.room.is_lacking() {
+        while self.waits_for_file.is_none() && !self.disk_wait.is_lacking() {
             let Some(event) = self.pending.pop_front() else {
                 return Ok(());
             };
@@ -366,7 +370,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Steps and commits; false when the file must be mended first.
+    /// Steps and commits; `false` if the file must be corrected first.
     async fn observe(&mut self, event: Input) -> Result<bool, Failure> {
         let active_ms = self.stopwatch.lap_ms();
         let seen = Observation {
@@ -393,7 +397,7 @@ impl Loop<'_> {
             match self.commit(&next)? {
                 CommitOutcome::Done(loaded) => {
                     self.loaded = loaded;
-                    // Whose file a stamp taken now would be is not known: the next look reads it.
+                    // A stamp taken now might be of another's file: the next look reads the file.
                     self.watch_stamp = None;
                     self.there_is_room();
                     self.arrive(next);
@@ -408,9 +412,9 @@ impl Loop<'_> {
         }
     }
 
-    /// A stop that was asked for is not kept waiting by the disk: what it ends is ended now. Should the commit fail, or
-    /// a crash come before it, what was ended stands in flight still, and is made again at no cost; so not where
-    /// something may be made once only.
+    /// Ends at once what a requested stop ends, without waiting for the disk. Until the commit,
+    /// killed attempts still count as in flight and would be retried for free. So this is not done
+    /// while an attempt runs that must happen only once.
     fn obey(&mut self, next: &Transition) {
         let state = &self.world.state;
         let is_once_only = |intent: &Intent| intent.effect.is_once_only();
@@ -423,11 +427,11 @@ impl Loop<'_> {
         self.world = next.world;
         self.session = next.session;
         for notice in &next.notices {
-            (self.eyes.tell)(notice);
+            (self.observer.tell)(notice);
         }
     }
 
-    /// Writes the next state, if the file is the one that it was made from.
+    /// Writes the next state, if the file is still the one that it was made from.
     fn commit(&mut self, next: &Transition) -> Result<CommitOutcome, Failure> {
         let known = Arc::clone(&self.loaded);
         let decide = |fresh: &LoadedState| -> Result<Option<CommitContent>, Stale> {
@@ -452,15 +456,15 @@ impl Loop<'_> {
 
 enum CommitOutcome {
     Done(Arc<LoadedState>),
-    /// Somebody else wrote meanwhile, or the file cannot be read.
+    /// Another process wrote meanwhile, or the file cannot be read.
     Changed,
 }
 
-/// The file is not the one that the step was made from.
+/// The file is no longer the one that the step was made from.
 #[derive(Debug)]
 struct Stale;
 
-/// Runs blocking work beside the loop.
+/// Runs blocking work without stopping the loop.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {

@@ -1,8 +1,10 @@
-//! Side files: the whole of what a failed attempt or check printed, beside the state, under its digest.
+//! The evidence store: the whole output of failed attempts and checks, in side files named by their
+//! digest.
 //!
-//! Invariant: nothing depends on one. It has its name only when it is whole, and before a state names it; it is not
-//! synced, for its loss is the loss of evidence alone. What lies here takes 64 MiB at most: beyond, what the present
-//! state does not name goes first, then the oldest. Not here: what is kept (`verify`, `agent`), what names it (the core).
+//! Invariant: nothing depends on a side file. It gets its name only when it is complete, and before
+//! a state names it. It is not synced, because only evidence would be lost. The store takes 64 MiB
+//! at most: files that the present state does not name go first, then the oldest. Not here: what is
+//! kept (`verify`, `agent`), what names it (the core).
 #![allow(clippy::disallowed_methods)] // door: side files of evidence
 
 #[cfg(test)]
@@ -28,10 +30,10 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
 use crate::{files, space, store::StatePlace};
 
-/// Tells a person, from whatever thread.
+/// Warns a person, from any thread.
 pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
 
-/// How much may lie here.
+/// How much the store may hold.
 #[derive(Debug, Clone, Copy)]
 struct SizeLimit {
     bytes: u64,
@@ -42,20 +44,20 @@ const MOST: SizeLimit = SizeLimit {
     bytes: 64 * 1024 * 1024,
     files: 4_096,
 };
-/// What the disk must have left then: the state, which cannot do without, has the last of it.
+/// What the disk must have left: the last of it is reserved for the state.
 const SPARE_BYTES: u64 = 16 * 1024 * 1024;
 const NOW: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: UTIME_NOW,
 };
-/// By the clock of the file system.
+/// Times by the clock of the file system.
 const TOUCHED: Timestamps = Timestamps {
     last_access: NOW,
     last_modification: NOW,
 };
 const HALF: &str = ".new-";
 
-/// The side files of one state, for the loop that holds its lease: nobody else writes here.
+/// The evidence store of one state, for the loop that holds its lease: nobody else writes here.
 pub struct EvidenceStore {
     dir: PathBuf,
     tell: Warn,
@@ -64,24 +66,24 @@ pub struct EvidenceStore {
     known: Mutex<EvidenceUsage>,
 }
 
-/// A shelf, and the state whose evidence goes last where something has to.
+/// A store, and the state whose evidence goes last if something must go.
 #[derive(Debug, Clone, Copy)]
 pub struct EvidenceKeeper<'a> {
-    pub shelf: &'a EvidenceStore,
+    pub store: &'a EvidenceStore,
     pub state: &'a State,
 }
 
 impl EvidenceKeeper<'_> {
-    /// As [`Shelf::keep`] does.
+    /// See [`EvidenceStore::keep`].
     #[must_use]
     pub fn keep(&self, bytes: &[u8]) -> Option<SideFile> {
-        self.shelf.keep(bytes, || side::named_by(self.state))
+        self.store.keep(bytes, || side::named_by(self.state))
     }
 }
 
 #[derive(Debug, Default)]
 struct EvidenceUsage {
-    /// What lies here, once it was looked at.
+    /// The size of the content, once it was measured.
     held: Option<SizeLimit>,
     has_told: bool,
 }
@@ -113,8 +115,8 @@ impl EvidenceStore {
         }
     }
 
-    /// Keeps these bytes; `None` where that is not possible, of which a person is told once. `named` is asked where
-    /// something has to go.
+    /// Keeps these bytes; `None` if that is not possible, which is reported once. `named` is called
+    /// if something has to go.
     pub fn keep(&self, bytes: &[u8], named: impl FnOnce() -> BTreeSet<Digest>) -> Option<SideFile> {
         let one = SideFile::of(bytes);
         let mut known = self.known();
@@ -139,7 +141,7 @@ impl EvidenceStore {
         }
     }
 
-    /// Removes what a write that was cut off left, and what is too much.
+    /// Removes the remains of interrupted writes, and whatever exceeds the limit.
     pub fn tidy(&self, named: &BTreeSet<Digest>) {
         let mut known = self.known();
         remove_halves(&self.dir);
@@ -147,17 +149,18 @@ impl EvidenceStore {
     }
 
     fn known(&self) -> MutexGuard<'_, EvidenceUsage> {
-        // Every change of it is one assignment: a panic leaves nothing half done.
+        // Every change is one assignment, so a panic leaves nothing half done.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it was not there yet.
+    /// Returns whether it is new.
     fn put(&self, one: &SideFile, bytes: &[u8]) -> io::Result<bool> {
-        // Not the directory of the state: where that is gone, another one in its place would keep it from being put back.
+        // This does not make the directory of the state: if that is gone, a new one would keep the
+        // old one from being put back.
         files::make_dir(&self.dir)?;
         let path = path_in(&self.dir, &one.digest).ok_or(io::ErrorKind::InvalidInput)?;
         if is_whole(&path, one) {
-            // As good as new: the oldest go first.
+            // It counts as new from now on, since the oldest go first.
             let _ = files::open(&path).map(|file| rustix::fs::futimens(&file, &TOUCHED));
             return Ok(false);
         }
@@ -183,7 +186,7 @@ impl EvidenceStore {
             bytes: held.bytes + more.bytes,
             files: held.files + more.files,
         });
-        // What was not looked at yet is looked at once, and is little then, or cut down.
+        // The first time the whole directory is measured.
         let held = held.unwrap_or_else(|| measure(&lying(&self.dir, &BTreeSet::new())));
         known.held = Some(match is_within(held, self.most) {
             true => held,
@@ -195,7 +198,7 @@ impl EvidenceStore {
         });
     }
 
-    /// Where there is too much, a quarter more than that goes, so that it is not looked at every time.
+    /// If there is too much, a quarter more than necessary goes, so that this is rare.
     fn make_room(&self, named: &BTreeSet<Digest>) -> SizeLimit {
         let mut all = lying(&self.dir, named);
         let mut held = measure(&all);
@@ -211,7 +214,7 @@ impl EvidenceStore {
             if is_within(held, wanted) {
                 break;
             }
-            // What cannot be removed now is tried again the next time.
+            // The next call tries again what cannot be removed now.
             if fs::remove_file(&one.path).is_ok() {
                 held.bytes -= one.bytes;
                 held.files -= 1;
@@ -221,14 +224,14 @@ impl EvidenceStore {
     }
 }
 
-/// Where a side file of that state lies, if it is there and is what was printed.
+/// The path of a side file of that state, if it is there and complete.
 #[must_use]
 pub fn find(place: &StatePlace, one: &SideFile) -> Option<PathBuf> {
     let path = path_in(&place.evidence(), &one.digest)?;
     is_whole(&path, one).then_some(path)
 }
 
-/// Says of every reference in what is printed as JSON where its file lies, or that it is gone.
+/// Adds to every reference in a JSON value where its file is, or that it is gone.
 pub fn locate(place: &StatePlace, value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| locate(place, item)),
@@ -260,14 +263,14 @@ fn path_in(dir: &Path, digest: &Digest) -> Option<PathBuf> {
     side::hex_of(digest.as_str()).map(|hex| dir.join(hex))
 }
 
-/// Of just these bytes.
+/// Whether the file has exactly these bytes.
 fn is_whole(path: &Path, one: &SideFile) -> bool {
     let has_its_size = |file: &File| file.metadata().is_ok_and(|meta| meta.len() == one.bytes);
     files::open(path).is_ok_and(|file| has_its_size(&file))
         && files::read(path, one.bytes).is_ok_and(|bytes| Digest::of(&bytes) == one.digest)
 }
 
-/// Our own files; what else lies here is a person's.
+/// Our own files; anything else here is a person's.
 fn lying(dir: &Path, named: &BTreeSet<Digest>) -> Vec<StoredFile> {
     let lying = files::entries(dir).into_iter().filter_map(|path| {
         let digest = format!("sha256:{}", path.file_name()?.to_str()?);

@@ -1,14 +1,17 @@
-//! The one door to git: a dozen verbs, each from id to id, each a few runs of the git program.
+//! The one door to git: a dozen verbs, each a few runs of the git program, with ids as input and
+//! output.
 //!
-//! The person's repository (`Git::open`) is read, and written to in `apply` alone. All that is made goes into one of our
-//! own, which borrows its objects (`Git::lineage`) or is all there is (`Git::private`).
+//! The person's repository (`Git::open`) is read; only `apply` writes to it. Everything we make
+//! goes into a repository of our own. It borrows the person's objects (`Git::lineage`), or is the
+//! only one (`Git::private`).
 //!
-//! Not here: where trees lie and when they are made (`workspace`), what a candidate is worth
+//! Not here: where trees are and when they are made (`workspace`), what a candidate is worth
 //! (`verify`). All functions block; nothing here knows an async runtime.
 //!
-//! Invariants: git's environment is built from nothing, no hook and no prompt runs; the person's files and repository
-//! change in `apply` alone, but for the one reference that keeps their HEAD of the start; what is handed out as an id
-//! exists in the object store; the same inputs give the same ids.
+//! Invariants: git's environment is built from nothing, and no hook and no prompt runs. The
+//! person's files and repository change only in `apply`, except the one reference that keeps their
+//! HEAD of the start. Every id returned exists in the object store. The same inputs give the same
+//! ids.
 
 mod alternates;
 mod apply;
@@ -61,7 +64,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// A repository with a working tree, and the git that works on it.
+/// A repository with a working tree, and the git program for it.
 #[derive(Debug, Clone)]
 pub struct Git(Arc<Repository>);
 
@@ -71,11 +74,11 @@ struct Repository {
     top: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
-    /// Whose objects are borrowed, of a repository of ours; none where it is nobody's else.
+    /// The repository whose objects ours borrows; `None` if it borrows from nobody.
     person: Option<Git>,
     /// The person's environment, under which repositories inside this one are opened.
     theirs: Env,
-    /// Trees of commits, which never change; forgotten when there are too many.
+    /// Trees of commits, which never change; cleared when there are too many.
     trees: Mutex<HashMap<CommitId, TreeId>>,
 }
 
@@ -85,7 +88,7 @@ impl Git {
         Self::open_on(programs::real(), dir)
     }
 
-    /// The same, with who runs git.
+    /// Like [`Git::open`], with the runner of git.
     pub fn open_on(programs: Arc<dyn Programs>, dir: &Path) -> Result<Option<Self>, GitError> {
         Self::open_with(programs, dir, &std::env::vars_os().collect())
     }
@@ -125,7 +128,7 @@ impl Git {
         &self.0.common_dir
     }
 
-    /// Whether commits bear a made-up name, because the person configured none.
+    /// Whether commits have a default author, because the person configured none.
     pub fn identity_is_default(&self) -> bool {
         self.0.host.identity_is_default
     }
@@ -134,7 +137,7 @@ impl Git {
         &self.0.host
     }
 
-    /// Of this working tree: differs from `common_dir` where this is a linked worktree itself.
+    /// The git directory of this working tree; in a linked worktree it differs from `common_dir`.
     fn git_dir(&self) -> &Path {
         &self.0.git_dir
     }

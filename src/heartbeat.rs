@@ -1,15 +1,15 @@
-//! The sign of life beside the state: written while a loop lives, read by those who look.
+//! The heartbeat beside the state: a living loop writes it, other commands read it.
 //!
-//! Here: what it says, the thread that writes it, and what a reader makes of its clocks. Not here: what is told of a
-//! loop by it (`descent_core::view::liveness`).
+//! Here: its content, the thread that writes it, and how a reader interprets its clocks. Not here:
+//! what follows for a loop's state (`descent_core::view::liveness`).
 //!
-//! Invariant: nothing depends on it. It is no part of the state, has no serial, and is never synced; without it a loop
-//! works all the same, and who looks learns less. A beat is the loop's own word: when the loop takes no turn any more,
-//! the thread falls silent too.
+//! Invariant: nothing depends on it. It is no part of the state, has no serial, and is never
+//! synced. Without it a loop works all the same, and other commands learn less. If the loop takes
+//! no turns any more, the thread stops writing too.
 
 mod disk;
 #[cfg(test)]
-#[allow(clippy::disallowed_methods)] // plants beats
+#[allow(clippy::disallowed_methods)] // plants heartbeats
 mod tests;
 
 use std::{
@@ -35,12 +35,13 @@ use crate::{
     store::StatePlace,
 };
 
-/// A loop that turns does so every second; an event takes longer where the disk or a lock does.
+/// A working loop takes a turn every second; handling an input takes longer if the disk or a lock
+/// is slow.
 const TURN_MS_MAX: u64 = 30_000;
-/// Atoms named in a beat.
+/// Maximum of atoms named in a heartbeat.
 const NAMED_MAX: usize = 16;
 
-/// What stands in the file.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct HeartbeatRecord {
     schema: String,
@@ -54,14 +55,14 @@ struct HeartbeatRecord {
     iteration: u64,
     serial: u64,
     in_flight: Vec<String>,
-    /// How many more are in flight than are named.
+    /// How many further atoms are in flight.
     unnamed: usize,
     at: String,
     awake_ms: u64,
     total_ms: u64,
 }
 
-/// Beats as long as it lives; the file is gone afterwards.
+/// Writes heartbeats as long as it lives; then the file is removed.
 #[derive(Debug)]
 pub struct Heartbeat {
     shared: Arc<HeartbeatShared>,
@@ -75,7 +76,7 @@ struct HeartbeatShared {
     changed: Condvar,
 }
 
-/// What the loop said last.
+/// What the loop last reported.
 #[derive(Debug)]
 struct LoopActivity {
     beat: HeartbeatRecord,
@@ -101,8 +102,8 @@ impl Heartbeat {
         let (inner, to) = (Arc::clone(&shared), path.clone());
         let thread = std::thread::Builder::new()
             .name("heartbeat".to_owned())
-            .spawn(move || beat_on(&inner, &to, &*clock));
-        // Without a thread there are no beats, which proves nothing.
+            .spawn(move || keep_beating(&inner, &to, &*clock));
+        // Without a thread there are no heartbeats, which proves nothing.
         Self {
             shared,
             path,
@@ -110,14 +111,14 @@ impl Heartbeat {
         }
     }
 
-    /// The loop takes a turn.
+    /// Reports a turn of the loop.
     pub fn turn(&self, world: &World, owed: &DesiredWork, waits_for: Option<WaitsFor>) {
         let run = &world.state.run;
         let mut told = self.shared.lock();
         let is_news = told.beat.waits_for != waits_for;
         told.turned_ms = clock::since_boot().awake_ms;
         let beat = &mut told.beat;
-        // What is over ends in one long turn, also where it waits.
+        // A run that is over ends in one long turn, even while it waits.
         beat.phase = match liveness::phase(owed) {
             phase if waits_for.is_none() || owed.is_over => phase,
             _ => LoopPhase::Waiting,
@@ -155,7 +156,7 @@ fn path_in(dir: &Path) -> PathBuf {
     dir.join("heartbeat")
 }
 
-fn beat_on(shared: &HeartbeatShared, path: &Path, clock: &dyn Clock) {
+fn keep_beating(shared: &HeartbeatShared, path: &Path, clock: &dyn Clock) {
     let mut told = shared.lock();
     while !told.is_over {
         let now = clock::since_boot();
@@ -165,7 +166,7 @@ fn beat_on(shared: &HeartbeatShared, path: &Path, clock: &dyn Clock) {
             drop(told);
             beat.at = clock.now().rfc3339();
             (beat.awake_ms, beat.total_ms) = (now.awake_ms, now.total_ms);
-            // The lock is not held meanwhile: a slow disk must not hold the loop up.
+            // The lock is not held meanwhile: a slow disk must not delay the loop.
             disk::write(path, &beat);
             told = shared.lock();
         }
@@ -204,15 +205,15 @@ fn host() -> String {
     name.nodename().to_string_lossy().into_owned()
 }
 
-/// What is seen of the loop of a state, and its newest beat.
+/// What can be observed of the loop of a state, with its newest heartbeat.
 #[derive(Debug)]
 pub struct HeartbeatReading {
     pub pulse: LoopSignals,
     pub view: Option<HeartbeatView>,
 }
 
-/// `holder`: what the holder of the lease said of itself, while it is held.
-pub fn look(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) -> HeartbeatReading {
+/// `holder` is what the holder of the lease wrote about itself, while the lease is held.
+pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) -> HeartbeatReading {
     let written = disk::read(&path_in(&place.dir));
     let now = clock::since_boot();
     let beat = written.as_ref().filter(|beat| is_of_this_boot(beat));
@@ -249,7 +250,7 @@ pub fn pid_in(holder: &str) -> Option<u32> {
     number.trim().parse().ok()
 }
 
-/// Clocks since the start of a machine tell nothing on another one, or after another start.
+/// Clocks that count from boot mean nothing on another machine or after another boot.
 fn is_of_this_boot(beat: &HeartbeatRecord) -> bool {
     let boot_id = process::boot_id();
     !boot_id.is_empty() && beat.boot_id == boot_id && beat.host == host()
@@ -259,14 +260,15 @@ fn age_ms(beat: &HeartbeatRecord, now: clock::SinceBoot) -> u64 {
     now.awake_ms.saturating_sub(beat.awake_ms)
 }
 
-/// The total goes on in sleep, the rest stands still.
+/// The total clock counts sleep too, the other does not.
 fn slept_ms(beat: &HeartbeatRecord, now: clock::SinceBoot) -> u64 {
     let then_ms = beat.total_ms.saturating_sub(beat.awake_ms);
     let now_ms = now.total_ms.saturating_sub(now.awake_ms);
     now_ms.saturating_sub(then_ms)
 }
 
-/// When the beat was made, for people: by the clocks of the machine where they tell, else by the time of day.
+/// When the heartbeat was written, for people: by the clocks since boot if they are valid,
+/// otherwise by the time of day.
 pub fn last_sign(view: &HeartbeatView, now: UnixMillis) -> UnixMillis {
     match (view.age_ms, view.slept_ms) {
         (Some(age_ms), Some(slept_ms)) => UnixMillis(now.0.saturating_sub(age_ms + slept_ms)),

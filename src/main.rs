@@ -32,7 +32,7 @@ mod passed_over;
 
 fn main() -> std::process::ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(code) = process::guard::answer() {
+    if let Some(code) = process::guard::run_if_guard() {
         return code;
     }
     signal::outlive_the_file_limit();

@@ -1,10 +1,10 @@
-//! The one door to child processes. Here: the programs of attempts and checks, run by a shell,
-//! each with all that it starts; `tool` has our own helpers.
+//! The one door to child processes. Here: a shell runs the program of an attempt or a check, and
+//! the job's end takes everything that it started. `tool` runs our own helpers.
 //!
-//! Invariant: when [`run`] has returned, or was dropped, nothing that the job started runs on
-//! (but for what the kernel can't end), and memory stayed bounded whatever the job wrote.
-//! A spawn never copies our memory: no `pre_exec`, no `uid`, so it stays a vfork.
-//! Not here: what a job is for, what its output means.
+//! Invariant: after [`run`] returned or was dropped, nothing that the job started runs on, except
+//! what the kernel can't end. Memory stays bounded whatever the job writes. A spawn never copies
+//! our memory: without `pre_exec` and `uid` it stays a vfork. Not here: what a job is for, what its
+//! output means.
 #![allow(clippy::disallowed_methods)] // door: processes, their logs, and how long they take
 
 use std::ffi::OsString;
@@ -65,11 +65,13 @@ pub struct Job {
     /// The whole environment; only the mark is added.
     pub env: Vec<(OsString, OsString)>,
     pub timeout: Duration,
-    /// Whose job it is, up to the first `/`, and which; inherited by all that the job starts.
+    /// The owner of the job up to the first `/`, then the job's own name. Everything that the job
+    /// starts inherits it.
     pub mark: String,
-    /// 0: standard output is not kept whole, and the order of both streams is exact.
+    /// With 0, standard output is not kept whole, and the order of both streams is exact.
     pub whole_stdout_bytes_max: usize,
-    /// All output goes there too, up to 8 MiB; without output there is no such file. One that is there already goes.
+    /// A file that also gets all output, up to 8 MiB. An old file of that name is removed; without
+    /// output no new one is made.
     pub log: Option<PathBuf>,
 }
 
@@ -84,38 +86,38 @@ pub enum JobEnd {
 #[derive(Debug)]
 pub struct JobResult {
     pub how: JobEnd,
-    /// Until the leader ended, or was to end.
+    /// From the start until the leader ended or was to be ended.
     pub duration: Duration,
     /// Standard output and error in order of arrival.
     pub output: Capture,
-    /// If it was asked for.
+    /// Present if the job asked for it.
     pub stdout: Option<WholeOutput>,
 }
 
-/// Enough to find a job again after our own death.
+/// Enough to find a job again after this process has died.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRecord {
     pub pid: u32,
     pub start_ticks: u64,
     pub boot_id: String,
     pub mark: String,
-    /// What follows is missing where an earlier version started it.
+    /// The fields below are missing if an earlier version started the job.
     #[serde(default)]
     pub method: Option<Method>,
-    #[serde(default)]
-    pub brand: Option<Tag>,
+    #[serde(default, rename = "brand")]
+    pub tag: Option<Tag>,
     #[serde(default)]
     pub cgroup: Option<PathBuf>,
 }
 
-/// Runs a job to its end, its timeout or its cancellation. `on_started` is told where it runs
-/// before anything else happens; it is not called if the job was cancelled before it began.
+/// Runs a job to its end, its timeout or its cancellation. `on_started` is called with the job's
+/// record before anything else happens. It is not called if the job was cancelled before it began.
 ///
-/// When the leader has ended, all that it started is killed, at once and without a warning:
-/// its group, then what escaped from that. Dropping the future does the same in the background.
+/// When the leader has ended, all that it started is killed at once and without a warning: first
+/// its group, then everything that escaped from it. Dropping the future does the same in the
+/// background.
 ///
-/// # Errors
-/// When nothing could be started.
+/// # Errors If nothing could be started.
 pub async fn run(
     job: &Job,
     cancel: &CancellationToken,
@@ -128,10 +130,10 @@ pub async fn run(
     let spawn::SpawnedJob {
         mut child,
         mut output,
-        mut leash,
+        mut handle,
     } = spawn::spawn(job)?;
     let since = Instant::now();
-    on_started(&leash.started(&job.mark));
+    on_started(&handle.record(&job.mark));
     let over = tokio::select! {
         biased;
         () = cancel.cancelled() => Completion::Cut(JobEnd::Cancelled),
@@ -141,13 +143,13 @@ pub async fn run(
     };
     let duration = since.elapsed();
     let is_cut = matches!(over, Completion::Cut(_));
-    leash.release(&mut child, is_cut).await;
-    // Whoever holds a pipe open now is beyond our reach: it may not hold us up.
+    handle.release(&mut child, is_cut).await;
+    // Whoever still holds a pipe open is beyond our reach, and must not delay us.
     let _ = tokio::time::timeout(DRAIN_MAX, output.read_to_end(&mut sink)).await;
     let how = match over {
         Completion::Cut(how) => how,
-        Completion::ByItself(status) => leash
-            .how(status)
+        Completion::ByItself(status) => handle
+            .job_end(status)
             .map_err(|error| SpawnError::from_spawn(error, &job.cwd))?,
     };
     Ok(ended(how, duration, sink))
@@ -167,10 +169,10 @@ fn ended(how: JobEnd, duration: Duration, sink: Sink) -> JobResult {
     }
 }
 
-/// Made by the first output: most jobs that end well say nothing.
+/// The first output makes the file: most jobs that succeed print nothing.
 fn log(job: &Job) -> Result<Option<OutputLog>, SpawnError> {
     let of = |path: &PathBuf| {
-        OutputLog::at(path).map_err(|source| SpawnError::Log {
+        OutputLog::new(path).map_err(|source| SpawnError::Log {
             path: path.clone(),
             source,
         })
@@ -178,21 +180,21 @@ fn log(job: &Job) -> Result<Option<OutputLog>, SpawnError> {
     job.log.as_ref().map(of).transpose()
 }
 
-/// The pipes that a job writes to. One is closed here when it has come to its end.
+/// The pipes that a job writes to. A pipe that has come to its end is closed here.
 struct Output {
-    /// Standard error, and standard output unless it comes apart.
+    /// Standard error, with standard output unless that is kept separately.
     merged: Option<ChildStdout>,
     apart: Option<ChildStdout>,
 }
 
 impl Output {
-    /// Never returns: to be read beside something that ends.
+    /// Never returns; the caller races it against something that ends.
     async fn read_on(&mut self, sink: &mut Sink) {
         self.read_to_end(sink).await;
         std::future::pending().await
     }
 
-    /// May be dropped and called again; nothing that was read gets lost.
+    /// Cancellation-safe: it may be dropped and called again, and nothing that was read is lost.
     async fn read_to_end(&mut self, sink: &mut Sink) {
         let mut first = vec![0; CHUNK_BYTES];
         let mut second = vec![0; if self.apart.is_some() { CHUNK_BYTES } else { 0 }];

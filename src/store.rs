@@ -1,8 +1,8 @@
-//! The only writer of the state file: load it whole, replace it whole.
+//! The only writer of the state file: it is loaded whole and replaced whole.
 //!
-//! Invariant: a reader sees serial n or n+1, never a mixture; a commit takes the place of the very bytes that it was
-//! decided on, compared under the commit lock; what cannot be read and validated is never written over.
-//! Not here: what the state means (`descent_core`), when to write (`driver`).
+//! Invariant: a reader sees serial n or n+1, never a mixture. A commit replaces exactly the bytes
+//! that it was decided on, compared under the commit lock. A file that cannot be read and validated
+//! is never overwritten. Not here: what the state means (`descent_core`), when to write (`driver`).
 
 mod aside;
 mod disk;
@@ -40,17 +40,17 @@ use swap::{OldFile, Swap};
 
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
-pub use load::{LoadedState, PlacedFault, pattern_faults, placed, read_bytes, show_faults};
+pub use load::{LoadedState, PlacedFault, pattern_faults, place_faults, read_bytes, show_faults};
 pub use locks::Lease;
 pub use mode::Mode;
 pub use place::StatePlace;
 pub use probe::{Probe, probe};
 
-/// As much as the reader takes (`doc::Limits`).
+/// The reader's limit (`doc::Limits`).
 const BYTES_MAX: usize = 16 << 20;
-/// Saves of a person that one commit gives way to.
+/// How many saves of a person one commit gives way to.
 const OVERTAKEN_MAX: u32 = 16;
-/// Commits from one look at what lies beside the state to the next.
+/// Commits between two sweeps of the files beside the state.
 const SWEEP_EVERY: u64 = 8;
 
 /// One state file, and what this process knows of it.
@@ -59,25 +59,27 @@ pub struct Store {
     place: StatePlace,
     names: Names,
     disk: Box<dyn Disk>,
-    /// The file as it was read or written last.
+    /// The file as it was last read or written.
     cached: Option<Arc<LoadedState>>,
-    /// The records of `cached` as text; lost when a commit fails.
+    /// The records of `cached` as text; dropped when a commit fails.
     rendered: Option<StateText>,
     known: RecentStates,
-    /// The newest sealed one, with its bytes.
+    /// The newest sealed state, with its bytes.
     committed: Option<Arc<LoadedState>>,
-    /// Whose the file was when it was read last.
+    /// Owner and mode of the file when it was last read.
     hand: Option<Hand>,
-    /// By this process.
+    /// Commits of this process.
     commits: u64,
-    /// A commit failed, maybe after it had got the name: what is gone on from must stay first.
+    /// A commit failed, maybe after its file had got the name: the state to go on from must be made
+    /// durable first.
     may_be_loose: bool,
-    /// Of which nobody was told yet.
+    /// Rescued saves that were not reported yet.
     newly_rescued: Vec<PathBuf>,
     journal: Journal,
 }
 
-/// What a commit is to write: the state with its next serial, and what differs from the present one.
+/// The content of a commit: the state with its next serial, and the differences from the present
+/// one.
 #[derive(Debug)]
 pub struct CommitContent {
     pub state: State,
@@ -88,13 +90,13 @@ impl Store {
     #[must_use]
     pub fn open(place: StatePlace) -> Self {
         let disk = RealDisk::in_dir(place.parent());
-        Self::on(place, Box::new(disk))
+        Self::new(place, Box::new(disk))
     }
 
-    fn on(place: StatePlace, disk: Box<dyn Disk>) -> Self {
+    fn new(place: StatePlace, disk: Box<dyn Disk>) -> Self {
         Self {
             names: Names::of(&place, BYTES_MAX as u64),
-            journal: Journal::of(place.journal()),
+            journal: Journal::new(place.journal()),
             place,
             disk,
             cached: None,
@@ -113,7 +115,7 @@ impl Store {
         &self.place
     }
 
-    /// The state as it is now; the same value as long as the bytes are the same.
+    /// The present state; the same value as long as the bytes are the same.
     pub fn read(&mut self) -> Result<Arc<LoadedState>, StoreError> {
         let found = self.look()?;
         if self.may_be_loose {
@@ -126,16 +128,16 @@ impl Store {
         self.take_in(&found.bytes)
     }
 
-    /// The owner and mode of the very file whose bytes `read` gave last.
+    /// Owner and mode of the very file whose bytes `read` returned last.
     #[must_use]
     pub fn hand(&self) -> Option<Hand> {
         self.hand
     }
 
-    /// Writes what `decide` makes of the present state; nothing where it makes nothing.
+    /// Writes the state that `decide` makes of the present one, if it makes any.
     ///
-    /// `decide` runs again, on the newer value, when somebody saved meanwhile; and on what was read, when it would write
-    /// nothing on what was presumed.
+    /// `decide` runs again on the newer state if somebody saved meanwhile. It also runs again on
+    /// the state as read if it would write nothing on the presumed one.
     pub fn commit<E>(
         &mut self,
         mut decide: impl FnMut(&LoadedState) -> Result<Option<CommitContent>, E>,
@@ -148,7 +150,7 @@ impl Store {
             return Ok(done);
         }
         for _ in 0..OVERTAKEN_MAX {
-            // Cleared away meanwhile, it keeps nobody out.
+            // A lock file that was cleared away meanwhile excludes nobody.
             if !held.is_whole() {
                 held = self.lock()?;
             }
@@ -164,16 +166,17 @@ impl Store {
         Err(StoreError::Restless { path }.into())
     }
 
-    /// The first state, where no file is.
+    /// Writes the first state, if there is no file.
     pub fn create(&mut self, state: State) -> Result<Arc<LoadedState>, StoreError> {
         let _held = self.lock()?;
         let (loaded, rendered) = self.checked(state)?;
         swap::first(&*self.disk, &self.names, &loaded.bytes)?;
-        self.note(None, &loaded, None);
+        self.note_commit(None, &loaded, None);
         Ok(self.adopt(loaded, rendered))
     }
 
-    /// Another state in the place of a readable one, which is kept in the journal if `archive`: at the path given.
+    /// Replaces a readable state by another. With `archive`, the journal keeps the old one at the
+    /// returned path.
     pub fn replace(
         &mut self,
         state: State,
@@ -188,7 +191,7 @@ impl Store {
             let (loaded, rendered) = self.checked(state.clone())?;
             if self.swap(&seen, &loaded)? {
                 self.known.clear();
-                self.note(None, &loaded, None);
+                self.note_commit(None, &loaded, None);
                 return Ok((self.adopt(loaded, rendered), archived));
             }
         }
@@ -196,7 +199,7 @@ impl Store {
         Err(StoreError::Restless { path })
     }
 
-    /// The right to run the loop. `info` is one line for others: since when, which command.
+    /// Takes the right to run the loop. `info` is one line for others: since when, which command.
     pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
         self.place.make_dir()?;
         self.place.has_plain_sidecars()?;
@@ -209,13 +212,13 @@ impl Store {
         self.place.state.symlink_metadata().is_err()
     }
 
-    /// Whether a loop lives.
+    /// Whether a loop holds the lease.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.held().is_some()
     }
 
-    /// What the loop that holds the lease said of itself.
+    /// The line that the holder of the lease wrote about itself.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
         self.held().and_then(locks::holder)
@@ -225,17 +228,17 @@ impl Store {
         self.place.lease_dirs().find(|dir| locks::is_held(dir))
     }
 
-    /// What a commit can rely on in this directory: tried there, and cleared away again.
+    /// The guarantees of this directory for a commit, tried there; the trial leaves nothing.
     pub fn mode(&self) -> Result<Mode, StoreError> {
         let _held = self.lock()?;
         mode::probe(&*self.disk, &self.names)
     }
 
-    /// Sees to it that the last commit is in the journal, also where that was deleted meanwhile; when idle, and at the
-    /// end.
-    pub fn remember(&mut self) {
+    /// Makes sure that the last commit is in the journal, even if that was deleted meanwhile. The
+    /// loop calls it when idle, and at its end.
+    pub fn write_journal(&mut self) {
         if let (Some(committed), Ok(_held)) = (self.committed.clone(), self.lock())
-            && self.stays(&committed)
+            && self.is_durable(&committed)
         {
             let at_ms = self.disk.changed_ms(&self.place.state).unwrap_or(0);
             self.journal.keep(&committed, at_ms);
@@ -243,15 +246,16 @@ impl Store {
         self.journal.tidy();
     }
 
-    /// Whoever made it may have been killed before it was sure to stay. In the journal it would make of what a power cut
-    /// brings back an old buffer that somebody saved.
-    fn stays(&self, committed: &LoadedState) -> bool {
+    /// Makes a commit durable, since the process that made it may have been killed before it could.
+    /// If only the journal had it, the older file that a power cut brings back would look like a
+    /// saved old buffer.
+    fn is_durable(&self, committed: &LoadedState) -> bool {
         self.journal.is_newest(committed) || self.disk.fsync_dir(self.names.dir()).is_ok()
     }
 
-    /// In whose name commits stand in the journal, and by which command.
-    pub fn signed(&mut self, command: &str, by: &str) {
-        self.journal.signed(command, by);
+    /// Sets who makes the commits of the journal, and by which command.
+    pub fn set_author(&mut self, command: &str, by: &str) {
+        self.journal.set_author(command, by);
     }
 
     /// The commits of the past, as far as they are kept.
@@ -260,10 +264,11 @@ impl Store {
         self.journal.history()
     }
 
-    /// Looks at what earlier commits swapped out, and takes up a save that came late; when idle.
+    /// Sweeps what earlier commits swapped out, and adopts a save that came late; for idle times.
     pub fn tend(&mut self, now: UnixMillis) -> Result<(), StoreError> {
         let _held = self.lock()?;
-        // What a person's edit replaced may be newer than what it began from: it stays until the edit is taken in.
+        // The file that a person's edit replaced may be newer than the edit's base: it stays until
+        // the edit is adopted.
         if !self.read()?.is_foreign {
             self.sweep(now.0);
         }
@@ -276,12 +281,12 @@ impl Store {
         self.newly_rescued.extend(rescued);
     }
 
-    /// Saves of a person that had to be rescued since this was asked last: to be told.
+    /// Saves of a person that were rescued since the last call, to be reported.
     pub fn newly_rescued(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.newly_rescued)
     }
 
-    /// Saves of a person that could not be taken up, kept beside the state file.
+    /// Saves of a person that could not be adopted, kept beside the state file.
     #[must_use]
     pub fn rescued(&self) -> Vec<PathBuf> {
         let prefix = format!("{}.rescued-", self.place.file_name());
@@ -292,7 +297,7 @@ impl Store {
 
     fn lock(&self) -> Result<locks::CommitLock, StoreError> {
         if !self.place.dir.is_dir() {
-            // Only beside a file that is there: nothing is made where nothing was asked for.
+            // Only beside an existing file: a question creates nothing.
             self.look()?;
             self.place.make_dir()?;
         }
@@ -323,7 +328,7 @@ impl Store {
         loaded
     }
 
-    /// `None` when a person's save came first.
+    /// `None` if a person's save came first.
     fn publish(
         &mut self,
         seen: &StateFile,
@@ -331,7 +336,8 @@ impl Store {
     ) -> Result<Option<Arc<LoadedState>>, StoreError> {
         let now = &seen.now;
         let (from, to) = (now.state.serial.0, next.state.serial.0);
-        // The serial of an edited file is what a person made of it; what is committed over it comes from the newest.
+        // The serial of an edited file is whatever a person typed; the serial of a commit over it
+        // comes from the newest commit.
         if to <= from && !now.is_foreign {
             return Err(StoreError::NotNext { from, to });
         }
@@ -342,14 +348,14 @@ impl Store {
             return Ok(None);
         }
         if self.commits.is_multiple_of(SWEEP_EVERY) {
-            self.clear_up();
+            self.sweep_if_due();
         }
         self.commits += 1;
-        self.note(Some(now), &loaded, Some(&touched));
+        self.note_commit(Some(now), &loaded, Some(&touched));
         Ok(Some(self.adopt(loaded, rendered)))
     }
 
-    /// Whether it has the name now; not where somebody was first.
+    /// Whether the new file has the name now; it has not if somebody else was first.
     fn swap(&mut self, seen: &StateFile, new: &LoadedState) -> Result<bool, StoreError> {
         let taker = seen.now.is_foreign.then(|| Taker::of(&new.state));
         let old = OldFile {
@@ -373,11 +379,12 @@ impl Store {
         swap
     }
 
-    /// `rendered` belongs to `now`; when the commit fails it is lost and made anew.
+    /// `rendered` belongs to `now`. It is dropped if the commit fails, and then made anew.
     fn render(&mut self, now: &LoadedState, next: &CommitContent) -> StateText {
         let kept = self.rendered.take();
         if now.is_foreign {
-            // What a person's save holds that the next state does not is in no list of what was touched.
+            // A person's save may hold what the next state does not, and no list of changes names
+            // that.
             return StateText::of(&next.state);
         }
         let mut rendered = kept.unwrap_or_else(|| StateText::of(&now.state));
@@ -390,22 +397,22 @@ impl Store {
         rendered
     }
 
-    /// A whole state that did not come from a step: held to all that is asked of a file.
+    /// Checks a whole state that did not come from a step like the content of a file.
     fn checked(&self, state: State) -> Result<(LoadedState, StateText), StoreError> {
         let rendered = StateText::of(&state);
         let loaded = written(state, &rendered)?;
         load::read(&self.place.state, loaded.bytes)
     }
 
-    /// The new file's own time tells how long the others have rested: no clock is asked.
-    fn clear_up(&mut self) {
+    /// The new file's own time tells the age of the others: no clock is asked.
+    fn sweep_if_due(&mut self) {
         if let Ok(now_ms) = self.disk.changed_ms(&self.place.state) {
             self.sweep(now_ms);
         }
     }
 
-    /// What was committed goes into the journal, which may fail: the commit stands.
-    fn note(
+    /// Notes a commit in the journal. That may fail: the commit stays.
+    fn note_commit(
         &mut self,
         now: Option<&LoadedState>,
         after: &LoadedState,
@@ -427,8 +434,8 @@ impl Store {
         });
     }
 
-    /// Where the newest state of another agreement was kept, if that replaced this one since: somebody put the older file
-    /// back, or saved an old buffer.
+    /// Archives the newest state of another agreement if the present one has replaced it since, and
+    /// returns the path. This happens if somebody put the older file back or saved an old buffer.
     pub fn keep_what_replaced(&self, now: &State) -> Result<Option<PathBuf>, StoreError> {
         let history = self.history();
         let newest = history.newest_lineage();
@@ -454,7 +461,7 @@ impl Store {
     }
 }
 
-/// What a reader will make of the state once it is written.
+/// The state as a reader will see it once it is written.
 fn written(mut state: State, rendered: &StateText) -> Result<LoadedState, StoreError> {
     let seal = rendered.seal(&state);
     let bytes = rendered.sealed_text(&state, &seal).into_bytes();

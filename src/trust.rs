@@ -1,8 +1,9 @@
-//! What a person allowed on this machine: small records, a file each, outside of repository and cache.
+//! A person's consents on this machine: small records, one file each, outside of repository and
+//! cache.
 //!
-//! Invariant: a record is believed only if it is a plain file of our own that nobody else can read or write, and it
-//! tells the very thing that is asked about. The cache may be deleted at any time, so no record lies there.
-//! Not here: what needs a record, and who is asked (`cli`).
+//! Invariant: a record is believed only if it is a plain file of our own that nobody else can read
+//! or write, and if it names exactly what is asked about. No record is in the cache, which may be
+//! deleted at any time. Not here: what needs a record, and who is asked (`cli`).
 
 mod disk;
 #[cfg(test)]
@@ -21,17 +22,17 @@ use descent_core::{
 
 use crate::failure::{Failure, exit};
 
-/// Bytes at most of a record that is read.
+/// Bytes read of a record at most.
 const RECORD_BYTES_MAX: u64 = 16 * 1024;
-/// Characters at most of what a record repeats for people.
+/// Characters that a record repeats for people at most.
 const WORDS_CHARS_MAX: usize = 200;
 
-/// One thing that is allowed, or was made here.
+/// One thing that was consented to or made here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
     /// The state of that lineage: its owner's edits need no consent.
     Lineage(Lineage),
-    /// A state file that another account wrote, by what it carries.
+    /// A state file that another account wrote, identified by what it can execute.
     State(Lineage, Digest),
     /// The worker that does the tasks of a lineage.
     Worker(Lineage, Digest),
@@ -49,7 +50,8 @@ impl Fact {
         }
     }
 
-    /// Names the record: a lineage comes from a stranger's file and is no name of a file.
+    /// The name of the record. A lineage comes from a stranger's file, so it is not used as a file
+    /// name.
     fn key(&self) -> String {
         let text = serde_json::json!(self.parts()).to_string();
         let digest = Digest::of(text.as_bytes());
@@ -71,12 +73,12 @@ impl Fact {
     }
 }
 
-/// Whether a record says so.
+/// Whether a record proves the fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordState {
     Yes,
     No,
-    /// There is a record, and it may be anybody's: why.
+    /// There is a record, but others could have written it: the reason.
     NotBelieved(String),
 }
 
@@ -137,7 +139,7 @@ impl Records {
         }
     }
 
-    /// Durable before anything relies on it.
+    /// Writes a record; it is durable before anything relies on it.
     pub fn remember(&self, fact: &Fact, at: UnixMillis) -> Result<(), TrustError> {
         let dir = self.dir.as_ref().ok_or(TrustError::NoHome)?;
         let name = format!("{}.json", fact.key());
@@ -157,7 +159,7 @@ fn tells(bytes: &[u8], key: &str) -> bool {
         .is_ok_and(|record| record.get("key").and_then(serde_json::Value::as_str) == Some(key))
 }
 
-/// By the XDG rules: a relative path in the variable counts as none.
+/// By the XDG rules: a relative path in the variable is ignored.
 fn place(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| {
         var(name)
@@ -168,7 +170,7 @@ fn place(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(state?.join("descent/trust"))
 }
 
-/// Whose files count as our own.
+/// The user whose files count as our own.
 pub fn me() -> Me {
     let sudo_uid = std::env::var("SUDO_UID").ok();
     Me {

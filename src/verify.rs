@@ -1,7 +1,7 @@
 //! Measures the leaves of checks: exit code, match, number, digest (contract §3).
 //!
-//! Invariant: what cannot be measured gives a measurement whose verdict is `unknown`, never one
-//! that passes or fails. Not here: what a measurement means, and which leaf comes next (the core).
+//! Invariant: a failed measurement has the verdict `unknown`; it never passes or fails. Not here:
+//! what a measurement means, and which leaf comes next (the core).
 
 mod files;
 #[cfg(test)]
@@ -25,7 +25,7 @@ use crate::{
 use files::Wanted;
 use text::Pattern;
 
-/// Bytes kept of standard output where it is searched; longer ones match nothing.
+/// Bytes of standard output that are kept for a search; longer output matches nothing.
 const STDOUT_BYTES_MAX: usize = 16 << 20;
 
 /// One command to measure.
@@ -43,16 +43,16 @@ pub struct MeasureContext<'a> {
     pub at: &'a Path,
     pub env: &'a Environment,
     pub programs: &'a dyn Programs,
-    /// For leaves that name no time of their own.
+    /// For leaves without a timeout of their own.
     pub timeout_default: Duration,
     pub mark: &'a str,
     pub cancel: &'a CancellationToken,
-    /// Keeps an output that is longer than its excerpt, of a leaf that does not pass.
+    /// Keeps an output that is longer than its excerpt, if the leaf does not pass.
     pub keep: Option<EvidenceKeeper<'a>>,
 }
 
-/// Measures one leaf; `None` when it was cancelled. Leaves that no machine decides give what the
-/// core reads as `unknown`.
+/// Measures one leaf; `None` if it was cancelled. The core reads the measurement of a leaf that no
+/// machine decides as `unknown`.
 pub async fn measure(leaf: &Leaf, bench: &MeasureContext<'_>) -> Option<Measurement> {
     match leaf {
         Leaf::Command(CommandLeaf {
@@ -180,7 +180,7 @@ impl MeasureContext<'_> {
             looked = &mut looking => looked.unwrap_or_else(|_| Err("the look broke off".to_owned())),
             () = tokio::time::sleep(self.timeout_default) => Err("the look took too long".to_owned()),
         };
-        // Ends a look that nobody waits for any more.
+        // Ends a search that nobody waits for any more.
         stop.cancel();
         Some(match looked {
             Err(why) => unmeasured(why, ""),

@@ -1,7 +1,7 @@
-//! The files that an attempt finds, each made anew for one attempt alone.
+//! The input files of an attempt, made anew for each.
 //!
-//! Invariant: nothing is written through a link that an earlier attempt left, and nobody else than
-//! the person may read what is written.
+//! Invariant: nothing is written through a link that an earlier attempt left, and nobody but the
+//! person can read the files.
 
 use std::{
     io::{self, Write},
@@ -14,16 +14,15 @@ use super::{AgentError, AttemptJob};
 
 #[derive(Debug)]
 pub(super) struct Inputs {
-    /// Absolute: the attempt runs elsewhere.
+    /// Absolute, since the attempt runs elsewhere.
     dir: PathBuf,
-    /// Where its processes are noted, for a loop that comes after a kill.
+    /// The record of its processes, for a loop that starts after a kill.
     started: PathBuf,
 }
 
-/// An attempt's own directory, and the one that holds them all; not the one beside the state: where that is gone, the
-/// state is too, and another one in its place would keep it from being put back.
-///
-/// Whether it is new, and so holds nothing.
+/// Makes an attempt's own directory and its parent; returns whether it is new, and so empty. It
+/// does not make the directory beside the state. If that is gone, so is the state, and a new
+/// directory would keep it from being put back.
 pub(super) fn make(dir: &Path) -> io::Result<bool> {
     match files::make_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -56,7 +55,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// What an earlier try of this attempt left.
+    /// Removes what an earlier try of this attempt left.
     fn clear(&self) -> io::Result<()> {
         let outcome = self.dir.join(super::outcome::NAME);
         let left = [self.prompt(), self.bindings(), self.result(), outcome];
@@ -82,7 +81,8 @@ impl Inputs {
 
     pub(super) fn note_started(&self, started: &JobRecord) -> io::Result<()> {
         let mut text = serde_json::to_vec(started)?;
-        // As long as what it is written over, nearly always: nothing is cut off, or made anew.
+        // The length is nearly always that of the old text: the file is neither truncated nor made
+        // anew.
         text.resize(text.len().next_multiple_of(NOTE_BYTES), b' ');
         let mut note = match files::open_or_make(&self.started) {
             Ok(note) => note,

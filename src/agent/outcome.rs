@@ -1,7 +1,8 @@
-//! What an attempt came to, on the disk before anybody acts on it: a loop that comes after a crash takes it from there.
+//! The outcome of an attempt, on disk before anybody acts on it: after a crash the next loop takes
+//! it from there.
 //!
-//! Invariant: a record that is torn, empty, or of another attempt, epoch or context, is as good as none; one that is
-//! synced is never torn.
+//! Invariant: a record counts as missing if it is torn, empty, or of another attempt, epoch or
+//! context. A synced record is never torn.
 #![allow(clippy::disallowed_methods)] // door: files of an attempt
 
 use std::{fs, io, path::Path};
@@ -21,8 +22,9 @@ pub(super) const NAME: &str = "outcome.json";
 const HALF: &str = "outcome.json.new";
 const BYTES_MAX: u64 = 8 << 20;
 
-/// Records an outcome in the attempt's own directory. Killed from here on, the loop finds it again; where making it again
-/// would cost something, it is durable when this returns.
+/// Records an outcome in the attempt's own directory. If the loop is killed afterwards, the next
+/// one finds it. If repeating the attempt would cost something, the record is durable when this
+/// returns.
 pub fn record(
     dir: &Path,
     intent: &Intent,
@@ -42,7 +44,8 @@ pub fn record(
     })
 }
 
-/// A kill leaves all of it in the kernel's hands, or a part, which is void; so it needs no other name first.
+/// After a kill the kernel has the whole record or a part, and a part is void. So no temporary name
+/// is needed.
 fn write(dir: &Path, bytes: &[u8]) -> io::Result<()> {
     super::inputs::make(dir)?;
     files::write_anew(&dir.join(NAME), bytes)
@@ -54,12 +57,12 @@ fn write_durably(dir: &Path, bytes: &[u8]) -> io::Result<()> {
     files::write_anew(&half, bytes)?;
     files::open(&half)?.sync_all()?;
     fs::rename(&half, dir.join(NAME))?;
-    // The directory itself may be as new as the file, and the one that holds it.
+    // The directory and its parent may be as new as the file.
     let mut above = dir.ancestors().take(3);
     above.try_for_each(files::sync_dir)
 }
 
-/// How the attempt of this very intent ended, where that was recorded whole.
+/// The outcome of the attempt with this very intent, if it was recorded whole.
 pub fn finished(attempts: &Path, intent: &Intent) -> Option<Outcome> {
     let dir = attempts.join(intent.id.as_str());
     files::plain_dir(&dir).ok()?;

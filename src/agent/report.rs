@@ -1,7 +1,7 @@
 //! The result file that an agent may write: untrusted input.
 //!
-//! Invariant: whatever lies at that path, reading it ends, and what comes out is within the caps
-//! below. A file that cannot be used as a whole is not used at all.
+//! Invariant: reading ends, whatever is at that path, and the result is within the caps below. A
+//! file with any fault is not used at all.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use descent_core::{
 };
 
 const FILE_BYTES_MAX: usize = 1 << 20;
-/// The state file that a value goes into has a limit too, and holds the value some levels down.
+/// The state file has a limit too, and holds the value some levels down.
 const DEPTH_MAX: usize = 64;
 const NODES_MAX: usize = 100_000;
 const HANDOFF_CHARS_MAX: usize = 4_000;
@@ -25,7 +25,7 @@ const ARTIFACT_BYTES_MAX: usize = 4_096;
 
 type Reading<T> = Result<T, String>;
 
-/// `None`: there is no such file. An error says in one sentence why the file is of no use.
+/// `None` if there is no such file. An error says in one sentence why the file is of no use.
 pub(super) fn read(path: &Path) -> Reading<Option<AgentReport>> {
     match files::read(path, FILE_BYTES_MAX as u64) {
         Ok(bytes) => parse(&bytes).map(Some),
@@ -95,7 +95,7 @@ fn text(node: &Node, key: &str, chars_max: usize) -> Reading<Option<String>> {
     Ok(Some(clean.trim().chars().take(chars_max).collect()))
 }
 
-/// Lines may break; nothing may steer a terminal or turn the direction of the text around.
+/// Line breaks are kept; characters that control a terminal or the direction of text are not.
 fn is_shown(c: char) -> bool {
     let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     matches!(c, '\n' | '\t') || !(c.is_control() || turns)

@@ -208,7 +208,7 @@ fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<
     } else {
         store.create(state)?;
     }
-    store.remember();
+    store.write_journal();
     Ok(())
 }
 

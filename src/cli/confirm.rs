@@ -66,7 +66,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     };
     let live = store.is_live();
     if !live {
-        store.remember();
+        store.write_journal();
     }
     report(
         context,

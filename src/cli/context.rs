@@ -88,7 +88,7 @@ impl Context {
     /// A store whose commits say who made them.
     pub(super) fn open(&self, place: StatePlace) -> Store {
         let mut store = Store::open(place);
-        store.signed(&self.command, &Self::by());
+        store.set_author(&self.command, &Self::by());
         store
     }
 

@@ -44,7 +44,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
         None => return Err(no_terminal(&store)),
     };
     // Where another process finds it, and this one when the loop has moved on.
-    store.remember();
+    store.write_journal();
     let serial = begun.state.serial.0;
     let made = Copy::create(&store.place().dir, serial, &begun.bytes);
     let copy = made.map_err(|error| Failure::io("the copy to edit cannot be made", &error))?;
@@ -68,7 +68,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
                     Ok((loaded, events)) => {
                         copy.remove();
                         if !store.is_live() {
-                            store.remember();
+                            store.write_journal();
                         }
                         report(context, &store, &loaded.state, Some(&events));
                         return Ok(End::Code(0));
@@ -111,10 +111,10 @@ fn typed(
         let mut told = None;
         loop {
             tokio::select! {
-                status = editor.ended() => return status.map(|status| (status, told)),
+                status = editor.wait() => return status.map(|status| (status, told)),
                 signal = signals.next() => {
                     if signal != Signal::Interrupt {
-                        editor.tell(signal.number());
+                        editor.send_signal(signal.number());
                         told = Some(signal);
                     }
                 }

@@ -55,10 +55,10 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
         taken?;
     }
     let mut made = Store::open(StatePlace::create(&place.project, Some(&place.state))?);
-    made.signed("fork", &Context::by());
+    made.set_author("fork", &Context::by());
     made.create(state)?;
     trust::made_here(context, &lineage, &config);
-    made.remember();
+    made.write_journal();
     report(context, &parent.state, &lineage, made.place(), is_shared);
     Ok(End::Code(0))
 }

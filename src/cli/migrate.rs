@@ -84,7 +84,7 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     align::isolation::presume(&top, &mut state)?;
     let mut store = Store::open(StatePlace::create(&top, named)?);
     store.create(state)?;
-    store.remember();
+    store.write_journal();
     let origin = dir.join(path);
     let config = config::load(&top).unwrap_or_default();
     trust::taken_from(context, &top, &origin, &lineage, &config);

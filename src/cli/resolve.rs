@@ -59,7 +59,7 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
     }
     let live = store.is_live();
     if !live {
-        store.remember();
+        store.write_journal();
     }
     report(context, &committed.loaded.state, live, result);
     Ok(End::Code(0))

@@ -91,9 +91,9 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let own = crate::process::own_tag::OwnTag::begin(&format!("{}/{run}/tools", path.mark()));
     let live = LiveArea::start(context);
     let out = context.out;
-    let shelf = EvidenceStore::of(&path, Box::new(move |text| out.say(text)));
+    let evidence = EvidenceStore::of(&path, Box::new(move |text| out.say(text)));
     let hands = RealExecutor {
-        shelf: Arc::new(shelf),
+        evidence: Arc::new(evidence),
         place: path.clone(),
         run: run.clone(),
         workspaces: workspaces.clone(),
@@ -124,7 +124,7 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let eyes = driver::Observer {
         tell: &mut tell,
         say: &mut say,
-        look: &mut look,
+        on_turn: &mut look,
     };
     let ending = runtime.block_on(driver::run(host, loaded, eyes))?;
     drop(live);

@@ -203,14 +203,17 @@ pub(super) fn explained(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<Stri
             None => told,
         }
     };
-    store::placed(bytes, faults).into_iter().map(one).collect()
+    store::place_faults(bytes, faults)
+        .into_iter()
+        .map(one)
+        .collect()
 }
 
 /// `path:line:col: error: message [rule]`, in the order of the text, as compilers print it.
 fn gcc(path: &Path, bytes: &[u8], found: &ValidateReport) -> Vec<String> {
     let mut all: Vec<(store::PlacedFault, &str)> = Vec::new();
     for (faults, kind) in [(&found.faults, "error"), (&found.warnings, "warning")] {
-        let placed = store::placed(bytes, faults);
+        let placed = store::place_faults(bytes, faults);
         all.extend(placed.into_iter().map(|placed| (placed, kind)));
     }
     all.sort_by_key(|(at, _)| (at.line, at.column));
@@ -237,7 +240,7 @@ fn gcc(path: &Path, bytes: &[u8], found: &ValidateReport) -> Vec<String> {
 
 fn json(bytes: &[u8], found: &ValidateReport) -> serde_json::Value {
     let list = |faults: &[Fault]| -> Vec<serde_json::Value> {
-        store::placed(bytes, faults)
+        store::place_faults(bytes, faults)
             .into_iter()
             .map(|placed| {
                 serde_json::json!({

@@ -1,4 +1,5 @@
-//! A person's edit of the file becomes a commit with a correction: the one way in, with a loop and without.
+//! Turns a person's edit of the file into a commit with a correction: the only way, with a loop and
+//! without.
 //!
 //! Not here: what an edit means (`descent_core::step::correct`), when to look (`follow`).
 
@@ -13,10 +14,10 @@ use descent_core::{
 
 use crate::store::{CommitContent, CommitError, LoadedState, Store, StoreError};
 
-/// Saves that came between looking up where an edit began and taking it in.
+/// How many saves may come between finding the base of an edit and adopting it.
 const RACES_MAX: u32 = 16;
 
-/// Why a file's content was not taken in.
+/// Why a file's content was not adopted.
 #[derive(Debug)]
 pub enum AdoptionRefusal {
     /// It is the state of another lineage.
@@ -30,16 +31,16 @@ impl From<StoreError> for AdoptionRefusal {
     }
 }
 
-/// Why the decision is to be made again.
+/// Why the decision must be repeated.
 enum Again {
-    /// Another edit than the one whose beginning was looked up.
+    /// The edit is not the one whose base was found.
     Raced,
     OtherLineage,
 }
 
-/// Takes in what a person saved; nothing where the file is as it was committed.
+/// Adopts a person's save; does nothing if the file is as committed.
 ///
-/// `ours` is the newest committed state, where the caller holds it; without it, the newest that is kept.
+/// `ours` is the newest committed state, if the caller has it; otherwise the newest that is kept.
 pub fn adopt(
     store: &mut Store,
     ours: Option<&State>,
@@ -49,9 +50,10 @@ pub fn adopt(
     for _ in 0..RACES_MAX {
         let edited = store.read()?;
         let base = store.base(&edited.state);
-        // Another process may have committed what nobody read before the save. What is kept and is older than the file
-        // knows less of what happened than the file does; the serial that a person wrote tells nothing.
-        // Without a base a serial is believed as far as commits that nobody kept can have come.
+        // Another process may have committed what nobody read before the save. A kept state older
+        // than the file knows less of what happened than the file. A serial that a person wrote
+        // proves nothing. Without a base, a serial is believed only as far as unkept commits can
+        // reach.
         let serial = edited.state.serial;
         let began_at = base.as_ref().map_or(serial, |base| base.serial.min(serial));
         let is_newer =
@@ -88,7 +90,8 @@ fn once(
         if !fresh.is_foreign {
             return Ok(None);
         }
-        // A serial can have been shown twice with other contents: the seal too tells what an edit began from.
+        // One serial may have been seen twice with different contents: the base is identified by
+        // its seal too.
         let began = |state: &State| (state.serial, state.seal.clone());
         if began(&fresh.state) != began(edited) {
             return Err(Again::Raced);
@@ -114,14 +117,14 @@ fn commit_of(
     (by, now): (&str, UnixMillis),
 ) -> Adoption {
     let before = match (ours, base) {
-        // Committed by another process, and not seen yet.
+        // Another process committed it, and nobody has read it yet.
         (Some(ours), Some(base)) if base.serial > ours.serial => Some(base),
         (ours, _) => ours,
     };
     correct::adopt(before, merged, by, now)
 }
 
-/// Of the same lineage; a seal that is known tells that the lineage itself was edited.
+/// Whether the edit is of the same lineage. A known seal shows that the lineage itself was edited.
 pub(super) fn is_of(ours: &State, base: Option<&State>, edited: &State) -> bool {
     let has_its_seal = |state: &State| state.seal.is_some() && state.seal == edited.seal;
     edited.lineage == ours.lineage || has_its_seal(ours) || base.is_some_and(has_its_seal)

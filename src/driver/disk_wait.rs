@@ -1,7 +1,8 @@
-//! Waiting until the disk takes what has to be written: it was full, or read-only, or no file could be opened.
+//! Waits until the disk can be written again: it was full or read-only, or no file could be opened.
 //!
-//! Nothing new begins meanwhile; what is in flight goes on, and what comes of it waits in memory. Then the same is
-//! tried again. Invariant: it is tried at most twice a second, and a person is told once.
+//! No new work starts meanwhile. Work in flight goes on, and its results wait in memory. Then the
+//! same write is tried again. Invariant: it is tried at most twice a second, and reported to a
+//! person once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,33 +11,33 @@ use descent_core::{desired::DesiredWork, view::liveness::WaitsFor};
 use super::{Loop, follow};
 use crate::{clock::Stopwatch, failure::Failure};
 
-/// Between two tries, growing from the first to the second.
+/// The pause between two tries grows from the first value to the second.
 const PAUSE_MS_MIN: u64 = 500;
 const PAUSE_MS_MAX: u64 = 5_000;
 
 #[derive(Debug, Default)]
 pub(super) struct DiskWait {
-    /// What was said of it, until something was written again.
-    told: Option<Failure>,
-    /// Since when nothing is tried, and for how long.
+    /// The reported failure, until a write succeeds.
+    reported: Option<Failure>,
+    /// The start and length of the present pause.
     pause: Option<(Stopwatch, u64)>,
     pause_ms: u64,
 }
 
 impl DiskWait {
-    /// Nothing is tried now.
+    /// Whether the disk is not tried now.
     pub(super) fn is_lacking(&self) -> bool {
         self.pause
             .as_ref()
             .is_some_and(|(since, pause_ms)| since.passed_ms() < *pause_ms)
     }
 
-    /// What lacked at the last try.
+    /// The failure of the last try.
     pub(super) fn lacked(&self) -> Option<&Failure> {
-        self.told.as_ref()
+        self.reported.as_ref()
     }
 
-    /// Until the next try.
+    /// The time until the next try.
     pub(super) fn left_ms(&self) -> Option<u64> {
         let (since, pause_ms) = self.pause.as_ref()?;
         Some(pause_ms.saturating_sub(since.passed_ms()))
@@ -44,7 +45,7 @@ impl DiskWait {
 }
 
 impl Loop<'_> {
-    /// What fails for want of room alone is waited for; anything else is an error.
+    /// Waits if the only cause is a lacking resource; returns any other failure.
     pub(super) fn endure(&mut self, result: Result<(), Failure>) -> Result<(), Failure> {
         match result {
             Err(failure) if failure.lack.is_some() => {
@@ -57,22 +58,23 @@ impl Loop<'_> {
 
     fn wait_for_room(&mut self, failure: Failure) {
         let clock = Arc::clone(&self.host.clock);
-        let room = &mut self.room;
-        room.pause_ms = (room.pause_ms * 2).clamp(PAUSE_MS_MIN, PAUSE_MS_MAX);
-        room.pause = Some((Stopwatch::start(clock), room.pause_ms));
-        // An edit may have been seen that could not be taken in.
+        let wait = &mut self.disk_wait;
+        wait.pause_ms = (wait.pause_ms * 2).clamp(PAUSE_MS_MIN, PAUSE_MS_MAX);
+        wait.pause = Some((Stopwatch::start(clock), wait.pause_ms));
+        // An edit may have been seen that could not be adopted.
         self.watch_stamp = None;
-        if room.told.replace(failure.clone()).is_none() {
-            // What git says may come in lines.
+        if wait.reported.replace(failure.clone()).is_none() {
+            // A message of git may have several lines.
             let what = failure.message.lines().collect::<Vec<_>>().join(" ");
-            (self.eyes.say)(&format!(
+            (self.observer.say)(&format!(
                 "waiting: {what}; nothing is lost, and it goes on by itself: {}",
                 failure.hint
             ));
         }
     }
 
-    /// The result is put where a person looks, as soon as there is room for it; a signal ends the wait.
+    /// Puts the result where a person looks, as soon as there is space for it; a signal ends the
+    /// wait.
     pub(super) async fn deliver(&mut self) -> Result<(), Failure> {
         loop {
             let failure = match follow::deliver(self).await {
@@ -87,8 +89,8 @@ impl Loop<'_> {
                 is_over: true,
                 ..DesiredWork::default()
             };
-            (self.eyes.look)(&self.world, &over, Some(WaitsFor::Disk));
-            let pause = Duration::from_millis(self.room.left_ms().unwrap_or(PAUSE_MS_MIN));
+            (self.observer.on_turn)(&self.world, &over, Some(WaitsFor::Disk));
+            let pause = Duration::from_millis(self.disk_wait.left_ms().unwrap_or(PAUSE_MS_MIN));
             tokio::select! {
                 _ = self.host.signals.next() => return Err(failure),
                 () = self.host.clock.sleep(pause) => {}
@@ -98,9 +100,9 @@ impl Loop<'_> {
 
     /// Something was written, or done on the disk.
     pub(super) fn there_is_room(&mut self) {
-        if self.room.told.take().is_some() {
-            self.room = DiskWait::default();
-            (self.eyes.say)("what was lacking is there again; going on");
+        if self.disk_wait.reported.take().is_some() {
+            self.disk_wait = DiskWait::default();
+            (self.observer.say)("what was lacking is there again; going on");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! How a run comes to its end before its goal: by a signal, by a stop that waits for nothing, by what fails.
+//! Ends a run before its goal: by a signal, by an immediate stop, by a failure.
 //!
-//! Invariant: nothing that runs for the loop holds up an end that was asked for by more than twice [`tool::GRACE`].
+//! Invariant: no work of the loop delays a requested end by more than twice [`tool::GRACE`].
 
 use descent_core::{
     event::Input,
@@ -17,7 +17,7 @@ use crate::{
 impl Loop<'_> {
     pub(super) async fn on_signal(&mut self, signal: Signal) -> Result<(), Failure> {
         let is_second = self.signal.replace(signal).is_some();
-        if let Some(lacked) = self.room.lacked() {
+        if let Some(lacked) = self.disk_wait.lacked() {
             return Err(lacked.clone());
         }
         if self.waits_for_file.is_some() {
@@ -41,8 +41,8 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Something that the loop needs is gone: what was in flight is taken back at no cost, where that can still be
-    /// written; where not, the next run does it.
+    /// Ends the run because something is gone that the loop needs. Attempts in flight are taken
+    /// back for free, now if the state can be written, otherwise by the next run.
     pub(super) async fn stop_for(&mut self, failure: &Failure) {
         if failure.exit == exit::BUG
             || self.waits_for_file.is_some()
@@ -71,8 +71,9 @@ impl Loop<'_> {
         }
     }
 
-    /// Waits for what is no effect. A signal is kept for later; what goes on after it is cut off, and fails. So is what
-    /// comes after something that was cut off: it would meet the same.
+    /// Waits for work that is not tracked as an effect. A signal is kept for later; if the work
+    /// goes on after it, it is cut off and fails. Later work fails too, since it would hang in the
+    /// same way.
     pub(super) async fn patiently<T>(&mut self, mut work: BoxedFuture<T>) -> Result<T, Failure> {
         if !self.is_cut_off {
             tokio::select! {
@@ -95,7 +96,7 @@ impl Loop<'_> {
         self.host.executor.cut_off();
     }
 
-    /// Ends everything that runs and waits until it is gone.
+    /// Ends all running work and waits until it is gone.
     pub(super) async fn end_all(&mut self) {
         for (_, running) in std::mem::take(&mut self.running) {
             running.cancel.cancel();
@@ -113,7 +114,7 @@ impl Loop<'_> {
         }
     }
 
-    /// What failed because it was cut off is no failure.
+    /// Work that failed because it was cut off is no failure.
     pub(super) fn ending(
         &mut self,
         result: Result<(), Failure>,
@@ -121,7 +122,7 @@ impl Loop<'_> {
     ) -> Result<RunEnding, Failure> {
         let early = match result {
             Err(failure) if is_cut_off && failure.lack.is_none() => {
-                (self.eyes.say)(
+                (self.observer.say)(
                     "git did not end in time and was cut off (a filter that hangs?); `descent run` goes on from here",
                 );
                 self.early

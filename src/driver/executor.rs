@@ -1,7 +1,8 @@
-//! What the loop has done for it, behind one seam: all that touches trees, git and processes.
+//! The executor of the loop's work, behind one seam: everything that touches trees, git and
+//! processes.
 //!
-//! Invariant: the loop reaches the world through its store, its clock, its signals and its [`Hands`] alone.
-//! Not here: what is to be done (`owed`), and when.
+//! Invariant: the loop reaches the world only through its store, its clock, its signals and its
+//! [`Executor`]. Not here: which work is desired (`desired`), and when.
 
 use std::{
     collections::BTreeSet,
@@ -34,32 +35,34 @@ use crate::{
 
 pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
 
-/// Told which check is measured now, and for whom; from whatever thread that happens on.
+/// Gets the check that is measured now, and its scope; called from any thread.
 pub type Measuring = Arc<dyn Fn(&Scope, &str) + Send + Sync>;
 
-/// Where a run starts, and what a person should know of how that was found.
+/// The start of a run, and messages for a person about how it was found.
 pub type StartSnapshot = (Option<StartedFrom>, Vec<String>);
 
-/// What a run finds of the one before it.
+/// What an earlier run left for this one.
 #[derive(Debug, Default)]
 pub struct RunLeftovers {
-    /// Outcomes to be taken as they are.
+    /// Outcomes to be used as they are.
     pub finished: Vec<(AttemptId, Outcome)>,
-    /// Commits that the state names and the repository has no more.
+    /// Commits that the state names and the repository has lost.
     pub gone: BTreeSet<CommitId>,
 }
 
 pub trait Executor: Send + Sync {
-    /// What a killed loop left running is ended before anything else; then nobody writes any more.
+    /// Ends what a killed loop left running. It is called before anything else; afterwards nobody
+    /// writes any more.
     fn sweep(&self);
-    /// Ends at once what is at work for other than attempts and checks (git, and a filter of it that hangs): its results
-    /// are not wanted any more.
+    /// Cuts off at once all work other than attempts and checks, such as git with a hanging filter.
+    /// Its results are no longer wanted.
     fn cut_off(&self);
-    /// What the run before left: attempts that came to their end, and what the repository lost of it.
+    /// Finds what the run before left: finished attempts, and commits that the repository lost.
     fn resume(&self, state: &State) -> BoxedFuture<RunLeftovers>;
     /// The person's working tree as it is now.
     fn snapshot(&self) -> BoxedFuture<StartSnapshot>;
-    /// Carries out what is owed in that world; without an event when it was cancelled. One effect at a time uses a slot.
+    /// Does one piece of desired work in that world; without a result if it was cancelled. Only one
+    /// at a time uses a slot.
     fn perform(
         &self,
         world: &World,
@@ -68,15 +71,15 @@ pub trait Executor: Send + Sync {
         slot: usize,
         cancel: CancellationToken,
     ) -> BoxedFuture<Option<Input>>;
-    /// Lets the result's ref follow the head.
+    /// Moves the result's ref to the head.
     fn follow(&self, head: CommitId) -> BoxedFuture<()>;
-    /// Puts the result where a person can look at it, and lets go of all commits but the needed ones.
+    /// Puts the result where a person can look at it, and releases all commits but the needed ones.
     fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> BoxedFuture<()>;
-    /// Saves the last bytes of a state file that vanished; gives where.
+    /// Saves the last bytes of a state file that vanished, and returns the path.
     fn save_state(&self, bytes: &[u8]) -> Result<PathBuf, Failure>;
 }
 
-/// Hands in this project's repository and on this machine.
+/// The executor for this project's repository, on this machine.
 pub struct RealExecutor {
     pub place: StatePlace,
     pub run: RunId,
@@ -87,18 +90,18 @@ pub struct RealExecutor {
     pub clock: Arc<dyn Clock>,
     pub measuring: Measuring,
     pub held: super::work::PendingOutcomes,
-    pub shelf: Arc<EvidenceStore>,
+    pub evidence: Arc<EvidenceStore>,
 }
 
 impl Executor for RealExecutor {
     fn sweep(&self) {
         let attempts = self.place.attempts();
         let records = started(&attempts);
-        // Of this state file, and of no copy of it: an inode is not copied.
+        // The mark is of this state file and of no copy of it: an inode is not copied.
         for pid in process::sweep(&format!("{}/", self.place.mark()), &records) {
             tracing::info!(pid, "ended a process that an earlier run left");
         }
-        process::own_tag::open_nursery();
+        process::own_tag::open_fork_server();
     }
 
     fn cut_off(&self) {
@@ -147,17 +150,18 @@ impl Executor for RealExecutor {
     }
 }
 
-/// Where the processes of a slot are noted: a file for each attempt would be made and removed for nothing, since only one
-/// at a time has the slot. No attempt has such an id.
+/// The record of a slot's processes. Since only one attempt at a time has the slot, a file for each
+/// attempt is not needed. No attempt has such an id.
 pub(super) fn note_of(place: &StatePlace, slot: usize) -> PathBuf {
     place.attempts().join(format!("{SLOT}{slot}.json"))
 }
 
 const SLOT: &str = "slot-";
-/// What a note of processes takes up at most.
+/// Maximum size of a record of processes.
 const NOTE_BYTES_MAX: u64 = 64 << 10;
 
-/// What an earlier loop noted of the processes that it started: a file a slot, and of an older version one an attempt.
+/// The processes that an earlier loop recorded: one file per slot or, in an older version, per
+/// attempt.
 fn started(attempts: &Path) -> Vec<process::JobRecord> {
     let paths = files::entries(attempts).into_iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! What follows the state: the file as others changed it, and the refs and worktrees behind the head.
+//! Follows changes: others' changes of the state file, and the refs and worktrees behind the head.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,13 +26,14 @@ use crate::{
     trust,
 };
 
-/// How long a name may be absent while an editor replaces the file; an editor on a busy machine may sleep between.
+/// How long a name may be absent while an editor replaces the file; on a busy machine an editor may
+/// sleep in between.
 const ABSENT_MS: u64 = 1_000;
 
 #[derive(Default)]
 pub(super) struct Follower {
     head: Option<CommitId>,
-    /// At most one at a time: two would fight for the ref.
+    /// At most one at a time: two would compete for the ref.
     under_way: Option<JoinHandle<()>>,
 }
 
@@ -58,12 +59,12 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Takes in what others wrote; false when the file has to be mended first.
+    /// Adopts what others wrote; `false` if the file has to be corrected first.
     pub(super) async fn sync(&mut self) -> Result<bool, Failure> {
         // Reading takes its time too.
         let (mut waits, mut absent_ms) = (Stopwatch::start(Arc::clone(&self.host.clock)), 0);
         let (stamp, read) = loop {
-            // Before the bytes: a save between the two is seen at the next look, not taken for what was read.
+            // Taken before the bytes: a save between the two is then seen at the next look.
             let stamp = watch::stamp(&self.host.store.place().state);
             match self.host.store.read() {
                 Err(error) if error.is_missing() && absent_ms < ABSENT_MS => {
@@ -101,7 +102,7 @@ impl Loop<'_> {
             if missing.is_empty() {
                 let odd = self.odd(&loaded);
                 let taken = self.adopt();
-                odd.iter().for_each(|line| (self.eyes.say)(line));
+                odd.iter().for_each(|line| (self.observer.say)(line));
                 return taken;
             }
             self.wait_for_file(missing, &"the file lacks what a run starts from");
@@ -111,11 +112,11 @@ impl Loop<'_> {
         let news = correct::news(&self.world.state, &loaded.state);
         self.world = World::new(loaded.state.clone());
         self.loaded = loaded;
-        news.iter().for_each(|notice| (self.eyes.tell)(notice));
+        news.iter().for_each(|notice| (self.observer.tell)(notice));
         Ok(true)
     }
 
-    /// What is new and unknown in an edit: a key that was mistyped decides nothing, without a word.
+    /// New unknown keys and values in an edit, since a mistyped key would be ignored silently.
     fn odd(&self, edited: &LoadedState) -> Vec<String> {
         let known = self.loaded.warnings();
         let is_known = |new: &&Fault| {
@@ -135,7 +136,8 @@ impl Loop<'_> {
             .collect()
     }
 
-    /// What was allowed when the run began was the state of this lineage, in the hand of its owner.
+    /// The reason if the file is now by another owner. The consent at the start of the run was for
+    /// the state of this lineage, by its owner.
     fn is_by_another(&self, loaded: &LoadedState) -> Option<String> {
         let path = self.host.store.place().state.display();
         if !adopt::is_of(&self.world.state, None, &loaded.state) {
@@ -159,7 +161,9 @@ impl Loop<'_> {
                 self.world = World::new(loaded.state.clone());
                 self.loaded = loaded;
                 self.watch_stamp = None;
-                notices.iter().for_each(|notice| (self.eyes.tell)(notice));
+                notices
+                    .iter()
+                    .for_each(|notice| (self.observer.tell)(notice));
                 Ok(true)
             }
             Err(AdoptionRefusal::OtherLineage) => {
@@ -172,13 +176,13 @@ impl Loop<'_> {
                 self.wait_for_file(error.details(), &error);
                 Ok(false)
             }
-            // The next look waits for the name, or says that it is gone.
+            // The next look waits for the name, or reports that it is gone.
             Err(AdoptionRefusal::Store(error)) if error.is_missing() => Ok(true),
             Err(AdoptionRefusal::Store(error)) => Err(error.into()),
         }
     }
 
-    /// Another directory has the name of the state's.
+    /// The failure if another directory has the name of the state's.
     pub(super) fn directory_was_moved(&mut self) -> Option<Failure> {
         match self.host.store.read() {
             Err(error @ StoreError::Moved { .. }) => Some(error.into()),
@@ -190,22 +194,23 @@ impl Loop<'_> {
         if self.waits_for_file.as_ref() == Some(&lines) {
             return;
         }
-        // Should this loop not live to see it mended, the next one finds what the edit began from.
-        self.host.store.remember();
-        (self.eyes.say)(&format!(
+        // If this loop dies before the correction, the next one finds the base of the edit there.
+        self.host.store.write_journal();
+        (self.observer.say)(&format!(
             "waiting: {why}; nothing is written and nothing new starts until the file is mended"
         ));
-        lines.iter().for_each(|line| (self.eyes.say)(line));
+        lines.iter().for_each(|line| (self.observer.say)(line));
         self.waits_for_file = Some(lines);
     }
 
     fn file_is_whole(&mut self) {
         if self.waits_for_file.take().is_some() {
-            (self.eyes.say)("the state file is whole again; going on");
+            (self.observer.say)("the state file is whole again; going on");
         }
     }
 
-    /// The file is gone: its last bytes are saved, and a person is told how to put them back.
+    /// The failure if the file is gone. Its last bytes are saved, and a person is told how to put
+    /// them back.
     pub(super) fn vanished(&mut self) -> Failure {
         let place = self.host.store.place();
         let saved = self.host.executor.save_state(&self.loaded.bytes);
@@ -222,7 +227,7 @@ impl Loop<'_> {
         Failure::new("E-STATE-VANISHED", exit::IO, message, hint)
     }
 
-    /// Lets the result's ref follow the head; it is a convenience, the state is the truth.
+    /// Moves the result's ref to the head. The ref is a convenience; the state is the truth.
     pub(super) fn follow_head(&mut self) {
         let head = self.world.state.run.head.clone();
         if head == self.followed.head || self.followed.is_busy() {
@@ -248,12 +253,12 @@ pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
     };
     let reason = run.last_result.as_ref();
     let reason = reason.and_then(|last| last.get("reason")?.as_str());
-    // Where a checkout has no room, this one would wait for it.
+    // If a checkout has no space, this one would wait for space too.
     if reason == Some(Reason::Unavailable.word()) {
         return Ok(());
     }
     if let Some(task) = this.followed.under_way.take() {
-        // Its own warning was said already.
+        // The task has given its own warning.
         let _ = task.await;
     }
     let needed = view::commits(&this.world.state);

@@ -1,6 +1,6 @@
-//! The difference between what is owed and what runs: what is owed is started, the rest is ended.
+//! Compares desired work with running work: starts what is missing, ends what is no longer desired.
 //!
-//! Invariant: a checkout and a slot are used by one effect at a time.
+//! Invariant: only one piece of work at a time uses a checkout or a slot.
 
 use std::collections::BTreeSet;
 
@@ -14,15 +14,15 @@ use super::{FinishedWork, Loop, RunningWork};
 use crate::failure::Failure;
 
 impl Loop<'_> {
-    /// Starts what is owed and does not run, ends what runs and is not owed.
-    pub(super) fn reconcile(&mut self, owed: &DesiredWork) -> Result<(), Failure> {
-        // With the file broken or the disk full nothing is started; what is in flight finishes.
-        let is_waiting = self.waits_for_file.is_some() || self.room.is_lacking();
+    /// Starts desired work that does not run, and ends running work that is not desired.
+    pub(super) fn reconcile(&mut self, desired: &DesiredWork) -> Result<(), Failure> {
+        // With a broken file or a full disk nothing is started; work in flight finishes.
+        let is_waiting = self.waits_for_file.is_some() || self.disk_wait.is_lacking();
         if !is_waiting {
-            self.end_all_but(owed);
+            self.end_all_but(desired);
         }
         self.free_slots();
-        for (key, effect) in &owed.effects {
+        for (key, effect) in &desired.effects {
             let is_in_the_way = self.leaving > 0 && self.may_be_used(effect);
             if !is_waiting && !is_in_the_way && !self.running.contains_key(key) {
                 self.begin(key.clone(), effect.clone());
@@ -32,8 +32,8 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// What was cancelled may still be at work in the checkout that this needs: in the one for evaluations, or, where
-    /// what cancelled it came to nothing, in the attempt's own.
+    /// Cancelled work may still use the checkout that this work needs. That is the checkout for
+    /// evaluations or, if the cancellation came to nothing, the attempt's own.
     fn may_be_used(&self, effect: &Work) -> bool {
         match effect {
             Work::Judge { .. } => true,
@@ -44,9 +44,9 @@ impl Loop<'_> {
         }
     }
 
-    /// Ends what runs and is not owed; waits for nothing.
-    pub(super) fn end_all_but(&mut self, owed: &DesiredWork) {
-        let keys: BTreeSet<&WorkKey> = owed.effects.iter().map(|(key, _)| key).collect();
+    /// Ends running work that is not desired, without waiting.
+    pub(super) fn end_all_but(&mut self, desired: &DesiredWork) {
+        let keys: BTreeSet<&WorkKey> = desired.effects.iter().map(|(key, _)| key).collect();
         let gone = self.running.extract_if(.., |key, _| !keys.contains(key));
         for (_, running) in gone {
             running.cancel.cancel();
@@ -54,7 +54,7 @@ impl Loop<'_> {
         }
     }
 
-    /// A slot is free when its attempt has landed and its processes are gone.
+    /// Frees each slot whose attempt has landed and whose processes are gone.
     fn free_slots(&mut self) {
         let flying: Vec<&AttemptId> = self
             .world

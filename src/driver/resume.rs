@@ -1,6 +1,7 @@
-//! What a run finds of the one before it: attempts that came to their end, and what the repository lost.
+//! Finds what an earlier run left: finished attempts, and commits that the repository lost.
 //!
-//! Invariant: the lease is held and what was left running is ended, so nobody writes any of this any more.
+//! Invariant: the lease is held and leftover processes are ended, so nobody writes any of this any
+//! more.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,11 +18,11 @@ use super::{
 };
 use crate::{agent, failure::Failure};
 
-pub(super) fn resume(hands: &RealExecutor, state: &State) -> BoxedFuture<RunLeftovers> {
-    let attempts = hands.place.attempts();
-    let workspaces = hands.workspaces.clone();
-    let (state, shelf) = (state.clone(), Arc::clone(&hands.shelf));
-    let look = move || {
+pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunLeftovers> {
+    let attempts = executor.place.attempts();
+    let workspaces = executor.workspaces.clone();
+    let (state, evidence) = (state.clone(), Arc::clone(&executor.evidence));
+    let find = move || {
         let flying = state.run.in_flight.iter();
         let recorded: Vec<(&Intent, Outcome)> = flying
             .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
@@ -30,7 +31,7 @@ pub(super) fn resume(hands: &RealExecutor, state: &State) -> BoxedFuture<RunLeft
         let mut named = side::named_by(&state);
         let wholes = recorded.iter().filter_map(|(_, one)| one.whole.as_ref());
         named.extend(wholes.map(|whole| whole.digest.clone()));
-        shelf.tidy(&named);
+        evidence.tidy(&named);
         let mut commits = view::commits(&state);
         let start = state.run.started_from.as_ref();
         commits.extend(
@@ -51,7 +52,7 @@ pub(super) fn resume(hands: &RealExecutor, state: &State) -> BoxedFuture<RunLeft
             .collect();
         Ok::<_, Failure>(RunLeftovers { finished, gone })
     };
-    Box::pin(async move { blocking(look).await? })
+    Box::pin(async move { blocking(find).await? })
 }
 
 impl Loop<'_> {
@@ -59,7 +60,7 @@ impl Loop<'_> {
         let looking = self.host.executor.resume(&self.world.state);
         let found = self.patiently(looking).await?;
         if !found.gone.is_empty() {
-            (self.eyes.say)(&format!(
+            (self.observer.say)(&format!(
                 "the repository lost {} that the state names; what stood on them is made again: {}",
                 count(found.gone.len()),
                 names(&found.gone)
@@ -69,7 +70,7 @@ impl Loop<'_> {
     }
 }
 
-/// What an attempt made is worth something only while it can be read.
+/// The result of an attempt has a value only while its commit can be read.
 fn commit_of(outcome: &Outcome) -> Option<CommitId> {
     match &outcome.made {
         Some(Product::Commit(commit)) => Some(commit.clone()),
@@ -84,7 +85,7 @@ fn count(commits: usize) -> String {
     }
 }
 
-/// Commits named at most.
+/// Maximum of commits named in a message.
 const NAMED_MAX: usize = 5;
 
 fn names(gone: &BTreeSet<CommitId>) -> String {

@@ -1,14 +1,15 @@
-//! A run at rest that nothing will ever move: it owes nothing, waits for nothing and is not over, or it decides again
-//! and again without deciding anything. Either would never end, and is a bug of ours; it ends as one.
+//! The stall detector: finds a run that nothing will ever move. Either nothing is desired or
+//! awaited and the run is not over, or it decides again and again without a result. Such a run
+//! would never end; it is a bug of ours, and the run ends with that error.
 //!
-//! Not here: what a run waits for (`owed`), and what it decides (`step`).
+//! Not here: what a run waits for (`desired`), what it decides (`step`).
 
 use descent_core::id::Serial;
 
 use crate::failure::Failure;
 
-/// Looks in a row at the same commit that found nothing to move the run. What came in the same instant is seen by the
-/// next look; each look of a run that decides is a whole step.
+/// How many turns in a row at one commit may find nothing to move the run. Inputs of the same
+/// instant are seen by the next turn. Each turn of a deciding run is a whole step.
 const LOOKS_MAX: u32 = 5;
 
 #[derive(Debug, Default)]
@@ -20,16 +21,17 @@ pub(super) struct StallDetector {
 /// What one turn of the loop finds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LoopTurn {
-    /// The commit that the loop stands at.
+    /// The commit that the loop is at.
     pub at: Serial,
-    /// Something runs, or has come and was not taken in yet, or a person or the disk is waited for.
+    /// Work runs, a result has come and was not processed yet, or the loop waits for a person or
+    /// the disk.
     pub has_work: bool,
-    /// When the run wants to be looked at again; 0: it is in the middle of deciding.
+    /// When the run wants the next turn; 0 if it is in the middle of deciding.
     pub wake_in_ms: Option<u64>,
 }
 
 impl StallDetector {
-    pub(super) fn look(&mut self, seen: LoopTurn) -> Result<(), Failure> {
+    pub(super) fn observe(&mut self, seen: LoopTurn) -> Result<(), Failure> {
         let waits = seen.wake_in_ms.is_some_and(|in_ms| in_ms > 0);
         if seen.has_work || waits || seen.at != self.at {
             *self = Self {
@@ -63,10 +65,10 @@ mod tests {
         ..IDLE
     };
 
-    /// Whether a run that looks like this is ended as a bug, and by which words.
+    /// Whether a run with these turns is ended as a bug, and with which words.
     fn check(looks: impl IntoIterator<Item = LoopTurn>) -> Option<String> {
         let mut rest = StallDetector::default();
-        let ended = looks.into_iter().find_map(|seen| rest.look(seen).err());
+        let ended = looks.into_iter().find_map(|seen| rest.observe(seen).err());
         ended.map(|failure| {
             assert_eq!(failure.code, "E-BUG");
             failure.message

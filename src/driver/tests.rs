@@ -89,7 +89,7 @@ impl Project {
         let eyes = Observer {
             tell: &mut |_| (),
             say: &mut |_| (),
-            look: &mut |_, _, _| (),
+            on_turn: &mut |_, _, _| (),
         };
         run(host, loaded, eyes).await
     }

@@ -1,4 +1,5 @@
-//! Notices that the state file changed: events on its directory as hints, and a stamp to tell own writes apart.
+//! Notices changes of the state file: events of its directory as hints, and a stamp that recognises
+//! own writes.
 
 use std::{
     os::unix::fs::MetadataExt,
@@ -8,7 +9,7 @@ use std::{
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
-/// What tells one content of a file from another without reading it: only a hint.
+/// Distinguishes contents of a file without reading it: only a hint.
 pub(super) type Stamp = Option<(u64, u64, i64, i64)>;
 
 pub(super) fn stamp(path: &Path) -> Stamp {
@@ -16,10 +17,11 @@ pub(super) fn stamp(path: &Path) -> Stamp {
     Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
 }
 
-/// Events of the directory: a replaced file would make a watch on itself deaf.
+/// Events of the directory: a watch on the file itself would miss everything after the file is
+/// replaced.
 pub struct Watch {
     events: mpsc::Receiver<()>,
-    /// Where no events can be had, the loop's slow poll remains.
+    /// If there are no events, the loop's slow poll remains.
     _watcher: Option<RecommendedWatcher>,
     is_deaf: bool,
 }
@@ -67,7 +69,7 @@ impl Watch {
         }
     }
 
-    /// No events can be had here: what is saved is found by looking.
+    /// Whether there are no events here, so that only polling finds saves.
     pub(super) fn is_deaf(&self) -> bool {
         self.is_deaf
     }

@@ -1,4 +1,5 @@
-//! How each owed effect is carried out: attempts, merges, rebuilds, judgements. Each ends in an event.
+//! Does each kind of desired work: attempts, merges, rebuilds, judgements. Each ends in an input of
+//! the loop.
 
 mod judging;
 mod pending_outcomes;
@@ -39,17 +40,18 @@ pub use pending_outcomes::PendingOutcomes;
 use judging::{Judging, judge};
 
 pub(super) fn perform(
-    hands: &RealExecutor,
+    executor: &RealExecutor,
     (world, session): (&World, &Session),
     effect: Work,
     slot: usize,
     cancel: CancellationToken,
 ) -> BoxedFuture<Option<Input>> {
-    let workspaces = hands.workspaces.clone();
+    let workspaces = executor.workspaces.clone();
     match effect {
-        Work::Attempt(intent) => {
-            Box::pin(attempt(Attempting::of(hands, world, intent, slot), cancel))
-        }
+        Work::Attempt(intent) => Box::pin(attempt(
+            Attempting::of(executor, world, intent, slot),
+            cancel,
+        )),
         Work::Merge { intent, made, onto } => {
             let message = message(world, &intent);
             Box::pin(merge(workspaces, intent, made, onto, message))
@@ -71,9 +73,9 @@ pub(super) fn perform(
         } => {
             let judging = Judging {
                 workspaces,
-                environment: hands.environment.clone(),
-                programs: Arc::clone(&hands.programs),
-                mark: format!("{}/{}/check", hands.place.mark(), hands.run),
+                environment: executor.environment.clone(),
+                programs: Arc::clone(&executor.programs),
+                mark: format!("{}/{}/check", executor.place.mark(), executor.run),
                 timeout_ms: world.state.objective.constraints.attempt_timeout_ms(),
                 session: session.clone(),
                 world: world.clone(),
@@ -82,15 +84,15 @@ pub(super) fn perform(
                 commit,
                 onto,
                 check,
-                measuring: hands.measuring.clone(),
-                shelf: Arc::clone(&hands.shelf),
+                measuring: executor.measuring.clone(),
+                evidence: Arc::clone(&executor.evidence),
             };
             Box::pin(judge(judging, cancel))
         }
     }
 }
 
-/// All that an attempt needs, taken from the state that recorded its intent.
+/// Everything that an attempt needs, from the state that recorded its intent.
 struct Attempting {
     intent: Intent,
     slot: usize,
@@ -100,24 +102,24 @@ struct Attempting {
     environment: Environment,
     programs: Arc<dyn Programs>,
     clock: Arc<dyn Clock>,
-    shelf: Arc<EvidenceStore>,
+    evidence: Arc<EvidenceStore>,
     place: StatePlace,
     held: PendingOutcomes,
     dir: PathBuf,
     started: PathBuf,
     mark: String,
     timeout_ms: u64,
-    /// A worker makes it, or it plans: to make it again would cost.
+    /// A worker makes it, or it is a planner: repeating it would cost.
     is_paid: bool,
-    /// Somebody does what has no action.
+    /// A worker is available for tasks without an action.
     has_worker: bool,
-    /// It plans: it is told what is left to it, and changes nothing.
+    /// A planner: it gets the remaining budget, and changes nothing.
     is_plan: bool,
 }
 
 impl Attempting {
-    fn of(hands: &RealExecutor, world: &World, intent: Intent, slot: usize) -> Self {
-        let (place, state) = (&hands.place, &world.state);
+    fn of(executor: &RealExecutor, world: &World, intent: Intent, slot: usize) -> Self {
+        let (place, state) = (&executor.place, &world.state);
         let atom = state.atoms.get(&intent.atom);
         let task = atom.and_then(|atom| atom.task());
         let action = task
@@ -131,17 +133,17 @@ impl Attempting {
             slot,
             is_paid: is_plan || action.is_none(),
             is_plan,
-            has_worker: hands.config.worker.is_some(),
+            has_worker: executor.config.worker.is_some(),
             started: note_of(place, slot),
-            command: action.or_else(|| hands.config.worker.as_ref().map(|w| w.run.clone())),
-            workspaces: hands.workspaces.clone(),
-            environment: hands.environment.clone(),
-            programs: Arc::clone(&hands.programs),
-            clock: Arc::clone(&hands.clock),
-            held: hands.held.clone(),
-            shelf: Arc::clone(&hands.shelf),
+            command: action.or_else(|| executor.config.worker.as_ref().map(|w| w.run.clone())),
+            workspaces: executor.workspaces.clone(),
+            environment: executor.environment.clone(),
+            programs: Arc::clone(&executor.programs),
+            clock: Arc::clone(&executor.clock),
+            held: executor.held.clone(),
+            evidence: Arc::clone(&executor.evidence),
             dir: place.attempts().join(intent.id.as_str()),
-            mark: format!("{}/{}/{}", place.mark(), hands.run, intent.id),
+            mark: format!("{}/{}/{}", place.mark(), executor.run, intent.id),
             timeout_ms: own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms()),
             place: place.clone(),
             world: world.clone(),
@@ -160,11 +162,11 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Inpu
     }
     let command = a.command.clone().ok_or_else(no_worker)?;
     let (workspaces, slot, base) = (a.workspaces.clone(), a.slot, a.intent.base.clone());
-    let room = blocking(move || workspaces.for_attempt(slot, base.as_ref())).await??;
+    let dir = blocking(move || workspaces.for_attempt(slot, base.as_ref())).await??;
     let setup = a
         .workspaces
         .setup()
-        .filter(|_| room.is_new)
+        .filter(|_| dir.is_new)
         .map(str::to_owned);
     let budget = a
         .is_plan
@@ -174,13 +176,13 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Inpu
         intent: &a.intent,
         budget,
         keep: Some(EvidenceKeeper {
-            shelf: &a.shelf,
+            store: &a.evidence,
             state: &a.world.state,
         }),
         prompt: prompt::attempt(&a.world, &a.intent, a.clock.now(), &lies_at),
         bindings: prompt::bindings(&a.world, &a.intent.atom),
         command,
-        cwd: room.path,
+        cwd: dir.path,
         dir: a.dir.clone(),
         started: a.started.clone(),
         timeout: Duration::from_millis(a.timeout_ms),
@@ -190,7 +192,7 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Inpu
         setup,
     };
     let (cwd, own) = (attempt.cwd.clone(), attempt.dir.clone());
-    // An agent costs: none is started where nothing of it could be kept.
+    // An agent costs: none is started if its result could not be kept.
     [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
     let Some(outcome) = agent::make(attempt, &cancel).await? else {
         return Ok(None);
@@ -200,7 +202,7 @@ async fn attempt(a: Attempting, cancel: CancellationToken) -> Result<Option<Inpu
     keep(a, outcome).await
 }
 
-/// What is wrong with a plan that the core cannot see.
+/// Faults of a plan that the core cannot see.
 fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
     let patterns = store::pattern_faults(&fragment::patterns(outcome)).into_iter();
     let patterns = patterns.map(|fault| (fault.pointer, fault.message));
@@ -213,7 +215,8 @@ fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
     patterns.chain(nobody).collect()
 }
 
-/// Makes what ended outlast the loop. Where no room is for it, the failure says so, and what is held is taken up again.
+/// Makes an outcome survive the loop. If space is lacking, the failure says so, and the held
+/// outcome is tried again.
 async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Failure> {
     let message = message(&a.world, &a.intent);
     blocking(move || {
@@ -222,7 +225,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
         } else if outcome.how == CommandEnd::Exit(0) {
             outcome.made = made(&a.workspaces, a.slot, &a.intent, &message)?;
         }
-        // From here on a loop that comes after a crash takes this, and makes nothing again.
+        // From here on a loop after a crash uses this record and repeats nothing.
         agent::record(&a.dir, &a.intent, &outcome, a.is_paid)?;
         a.held.drop(&a.intent);
         Ok(Some(Input::Ended {
@@ -234,7 +237,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
     .await?
 }
 
-/// What stands in the workspace, as a commit that outlives it.
+/// The content of the workspace, as a commit that outlives it.
 fn made(
     workspaces: &Workspaces,
     slot: usize,
@@ -252,7 +255,8 @@ fn made(
     Ok(made)
 }
 
-/// What failed on a full disk proves nothing of the atom: it is tried again, as often as anything transient.
+/// A failure on a full disk proves nothing about the atom: it is retried like any transient
+/// failure.
 fn without_room(outcome: Outcome, places: [&PathBuf; 2]) -> Outcome {
     let is_bad = outcome.how != CommandEnd::Exit(0);
     let full = places.into_iter().find(|place| space::is_used_up(place));
@@ -277,7 +281,7 @@ fn has_room(at: &Path) -> Result<(), Failure> {
     Err(Failure::new("E-IO", exit::IO, message, "").lacking(Some(Lack::Space)))
 }
 
-/// What asks to be tried again, by the contract.
+/// The exit code that asks for a retry, by the contract.
 const TRANSIENT: i32 = 75;
 
 pub fn no_worker() -> Failure {
@@ -314,8 +318,8 @@ async fn merge(
         if let Merge::Clean { commit, .. } = &merge
             && *made != Product::Commit(commit.clone())
         {
-            // The objects are safe from gc and a power cut before the state names them. What the attempt made itself
-            // was kept when it had made it.
+            // The objects are safe from gc and a power cut before the state names them. The
+            // attempt's own objects were kept when it had ended.
             workspaces.keep(intent.id.as_str(), commit, onto)?;
         }
         Ok::<_, workspace::WorkspaceError>(merge)
@@ -343,7 +347,7 @@ async fn rebuild(
     }))
 }
 
-/// A line of commits, kept by a reference of that name before anybody builds on it.
+/// Rebuilds a line of commits. A reference of that name keeps it before anything builds on it.
 async fn built(
     workspaces: Workspaces,
     name: String,
@@ -358,7 +362,8 @@ async fn built(
     Ok(built.await??)
 }
 
-/// Like the result, and under a reference of its own, so that what begins on it keeps its ground.
+/// Merges like the result, but under a reference of its own, which keeps the base of whatever
+/// builds on it.
 async fn stage(
     workspaces: Workspaces,
     prospect: (AtomId, AtomId),

@@ -1,6 +1,7 @@
-//! Where a repository borrows objects from, and how git is told.
+//! The repositories whose objects a repository borrows, and how git is told.
 //!
-//! Invariant: every directory is named by itself, with no path that is relative: git follows only a few in a row.
+//! Invariant: every directory is named directly and by an absolute path, since git follows only a
+//! few relative ones in a row.
 
 use super::{GitError, disk};
 use std::{
@@ -8,14 +9,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Repositories that one borrows from, directly or through others.
+/// Maximum of repositories that one borrows from, directly or through others.
 const DIRS_MAX: usize = 64;
 const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Alternates(Vec<PathBuf>);
 
-/// `objects`, and all that it borrows from itself.
+/// `objects`, and every directory that it borrows from itself.
 pub(super) fn borrowed(objects: &Path) -> Result<Alternates, GitError> {
     let objects = objects.canonicalize().map_err(GitError::io(objects))?;
     let (mut all, mut at) = (vec![objects], 0);
@@ -38,7 +39,7 @@ pub(super) fn borrowed(objects: &Path) -> Result<Alternates, GitError> {
 }
 
 impl Alternates {
-    /// As `objects/info/alternates` holds it.
+    /// The content of `objects/info/alternates`.
     pub(super) fn text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for dir in &self.0 {
@@ -49,12 +50,12 @@ impl Alternates {
     }
 }
 
-/// As `GIT_ALTERNATE_OBJECT_DIRECTORIES` holds it.
+/// The value of `GIT_ALTERNATE_OBJECT_DIRECTORIES`.
 pub(super) fn for_variable(dir: &Path) -> Vec<u8> {
     quoted(dir, b':')
 }
 
-/// In quotes where git would read something else.
+/// Quoted if git would read it differently otherwise.
 fn quoted(dir: &Path, separator: u8) -> Vec<u8> {
     let bytes = dir.as_os_str().as_bytes();
     let is_odd = |byte: &u8| *byte == separator || *byte < b' ';

@@ -1,8 +1,8 @@
-//! The result, brought into the person's working tree: the only verb that changes their files.
+//! Brings the result into the person's working tree: the only verb that changes their files.
 //!
-//! Invariants: nothing of theirs is overwritten that is not the base's (or the result's already);
-//! either all paths are found fit or nothing changes; killed, or the power cut, at any point and
-//! called again, it completes; what it reported done stays done.
+//! Invariants: a file of theirs is overwritten only if it is as in the base (or in the result
+//! already). Either all paths qualify, or nothing changes. If it is killed at any point, or the
+//! power fails, the next call completes it. A reported change is durable.
 
 use super::{
     Git, GitError,
@@ -20,20 +20,20 @@ use std::{collections::BTreeSet, os::unix::ffi::OsStrExt, path::Path};
 pub enum ApplyOutcome {
     /// There is no difference, or the files have it already.
     Nothing,
-    /// Files, index, and the branch (`None`: the detached HEAD) stand at the result.
+    /// Files, index, and the branch (`None`: the detached HEAD) are at the result.
     FastForward {
         branch: Option<String>,
         files: Vec<String>,
     },
-    /// The files alone were written.
+    /// Only the files were written.
     Files(Vec<String>),
-    /// These differ from the base; nothing was changed.
+    /// These files differ from the base; nothing was changed.
     Refused(Vec<String>),
 }
 
 impl Git {
-    /// Brings `base`→`head` into the working tree; a dry one looks and tells the same. `scratch` is an
-    /// existing directory.
+    /// Applies `base`→`head` to the working tree; a dry run only returns the same answer. `scratch`
+    /// is an existing directory.
     pub fn apply(
         &self,
         base: &CommitId,
@@ -56,7 +56,7 @@ impl Git {
         let status = self.status(self.at_home("status"), false)?;
         let forward = self.may_fast_forward(base, head, &changes, &status)?;
         if seen.pending.is_empty() && !forward {
-            // It may be there by an `apply` that was cut off before it had synced it.
+            // An interrupted `apply` may have left it there unsynced.
             if !is_dry {
                 sync_all_at(self.top())?;
             }
@@ -110,7 +110,7 @@ impl Git {
         })
     }
 
-    /// The paths whose file is not what one side of the change has, with that side's index.
+    /// The paths whose file differs from this side of the change, with that side's index.
     fn unlike(
         &self,
         commit: &CommitId,
@@ -151,7 +151,7 @@ impl Git {
         Ok((unlike, index))
     }
 
-    /// HEAD is the base, and the index and the tree differ from it by nothing but the change.
+    /// Whether HEAD is the base, and the index and the tree differ from it only by the change.
     fn may_fast_forward(
         &self,
         base: &CommitId,
@@ -186,7 +186,7 @@ impl Git {
         Ok(ran.status.success())
     }
 
-    /// A merge, a rebase or the like is under way: HEAD is not ours to move.
+    /// Whether a merge, a rebase or the like is going on: HEAD must not move then.
     fn is_amid_something(&self) -> bool {
         const MARKS: &[&str] = &[
             "MERGE_HEAD",
@@ -200,8 +200,8 @@ impl Git {
         marks.any(|mark| self.person().git_dir().join(mark).exists())
     }
 
-    /// Git writes the files elsewhere, with filters and modes as the person has them; from there
-    /// each is moved to its place whole.
+    /// Git writes the files elsewhere, with filters and modes as the person has them. From there
+    /// each complete file is moved to its place.
     fn write(&self, seen: &ApplyPlan<'_>, head: &CommitId, scratch: &Path) -> Result<(), GitError> {
         let ready = tempfile::tempdir_in(scratch).map_err(GitError::io(scratch))?;
         let files = ready.path().canonicalize().map_err(GitError::io(scratch))?;
@@ -216,23 +216,24 @@ impl Git {
             .args(["-f", "-q", "-z", "--stdin"])
             .stdin_paths(new.map(|change| &change.path))
             .ok()?;
-        // Content before name, files before the branch that says they are there: what a power cut leaves is the
-        // base's or the result's, and the next call goes on from it.
+        // Content before name, and files before the branch that refers to them. A power cut leaves
+        // a file of the base or of the result, and the next call continues from there.
         sync_all_at(&files)?;
         place::put(self.top(), &files, &seen.pending)?;
         sync_all_at(self.top())
     }
 
-    /// The index before the branch: between the two, the next call finds its own work and ends it.
+    /// Moves the index before the branch: between the two, the next call recognises its own work
+    /// and finishes it.
     fn move_head(&self, base: &CommitId, head: &CommitId) -> Result<(), GitError> {
-        // An index that is cut off is one that git refuses to read.
+        // Git refuses to read a truncated index.
         const SYNCED: &str = "core.fsync=objects,reference,index";
         self.bring_home(head, base)?;
         let person = self.person();
         let call = |verb| person.call(verb).setting(SYNCED);
         let reset = call("read-tree").arg("--reset");
         reset.id("", head.as_str(), "").ok()?;
-        // Only tells the index what the files look like: a status of 1 names files that differ.
+        // This only updates the index's file times: a status of 1 names files that differ.
         let refresh = call("update-index").args(["-q", "--refresh"]);
         refresh.output()?;
         let call = person.call("update-ref");
@@ -246,7 +247,7 @@ impl Git {
 
 #[derive(Debug)]
 struct ApplyPlan<'a> {
-    /// What the working tree does not have yet.
+    /// The changes that the working tree lacks.
     pending: Vec<&'a PathChange>,
     refused: BTreeSet<String>,
     /// Holds the result's side of every changed path.

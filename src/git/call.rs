@@ -1,4 +1,4 @@
-//! One run of git: its arguments, where it works, what it reads, and how its answer is judged.
+//! One run of git: its arguments, its directory, its input, and the check of its answer.
 
 use super::{Git, GitError, host::Env};
 use crate::{
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// Does nothing until one of `output`, `ok`, `line` runs it.
+/// Nothing runs until one of `output`, `ok`, `line` is called.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     git: &'a Git,
@@ -67,7 +67,7 @@ impl Call<'_> {
         self
     }
 
-    /// An id, with something around it; what is no id never reaches git.
+    /// Adds an id between two texts; an invalid id never reaches git.
     pub(super) fn id(mut self, before: &str, id: &str, after: &str) -> Self {
         self = self.check_id(id);
         self.args.push(format!("{before}{id}{after}").into());
@@ -86,7 +86,7 @@ impl Call<'_> {
         self
     }
 
-    /// Killed, and an error, when it takes longer.
+    /// Kills the run with an error if it takes longer.
     pub(super) fn within(mut self, wait_max: Duration) -> Self {
         self.wait_max = wait_max;
         self
@@ -101,7 +101,7 @@ impl Call<'_> {
         self.env("GIT_INDEX_FILE", path)
     }
 
-    /// Attributes as that commit has them, not as they lie about (git 2.41 and later).
+    /// Uses the attributes of that commit, not those of the working tree (git 2.41 and later).
     pub(super) fn attributes_of(self, id: &str) -> Self {
         self.check_id(id).env("GIT_ATTR_SOURCE", id)
     }
@@ -138,7 +138,7 @@ impl Call<'_> {
         host.run_within(self.wait_max, &self.cwd, args, self.env, self.stdin)
     }
 
-    /// Standard output of a run that must end with 0.
+    /// The standard output of a run that must exit with 0.
     pub(super) fn ok(self) -> Result<Vec<u8>, GitError> {
         let verb = self.verb;
         let places = self.places();
@@ -150,7 +150,7 @@ impl Call<'_> {
         Err(failed(verb, &ran))
     }
 
-    /// Where it may write: the working tree, and what git is told of in the environment.
+    /// The directories that it may write to: the working tree, and those named in the environment.
     fn places(&self) -> Vec<PathBuf> {
         let named = self.env.iter().map(|(_, value)| PathBuf::from(value));
         let named = named.filter(|path| path.is_absolute());
@@ -165,13 +165,13 @@ impl Call<'_> {
     }
 }
 
-/// Git says of some writes only that they failed. Where a disk that it writes to is used up, that is why.
+/// Adds the cause if a disk that git writes to is full; git often says only that a write failed.
 fn tell_of_room(ran: &mut ToolOutput, places: &[PathBuf]) {
     let said = String::from_utf8_lossy(&ran.stderr);
     let is_write = ["unable to write", "couldn't write", "unable to create"];
     let is_write = is_write.iter().any(|words| said.contains(words));
     let is_told = lack_in(&said).is_some();
-    // Of what is written into a file of the tree it never says why; there may be room again by now.
+    // Git never gives the cause for a file of the tree, and there may be space again by now.
     let is_file = said.contains("unable to write file");
     let is_used_up = || places.iter().any(|place| space::is_used_up(place));
     if is_write && !is_told && (is_file || is_used_up()) {
@@ -195,7 +195,7 @@ pub(super) fn as_id(text: &[u8]) -> Option<String> {
     is_id(text).then(|| String::from_utf8_lossy(text).into_owned())
 }
 
-/// For showing only: what is not UTF-8 is replaced.
+/// Only for showing: bytes that are not UTF-8 are replaced.
 pub(super) fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }

@@ -1,4 +1,5 @@
-//! What an attempt made in its tree: a commit on its base, and then that change on the head; no reference moves.
+//! Commits the result of an attempt's tree on its base, then applies that change to the head; no
+//! reference moves.
 
 use super::{
     Git, GitError, diff,
@@ -30,7 +31,7 @@ pub enum Merge {
     Clean {
         commit: CommitId,
         tree: TreeId,
-        /// Of the change against `base`, whatever it was brought to.
+        /// The digest of the change against `base`, whatever it was applied to.
         change: Digest,
         /// The files of the change against `base`.
         files: Vec<String>,
@@ -39,7 +40,7 @@ pub enum Merge {
     Conflict(Vec<String>),
 }
 
-/// A commit on `base`, whose change is brought to `onto`.
+/// A commit on `base`, whose change is applied to `onto`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rebase<'a> {
     pub made: &'a CommitId,
@@ -51,9 +52,9 @@ pub struct Rebase<'a> {
 }
 
 impl Git {
-    /// The commit on `base`; none where the workspace is what `base` was.
+    /// The commit on `base`; `None` if the workspace is unchanged.
     ///
-    /// Whatever the attempt did to its index, its HEAD or its `.git`, only the files count.
+    /// Only the files count, whatever the attempt did to its index, its HEAD or its `.git`.
     pub fn candidate(&self, c: &Candidate<'_>) -> Result<Option<CommitId>, GitError> {
         let tree = &self.tree(c.workspace);
         if !tree.is_whole() {
@@ -75,7 +76,8 @@ impl Git {
         Ok(Some(self.commit_tree(&tree, c.base, c.message, c.at)?))
     }
 
-    /// The change that a commit makes to its base, as a commit on `onto`: itself where that is its base.
+    /// The change of a commit against its base, as a commit on `onto`; the commit itself if `onto`
+    /// is its base.
     pub fn land(&self, l: &Rebase<'_>) -> Result<Merge, GitError> {
         let call = diff::raw(self.call("diff-tree").arg("--no-commit-id"));
         let call = call.id("", l.base.as_str(), "^{tree}");
@@ -97,7 +99,8 @@ impl Git {
         })
     }
 
-    /// Work in a submodule has no place in a commit of this repository: it is named, not lost.
+    /// Refuses changes in a submodule, which no commit of this repository can hold: they are named,
+    /// not lost.
     fn refuse_changed_modules(
         &self,
         tree: &Tree<'_>,
@@ -112,7 +115,7 @@ impl Git {
     }
 }
 
-/// Starts from what git knew when the tree was checked out, else from nothing.
+/// Starts from git's index of the checkout, if there is one, else from an empty one.
 fn index_of_base(tree: &Tree<'_>, base: &CommitId) -> Result<PrivateIndex, GitError> {
     let index = PrivateIndex::new(tree.admin())?;
     let known = tree.saved_index(base);

@@ -1,4 +1,4 @@
-//! Trees of ours: outside the project, exactly a commit.
+//! Trees of our own, outside the project, each with exactly the files of a commit.
 
 use super::{Git, GitError, disk, modules::SAVED_DIR, trees::Tree};
 use descent_core::id::CommitId;
@@ -8,18 +8,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What happens to files that the commit does not have.
+/// What happens to files that are not in the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftovers {
-    /// Untracked files go, ignored ones (build caches) stay.
+    /// Untracked files are removed, ignored ones (build caches) stay.
     KeepIgnored,
     RemoveAll,
 }
 
 impl Git {
-    /// Makes or mends the tree at `at`, an absolute path that is ours to wipe, so that its
-    /// files are the commit's. `keep`: paths in it, absolute or relative, that stay as they are;
-    /// a tree that has to be made anew loses them too.
+    /// Makes or repairs the tree at `at`, an absolute path that we may wipe, so that its files are
+    /// the commit's. `keep` are paths in it, absolute or relative, that stay as they are. A tree
+    /// that has to be made anew loses them too.
     pub fn checkout(
         &self,
         at: &Path,
@@ -35,7 +35,7 @@ impl Git {
                 done => return done,
             }
         }
-        // Before anything is wiped for a commit that is not there.
+        // Nothing may be wiped for a missing commit.
         if !self.exists(commit)? {
             let id = commit.to_string();
             return Err(GitError::NoSuchCommit { id });
@@ -44,13 +44,13 @@ impl Git {
         self.fill(&tree, commit, leftovers)
     }
 
-    /// The tree, and what is known of it; one that is gone already is no error.
+    /// Removes the tree and its record; a missing tree is no error.
     pub fn remove_worktree(&self, at: &Path) -> Result<(), GitError> {
         self.check_place(at)?;
         self.tree(at).remove()
     }
 
-    /// A whole directory of trees.
+    /// Removes a whole directory of trees.
     pub fn remove_worktrees(&self, dir: &Path) -> Result<(), GitError> {
         self.check_place(dir)?;
         disk::remove_tree(dir)
@@ -99,7 +99,7 @@ impl Git {
         self.end_checkout(tree, commit, leftovers)
     }
 
-    /// The same of a tree that is empty.
+    /// Checks out into an empty tree.
     fn fill(
         &self,
         tree: &Tree<'_>,
@@ -131,7 +131,7 @@ impl Git {
     }
 }
 
-/// An ignore pattern that means this one path.
+/// An ignore pattern that matches only this path.
 pub(super) fn as_pattern(path: &Path) -> OsString {
     let mut pattern = vec![b'/'];
     for byte in OsStr::as_bytes(path.as_os_str()) {

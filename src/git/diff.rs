@@ -7,7 +7,7 @@ use super::{
 };
 use descent_core::id::Digest;
 
-/// One path that differs. A mode of zeros: the path is not there.
+/// One path that differs. A mode of zeros means that the path does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathChange {
     pub(super) old: Side,
@@ -33,7 +33,7 @@ impl PathChange {
     }
 }
 
-/// `call` is a `diff-tree` or `diff-index` with its trees still to come.
+/// `call` is a `diff-tree` or `diff-index` without its trees.
 pub(super) fn raw(call: Call<'_>) -> Call<'_> {
     call.args([
         "-r",
@@ -70,7 +70,7 @@ pub(super) fn parse(verb: &'static str, said: &[u8]) -> Result<Vec<PathChange>, 
     Ok(changes)
 }
 
-/// What a change comes to, wherever it starts from: mode, path and new id of each path.
+/// The digest of a change, whatever it starts from: mode, path and new id of each path.
 pub(super) fn digest(changes: &[PathChange]) -> Digest {
     let mut bytes = Vec::new();
     for change in changes {

@@ -1,4 +1,4 @@
-//! The few things that are done to files beside git: copies of an index, whole directories removed.
+//! The few file operations outside git: copies of an index, removal of whole directories.
 #![allow(clippy::disallowed_methods)] // door: files beside git's own work
 
 use super::GitError;
@@ -15,10 +15,10 @@ use std::{
     time::Duration,
 };
 
-/// Copies an index. Its time of change comes along: git takes an entry for clean only if the file
-/// is older than the index, so a younger copy would hide a change made in the same instant.
+/// Copies an index with its modification time. Git takes an entry for clean only if the file is
+/// older than the index. A younger copy would hide a change made in the same instant.
 pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
-    // What lacks, lacks where it is written.
+    // If a resource is lacking, it is lacking at the target.
     let copied = fs::copy(from, to);
     copied.map_err(|error| GitError::io(lack_of(&error).map_or(from, |_| to))(error))?;
     let keep_time = || {
@@ -29,7 +29,7 @@ pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
     keep_time().map_err(GitError::io(to))
 }
 
-/// Removes whatever is at `path`; follows no symlink; read-only directories are no obstacle.
+/// Removes whatever is at `path`. It follows no symlink, and read-only directories are no obstacle.
 pub(super) fn remove_tree(path: &Path) -> Result<(), GitError> {
     let Ok(meta) = path.symlink_metadata() else {
         return Ok(());
@@ -48,7 +48,7 @@ pub(super) fn remove_tree(path: &Path) -> Result<(), GitError> {
     }
 }
 
-/// As far as it goes: what cannot be changed is named by the removal that follows.
+/// Makes directories writable as far as possible; the removal that follows names the others.
 fn unlock_dirs(top: &Path) {
     let mut dirs = vec![top.to_owned()];
     while let Some(dir) = dirs.pop() {
@@ -59,7 +59,7 @@ fn unlock_dirs(top: &Path) {
     }
 }
 
-/// A file with these bytes, as a whole or not at all; false where the name is taken.
+/// Creates a file with these bytes, complete or not at all; `false` if the name is taken.
 pub(super) fn new_file(path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
     let dir = match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -83,7 +83,7 @@ pub(super) fn new_file(path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
     write().map_err(GitError::io(path))
 }
 
-/// A repository at `git_dir`, made anew, whose HEAD is `commit` and whose objects are another's.
+/// Makes a new repository at `git_dir` with HEAD at `commit`, which borrows another's objects.
 pub(super) fn borrow_repository(
     git_dir: &Path,
     objects: &Path,
@@ -113,7 +113,7 @@ pub(super) fn borrow_repository(
     Ok(())
 }
 
-/// A file of ours with these bytes; written only where it has others, and then as a whole.
+/// Writes a file of ours only if its bytes differ, and then completely or not at all.
 pub(super) fn keep_bytes(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
     if read_file(path, bytes.len() as u64).is_ok_and(|found| found == bytes) {
         return Ok(());
@@ -130,7 +130,7 @@ pub(super) fn keep_bytes(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
     write().map(drop).map_err(GitError::io(path))
 }
 
-/// A file that cannot be there yet.
+/// Writes a file that cannot exist yet.
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
     files::write_new(path, bytes).map_err(GitError::io(path))
 }
@@ -142,7 +142,7 @@ pub(super) fn copy_if_there(from: &Path, to: &Path) -> Result<(), GitError> {
     }
 }
 
-/// A regular file, whatever else may have its name: no link is followed, no pipe waited for.
+/// Reads a regular file; it follows no link and waits for no pipe.
 pub(super) fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
@@ -159,7 +159,7 @@ pub(super) fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A directory of the first name takes the second, if nothing has it; else it goes.
+/// Renames a directory if the new name is free; otherwise removes it.
 pub(super) fn name_dir(from: &Path, to: &Path) -> Result<(), GitError> {
     match fs::rename(from, to) {
         Err(_) if to.is_dir() => remove_tree(from),
@@ -167,7 +167,7 @@ pub(super) fn name_dir(from: &Path, to: &Path) -> Result<(), GitError> {
     }
 }
 
-/// An index under a name that outlives a power cut: whole, or the one before.
+/// Keeps an index durably: after a power cut it is complete, or the one before.
 pub(super) fn keep_index(from: &Path, to: &Path) -> Result<(), GitError> {
     let half_made = to.with_extension(format!("new-{}", std::process::id()));
     copy_index(from, &half_made)?;
@@ -176,7 +176,7 @@ pub(super) fn keep_index(from: &Path, to: &Path) -> Result<(), GitError> {
     rename(&half_made, to)
 }
 
-/// A file of one repository's objects, in another: by another name of it where the file system can.
+/// Shares an object file with another repository, by a hard link if the file system can.
 pub(super) fn share_file(from: &Path, to: &Path) -> Result<(), GitError> {
     if to.exists() {
         return Ok(());
@@ -186,7 +186,7 @@ pub(super) fn share_file(from: &Path, to: &Path) -> Result<(), GitError> {
     shared.map_err(GitError::io(to))
 }
 
-/// The first of `paths` that is there and cannot be read.
+/// The first of `paths` that exists and cannot be read.
 pub(super) fn first_unreadable<'p>(
     top: &Path,
     paths: impl IntoIterator<Item = &'p Path>,
@@ -199,7 +199,7 @@ pub(super) fn first_unreadable<'p>(
     })
 }
 
-/// In a directory that is there.
+/// Makes one directory in an existing one.
 pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
     match fs::create_dir(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -213,7 +213,7 @@ pub(super) fn make_dirs(path: &Path) -> Result<(), GitError> {
     fs::create_dir_all(path).map_err(GitError::io(path))
 }
 
-/// For this person alone: what lies there is what the project holds.
+/// Only for this person: the content is that of the project.
 pub(super) fn make_private_dirs(path: &Path) -> Result<(), GitError> {
     let mut made = DirBuilder::new();
     let made = made.recursive(true).mode(0o700).create(path);
@@ -229,13 +229,13 @@ pub(super) fn is_older_than(path: &Path, age: Duration) -> bool {
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|since| since > age))
 }
 
-/// Whether there is something that is neither file nor directory nor symlink: a pipe, a socket, a device.
+/// Whether the path is neither file nor directory nor symlink: a pipe, a socket, a device.
 pub(super) fn is_special(top: &Path, path: &Path) -> bool {
     let meta = top.join(path).symlink_metadata();
     meta.is_ok_and(|meta| !meta.is_file() && !meta.is_dir() && !meta.is_symlink())
 }
 
-/// Whether a directory above `path`, below `top`, is a symlink: `path` then names another's file.
+/// Whether a directory between `top` and `path` is a symlink: then `path` names a file elsewhere.
 pub(super) fn is_beyond_symlink(top: &Path, path: &Path) -> bool {
     let above = path.ancestors().skip(1);
     above
@@ -243,7 +243,7 @@ pub(super) fn is_beyond_symlink(top: &Path, path: &Path) -> bool {
         .any(|dir| top.join(dir).is_symlink())
 }
 
-/// The files below `dir`, as far as they can be listed; no more than `most`.
+/// The files below `dir`, as far as they can be listed, and at most `most`.
 pub(super) fn files_below(dir: &Path, most: usize) -> Vec<PathBuf> {
     let (mut dirs, mut files) = (vec![dir.to_owned()], Vec::new());
     while let Some(dir) = dirs.pop() {
@@ -258,7 +258,7 @@ pub(super) fn files_below(dir: &Path, most: usize) -> Vec<PathBuf> {
     files
 }
 
-/// Whether a process that this person may look at has the file open; where that cannot be told, yes.
+/// Whether a process visible to this person has the file open; `true` if that is unknown.
 pub(super) fn is_held_open(path: &Path) -> bool {
     let Ok(processes) = fs::read_dir("/proc") else {
         return true;

@@ -1,7 +1,7 @@
-//! Objects and references that outlive a power cut: synced before anything names them.
+//! Makes objects and references survive a power cut: they are synced before anything names them.
 //!
-//! Git syncs what it writes itself, but no directory, and not what an attempt's own git left there before. Invariant:
-//! an error is an error for good; nothing is synced a second time in the hope that it goes better.
+//! Git syncs its own writes, but no directory, and nothing that an attempt's git wrote before.
+//! Invariant: an error is final; nothing is synced a second time.
 
 use super::{Git, GitError, call::as_id};
 use descent_core::id::CommitId;
@@ -12,11 +12,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Objects that are synced one by one; more than these go with all that the file system holds.
+/// Maximum of objects synced one by one; for more the whole file system is synced.
 const EACH_MAX: usize = 200;
 
 impl Git {
-    /// What `commit` has and `known` lacks, and the reference `name`, are on the disk when this returns.
+    /// Makes durable what `commit` has and `known` lacks, and the reference `name`.
     pub fn make_durable(
         &self,
         name: &str,
@@ -33,7 +33,7 @@ impl Git {
             let path = self.loose(id);
             match File::open(&path) {
                 Ok(file) => file.sync_all().map_err(GitError::io(&path))?,
-                // It lies in a pack, which git syncs as a whole.
+                // It is in a pack, which git syncs as a whole.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     dirs.insert(self.objects().join("pack"));
                     continue;
@@ -47,12 +47,12 @@ impl Git {
         dirs.iter().try_for_each(|dir| sync_dir(dir))
     }
 
-    /// A reference alone, of whose commit all is there for long.
+    /// Syncs only a reference; its commit has long been durable.
     pub(super) fn sync_ref(&self, name: &str) -> Result<(), GitError> {
         self.dirs_of(name).iter().try_for_each(|dir| sync_dir(dir))
     }
 
-    /// Everything of the repository, whoever wrote it.
+    /// Syncs everything in the repository, whoever wrote it.
     pub fn sync_all(&self) -> Result<(), GitError> {
         sync_all_at(&self.objects())?;
         sync_all_at(self.common_dir())
@@ -80,19 +80,19 @@ impl Git {
         Ok(lines.filter_map(as_id).collect())
     }
 
-    /// The directories in which a reference stands, from its own up to the repository's.
+    /// The directories of a reference, from its own up to the repository's.
     fn dirs_of(&self, name: &str) -> Vec<PathBuf> {
         let path = self.common_dir().join(name);
         let above = path.ancestors().skip(1);
         let ours = above.take_while(|dir| dir.starts_with(self.common_dir()));
-        // Where all references stand in tables of their own, these are what is to be synced.
+        // If all references are in tables, these tables are synced instead.
         let tables = self.common_dir().join("reftable");
         let ours = ours.map(Path::to_owned).chain([tables]);
         ours.filter(|dir| dir.is_dir()).collect()
     }
 }
 
-/// Everything of the file system that `dir` is on.
+/// Syncs the whole file system of `dir`.
 pub(super) fn sync_all_at(dir: &Path) -> Result<(), GitError> {
     let held = File::open(dir).map_err(GitError::io(dir))?;
     sync_file_system(&held).map_err(GitError::io(dir))

@@ -1,4 +1,4 @@
-//! What can go wrong at the door to git: one sentence each, and what to do next.
+//! Everything that can go wrong with git: one sentence each, and the next thing to do.
 
 use crate::{failure::quoted, files::PathKind, process::tool::ToolError};
 use std::{
@@ -9,7 +9,7 @@ use std::{
 /// The oldest git with `merge-tree --write-tree --merge-base`.
 pub(super) const OLDEST: (u32, u32) = (2, 40);
 
-/// Bytes kept of what a failed git said.
+/// Bytes kept of a failed git's standard error.
 const STDERR_TAIL_BYTES: usize = 2000;
 
 #[derive(Debug, thiserror::Error)]
@@ -152,7 +152,7 @@ impl GitError {
         move |source| Self::Io { path, source }
     }
 
-    /// Whether doing the same with a fresh directory may help.
+    /// Whether a retry in a fresh directory may help.
     pub(super) fn is_local(&self) -> bool {
         matches!(
             self,
@@ -186,7 +186,7 @@ fn between_quotes(text: &str) -> Option<&str> {
     Some(rest.rsplit_once('\'')?.0)
 }
 
-/// `fatal: PATH: clean filter 'NAME' failed`, and what was said before it.
+/// Reads `fatal: PATH: clean filter 'NAME' failed`, with the lines before it.
 fn filter_of(stderr: &str) -> Option<GitError> {
     let at = stderr.rfind("fatal: ")?;
     let line = stderr[at..].strip_prefix("fatal: ")?.lines().next()?;

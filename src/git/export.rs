@@ -1,4 +1,4 @@
-//! The result handed out without touching the working tree: as numbers of lines, as a patch, as a branch.
+//! Exports the result without touching the working tree: as line counts, as a patch, as a branch.
 
 use super::{
     Git, GitError,
@@ -8,7 +8,7 @@ use super::{
 use descent_core::id::CommitId;
 use std::path::Path;
 
-/// A file of the difference; without counts where it is not text.
+/// A file of the difference; without counts if it is not text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLines {
     pub path: String,
@@ -19,16 +19,16 @@ pub struct FileLines {
 pub enum BranchOutcome {
     /// It was made, or would be.
     New,
-    /// It stands at the result already.
+    /// It is at the result already.
     AlreadyThere,
-    /// The name, or a part of it, is taken by this branch.
+    /// This branch occupies the name or a part of it.
     Taken(String),
-    /// Git takes no such name for a branch.
+    /// Git accepts no such branch name.
     BadName,
 }
 
 impl Git {
-    /// Added and removed lines of each file.
+    /// The number of added and removed lines of each file.
     pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<FileLines>, GitError> {
         const ODD: GitError = GitError::Odd { verb: "diff-tree" };
         let said = self.two_trees(base, head, &["--numstat", "-z"]).ok()?;
@@ -43,7 +43,7 @@ impl Git {
         records.collect()
     }
 
-    /// The difference as `git apply` takes it, files that are not text included.
+    /// The difference as `git apply` reads it, binary files included.
     pub fn patch(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>, GitError> {
         let args = ["-p", "--binary", "--full-index", "--no-color", "-U3"];
         self.two_trees(base, head, &args)
@@ -66,7 +66,8 @@ impl Git {
             .id("", head.as_str(), "^{tree}")
     }
 
-    /// A new branch of the person's at `head`, which was made on `base`; nothing that exists is moved.
+    /// Makes a new branch of the person's at `head`, whose base is `base`; nothing that exists is
+    /// moved.
     pub fn branch(
         &self,
         name: &str,
@@ -76,7 +77,7 @@ impl Git {
         let person = self.person();
         let full = format!("refs/heads/{name}");
         let check = person.call("check-ref-format").arg(&full).output()?;
-        // What git reads as HEAD, or as another reference, could never be named again.
+        // A name that git reads as HEAD or as another reference could never be used.
         let is_misread = matches!(name, "HEAD" | "@") || name.starts_with("refs/");
         if !check.status.success() || name.starts_with('-') || is_misread {
             return Ok(BranchOutcome::BadName);
@@ -87,14 +88,14 @@ impl Git {
                 let taken = taken.trim_start_matches("refs/heads/").to_owned();
                 return Ok(BranchOutcome::Taken(taken));
             }
-            // Made by an `apply` that was cut off before it had synced it, perhaps.
+            // An interrupted `apply` may have made it without syncing it.
             if !is_dry {
                 person.make_durable(&full, head, head)?;
             }
             return Ok(BranchOutcome::AlreadyThere);
         }
         if !is_dry {
-            // That it is still absent is git's to see, in the same instant.
+            // Git itself checks in the same instant that it is still absent.
             let absent = "0".repeat(head.as_str().len());
             self.bring_home(head, base)?;
             let call = person.call("update-ref").args(["-m", "descent: apply"]);
@@ -105,7 +106,7 @@ impl Git {
         Ok(BranchOutcome::New)
     }
 
-    /// A reference cannot stand where another has a directory, nor below one.
+    /// A reference cannot be where another has a directory, nor below one.
     fn branch_in_the_way(&self, full: &str) -> Result<Option<(String, String)>, GitError> {
         let mut call = self
             .call("for-each-ref")
@@ -126,7 +127,7 @@ impl Git {
         Ok(found.map(|(id, name)| (name.to_owned(), id.to_owned())))
     }
 
-    /// False where something has the name already: it stays as it is.
+    /// Returns `false` if the name is taken: that file stays as it is.
     pub fn write_new_file(&self, path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
         disk::new_file(path, bytes)
     }

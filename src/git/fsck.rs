@@ -1,25 +1,27 @@
-//! Whether what the state names is still in the repository, whole: a power cut may have taken it back.
+//! Checks that the commits named in the state are still complete in the repository: a power cut may
+//! have undone them.
 //!
-//! Invariant: an object is removed only where git cannot read it. It has to go, for git takes whatever has an object's
-//! name for the object, and would never write it again.
+//! Invariant: an object is removed only if git cannot read it. It must be removed, because git
+//! would take the broken file for the object and never write it again.
 
 use super::{Git, GitError, call::as_id, disk};
 use descent_core::id::CommitId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Objects that are read to their end; of larger ones it is only asked whether they are there.
+/// Larger objects are not read, only checked for existence.
 const READ_BYTES_MAX: u64 = 32 << 20;
-/// Read at once.
+/// Bytes read at once.
 const CHUNK_BYTES_MAX: u64 = 64 << 20;
-/// Commits looked through below one; what the loop makes on a start is far less.
+/// Maximum of commits visited below one; a loop makes far fewer on a start.
 const LINE_MAX: usize = 10_000;
-/// Trees looked through for one commit.
+/// Maximum of trees visited for one commit.
 const TREES_MAX: usize = 100_000;
 
 impl Git {
-    /// Those of `commits` of which something is gone that `start` does not have, or of what they stand on, down to `start`.
+    /// Those of `commits` that are broken, or that are based on a broken one, down to `start`. A
+    /// commit is broken if an object is missing that `start` does not have.
     ///
-    /// What of them cannot be read is removed.
+    /// Broken objects are removed.
     pub fn unsound(
         &self,
         start: &CommitId,
@@ -37,8 +39,8 @@ impl Git {
         Ok(found.into_keys().collect())
     }
 
-    /// Whether a commit is whole, and all that it stands on; into `found`. Each is looked at once, also below one that
-    /// is broken: each broken object has to go.
+    /// Whether a commit and everything below it is complete; the answers go into `found`. Each is
+    /// visited once, even below a broken one, because each broken object must be removed.
     fn look_down_to(
         &self,
         start: &CommitId,
@@ -70,7 +72,7 @@ impl Git {
         Ok(())
     }
 
-    /// One look at all of them: the usual case.
+    /// Checks all of them at once: the usual case.
     fn are_sound(&self, start: &CommitId, commits: &BTreeSet<CommitId>) -> Result<bool, GitError> {
         let mut call = self.call("rev-list").check_id(start.as_str());
         let mut asked = String::new();
@@ -89,7 +91,7 @@ impl Git {
         self.are_readable(&ids)
     }
 
-    /// Whether git has every one of these objects, and gives them from the first byte to the last.
+    /// Whether git has all these objects, and can read each from the first byte to the last.
     fn are_readable(&self, ids: &[String]) -> Result<bool, GitError> {
         let list: String = ids.iter().map(|id| format!("{id}\n")).collect();
         let call = self.call("cat-file");
@@ -158,7 +160,7 @@ impl Git {
         }
     }
 
-    /// Looks at all levels, also below one that is broken: each broken object has to go.
+    /// Visits all levels, even below a broken one, because each broken object must be removed.
     fn is_tree_whole(&self, known: &BTreeSet<String>, tree: String) -> Result<bool, GitError> {
         let (mut trees, mut files, mut is_whole) = (vec![tree], Vec::new(), true);
         let mut looked = 0;
@@ -193,7 +195,7 @@ impl Git {
         Ok(is_whole)
     }
 
-    /// What has the name of an object and is none, is removed.
+    /// Removes the file if it has the name of an object and is none.
     fn is_object_whole(&self, id: &str) -> Result<bool, GitError> {
         if self.are_readable(&[id.to_owned()])? {
             return Ok(true);

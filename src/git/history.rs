@@ -1,4 +1,4 @@
-//! Who committed a file last, and whether it still is as it was committed.
+//! Who committed a file last, and whether it is unchanged since.
 
 use super::{Git, GitError};
 use descent_core::trust::History;
@@ -9,16 +9,16 @@ use std::{
     time::Duration,
 };
 
-/// A long history is not walked to its end: what git has not told by then counts as unknown.
+/// A long history is not walked to its end: after this time the answer is unknown.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 impl Git {
-    /// What HEAD knows of a file of the working tree, whose bytes are given; `None` where HEAD has no such file. Where
-    /// git fails, the file counts as committed by nobody knows whom.
+    /// The history of a file of the working tree, whose bytes are given; `None` if HEAD has no such
+    /// file. If git fails, the committer is unknown.
     pub fn history(&self, path: &Path, bytes: &[u8]) -> Option<History> {
         let top = self.top().canonicalize().ok()?;
         let inside = path.strip_prefix(&top).ok()?;
-        // Line endings and filters make a fresh checkout differ from the blob: that is nobody's change.
+        // Line endings and filters make a fresh checkout differ from the blob, which is no change.
         let as_committed = match self.at_head("blob", inside) {
             Err(_) => true,
             Ok(blob) => blob? == bytes || self.is_written_so(inside, bytes),
@@ -30,7 +30,7 @@ impl Git {
         })
     }
 
-    /// Those of these files and directories of the working tree that HEAD holds something of.
+    /// Those of these files and directories of the working tree that HEAD has something of.
     pub fn committed(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
         let Ok(top) = self.top().canonicalize() else {
             return Vec::new();
@@ -47,7 +47,7 @@ impl Git {
         for path in &inside {
             call = call.arg(path);
         }
-        // Without a commit nothing is held.
+        // Without a commit there is nothing.
         let said = call.ok().unwrap_or_default();
         let names = said
             .split(|byte| *byte == 0)
@@ -57,7 +57,7 @@ impl Git {
             .collect()
     }
 
-    /// Who committed a file or a directory last; whether it still is as it was committed is not looked at.
+    /// Who committed a file or a directory last; whether it changed since is not checked.
     pub fn history_of(&self, path: &Path) -> History {
         let top = self.top().canonicalize().ok();
         let inside = top.and_then(|top| path.strip_prefix(top).ok());
@@ -102,7 +102,7 @@ impl Git {
         (!self.is_cut_off(commit)).then(|| email.to_owned())
     }
 
-    /// Whether a shallow clone ends at this commit: it then seems to have made every file that it holds.
+    /// Whether a shallow clone ends at this commit: then it appears to have made all its files.
     fn is_cut_off(&self, commit: &str) -> bool {
         let named = self.call("rev-parse").args(["--git-path", "shallow"]).ok();
         let Ok(named) = named else { return true };

@@ -1,7 +1,7 @@
-//! The machine's git: where it is, how old, and the environment that each of its runs gets.
+//! The machine's git: its path, its version, and the environment of each of its runs.
 //!
 //! Invariant: a child's environment is built here from nothing. The person's own configuration is
-//! read once, under their own environment, and only the settings listed here pass on.
+//! read once, under their own environment, and only the settings listed here are passed on.
 
 use super::{
     GitError,
@@ -22,7 +22,7 @@ use std::{
 
 pub(super) type Env = Vec<(OsString, OsString)>;
 
-/// Variables that pass from the person's environment as they are.
+/// Variables that are passed from the person's environment unchanged.
 const PASSED: &[&str] = &[
     "PATH",
     "HOME",
@@ -50,8 +50,8 @@ const FIXED: &[(&str, &str)] = &[
     ("GIT_PAGER", "cat"),
 ];
 
-/// What every run is told, above the repository's own configuration. `core.safecrlf` only warns or
-/// refuses, it never changes what is stored: a snapshot must not fail on it.
+/// Settings of every run, above the repository's own configuration. `core.safecrlf` only warns or
+/// refuses, and never changes what is stored: a snapshot must not fail on it.
 const SETTINGS: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -77,7 +77,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("worktree.useRelativePaths", "false"),
 ];
 
-/// What a private repository is told above all: no setting of anybody's changes the bytes that go in and come out.
+/// Settings of a private repository, above all others: no setting may change the bytes that go in
+/// and come out.
 const PRIVATE: &[(&str, &str)] = &[
     ("core.autocrlf", "false"),
     ("core.attributesFile", "/dev/null"),
@@ -86,22 +87,22 @@ const PRIVATE: &[(&str, &str)] = &[
     ("core.symlinks", "true"),
 ];
 
-/// Who commits where the person configured no name.
+/// The author if the person configured none.
 pub(super) const NOBODY: (&str, &str) = ("descent", "descent@localhost");
 
 #[derive(Debug, Clone)]
 pub(super) struct GitHost {
     programs: Arc<dyn Programs>,
     program: PathBuf,
-    /// Of each run, but for the settings.
+    /// The environment of each run, without the settings.
     base: Env,
     /// With the settings.
     env: Env,
     name: OsString,
     email: OsString,
-    /// As they were when it was read.
+    /// The settings at the time of reading.
     pub(super) settings: Vec<Setting>,
-    /// Where the person's own files of git are looked for.
+    /// The directory of the person's own git files.
     config_dir: Option<PathBuf>,
     theirs: Env,
     pub(super) identity_is_default: bool,
@@ -147,14 +148,14 @@ impl GitHost {
         Ok(host)
     }
 
-    /// The same git for a repository of our own: of the person's settings these alone count.
+    /// The same git for a repository of our own, with only these settings of the person.
     pub(super) fn under(&self, pairs: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut host = self.clone();
         host.env = self.with(pairs);
         host
     }
 
-    /// The same where no setting of anybody's changes the bytes that go in and come out.
+    /// The same git for a private repository: no setting changes the bytes that go in and come out.
     pub(super) fn private(&self) -> Self {
         let own = PRIVATE
             .iter()
@@ -172,7 +173,7 @@ impl GitHost {
         env
     }
 
-    /// Who commits.
+    /// The author of commits.
     pub(super) fn identity(&self) -> (&OsString, &OsString) {
         (&self.name, &self.email)
     }
@@ -194,7 +195,7 @@ impl GitHost {
         Ok(Some(PathBuf::from(OsString::from_vec(path))))
     }
 
-    /// A file of the person's that git reads where no setting names another.
+    /// A file of the person's that git reads if no setting names another.
     pub(super) fn usual_file(&self, name: &str) -> Option<PathBuf> {
         Some(self.config_dir.as_ref()?.join("git").join(name))
     }
@@ -234,7 +235,7 @@ impl GitHost {
     }
 }
 
-/// What each run gets beside settings.
+/// The environment of each run, without settings.
 fn base_env(theirs: &Env, (name, email): (&OsString, &OsString)) -> Env {
     let mut env: Env = PASSED
         .iter()
@@ -273,7 +274,7 @@ fn find(theirs: &Env) -> Option<PathBuf> {
         })
 }
 
-/// The person's environment without what binds git to some other repository (as in a hook).
+/// The person's environment without variables that bind git to another repository (as in a hook).
 fn unbound(theirs: &Env) -> Env {
     const BINDING: &[&str] = &[
         "GIT_DIR",
@@ -300,7 +301,7 @@ fn unbound(theirs: &Env) -> Env {
     env
 }
 
-/// Git as the person has it: under their own environment.
+/// Git in the person's own environment.
 struct PersonGit<'a> {
     programs: &'a dyn Programs,
     program: &'a Path,
@@ -359,7 +360,7 @@ impl PersonGit<'_> {
     }
 }
 
-/// A name of only such characters is refused by git as empty.
+/// Git refuses a name of only such characters as empty.
 fn says_something(text: &OsStr) -> bool {
     !text
         .as_bytes()

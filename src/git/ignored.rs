@@ -1,4 +1,5 @@
-//! What lies in a working tree beside what is committed: ignored paths, changed files. Nothing is changed here.
+//! Finds files of a working tree that are not committed: ignored paths, changed files. Nothing is
+//! changed here.
 
 use super::{
     Git, GitError,
@@ -11,15 +12,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Paths told at most.
+/// Maximum of paths listed.
 const PATHS_MAX: usize = 200;
 
-/// Tracked files that differ from the index, each with what tells one change from the next.
+/// Tracked files that differ from the index, each with a stamp of its present content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stamps(BTreeMap<String, (i64, i64, u64)>);
 
 impl Stamps {
-    /// The files that changed between two looks.
+    /// The files that changed since `before`.
     pub fn changed_since(&self, before: &Self) -> Vec<String> {
         let names = self.0.keys().chain(before.0.keys());
         let other = names.filter(|name| self.0.get(*name) != before.0.get(*name));
@@ -31,15 +32,15 @@ impl Stamps {
 }
 
 impl Git {
-    /// Ignored paths, relative to the top, a directory of nothing else as one path; of the person's tree, or of the
-    /// tree of ours at `at`.
+    /// Ignored paths, relative to the top; a wholly ignored directory is one path. They are of the
+    /// person's tree, or of our tree at `at`.
     pub fn ignored(&self, at: Option<&Path>) -> Result<Vec<String>, GitError> {
         let paths = self.ignored_paths(at)?.into_iter();
         let told = paths.map(|path| shown(path.as_os_str().as_bytes()));
         Ok(told.take(PATHS_MAX).collect())
     }
 
-    /// The same, all of them, as paths.
+    /// All ignored paths, without a limit.
     pub fn ignored_paths(&self, at: Option<&Path>) -> Result<Vec<PathBuf>, GitError> {
         let call = match at {
             None => self.at_home("ls-files"),
@@ -55,12 +56,12 @@ impl Git {
         Ok(others.map(|path| as_path(path).to_owned()).collect())
     }
 
-    /// Whether a path, relative to the top, is left out of commits; what is tracked is not.
+    /// Whether a path, relative to the top, is left out of commits; a tracked path is not.
     pub fn is_ignored(&self, path: &Path) -> Result<bool, GitError> {
         self.is_ignored_by(self.at_home("check-ignore"), path)
     }
 
-    /// The same in the tree of ours at `at`.
+    /// Like [`Git::is_ignored`], in our tree at `at`.
     pub fn is_ignored_at(&self, at: &Path, path: &Path) -> Result<bool, GitError> {
         self.is_ignored_by(self.tree(at).call("check-ignore"), path)
     }
@@ -71,10 +72,11 @@ impl Git {
             return Ok(false);
         }
         name.push(0);
-        // Ends with 1 where nothing is ignored, and with 128 for a path that leads out of the tree: no either way.
+        // Git exits with 1 if nothing is ignored, and with 128 for a path outside the tree; both
+        // mean no.
         let ran = call
             .args(["-z", "--stdin"])
-            // It knows no other paths, and refuses to be told so.
+            // This command knows no other paths, and rejects the variable.
             .env("GIT_LITERAL_PATHSPECS", "0")
             .stdin(name)
             .output()?;
@@ -94,12 +96,12 @@ impl Git {
         Ok(Stamps(stamps.collect()))
     }
 
-    /// Paths that differ from HEAD or are not tracked yet.
+    /// The number of paths that differ from HEAD or are not tracked yet.
     pub fn uncommitted(&self) -> Result<usize, GitError> {
         let status = self.status(self.at_home("status"), true)?;
         let others = status.entries.iter().filter(|entry| {
             let is_own = is_within(&entry.path, OWN_DIR);
-            // A repository of its own is left out of what a run starts from.
+            // A nested repository is left out of the start of a run.
             let is_nested = entry.kind == StatusKind::Untracked && entry.path.ends_with(b"/");
             !is_own && !is_nested
         });

@@ -1,4 +1,4 @@
-//! An index of our own: trees are made in it, nobody else's index changes.
+//! A private index: trees are made in it, and nobody else's index changes.
 
 use super::{
     Git, GitError,
@@ -10,7 +10,7 @@ use descent_core::id::{CommitId, TreeId, UnixMillis};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Lives in a directory of its own, and goes with it.
+/// The index is in a directory of its own, and is removed with it.
 #[derive(Debug)]
 pub(super) struct PrivateIndex {
     _dir: TempDir,
@@ -33,12 +33,12 @@ impl PrivateIndex {
         &self.path
     }
 
-    /// A run that works with it; nobody reads it after us, so that it needs no checksum.
+    /// A run that uses this index. Nobody reads it later, so it needs no checksum.
     pub(super) fn of<'a>(&self, call: Call<'a>) -> Call<'a> {
         call.index(&self.path).setting("index.skipHash=true")
     }
 
-    /// Takes over what git knows about files from another index, if that is there.
+    /// Copies git's knowledge about files from another index, if there is one.
     pub(super) fn fill_from(&self, other: &Path) -> Result<bool, GitError> {
         if !other.is_file() {
             return Ok(false);
@@ -48,7 +48,7 @@ impl PrivateIndex {
 }
 
 impl Git {
-    /// Brings what was seen in a working tree into the index that `call` works with.
+    /// Updates the index that `call` uses with what was found in a working tree.
     pub(super) fn take<'a>(
         &self,
         taking: &IndexUpdates,
@@ -75,7 +75,7 @@ impl Git {
         Ok(())
     }
 
-    /// The same inputs give the same id: nothing of the clock or the tree around goes in.
+    /// The same inputs give the same id: it depends neither on the clock nor on the tree around.
     pub(super) fn commit_tree(
         &self,
         tree: &TreeId,
@@ -96,7 +96,8 @@ impl Git {
         Ok(commit)
     }
 
-    /// `base` to `made`, brought to `onto`: a tree, or the paths that conflict.
+    /// Applies the change from `base` to `made` to `onto`: gives a tree, or the paths that
+    /// conflict.
     pub(super) fn merge_trees(
         &self,
         base: &str,

@@ -1,8 +1,9 @@
-//! The repository of a lineage: beside its state, with all that is made; it borrows the person's objects and has the
-//! settings of the start, so that nothing that is done to theirs, or in an attempt's, has a say in it.
+//! The repository of a lineage, beside its state: it holds everything made, and borrows the
+//! person's objects. It has the settings of the start, so later changes in the person's or an
+//! attempt's repository do not affect it.
 //!
-//! Invariants: it has its name only when it is whole; its own files alone decide how files become objects and back; of
-//! the person's repository nothing is written here.
+//! Invariants: it gets its name only when it is complete. Its own files alone decide how files
+//! become objects and back. Nothing is written to the person's repository here.
 
 use super::{
     Git, GitError, Repository,
@@ -22,10 +23,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// What a whole repository has (gitrepository-layout).
+/// The parts of a complete repository (gitrepository-layout).
 const PARTS: &[&str] = &["HEAD", "config", "objects", "refs"];
 
-/// The person's settings as they were at the start: `key\0value\0`, again and again.
+/// The person's settings at the start: `key\0value\0`, repeated.
 const SETTINGS: &str = "descent-settings";
 /// The settings of an attempt's own git.
 pub(super) const SLOT_CONFIG: &str = "descent-config";
@@ -37,12 +38,11 @@ const EXCLUDES: &str = "descent-excludes";
 /// `.descent/repository/<lineage>`: each of these may be a submodule.
 const MODULE_DEPTH: usize = 3;
 
-/// Of each file of settings that is taken along.
+/// Maximum of bytes of each copied file of settings.
 const BYTES_MAX: u64 = 64 << 20;
 
 impl Git {
-    /// The repository at `repository`, which is ours and made where it is missing, and borrows from this one, the
-    /// person's.
+    /// Our repository at `repository`, made if missing. It borrows from this one, the person's.
     pub fn lineage(&self, repository: &Path) -> Result<Self, GitError> {
         let is_new = !is_whole(repository)?;
         if is_new {
@@ -58,7 +58,8 @@ impl Git {
         self.opened(repository, &pairs)
     }
 
-    /// The same, with the person's settings of today instead of those of an earlier start.
+    /// Like [`Git::lineage`], with the person's present settings instead of those of an earlier
+    /// start.
     pub fn begin(&self) -> Result<Self, GitError> {
         let Some(person) = &self.0.person else {
             return Ok(self.clone());
@@ -67,7 +68,7 @@ impl Git {
         person.opened(self.common_dir(), &pairs)
     }
 
-    /// Whether git knows something of what lies there: then another hand may have written it.
+    /// Fails if git tracks anything there: then another user may have written it.
     fn refuse_tracked(&self, repository: &Path) -> Result<(), GitError> {
         let Ok(inside) = repository.strip_prefix(self.top()) else {
             return Ok(());
@@ -111,7 +112,7 @@ impl Git {
         })))
     }
 
-    /// Takes along what decides how the person's files become objects and back.
+    /// Copies what decides how the person's files become objects and back.
     fn freeze(&self, repository: &Path) -> Result<Vec<(OsString, OsString)>, GitError> {
         let host = self.host();
         let mut text = Vec::new();
@@ -135,7 +136,7 @@ impl Git {
                 settings::of_slot(&host.settings, host.identity()),
             ),
             (SLOT_REFS, self.refs_for_slots()?),
-            // The last: with it, all of it is there.
+            // The last file: it is there only if all others are.
             (SETTINGS, text),
         ] {
             disk::keep_bytes(&repository.join(name), &bytes)?;
@@ -143,7 +144,7 @@ impl Git {
         Ok(pairs)
     }
 
-    /// What follows the person's repository, wherever that and ours have come to lie.
+    /// Updates what depends on the person's repository and on the places of both.
     fn refresh(&self, repository: &Path) -> Result<(), GitError> {
         let host = self.host();
         let config = settings::of_own(&host.settings);
@@ -153,7 +154,7 @@ impl Git {
         self.keep_shallow(repository)
     }
 
-    /// Where history ends, in a shallow clone.
+    /// The ends of history in a shallow clone.
     pub(super) fn keep_shallow(&self, repository: &Path) -> Result<(), GitError> {
         let path = repository.join("shallow");
         match self.of_repository("shallow")? {
@@ -162,7 +163,8 @@ impl Git {
         }
     }
 
-    /// The branches and tags of today; those that the person took away are gone from our trees too.
+    /// Copies the present branches and tags; those that the person removed disappear from our trees
+    /// too.
     pub fn renew_refs(&self) -> Result<(), GitError> {
         match &self.0.person {
             Some(person) => {
@@ -184,7 +186,8 @@ impl Git {
         Ok(text)
     }
 
-    /// A file of the person's that a setting names, or that has this name where git looks by itself; empty without one.
+    /// A file of the person's, named by a setting or found by git under its usual name; empty if
+    /// missing.
     fn personal(&self, key: &'static str, usual: &str) -> Result<Vec<u8>, GitError> {
         let named = self.host().path_of(self.top(), key)?;
         let path = named.or_else(|| self.host().usual_file(usual));
@@ -195,7 +198,7 @@ impl Git {
         read_theirs(&self.common_dir().join(name))
     }
 
-    /// Takes along what another lineage of this project has: objects, and the settings of its start.
+    /// Takes over objects and the settings of the start from another lineage of this project.
     pub fn take_over(&self, other: &Git) -> Result<(), GitError> {
         for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, ATTRIBUTES, EXCLUDES] {
             let from = other.common_dir().join(name);
@@ -215,7 +218,7 @@ impl Git {
         self.0.person.as_ref().unwrap_or(self)
     }
 
-    /// A run in the person's working tree and repository, which sees our objects too.
+    /// A run in the person's working tree and repository that also sees our objects.
     pub(super) fn at_home(&self, verb: &'static str) -> Call<'_> {
         match &self.0.person {
             None => self.call(verb),
@@ -227,13 +230,14 @@ impl Git {
         }
     }
 
-    /// The same, with every new object becoming ours.
+    /// Like [`Git::at_home`], but every new object becomes ours.
     pub(super) fn taking_home(&self, verb: &'static str) -> Call<'_> {
         let call = self.person().call(verb);
         call.env("GIT_OBJECT_DIRECTORY", self.objects())
     }
 
-    /// What `head` has and the person's repository lacks is theirs too from now on. `base`: what the work began from.
+    /// Copies into the person's repository what `head` has and it lacks. `base` is the base of the
+    /// work.
     pub(super) fn bring_home(&self, head: &CommitId, base: &CommitId) -> Result<(), GitError> {
         let Some(person) = &self.0.person else {
             return Ok(());
@@ -257,7 +261,8 @@ impl Git {
         call.stdin(orders).ok().map(drop)
     }
 
-    /// Copies into our own those of `ids` that are only borrowed: nothing of ours keeps them there.
+    /// Copies those of `ids` into our repository that are only borrowed, because nothing of ours
+    /// keeps them there.
     pub(super) fn own(&self, ids: &[String]) -> Result<(), GitError> {
         let Some(person) = &self.0.person else {
             return Ok(());
@@ -282,7 +287,7 @@ impl Git {
         call.ok().map(drop)
     }
 
-    /// The same of all that these commits reach and `known` does not.
+    /// Does the same for everything that these commits reach and `known` does not.
     pub(super) fn own_all<'c>(
         &self,
         commits: impl Iterator<Item = &'c CommitId>,
@@ -296,7 +301,8 @@ impl Git {
     }
 }
 
-/// What `orders` (lines of `rev-list --stdin`) reach, as one synced pack in `objects`; none where that is nothing.
+/// Writes everything that `orders` (lines of `rev-list --stdin`) reach into one synced pack in
+/// `objects`, if there is anything.
 pub(super) fn pack(call: Call<'_>, objects: &Path, orders: String) -> Result<(), GitError> {
     let dir = objects.join("pack");
     disk::make_dirs(&dir)?;
@@ -309,7 +315,7 @@ pub(super) fn pack(call: Call<'_>, objects: &Path, orders: String) -> Result<(),
 
 const SYNCED: &str = "core.fsync=objects,derived-metadata,reference";
 
-/// An error for what is there and is none of ours.
+/// Whether the repository is complete; fails if something else is there.
 pub(super) fn is_whole(repository: &Path) -> Result<bool, GitError> {
     let above = repository.parent().unwrap_or(repository);
     for dir in [above, repository] {
@@ -326,7 +332,7 @@ pub(super) fn is_whole(repository: &Path) -> Result<bool, GitError> {
     Ok(parts.all(|part| repository.join(part).symlink_metadata().is_ok()))
 }
 
-/// Git would wait for a pipe, and read a device to no end. Another hand may have put them there.
+/// Refuses pipes and devices, on which git would hang. Another user may have put them there.
 fn refuse_odd_files(repository: &Path) -> Result<(), GitError> {
     let mut open = vec![repository.to_owned()];
     while let Some(dir) = open.pop() {
@@ -344,7 +350,7 @@ fn refuse_odd_files(repository: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
-/// One that is there but lacks a part gets it back; else it is made beside, and then takes the name.
+/// Restores the missing part of an existing repository. A new one is made beside, and then renamed.
 pub(super) fn make(repository: &Path) -> Result<(), GitError> {
     if repository.is_dir() {
         return fill(repository);
@@ -393,7 +399,7 @@ fn read_pairs(path: &Path) -> Option<Vec<(OsString, OsString)>> {
     }
 }
 
-/// A file that need not be there; its links are the person's to make.
+/// Reads a file that need not exist. Its links are followed, since the person made them.
 fn read_theirs(path: &Path) -> Result<Vec<u8>, GitError> {
     let real: PathBuf = match path.canonicalize() {
         Ok(real) => real,

@@ -1,6 +1,6 @@
-//! What an index says of its entries beside their ids: links to other repositories, and marks that make git look away.
+//! The marks of index entries: links to other repositories, and flags that make git ignore changes.
 //!
-//! Not here: what the working tree holds (`status`).
+//! Not here: the content of the working tree (`status`).
 
 use super::{
     Git, GitError,
@@ -13,7 +13,7 @@ use descent_core::id::CommitId;
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) links: Vec<Link>,
-    /// Files that are there, though git was told to take them for unchanged.
+    /// Existing files that git was told to take for unchanged.
     pub(super) marked: Vec<Vec<u8>>,
     /// Whether files of this program's own are tracked.
     pub(super) holds_own: bool,
@@ -27,7 +27,8 @@ pub(super) struct Link {
 }
 
 impl Git {
-    /// `call` says which tree and which index. A collapsed directory of a sparse index stays collapsed.
+    /// `call` says which tree and which index. A collapsed directory of a sparse index stays
+    /// collapsed.
     pub(super) fn listing(&self, call: Call<'_>) -> Result<Listing, GitError> {
         let tree = call.tree().to_owned();
         let said = call.args(["-s", "-v", "-z", "--sparse"]).ok()?;

@@ -1,7 +1,9 @@
-//! Submodules: looked at in the person's own copies, and put from there into trees of ours. No network.
+//! Submodules: read from the person's own copies, and checked out from there into our trees,
+//! without network.
 //!
-//! Invariants: the person's copies are only read; a submodule in a tree is a repository of its own that borrows the
-//! objects of the person's, so that nothing done in it reaches them; one that the person did not check out stays empty.
+//! Invariants: the person's copies are only read. A submodule in a tree is a repository of its own
+//! that borrows the person's objects, so that changes in it never reach them. A submodule that the
+//! person did not check out stays empty.
 
 use super::{
     Git, GitError,
@@ -15,15 +17,15 @@ use super::{
 use descent_core::id::{CommitId, Digest};
 use std::path::Path;
 
-/// Modules inside of modules, at most this deep.
+/// Maximum depth of nested submodules.
 const DEPTH_MAX: usize = 16;
-/// Paths named of what is dirty in one submodule.
+/// Maximum of dirty paths named for one submodule.
 const NAMED_MAX: usize = 3;
-/// In what we keep of a tree: the index of each submodule as it was checked out.
+/// The directory in the record of a tree that holds the index of each submodule as checked out.
 pub(super) const SAVED_DIR: &str = "descent-modules";
 
 impl Git {
-    /// The person's own copy of what a link names, where they checked it out.
+    /// The person's own copy of a submodule, if they checked it out.
     fn own_copy(&self, path: &[u8]) -> Result<Option<Git>, GitError> {
         let dir = self.top().join(as_path(path));
         let is_there = dir.join(".git").symlink_metadata().is_ok();
@@ -37,12 +39,14 @@ impl Git {
         Ok(is_itself.then_some(own))
     }
 
-    /// Whether links of this working tree are submodules; without the file they are nested repositories.
+    /// Whether links of this working tree are submodules; without the file they are nested
+    /// repositories.
     pub(super) fn has_modules(&self, tree: &Path) -> bool {
         tree.join(".gitmodules").is_file()
     }
 
-    /// Where each submodule stands in the person's tree, if that is not where `links` say; dirty ones are refused.
+    /// The submodules whose commit in the person's tree differs from `links`; dirty ones are
+    /// refused.
     pub(super) fn moved_modules(&self, links: &[Link]) -> Result<Vec<Link>, GitError> {
         let mut moved = Vec::new();
         for link in links {
@@ -57,7 +61,7 @@ impl Git {
         Ok(moved)
     }
 
-    /// HEAD of a submodule in which nothing is left to commit, however deep.
+    /// HEAD of a submodule without uncommitted changes, at any depth.
     fn clean_head(&self, depth: usize) -> Result<Option<CommitId>, GitError> {
         let status = self.status(self.call("status"), true)?;
         let entries = status.entries.iter();
@@ -85,7 +89,7 @@ impl Git {
         })
     }
 
-    /// Tells the index that `call` works with where the submodules stand.
+    /// Records the commits of the submodules in the index that `call` uses.
     pub(super) fn take_links<'a>(
         &self,
         links: &[Link],
@@ -103,7 +107,8 @@ impl Git {
         call.stdin(orders).ok().map(drop)
     }
 
-    /// Fills the submodules of the tree at `at`, which `index` describes. `saved`: a directory of ours.
+    /// Fills the submodules of the tree at `at`, which `index` describes. `saved` is a directory of
+    /// ours.
     pub(super) fn fill_modules(
         &self,
         at: &Path,
@@ -224,7 +229,7 @@ impl Git {
     }
 }
 
-/// A name for a path, whatever is in it.
+/// A file name for any path.
 fn name_of(path: &[u8]) -> String {
     let digest = Digest::of(path);
     digest

@@ -1,6 +1,6 @@
-//! Files put into the person's tree, one at a time, each as a whole or not at all.
+//! Puts files into the person's tree, one at a time, each complete or not at all.
 //!
-//! Invariant: nothing is overwritten here that `in_the_way` and the caller did not look at first.
+//! Invariant: everything overwritten here was first checked by `in_the_way` and the caller.
 #![allow(clippy::disallowed_methods)] // door: the person's files
 
 use super::{GitError, call::as_path, diff::PathChange};
@@ -11,8 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where the person's tree has something that the change knows nothing of: a file or symlink
-/// where a directory must be, or files in a directory that becomes a file.
+/// Paths in the person's tree that block the change: a file or symlink where a directory must be,
+/// or files in a directory that becomes a file.
 pub(super) fn in_the_way(top: &Path, changes: &[PathChange]) -> Vec<PathBuf> {
     let known: BTreeSet<&Path> = changes.iter().map(|change| as_path(&change.path)).collect();
     let mut found = BTreeSet::new();
@@ -57,15 +57,15 @@ fn unknown_below(top: &Path, path: &Path, known: &BTreeSet<&Path>) -> Vec<PathBu
     found
 }
 
-/// Whether `path` is a file or a symlink; a directory counts by what is in it.
+/// Whether `path` is a file or a symlink; a directory counts by its content.
 pub(super) fn is_there(top: &Path, path: &[u8]) -> bool {
     let meta = top.join(as_path(path)).symlink_metadata();
     meta.is_ok_and(|meta| !meta.is_dir())
 }
 
-/// Brings the files of `changes` from `ready`, where they lie under the same paths, to `top`.
+/// Moves the files of `changes` from `ready`, where they have the same paths, to `top`.
 pub(super) fn put(top: &Path, ready: &Path, changes: &[&PathChange]) -> Result<(), GitError> {
-    // Deletions first: they make room where a directory becomes a file, or a file a directory.
+    // Deletions come first: a directory may become a file, or a file a directory.
     let (gone, new): (Vec<&PathChange>, Vec<&PathChange>) =
         changes.iter().partition(|change| change.new.is_absent());
     for change in gone {
@@ -85,7 +85,7 @@ fn delete(top: &Path, path: &Path) -> Result<(), GitError> {
     }
     let above = path.ancestors().skip(1);
     for dir in above.take_while(|dir| !dir.as_os_str().is_empty()) {
-        // Fails where something is left in it, as it should.
+        // This fails if something is left in it, as it should.
         if fs::remove_dir(top.join(dir)).is_err() {
             break;
         }
@@ -113,7 +113,7 @@ fn place(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Of a directory whose files are all gone; it may hold empty directories still.
+/// Removes a directory without files; it may still hold empty directories.
 fn remove_empty_dirs(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         remove_empty_dirs(&entry?.path())?;

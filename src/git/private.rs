@@ -1,8 +1,9 @@
-//! A repository of our own for a directory that is in none: in the cache, with that directory as its working tree.
+//! A repository of our own in the cache, for a directory that is in none; that directory is its
+//! working tree.
 //!
-//! Invariants: it has its name only when it is whole; the same files give the same commit, whoever looks and whenever,
-//! so that a start that was lost can be made again; bytes go in and come out as they are, whatever settings and
-//! attributes say; of the directory itself nothing is written here.
+//! Invariants: it gets its name only when it is complete. The same files always give the same
+//! commit, so that a lost start can be made again. Bytes go in and come out unchanged, whatever
+//! settings and attributes say. Nothing is written to the directory itself.
 
 use super::{
     Git, GitError, Repository,
@@ -27,20 +28,21 @@ use std::{
 
 const MESSAGE: &str = "descent: the directory as it was\n";
 
-/// Above every `.gitattributes`: nothing is converted. (`-working-tree-encoding` would be an error.)
+/// Above every `.gitattributes`: nothing is converted. (`-working-tree-encoding` would be an
+/// error.)
 const ATTRIBUTES: &str = "* -text -ident -filter !working-tree-encoding\n";
 
-/// Files of objects that are shared with another repository at most.
+/// Maximum of object files that are shared with another repository.
 const OBJECTS_MAX: usize = 10_000_000;
 
-/// What belongs into a snapshot.
+/// The paths of a snapshot.
 struct SnapshotPaths {
     files: Vec<Vec<u8>>,
     nested: Vec<String>,
 }
 
 impl Git {
-    /// The repository at `repository`, which is ours and made where it is missing, with `top` as its working tree.
+    /// Our repository at `repository`, made if missing, with `top` as its working tree.
     pub fn private(
         programs: Arc<dyn Programs>,
         repository: &Path,
@@ -59,7 +61,7 @@ impl Git {
         if !lineage::is_whole(repository)? {
             lineage::make(repository)?;
         }
-        // Another hand may have written there.
+        // Another user may have written there.
         let slot = settings::of_slot(&[], host.identity());
         for (name, bytes) in [
             ("info/attributes", ATTRIBUTES.as_bytes()),
@@ -83,31 +85,31 @@ impl Git {
         })))
     }
 
-    /// All files of the directory but what `.gitignore` names there and `left_out`, as a commit without a parent.
-    /// `scratch` is an existing directory; durable when this returns.
+    /// Commits all files of the directory, except `left_out` and those ignored by `.gitignore`; the
+    /// commit has no parent. `scratch` is an existing directory. It is durable when this returns.
     pub fn snapshot_all(&self, scratch: &Path, left_out: &[PathBuf]) -> Result<Snapshot, GitError> {
         let found = self.find(scratch, left_out)?;
         let (snapshot, index) = match self.take_all(&found, scratch, true) {
             Ok(taken) if self.holds_all_of(&taken.0.commit)? => taken,
-            // What is known of the files may be of objects that are gone.
+            // The index may name objects that are gone.
             Ok(_) => self.take_all(&found, scratch, false)?,
             Err(error) if error.is_local() => self.take_all(&found, scratch, false)?,
             Err(error) => return Err(error),
         };
-        // Before the index says that it is there.
+        // The objects must be durable before the index names them.
         self.sync_all()?;
         disk::keep_index(index.path(), &self.known_index())?;
         Ok(snapshot)
     }
 
-    /// Whether all that a commit holds is there.
+    /// Whether everything in a commit is there.
     pub fn holds_all_of(&self, commit: &CommitId) -> Result<bool, GitError> {
         let call = self.call("rev-list").args(["--objects", "--quiet"]);
         let ran = call.id("", commit.as_str(), "").arg("--").output()?;
         Ok(ran.status.success())
     }
 
-    /// All objects of another repository of ours.
+    /// Shares all objects of another repository of ours.
     pub fn share_objects_of(&self, other: &Git) -> Result<(), GitError> {
         let from = other.objects();
         for file in disk::files_below(&from, OBJECTS_MAX) {
@@ -117,12 +119,13 @@ impl Git {
         self.sync_all()
     }
 
-    /// What git knows of the files of the directory: those that did not change are not read again.
+    /// Git's index of the directory: unchanged files are not read again.
     fn known_index(&self) -> PathBuf {
         self.git_dir().join("index")
     }
 
-    /// Asked with an index that holds nothing, so that what is known already has no say in what belongs to it.
+    /// Uses an empty index, so that files known already do not influence what belongs to the
+    /// snapshot.
     fn find(&self, scratch: &Path, left_out: &[PathBuf]) -> Result<SnapshotPaths, GitError> {
         let empty = PrivateIndex::new(scratch)?;
         let mut left_out: Vec<&Path> = left_out.iter().map(PathBuf::as_path).collect();
@@ -140,7 +143,7 @@ impl Git {
         let (mut files, mut nested) = (Vec::new(), Vec::new());
         for path in fields(&said).filter(|path| !is_left_out(path)) {
             match path.strip_suffix(b"/") {
-                // Only a repository of its own is listed as a directory.
+                // Only a nested repository is listed as a directory.
                 Some(path) => nested.push(shown(path)),
                 None => files.push(path.to_vec()),
             }
@@ -193,7 +196,7 @@ impl Git {
         })
     }
 
-    /// By nobody and at no time: its id is a function of the files.
+    /// Without author and time: its id depends only on the files.
     fn commit_start(&self, tree: &TreeId) -> Result<CommitId, GitError> {
         let mut call = self.call("commit-tree");
         for role in ["AUTHOR", "COMMITTER"] {

@@ -1,4 +1,4 @@
-//! What the repository says, without changing anything.
+//! Reads from the repository, without changing anything.
 
 #[cfg(test)]
 use super::call::{fields, shown};
@@ -10,10 +10,10 @@ use super::{
 use descent_core::id::{CommitId, Digest, TreeId, UnixMillis};
 use std::path::Path;
 
-/// Trees remembered at most.
+/// Maximum of trees remembered.
 const TREES_MAX: usize = 1024;
 
-/// Where the person stands.
+/// The person's HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// `None`: no commit yet.
@@ -50,7 +50,7 @@ impl Git {
         Ok(found.map(CommitId::new))
     }
 
-    /// When it was committed.
+    /// The commit date.
     pub(super) fn time_of(&self, commit: &CommitId) -> Result<UnixMillis, GitError> {
         let stored = self.read_commits(std::slice::from_ref(commit))?;
         let time = stored.first().and_then(StoredCommit::committed_s);
@@ -100,7 +100,7 @@ impl Git {
         Ok(ran.status.success() && is_there)
     }
 
-    /// What the files of a commit come to that are meant: modes, ids and paths.
+    /// The digest of the selected files of a commit: modes, ids and paths.
     pub fn digest_of_files(
         &self,
         commit: &CommitId,

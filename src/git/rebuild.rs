@@ -1,4 +1,4 @@
-//! The line of kept commits, made again from where it starts: by merging, never by reverting.
+//! Rebuilds the line of kept commits from its start: by merging, never by reverting.
 
 use super::{
     Git, GitError,
@@ -9,8 +9,8 @@ use descent_core::id::{CommitId, TreeId};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RebuildOutcome {
     pub head: CommitId,
-    /// For each kept commit what stands for it now: itself, its copy, or (where nothing of it was
-    /// left to do) the commit before it. `None`: it no longer applies.
+    /// The replacement of each kept commit: itself, its copy, or the commit before it if nothing of
+    /// it was left to do. `None`: it no longer applies.
     pub line: Vec<Option<CommitId>>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct StoredCommit {
 }
 
 impl StoredCommit {
-    /// Seconds since 1970; none before, and where the header is odd.
+    /// Seconds since 1970; `None` for earlier dates and for an odd header.
     pub(super) fn committed_s(&self) -> Option<u64> {
         let headers = String::from_utf8_lossy(&self.headers);
         let mut lines = headers.lines();
@@ -35,8 +35,8 @@ impl StoredCommit {
 }
 
 impl Git {
-    /// The change of each kept commit against its first parent, applied in order. Copies keep
-    /// message, people and dates, so that they get the same ids every time.
+    /// Applies the change of each kept commit against its first parent, in order. Copies keep
+    /// message, people and dates, so that they always get the same ids.
     pub fn rebuild(&self, from: &CommitId, keep: &[CommitId]) -> Result<RebuildOutcome, GitError> {
         let mut tree = self.tree_of(from)?;
         let mut head = from.clone();
@@ -113,7 +113,7 @@ impl Git {
     }
 }
 
-/// Cuts `<id> commit <size>\n<bytes>\n` off the front.
+/// Splits `<id> commit <size>\n<bytes>\n` off the front.
 fn next_commit(rest: &mut &[u8], id: &CommitId) -> Result<StoredCommit, GitError> {
     let missing = || GitError::NoSuchCommit { id: id.to_string() };
     let cut = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n');

@@ -1,7 +1,8 @@
-//! What versions before 2.1 kept in the person's repository: references to results, and records of linked worktrees. It
-//! is moved into our own repository, or removed.
+//! Moves or removes what versions before 2.1 kept in the person's repository: references to
+//! results, and records of linked worktrees.
 //!
-//! Invariant: only what is provably ours is touched: what stands under our own references, and worktrees in our cache.
+//! Invariant: only what is provably ours is touched: our own references, and worktrees in our
+//! cache.
 
 use super::{Git, GitError, disk, durable::sync_all_at};
 use descent_core::id::CommitId;
@@ -15,7 +16,7 @@ use std::{
 const SMALL_BYTES_MAX: u64 = 64 << 10;
 
 impl Git {
-    /// Whether the person's repository holds results of this lineage, as it did before 2.1.
+    /// Whether the person's repository holds results of this lineage, as before 2.1.
     pub fn has_old_layout(&self, refs: &str) -> Result<bool, GitError> {
         let Some(person) = &self.0.person else {
             return Ok(false);
@@ -24,8 +25,8 @@ impl Git {
         Ok(person.refs(refs)?.iter().any(|(name, _)| *name != start))
     }
 
-    /// Takes all that into our own repository; the person's keeps one reference, to `head`, which was theirs at the
-    /// start. Nobody else may be at work on this lineage.
+    /// Moves all of it into our own repository. The person's keeps one reference, to `head`, which
+    /// was their HEAD at the start. Nobody else may work on this lineage meanwhile.
     pub fn move_in(&self, refs: &str, head: &CommitId, places: &Path) -> Result<(), GitError> {
         let person = self.person();
         person.mend_refs_of_person(refs)?;
@@ -36,7 +37,7 @@ impl Git {
             self.set_ref(name, commit)?;
         }
         sync_all_at(&self.objects())?;
-        // Only now is what was there of no use any more.
+        // Only from here on is the old content useless.
         let start = start_of(refs);
         person.hold_start(refs, head)?;
         let others = |name: &str| name != start;
@@ -44,7 +45,8 @@ impl Git {
         person.forget_worktrees(places)
     }
 
-    /// The one reference in the person's repository: it keeps what they had at the start from gc.
+    /// Sets the one reference in the person's repository, which keeps their HEAD of the start from
+    /// gc.
     pub fn hold_start(&self, refs: &str, head: &CommitId) -> Result<(), GitError> {
         let name = start_of(refs);
         if self.refs(&name)?.iter().any(|(_, commit)| commit == head) {
@@ -54,7 +56,8 @@ impl Git {
         self.sync_ref(&name)
     }
 
-    /// The records of worktrees below `dir` go, also torn ones, which can keep git from any work in the repository.
+    /// Removes the records of worktrees below `dir`, torn ones too, which can keep git from any
+    /// work in the repository.
     pub fn forget_worktrees(&self, dir: &Path) -> Result<(), GitError> {
         let below = settled(dir);
         let records = fs::read_dir(self.common_dir().join("worktrees"));
@@ -68,7 +71,7 @@ impl Git {
         Ok(())
     }
 
-    /// Whether all that the references below `prefix` name is in branches, tags or HEAD too.
+    /// Whether everything named by references below `prefix` is also in branches, tags or HEAD.
     pub fn are_merged(&self, prefix: &str) -> Result<bool, GitError> {
         let mut orders = String::new();
         for (_, commit) in self.refs(prefix)? {
@@ -80,7 +83,8 @@ impl Git {
         Ok(call.stdin(orders).ok()?.is_empty())
     }
 
-    /// Worktrees of ours in the person's repository: their records, with where they are, if that can be told.
+    /// Records of our worktrees in the person's repository, each with the path of its worktree, if
+    /// known.
     pub fn old_worktrees(&self) -> Vec<(PathBuf, Option<PathBuf>)> {
         let records = fs::read_dir(self.common_dir().join("worktrees"));
         let records = records.into_iter().flatten().flatten();

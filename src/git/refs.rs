@@ -1,4 +1,4 @@
-//! References of this program's own, all under `refs/descent/`: they keep objects from being pruned.
+//! This program's own references, all under `refs/descent/`: they keep objects from being pruned.
 
 use super::{Git, GitError, call::as_id, disk};
 use descent_core::id::CommitId;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const OURS: &str = "refs/descent/";
 
-/// Writing one reference takes milliseconds: a lock of ours that is older was left by a crash.
+/// Writing one reference takes milliseconds: an older lock of ours was left by a crash.
 const LOCK_AGE_MAX: Duration = Duration::from_secs(10);
 
 impl Git {
@@ -34,7 +34,7 @@ impl Git {
         disk::is_older_than(&lock, LOCK_AGE_MAX) && disk::remove_tree(&lock).is_ok()
     }
 
-    /// All references below `prefix`; none there is no error.
+    /// Deletes all references below `prefix`; none there is no error.
     pub fn delete_refs(&self, prefix: &str) -> Result<(), GitError> {
         self.retain_refs(prefix, |_| false)
     }
@@ -48,7 +48,7 @@ impl Git {
         self.delete(all.filter(|(name, _)| is_meant(name)))
     }
 
-    /// Deletes the references at or below `prefix` whose commit nobody `needs`.
+    /// Deletes the references at or below `prefix` whose commit is not in `needs`.
     pub fn retain_refs(
         &self,
         prefix: &str,
@@ -72,7 +72,7 @@ impl Git {
         call.stdin(orders).ok().map(drop)
     }
 
-    /// The references that are `prefix` or lie below it, sorted by name.
+    /// The references that are `prefix` or below it, sorted by name.
     pub fn refs(&self, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
         let prefix = ours(prefix)?.trim_end_matches('/');
         let said = self

@@ -1,7 +1,7 @@
-//! The person's settings: which of them decide what a file means, and which an attempt's own git gets.
+//! Selects the person's settings that decide what a file means, and those for an attempt's own git.
 //!
-//! Invariant: nothing that makes git run a program passes on but clean and smudge filters, without which the person's
-//! files would not be theirs.
+//! Invariant: of the settings that make git run a program, only clean and smudge filters are passed
+//! on, because the files depend on them.
 
 use std::{
     ffi::OsString,
@@ -18,10 +18,10 @@ const OF_FILES: &[&str] = &[
     "core.filemode",
 ];
 
-/// Files of the person's, which are looked for by name where these are not set.
+/// The person's files that git finds by name if these are not set.
 const NAMED_FILES: &[&str] = &["core.attributesfile", "core.excludesfile"];
 
-/// One setting, as `git config --list --show-scope` tells it.
+/// One setting, as `git config --list --show-scope` prints it.
 #[derive(Debug, Clone)]
 pub(super) struct Setting {
     pub(super) scope: Vec<u8>,
@@ -36,7 +36,7 @@ impl Setting {
     }
 }
 
-/// The person's settings that pass to git, which reads the repository's own file by itself.
+/// The person's settings that are passed to git, which reads the repository's own file by itself.
 pub(super) fn passing(settings: &[Setting]) -> Vec<(OsString, OsString)> {
     let passes = |key: &str| is_of_files(key) || NAMED_FILES.contains(&key);
     let mut pairs = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn passing(settings: &[Setting]) -> Vec<(OsString, OsString)> {
     pairs
 }
 
-/// What decides how the person's files become objects and back, wherever it is set.
+/// The settings that decide how the person's files become objects and back, wherever they are set.
 pub(super) fn of_files(settings: &[Setting]) -> Vec<(OsString, OsString)> {
     let meant = settings.iter().enumerate();
     let meant = meant.filter(|(at, one)| is_of_files(&one.key) && is_last(settings, *at));
@@ -92,7 +92,7 @@ pub(super) fn of_slot(settings: &[Setting], (name, email): (&OsString, &OsString
         ("user.name", name.as_bytes()),
         ("user.email", email.as_bytes()),
         ("core.logAllRefUpdates", b"true"),
-        // Nothing goes on behind an attempt that has ended.
+        // No background work may outlive an attempt.
         ("gc.auto", b"0"),
         ("maintenance.auto", b"false"),
     ] {
@@ -141,7 +141,7 @@ fn pair(setting: &Setting) -> (OsString, OsString) {
     )
 }
 
-/// `section.sub.name`, in git's own syntax.
+/// Splits `section.sub.name` and writes it in git's own syntax.
 fn add(text: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     let dot = |byte: &u8| *byte == b'.';
     let (Some(first), Some(last)) = (key.iter().position(dot), key.iter().rposition(dot)) else {

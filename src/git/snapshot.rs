@@ -1,4 +1,4 @@
-//! The person's working tree as it is, as a commit; their files and their index stay untouched.
+//! Commits the person's present working tree; their files and their index stay untouched.
 
 use super::{
     Git, GitError,
@@ -11,43 +11,43 @@ use super::{
 use descent_core::id::{CommitId, TreeId};
 use std::path::{Path, PathBuf};
 
-/// Bytes that git does not have yet and that are taken along with a word, and untracked ones that are not taken.
+/// Beyond this size, files that are new to git are reported, and untracked ones are not taken.
 pub(super) const TOLD_BYTES: u64 = 100 << 20;
 const UNTRACKED_BYTES_MAX: u64 = 2 << 30;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// HEAD itself where nothing differs from it.
+    /// HEAD itself if nothing differs from it.
     pub commit: CommitId,
     pub tree: TreeId,
     pub head: CommitId,
     /// `None`: detached.
     pub branch: Option<String>,
     pub dirty: bool,
-    /// What a person should know of it.
+    /// Messages for the person.
     pub notes: Vec<SnapshotNote>,
 }
 
-/// Something in the working tree that is not taken as one would think.
+/// Something in the working tree that is not taken as one would expect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SnapshotNote {
     /// A repository inside this one that is no part of it.
     Nested(String),
-    /// A tracked name that is neither file nor directory nor symlink now.
+    /// A tracked name that is now neither file nor directory nor symlink.
     NoFile(String),
-    /// It has conflicts of a merge that are not resolved.
+    /// It has unresolved conflicts of a merge.
     Conflict(String),
-    /// It is taken as it is, though git was told to look away.
+    /// It is taken as it is, although git was told to ignore its changes.
     Marked(String),
     /// The program's own directory is tracked.
     OwnDir,
-    /// Much that is untracked, with the largest file.
+    /// Many untracked bytes, with the largest file.
     Large { megabytes: u64, path: String },
-    /// Much that a private repository has not held yet, with the largest file.
+    /// Many bytes that are new to a private repository, with the largest file.
     Copied { megabytes: u64, path: String },
 }
 
-/// What files come to, and which of them is the largest.
+/// The total of some files, and the largest of them.
 #[derive(Debug, Default)]
 pub(super) struct FileTotals {
     pub(super) bytes: u64,
@@ -79,9 +79,9 @@ impl SnapshotNote {
 }
 
 impl Git {
-    /// Tracked changes, deletions and untracked files that are not ignored, as a commit on HEAD, whose time it bears: the
-    /// same files on the same HEAD are the same commit, so that a start that was lost can be made again.
-    /// `scratch` is an existing directory, for an index of our own.
+    /// Commits tracked changes, deletions and untracked files that are not ignored, on HEAD and
+    /// with HEAD's time. The same files on the same HEAD give the same commit, so that a lost start
+    /// can be made again. `scratch` is an existing directory, for a private index.
     pub fn snapshot(&self, scratch: &Path, message: &str) -> Result<Snapshot, GitError> {
         let index = PrivateIndex::new(scratch)?;
         self.fill_from_person(&index)?;
@@ -118,7 +118,8 @@ impl Git {
         })
     }
 
-    /// What the person had staged or once committed becomes ours too, so that their gc does not take it.
+    /// Objects that the person had staged or once committed become ours too, so that their gc does
+    /// not remove them.
     fn commit_snapshot(
         &self,
         tree: &TreeId,
@@ -147,7 +148,7 @@ impl Git {
         Ok(files.filter_map(|new| as_id(&new.id)).collect())
     }
 
-    /// What the index says and what differs from it, with git's eyes opened where it was told to look away.
+    /// The index's entries and their differences, including files that git was told to ignore.
     fn look_at_all(&self, index: &PrivateIndex) -> Result<(Listing, WorkTreeStatus), GitError> {
         let call = |verb| index.of(self.at_home(verb));
         let (listing, status) = std::thread::scope(|scope| {
@@ -169,7 +170,7 @@ impl Git {
         Ok((listing, status))
     }
 
-    /// The submodules that stand elsewhere than the index says, and links that are none.
+    /// The submodules whose commit differs from the index, and links that are none.
     fn modules_of(&self, listing: &Listing) -> Result<(Vec<Link>, Vec<SnapshotNote>), GitError> {
         if listing.links.is_empty() {
             return Ok(Default::default());
@@ -199,7 +200,7 @@ impl Git {
         Ok((weight.bytes > TOLD_BYTES).then_some(SnapshotNote::Large { megabytes, path }))
     }
 
-    /// What files of the working tree come to.
+    /// The total size of files of the working tree.
     pub(super) fn weight<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> FileTotals {
         let mut weight = FileTotals::default();
         let mut largest_bytes = 0;
@@ -255,7 +256,8 @@ fn staged_own_files(status: &WorkTreeStatus) -> impl Iterator<Item = Vec<u8>> {
     own.map(|entry| entry.path.clone())
 }
 
-/// All files that `update-index` takes go into one pack, which costs one write to sync, but for those that a filter makes.
+/// Puts all files that `update-index` reads into one pack, which needs one sync; files made by a
+/// filter are excluded.
 fn in_one_pack(call: Call<'_>) -> Call<'_> {
     let call = call.setting("core.bigFileThreshold=1");
     call.setting("pack.compression=1")

@@ -1,7 +1,8 @@
-//! What a crash or a power cut left of our own in a repository's records: locks, and half-written references.
-//!
-//! Invariant: only what is provably ours is touched, while nobody of ours is at work: what stands under our own
+//! Removes what a crash or a power cut left in our part of a repository: locks, and half-written
 //! references.
+//!
+//! Invariant: only our own references and their locks are touched, and only while no other command
+//! of ours works there.
 
 use super::{Git, GitError, call::as_id, disk};
 use descent_core::id::CommitId;
@@ -12,17 +13,19 @@ use std::{
     time::Duration,
 };
 
-/// Another command of ours writes a reference in milliseconds; a lock that outlives this has no holder.
+/// Another command of ours writes a reference in milliseconds; a lock that outlives this has no
+/// holder.
 const LOCK_AGE_MAX: Duration = Duration::from_secs(1);
-/// The person's lock that all share: no live git holds it for so long over the little that we delete.
+/// For the person's shared lock: no live git holds it so long for the little that we delete.
 const SHARED_LOCK_AGE_MAX: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const REFERENCE_BYTES_MAX: u64 = 1024;
-/// Files looked at below our references.
+/// Maximum of files visited below our references.
 const FILES_MAX: usize = 100_000;
 
 impl Git {
-    /// The references below `prefix` of a repository of ours are such as git can read, or gone; nothing locks them.
+    /// Makes every reference below `prefix` of our repository readable or removes it, and removes
+    /// its locks.
     pub fn mend_refs(&self, prefix: &str, gone: &BTreeSet<CommitId>) -> Result<(), GitError> {
         self.mend_below(prefix, gone)?;
         let lock = self.shared_lock();
@@ -30,7 +33,7 @@ impl Git {
         drop_unheld(&lock)
     }
 
-    /// The same of the person's repository, where others are at work too.
+    /// Like [`Git::mend_refs`] for the person's repository, where others work too.
     pub fn mend_refs_of_person(&self, prefix: &str) -> Result<(), GitError> {
         self.mend_below(prefix, &BTreeSet::new())?;
         let lock = self.shared_lock();
@@ -54,7 +57,7 @@ impl Git {
         Ok(())
     }
 
-    /// Deleting references takes this lock for an instant; killed in it, git leaves it to everybody.
+    /// Deleting references takes this lock for an instant. If git is killed then, the lock stays.
     fn shared_lock(&self) -> PathBuf {
         self.common_dir().join("packed-refs.lock")
     }
@@ -79,7 +82,7 @@ fn drop_unheld(lock: &Path) -> Result<(), GitError> {
     disk::remove_tree(lock)
 }
 
-/// The commit that a reference's file names.
+/// The commit in a reference's file.
 fn names(path: &Path) -> Option<CommitId> {
     let text = disk::read_file(path, REFERENCE_BYTES_MAX).ok()?;
     as_id(text.trim_ascii_end()).map(CommitId::new)

@@ -1,4 +1,4 @@
-//! What git finds in a working tree, against an index: the porcelain v2 listing, read.
+//! Reads git's porcelain v2 listing of a working tree against an index.
 
 use super::{
     Git, GitError,
@@ -41,14 +41,14 @@ pub(super) struct StatusEntry {
     pub(super) path: Vec<u8>,
 }
 
-/// What a private index has to be told so that it is the working tree.
+/// The updates that make a private index equal to the working tree.
 #[derive(Debug, Default)]
 pub(super) struct IndexUpdates {
     pub(super) take: Vec<Vec<u8>>,
     pub(super) remove: Vec<Vec<u8>>,
-    /// Repositories of their own.
+    /// Nested repositories.
     pub(super) left_out: Vec<String>,
-    /// Tracked names that no file has any more, but something else.
+    /// Tracked names that are no longer a file, but something else.
     pub(super) no_file: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl WorkTreeStatus {
     }
 }
 
-/// `columns`: fields up to and with the path, which alone may hold spaces.
+/// `columns` counts the fields up to and including the path, which alone may contain spaces.
 fn split(record: &[u8], columns: usize) -> Option<Vec<&[u8]>> {
     let parts: Vec<&[u8]> = record.splitn(columns, |byte| *byte == b' ').collect();
     (parts.len() == columns && parts[1].len() == 2).then_some(parts)
@@ -148,7 +148,7 @@ fn untracked(path: &[u8]) -> StatusEntry {
 }
 
 impl IndexUpdates {
-    /// `spared`: paths, relative to `tree`, that stay as the index has them.
+    /// `spared` are paths, relative to `tree`, that stay as the index has them.
     pub(super) fn of(entries: &[StatusEntry], tree: &Path, spared: &[Vec<u8>]) -> Self {
         let mut taking = Self::default();
         for entry in entries {
@@ -162,7 +162,7 @@ impl IndexUpdates {
     fn add(&mut self, entry: &StatusEntry, tree: &Path) {
         let path = entry.path.clone();
         match entry.kind {
-            // Only a repository of its own is listed as a directory.
+            // Only a nested repository is listed as a directory.
             StatusKind::Untracked if path.ends_with(b"/") => {
                 self.left_out.push(shown(&path[..path.len() - 1]));
             }
@@ -193,7 +193,7 @@ impl IndexUpdates {
     }
 }
 
-/// Whether `path` is `dir` or lies in it.
+/// Whether `path` is `dir` or inside it.
 pub(super) fn is_within(path: &[u8], dir: &[u8]) -> bool {
     path.strip_prefix(dir)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))

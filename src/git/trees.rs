@@ -1,10 +1,11 @@
-//! Our trees of files: what our own repository knows of each, and the repository that stands in it.
+//! Our trees of files: the record that our repository keeps of each, and the repository inside the
+//! tree.
 //!
-//! `trees/<name>/` of our repository holds, for one tree, a `HEAD`, the index, and `descent-index.<commit>`: the index as
-//! it was when the tree was last checked out. Whoever works in the tree has a repository there, with references, settings
-//! and an index of its own, that borrows from ours.
+//! The record is `trees/<name>/` in our repository. It holds a `HEAD`, the index, and
+//! `descent-index.<commit>`: the index as of the last checkout. An attempt has a repository in its
+//! tree, with references, settings and an index of its own, that borrows from ours.
 //!
-//! Invariant: of what stands in a tree the files are read, never its `.git`, which is made anew each time.
+//! Invariant: the files of a tree are read, but never its `.git`, which is made anew each time.
 
 use super::{
     Git, GitError,
@@ -24,17 +25,17 @@ use std::{
 };
 
 const SAVED: &str = "descent-index.";
-/// Names the tree that a record is of.
+/// The file that names the tree of a record.
 const NOTE: &str = "tree";
-/// What stays in a record between two uses; all else (merges begun, locks) goes.
+/// Files of a record that stay between two uses; everything else (merges begun, locks) is removed.
 const KEPT: &[&str] = &[NOTE, "commondir", "HEAD", SAVED_DIR];
-/// From a record to the repository that it is of.
+/// The path from a record to its repository.
 const COMMON: &[u8] = b"../..\n";
-/// The longest that it takes from a record's making to its note.
+/// The maximum time between making a record and its note.
 const MAKING_MAX: Duration = Duration::from_secs(3600);
 const SMALL_BYTES_MAX: u64 = 64 << 10;
 
-/// A tree at a place of ours, there or not.
+/// A tree at a place of ours, whether it exists or not.
 #[derive(Debug)]
 pub(super) struct Tree<'g> {
     git: &'g Git,
@@ -43,7 +44,7 @@ pub(super) struct Tree<'g> {
 }
 
 impl Git {
-    /// A run on files, with this repository's own settings: what stands in their `.git` has no say.
+    /// A run on files with this repository's own settings: the content of their `.git` is ignored.
     pub(super) fn call_on(&self, verb: &'static str, tree: &Path) -> Call<'_> {
         self.call_in(verb, self.common_dir(), tree)
             .setting("core.sparseCheckout=false")
@@ -68,14 +69,14 @@ impl Git {
         self.common_dir().join("trees")
     }
 
-    /// What is known of trees that are there no more goes, and what a killed process of ours was working with. Nobody
-    /// may be at work on any of them.
+    /// Removes the records of missing trees, and what a killed process of ours was using. Nobody
+    /// may work on any of them.
     pub fn tidy_trees(&self, is_busy: impl Fn(&Path) -> bool) -> Result<(), GitError> {
         let records = fs::read_dir(self.records()).into_iter().flatten().flatten();
         for record in records.map(|entry| entry.path()) {
             let note = disk::read_file(&record.join(NOTE), SMALL_BYTES_MAX).unwrap_or_default();
             let at = as_path(&note);
-            // One without a note is about to be made, or was about to.
+            // A record without a note is being made, or its maker was killed.
             let is_torn = note.is_empty() && disk::is_older_than(&record, MAKING_MAX);
             if is_torn || (!note.is_empty() && at.symlink_metadata().is_err()) {
                 disk::remove_tree(&record)?;
@@ -100,13 +101,14 @@ impl<'g> Tree<'g> {
         self.admin.join("index")
     }
 
-    /// A run on its files, with the index that we keep of them.
+    /// A run on its files, with the index in our record.
     pub(super) fn call(&self, verb: &'static str) -> Call<'g> {
         let call = self.git.call_in(verb, &self.admin, &self.at);
         call.index(&self.index())
     }
 
-    /// Whether what is known of it can be read, and it is a directory. A power cut leaves files without their bytes.
+    /// Whether it is a directory with a readable record. A power cut leaves files without their
+    /// bytes.
     pub(super) fn is_whole(&self) -> bool {
         let is_dir = self.at.symlink_metadata().is_ok_and(|meta| meta.is_dir());
         let read = |name: &str| disk::read_file(&self.admin.join(name), SMALL_BYTES_MAX);
@@ -115,7 +117,7 @@ impl<'g> Tree<'g> {
             && read("HEAD").is_ok_and(|text| as_id(text.trim_ascii_end()).is_some())
     }
 
-    /// An empty one, at a place that is ours to wipe.
+    /// Makes an empty tree at a place that we may wipe.
     pub(super) fn make(&self, commit: &CommitId) -> Result<(), GitError> {
         self.remove()?;
         disk::make_dirs(&self.at)?;
@@ -124,7 +126,8 @@ impl<'g> Tree<'g> {
 
     /// Begins to keep a record of it.
     pub(super) fn record(&self, commit: &CommitId) -> Result<(), GitError> {
-        // Not the repository: one that is gone is not made again behind the loop's back.
+        // This does not make the repository: a missing one must not be replaced behind the loop's
+        // back.
         disk::make_dir(&self.git.records())?;
         disk::make_dir(&self.admin)?;
         disk::keep_bytes(&self.admin.join(NOTE), self.at.as_os_str().as_bytes())?;
@@ -142,7 +145,7 @@ impl<'g> Tree<'g> {
         path.is_file().then_some(path)
     }
 
-    /// What was done to its `.git` goes, whatever that is now; our index becomes the one last saved, or none.
+    /// Discards every change to its `.git`; our index becomes the one last saved, or none.
     pub(super) fn tidy(&self) -> Result<(), GitError> {
         disk::remove_tree(&self.at.join(".git"))?;
         let mut saved = None;
@@ -161,7 +164,7 @@ impl<'g> Tree<'g> {
         }
     }
 
-    /// From now on it is known to be `commit`; whoever works there finds a repository that says so.
+    /// Records that the tree is at `commit`, and gives it a repository that says so.
     pub(super) fn settle(&self, commit: &CommitId) -> Result<(), GitError> {
         let half_made = self.admin.join(format!("{PREFIX}new"));
         disk::copy_index(&self.index(), &half_made)?;
@@ -179,10 +182,10 @@ impl<'g> Tree<'g> {
         disk::keep_bytes(&self.admin.join("HEAD"), format!("{commit}\n").as_bytes())
     }
 
-    /// A repository of its own, complete, whose objects are ours and the person's.
+    /// Gives it a complete repository of its own, with our objects and the person's.
     fn give_repository(&self, commit: &CommitId) -> Result<(), GitError> {
         let (to, ours) = (self.at.join(".git"), self.git.common_dir());
-        // Git makes the others where it needs them.
+        // Git makes the others when it needs them.
         for dir in ["objects/info", "refs", "info"] {
             disk::make_dirs(&to.join(dir))?;
         }
@@ -203,7 +206,7 @@ impl<'g> Tree<'g> {
     }
 }
 
-/// Indexes that a killed process was working with.
+/// Removes indexes that a killed process was using.
 fn drop_private_indexes(record: &Path) -> Result<(), GitError> {
     let entries = fs::read_dir(record).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| {

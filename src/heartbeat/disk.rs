@@ -1,7 +1,7 @@
-//! The file of the heartbeat: written over in place, read with suspicion.
+//! The file of the heartbeat: overwritten in place, read as untrusted.
 //!
-//! Invariant: it has one size, so that a beat needs no new room on a full disk. Whatever lies at its name, reading it
-//! ends, and what is no beat is none. No error here is anybody's concern.
+//! Invariant: it has one size, so that a heartbeat needs no new space on a full disk. Reading ends
+//! whatever is at its name, and an invalid heartbeat counts as missing. Errors here are ignored.
 #![allow(clippy::disallowed_methods)] // door: removes the heartbeat
 
 use std::{fs, io, os::unix::fs::FileExt, path::Path, time::Duration};
@@ -11,7 +11,7 @@ use crate::files;
 
 /// A block of most file systems.
 const BYTES: usize = 4_096;
-/// A reader may come upon a beat that is half written.
+/// A reader may meet a heartbeat that is half written.
 const READ_TIMES: u32 = 3;
 const READ_AGAIN_MS: u64 = 2;
 
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path) -> Option<HeartbeatRecord> {
     None
 }
 
-/// Only a file: what else lies there is not ours.
+/// Removes only a file: anything else is not ours.
 pub(super) fn remove(path: &Path) {
     if path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
         let _ = fs::remove_file(path);

@@ -47,7 +47,7 @@ fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_
         let mut beat = first(&RunId::new("r"), UnixMillis(0));
         change(&mut beat);
         disk::write(&path_in(&place.dir), &beat);
-        look(&place, Some(holder), true)
+        read_at(&place, Some(holder), true)
     };
     assert!(seen(&|_| {}, &me).pulse.beat.is_some());
     assert!(seen(&|_| {}, "pid 1, run").pulse.beat.is_none());

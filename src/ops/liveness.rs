@@ -23,7 +23,7 @@ pub struct LoopObservation {
 pub fn look(store: &Store, status: RunStatus) -> LoopObservation {
     let holder = store.holder();
     let is_held = holder.is_some() || store.is_live();
-    let seen = heartbeat::look(store.place(), holder.as_deref(), is_held);
+    let seen = heartbeat::read_at(store.place(), holder.as_deref(), is_held);
     let activity = liveness::activity(&seen.pulse, status);
     let waits_for = (activity == Activity::Idle)
         .then(|| seen.pulse.beat.and_then(|beat| beat.waits_for))

@@ -67,7 +67,7 @@ pub fn undo(
     };
     if !store.is_live() {
         update_result(client, store, &committed.loaded.state);
-        store.remember();
+        store.write_journal();
     }
     let state = committed.loaded.state.clone();
     Ok(Ok(report(state, &committed.events)))

@@ -1,5 +1,5 @@
-//! What is kept of a program's output: its beginning, its end, how much there was; the rest goes
-//! by, however long it is. Short ends are for the state, long ones for a file beside it.
+//! The part of a program's output that is kept: its beginning, its end and its size. Short ends are
+//! for the state, long ones for a file beside it.
 //!
 //! Invariant: memory is bounded by constants and `whole_stdout_bytes_max`, never by the program.
 //! Not here: reading the pipes (`process`), what the output means (`agent`, `verify`).
@@ -12,21 +12,23 @@ use std::path::{Path, PathBuf};
 
 use crate::files;
 
-/// Bytes of [`Captured::head`], and as many of [`Captured::tail`].
+/// Bytes of [`Capture::head`], and the same number of [`Captured::tail`].
 pub const KEPT_BYTES: usize = 4096;
-/// Bytes of [`Captured::long`] at most, but for the line in its middle: half of them of the beginning.
+/// Bytes of [`Capture::long`] at most, without the line in its middle. One half is the beginning,
+/// the other the end.
 pub const LONG_BYTES_MAX: usize = 1024 * 1024;
 const LONG_END_BYTES: usize = LONG_BYTES_MAX / 2;
-/// Bytes written to a log file; what follows is left out.
+/// Bytes written to a log file; the rest is left out.
 pub const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Characters of [`Captured::last_line`].
+/// Characters of [`Capture::last_line`].
 pub const LAST_LINE_CHARS_MAX: usize = 300;
 
 /// Beginning and end of an output of any length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Capture {
     head: Vec<u8>,
-    /// Ends with the last bytes of the whole output; trimmed lazily, so up to twice as long.
+    /// Ends with the last bytes of the whole output. It is trimmed lazily, so it may be twice as
+    /// long as needed.
     tail: Vec<u8>,
     total_bytes: u64,
 }
@@ -44,7 +46,7 @@ impl Capture {
         self.tail.extend_from_slice(newest);
     }
 
-    /// All of it as it was printed; of what is longer than 1 MiB the beginning and the end.
+    /// The whole output as it was printed; beyond 1 MiB, its beginning and its end.
     #[must_use]
     pub fn long(&self) -> Vec<u8> {
         let total = usize::try_from(self.total_bytes).unwrap_or(usize::MAX);
@@ -59,7 +61,7 @@ impl Capture {
         [&self.head[..], gap.as_bytes(), tail].concat()
     }
 
-    /// The first 4 KiB; what is not UTF-8 is replaced.
+    /// The first 4 KiB; bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn head(&self) -> String {
         let head = &self.head[..self.head.len().min(KEPT_BYTES)];
@@ -69,7 +71,7 @@ impl Capture {
         ))
     }
 
-    /// The last 4 KiB; what is not UTF-8 is replaced. A short output is both head and tail.
+    /// The last 4 KiB; bytes that are not UTF-8 are replaced. A short output is both head and tail.
     #[must_use]
     pub fn tail(&self) -> String {
         let bytes = self.tail_bytes();
@@ -84,8 +86,8 @@ impl Capture {
         self.total_bytes
     }
 
-    /// The last line that is not blank, without the blanks around it. A carriage return ends a
-    /// line too: a progress bar's last state is its line.
+    /// The last line that is not blank, without the blanks around it. A carriage return ends a line
+    /// too, so the last state of a progress bar is its line.
     #[must_use]
     pub fn last_line(&self) -> Option<String> {
         let tail = self.tail();
@@ -96,25 +98,25 @@ impl Capture {
         Some(line.chars().take(LAST_LINE_CHARS_MAX).collect())
     }
 
-    /// At most `bytes_max` bytes: all of it, or the beginning and the end and how much is missing
-    /// between them.
+    /// At most `bytes_max` bytes: the whole output, or its beginning and its end with the number of
+    /// bytes missing between them.
     #[must_use]
     pub fn excerpt(&self, bytes_max: usize) -> String {
-        // What is no UTF-8 gets longer as a text, and never shorter.
+        // Replacing bytes that are not UTF-8 makes a text longer, never shorter.
         if self.total_bytes <= bytes_max.min(LONG_BYTES_MAX) as u64 {
             let whole = lossy(&self.long());
             if whole.len() <= bytes_max {
                 return whole;
             }
         }
-        // The longest the line between them can get.
+        // The greatest length of the line in the middle.
         let room = bytes_max.saturating_sub(left_out(self.total_bytes).len());
         if room < 2 {
             return prefix(&self.head(), bytes_max).to_owned();
         }
         let head = prefix(&self.head(), room / 2).to_owned();
         let tail = suffix(&self.tail(), room - room / 2).to_owned();
-        // Lossy text may be longer than its bytes, so the count is of what the text shows.
+        // Lossy text may be longer than its bytes, so the shown text is counted.
         let shown = (head.len() + tail.len()) as u64;
         let missing = self.total_bytes.saturating_sub(shown);
         format!("{head}{}{tail}", left_out(missing))
@@ -133,7 +135,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Drops a character that the cut went through, so that it doesn't look like damaged output.
+/// Drops a character that the cut split, so that it doesn't look like damaged output.
 fn without_cut_end(bytes: &[u8], is_cut: bool) -> &[u8] {
     let start = bytes.len().saturating_sub(3);
     let first = (start..bytes.len())
@@ -172,11 +174,11 @@ fn suffix(text: &str, bytes_max: usize) -> &str {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WholeOutput {
     pub bytes: Vec<u8>,
-    /// There was more than the cap.
+    /// The output was longer than the cap.
     pub truncated: bool,
 }
 
-/// Where everything read from one job goes.
+/// The destination of everything that is read from one job.
 #[derive(Debug)]
 pub(crate) struct Sink {
     pub(crate) output: Capture,
@@ -185,7 +187,8 @@ pub(crate) struct Sink {
     log: Option<OutputLog>,
 }
 
-/// A copy of the output for people. Its file is made by the first bytes: most jobs that end well say nothing.
+/// A copy of the output for people. The first bytes make its file, because most jobs that succeed
+/// print nothing.
 #[derive(Debug)]
 pub(crate) struct OutputLog {
     path: PathBuf,
@@ -194,8 +197,8 @@ pub(crate) struct OutputLog {
 }
 
 impl OutputLog {
-    /// Nothing is there afterwards.
-    pub(crate) fn at(path: &Path) -> io::Result<OutputLog> {
+    /// Removes an old file at `path`; makes none yet.
+    pub(crate) fn new(path: &Path) -> io::Result<OutputLog> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -216,7 +219,7 @@ impl OutputLog {
             .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Whether there is room for more.
+    /// Returns whether there is room for more.
     fn take(&mut self, bytes: &[u8]) -> io::Result<bool> {
         if bytes.is_empty() {
             return Ok(true);
@@ -255,7 +258,7 @@ impl Sink {
         self.log(bytes);
     }
 
-    /// The log is a convenience for people: a full disk ends it, not the job.
+    /// The log is only a convenience for people: a full disk ends the log, not the job.
     fn log(&mut self, bytes: &[u8]) {
         let goes_on = self.log.as_mut().map(|log| log.take(bytes));
         if !matches!(goes_on, Some(Ok(true))) {

@@ -1,9 +1,9 @@
-//! A control group for one job: what is born in it stays in it, and one write ends all of it.
+//! A control group for one job: a process born in it stays in it, and one write kills all of it.
 //!
-//! Only groups of the second version have that write, and only below the group that we are in
-//! ourselves, where we may make directories; nothing is taken for granted (`ending` tries it).
+//! Only version 2 of control groups has that write. We can make directories only below our own
+//! group. Nothing of this is taken for granted: `ending` tries it.
 //!
-//! Invariant: only a directory that bears our name and the job's brand is ever killed or removed.
+//! Invariant: only a directory with our name and the job's tag is ever killed or removed.
 #![allow(clippy::disallowed_methods)] // door: directories of the kernel, made and removed
 
 use std::fs;
@@ -15,15 +15,15 @@ use std::time::{Duration, Instant};
 use super::tag::Tag;
 
 const NAME: &str = "descent-";
-/// How long a killed group is waited for until it is empty and can be removed.
+/// How long a killed group may take to become empty, so that it can be removed.
 const REMOVE_MAX: Duration = Duration::from_secs(2);
 const LOOK_MIN: Duration = Duration::from_micros(200);
 const LOOK_MAX: Duration = Duration::from_millis(10);
-/// Groups that a job made inside of its own.
+/// Depth of the groups that a job may make inside its own.
 const DEPTH_MAX: usize = 16;
 
-/// The group that this process is in, as a directory.
-pub(crate) fn own() -> Option<PathBuf> {
+/// The group of this process, as a directory.
+pub(crate) fn own_group() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     find(&mounts, &groups)
@@ -32,7 +32,7 @@ pub(crate) fn own() -> Option<PathBuf> {
 fn find(mounts: &str, groups: &str) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let (root, point) = mounts.lines().find_map(mount)?;
-    // A group outside of what is mounted here cannot be reached.
+    // A group outside the mounted hierarchy cannot be reached.
     let below = Path::new(path).strip_prefix(&root).ok()?;
     let is_plain = below
         .components()
@@ -40,7 +40,7 @@ fn find(mounts: &str, groups: &str) -> Option<PathBuf> {
     is_plain.then(|| Path::new(&point).join(below))
 }
 
-/// Root and mount point, if the line is of a hierarchy of the second version.
+/// Root and mount point, if the line describes a version 2 hierarchy.
 fn mount(line: &str) -> Option<(String, String)> {
     let (place, kind) = line.split_once(" - ")?;
     let mut fields = place.split(' ').skip(3);
@@ -48,7 +48,7 @@ fn mount(line: &str) -> Option<(String, String)> {
         .then(|| Some((unescaped(fields.next()?), unescaped(fields.next()?))))?
 }
 
-/// The kernel writes blanks and the like as three octal digits.
+/// The kernel writes blanks and some other characters as three octal digits.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -63,18 +63,18 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// What jobs left below our own group, with whose it was.
-pub(crate) fn leaves() -> Vec<(Tag, Leaf)> {
-    let entries = own().and_then(|own| fs::read_dir(own).ok());
+/// Groups that jobs left below our own group, each with the tag of its job.
+pub(crate) fn existing_leaves() -> Vec<(Tag, Leaf)> {
+    let entries = own_group().and_then(|own| fs::read_dir(own).ok());
     let paths = entries
         .into_iter()
         .flatten()
         .flatten()
         .map(|entry| entry.path());
     let leaf = |path: PathBuf| {
-        let brand = path.file_name()?.to_str()?.strip_prefix(NAME)?;
-        let brand = Tag::from_raw(u64::from_str_radix(brand, 16).ok()?)?;
-        Some((brand, Leaf::recorded(&path, brand)?))
+        let tag = path.file_name()?.to_str()?.strip_prefix(NAME)?;
+        let tag = Tag::from_raw(u64::from_str_radix(tag, 16).ok()?)?;
+        Some((tag, Leaf::from_record(&path, tag)?))
     };
     paths.filter_map(leaf).collect()
 }
@@ -84,8 +84,8 @@ pub(crate) fn leaves() -> Vec<(Tag, Leaf)> {
 pub(crate) struct Leaf(PathBuf);
 
 impl Leaf {
-    pub(crate) fn make(below: &Path, brand: Tag) -> io::Result<Leaf> {
-        let leaf = Leaf(below.join(format!("{NAME}{brand}")));
+    pub(crate) fn make(below: &Path, tag: Tag) -> io::Result<Leaf> {
+        let leaf = Leaf(below.join(format!("{NAME}{tag}")));
         fs::create_dir(&leaf.0)?;
         if !leaf.0.join("cgroup.kill").exists() {
             leaf.remove();
@@ -96,11 +96,11 @@ impl Leaf {
         Ok(leaf)
     }
 
-    /// One that was recorded; nothing unless its name is that job's.
-    pub(crate) fn recorded(path: &Path, brand: Tag) -> Option<Leaf> {
+    /// The group at a recorded path; `None` unless its name is that of the job.
+    pub(crate) fn from_record(path: &Path, tag: Tag) -> Option<Leaf> {
         let is_it = path
             .file_name()
-            .is_some_and(|name| *name == *format!("{NAME}{brand}"));
+            .is_some_and(|name| *name == *format!("{NAME}{tag}"));
         let is_group = path.join("cgroup.kill").exists() && path.join("cgroup.procs").exists();
         (is_it && is_group).then(|| Leaf(path.to_owned()))
     }
@@ -109,24 +109,24 @@ impl Leaf {
         &self.0
     }
 
-    /// For a child that is to be born in it.
+    /// The descriptor for starting a child directly in the group.
     pub(crate) fn open(&self) -> io::Result<OwnedFd> {
         Ok(fs::File::open(&self.0)?.into())
     }
 
-    /// All that is in it, at once: nothing can fork away meanwhile.
+    /// Kills everything in the group at once; nothing can fork away meanwhile.
     pub(crate) fn kill(&self) {
-        // Fails when it is gone, which is what was wanted.
+        // This fails if the group is gone, which is the goal anyway.
         let _ = fs::write(self.0.join("cgroup.kill"), "1");
     }
 
-    /// Not while something is left in it.
+    /// Fails as long as something is left in the group.
     pub(crate) fn remove(&self) -> bool {
         remove_below(&self.0, DEPTH_MAX);
         !self.0.exists()
     }
 
-    /// Blocks until all of it is gone, for at most [`REMOVE_MAX`].
+    /// Blocks until the whole group is gone, for at most [`REMOVE_MAX`].
     pub(crate) fn end(&self) {
         let (until, mut pause) = (Instant::now() + REMOVE_MAX, LOOK_MIN);
         loop {
@@ -149,7 +149,7 @@ fn remove_below(dir: &Path, depth: usize) {
             remove_below(&entry.path(), depth - 1);
         }
     }
-    // What is left in it keeps it: the caller looks again.
+    // A group that is not empty stays: the caller tries again.
     let _ = fs::remove_dir(dir);
 }
 
@@ -189,19 +189,19 @@ mod tests {
 
     #[test]
     fn a_recorded_path_that_is_not_the_jobs_group_is_not_touched() {
-        let brand = Tag::of_job("a/b");
+        let tag = Tag::new("a/b");
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(format!("{NAME}{brand}"));
+        let path = dir.path().join(format!("{NAME}{tag}"));
         std::fs::create_dir(&path).unwrap();
-        assert!(Leaf::recorded(&path, brand).is_none(), "no group");
+        assert!(Leaf::from_record(&path, tag).is_none(), "no group");
         for file in ["cgroup.kill", "cgroup.procs"] {
             std::fs::write(path.join(file), "").unwrap();
         }
-        assert!(Leaf::recorded(&path, brand).is_some());
+        assert!(Leaf::from_record(&path, tag).is_some());
         assert!(
-            Leaf::recorded(&path, Tag::of_job("a/b")).is_none(),
+            Leaf::from_record(&path, Tag::new("a/b")).is_none(),
             "another job's"
         );
-        assert!(Leaf::recorded(dir.path(), brand).is_none());
+        assert!(Leaf::from_record(dir.path(), tag).is_none());
     }
 }

@@ -1,7 +1,8 @@
-//! A person's editor: it has the terminal, and is waited for however long it takes.
+//! A person's editor: it gets the terminal, and we wait for it without a time limit.
 //!
-//! Invariant: a terminal that a killed editor left in a mode of its own is as before. It stays in our group, so that
-//! Ctrl-Z and Ctrl-C reach both. Not here: which editor, and what becomes of the text.
+//! Invariant: if a killed editor changed the terminal's mode, the mode is restored. The editor
+//! stays in our process group, so that Ctrl-Z and Ctrl-C reach both. Not here: which editor it is,
+//! and what happens with the text.
 #![allow(clippy::disallowed_methods)] // door: the editor, a child that talks with the person
 
 use std::io;
@@ -20,26 +21,27 @@ pub struct Editor {
     mode: Option<Termios>,
 }
 
-/// The shell steps aside where it can, so that signals and the way it ended are the editor's own.
-fn line(command: &str) -> String {
+/// The shell replaces itself by the editor if it can. Then signals and the exit status are the
+/// editor's own.
+fn shell_line(command: &str) -> String {
     let is_plain = !command.contains(|c| "|&;<>(){}=\n".contains(c));
     let exec = if is_plain { "exec " } else { "" };
     format!("{exec}{command} \"$@\"")
 }
 
 impl Editor {
-    /// `command` is a line for the shell, as `$EDITOR` holds it; the file comes behind it. Where nobody is, it reads
-    /// nothing: one that wants a person ends then, and does not wait.
+    /// `command` is a line for the shell, as `$EDITOR` holds it; the file is appended to it. If
+    /// nobody is attending, standard input is empty: an editor that needs a person then ends and
+    /// does not wait.
     ///
-    /// # Errors
-    /// When the shell cannot be started.
+    /// # Errors If the shell cannot be started.
     pub fn open(command: &str, file: &Path, is_attended: bool) -> io::Result<Self> {
         let mode = tcgetattr(io::stdin()).ok();
-        // What it draws belongs on the terminal, also where our data goes elsewhere.
+        // The editor draws on the terminal, even if our data goes elsewhere.
         let screen = io::stderr().as_fd().try_clone_to_owned()?;
         let child = Command::new(super::SHELL)
             .arg("-c")
-            .arg(line(command))
+            .arg(shell_line(command))
             .arg(command)
             .arg(file)
             .stdin(if is_attended {
@@ -53,11 +55,10 @@ impl Editor {
         Ok(Self { child, mode })
     }
 
-    /// Safe to drop and call again.
+    /// Cancellation-safe: it may be dropped and called again.
     ///
-    /// # Errors
-    /// When the system does not tell how it ended.
-    pub async fn ended(&mut self) -> io::Result<ExitStatus> {
+    /// # Errors If the system does not report how the editor ended.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
         if let (Some(_), Some(mode)) = (status.signal(), &self.mode) {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, mode);
@@ -65,8 +66,8 @@ impl Editor {
         Ok(status)
     }
 
-    /// Passes a signal on; one that has ended needs none.
-    pub fn tell(&self, number: i32) {
+    /// Passes a signal on; an editor that has ended gets none.
+    pub fn send_signal(&self, number: i32) {
         let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok());
         if let (Some(pid), Some(signal)) =
             (pid.and_then(Pid::from_raw), Signal::from_named_raw(number))

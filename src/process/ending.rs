@@ -1,13 +1,13 @@
-//! By which means a job is ended for good, and whether that works on this machine.
+//! The methods that end a job for good, and whether they work on this machine.
 //!
-//! From the strongest: a namespace of process ids, whose end the kernel makes the end of all in it; a
-//! control group, which is ended by one write; a guard, which is the foster parent of all that a job
-//! loses. The first two have a guard too, and a namespace has a group where there is one. Which one
-//! is taken is tried out, once a process: a job is run by it that leaves something behind.
+//! From the strongest: a PID namespace, whose end makes the kernel end everything in it; a control
+//! group, which one write kills; a guard, which adopts every orphan of the job. The first two have
+//! a guard too, and a namespace also has a control group if one is available. The method is chosen
+//! by trial once per process: a test job that leaves something behind is run with it.
 //!
-//! A namespace is taken by itself only where none of users is needed for it: inside of such a one,
-//! files of other owners look as nobody's, so that ssh refuses its configuration, sudo does not work,
-//! and no file can be given to another group of the person.
+//! A PID namespace is chosen automatically only if it needs no user namespace. Inside a user
+//! namespace, files of other users appear as `nobody`. Then ssh refuses its configuration, sudo
+//! does not work, and no file can be given to another group of the person.
 #![allow(clippy::disallowed_methods)] // door: a process to try a method out, and how long it takes
 
 use std::io;
@@ -29,9 +29,9 @@ use super::tag::Tag;
 use super::{orphans, registry};
 use crate::failure::{Failure, exit};
 
-/// The variable that names a method, for those whom the strongest one harms.
-const WISH: &str = "DESCENT_ENDING";
-/// Leaves a process behind that holds the output open, and ends with a status that nobody else has.
+/// The variable that names a method, for people whom the strongest one harms.
+const METHOD_VARIABLE: &str = "DESCENT_ENDING";
+/// Leaves a process behind that holds the output open, and exits with an unusual status.
 const TRIAL: &str = "sleep 600 & exit 42";
 const TRIAL_STATUS: i32 = 42 << 8;
 const TRIAL_MARK: &str = "trial";
@@ -44,7 +44,8 @@ pub enum Method {
     Namespace,
     Cgroup,
     Guard,
-    /// No more than the process group: what leaves it is lost. Where nothing else works.
+    /// Only the process group: a process that leaves the group is lost. The fallback if nothing
+    /// else works.
     Group,
 }
 
@@ -62,7 +63,7 @@ impl Method {
     }
 }
 
-/// One method, and why it does not work here, if so.
+/// One method, and the reason if it does not work here.
 #[derive(Debug)]
 pub struct MethodProbe {
     pub method: Method,
@@ -77,7 +78,7 @@ impl MethodProbe {
     }
 }
 
-/// Tries every method, the strongest first: for a person who asks how things stand here.
+/// Tries every method, the strongest first: for a person who asks what works here.
 #[must_use]
 pub fn methods() -> Vec<MethodProbe> {
     let tries = Method::WISHES.map(|method| {
@@ -87,20 +88,18 @@ pub fn methods() -> Vec<MethodProbe> {
     tries.into()
 }
 
-/// Before the first job: from here on, what a job loses becomes ours, and its means are known.
+/// Prepares for the first job: this process becomes a subreaper and the method is chosen.
 ///
-/// # Errors
-/// When a method was wished for that is none, or does not work here.
+/// # Errors If the requested method does not exist or does not work here.
 pub fn prepare() -> Result<(), Failure> {
     if let Err(error) = orphans::become_subreaper() {
         tracing::warn!(%error, "orphans of jobs go to init instead of here");
     }
-    wished()
+    check_requested()
 }
 
-/// # Errors
-/// When a method was wished for that is none, or does not work here.
-pub fn wished() -> Result<(), Failure> {
+/// # Errors If the requested method does not exist or does not work here.
+pub fn check_requested() -> Result<(), Failure> {
     choice().as_ref().map(|_| ()).map_err(Clone::clone)
 }
 
@@ -108,7 +107,7 @@ pub fn wished() -> Result<(), Failure> {
 pub(crate) struct JobEnding {
     pub(crate) method: Method,
     walls: Isolation,
-    /// The group that leaves are made below.
+    /// The parent group of the groups of jobs.
     below: Option<PathBuf>,
 }
 
@@ -118,14 +117,14 @@ const GROUP: &JobEnding = &JobEnding {
     below: None,
 };
 
-pub(crate) fn taken() -> &'static JobEnding {
+pub(crate) fn chosen() -> &'static JobEnding {
     choice().as_ref().unwrap_or(GROUP)
 }
 
 fn choice() -> &'static Result<JobEnding, Failure> {
     static CHOICE: OnceLock<Result<JobEnding, Failure>> = OnceLock::new();
     CHOICE.get_or_init(|| {
-        let wish = wish()?;
+        let wish = requested()?;
         match choose(&candidates(wish)) {
             Ok(ending) => {
                 tracing::info!(method = ending.method.name(), "how jobs are ended");
@@ -143,8 +142,8 @@ fn choice() -> &'static Result<JobEnding, Failure> {
     })
 }
 
-fn wish() -> Result<Option<Method>, Failure> {
-    let Some(wish) = std::env::var_os(WISH).filter(|wish| !wish.is_empty()) else {
+fn requested() -> Result<Option<Method>, Failure> {
+    let Some(wish) = std::env::var_os(METHOD_VARIABLE).filter(|wish| !wish.is_empty()) else {
         return Ok(None);
     };
     let method = Method::WISHES
@@ -156,9 +155,9 @@ fn wish() -> Result<Option<Method>, Failure> {
 }
 
 fn refused(why: String) -> Failure {
-    let wish = std::env::var_os(WISH).unwrap_or_default();
-    let message = format!("{WISH}={}: {why}", wish.to_string_lossy());
-    let hint = format!("unset {WISH}: then the strongest method that works is taken");
+    let wish = std::env::var_os(METHOD_VARIABLE).unwrap_or_default();
+    let message = format!("{METHOD_VARIABLE}={}: {why}", wish.to_string_lossy());
+    let hint = format!("unset {METHOD_VARIABLE}: then the strongest method that works is taken");
     let mut failure = Failure::new("E-ENDING", exit::UNAVAILABLE, message, hint);
     failure.details = methods().iter().map(MethodProbe::text).collect();
     failure
@@ -166,14 +165,14 @@ fn refused(why: String) -> Failure {
 
 /// The strongest first.
 fn candidates(wish: Option<Method>) -> Vec<JobEnding> {
-    let below = cgroup::own();
+    let below = cgroup::own_group();
     let walled = |walls| {
         let of = |below| JobEnding {
             method: Method::Namespace,
             walls,
             below,
         };
-        // Without a group last: it may be the group that does not work.
+        // The variant without a group comes last: the group may be what does not work.
         below
             .clone()
             .map(|below| of(Some(below)))
@@ -203,7 +202,7 @@ fn candidates(wish: Option<Method>) -> Vec<JobEnding> {
     }
 }
 
-/// The first that works, or why the last does not.
+/// The first method that works, or why the last does not.
 fn choose(candidates: &[JobEnding]) -> Result<&JobEnding, String> {
     if cfg!(not(target_os = "linux")) {
         return Err("this system has none of it".to_owned());
@@ -219,27 +218,28 @@ fn choose(candidates: &[JobEnding]) -> Result<&JobEnding, String> {
 }
 
 impl JobEnding {
-    /// The group of one job. A machine that has no more room for groups takes the rest of the means.
-    pub(crate) fn leaf(&self, brand: Tag) -> Option<Leaf> {
-        let made = Leaf::make(self.below.as_ref()?, brand);
+    /// Makes the control group of one job. If no more groups can be made, the job goes without one.
+    pub(crate) fn make_leaf(&self, tag: Tag) -> Option<Leaf> {
+        let made = Leaf::make(self.below.as_ref()?, tag);
         made.inspect_err(|error| tracing::warn!(%error, "a job has no control group"))
             .ok()
     }
 
-    /// What the guard of a job is told.
-    pub(crate) fn task(&self, brand: Tag, leaf: Option<&Leaf>) -> GuardTask {
+    /// The task for the guard of a job.
+    pub(crate) fn guard_task(&self, tag: Tag, leaf: Option<&Leaf>) -> GuardTask {
         GuardTask {
-            brand,
+            tag,
             walls: self.walls,
             cgroup: leaf.map(|leaf| leaf.path().to_owned()),
         }
     }
 
-    /// The program that a job is started by, without its surroundings, and the end of its guard's socket.
+    /// The command that starts a job, without its directory and environment, and the guard's end of
+    /// the socket.
     pub(crate) fn command(
         &self,
         command: &str,
-        brand: Tag,
+        tag: Tag,
         leaf: Option<&Leaf>,
     ) -> io::Result<(Command, Option<UnixStream>)> {
         if self.method == Method::Group {
@@ -252,39 +252,39 @@ impl JobEnding {
             return Ok((shell, None));
         }
         let (ours, its) = UnixStream::pair()?;
-        let task = self.task(brand, leaf);
+        let task = self.guard_task(tag, leaf);
         let mut program = Command::new(guard::PROGRAM);
         program
             .arg0(guard::NAME)
-            .arg(guard::argument(&task))
+            .arg(guard::task_argument(&task))
             .env(guard::COMMAND, command)
             .stdin(std::os::fd::OwnedFd::from(its))
             .process_group(0);
         Ok((program, Some(ours)))
     }
 
-    /// Runs a job that leaves something behind, and sees whether it is gone.
+    /// Runs a job that leaves something behind, and checks that it is gone.
     fn try_out(&self) -> io::Result<()> {
-        let brand = Tag::of_job(TRIAL_MARK);
+        let tag = Tag::new(TRIAL_MARK);
         let leaf = self
             .below
             .as_ref()
-            .map(|below| Leaf::make(below, brand))
+            .map(|below| Leaf::make(below, tag))
             .transpose()?;
-        let tried = self.trial(brand, leaf.as_ref());
+        let tried = self.run_trial(tag, leaf.as_ref());
         if let Some(leaf) = &leaf {
             leaf.end();
         }
         tried
     }
 
-    fn trial(&self, brand: Tag, leaf: Option<&Leaf>) -> io::Result<()> {
+    fn run_trial(&self, tag: Tag, leaf: Option<&Leaf>) -> io::Result<()> {
         let (left, held) = io::pipe()?;
-        let (mut command, control) = self.command(TRIAL, brand, leaf)?;
+        let (mut command, control) = self.command(TRIAL, tag, leaf)?;
         command.stdout(held).stderr(Stdio::null());
         let (mut child, _registered) =
             registry::spawn(|| command.spawn().map(|child| (child.id(), child)))?;
-        // It holds the other end of the pipe.
+        // The command holds the other end of the pipe.
         drop(command);
         if let Err(error) = wait(&mut child) {
             let _ = child.kill();

@@ -1,12 +1,11 @@
-//! Which of the person's environment variables a program that we start gets to see.
+//! The selection of the person's environment variables that a program we start may see.
 //!
 //! Invariant: a value that looks like a secret passes only if its name was asked for. Pure: the
-//! environment is an argument.
-//! Not here: what an attempt gets on top (`agent`).
+//! environment is an argument. Not here: the variables that an attempt gets in addition (`agent`).
 
 use std::ffi::{OsStr, OsString};
 
-/// What passes, and the names of the secrets that don't, sorted.
+/// The variables that pass, and the sorted names of the secrets that don't.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     pub vars: Vec<(OsString, OsString)>,
@@ -137,7 +136,7 @@ const NAMES: &[&str] = &[
 
 const PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// These would tell the program that it is somebody else's attempt, or in another repository.
+/// These would make the program take itself for another attempt, or work in another repository.
 const NEVER: &[&str] = &["DESCENT_", "GIT_"];
 
 const SECRET_PARTS: &[&str] = &[
@@ -157,11 +156,11 @@ const SECRET_PARTS: &[&str] = &[
     "ENCRYPTION_KEY",
 ];
 
-/// Only as words of their own: AUTHOR and COMPASS are not secrets.
+/// Only as separate words: AUTHOR and COMPASS are not secrets.
 const SECRET_WORDS: &[&str] = &["AUTH", "PASS", "PWD", "PAT", "COOKIE"];
 
-/// `extra` are names that the person asked for: they pass whatever they look like, except
-/// `DESCENT_*` and `GIT_*`, which never pass. A name that is not text is dropped.
+/// `extra` are the names that the person asked for. They pass even if they look like secrets, but
+/// `DESCENT_*` and `GIT_*` never pass. A name that is not text is dropped.
 #[must_use]
 pub fn for_attempts(
     from: impl Iterator<Item = (OsString, OsString)>,
@@ -185,7 +184,7 @@ pub fn for_attempts(
 
 enum NameVerdict {
     Passes,
-    /// Named to the person, who may want to ask for it.
+    /// Withheld and named to the person, who may want to ask for it.
     Withheld,
     Unknown,
 }
@@ -225,7 +224,7 @@ fn looks_secret(name: &str) -> bool {
         || name.split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 
-/// Is there a `user:password@` (for a proxy also without a scheme before it)?
+/// Whether the value contains `user:password@` (for a proxy also without a scheme before it).
 fn carries_login(name: &str, value: &OsStr) -> bool {
     let value = value.to_string_lossy();
     let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");

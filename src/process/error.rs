@@ -46,7 +46,7 @@ impl SpawnError {
         }
     }
 
-    /// What comes back, where it was lacking for the start.
+    /// The resource that was lacking for the start, if it can become available again.
     #[must_use]
     pub fn lack(&self) -> Option<Lack> {
         match self {

@@ -1,14 +1,14 @@
-//! The guard of one job: our own program, started again (or copied in a `nursery`) as a small parent of all that the job
-//! starts.
+//! The guard of one job: our own program, started again or forked by the `fork_server`, as a small
+//! parent of all that the job starts.
 //!
-//! It runs the command, is the foster parent of whatever the job loses, says how the command ended,
-//! ends the rest, and goes. When the loop is gone, its end of the control socket is closed, however
-//! it died: then the guard ends the job at once.
+//! It runs the command, adopts the orphans of the job, reports how the command ended, kills the
+//! rest, and exits. The loop's end of the control socket closes however the loop dies; then the
+//! guard ends the job at once.
 //!
-//! Invariant: the guard ends by itself only when it has no child any more, or after `ENDING_MAX`;
-//! as every orphan below it becomes its child, no child means that nothing of the job is left.
-//! It has one thread and starts no runtime: so it may fork. Its own group and brand are set before
-//! the command exists. Not here: which method is taken (`ending`).
+//! Invariant: the guard exits only when it has no child any more, or after `ENDING_MAX`. Every
+//! orphan below it becomes its child, so no child means that nothing of the job is left. It has one
+//! thread and no runtime, so it may fork. It sets its own group and tag before the command exists.
+//! Not here: which method is used (`ending`).
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read, Write};
@@ -35,44 +35,47 @@ mod namespace;
 
 use namespace::Namespace;
 
-/// The name that the guard is started under, and shows in lists of processes.
+/// The guard's process name, as lists of processes show it.
 pub(crate) const NAME: &str = "descent-guard";
-/// The running program itself: a file that was replaced meanwhile does not matter.
+/// The running program itself, even if its file was replaced meanwhile.
 pub(crate) const PROGRAM: &str = "/proc/self/exe";
-/// The variable that hands over the command: in arguments, it would be found by its words.
+/// The variable that hands over the command. Among the arguments, a search for its words would find
+/// the guard.
 pub(crate) const COMMAND: &str = "DESCENT_COMMAND";
 const LOOK_MIN: Duration = Duration::from_micros(200);
 const LOOK_MAX: Duration = Duration::from_millis(5);
 
-/// A namespace for the job's processes, if it is to have one.
+/// The namespaces for the job's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Isolation {
     None,
     Pids,
-    /// For those who may not make the others without: changes what owners of files look like.
+    /// For a user who may not make the other namespace alone: it changes how owners of files
+    /// appear.
     PidsAndUsers,
 }
 
-/// What the guard is told, as its one argument.
+/// The task of the guard, as its one argument.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct GuardTask {
-    pub(crate) brand: Tag,
+    pub(crate) tag: Tag,
     pub(crate) walls: Isolation,
     pub(crate) cgroup: Option<PathBuf>,
 }
 
-/// The command of a job, and its whole environment; its guard's own, where none is told.
+/// The command of a job and its whole environment; without them the guard uses its own.
 struct GuardedJob {
     command: OsString,
     env: Option<Vec<(OsString, OsString)>>,
 }
 
-/// The exit code, if this process was started as a guard, or to make some. To be asked before anything else.
-pub fn answer() -> Option<ExitCode> {
+/// Runs the guard or the fork server if this process was started as one, and returns its exit code.
+/// It must be called before anything else.
+pub fn run_if_guard() -> Option<ExitCode> {
     let mut args = std::env::args_os();
     match args.next()? {
         name if name == NAME => {}
-        name if name == fork_server::NAME => return Some(fork_server::live()),
+        name if name == fork_server::NAME => return Some(fork_server::serve()),
         _ => return None,
     }
     let task = args
@@ -82,25 +85,25 @@ pub fn answer() -> Option<ExitCode> {
     let (Some(task), Some(command)) = (task, command) else {
         return Some(ExitCode::from(crate::failure::exit::USAGE));
     };
-    Some(be(Ok(task), GuardedJob { command, env: None }))
+    Some(run_guard(Ok(task), GuardedJob { command, env: None }))
 }
 
-/// The life of a guard.
-fn be(task: io::Result<GuardTask>, job: GuardedJob) -> ExitCode {
+/// Runs a guard to its end.
+fn run_guard(task: io::Result<GuardTask>, job: GuardedJob) -> ExitCode {
     let report = match task.and_then(|task| JobGuard::start(&task, job)) {
         Ok(mut guard) => {
             guard.watch();
             guard.finish();
             return ExitCode::SUCCESS;
         }
-        Err(error) => GuardReport::of_error(&error),
+        Err(error) => GuardReport::from_error(&error),
     };
-    tell(report);
+    send_report(report);
     ExitCode::FAILURE
 }
 
-/// Nobody may be there to be told.
-fn tell(report: GuardReport) {
+/// The loop may be gone; then nobody reads the report.
+fn send_report(report: GuardReport) {
     let _ = rustix::io::write(rustix::stdio::stdin(), &report.bytes());
 }
 
@@ -114,18 +117,19 @@ struct JobGuard {
 
 impl JobGuard {
     fn start(task: &GuardTask, job: GuardedJob) -> io::Result<JobGuard> {
-        // The name is for people alone.
+        // The name is only for people.
         let _ = rustix::thread::set_name(c"descent-guard");
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        // For good. Refused where a lower limit was set: then a start after both of us died finds the job by less.
-        std::mem::forget(task.brand.wear());
+        // The tag is never taken off. Setting it fails if the hard limit is lower: then the next
+        // start, after both of us died, has less to identify the job by.
+        std::mem::forget(task.tag.set());
         let (children, signals) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, signals)?;
         let leaf = task
             .cgroup
             .as_ref()
-            .and_then(|path| Leaf::recorded(path, task.brand));
+            .and_then(|path| Leaf::from_record(path, task.tag));
         if task.cgroup.is_some() && leaf.is_none() {
             return Err(Errno::NOENT.into());
         }
@@ -135,12 +139,12 @@ impl JobGuard {
             Isolation::None => None,
             walls => Some(Namespace::make(
                 walls == Isolation::PidsAndUsers,
-                task.brand,
+                task.tag,
                 group,
             )?),
         };
-        let leader = lead(job, group)?;
-        // The job's directory may be removed, its disk unmounted.
+        let leader = start_command(job, group)?;
+        // Otherwise the guard would keep the job's directory or its disk in use.
         let _ = std::env::set_current_dir("/");
         Ok(JobGuard {
             leader,
@@ -150,7 +154,7 @@ impl JobGuard {
         })
     }
 
-    /// Until the command has ended, or nobody wants to know any more.
+    /// Waits until the command has ended or the loop is gone.
     fn watch(&mut self) {
         loop {
             let mut fds = [
@@ -162,7 +166,7 @@ impl JobGuard {
             }
             let is_alone = !fds[0].revents().is_empty();
             if let Some(status) = self.reap().of_leader {
-                tell(GuardReport::Ended(status.as_raw()));
+                send_report(GuardReport::Ended(status.as_raw()));
                 return;
             }
             if is_alone {
@@ -171,7 +175,7 @@ impl JobGuard {
         }
     }
 
-    /// All children that have ended; none may stay behind as a zombie while the job runs.
+    /// Reaps all children that have ended, so that no zombie stays while the job runs.
     fn reap(&mut self) -> Reaped {
         let mut drained = [0; 64];
         while self
@@ -202,7 +206,7 @@ impl JobGuard {
 
     fn finish(&mut self) {
         let (until, mut pause) = (Instant::now() + orphans::ENDING_MAX, LOOK_MIN);
-        // The first of a namespace lives until it is ended here.
+        // The first process of a namespace lives until it is ended here.
         if let Some(namespace) = &self.namespace {
             namespace.end();
         }
@@ -218,11 +222,11 @@ impl JobGuard {
                 tv_nsec: pause.subsec_nanos().into(),
             };
             let mut fds = [PollFd::new(&self.children, PollFlags::IN)];
-            // Whether it was woken or not: it looks again.
+            // It looks again in any case, woken or not.
             let _ = poll(&mut fds, Some(&timeout));
             pause = (pause * 2).min(LOOK_MAX);
         }
-        // The loop does so too; it may be gone.
+        // The loop removes the group too, but it may be gone.
         self.leaf.as_ref().map(Leaf::remove);
     }
 }
@@ -232,8 +236,9 @@ struct Reaped {
     is_none_left: bool,
 }
 
-/// Starts the command, in the group if there is one: comes back when the shell runs, or with why it doesn't.
-fn lead(job: GuardedJob, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
+/// Starts the command, in the group if there is one. It returns when the shell runs, or with the
+/// error if it doesn't.
+fn start_command(job: GuardedJob, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
     let mut shell = Command::new(SHELL);
     match job.env {
         Some(env) => shell.env_clear().envs(env),
@@ -245,18 +250,18 @@ fn lead(job: GuardedJob, group: Option<BorrowedFd<'_>>) -> io::Result<Pid> {
         .stdin(Stdio::null())
         .process_group(0);
     match group {
-        // Without a copy of this process, which costs more than all else here.
+        // This start does not copy our memory; the copy would cost more than all else here.
         None => Ok(Pid::from_child(&shell.spawn()?)),
-        Some(group) => lead_into(shell, group),
+        Some(group) => start_command_in(shell, group),
     }
 }
 
-fn lead_into(mut shell: Command, group: BorrowedFd<'_>) -> io::Result<Pid> {
+fn start_command_in(mut shell: Command, group: BorrowedFd<'_>) -> io::Result<Pid> {
     let (mut failed, mut fails) = io::pipe()?;
     match kernel::fork_into(group)? {
         Some(leader) => {
             drop(fails);
-            match why(&mut failed) {
+            match start_error(&mut failed) {
                 None => Ok(leader),
                 Some(error) => Err(error),
             }
@@ -264,44 +269,44 @@ fn lead_into(mut shell: Command, group: BorrowedFd<'_>) -> io::Result<Pid> {
         None => {
             let error = shell.exec();
             let raw = error.raw_os_error().unwrap_or_default();
-            // Its parent reads it, or is gone.
+            // The parent reads this, or is gone.
             let _ = fails.write_all(&raw.to_le_bytes());
             std::process::exit(127)
         }
     }
 }
 
-/// What a child said before it could become another program; nothing if it did.
-fn why(failed: &mut PipeReader) -> Option<io::Error> {
+/// The error that a child reported before its `execve`; `None` if the `execve` succeeded.
+fn start_error(failed: &mut PipeReader) -> Option<io::Error> {
     let mut raw = [0; 4];
     failed.read_exact(&mut raw).ok()?;
     Some(io::Error::from_raw_os_error(i32::from_le_bytes(raw)))
 }
 
 /// The guard's argument.
-pub(super) fn argument(task: &GuardTask) -> OsString {
-    // Paths that are no text cannot be told this way: the kernel's groups have none.
+pub(super) fn task_argument(task: &GuardTask) -> OsString {
+    // Paths that are not text cannot be passed this way; the kernel's control groups have none.
     serde_json::to_string(task).unwrap_or_default().into()
 }
 
 fn kill(pid: Pid) {
-    // Not reaped yet, so it can be nobody else.
+    // The process is not reaped yet, so its id belongs to nobody else.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
 }
 
-/// A program of tests is a guard too when it is started as one, before its tests are looked at.
+/// A test program started as a guard acts as one, before its tests are looked at.
 #[cfg(test)]
 mod tests {
     #![allow(unsafe_code)]
 
     extern "C" fn be_a_guard() {
-        if let Some(code) = super::answer() {
+        if let Some(code) = super::run_if_guard() {
             std::process::exit(i32::from(code != std::process::ExitCode::SUCCESS));
         }
     }
 
     #[used]
-    // SAFETY: called once by the loader, before `main`, in the one thread that there is.
+    // SAFETY: the loader calls it once, before `main`, while there is one thread.
     #[unsafe(link_section = ".init_array")]
     static FIRST: extern "C" fn() = be_a_guard;
 }

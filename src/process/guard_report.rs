@@ -1,6 +1,6 @@
-//! What a guard says to the loop, once: five bytes.
+//! The guard's one report to the loop: five bytes.
 //!
-//! Invariant: a guard that says nothing was killed.
+//! Invariant: a guard without a report was killed.
 
 use std::io;
 
@@ -12,12 +12,12 @@ const FAILED: u8 = b'f';
 pub(crate) enum GuardReport {
     /// The command's status, as the kernel gave it.
     Ended(i32),
-    /// Nothing was started; the system's number of the error.
+    /// Nothing was started; this is the system's error number.
     Failed(i32),
 }
 
 impl GuardReport {
-    pub(crate) fn of_error(error: &io::Error) -> GuardReport {
+    pub(crate) fn from_error(error: &io::Error) -> GuardReport {
         GuardReport::Failed(error.raw_os_error().unwrap_or_default())
     }
 

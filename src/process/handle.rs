@@ -1,4 +1,4 @@
-//! What holds a running job: dropping it kills the job and all that descends from it.
+//! The handle of a running job: dropping it kills the job and all its descendants.
 #![allow(clippy::disallowed_methods)] // door: how long an ended process may take to be gone
 
 use std::io;
@@ -15,84 +15,86 @@ use super::orphans::{self, JobProcesses};
 use super::registry::RegistryEntry;
 use super::{JobEnd, JobRecord, table};
 
-/// How long a killed leader is waited for; one that hangs in the kernel is given up.
+/// How long to wait for a killed leader. A leader that hangs in the kernel is given up.
 pub(super) const REAP_MAX: Duration = Duration::from_secs(2);
 
 pub(super) struct JobHandle {
-    pub(super) kin: JobProcesses,
+    pub(super) processes: JobProcesses,
     pub(super) method: Method,
     pub(super) leaf: Option<Leaf>,
-    /// Of a job that has a guard: closing it ends the job.
+    /// The control socket of a job that has a guard: closing it ends the job.
     pub(super) control: Option<UnixStream>,
-    /// Nothing once the leader has been reaped.
+    /// `None` once the leader has been reaped.
     pub(super) registered: Option<RegistryEntry>,
 }
 
 impl JobHandle {
-    pub(super) fn started(&self, mark: &str) -> JobRecord {
+    pub(super) fn record(&self, mark: &str) -> JobRecord {
         JobRecord {
-            pid: self.kin.leader,
-            start_ticks: self.kin.start_ticks,
+            pid: self.processes.leader,
+            start_ticks: self.processes.start_ticks,
             boot_id: table::boot_id(),
             mark: mark.to_owned(),
             method: Some(self.method),
-            brand: Some(self.kin.brand),
+            tag: Some(self.processes.tag),
             cgroup: self.leaf.as_ref().map(|leaf| leaf.path().to_owned()),
         }
     }
 
-    /// What the ended leader was: the command itself, or its guard, which says how the command ended.
-    pub(super) fn how(&self, status: io::Result<ExitStatus>) -> Result<JobEnd, io::Error> {
+    /// How the job ended. The leader was the command itself, or its guard, which reports how the
+    /// command ended.
+    pub(super) fn job_end(&self, status: io::Result<ExitStatus>) -> Result<JobEnd, io::Error> {
         let Some(control) = &self.control else {
-            return Ok(how(status));
+            return Ok(end_of_status(status));
         };
-        // It is dead: what it said is there, and nobody says more.
+        // The guard is dead: its report is there already, or never comes.
         control.set_nonblocking(true)?;
         match GuardReport::read(control) {
-            Some(GuardReport::Ended(raw)) => Ok(how(Ok(ExitStatus::from_raw(raw)))),
+            Some(GuardReport::Ended(raw)) => Ok(end_of_status(Ok(ExitStatus::from_raw(raw)))),
             Some(GuardReport::Failed(errno)) => Err(io::Error::from_raw_os_error(errno)),
             None => Ok(JobEnd::Signal(9)),
         }
     }
 
-    /// Ends the job for good, whether the leader has ended by itself or is to be cut off.
+    /// Ends the job for good, after the leader ended by itself or to cut it off.
     pub(super) async fn release(&mut self, child: &mut Leader, is_cut: bool) {
         if is_cut {
-            self.fell();
+            self.kill_tree();
             if tokio::time::timeout(REAP_MAX, child.wait()).await.is_err() {
                 return;
             }
         }
-        // The leader was reaped in this very poll. Its id can be somebody else's only if its group
-        // is empty and the kernel has gone once around all ids since.
-        orphans::kill_group(self.kin.leader);
+        // The leader was reaped in this very poll. Another process can have its id only if its
+        // group is empty and the kernel has used all other ids since.
+        orphans::kill_group(self.processes.leader);
         self.registered = None;
         let is_empty = self.leaf.as_ref().is_none_or(Leaf::remove);
-        if !is_empty || !self.is_proven_gone(child) && !self.kin.is_gone() {
-            let (kin, leaf) = (self.kin, self.leaf.clone());
-            // It fails only if the runtime ends, and then its thread goes on by itself.
-            let _ = tokio::task::spawn_blocking(move || end(&kin, leaf.as_ref())).await;
+        if !is_empty || !self.is_proven_gone(child) && !self.processes.is_gone() {
+            let (processes, leaf) = (self.processes, self.leaf.clone());
+            // This fails only if the runtime ends; then its thread goes on by itself.
+            let _ = tokio::task::spawn_blocking(move || end(&processes, leaf.as_ref())).await;
         }
     }
 
-    /// A guard that came to its own end has ended its namespace, and the kernel with that all that was born in it; with
-    /// the group gone too nobody needs to be looked for, which costs a look at every thread of ours. Not where the guard
-    /// was killed.
+    /// A guard that ended by itself has ended its namespace, and with it everything born inside. If
+    /// the control group is gone too, no search is needed; a search reads the children of all our
+    /// threads. This does not hold for a killed guard.
     fn is_proven_gone(&self, guard: &mut Leader) -> bool {
         let is_done = matches!(guard.try_wait(), Ok(Some(status)) if status.success());
         is_done && self.method == Method::Namespace && self.leaf.is_some()
     }
 
-    /// Quick: another job's may wait behind it.
-    fn fell(&self) {
-        let (leader, start_ticks) = (self.kin.leader, self.kin.start_ticks);
+    /// Kills quickly, because the start of another job may wait for it.
+    fn kill_tree(&self) {
+        let (leader, start_ticks) = (self.processes.leader, self.processes.start_ticks);
         match &self.leaf {
-            // All but the guard is in it; what is not is found when the guard is gone.
+            // Only the guard is outside the group. Everything else outside is found when the guard
+            // is gone.
             Some(leaf) => {
                 leaf.kill();
                 orphans::kill_leader(leader, start_ticks);
             }
-            None => orphans::fell(leader, start_ticks),
+            None => orphans::kill_tree(leader, start_ticks),
         }
     }
 }
@@ -102,32 +104,32 @@ impl Drop for JobHandle {
         let Some(registered) = self.registered.take() else {
             return;
         };
-        self.fell();
-        let (kin, leaf) = (self.kin, self.leaf.clone());
+        self.kill_tree();
+        let (processes, leaf) = (self.processes, self.leaf.clone());
         let finish = move || {
-            wait_until_reaped(&kin);
+            wait_until_reaped(&processes);
             drop(registered);
-            end(&kin, leaf.as_ref());
+            end(&processes, leaf.as_ref());
         };
-        // Without a thread what is left is what escaped from the tree before this moment.
+        // Without a thread, processes that escaped from the tree before this moment are left.
         let _ = std::thread::Builder::new()
             .name("orphans".to_owned())
             .spawn(finish);
     }
 }
 
-fn end(kin: &JobProcesses, leaf: Option<&Leaf>) {
+fn end(processes: &JobProcesses, leaf: Option<&Leaf>) {
     if let Some(leaf) = leaf {
         leaf.kill();
     }
-    kin.end();
+    processes.end();
     if let Some(leaf) = leaf {
         leaf.end();
     }
 }
 
-fn how(status: io::Result<ExitStatus>) -> JobEnd {
-    // Without a status (somebody else reaped our child) all that is known is that it ended badly.
+fn end_of_status(status: io::Result<ExitStatus>) -> JobEnd {
+    // Without a status (another thread reaped our child) we only know that it ended badly.
     let Ok(status) = status else {
         return JobEnd::Signal(9);
     };
@@ -137,11 +139,12 @@ fn how(status: io::Result<ExitStatus>) -> JobEnd {
     }
 }
 
-/// The runtime reaps the child that was dropped; until then its id has to stay on the list.
-fn wait_until_reaped(kin: &JobProcesses) {
+/// The runtime reaps the dropped child; until then its id has to stay on the list.
+fn wait_until_reaped(processes: &JobProcesses) {
     let until = Instant::now() + REAP_MAX;
-    let is_there =
-        || table::entry(kin.leader).is_some_and(|now| now.start_ticks == kin.start_ticks);
+    let is_there = || {
+        table::entry(processes.leader).is_some_and(|now| now.start_ticks == processes.start_ticks)
+    };
     while is_there() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(2));
     }

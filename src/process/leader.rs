@@ -1,6 +1,6 @@
-//! The first process of a job: one that the runtime started, or one that was born in the nursery.
+//! The first process of a job, started by the runtime or forked by the fork server.
 //!
-//! Invariant: it is our child, and is reaped once, also where it is dropped before it has ended.
+//! Invariant: it is our child, and is reaped once, even if it is dropped before it has ended.
 
 use std::io;
 use std::process::ExitStatus;

@@ -1,12 +1,12 @@
-//! Ending what a job left behind, and what a killed loop left behind.
+//! Kills what a job left behind, and what a killed loop left behind.
 //!
-//! We are a subreaper: whatever a job starts and loses becomes our child, wherever it hid. Found
-//! processes are stopped first, so that they can't start more, then killed, then reaped, until
-//! nothing is found twice in a row or the time is up.
+//! This process is a subreaper: an orphan of a job becomes our child, wherever it hid. Processes
+//! are stopped first, so that they can't start more, then killed, then reaped. This repeats until
+//! two rounds find nothing, or the time is up.
 //!
-//! Invariant: a process is signalled only through a handle that was opened and then compared with
-//! the start time it was judged by; a child that this process started itself (`registry`) is
-//! never taken for an orphan, nor reaped here; we and our ancestors are never touched.
+//! Invariant: a process is signalled only through a handle whose start time was compared after it
+//! was opened. A child that this process started itself (`registry`) is never taken for an orphan,
+//! nor reaped here. This process and its ancestors are never touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -22,25 +22,24 @@ use super::table::{self, ProcessEntry};
 use super::tag::Tag;
 use super::{JobRecord, registry};
 
-/// How long the ending of one job's remains, or of a sweep, may take. A process that the kernel
-/// can't end (it hangs in a file system) is left then.
+/// Time limit for killing one job's remains, or for a sweep. A process that the kernel can't end
+/// (it hangs in a file system) is left then.
 pub const ENDING_MAX: Duration = Duration::from_secs(2);
-/// Between two rounds: the killed need a moment to be gone.
+/// Pause between two rounds: killed processes need a moment to be gone.
 const PAUSE_MIN: Duration = Duration::from_micros(500);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
-/// Rounds of stopping what was started while the round before was stopped.
+/// Maximum of rounds that stop what started during the round before.
 const FREEZE_ROUNDS_MAX: usize = 32;
 
-/// A guard, in the kernel's table.
+/// The name of a guard in the kernel's table.
 const GUARD: &str = "descent-guard";
 
 static IS_SUBREAPER: AtomicBool = AtomicBool::new(false);
 
-/// From here on, processes that lose their parent become our children. Once, at the start of a
-/// loop; twice does no harm.
+/// From here on, processes that lose their parent become our children. A loop calls it once at its
+/// start; a second call does no harm.
 ///
-/// # Errors
-/// When the kernel refuses. Elsewhere than on Linux there is no such thing, and no error.
+/// # Errors If the kernel refuses. Other systems than Linux have no subreapers, which is no error.
 pub(crate) fn become_subreaper() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -50,109 +49,112 @@ pub(crate) fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends what an earlier loop left: all that bears the brand of a job of this owner, or of a recorded
-/// job, and what those started; and the recorded jobs' groups. To be called before this process starts
-/// anything of that owner. Gives the ids of the ended ones.
+/// Kills what an earlier loop left, and returns the ids. These are all processes with the tag of a
+/// job of this owner or of a recorded job, their descendants, and the recorded jobs' groups. It
+/// must be called before this process starts anything of that owner.
 ///
-/// A job whose guard is still a child of the program that started it is another command's of this
-/// moment, not a leftover.
+/// A job whose guard is still a child of the program that started it belongs to another running
+/// command, and is no leftover.
 #[must_use]
 pub fn sweep(mark_prefix: &str, records: &[JobRecord]) -> Vec<u32> {
     let records: Vec<&JobRecord> = records.iter().filter(|one| is_of_this_boot(one)).collect();
-    let watched = watched();
-    let is_ours = |brand: Tag| {
-        (brand.is_owned_like(mark_prefix) || records.iter().any(|one| one.brand == Some(brand)))
-            && !watched.contains(&brand)
+    let watched = tags_with_live_parent();
+    let is_ours = |tag: Tag| {
+        (tag.is_owned_like(mark_prefix) || records.iter().any(|one| one.tag == Some(tag)))
+            && !watched.contains(&tag)
     };
     let recorded = records.iter().filter_map(|one| {
-        let brand = one.brand?;
-        Some((brand, Leaf::recorded(one.cgroup.as_ref()?, brand)?))
+        let tag = one.tag?;
+        Some((tag, Leaf::from_record(one.cgroup.as_ref()?, tag)?))
     });
-    for (brand, leaf) in recorded.chain(cgroup::leaves()) {
-        if is_ours(brand) {
+    for (tag, leaf) in recorded.chain(cgroup::existing_leaves()) {
+        if is_ours(tag) {
             leaf.end();
         }
     }
     let is_left = |one: &ProcessEntry| match Tag::read(one.pid) {
-        Some(brand) => is_ours(brand),
+        Some(tag) => is_ours(tag),
         None => records.iter().any(|record| is_in_group(one, record)),
     };
-    let find = || living(table::newest_first()).filter(is_left);
-    hunt(find, |_| false, Instant::now() + ENDING_MAX)
+    let find = || live_processes(table::newest_first()).filter(is_left);
+    kill_until_quiet(find, |_| false, Instant::now() + ENDING_MAX)
 }
 
-/// Process ids and start times mean nothing beyond a boot.
+/// Process ids and start times mean nothing after a reboot.
 fn is_of_this_boot(record: &JobRecord) -> bool {
     !record.boot_id.is_empty() && record.boot_id == table::boot_id()
 }
 
-/// Of a job that bears no brand: a member of its group or session. None when the leader's id belongs
-/// to a younger process: an id is not given away while a group or session still has it, so then none
-/// of the job's is left.
+/// For a job without a tag: whether the process is in its group or session. `false` if the leader's
+/// id belongs to a younger process. An id is not reused while a group or session has it, so then
+/// nothing of the job is left.
 fn is_in_group(one: &ProcessEntry, record: &JobRecord) -> bool {
-    record.brand.is_none()
+    record.tag.is_none()
         && (one.group == record.pid || one.session == record.pid)
         && one.start_ticks >= record.start_ticks
         && table::entry(record.pid).is_none_or(|now| now.start_ticks == record.start_ticks)
 }
 
-/// Of jobs whose guards have for a parent, still, the program that started them.
-fn watched() -> Vec<Tag> {
+/// Tags of jobs whose guard is still a child of the program that started it.
+fn tags_with_live_parent() -> Vec<Tag> {
     let is_watched = |guard: &ProcessEntry| {
         table::is_named(guard.pid, GUARD)
             && !table::is_named(guard.parent, GUARD)
             && table::runs_the_same(guard.pid, guard.parent)
     };
-    let guards = living(table::every_pid()).filter(is_watched);
+    let guards = live_processes(table::every_pid()).filter(is_watched);
     guards.filter_map(|guard| Tag::read(guard.pid)).collect()
 }
 
-/// One round over all that descends from this process itself: of a guard, that is its job.
+/// One round over all descendants of this process; for a guard, these are its job.
 pub(crate) fn kill_descendants() {
-    kill_all(&freeze(|| living(table::children(std::process::id()))));
+    kill_all(&freeze(|| {
+        live_processes(table::children(std::process::id()))
+    }));
 }
 
-/// Stops and kills a leader that is not reaped yet, its group and all that descends from it.
-/// Quick, waits for nothing: for the moment of a cancellation.
-pub(crate) fn fell(leader: u32, start_ticks: u64) {
+/// Stops and kills a leader that is not reaped yet, its group and all its descendants. It is quick
+/// and waits for nothing: it is for the moment of a cancellation.
+pub(crate) fn kill_tree(leader: u32, start_ticks: u64) {
     let is_it = |one: &ProcessEntry| one.start_ticks == start_ticks;
-    kill_all(&freeze(|| living([leader]).filter(is_it)));
+    kill_all(&freeze(|| live_processes([leader]).filter(is_it)));
     kill_group(leader);
 }
 
-/// One that is not reaped yet, and nobody else.
+/// Kills only the leader, which is not reaped yet.
 pub(crate) fn kill_leader(leader: u32, start_ticks: u64) {
-    let it = living([leader]).find(|one| one.start_ticks == start_ticks);
+    let it = live_processes([leader]).find(|one| one.start_ticks == start_ticks);
     if let Some(handle) = it.and_then(|one| Handle::open(&one)) {
         handle.send(Signal::KILL);
     }
 }
 
-/// The caller makes sure that the id is still the group's: the leader is not reaped yet, or was
-/// in this very moment.
+/// The caller makes sure that the id is still the group's: the leader is not reaped yet, or was in
+/// this very moment.
 pub(crate) fn kill_group(leader: u32) {
-    // Fails when there is nobody left, which is what was wanted.
+    // This fails if nobody is left, which is the goal anyway.
     let _ = to_pid(leader).map(|pid| rustix::process::kill_process_group(pid, Signal::KILL));
 }
 
-/// The same, and politely.
-pub(crate) fn ask_group(leader: u32) {
+/// Like [`kill_group`], with SIGTERM.
+pub(crate) fn terminate_group(leader: u32) {
     let _ = to_pid(leader).map(|pid| rustix::process::kill_process_group(pid, Signal::TERM));
 }
 
-/// What tells that an orphan belongs to a job whose leader has been reaped.
+/// The marks by which an orphan belongs to a job whose leader has been reaped.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobProcesses {
     pub(crate) leader: u32,
     pub(crate) start_ticks: u64,
-    pub(crate) brand: Tag,
+    pub(crate) tag: Tag,
 }
 
 impl JobProcesses {
-    /// Nothing left, seen twice: the common case, at the price of reading our list of children.
+    /// Whether two looks found nothing left. This is the common case, and costs reading our list of
+    /// children.
     pub(crate) fn is_gone(&self) -> bool {
         (0..2).all(|_| {
-            let _round = round();
+            let _round = lock_round();
             self.orphans().is_empty() && reap(|one| self.may_be_reaped(one)) == 0
         })
     }
@@ -160,7 +162,7 @@ impl JobProcesses {
     /// Blocks for at most about [`ENDING_MAX`].
     pub(crate) fn end(&self) -> Vec<u32> {
         let may_be_reaped = |one: &ProcessEntry| self.may_be_reaped(one);
-        hunt(
+        kill_until_quiet(
             || self.orphans().into_iter(),
             may_be_reaped,
             Instant::now() + ENDING_MAX,
@@ -173,27 +175,27 @@ impl JobProcesses {
         } else {
             table::every_pid()
         };
-        living(all).filter(|one| self.owns(one)).collect()
+        live_processes(all).filter(|one| self.owns(one)).collect()
     }
 
-    /// What lost the brand is taken by whoever ends next: a job that runs on has a guard, who has
-    /// its orphans.
+    /// A process that lost the tag is taken by whichever job ends next. A job that runs on has a
+    /// guard, which adopts its orphans.
     fn owns(&self, one: &ProcessEntry) -> bool {
         !registry::is_ours(one.pid, one.start_ticks)
             && one.start_ticks >= self.start_ticks
             && match Tag::read(one.pid) {
-                Some(brand) => brand == self.brand,
+                Some(tag) => tag == self.tag,
                 None => one.group == self.leader || is_adopted(one),
             }
     }
 
-    /// The command itself too, where its guard died before it could reap it: the first of a namespace does not end
-    /// before.
+    /// Includes the command itself if its guard died before it could reap it: the first process of
+    /// a namespace does not end before that.
     fn may_be_reaped(&self, one: &ProcessEntry) -> bool {
         one.start_ticks >= self.start_ticks
             && (one.group == self.leader
                 || is_elsewhere(one)
-                || Tag::read(one.pid) == Some(self.brand))
+                || Tag::read(one.pid) == Some(self.tag))
     }
 }
 
@@ -205,18 +207,18 @@ fn is_elsewhere(one: &ProcessEntry) -> bool {
     table::entry(std::process::id()).is_some_and(|ours| ours.session != one.session)
 }
 
-fn living(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = ProcessEntry> {
+fn live_processes(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = ProcessEntry> {
     pids.into_iter()
         .filter_map(table::entry)
         .filter(|one| !one.is_zombie)
 }
 
-/// Stop, kill, reap what is found, and what descends from it, until nothing is found twice.
+/// Stops, kills and reaps what `find` gives and its descendants, until two rounds find nothing.
 ///
 /// A zombie to be reaped counts as found: it may have handed us a child after our children were
-/// listed. Only we reap it, so a process that goes on by starting itself anew is seen either
-/// alive or as the zombie it left.
-fn hunt<F: Iterator<Item = ProcessEntry>>(
+/// listed. Only this process reaps it. So a process that restarts itself again and again is seen
+/// either alive or as the zombie it left.
+fn kill_until_quiet<F: Iterator<Item = ProcessEntry>>(
     find: impl Fn() -> F,
     may_be_reaped: impl Fn(&ProcessEntry) -> bool,
     until: Instant,
@@ -225,7 +227,7 @@ fn hunt<F: Iterator<Item = ProcessEntry>>(
     let mut quiet = 0;
     let mut pause = PAUSE_MIN;
     while quiet < 2 && Instant::now() < until {
-        let round = round();
+        let round = lock_round();
         let caught = freeze(&find);
         kill_all(&caught);
         let is_quiet = caught.is_empty();
@@ -244,17 +246,17 @@ fn hunt<F: Iterator<Item = ProcessEntry>>(
     ended.into_iter().map(|(pid, _)| pid).collect()
 }
 
-/// One round of looking and reaping at a time: another job's must not take away the zombies that
-/// a round would have seen.
-fn round() -> MutexGuard<'static, ()> {
+/// Only one round of looking and reaping runs at a time. Another job's round must not take away the
+/// zombies that this one would have seen.
+fn lock_round() -> MutexGuard<'static, ()> {
     static ROUND: Mutex<()> = Mutex::new(());
     ROUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 type Key = (u32, u64);
 
-/// Stops what is found and its descendants, each in the moment when it is found, again and again until nobody new has
-/// appeared.
+/// Stops the found processes and their descendants, each at the moment when it is found, until no
+/// new one appears.
 fn freeze<F: Iterator<Item = ProcessEntry>>(find: impl Fn() -> F) -> BTreeMap<Key, Handle> {
     let spared = table::ourselves_and_ancestors();
     let is_spared = |pid: u32| spared.iter().any(|one| table::is_thread_of(*one, pid));
@@ -272,7 +274,7 @@ fn freeze<F: Iterator<Item = ProcessEntry>>(find: impl Fn() -> F) -> BTreeMap<Ke
                 if !is_spared(one.pid) && !caught.contains_key(&key) {
                     stop(&one).map(|handle| caught.insert(key, handle));
                 }
-                next.extend(living(table::children(one.pid)));
+                next.extend(live_processes(table::children(one.pid)));
             }
         }
         if caught.len() == before {
@@ -292,8 +294,8 @@ fn kill_all(caught: &BTreeMap<Key, Handle>) {
     caught.values().for_each(|handle| handle.send(Signal::KILL));
 }
 
-/// Asks for the end of those children of ours that `is_wanted` names, by their ids: the runtime
-/// reaps what it started itself. Gives how many.
+/// Marks those children of ours that `is_wanted` names as ended, by their ids; the runtime reaps
+/// what it started itself. Returns the number.
 fn reap(is_wanted: impl Fn(&ProcessEntry) -> bool) -> usize {
     let children = table::children(std::process::id())
         .into_iter()
@@ -309,12 +311,12 @@ fn reap(is_wanted: impl Fn(&ProcessEntry) -> bool) -> usize {
         .count()
 }
 
-/// One certain process, not whoever has its id next.
+/// One certain process, not its successor with the same id.
 #[derive(Debug)]
 struct Handle {
     pid: Pid,
     start_ticks: u64,
-    /// Nothing where the kernel is too old or descriptors have run out.
+    /// `None` if the kernel is too old or descriptors have run out.
     fd: Option<OwnedFd>,
 }
 
@@ -334,7 +336,7 @@ impl Handle {
         table::entry(pid).is_some_and(|now| now.start_ticks == self.start_ticks)
     }
 
-    /// Fails when the process has ended or is another user's: the next look tells.
+    /// This fails if the process has ended or is another user's: the next look tells.
     fn send(&self, signal: Signal) {
         match &self.fd {
             #[cfg(target_os = "linux")]

@@ -1,7 +1,9 @@
-//! The loop's own brand: what its tools leave behind (a server that a filter of git started) is known by it, ended
-//! with the loop, and found by the next one if the loop was killed.
+//! The loop's own tag. It marks what the loop's tools leave behind, such as a server that a filter
+//! of git started. Tagged processes end with the loop; if the loop was killed, the next one finds
+//! and ends them.
 //!
-//! Here too: how long the nursery of guards lives, which is as long. Not here: the jobs' brands, which their guards put on.
+//! Here too: the fork server's life, which is as long. Not here: the jobs' tags, which their guards
+//! set.
 
 use super::ending::{self, Method};
 #[cfg(target_os = "linux")]
@@ -10,49 +12,51 @@ use super::orphans::JobProcesses;
 use super::table;
 use super::tag::{Tag, TagGuard};
 
-/// While this lives, whatever this process starts bears the brand; dropping it ends what bears it still.
+/// While this lives, every process that this process starts has the tag. Dropping it ends the
+/// processes that still have it.
 #[derive(Debug)]
 pub struct OwnTag {
-    /// Nothing where somebody else's was on before.
-    _worn: Option<TagGuard>,
+    /// `None` if another tag was set before.
+    _guard: Option<TagGuard>,
 }
 
 impl OwnTag {
-    /// Once a process, and for all of it. A loop that runs inside of another's job bears that job's brand, and keeps
-    /// it; and where jobs have no guard, they would bear ours.
+    /// Sets the tag, once per process. A loop inside another's job keeps that job's tag. Without
+    /// guards no tag is set, because the jobs would inherit it.
     #[must_use]
     pub fn begin(mark: &str) -> OwnTag {
-        let has_guards = ending::taken().method != Method::Group;
+        let has_guards = ending::chosen().method != Method::Group;
         let is_bare = Tag::read(std::process::id()).is_none();
-        let worn = (has_guards && is_bare).then(|| Tag::of_job(mark).wear());
+        let worn = (has_guards && is_bare).then(|| Tag::new(mark).set());
         OwnTag {
-            _worn: worn.flatten(),
+            _guard: worn.flatten(),
         }
     }
 }
 
-/// From here on guards are born in a nursery, which ends with [`Own`]. Not before what an earlier loop left was ended: it
-/// bears our brand, and would be taken for that.
-pub fn open_nursery() {
+/// From here on the fork server makes the guards; it ends with [`OwnTag`]. An earlier loop's
+/// processes must have been ended before: they have our tag, and the server would be taken for one
+/// of them.
+pub fn open_fork_server() {
     #[cfg(target_os = "linux")]
-    if ending::taken().method != Method::Group {
+    if ending::chosen().method != Method::Group {
         guard::fork_server::open();
     }
 }
 
 impl Drop for OwnTag {
-    /// From here on a next loop may look for what bears the brand: this process does so no longer.
+    /// From here on a next loop may search for the tag: this process has it no longer.
     fn drop(&mut self) {
         #[cfg(target_os = "linux")]
         guard::fork_server::close();
         let ours = std::process::id();
-        let (Some(entry), Some(brand)) = (table::entry(ours), Tag::read(ours)) else {
+        let (Some(entry), Some(tag)) = (table::entry(ours), Tag::read(ours)) else {
             return;
         };
         let left = JobProcesses {
             leader: ours,
             start_ticks: entry.start_ticks,
-            brand,
+            tag,
         };
         if left.is_gone() {
             return;

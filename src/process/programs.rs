@@ -1,7 +1,7 @@
-//! The seam between what asks for programs and the system that runs them: attempts, checks and git go through it,
-//! so that a start or a call can fail in a test at any place.
+//! The seam between the callers of programs and the system that runs them. Attempts, checks and git
+//! go through it, so that a test can make any start or call fail.
 //!
-//! Invariant: outside of this room nothing runs a program but by a [`Programs`] that was handed in.
+//! Invariant: outside of this room a program runs only through a [`Programs`] that was handed in.
 //! Not here: how a program is started, watched and ended.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
@@ -13,11 +13,11 @@ use super::{
     tool::{Tool, ToolError, ToolOutput},
 };
 
-/// A job that runs; dropping it ends the job.
+/// A running job; dropping it ends the job.
 pub type RunningJob<'a> = Pin<Box<dyn Future<Output = Result<JobResult, SpawnError>> + Send + 'a>>;
 
 pub trait Programs: fmt::Debug + Send + Sync {
-    /// As [`super::run`] does.
+    /// See [`super::run`].
     fn run<'a>(
         &'a self,
         job: &'a Job,
@@ -25,10 +25,10 @@ pub trait Programs: fmt::Debug + Send + Sync {
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a>;
 
-    /// As [`super::tool::run_tool`] does; blocks.
+    /// See [`super::tool::run_tool`]; it blocks.
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError>;
 
-    /// As [`super::tool::cut_off`] does.
+    /// See [`super::tool::cut_off`].
     fn cut_off_tools(&self);
 }
 

@@ -1,8 +1,8 @@
 //! The processes that this process started itself and has not reaped yet.
 //!
-//! Invariant: a child that was started through [`spawn`] is on the list before anybody else can
-//! take the lock, and stays on it until it is reaped. So whoever lists our children first and
-//! asks here afterwards never takes one of them for an orphan.
+//! Invariant: a child started through [`spawn`] is on the list before anybody else can take the
+//! lock, and stays on it until it is reaped. So a caller that lists our children first and asks
+//! here afterwards never takes one of them for an orphan.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,22 +14,22 @@ struct LiveProcess {
     pid: u32,
     start_ticks: u64,
     is_tool: bool,
-    /// To end.
+    /// Whether it was asked to end.
     is_asked: bool,
 }
 
 static LIVE: Mutex<Vec<LiveProcess>> = Mutex::new(Vec::new());
 
 fn live() -> MutexGuard<'static, Vec<LiveProcess>> {
-    // Every change is one push or one retain: a panic leaves nothing half done.
+    // Every change is one push or one retain, so a panic leaves nothing half done.
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// On the list while this lives; to be dropped when the child has been reaped, not before.
+/// Keeps a child on the list. It must be dropped after the child has been reaped, not before.
 #[derive(Debug)]
 pub(crate) struct RegistryEntry {
     pub(crate) pid: u32,
-    /// 0 where the system doesn't tell.
+    /// 0 if the system doesn't report it.
     pub(crate) start_ticks: u64,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn spawn<C>(
     spawn_as(false, start)
 }
 
-/// The same, where it may turn out that this is not the way to start it.
+/// Like [`spawn`], for a start that may turn out to be unavailable.
 pub(crate) fn spawn_if<C>(
     start: impl FnOnce() -> io::Result<Option<(u32, C)>>,
 ) -> io::Result<Option<(C, RegistryEntry)>> {
@@ -54,10 +54,10 @@ pub(crate) fn spawn_if<C>(
     let Some((pid, child)) = start()? else {
         return Ok(None);
     };
-    Ok(Some((child, put(&mut live, pid, false))))
+    Ok(Some((child, register(&mut live, pid, false))))
 }
 
-/// The same, for one of our own helpers.
+/// Like [`spawn`], for one of our own helpers.
 pub(crate) fn spawn_tool<C>(
     start: impl FnOnce() -> io::Result<(u32, C)>,
 ) -> io::Result<(C, RegistryEntry)> {
@@ -70,10 +70,10 @@ fn spawn_as<C>(
 ) -> io::Result<(C, RegistryEntry)> {
     let mut live = live();
     let (pid, child) = start()?;
-    Ok((child, put(&mut live, pid, is_tool)))
+    Ok((child, register(&mut live, pid, is_tool)))
 }
 
-fn put(live: &mut Vec<LiveProcess>, pid: u32, is_tool: bool) -> RegistryEntry {
+fn register(live: &mut Vec<LiveProcess>, pid: u32, is_tool: bool) -> RegistryEntry {
     // A child that has ended already is a zombie, and still has its line.
     let start_ticks = table::entry(pid).map_or(0, |entry| entry.start_ticks);
     live.push(LiveProcess {
@@ -91,7 +91,8 @@ pub(crate) fn is_ours(pid: u32, start_ticks: u64) -> bool {
         .any(|one| (one.pid, one.start_ticks) == (pid, start_ticks))
 }
 
-/// The helpers that run now, each by its process id and start, and whether they were told of here before.
+/// The running helpers, each with its process id, its start, and whether an earlier call returned
+/// it.
 pub(crate) fn ask_tools() -> Vec<(u32, u64, bool)> {
     let mut live = live();
     let tools = live.iter_mut().filter(|one| one.is_tool);

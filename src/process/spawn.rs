@@ -1,6 +1,6 @@
-//! The start of a job: its pipes, its brand, its group, and its first process on a leash.
+//! The start of a job: its pipes, its tag, its group, and the handle of its first process.
 //!
-//! Invariant: once the first process is there, whatever fails then ends it.
+//! Invariant: any failure after the first process exists ends that process.
 #![allow(clippy::disallowed_methods)] // door: processes
 
 use std::io;
@@ -21,14 +21,14 @@ use super::{Job, Output, SpawnError, guard, table};
 pub(super) struct SpawnedJob {
     pub(super) child: Leader,
     pub(super) output: Output,
-    pub(super) leash: JobHandle,
+    pub(super) handle: JobHandle,
 }
 
-/// How the job begins: what it is started by, and where it writes to.
+/// The parts of a job's start: the command, and the pipes that it writes to.
 struct Start<'j> {
     job: &'j Job,
     ending: &'static JobEnding,
-    brand: Tag,
+    tag: Tag,
     leaf: Option<Leaf>,
     stdout: OwnedFd,
     stderr: OwnedFd,
@@ -45,27 +45,27 @@ pub(super) fn spawn(job: &Job) -> Result<SpawnedJob, SpawnError> {
     } else {
         (None, stderr.try_clone().map_err(failed)?)
     };
-    let (brand, ending) = (Tag::of_job(&job.mark), ending::taken());
-    let leaf = ending.leaf(brand);
+    let (tag, ending) = (Tag::new(&job.mark), ending::chosen());
+    let leaf = ending.make_leaf(tag);
     let start = Start {
         job,
         ending,
-        brand,
+        tag,
         leaf: leaf.clone(),
         stdout,
         stderr,
     };
-    let first = start.first();
+    let first = start.start_leader();
     if let (Err(_), Some(leaf)) = (&first, &leaf) {
         leaf.remove();
     }
     let (child, registered, control) = first.map_err(failed)?;
-    // From here on, whatever fails, dropping the leash ends the child.
-    let leash = JobHandle {
-        kin: JobProcesses {
+    // From here on any failure drops the handle, which ends the child.
+    let handle = JobHandle {
+        processes: JobProcesses {
             leader: registered.pid,
             start_ticks: registered.start_ticks,
-            brand,
+            tag,
         },
         method: ending.method,
         leaf,
@@ -80,25 +80,25 @@ pub(super) fn spawn(job: &Job) -> Result<SpawnedJob, SpawnError> {
     Ok(SpawnedJob {
         child,
         output,
-        leash,
+        handle,
     })
 }
 
 impl Start<'_> {
-    /// Nothing of ours holds the job's ends of its pipes afterwards.
-    fn first(self) -> io::Result<First> {
+    /// Afterwards this process no longer holds the job's ends of the pipes.
+    fn start_leader(self) -> io::Result<First> {
         #[cfg(target_os = "linux")]
         if self.ending.method != Method::Group
-            && let Some(born) = self.born()?
+            && let Some(born) = self.fork_leader()?
         {
             return Ok(born);
         }
-        self.started()
+        self.spawn_leader()
     }
 
-    /// A guard out of the nursery, where there is one.
+    /// A guard from the fork server, if there is one.
     #[cfg(target_os = "linux")]
-    fn born(&self) -> io::Result<Option<First>> {
+    fn fork_leader(&self) -> io::Result<Option<First>> {
         use std::ffi::OsStr;
         use std::os::fd::AsFd;
         if !guard::fork_server::is_open() {
@@ -109,24 +109,24 @@ impl Start<'_> {
         let env = env.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mark = (OsStr::new(table::MARK), OsStr::new(&self.job.mark));
         let request = guard::fork_server::ForkRequest {
-            task: &self.ending.task(self.brand, self.leaf.as_ref()),
+            task: &self.ending.guard_task(self.tag, self.leaf.as_ref()),
             command: &self.job.command,
             cwd: &self.job.cwd,
             env: env.chain([mark]).collect(),
             streams: [its.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()],
         };
-        let Some(told) = request.told() else {
+        let Some(told) = request.encode() else {
             return Ok(None);
         };
-        let born = registry::spawn_if(|| guard::fork_server::born(&request, &told))?;
+        let born = registry::spawn_if(|| guard::fork_server::fork_guard(&request, &told))?;
         Ok(born.map(|(born, registered)| (Leader::Born(born), registered, Some(ours))))
     }
 
-    fn started(self) -> io::Result<First> {
+    fn spawn_leader(self) -> io::Result<First> {
         let job = self.job;
-        let (program, control) =
-            self.ending
-                .command(&job.command, self.brand, self.leaf.as_ref())?;
+        let (program, control) = self
+            .ending
+            .command(&job.command, self.tag, self.leaf.as_ref())?;
         let mut command = Command::from(program);
         command.current_dir(&job.cwd).env_clear();
         command.envs(job.env.iter().map(|(name, value)| (name, value)));
@@ -134,7 +134,7 @@ impl Start<'_> {
         if control.is_some() {
             command.env(guard::COMMAND, &job.command);
         }
-        // It holds the guard's end of the socket, and the pipes', until it is dropped.
+        // The command holds the guard's end of the socket and of the pipes until it is dropped.
         command.stdout(self.stdout).stderr(self.stderr);
         let (child, registered) = registry::spawn(|| {
             let child = command.spawn()?;
@@ -153,7 +153,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((reader.into(), writer.into()))
 }
 
-/// The runtime's only reader of a pipe that it didn't make itself.
+/// The runtime offers no other reader of a pipe that it didn't make itself.
 fn reader(pipe: OwnedFd) -> io::Result<ChildStdout> {
     ChildStdout::from_std(pipe.into())
 }

@@ -1,9 +1,8 @@
 //! The kernel's table of processes, read from `/proc`.
 //!
-//! Everything here is a glance that may be out of date when it returns: who acts on it opens the
-//! process first and compares the start time again (`orphans`). Where there is no `/proc`, there
-//! are no processes to be seen.
-//! Not here: signals, decisions.
+//! Everything here may be out of date when it returns. A caller that acts on it opens the process
+//! first and compares the start time again (`orphans`). Without `/proc` there are no processes to
+//! be seen. Not here: signals, decisions.
 
 use std::fs;
 use std::io::Read;
@@ -19,7 +18,7 @@ pub(crate) struct ProcessEntry {
     pub(crate) parent: u32,
     pub(crate) group: u32,
     pub(crate) session: u32,
-    /// Ended, but its parent has not asked yet.
+    /// Ended, but not reaped by its parent yet.
     pub(crate) is_zombie: bool,
     /// Stopped by a signal: it does nothing until it is continued.
     pub(crate) is_stopped: bool,
@@ -31,7 +30,7 @@ pub(crate) fn entry(pid: u32) -> Option<ProcessEntry> {
     parse(pid, &read_whole(&format!("/proc/{pid}/stat"))?)
 }
 
-/// A file of the kernel, which does not tell its size: in one read, where it fits.
+/// Reads a file of the kernel, which does not report its size, in one call if it fits.
 pub(super) fn read_whole(path: &str) -> Option<Vec<u8>> {
     let mut text = Vec::with_capacity(READ_BYTES);
     fs::File::open(path).ok()?.read_to_end(&mut text).ok()?;
@@ -53,7 +52,7 @@ fn parse(pid: u32, stat: &[u8]) -> Option<ProcessEntry> {
         parent: id(1)?,
         group: id(2)?,
         session: id(3)?,
-        // It looks so too when its first thread has ended and others work on.
+        // A process also looks like a zombie when its first thread has ended and others work on.
         is_zombie: matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1,
         is_stopped: *fields.first()? == "T",
         start_ticks: number(19)?,
@@ -64,8 +63,9 @@ pub(crate) fn every_pid() -> Vec<u32> {
     numbers_in("/proc")
 }
 
-/// Every process, the newest first, and then those that were started meanwhile, until there are none: a process that
-/// goes on by starting itself anew is met as it is then, if it is acted on at once.
+/// Every process, the newest first, then those that were started meanwhile, until there are no
+/// more. So a process that restarts itself again and again is met, if the caller acts on it at
+/// once.
 pub(crate) fn newest_first() -> impl Iterator<Item = u32> {
     let mut seen = last_pid();
     let mut pids = oldest_first(seen);
@@ -83,11 +83,11 @@ pub(crate) fn newest_first() -> impl Iterator<Item = u32> {
     })
 }
 
-/// Beyond so many, a machine starts processes faster than they can be looked at.
+/// Beyond this, a machine starts processes faster than they can be looked at.
 const CHASES_MAX: u32 = 256;
 const CHASE_PIDS_MAX: u32 = 4_096;
 
-/// Ids are given in turn, to threads too; all are looked at where the kernel has gone around.
+/// Ids are given in turn, to threads too. All are looked at if the kernel has wrapped around.
 fn started_between(seen: Option<u32>, last: Option<u32>) -> Vec<u32> {
     match (seen, last) {
         (Some(seen), Some(last)) if last > seen && last - seen <= CHASE_PIDS_MAX => {
@@ -97,20 +97,20 @@ fn started_between(seen: Option<u32>, last: Option<u32>) -> Vec<u32> {
     }
 }
 
-/// Ids above the one that was given last are from before the kernel went around.
+/// Ids above the last one are from before the kernel wrapped around.
 fn oldest_first(last: Option<u32>) -> Vec<u32> {
     let mut pids = every_pid();
     pids.sort_unstable_by_key(|pid| (last.is_none_or(|last| *pid <= last), *pid));
     pids
 }
 
-/// The id that was given last, as the kernel tells beside the load.
+/// The last id that the kernel gave, from the load file.
 fn last_pid() -> Option<u32> {
     let load = fs::read_to_string("/proc/loadavg").ok()?;
     load.split_ascii_whitespace().last()?.parse().ok()
 }
 
-/// Also the first of them, which has the process's own id.
+/// True also for the first thread, which has the process's own id.
 pub(crate) fn is_thread_of(pid: u32, id: u32) -> bool {
     pid == id || fs::exists(format!("/proc/{pid}/task/{id}")).unwrap_or(false)
 }
@@ -142,7 +142,7 @@ fn children_are_listed() -> bool {
     *LISTED.get_or_init(|| fs::exists("/proc/thread-self/children").unwrap_or(false))
 }
 
-/// We, our parent, its parent …
+/// This process, its parent, its parent's parent, and so on.
 pub(crate) fn ourselves_and_ancestors() -> Vec<u32> {
     let mut line = vec![std::process::id()];
     while let Some(entry) = line.last().and_then(|pid| entry(*pid)) {
@@ -154,12 +154,12 @@ pub(crate) fn ourselves_and_ancestors() -> Vec<u32> {
     line
 }
 
-/// The name that a process gave itself, or was started by.
+/// Whether this is the name that a process gave itself or was started by.
 pub(crate) fn is_named(pid: u32, name: &str) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == name)
 }
 
-/// Are both made from one file? Asked of processes that began as one another's copy.
+/// Whether both run the same program file. Asked about processes that began as one another's copy.
 pub(crate) fn runs_the_same(one: u32, other: u32) -> bool {
     let file = |pid: u32| {
         let meta = fs::metadata(format!("/proc/{pid}/exe")).ok()?;
@@ -168,8 +168,8 @@ pub(crate) fn runs_the_same(one: u32, other: u32) -> bool {
     file(one).is_some_and(|found| file(other) == Some(found))
 }
 
-/// Changes with every boot: process ids and start times mean nothing beyond it. Empty where the
-/// system doesn't tell.
+/// The id of this boot: process ids and start times mean nothing beyond it. Empty if the system
+/// doesn't report it.
 pub(crate) fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
     let read = || fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    #[allow(clippy::disallowed_methods)] // door: a process that comes in the middle of a look
+    #[allow(clippy::disallowed_methods)] // door: a process that starts in the middle of a look
     fn the_newest_come_first_and_what_starts_during_a_look_is_looked_at() {
         let start = || {
             let mut sleep = std::process::Command::new("sleep");

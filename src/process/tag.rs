@@ -1,11 +1,11 @@
-//! A sign that every process of a job bears, and no other: a number in a limit that nobody uses.
+//! A tag that every process of a job has, and no other: a number in a limit that nobody uses.
 //!
-//! The soft limit on the time that a real-time process may run without a pause is inherited by every
-//! fork and kept by every exec: a cleared environment, another session and a changed name don't take
-//! it away. As a limit it is some 150,000 years; anybody may raise it, and a process that sets it
-//! itself loses the sign. What a running program hands to a server (an editor's window, a pane of a
-//! multiplexer) is no fork of the job, and so doesn't bear it.
-//! Not here: what is done with those that bear it (`orphans`).
+//! The tag is the soft limit on the time that a real-time process may run without a pause. Every
+//! fork inherits it and every exec keeps it. A cleared environment, another session and a changed
+//! name don't remove it. As a limit it is some 150,000 years. Any process may raise it; a process
+//! that sets it itself loses the tag. A server that does work for a job (an editor's window, a pane
+//! of a multiplexer) is no fork of the job, and so doesn't have the tag. Not here: what is done
+//! with tagged processes (`orphans`).
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,18 +15,18 @@ use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use sha2::{Digest, Sha256};
 
-/// Set in every brand, so that no limit that a person would choose looks like one.
+/// Set in every tag, so that no limit that a person would choose looks like one.
 const FLAG: u64 = 1 << 62;
 const HALF_BITS: u32 = 31;
 const LINE: &str = "Max realtime timeout";
 
-/// The flag, 31 bits of whose job it is, 31 bits of which job.
+/// The flag, 31 bits for the owner of the job, 31 bits for the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag(u64);
 
 impl Tag {
-    /// Of a new job: never the same twice.
-    pub(crate) fn of_job(mark: &str) -> Tag {
+    /// The tag of a new job; no two are equal.
+    pub(crate) fn new(mark: &str) -> Tag {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let job = format!(
@@ -37,7 +37,7 @@ impl Tag {
         Tag(FLAG | half(owner_of(mark)) << HALF_BITS | half(&job))
     }
 
-    /// As it stands in the kernel's table; nothing when the process is gone.
+    /// The tag in the kernel's table; `None` if the process is gone.
     pub(crate) fn read(pid: u32) -> Option<Tag> {
         let text = super::table::read_whole(&format!("/proc/{pid}/limits"))?;
         let text = std::str::from_utf8(&text).ok()?;
@@ -45,8 +45,9 @@ impl Tag {
         Tag::from_raw(line.split_ascii_whitespace().next()?.parse().ok()?)
     }
 
-    /// Puts it on: whatever this process starts from here on bears it. Nothing where the system has no such limit.
-    pub(crate) fn wear(self) -> Option<TagGuard> {
+    /// Sets the tag on this process and all that it starts from here on. `None` if the system has
+    /// no such limit.
+    pub(crate) fn set(self) -> Option<TagGuard> {
         #[cfg(target_os = "linux")]
         {
             let before = rustix::process::getrlimit(Resource::Rttime);
@@ -69,7 +70,7 @@ impl Tag {
         self.0
     }
 
-    /// Of a job of the same state file?
+    /// Whether the tag is of a job of the same state file.
     pub(crate) fn is_owned_like(self, mark: &str) -> bool {
         (self.0 & !FLAG) >> HALF_BITS == half(owner_of(mark))
     }
@@ -89,7 +90,7 @@ fn half(text: &str) -> u64 {
     word >> (u64::BITS - HALF_BITS)
 }
 
-/// A brand that is on; dropping it takes it off.
+/// A tag that is set; dropping it restores the old limit.
 #[derive(Debug)]
 pub(crate) struct TagGuard {
     #[cfg(target_os = "linux")]
@@ -98,7 +99,7 @@ pub(crate) struct TagGuard {
 
 impl Drop for TagGuard {
     fn drop(&mut self) {
-        // Refused by nobody who let it be put on.
+        // Setting the limit back succeeds whenever setting the tag did.
         #[cfg(target_os = "linux")]
         let _ = rustix::process::setrlimit(Resource::Rttime, self.before);
     }
@@ -120,7 +121,7 @@ impl<'de> Deserialize<'de> for Tag {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Tag, D::Error> {
         let text = String::deserialize(from)?;
         let raw = u64::from_str_radix(&text, 16).map_err(Error::custom)?;
-        Tag::from_raw(raw).ok_or_else(|| Error::custom("this is no brand"))
+        Tag::from_raw(raw).ok_or_else(|| Error::custom("this is no tag"))
     }
 }
 
@@ -130,11 +131,11 @@ mod tests {
 
     #[test]
     fn every_job_has_its_own_and_shows_whose_it_is() {
-        let (one, two) = (Tag::of_job("a-1/r/x"), Tag::of_job("a-1/r/x"));
+        let (one, two) = (Tag::new("a-1/r/x"), Tag::new("a-1/r/x"));
         assert_ne!(one, two);
-        for brand in [one, two] {
-            assert!(brand.is_owned_like("a-1/") && brand.is_owned_like("a-1/other"));
-            assert!(!brand.is_owned_like("a-2/") && !brand.is_owned_like("a-"));
+        for tag in [one, two] {
+            assert!(tag.is_owned_like("a-1/") && tag.is_owned_like("a-1/other"));
+            assert!(!tag.is_owned_like("a-2/") && !tag.is_owned_like("a-"));
         }
     }
 
@@ -153,9 +154,9 @@ mod tests {
 
     #[test]
     fn it_is_kept_as_text() {
-        let brand = Tag::of_job("a/b");
-        let text = serde_json::to_string(&brand).unwrap();
-        assert_eq!(serde_json::from_str::<Tag>(&text).unwrap(), brand);
+        let tag = Tag::new("a/b");
+        let text = serde_json::to_string(&tag).unwrap();
+        assert_eq!(serde_json::from_str::<Tag>(&text).unwrap(), tag);
         assert!(serde_json::from_str::<Tag>("\"0000000000000001\"").is_err());
     }
 }

@@ -453,6 +453,6 @@ async fn what_was_started_is_told_as_the_kernel_knows_it() {
     assert_eq!(known.parent, std::process::id());
     assert_eq!(told.mark, job.mark);
     assert_eq!(told.boot_id.len(), 36);
-    assert!(told.brand.unwrap().is_owned_like(&job.mark));
-    assert_eq!(told.method, Some(ending::taken().method));
+    assert!(told.tag.unwrap().is_owned_like(&job.mark));
+    assert_eq!(told.method, Some(ending::chosen().method));
 }

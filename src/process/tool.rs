@@ -1,9 +1,9 @@
-//! Runs a trusted tool (git) to its end and hands back what it printed.
+//! Runs a trusted tool (git) to its end and returns what it printed.
 //!
 //! Not here: agents and checks, which are watched, limited and ended as trees of processes.
-//! Invariant: when `run_tool` returns, the tool itself has ended and been waited for; its
-//! environment held what the caller gave and nothing else. What a tool leaves behind (a server that a filter
-//! started) bears the loop's brand, and ends with the loop.
+//! Invariant: when `run_tool` returns, the tool itself has ended and been waited for. Its
+//! environment held only what the caller gave. Processes that a tool leaves behind (a server that a
+//! filter started) have the loop's tag, and end with the loop.
 #![allow(clippy::disallowed_methods)] // door: helper programs, and how long they take
 
 use std::{
@@ -27,10 +27,10 @@ use super::{
     registry::{self, RegistryEntry},
 };
 
-/// The longest that a tool may take, unless its caller says less.
+/// The longest that a tool may take, unless its caller allows less.
 pub const WAIT_MAX: Duration = Duration::from_secs(600);
 
-/// How long a tool whose result nobody waits for any more may take to its own end, before it is cut off.
+/// How long a tool may go on after nobody waits for its result any more.
 pub const GRACE: Duration = Duration::from_secs(2);
 
 /// The most that a tool may print, on each of its two streams.
@@ -38,20 +38,21 @@ pub const OUTPUT_BYTES_MAX: usize = 256 << 20;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Between two looks whether a tool has ended, growing while it says nothing.
+/// The first pause between two looks whether a tool has ended; it grows while the tool prints
+/// nothing.
 const LOOK_AGAIN_MIN: Duration = Duration::from_micros(50);
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(10);
 
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// An absolute path: no search by PATH happens here.
+    /// An absolute path: PATH is not searched here.
     pub program: PathBuf,
     pub args: Vec<OsString>,
     /// The whole environment of the child.
     pub env: Vec<(OsString, OsString)>,
     pub cwd: PathBuf,
-    /// `None`: empty.
+    /// With `None` standard input is empty.
     pub stdin: Option<Vec<u8>>,
     pub wait_max: Duration,
 }
@@ -121,23 +122,23 @@ pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
     ended
 }
 
-/// Ends all tools that run now, and what they started: a filter that hangs must not hold up an end that was asked for.
-/// The first time they are asked, so that git takes its locks away; what is met again is killed. What a tool was about
-/// is then in the state of a crash, which every caller outlives.
+/// Ends all running tools and what they started, so that a hanging filter cannot delay a requested
+/// stop. The first call sends SIGTERM, so that git removes its locks; a later call kills what is
+/// left. The tool's work is then in the state after a crash, which every caller survives.
 pub fn cut_off() {
     for (pid, start_ticks, is_asked) in registry::ask_tools() {
         if is_asked {
-            orphans::fell(pid, start_ticks);
+            orphans::kill_tree(pid, start_ticks);
         } else {
-            orphans::ask_group(pid);
+            orphans::terminate_group(pid);
         }
     }
 }
 
 static TAKES_SIGNALS: AtomicBool = AtomicBool::new(false);
 
-/// From here on this process takes the terminal's signals, and what they mean to a tool is for it to say. Until then
-/// Ctrl-C ends it, and the tool with it.
+/// From here on this process handles the terminal's signals, and decides what they mean to a tool.
+/// Before, Ctrl-C ends this process and the tool with it.
 pub fn keep_signals_from_tools() {
     TAKES_SIGNALS.store(true, Ordering::Relaxed);
 }
@@ -161,7 +162,7 @@ fn spawn(tool: &Tool) -> io::Result<Child> {
         .spawn()
 }
 
-/// What one stream said until now; nothing is read any more where there is no pipe.
+/// The output of one stream so far; a closed pipe is `None`.
 struct Stream {
     pipe: Option<File>,
     bytes: Vec<u8>,
@@ -169,17 +170,21 @@ struct Stream {
 
 fn attach(child: &mut Child, tool: &Tool) -> io::Result<[Stream; 2]> {
     if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), tool.stdin.clone()) {
-        // Not joined: a tool that ends without reading everything breaks the pipe, which ends it.
+        // Not joined: if a tool ends without reading everything, the pipe breaks, which ends the
+        // thread.
         std::thread::Builder::new().spawn(move || pipe.write_all(&bytes))?;
     }
     let stdout = child.stdout.take().expect("BUG: stdout is piped");
     let stderr = child.stderr.take().expect("BUG: stderr is piped");
-    Ok([Stream::of(stdout.into())?, Stream::of(stderr.into())?])
+    Ok([
+        Stream::from_pipe(stdout.into())?,
+        Stream::from_pipe(stderr.into())?,
+    ])
 }
 
 impl Stream {
-    fn of(pipe: OwnedFd) -> io::Result<Stream> {
-        // Of our end alone: the tool's is another.
+    fn from_pipe(pipe: OwnedFd) -> io::Result<Stream> {
+        // This sets our end alone; the tool's end is separate.
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Stream {
             pipe: Some(pipe.into()),
@@ -187,8 +192,8 @@ impl Stream {
         })
     }
 
-    /// Takes what is there, and waits for nothing.
-    fn take(&mut self, chunk: &mut [u8], tool: &Tool) -> Result<(), ToolError> {
+    /// Reads what is available, without waiting.
+    fn read_available(&mut self, chunk: &mut [u8], tool: &Tool) -> Result<(), ToolError> {
         while let Some(pipe) = &mut self.pipe {
             match pipe.read(chunk) {
                 Ok(0) => self.pipe = None,
@@ -213,7 +218,7 @@ fn read_failed(tool: &Tool, source: io::Error) -> ToolError {
     }
 }
 
-/// Until the tool has ended: what it said is in the pipes then, whoever else holds them open.
+/// Waits until the tool has ended. Its output is in the pipes then, whoever else holds them open.
 fn wait(child: &mut Child, mut streams: [Stream; 2], tool: &Tool) -> Result<ToolOutput, ToolError> {
     let deadline = Instant::now() + tool.wait_max;
     let mut chunk = vec![0; CHUNK_BYTES];
@@ -223,7 +228,7 @@ fn wait(child: &mut Child, mut streams: [Stream; 2], tool: &Tool) -> Result<Tool
             .try_wait()
             .map_err(|source| read_failed(tool, source))?;
         for stream in &mut streams {
-            stream.take(&mut chunk, tool)?;
+            stream.read_available(&mut chunk, tool)?;
         }
         if let Some(status) = looked {
             let [stdout, stderr] = streams.map(|stream| stream.bytes);
@@ -247,7 +252,7 @@ fn wait(child: &mut Child, mut streams: [Stream; 2], tool: &Tool) -> Result<Tool
     }
 }
 
-/// Waits for something to be read, or for the end of a stream, and so long at most.
+/// Waits until a stream has data or ends, for at most `pause`.
 fn is_woken(streams: &[Stream; 2], pause: Duration) -> io::Result<bool> {
     let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
     let mut open: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
@@ -262,13 +267,14 @@ fn is_woken(streams: &[Stream; 2], pause: Duration) -> io::Result<bool> {
     }
 }
 
-/// With all that it started. Only before the child is waited for: until then its number cannot be anybody else's.
+/// Kills the tool and all that it started. It must be called before the child is waited for: until
+/// then its id belongs to nobody else.
 fn kill(child: &mut Child, registered: &RegistryEntry) {
     if let Ok(Some(_)) = child.try_wait() {
         return;
     }
-    orphans::fell(registered.pid, registered.start_ticks);
-    // Where the table of processes cannot be read.
+    orphans::kill_tree(registered.pid, registered.start_ticks);
+    // This remains if the table of processes cannot be read.
     let _ = child.kill();
     let _ = child.wait();
 }
@@ -344,7 +350,7 @@ mod tests {
         assert!(began.elapsed() < Duration::from_secs(6));
         let child = std::fs::read_to_string(dir.path().join("child")).unwrap();
         let pid = child.trim().parse().unwrap();
-        // A process that got its signal may stand in the table for an instant.
+        // A process that got its signal may stay in the table for an instant.
         let is_gone = || table::entry(pid).is_none_or(|child| child.is_zombie);
         while !is_gone() && began.elapsed() < Duration::from_secs(6) {
             std::thread::sleep(Duration::from_millis(5));

@@ -1,7 +1,8 @@
-//! What lies beside a state that nobody here made: moved into one directory, where nothing reads it.
+//! Moves everything beside a state that nobody here made into one directory, where nothing reads
+//! it.
 //!
-//! Invariant: the state itself stays, and so does what belongs to another state in the same directory; nothing is
-//! removed. Not here: when that has to be (`cli::trust`).
+//! Invariant: the state itself stays, and so does what belongs to another state in the same
+//! directory. Nothing is removed. Not here: when that has to be (`cli::trust`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,10 +12,10 @@ use super::recent::RecentStates;
 use super::{Store, StoreError};
 use crate::files;
 
-/// Directories of one second at most.
+/// Maximum of directories made in one second.
 const SAME_NAME_MAX: u32 = 100;
 
-/// What was moved, and where to.
+/// The moved files, and the directory that they are in now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aside {
     pub dir: PathBuf,
@@ -28,8 +29,8 @@ impl Store {
         self.place.sidecars()
     }
 
-    /// Moves these sidecars aside, and forgets what was read of them; `None` where there is nothing to move. `at` makes
-    /// the name of the directory.
+    /// Moves these sidecars aside, and forgets what was read of them. `None` if there is nothing to
+    /// move. `at` makes the name of the directory.
     pub fn set_aside(
         &mut self,
         sidecars: &[PathBuf],
@@ -60,13 +61,13 @@ impl Store {
         Ok(Some(Aside { dir, names }))
     }
 
-    /// As if nothing was read yet.
+    /// Resets the store to the condition before the first read.
     fn forget(&mut self) {
         self.cached = None;
         self.rendered = None;
         self.committed = None;
         self.known = RecentStates::default();
-        self.journal = Journal::signed_as(&self.journal, self.place.journal());
+        self.journal = Journal::with_author_of(&self.journal, self.place.journal());
     }
 }
 

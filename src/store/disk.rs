@@ -1,7 +1,9 @@
-//! The system calls that a commit is made of, behind a trait so that each can fail in a test.
+//! The system calls that a commit consists of, behind a trait, so that a test can make each one
+//! fail.
 //!
-//! Here: the disk as the store asks for it, and the real one. Not here: the order of the calls (`swap`), locks, what
-//! the bytes mean. Invariant: whatever comes to be under a path, a commit acts on the directory that was opened first.
+//! Here: the trait and the real disk. Not here: the order of the calls (`swap`), locks, what the
+//! bytes mean. Invariant: a commit acts on the directory that was opened first, even if its path
+//! leads elsewhere later.
 #![allow(clippy::disallowed_methods)] // door: writes, renames and removes the state's files
 
 use std::fmt;
@@ -22,21 +24,21 @@ use twox_hash::xxhash3_64::Hasher;
 use super::lease::{self, ReadLease};
 use crate::files;
 
-/// Which file it is, whatever its name.
+/// The identity of a file, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId {
     dev: u64,
     ino: u64,
 }
 
-/// An open regular file, and the mode that what replaces it must not exceed.
+/// An open regular file, with the mode that its replacement must not exceed.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     pub(super) file: File,
     pub(super) id: FileId,
     pub(super) mode: u32,
     pub(super) uid: u32,
-    /// When it was opened.
+    /// The length when it was opened.
     pub(super) len: u64,
 }
 
@@ -47,57 +49,58 @@ pub(super) struct FileBytes {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What stands where the directory was opened.
+/// What has the name of the directory that was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryCheck {
     Same,
     Gone,
-    /// Another directory has its name now.
+    /// Another directory has the name now.
     Other,
 }
 
 pub(super) trait Disk: fmt::Debug + Send + Sync {
     /// Whether the directory of the state still has its name.
-    fn ground(&self) -> io::Result<DirectoryCheck>;
-    /// A regular file; a symbolic link is refused.
+    fn check_directory(&self) -> io::Result<DirectoryCheck>;
+    /// Opens a regular file; a symbolic link is refused.
     fn open(&self, path: &Path) -> io::Result<OpenFile>;
-    /// All of it, but no more than `bytes_max` and one byte.
+    /// Reads the whole file, but no more than `bytes_max` and one byte.
     fn read(&self, opened: &OpenFile, bytes_max: u64) -> io::Result<Vec<u8>>;
-    /// Whether it holds these bytes and nothing else.
+    /// Whether the file holds exactly these bytes.
     fn holds(&self, opened: &OpenFile, bytes: &[u8]) -> io::Result<bool>;
-    /// The xxHash3 of what it holds.
+    /// The xxHash3 of the content.
     fn digest(&self, opened: &OpenFile) -> io::Result<u64>;
-    /// Keeps others from beginning to write; `WouldBlock` where one writes already.
+    /// Keeps others from opening the file for writing. `WouldBlock` if somebody has it open for
+    /// writing already.
     fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<ReadLease<'f>>;
     /// The file that has the name now.
     fn identify(&self, path: &Path) -> io::Result<FileId>;
-    /// A new file; fails where one is.
+    /// Creates a file; fails if there is one.
     fn create(&self, path: &Path, mode: u32) -> io::Result<File>;
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()>;
     fn fsync(&self, file: &File) -> io::Result<()>;
     fn fsync_dir(&self, dir: &Path) -> io::Result<()>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Fails where there is a file at `to`.
+    /// Fails if there is a file at `to`.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
-    /// A second name for a file.
+    /// Gives a file a second name.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn unlink(&self, path: &Path) -> io::Result<()>;
-    /// Files of `dir` whose names start so.
+    /// Files of `dir` whose names start with `prefix`.
     fn list(&self, dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>>;
-    /// When the file, or its name, changed last; milliseconds since 1970.
+    /// When the file or its name last changed, in milliseconds since 1970.
     fn changed_ms(&self, path: &Path) -> io::Result<u64>;
 }
 
 impl dyn Disk + '_ {
-    pub(super) fn find(&self, path: &Path, bytes_max: u64) -> io::Result<FileBytes> {
+    pub(super) fn open_and_read(&self, path: &Path, bytes_max: u64) -> io::Result<FileBytes> {
         let opened = self.open(path)?;
         let bytes = self.read(&opened, bytes_max)?;
         Ok(FileBytes { opened, bytes })
     }
 }
 
-/// Errors that say that the file system lacks the call.
+/// Whether the error says that the file system lacks the call.
 pub(super) fn is_unsupported(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     error.kind() == io::ErrorKind::Unsupported
@@ -105,7 +108,7 @@ pub(super) fn is_unsupported(error: &io::Error) -> bool {
             .is_some_and(|errno| [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno))
 }
 
-/// Where a link leads to that leads to nothing.
+/// The target of a symbolic link that leads to nothing.
 pub(super) fn dangling(link: &Path) -> Option<PathBuf> {
     let is_there = fs::metadata(link).map_err(|error| error.kind());
     (is_there.err() == Some(io::ErrorKind::NotFound))
@@ -113,7 +116,7 @@ pub(super) fn dangling(link: &Path) -> Option<PathBuf> {
         .flatten()
 }
 
-/// What opening a symbolic link without following it says.
+/// Whether the error says that the path is a symbolic link.
 pub(super) fn is_link(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::LOOP)
 }
@@ -124,8 +127,8 @@ pub(super) fn is_own_ignore(path: &Path) -> bool {
         && files::read(path, IGNORED.len() as u64).is_ok_and(|text| text == IGNORED)
 }
 
-/// A `.gitignore` that hides the directory, itself included; whole before a state lies beside it. An empty one is what
-/// a power cut left of it.
+/// Writes a `.gitignore` that hides the directory, itself included. It is complete before a state
+/// lies beside it; an empty one is what a power cut left of it.
 pub(super) fn ignore_all(dir: &Path) -> io::Result<()> {
     let path = dir.join(IGNORE);
     if path.symlink_metadata().is_ok_and(|meta| meta.len() > 0) {
@@ -134,7 +137,7 @@ pub(super) fn ignore_all(dir: &Path) -> io::Result<()> {
     files::write_durably(&path, IGNORED)
 }
 
-/// A directory that holds what `ignore_all` made, and nothing else, goes.
+/// Removes a directory that holds nothing but what `ignore_all` made.
 pub(super) fn remove_unused(dir: &Path) -> io::Result<()> {
     let names: Vec<_> = fs::read_dir(dir)?
         .map(|entry| Ok(entry?.file_name()))
@@ -146,7 +149,8 @@ pub(super) fn remove_unused(dir: &Path) -> io::Result<()> {
     fs::remove_dir(dir)
 }
 
-/// All of it, a chunk at a time, as long as `goes_on` says so: whether it did to the end.
+/// Reads the file in chunks as long as `goes_on` returns true, and returns whether it reached the
+/// end.
 fn in_chunks(opened: &OpenFile, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
     let mut file = &opened.file;
     file.rewind()?;
@@ -164,7 +168,8 @@ fn in_chunks(opened: &OpenFile, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::R
     }
 }
 
-/// The system's own disk, with one directory held open: its files are reached through it, others by their paths.
+/// The system's own disk, with one directory held open. Files of that directory are reached through
+/// it, others by their paths.
 #[derive(Debug)]
 pub(super) struct RealDisk {
     dir: PathBuf,
@@ -209,10 +214,10 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 const IGNORE: &str = ".gitignore";
 const IGNORED: &[u8] = b"*\n";
 
-/// What is looked at at once: little enough to stay in the cache of the CPU.
+/// Bytes handled at once: few enough to stay in the CPU's cache.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Opening a pipe would wait for somebody to write into it.
+/// Opening a pipe would otherwise wait for a writer.
 const REGULAR: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
@@ -224,7 +229,7 @@ const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::CLOEXEC);
 
 impl Disk for RealDisk {
-    fn ground(&self) -> io::Result<DirectoryCheck> {
+    fn check_directory(&self) -> io::Result<DirectoryCheck> {
         let pinned = rustix::fs::fstat(self.pinned()?)?;
         match fs::metadata(&self.dir) {
             Ok(now) if (now.dev(), now.ino()) == (pinned.st_dev, pinned.st_ino) => {

@@ -1,4 +1,5 @@
-//! What can go wrong with the state file, each with its stable code, exit code and what to do next.
+//! Everything that can go wrong with the state file, each with a stable code, an exit code and the
+//! next thing to do.
 //!
 //! Not here: printing it, or what a caller does about it.
 
@@ -58,14 +59,14 @@ pub enum StoreError {
         path: PathBuf,
         source: io::Error,
     },
-    /// What stands beside the state is not what descent makes there.
+    /// A file beside the state is not what descent makes there.
     #[error("{odd}, where a file or directory of descent's own should be")]
     Sidecar { odd: Odd },
     #[error("a commit went from serial {from} to {to}")]
     NotNext { from: u64, to: u64 },
 }
 
-/// Why a commit did not happen: the file, or what was to be decided.
+/// Why a commit did not happen: because of the file, or by the caller's decision.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError<E> {
     #[error(transparent)]
@@ -75,7 +76,7 @@ pub enum CommitError<E> {
 }
 
 impl StoreError {
-    /// An error of writing, by what the system says of it.
+    /// A failed write, sorted by what the system reports.
     pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         if let Some(odd) = Odd::of(&source) {
             return Self::Sidecar { odd: odd.clone() };
@@ -97,7 +98,7 @@ impl StoreError {
         }
     }
 
-    /// Whether a person mends it by mending the file's content.
+    /// Whether a person solves it by correcting the file's content.
     #[must_use]
     pub fn is_about_content(&self) -> bool {
         matches!(
@@ -127,7 +128,7 @@ impl StoreError {
         }
     }
 
-    /// One line a fault, with its place.
+    /// One line for each fault, with its place.
     #[must_use]
     pub fn details(&self) -> Vec<String> {
         match self {
@@ -192,7 +193,7 @@ impl StoreError {
         }
     }
 
-    /// What a person does next.
+    /// The next thing for a person to do.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {

@@ -1,11 +1,13 @@
-//! Earlier states beside the state file: every commit, who made it and what it changed; and what was replaced.
+//! The journal beside the state file: every commit, who made it and what it changed, and states
+//! that were replaced.
 //!
-//! Invariant: derived. Nothing here is needed to go on, nothing here is waited for: what cannot be written is left
-//! out with a word, what cannot be read is passed over. Only an archive is promised to be there afterwards.
+//! Invariant: the journal is derived; no command needs it to go on, and none waits for it. A failed
+//! write gives a warning, and an unreadable line is passed over. Only an archive is sure to be
+//! there afterwards.
 //!
-//! A commit appends one line, whose size follows what the commit touched; now and then the line holds the whole
-//! state. Each line repeats the patch of the line before it, so that no single damaged line takes another with it.
-//! Not here: the states in memory, what a difference is called (the core).
+//! A commit appends one line, whose size follows what the commit changed; now and then the line
+//! holds the whole state. Each line repeats the patch of the line before, so that a damaged line
+//! takes no other with it. Not here: states in memory, the description of a difference (the core).
 
 mod archive;
 mod files;
@@ -32,19 +34,19 @@ pub use read::{Commit, History};
 
 /// Commits in one file.
 const LINES_MAX: usize = 256;
-/// Bytes of patches in one file, or as many as the whole state has.
+/// Bytes of patches in one file, unless the whole state is larger.
 const PATCHES_BYTES_MAX: u64 = 256 << 10;
-/// Files that are kept at most: the oldest go first, the newest two never.
+/// Maximum of files that are kept: the oldest go first, the newest two never.
 const SEGMENTS_MAX: usize = 400;
-/// Bytes of all files together, after which the oldest go.
+/// Bytes of all files together; beyond them the oldest go.
 const BYTES_MAX: u64 = 64 << 20;
-/// Changes in one line at most.
+/// Maximum of changes in one line.
 const CHANGES_MAX: usize = 40;
 const STAMPS_MAX: usize = 16;
-/// What a chain begins with: two whole states, so that the loss of either is no loss of what follows.
+/// A chain begins with two whole states, so that losing either one loses nothing of what follows.
 const WHOLES_FIRST: u32 = 2;
 
-/// Where commits are noted down; who makes them.
+/// The directory of the journal, and who makes the commits.
 #[derive(Debug)]
 pub(super) struct Journal {
     dir: PathBuf,
@@ -58,34 +60,35 @@ pub(super) struct Journal {
 #[derive(Debug)]
 struct OpenSegment {
     segment: PathBuf,
-    /// As long as we left it; else somebody else wrote, or damaged it.
+    /// The length after our last write. Another length means that another process wrote, or damaged
+    /// the file.
     len: u64,
     lines: usize,
-    /// So many lines are to hold the whole state yet.
+    /// How many lines from here on must hold the whole state.
     wholes_due: u32,
     patches_len: u64,
     whole_len: u64,
     lineage: String,
     serial: u64,
-    /// To the state of the newest line.
+    /// The patch to the state of the newest line.
     last: Option<Patch>,
 }
 
-/// One commit, to be noted.
+/// One commit to be noted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommitNote<'a> {
-    /// The committed state before it, where it is known.
+    /// The committed state before it, if known.
     pub(super) before: Option<&'a LoadedState>,
     pub(super) after: &'a LoadedState,
-    /// What differs between the two; `None`: anything may.
+    /// The differences between the two; with `None` anything may differ.
     pub(super) touched: Option<&'a ChangeSet>,
-    /// What a person saved, and this commit took in.
+    /// The edit of a person that this commit adopted.
     pub(super) edited: Option<&'a LoadedState>,
     pub(super) at_ms: u64,
 }
 
 impl Journal {
-    pub(super) fn of(dir: PathBuf) -> Self {
+    pub(super) fn new(dir: PathBuf) -> Self {
         Self {
             dir,
             command: "descent".to_owned(),
@@ -95,26 +98,27 @@ impl Journal {
         }
     }
 
-    /// In the same name as another, with nothing open yet.
-    pub(super) fn signed_as(other: &Self, dir: PathBuf) -> Self {
-        let mut journal = Self::of(dir);
-        journal.signed(&other.command, &other.by);
+    /// A journal with the author of another, and no open file yet.
+    pub(super) fn with_author_of(other: &Self, dir: PathBuf) -> Self {
+        let mut journal = Self::new(dir);
+        journal.set_author(&other.command, &other.by);
         journal
     }
 
-    /// Which command commits from here on, and for whom.
-    pub(super) fn signed(&mut self, command: &str, by: &str) {
+    /// Sets which command commits from here on, and for whom.
+    pub(super) fn set_author(&mut self, command: &str, by: &str) {
         command.clone_into(&mut self.command);
         by.clone_into(&mut self.by);
     }
 
-    /// Notes a commit, under the commit lock. It is durable already: nothing of this can take it back.
+    /// Notes a commit, under the commit lock. The commit is durable already: no failure here can
+    /// undo it.
     pub(super) fn note(&mut self, made: CommitNote<'_>) {
         let noted = self.try_note(made);
-        self.settle(noted);
+        self.handle_result(noted);
     }
 
-    /// Sees to it that the state stands in the journal, whoever committed it; under the commit lock.
+    /// Makes sure that the state is in the journal, whoever committed it; under the commit lock.
     pub(super) fn keep(&mut self, loaded: &LoadedState, at_ms: u64) {
         if loaded.is_foreign || self.is_newest(loaded) {
             return;
@@ -133,7 +137,7 @@ impl Journal {
         });
     }
 
-    /// Whether it is what stands last in the file that is written to.
+    /// Whether it is the last state in the open file.
     pub(super) fn is_newest(&self, loaded: &LoadedState) -> bool {
         let (serial, lineage) = (loaded.state.serial.0, loaded.state.lineage.as_str());
         self.open.as_ref().is_some_and(|open| {
@@ -141,7 +145,7 @@ impl Journal {
         })
     }
 
-    /// Compresses what is closed, and lets go of the oldest; needs no lock, and may be left out.
+    /// Compresses closed files and removes the oldest. It needs no lock, and may be left out.
     pub(super) fn tidy(&mut self) {
         let tidied = files::compress_closed(&self.dir)
             .and_then(|()| prune(&self.dir, SEGMENTS_MAX, BYTES_MAX));
@@ -154,7 +158,7 @@ impl Journal {
         History::of(self.dir.clone())
     }
 
-    fn settle(&mut self, done: io::Result<()>) {
+    fn handle_result(&mut self, done: io::Result<()>) {
         match done {
             Ok(()) => self.is_broken = false,
             Err(error) => {
@@ -196,7 +200,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The file to append to, and whether it is to hold whole states first.
+    /// The file to append to, and how many whole states it must hold first.
     fn opened(&mut self, made: &CommitNote<'_>, has_patch: bool) -> io::Result<OpenSegment> {
         let follows = |open: &OpenSegment| {
             made.before.is_some_and(|before| {
@@ -204,7 +208,7 @@ impl Journal {
                     && before.state.lineage.as_str() == open.lineage
             })
         };
-        // Where somebody else wrote, or took the file away, a new chain begins.
+        // If another process wrote or removed the file, a new chain begins.
         let open = self.open.take();
         let open = open.filter(|open| has_patch && follows(open) && open.is_as_left());
         let wholes_due = match &open {
@@ -248,8 +252,8 @@ impl Journal {
         }
     }
 
-    /// A process that begins with an edited file finds here what stood before: the newest commit, however old the
-    /// buffer was that the edit was made in; else the one that the edit began from.
+    /// The state before an edit, for a process that begins with an edited file. It is the newest
+    /// commit, however old the edited buffer was; without one it is the edit's base.
     fn before_edit(&self, made: &CommitNote<'_>) -> Option<State> {
         let edited = made.edited.filter(|_| made.before.is_none())?;
         let (lineage, history) = (&edited.state.lineage, self.history());
@@ -260,7 +264,7 @@ impl Journal {
         Some(kept.state)
     }
 
-    /// What a person saved stands as it was typed, before the commit that took it in.
+    /// The edit as it was typed; its line stands before the commit that adopted it.
     fn edit_line(&self, made: &CommitNote<'_>, edited: &LoadedState) -> JournalLine {
         JournalLine {
             lineage: made.after.state.lineage.to_string(),
@@ -327,11 +331,11 @@ fn text_of(loaded: &LoadedState) -> String {
     String::from_utf8_lossy(&loaded.bytes).into_owned()
 }
 
-/// Keeps a state that is about to lose its name; for those who have no journal at hand.
+/// Keeps a state that is about to lose its name, for callers without a journal.
 pub(super) fn keep(dir: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> {
     let read = load::read(dir, bytes.to_vec());
     let (loaded, _) = read.map_err(|error| io::Error::other(error.to_string()))?;
-    let mut journal = Journal::of(dir.to_owned());
+    let mut journal = Journal::new(dir.to_owned());
     journal.keep(&loaded, 0);
     match journal.is_broken || loaded.state.serial.0 != serial {
         true => Err(io::Error::other("the state could not be kept")),
@@ -339,14 +343,14 @@ pub(super) fn keep(dir: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Whether a person changed what was agreed; a word on an assertion changes nothing of it.
+/// Whether a person changed the agreement; a remark on an assertion changes nothing of it.
 fn corrects(before: &State, after: &State) -> bool {
     let added = after.corrections.iter().skip(before.corrections.len());
     let mut kinds = added.map(|one| one.node.get("type").and_then(Node::as_str));
     kinds.any(|kind| kind != Some("confirmation"))
 }
 
-/// When what is new in its records happened, as the records say it.
+/// When the new records happened, according to the records themselves.
 fn stamps(before: Option<&State>, after: &State) -> Vec<String> {
     let Some(before) = before else {
         return Vec::new();
@@ -379,7 +383,7 @@ fn stamps(before: Option<&State>, after: &State) -> Vec<String> {
     stamps
 }
 
-/// Entries of the trail that came, also where older ones became counts meanwhile.
+/// The new entries of the trail, even if older ones became counts meanwhile.
 fn fresh<'s>(before: &State, after: &'s State) -> Vec<&'s Arc<Entry>> {
     let known = before.trail.len();
     let is_same = |was: &Arc<Entry>, is: &Arc<Entry>| Arc::ptr_eq(was, is) || was.node == is.node;
@@ -396,7 +400,7 @@ fn fresh<'s>(before: &State, after: &'s State) -> Vec<&'s Arc<Entry>> {
         .unwrap_or_else(|| after.trail.iter().skip(known).collect())
 }
 
-/// What matters first, and no more than a line should hold.
+/// Sorts by importance, and keeps no more than a line should hold.
 fn bounded(mut changes: Vec<Difference>) -> Vec<Difference> {
     changes.sort_by_key(|change| change.weight == Weight::Detail);
     changes.truncate(CHANGES_MAX);

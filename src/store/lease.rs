@@ -1,4 +1,5 @@
-//! Read leases: while one is held, nobody begins to write to the file; whoever tries waits until it ends.
+//! Read leases: while one is held, nobody begins to write to the file; a writer waits until it
+//! ends.
 //!
 //! Invariant: no signal of a lease ends this process. Not here: what is done under a lease.
 #![allow(unsafe_code)] // the one call that no safe interface has
@@ -6,14 +7,14 @@
 use std::fs::File;
 use std::io;
 
-/// A lease until it is dropped.
+/// A lease, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct ReadLease<'f> {
     file: &'f File,
 }
 
 impl ReadLease<'_> {
-    /// Whether somebody waits to write; they go on when this ends.
+    /// Whether a writer waits; it goes on when the lease ends.
     pub(super) fn is_wanted(&self) -> bool {
         !kernel::is_whole(self.file)
     }
@@ -25,7 +26,8 @@ impl Drop for ReadLease<'_> {
     }
 }
 
-/// `WouldBlock` where somebody has the file open for writing; any other error: no leases here.
+/// `WouldBlock` if somebody has the file open for writing. Any other error means that there are no
+/// leases here.
 pub(super) fn take(file: &File) -> io::Result<ReadLease<'_>> {
     kernel::take(file)?;
     Ok(ReadLease { file })
@@ -63,8 +65,8 @@ mod kernel {
         }
     }
 
-    /// Whoever wants to write makes the kernel send SIGIO, which ends a process that has no handler. To ignore it
-    /// would do too, but children inherit that.
+    /// Handles SIGIO, which the kernel sends when somebody wants to write; without a handler it
+    /// ends the process. Ignoring it would do too, but children inherit that.
     fn outlives_breaks() -> bool {
         static HANDLED: OnceLock<bool> = OnceLock::new();
         *HANDLED.get_or_init(|| {

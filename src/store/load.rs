@@ -1,6 +1,6 @@
-//! The bytes of a state file into a state that may be used, or all that is wrong with them.
+//! Turns the bytes of a state file into a usable state, or into all of its faults.
 //!
-//! Invariant: what comes out has no fault of syntax, type, pattern or graph. Not here: the disk.
+//! Invariant: the result has no fault of syntax, type, pattern or graph. Not here: the disk.
 
 use std::fmt;
 use std::path::Path;
@@ -18,7 +18,7 @@ use descent_core::step::correct::put_back_forgotten;
 use super::StoreError;
 use super::disk::dangling;
 
-/// A state as it lies in its file.
+/// A state with the bytes of its file.
 #[derive(Debug)]
 pub struct LoadedState {
     pub state: State,
@@ -28,7 +28,7 @@ pub struct LoadedState {
     remarks: OnceLock<Remarks>,
 }
 
-/// What is said of a state that may be used, with the places in its bytes.
+/// Remarks on a usable state, with places in its bytes.
 #[derive(Debug)]
 struct Remarks {
     warnings: Vec<Fault>,
@@ -46,19 +46,19 @@ impl LoadedState {
         }
     }
 
-    /// Unknown keys and the like: nothing that keeps the state from being used.
+    /// Unknown keys and similar faults, which do not make the state unusable.
     #[must_use]
     pub fn warnings(&self) -> &[Fault] {
         &self.remarks().warnings
     }
 
-    /// What the start gate still asks for.
+    /// What the start gate still demands.
     #[must_use]
     pub fn gate(&self) -> &[Fault] {
         &self.remarks().gate
     }
 
-    /// Places come of reading alone, which a commit does not wait for.
+    /// Places come from a reading, which a commit does not wait for.
     fn remarks(&self) -> &Remarks {
         self.remarks.get_or_init(|| {
             let decoded = decode(&self.bytes);
@@ -72,8 +72,8 @@ impl LoadedState {
 }
 
 impl LoadedState {
-    /// What a run would have to decide by and does not understand, a line each: a newer version, whose keys decide, and
-    /// its values.
+    /// Values that a run would have to decide by and does not understand, one line each. A newer
+    /// version counts too, since its keys may decide.
     #[must_use]
     pub fn not_understood(&self, path: &Path) -> Vec<String> {
         let deciding: Vec<Fault> = deciding(self.warnings()).cloned().collect();
@@ -92,14 +92,14 @@ impl LoadedState {
         newer.into_iter().chain(values).collect()
     }
 
-    /// What the start gate asks for, a line each.
+    /// What the start gate demands, one line each.
     #[must_use]
     pub fn missing(&self, path: &Path) -> Vec<String> {
         show_faults(path, &self.bytes, self.gate())
     }
 }
 
-/// A fault and where a person finds it; line and column count from 1.
+/// A fault with its place; line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedFault {
     pub line: usize,
@@ -129,12 +129,13 @@ fn on_one_line(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r")
 }
 
-/// Reads bytes that came from anywhere; with them the records as text, which the seal was taken over.
+/// Reads untrusted bytes. It also returns the records as text, which the seal was computed from.
 pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(LoadedState, StateText), StoreError> {
     read_over(path, bytes, &|_| None)
 }
 
-/// The same where an earlier commit of the lineage may be known: bindings that were taken out of that are forgotten.
+/// Like [`read`], if an earlier commit of the lineage may be known: bindings that the edit removed
+/// from that count as missing.
 pub(super) fn read_over(
     path: &Path,
     bytes: Vec<u8>,
@@ -146,13 +147,13 @@ pub(super) fn read_over(
     }
     let mut decoded = decode(&bytes);
     let read = decoded.faults.len();
-    look_closer(&mut decoded);
+    check_rules(&mut decoded);
     if let Some(state) = &mut decoded.state
         && (state.all_atoms().is_empty() || lacks_an_atom(&decoded.faults))
         && known(&state.lineage).is_some_and(|known| put_back_forgotten(state, &known))
     {
         decoded.faults.truncate(read);
-        look_closer(&mut decoded);
+        check_rules(&mut decoded);
     }
     let refused = refusal(path, &bytes, &decoded);
     let (Some(state), Some(root), None) = (decoded.state, decoded.root, &refused) else {
@@ -162,7 +163,7 @@ pub(super) fn read_over(
         gate: validate::gate(&state, &root),
         warnings: decoded.warnings,
     };
-    // As large as all else together: it need not be there beside the texts.
+    // The tree is as large as everything else together, and is no longer needed.
     drop(root);
     let rendered = StateText::of(&state);
     let is_sealed = [Some(rendered.seal(&state)), decoded.packed_seal].contains(&state.seal);
@@ -179,9 +180,9 @@ fn lacks_an_atom(faults: &[Fault]) -> bool {
     faults.iter().any(|fault| fault.rule == "unknown-atom")
 }
 
-/// What types cannot say: the graph's rules, and whether patterns compile.
-fn look_closer(decoded: &mut Decoding) {
-    // Of what stands in a fold that cannot be read the graph would miss every atom.
+/// Checks what types cannot express: the rules of the graph, and whether patterns compile.
+fn check_rules(decoded: &mut Decoding) {
+    // If a fold cannot be read, the graph would report each of its atoms as missing.
     let is_whole = decoded.faults.iter().all(|fault| fault.rule != "bad-fold");
     if let (Some(state), Some(root), true) = (&decoded.state, &decoded.root, is_whole) {
         decoded.faults.extend(validate::check(state, root));
@@ -204,13 +205,13 @@ fn refusal(path: &Path, bytes: &[u8], decoded: &Decoding) -> Option<StoreError> 
         }
         _ if decoded.faults.is_empty() => None,
         _ => {
-            let faults = placed(bytes, &decoded.faults);
+            let faults = place_faults(bytes, &decoded.faults);
             Some(StoreError::Invalid { path, faults })
         }
     }
 }
 
-/// The patterns that do not compile, for those who read a plan.
+/// The patterns that do not compile, for readers of a plan.
 #[must_use]
 pub fn pattern_faults(patterns: &[Pattern]) -> Vec<Fault> {
     patterns.iter().filter_map(bad_pattern).collect()
@@ -266,7 +267,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     if path.is_dir() {
         return Err(StoreError::IsDirectory { path });
     }
-    // A pipe that nobody writes into would be waited for.
+    // Reading a pipe without a writer would wait for ever.
     if path.metadata().is_ok_and(|meta| !meta.is_file()) {
         let source = std::io::Error::other("it is no file");
         return Err(StoreError::Unreadable { path, source });
@@ -281,9 +282,9 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     }
 }
 
-/// Faults with their places, sorted by them.
+/// Faults with their places, sorted by place.
 #[must_use]
-pub fn placed(bytes: &[u8], faults: &[Fault]) -> Vec<PlacedFault> {
+pub fn place_faults(bytes: &[u8], faults: &[Fault]) -> Vec<PlacedFault> {
     let places = Places::new(&readable(bytes));
     let place = |fault: &Fault| {
         let (line, column) = places.line_col(fault.span.start());
@@ -303,5 +304,5 @@ pub fn placed(bytes: &[u8], faults: &[Fault]) -> Vec<PlacedFault> {
 #[must_use]
 pub fn show_faults(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<String> {
     let line = |at: &PlacedFault| format!("{}:{at}", path.display());
-    placed(bytes, faults).iter().map(line).collect()
+    place_faults(bytes, faults).iter().map(line).collect()
 }

@@ -1,7 +1,7 @@
 //! The two kernel locks on sidecars: `commit.lock` for milliseconds, `run.lock` for a loop's life.
 //!
-//! Invariant: a lock is held by an open file, so it dies with its holder; the files are never
-//! unlinked, and what they contain is for messages alone. Not here: what is done under a lock.
+//! Invariant: an open file holds the lock, so it dies with its holder. The files are never
+//! unlinked, and their content is for messages alone. Not here: what is done under a lock.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -17,15 +17,16 @@ use crate::files;
 
 /// How long a commit waits for others.
 pub(super) const COMMIT_WAIT_MS: u64 = 10_000;
-/// A look at whether the lease is held takes it for an instant, which must not fail a loop's start.
+/// Testing whether the lease is held takes it for an instant, which must not make a loop's start
+/// fail.
 const LEASE_WAIT_MS: u64 = 50;
-/// A loop that was killed while it started a process leaves its descriptors to that until its `execve`: longer than this
-/// no machine takes for it, however busy.
+/// A loop that was killed while it started a process leaves its descriptors to the child until its
+/// `execve`. Even a busy machine takes no longer than this for it.
 const DEAD_LEASE_WAIT_MS: u64 = 2_000;
 const WAIT_STEP_MS_MAX: u64 = 32;
 const HOLDER_BYTES_MAX: u64 = 4096;
 
-/// The commit lock while it lives.
+/// The commit lock, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct CommitLock {
     file: File,
@@ -33,7 +34,7 @@ pub(super) struct CommitLock {
 }
 
 impl CommitLock {
-    /// Whether others still meet it: the file may have been cleared away.
+    /// Whether others still meet this lock: the file may have been removed.
     pub(super) fn is_whole(&self) -> bool {
         is_at(&self.file, &self.path).unwrap_or(false)
     }
@@ -48,13 +49,13 @@ pub struct Lease {
 #[derive(Debug)]
 struct LockFiles {
     _file: File,
-    /// The directory of the sidecars: with the lock on it too, clearing the file away frees nothing. None where the
-    /// file system has no locks on directories.
+    /// The directory of the sidecars. It is locked too, so that removing the file frees nothing.
+    /// `None` if the file system cannot lock directories.
     _dir: Option<File>,
 }
 
 const RUN_LOCK: &str = "run.lock";
-/// What a holder's line begins with.
+/// The start of a holder's line.
 const HOLDER_PID: &str = "pid ";
 
 pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<CommitLock, StoreError> {
@@ -66,7 +67,7 @@ pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<CommitLock, StoreError
     }
 }
 
-/// `info` is one line for whoever meets the lease: since when, which command.
+/// `info` is one line for other processes that meet the lease: since when, which command.
 pub(super) fn lease<'d>(
     dirs: impl Iterator<Item = &'d Path>,
     info: &str,
@@ -89,7 +90,7 @@ fn lease_in(dir: &Path, info: &str) -> Result<LockFiles, StoreError> {
         return Err(StoreError::LeaseHeld { holder });
     };
     let line = format!("{HOLDER_PID}{}, {}\n", std::process::id(), info.trim());
-    // For messages alone: a full disk must not keep a loop from starting.
+    // The line is for messages alone: a full disk must not keep a loop from starting.
     let _ = file
         .set_len(0)
         .and_then(|()| file.write_all(line.as_bytes()));
@@ -99,7 +100,7 @@ fn lease_in(dir: &Path, info: &str) -> Result<LockFiles, StoreError> {
     })
 }
 
-/// Whether somebody holds the lease; nothing is made for the question.
+/// Whether somebody holds the lease; the question creates nothing.
 pub(super) fn is_held(dir: &Path) -> bool {
     let opened = [files::open(&dir.join(RUN_LOCK)), File::open(dir)];
     opened
@@ -108,7 +109,7 @@ pub(super) fn is_held(dir: &Path) -> bool {
         .any(|file| fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error)))
 }
 
-/// What the holder said of itself; of a dead one too.
+/// The line that the holder wrote about itself; it may be dead.
 pub(super) fn holder(dir: &Path) -> Option<String> {
     let bytes = files::read_some(&dir.join(RUN_LOCK), HOLDER_BYTES_MAX).ok()?;
     let text = String::from_utf8(bytes).ok()?;
@@ -119,19 +120,19 @@ pub(super) fn holder(dir: &Path) -> Option<String> {
 fn holder_pid(dir: &Path) -> Option<Pid> {
     let holder = holder(dir)?;
     let (pid, _) = holder.strip_prefix(HOLDER_PID)?.split_once(',')?;
-    // A person may have written anything here; a number below one is none of a process.
+    // A person may have written anything here; no process has a number below one.
     pid.parse()
         .ok()
         .filter(|pid| *pid > 0)
         .and_then(Pid::from_raw)
 }
 
-/// One that we may not signal lives.
+/// A process that we may not signal is alive.
 fn is_dead(pid: Pid) -> bool {
     rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
 }
 
-/// `None` after `wait_ms`. Waits are jittered, so that many waiters do not march in step.
+/// `None` after `wait_ms`. Waits are jittered, so that many waiters do not act in step.
 fn wait<T>(wait_ms: u64, mut take: impl FnMut() -> io::Result<Option<T>>) -> io::Result<Option<T>> {
     let chance = RandomState::new();
     let mut waited_ms = 0;
@@ -165,7 +166,7 @@ fn take_both(path: &Path, dir: &Path) -> io::Result<Option<(File, Option<File>)>
 fn take(path: &Path) -> io::Result<Option<File>> {
     let file = files::open_or_make(path)?;
     match fs2::FileExt::try_lock_exclusive(&file) {
-        // Somebody who cleared the sidecars away would leave us with a lock that nobody else sees.
+        // If the sidecars were removed meanwhile, nobody else would see our lock.
         Ok(()) => Ok(is_at(&file, path)?.then_some(file)),
         Err(error) if is_contended(&error) => Ok(None),
         Err(error) => Err(error),

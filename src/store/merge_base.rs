@@ -1,6 +1,7 @@
-//! Where an edit began: in memory, in the journal, or beside the file.
+//! Finds the base of an edit: in memory, in the journal, or beside the file.
 //!
-//! Not here: what this process remembers (`known`), what is kept of the past (`journal`), what lies beside (`sweep`).
+//! Not here: recent states of this process (`recent`), what is kept of the past (`journal`), what
+//! lies beside (`sweep`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,9 +13,10 @@ use descent_core::state::encode::StateText;
 use super::{LoadedState, Store, StoreError, load, sweep};
 
 impl Store {
-    /// The state that an edit started from: the one whose seal it has; without a seal, the earlier commit of its serial.
-    /// A serial can have been shown twice with other contents, when a commit could not be made to stay: one with another
-    /// seal is none that it began from. A commit that was saved again as it was began from itself.
+    /// The base of an edit: the state with its seal or, without a seal, the earlier commit of its
+    /// serial. If a commit could not be made durable, its serial may occur twice with different
+    /// contents. So a commit with another seal is not the base. An unmodified commit saved again is
+    /// its own base.
     #[must_use]
     pub fn base(&self, edited: &State) -> Option<Arc<State>> {
         let seal = edited.seal.as_ref();
@@ -30,15 +32,15 @@ impl Store {
                 return at;
             }
             at.filter(has_its_seal)
-                .or_else(|| self.beside(has_its_seal))
+                .or_else(|| self.newest_beside(has_its_seal))
         })
     }
 
-    /// Whether a commit that is not the newest has the name: somebody saved an old buffer as it was. It holds nothing of
-    /// what came since, and that must not be lost.
+    /// Whether the file is a commit that is not the newest: somebody saved an old buffer unchanged.
+    /// It lacks everything newer, which must not be lost.
     ///
-    /// A process that has seen none yet asks the journal; what is newer there can have been committed since the bytes
-    /// were read.
+    /// A process that has seen no commit yet asks the journal. A newer entry there may have been
+    /// committed since the bytes were read.
     pub(super) fn is_past(&self, found: &LoadedState) -> Result<bool, StoreError> {
         let (lineage, serial) = (&found.state.lineage, found.state.serial);
         let seen = self.committed.as_ref().map(|seen| &seen.state);
@@ -50,13 +52,13 @@ impl Store {
         Ok(kept.is_some_and(|kept| kept > serial) && self.look()?.bytes == found.bytes)
     }
 
-    /// What a person typed elsewhere, as it would be read in the state's place; `path` is where it stands.
+    /// Reads what a person typed elsewhere as if it were the state file; `path` is where it is.
     pub fn examine(&self, path: &Path, bytes: Vec<u8>) -> Result<LoadedState, StoreError> {
         let known = |lineage: &Lineage| self.latest(lineage);
         load::read_over(path, bytes, &known).map(|(loaded, _)| loaded)
     }
 
-    /// The newest commit of a lineage that is known, kept, or lies beside the file.
+    /// The newest commit of a lineage: in memory, in the journal, or beside the file.
     pub(super) fn latest(&self, lineage: &Lineage) -> Option<Arc<State>> {
         let kept = || {
             let history = self.history();
@@ -64,15 +66,16 @@ impl Store {
             Some(Arc::new(past.state))
         };
         let known = self.known.newest(lineage).or_else(kept);
-        known.or_else(|| self.beside(|state| state.lineage == *lineage))
+        known.or_else(|| self.newest_beside(|state| state.lineage == *lineage))
     }
 
-    /// The newest commit of the lineage of what was read last that is known, kept, or lies beside the file: newer than
-    /// an edit that began from an older one and has the name now.
+    /// The newest commit of the lineage that was read last: in memory, in the journal, or beside
+    /// the file. It may be newer than the base of the edit that has the name now.
     #[must_use]
     pub fn newest(&self) -> Option<Arc<State>> {
         let lineage = &self.cached.as_ref()?.state.lineage;
-        // What this process committed, or saw, last is mostly the newest there is: then no old state is read.
+        // The last commit that this process made or saw is mostly the newest: then no old state is
+        // read.
         let known = self.known.newest(lineage);
         let kept = self.history().newest(lineage);
         if known
@@ -81,14 +84,14 @@ impl Store {
         {
             return known;
         }
-        let beside = self.beside(|state| state.lineage == *lineage);
+        let beside = self.newest_beside(|state| state.lineage == *lineage);
         let kept = kept.and_then(|serial| self.base_on_disk(serial));
         let all = [beside, known, kept].into_iter().flatten();
         all.max_by_key(|state| state.serial)
     }
 
-    /// The newest sealed one of these among what lies beside the file.
-    fn beside(&self, is_wanted: impl Fn(&Arc<State>) -> bool) -> Option<Arc<State>> {
+    /// The newest sealed state of these among the files beside the state.
+    fn newest_beside(&self, is_wanted: impl Fn(&Arc<State>) -> bool) -> Option<Arc<State>> {
         let all = sweep::sealed(&*self.disk, &self.names).into_iter();
         let mut all = all.map(|loaded| Arc::new(loaded.state));
         all.find(is_wanted)

@@ -1,7 +1,7 @@
 //! The names of the files that a commit makes beside the state file.
 //!
-//! Invariant: a name tells what its file may hold, so that what a killed commit left can be judged.
-//! Not here: making or judging them.
+//! Invariant: a name tells what its file may hold, so that the remains of a killed commit can be
+//! judged. Not here: making or judging them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +12,17 @@ use twox_hash::XxHash3_64;
 
 use super::StatePlace;
 
-/// Told apart within the process; the process id does the rest, and creating fails on a clash.
+/// Distinguishes names within the process; the process id does the rest, and creating fails on a
+/// clash.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
 const FRESH: &str = "new-";
 const SWAPPED: &str = "old-";
 const TAKEN: &str = "edit-";
-/// Of a seal: enough to know a commit by.
+/// Digits of a seal in a name: enough to identify a commit.
 const SEAL_DIGITS: usize = 16;
 
-/// A commit, as the name of what it took up tells it.
+/// A commit, as the name of a save that it adopted tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taker {
     pub(super) serial: Serial,
@@ -61,13 +62,13 @@ impl Names {
         &self.dir
     }
 
-    /// A file that is being written: never had the state's name, always ours.
+    /// A file that is being written: it never had the state's name, and is always ours.
     pub(super) fn fresh(&self) -> PathBuf {
         self.dir
             .join(format!("{}{FRESH}{}", self.prefix(), unique()))
     }
 
-    /// Of all that commits make beside the state, and maybe of what others do.
+    /// The prefix of all names that commits make beside the state; other files may share it.
     pub(super) fn prefix(&self) -> String {
         format!(".{}.", self.file)
     }
@@ -76,14 +77,15 @@ impl Names {
         self.rest(path, FRESH).is_some()
     }
 
-    /// A file that lost the state's name when it held `bytes`, or was about to get it instead.
+    /// A file that held `bytes` when it lost the state's name, or was about to get it instead.
     pub(super) fn swapped(&self, bytes: &[u8]) -> PathBuf {
         let (prefix, digest) = (self.prefix(), short(bytes));
         self.dir
             .join(format!("{prefix}{SWAPPED}{digest}-{}", unique()))
     }
 
-    /// The same, of a person's save that `taker` took up: known by it until the commit is sure to stay.
+    /// Like [`Names::swapped`], for a person's save that `taker` adopted. The save keeps this name
+    /// until the commit is durable.
     pub(super) fn taken(&self, bytes: &[u8], taker: &Taker) -> PathBuf {
         let (prefix, digest, Serial(serial)) = (self.prefix(), short(bytes), taker.serial);
         let by = format!("{serial}-{}", taker.digits);
@@ -120,7 +122,7 @@ impl Names {
         Some(rest.to_owned())
     }
 
-    /// What a person wrote and nothing could take up.
+    /// A person's save that no commit could adopt.
     pub(super) fn rescued(&self, n: u32) -> PathBuf {
         self.dir.join(format!("{}.rescued-{n}", self.file))
     }
@@ -131,7 +133,8 @@ fn unique() -> String {
     format!("{}-{n}", std::process::id())
 }
 
-/// Chance alone is to be told from an edit here, at every commit of a large state: not an adversary.
+/// The digest tells an edit from chance, at every commit of a large state; it need not resist an
+/// adversary.
 fn short(bytes: &[u8]) -> String {
     hex(XxHash3_64::oneshot(bytes))
 }

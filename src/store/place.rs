@@ -1,4 +1,4 @@
-//! Where a state lives: its file, its sidecars, and the project it is about.
+//! The place of a state: its file, its sidecars, and the project it is about.
 //!
 //! Invariant: two state files share no sidecar, and one file reached by two names has one set. A
 //! symbolic link in the path is resolved once, here. Not here: reading or writing the state.
@@ -13,7 +13,7 @@ use crate::files;
 
 const DIR: &str = ".descent";
 const FILE: &str = "state.json";
-/// What begins the name of a directory that holds what was set aside.
+/// The prefix of directories that hold sidecars set aside.
 pub(super) const ASIDE: &str = "aside-";
 /// Sidecars by their names.
 const LOCKS: [&str; 2] = ["commit.lock", "run.lock"];
@@ -21,16 +21,17 @@ const DIRECTORIES: [&str; 4] = ["journal", "evidence", "attempts", "repository"]
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatePlace {
-    /// Holds the sidecars: locks, journal, evidence.
+    /// The directory of the sidecars: locks, journal, evidence.
     pub dir: PathBuf,
-    /// Where the sidecars of the name are, if that is a link and there are such.
+    /// If the name is a link, the directory of sidecars beside the link, if there is one.
     named: Option<PathBuf>,
     pub state: PathBuf,
     pub project: PathBuf,
 }
 
 impl StatePlace {
-    /// The file that is named, there or not; else that of the nearest directory upwards.
+    /// The named file, whether it exists or not; without a name, the file of the nearest directory
+    /// upwards.
     #[must_use]
     pub fn find(start: &Path, explicit: Option<&Path>) -> Option<Self> {
         let start = start.canonicalize().unwrap_or_else(|_| start.to_owned());
@@ -41,7 +42,7 @@ impl StatePlace {
         Some(Self::of_project(project))
     }
 
-    /// The place of a new state, with the directory of its sidecars made; the file is not.
+    /// The place of a new state. The directory of its sidecars is made, the file is not.
     pub fn create(project: &Path, explicit: Option<&Path>) -> Result<Self, StoreError> {
         let project = project
             .canonicalize()
@@ -51,7 +52,7 @@ impl StatePlace {
             None => Self::of_project(&project),
         };
         place.make_dir()?;
-        // A project folder that was linked here: the same file has one place whoever looks.
+        // The project folder may be a link: the same file has one place for everybody.
         Ok(Self::of_file(&place.state, place.project))
     }
 
@@ -64,16 +65,15 @@ impl StatePlace {
         }
     }
 
-    /// Whether it is what the commands find in the project by themselves.
+    /// Whether commands find this state in the project by themselves.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         self.state == self.project.join(DIR).join(FILE)
     }
 
-    /// An error if something has the name of the state already.
+    /// Fails if a file already has the name of the state.
     ///
-    /// # Errors
-    /// [`StoreError::Exists`].
+    /// # Errors [`StoreError::Exists`].
     pub fn is_free(&self) -> Result<(), StoreError> {
         match self.state.symlink_metadata() {
             Ok(_) => Err(StoreError::Exists {
@@ -83,19 +83,20 @@ impl StatePlace {
         }
     }
 
-    /// Where attempts have their own files, a directory each.
+    /// The directory of the files of attempts, one directory each.
     #[must_use]
     pub fn attempts(&self) -> PathBuf {
         self.dir.join("attempts")
     }
 
-    /// Where long evidence lies, a file a content.
+    /// The directory of long evidence, one file for each content.
     #[must_use]
     pub fn evidence(&self) -> PathBuf {
         self.dir.join("evidence")
     }
 
-    /// Marks the processes that belong to this state file and to no copy of it: an inode is not copied.
+    /// The mark of processes that belong to this state file and to no copy of it: an inode is not
+    /// copied.
     #[must_use]
     pub fn mark(&self) -> String {
         use std::os::unix::fs::MetadataExt;
@@ -106,7 +107,7 @@ impl StatePlace {
         )
     }
 
-    /// Whose the directory of the sidecars is; `None` where it is not there.
+    /// Owner and mode of the directory of the sidecars; `None` if it does not exist.
     #[must_use]
     pub fn hand(&self) -> Option<Hand> {
         use std::os::unix::fs::MetadataExt;
@@ -115,25 +116,23 @@ impl StatePlace {
         Some(Hand { uid, mode })
     }
 
-    /// Where the repositories of the lineages are, a directory each.
+    /// The directory of the lineages' repositories, one directory each.
     #[must_use]
     pub fn repositories(&self) -> PathBuf {
         self.dir.join("repository")
     }
 
-    /// Makes the directory of the sidecars, out of git's sight.
+    /// Makes the directory of the sidecars, hidden from git.
     ///
-    /// # Errors
-    /// What the system says.
+    /// # Errors What the system says.
     pub fn make(&self) -> std::io::Result<()> {
         files::make_dir_durably(&self.dir)?;
         disk::ignore_all(&self.dir)
     }
 
-    /// Takes it away again where nothing else is in it.
+    /// Removes it again if nothing else is in it.
     ///
-    /// # Errors
-    /// What the system says.
+    /// # Errors What the system says.
     pub fn unmake(&self) -> std::io::Result<()> {
         disk::remove_unused(&self.dir)
     }
@@ -143,8 +142,8 @@ impl StatePlace {
             .map_err(|error| StoreError::io("make", &self.dir, error))
     }
 
-    /// An error where a link, a pipe or the like stands in the place of a lock, or a link in that of a directory: what is
-    /// written there would be written elsewhere. What merely is in the way costs no more than what would lie there.
+    /// Fails if a lock is replaced by a link, a pipe or the like, or a directory by a link: writing
+    /// there would write elsewhere. Any other obstacle costs no more than the sidecar itself.
     pub(super) fn has_plain_sidecars(&self) -> Result<(), StoreError> {
         let refused = |path: &Path, error| StoreError::io("open", path, error);
         for path in LOCKS.map(|name| self.dir.join(name)) {
@@ -156,7 +155,8 @@ impl StatePlace {
         Ok(())
     }
 
-    /// All that lies beside the state, but for what belongs to other states there and what was set aside before.
+    /// Everything beside the state, except what belongs to other states there and what was set
+    /// aside before.
     pub(super) fn sidecars(&self) -> Vec<PathBuf> {
         let (own, beside) = (files::entries(&self.dir), files::entries(self.parent()));
         let states: Vec<String> = beside
@@ -167,7 +167,8 @@ impl StatePlace {
         let ours = self.file_name();
         let mut found: Vec<PathBuf> = match self.dir == self.parent() {
             true => own,
-            // Beside its name lies what commits leave, and in a directory of its own the rest.
+            // Commits leave files beside the state's name; everything else is in a directory of its
+            // own.
             false => beside
                 .into_iter()
                 .filter(|path| {
@@ -232,8 +233,8 @@ impl StatePlace {
         name.to_string_lossy().into_owned()
     }
 
-    /// Where a loop's lease stands: beside the state, and, where the name is a link, beside the name, for the state of a
-    /// loop may have stood there when it began.
+    /// The directories of a loop's lease: beside the state and, if the name is a link, beside the
+    /// link. The loop's state may have been there when it began.
     pub(super) fn lease_dirs(&self) -> impl Iterator<Item = &Path> {
         [Some(&self.dir), self.named.as_ref()]
             .into_iter()
@@ -255,7 +256,8 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Whether a file of this name is a state, or belongs to it: its directory, what commits left, what was rescued.
+/// Whether a file of this name is a state or belongs to it: its directory, what commits left, what
+/// was rescued.
 fn is_of(state: &str, name: &str) -> bool {
     let rest = name.strip_prefix(state);
     rest.is_some_and(|rest| rest.is_empty() || rest == ".d" || rest.starts_with(".rescued-"))

@@ -1,7 +1,7 @@
-//! What a directory can do for a state file, tried in that very directory, also where no state is yet. Nothing of the
-//! trial stays.
+//! Tries what a directory can do for a state file, in that very directory, even if there is no
+//! state yet. The trial leaves nothing.
 //!
-//! Not here: what a commit relies on (`mode`), what is made of it (`cli::doctor`).
+//! Not here: what a commit relies on (`mode`), how the result is shown (`cli::doctor`).
 #![allow(clippy::disallowed_methods)] // door: makes and removes a file to try things on
 
 use std::fs::{self, File, OpenOptions};
@@ -14,10 +14,10 @@ use tempfile::TempDir;
 use super::disk::RealDisk;
 use super::mode::{self, Mode};
 
-/// Each as the system answers it.
+/// Each answer as the system gives it.
 #[derive(Debug)]
 pub struct Probe {
-    /// A file can be made, written and made durable; and so can its name.
+    /// Whether a file can be made, written and made durable, with its name.
     pub durable: io::Result<()>,
     pub mode: io::Result<Mode>,
     pub lock: io::Result<()>,
@@ -54,7 +54,7 @@ fn commit_mode(trial: &TempDir) -> io::Result<Mode> {
     mode::try_in(&RealDisk::in_dir(trial.path()), &one, &other)
 }
 
-/// One holder keeps the other out.
+/// Tries that one holder excludes another.
 fn lock(trial: &TempDir) -> io::Result<()> {
     let one = made(trial, "lock")?;
     let other = File::open(trial.path().join("lock"))?;

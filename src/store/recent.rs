@@ -1,6 +1,8 @@
-//! The sealed states that this process has seen at the name: an edit may have begun from any of them.
+//! The sealed states that this process has seen under the name: an edit may be based on any of
+//! them.
 //!
-//! Not here: the commits of other processes and of the past (`journal`), what lies beside the file (`sweep`).
+//! Not here: the commits of other processes and of the past (`journal`), what lies beside the file
+//! (`sweep`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,9 +14,10 @@ const REMEMBERED_MAX: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct RecentStates {
-    /// The newest last, all of one lineage.
+    /// The newest is last; all are of one lineage.
     committed: VecDeque<Arc<State>>,
-    /// Those whose commit failed, or gave way, when they had the name already: an editor may have read them.
+    /// States whose commit failed or gave way after they had got the name: an editor may have read
+    /// them.
     glimpsed: VecDeque<Arc<State>>,
 }
 
@@ -29,7 +32,7 @@ impl RecentStates {
         push(&mut self.glimpsed, state);
     }
 
-    /// A serial can have been shown twice with other contents: the seal tells them apart.
+    /// One serial may have been seen twice with different contents: the seal tells them apart.
     pub(super) fn sealed(&self, seal: &Digest) -> Option<Arc<State>> {
         let mut all = self.committed.iter().rev().chain(&self.glimpsed);
         all.find(|state| state.seal.as_ref() == Some(seal)).cloned()

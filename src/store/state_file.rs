@@ -1,4 +1,4 @@
-//! How the store comes to know what its file holds: read whole, at rest, or presumed.
+//! How the store learns what its file holds: read whole, read at rest, or presumed.
 //!
 //! Not here: what the bytes mean (`load`), replacing them (`swap`).
 
@@ -13,10 +13,10 @@ use super::{LoadedState, Store, StoreError};
 /// An editor that renames or truncates leaves the name absent or empty for an instant.
 const SETTLE_MS: u64 = 10;
 const SETTLE_TIMES: u32 = 10;
-/// How often a save in place is waited for, `SETTLE_MS` each time; then its bytes are taken up afterwards.
+/// How often to wait `SETTLE_MS` for a save in place; after that its bytes are adopted later.
 const WRITER_TIMES: u32 = 20;
 
-/// The state's file, open, with what it holds.
+/// The state's file, open, with its content.
 pub(super) struct StateFile {
     pub(super) opened: OpenFile,
     pub(super) now: Arc<LoadedState>,
@@ -49,7 +49,7 @@ impl Store {
     fn opened(&self) -> Result<OpenFile, StoreError> {
         let ground = self
             .disk
-            .ground()
+            .check_directory()
             .map_err(|error| self.cannot_read(error))?;
         match ground {
             DirectoryCheck::Same => self.disk.open(&self.place.state),
@@ -62,7 +62,7 @@ impl Store {
         .map_err(|error| self.cannot_read(error))
     }
 
-    /// What it holds when nobody writes into it; whoever writes for very long is not waited for.
+    /// Reads the file when nobody is writing it. A writer that takes very long is not waited for.
     pub(super) fn see(&mut self) -> Result<StateFile, StoreError> {
         let (mut found, mut writer) = (self.look()?, Writer::GoOn);
         for _ in 0..WRITER_TIMES {
@@ -80,7 +80,8 @@ impl Store {
         })
     }
 
-    /// What it holds if nobody saved since: unread, for what is published is held against its bytes then.
+    /// The content if nobody saved since. The file is not read, because a commit compares it anyway
+    /// before it publishes.
     pub(super) fn presumed(&self) -> Option<StateFile> {
         let now = Arc::clone(self.cached.as_ref()?);
         let opened = self.opened().ok()?;
@@ -103,7 +104,7 @@ impl Store {
             io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
             io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
             io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
-            // One that was there at the start was followed then, if it led anywhere.
+            // A link that was there at the start was followed then, if it led anywhere.
             _ if disk::is_link(&source) && self.cached.is_some() => StoreError::Link { path },
             _ if disk::is_link(&source) => match disk::dangling(&path) {
                 Some(to) => StoreError::LinkToNothing { path, to },

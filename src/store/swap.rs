@@ -1,8 +1,9 @@
-//! How bytes come to the state's name: whole, durably, and without losing what a person saves meanwhile.
+//! Brings new bytes to the state's name: whole, durably, and without losing what a person saves
+//! meanwhile.
 //!
-//! Invariant: the name holds a whole state, or what a person's editor put there; a file that had the name is never
-//! removed here, since an editor may have it open: it stays beside the state until `sweep` saw it at rest.
-//! Not here: the calls themselves (`disk`), what the bytes mean.
+//! Invariant: the name holds a whole state, or what a person's editor put there. A file that had
+//! the name is never removed here, since an editor may have it open. It stays beside the state
+//! until `sweep` finds it at rest. Not here: the calls themselves (`disk`), what the bytes mean.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,14 @@ use super::disk::{Disk, FileId, OpenFile, is_unsupported};
 use super::lease::ReadLease;
 use super::names::{Names, Taker};
 
-/// What came of putting new bytes in the place of the old.
+/// The result of replacing the old bytes by new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Swap {
     Done,
     /// Somebody saved in between: their bytes have the name, ours are withdrawn.
     Overtaken,
-    /// The same, after ours had the name for an instant: an editor may have read them.
+    /// Like [`Swap::Overtaken`], but ours had the name for an instant: an editor may have read
+    /// them.
     GivenBack,
     /// Somebody has the file open for writing.
     Busy,
@@ -43,17 +45,18 @@ fn shown(error: StoreError) -> SwapError {
     SwapError { error, was_shown }
 }
 
-/// What is to be replaced: the file that had the name when it was opened, and what it held then, as far as is known.
+/// The file to be replaced: it had the name when it was opened. `bytes` is its content then, as far
+/// as known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OldFile<'o> {
     pub(super) opened: &'o OpenFile,
     pub(super) bytes: &'o [u8],
-    /// What takes it up, if it is a person's.
+    /// The commit that adopts it, if it is a person's save.
     pub(super) taker: Option<&'o Taker>,
 }
 
 impl OldFile<'_> {
-    /// Where it lies when it has lost the name.
+    /// Its path after it has lost the name.
     fn kept_as(&self, names: &Names) -> PathBuf {
         match self.taker {
             Some(taker) => names.taken(self.bytes, taker),
@@ -62,15 +65,16 @@ impl OldFile<'_> {
     }
 }
 
-/// What to do about a file that somebody has open for writing.
+/// What to do if somebody has the file open for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
     GiveWay,
-    /// Their bytes are taken up from the file that lost the name.
+    /// Their bytes are adopted from the file that lost the name.
     GoOn,
 }
 
-/// Puts `new` in the place of `old`: the one way a state file changes. Not where it holds anything else by then.
+/// Replaces `old` by `new`: the only way in which a state file changes. Nothing happens if the file
+/// holds anything else by then.
 pub(super) fn replace(
     disk: &dyn Disk,
     names: &Names,
@@ -79,13 +83,13 @@ pub(super) fn replace(
     writer: Writer,
 ) -> Result<Swap, SwapError> {
     let ready = old.kept_as(names);
-    // Content before name: a crash after the exchange must not find the name on an empty file.
+    // Content before name: a crash after the exchange must not leave the name on an empty file.
     let fresh = write_durably(disk, names, 0o600 & old.opened.mode, new)?;
-    // The name now says what will be in the file after the exchange. Killed before it, the whole
-    // state that was never published is known by its seal.
+    // The name now tells what the file will hold after the exchange. If we are killed before the
+    // exchange, the unpublished state is recognised by its seal.
     match disk.rename(&fresh, &ready) {
         Ok(()) => {}
-        // Another commit cleared it away: our lock file was removed, and it took a new one.
+        // Another commit removed it: our lock file was deleted, and that commit took a new one.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Swap::Overtaken),
         Err(error) => return Err(abandon(disk, &fresh, "rename", &fresh, error).into()),
     }
@@ -97,19 +101,19 @@ pub(super) fn replace(
         Err(error) => return Err(abandon(disk, &ready, "read", &names.state, error).into()),
     };
     if swap == Swap::Done {
-        // Name before effects: after a power cut the name would be back on the old file, and
-        // nothing would know of what was started on the new one's word.
+        // Name before effects: a power cut would put the name back on the old file, and nothing
+        // would know of work started for the new one.
         let synced = disk.fsync_dir(names.dir());
         synced.map_err(|error| shown(StoreError::io("sync", names.dir(), error)))?;
         if old.taker.is_some() {
-            // The commit stays. Left undone, the name is looked into before the file is let go.
+            // The commit stays. If this fails, a sweep reads the file before removing it.
             let _ = disk.rename(&ready, &names.swapped(old.bytes));
         }
     }
     Ok(swap)
 }
 
-/// The first state at a name that has none.
+/// Publishes the first state under a name that no file has.
 pub(super) fn first(disk: &dyn Disk, names: &Names, new: &[u8]) -> Result<(), StoreError> {
     let fresh = write_durably(disk, names, 0o600, new)?;
     // Never over a file that appeared meanwhile, whatever is in it.
@@ -126,7 +130,8 @@ pub(super) fn first(disk: &dyn Disk, names: &Names, new: &[u8]) -> Result<(), St
     synced.map_err(|error| StoreError::io("sync", names.dir(), error))
 }
 
-/// Gives a person's late save the name back; the state that had it stays beside, known by its seal.
+/// Gives a person's late save the name again. The state that had it stays beside, recognised by its
+/// seal.
 pub(super) fn give_back(disk: &dyn Disk, names: &Names, late: &Path) -> io::Result<()> {
     disk.exchange(late, &names.state)?;
     disk.fsync_dir(names.dir())
@@ -141,14 +146,14 @@ fn write_durably(
     let fresh = names.fresh();
     let file = disk.create(&fresh, mode);
     let file = file.map_err(|error| StoreError::io("make", &fresh, error))?;
-    // A failed fsync is never repeated on the same file: the kernel may have dropped the pages
-    // and call the second one a success. The next commit writes a new file.
+    // A failed fsync is never repeated on the same file: the kernel may have dropped the pages and
+    // report success. The next commit writes a new file.
     let written = disk.write(&file, new).and_then(|()| disk.fsync(&file));
     written.map_err(|error| abandon(disk, &fresh, "write", &names.state, error))?;
     Ok(fresh)
 }
 
-/// A step failed before anything was published: `ours` is removed and all is as before.
+/// A step failed before anything was published: `ours` is removed, and everything is as before.
 fn abandon(
     disk: &dyn Disk,
     ours: &Path,
@@ -166,9 +171,9 @@ fn withdraw(disk: &dyn Disk, ours: &Path, swap: Swap) -> Swap {
     swap
 }
 
-/// How the file stands in the instant before the exchange.
+/// The condition of the file just before the exchange.
 enum FileCondition<'f> {
-    /// As it was read, and nobody can begin to write into it as long as the lease is held.
+    /// As it was read; nobody can begin to write it while the lease is held.
     Quiet(ReadLease<'f>),
     /// As it was read; there are no leases here, or a writer is not waited for.
     Unguarded,
@@ -189,12 +194,12 @@ fn look_before<'f>(
         }
         Err(_) => None,
     };
-    // What was read may have changed since; what is read under the lease stays.
+    // The content may have changed since it was read; under the lease it no longer changes.
     if !is_named(disk, names, old.opened.id)? || !disk.holds(old.opened, old.bytes)? {
         return Ok(FileCondition::Changed);
     }
     Ok(match lease {
-        // Let in now, they write into the file that has the name.
+        // A writer that is let in now writes into the file that has the name.
         Some(lease) if lease.is_wanted() && writer == Writer::GiveWay => FileCondition::Busy,
         Some(lease) => FileCondition::Quiet(lease),
         None => FileCondition::Unguarded,
@@ -236,7 +241,7 @@ fn exchange(
         Ok(true) => Ok(Swap::Done),
         Ok(false) => put_back(disk, names, ready, new).map_err(shown),
         Err(error) => {
-            // Unseen, it may be a person's: it gets the name again.
+            // The file was not read, so it may be a person's: it gets the name again.
             let given_back = put_back(disk, names, ready, new);
             Err(shown(
                 given_back
@@ -247,7 +252,8 @@ fn exchange(
     }
 }
 
-/// Whether nothing was saved between the look and the exchange, neither over the name nor into the file.
+/// Whether nothing was saved between the check and the exchange, neither over the name nor into the
+/// file.
 fn came_out_as_read(
     disk: &dyn Disk,
     ready: &Path,
@@ -264,25 +270,26 @@ fn put_back(disk: &dyn Disk, names: &Names, ready: &Path, new: &[u8]) -> Result<
     let failed = |error| StoreError::io("put back", &names.state, error);
     match disk.exchange(ready, &names.state) {
         Ok(()) => {}
-        // The editor has moved the name away and will make it anew: what it saved before waits.
+        // The editor has moved the name away and will make it anew: its earlier save waits.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             disk.rename_new(ready, &names.state).map_err(failed)?;
             return Ok(Swap::GivenBack);
         }
         Err(error) => return Err(failed(error)),
     }
-    // Ours had the name for an instant, so it stays until it rested, and is known by its seal.
-    let found = disk.find(ready, names.bytes_max).map_err(failed)?;
+    // Ours had the name for an instant, so it stays until it is at rest; its seal identifies it.
+    let found = disk.open_and_read(ready, names.bytes_max).map_err(failed)?;
     if found.bytes == new {
         return Ok(Swap::GivenBack);
     }
-    // A second save came between the two exchanges: the newer one has the name, the older is kept.
+    // A second save came between the two exchanges: the newer one has the name, the older one is
+    // kept.
     disk.exchange(ready, &names.state).map_err(failed)?;
     rescue(disk, names, ready).map_err(failed)?;
     Ok(Swap::GivenBack)
 }
 
-/// Without an exchange: a window of microseconds remains in which a save over the name could be lost.
+/// Replaces without an exchange: for some microseconds a save over the name could be lost.
 fn rename_over(
     disk: &dyn Disk,
     names: &Names,
@@ -299,7 +306,7 @@ fn rename_over(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(withdraw(disk, ready, Swap::Overtaken));
         }
-        // No second names either: an editor that has the file open now writes into nothing.
+        // There are no second names either: an editor that has the file open now loses its save.
         Err(_) => {}
     }
     let renamed = disk.rename(ready, &names.state);
@@ -310,7 +317,7 @@ fn rename_over(
     Ok(Swap::Done)
 }
 
-/// Keeps a file that is a person's under a name that the person sees.
+/// Keeps a person's file under a name that the person sees.
 pub(super) fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> io::Result<PathBuf> {
     for n in 1..RESCUED_MAX {
         let kept = names.rescued(n);

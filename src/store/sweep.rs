@@ -1,9 +1,10 @@
-//! What commits leave beside the state file: removed when it is ours, else a person's late save.
+//! Handles the files that commits leave beside the state: ours are removed, the others are a
+//! person's late saves.
 //!
-//! An editor that opened the file before a commit and writes into it afterwards writes into the file
-//! that lost the name. So that file stays until it had time to come to rest, and is looked at then.
-//! Invariant: under the commit lock, and with a sealed state at the name; only bytes that a commit held are removed,
-//! and no file that somebody still has open for writing.
+//! An editor that opened the file before a commit and writes to it afterwards writes to the file
+//! that lost the name. So that file stays until it had time to come to rest, and is examined then.
+//! Invariant: the commit lock is held, and a sealed state has the name. Only bytes that a commit
+//! held are removed, and no file that somebody still has open for writing.
 
 use std::path::{Path, PathBuf};
 
@@ -18,20 +19,20 @@ use super::{History, journal, load, swap};
 
 /// Longer than an editor takes to save.
 pub(super) const GRACE_MS: u64 = 2_000;
-/// Beyond these the oldest are looked at early, if it can be known that nobody writes to them.
+/// Beyond this number the oldest are examined early, if it can be known that nobody writes to them.
 const WAITING_MAX: usize = 64;
-/// Beyond these the oldest are looked at in any case.
+/// Beyond this number the oldest are examined in any case.
 const KEPT_MAX: usize = 1_024;
 
-/// What a look at one file came to.
+/// The result for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SweepOutcome {
     Settled,
     /// Kept under a name that the person sees.
     Rescued(PathBuf),
-    /// To be looked at again.
+    /// To be examined again later.
     Waits,
-    /// The name holds a person's edit now: what else lies here is not touched before it is taken in.
+    /// The name holds a person's edit now: nothing else is touched before that is adopted.
     GivenBack,
 }
 
@@ -41,11 +42,11 @@ enum Age {
     Young,
 }
 
-/// What had to be rescued; `now_ms` by the clock of the file system.
+/// Returns the rescued files; `now_ms` is by the clock of the file system.
 pub(super) fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64) -> Vec<PathBuf> {
     let mut rescued = Vec::new();
     let (fresh, swapped) = leftovers(disk, names);
-    // The commit lock is held: whoever was writing one of these is dead.
+    // The commit lock is held: the process that wrote one of these is dead.
     for path in fresh {
         let _ = disk.unlink(&path);
     }
@@ -59,7 +60,7 @@ pub(super) fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64)
     rescued
 }
 
-/// The states among what lies beside, the newest of them first: one may be newer than what an edit began from.
+/// The states among the files beside, the newest first: one may be newer than an edit's base.
 pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<LoadedState> {
     let mut sealed: Vec<LoadedState> = beside(disk, names)
         .into_iter()
@@ -70,18 +71,18 @@ pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<LoadedState> {
     sealed
 }
 
-/// All that can be read of what lies beside.
+/// All readable states among the files beside.
 fn beside(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, LoadedState)> {
     let (_, swapped) = leftovers(disk, names);
     let read = |path: PathBuf| {
-        let bytes = disk.find(&path, names.bytes_max).ok()?.bytes;
+        let bytes = disk.open_and_read(&path, names.bytes_max).ok()?.bytes;
         let (loaded, _) = load::read(&path, bytes).ok()?;
         Some((path, loaded))
     };
     swapped.into_iter().filter_map(read).collect()
 }
 
-/// What is unfinished, and what was swapped out.
+/// Unfinished files, and swapped-out ones.
 fn leftovers(disk: &dyn Disk, names: &Names) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let all = disk.list(names.dir(), &names.prefix()).unwrap_or_default();
     let (fresh, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| names.is_fresh(path));
@@ -89,7 +90,7 @@ fn leftovers(disk: &dyn Disk, names: &Names) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (fresh, swapped.collect())
 }
 
-/// The files that may be looked at now, oldest first.
+/// The files that may be examined now, oldest first.
 fn due(disk: &dyn Disk, swapped: Vec<PathBuf>, now_ms: u64) -> Vec<(Age, PathBuf)> {
     let aged = |path: PathBuf| Some((disk.changed_ms(&path).ok()?, path));
     let mut waiting: Vec<(u64, PathBuf)> = swapped.into_iter().filter_map(aged).collect();
@@ -110,7 +111,7 @@ fn due(disk: &dyn Disk, swapped: Vec<PathBuf>, now_ms: u64) -> Vec<(Age, PathBuf
 }
 
 fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) -> SweepOutcome {
-    // What cannot be read now can be at another time.
+    // A file that cannot be read now may be readable later.
     let Ok(opened) = disk.open(path) else {
         return SweepOutcome::Waits;
     };
@@ -138,15 +139,16 @@ fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) 
         };
     }
     match load::read(path, bytes) {
-        // Sealed: a state whose commit died before it was published, or that gave way to an edit.
+        // It is sealed: a state whose commit died before it was published, or gave way to an edit.
         Ok((loaded, _)) if !loaded.is_foreign => remove(disk, path, lease.ok()),
         Ok((late, _)) => take_up(disk, names, journal, path, &late.state.lineage),
         Err(_) => rescue(disk, names, path),
     }
 }
 
-/// Whether what `path` holds is in a commit, or in an edit that came of one. A call that failed after the commit that took
-/// it up had got the name may have left that to be saved over from an older buffer: then nothing else holds it.
+/// Whether the content of `path` is in a commit, or in an edit based on one. If a commit failed
+/// after the rename, an editor with an older buffer may have overwritten it. Then this file is the
+/// only copy of the edit.
 fn stayed(
     disk: &dyn Disk,
     names: &Names,
@@ -154,12 +156,12 @@ fn stayed(
     (path, bytes): (&Path, &[u8]),
     taker: &Taker,
 ) -> Option<bool> {
-    let found = disk.find(&names.state, names.bytes_max).ok()?;
+    let found = disk.open_and_read(&names.state, names.bytes_max).ok()?;
     let (present, _) = load::read(&names.state, found.bytes).ok()?;
-    // An edit names the commit that it began from.
+    // An edit names the commit that it is based on.
     let is_it = |state: &State| Taker::of(state) == *taker;
     let past = || History::of(journal.to_owned()).state(&present.state.lineage, taker.serial);
-    // The same may have been saved again, and be sure.
+    // The same bytes may have been saved again, and be adopted durably.
     let is_same = |other: &Path, held: &[u8]| names.taker(other).is_none() && held == bytes;
     let mut others = beside(disk, names)
         .into_iter()
@@ -192,8 +194,9 @@ fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> SweepOutcome {
     rescued.map_or(SweepOutcome::Waits, SweepOutcome::Rescued)
 }
 
-/// A valid late save gets the name, as if it were saved now; the present state is kept for merging. One of another
-/// lineage, which an agreement since then replaced, is kept for the person instead.
+/// Gives a valid late save the name, as if it were saved now; the present state is kept for
+/// merging. A save of another lineage, which an agreement has replaced since, is kept for the
+/// person instead.
 fn take_up(
     disk: &dyn Disk,
     names: &Names,
@@ -201,16 +204,16 @@ fn take_up(
     late: &Path,
     lineage: &Lineage,
 ) -> SweepOutcome {
-    let present = disk.find(&names.state, names.bytes_max).ok();
+    let present = disk.open_and_read(&names.state, names.bytes_max).ok();
     let present = present.and_then(|found| load::read(&names.state, found.bytes).ok());
-    // Two edits at once: the one that has the name goes first.
+    // Of two edits at once, the one that has the name goes first.
     let Some((present, _)) = present.filter(|(present, _)| !present.is_foreign) else {
         return SweepOutcome::Waits;
     };
     if present.state.lineage != *lineage {
         return rescue(disk, names, late);
     }
-    // Without it another process merges the edit from what lies beside.
+    // Without it another process merges the edit from the files beside.
     let _ = journal::keep(journal, present.state.serial.0, &present.bytes);
     match swap::give_back(disk, names, late) {
         Ok(()) => SweepOutcome::GivenBack,

@@ -1,6 +1,7 @@
-//! Records on disk: read only where nobody else can have written them, written whole or not at all.
+//! Records on disk: read only if nobody else can have written them, written whole or not at all.
 //!
-//! Invariant: a record is 0600 in a directory that is 0700, and takes its name when it is durable.
+//! Invariant: a record has mode 0600 in a directory of mode 0700, and gets its name when it is
+//! durable.
 #![allow(clippy::disallowed_methods)] // door: the mode of the records' directory
 
 use std::{
@@ -14,10 +15,10 @@ use descent_core::trust::{Hand, Me, is_another_hand};
 
 use crate::files::{self, Odd};
 
-/// Who else could reach it.
+/// The permissions of everybody else.
 const OTHERS: u32 = 0o077;
 
-/// The bytes of a record, `None` where there is none, or why what is there is not believed.
+/// The bytes of a record, `None` if there is none, or the reason why it is not believed.
 pub(super) fn read_private(
     dir: &Path,
     path: &Path,

@@ -1,8 +1,8 @@
-//! Files that are there, and what they hold.
+//! Checks the existence and the content of files.
 //!
-//! Invariant: nothing outside the directory is read, whatever links say; a link itself is a file
-//! that must not be there. A pattern never means `.git`, nor `.descent` at the top. A look that had
-//! to be given up is an error, so that it neither passes nor fails.
+//! Invariant: nothing outside the directory is read, wherever links lead. For an absence, a link
+//! itself counts as a file. A pattern never matches `.git`, nor `.descent` at the top. A search
+//! that was given up is an error, so that it neither passes nor fails.
 
 use std::{
     fs::{self, File},
@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 use super::text::Pattern;
 
 const CONTENT_BYTES_MAX: u64 = 16 << 20;
-/// Names looked at in one walk.
+/// Maximum of names visited in one walk.
 const ENTRIES_MAX: usize = 1_000_000;
-/// Names that an excerpt lists, and the bytes at most of each.
+/// Maximum of names that an excerpt lists, and of bytes of each.
 const LISTED_MAX: usize = 10;
 const NAME_BYTES_MAX: usize = 180;
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -102,7 +102,7 @@ fn has_ended(stop: &CancellationToken) -> LookupResult<()> {
     }
 }
 
-/// What is there under a path or a glob, links included, sorted.
+/// The paths that match a path or a glob, links included, sorted.
 fn find(at: &Path, path: &str, stop: &CancellationToken) -> LookupResult<Vec<PathBuf>> {
     let mut plain = PathBuf::new();
     for part in Path::new(path).components() {
@@ -145,8 +145,8 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
 
-/// The part of the pattern that names one directory saves looking at all others; `None` where that
-/// is not there, or lies beyond a link.
+/// The deepest directory that the pattern names plainly: no other needs a walk. `None` if it does
+/// not exist, or is behind a link.
 fn walk_start(at: &Path, plain: &Path) -> LookupResult<Option<PathBuf>> {
     let is_name = |part: &Component<'_>| {
         !part
@@ -216,7 +216,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the path leads to something inside the directory: a file, where its content is asked.
+/// Whether the path leads to something inside the directory; it must be a file if its content is
+/// needed.
 fn is_fit_to_read(at: &Path, path: &Path, is_content_asked: bool) -> bool {
     let Ok(real) = path.canonicalize() else {
         return false;
@@ -227,7 +228,7 @@ fn is_fit_to_read(at: &Path, path: &Path, is_content_asked: bool) -> bool {
             .is_ok_and(|meta| meta.is_file() || !is_content_asked)
 }
 
-/// What one file has to hold.
+/// The content that one file must have.
 struct Content {
     contains: Option<Pattern>,
     /// In lower case, without its prefix.
@@ -251,7 +252,7 @@ impl Content {
         self.contains.is_some() || self.sha256.is_some()
     }
 
-    /// What could not be read only counts where no other file fits.
+    /// An unreadable file counts only if no other file fits.
     fn is_in_one(&self, found: &[PathBuf], stop: &CancellationToken) -> LookupResult<bool> {
         let mut fault = None;
         for path in found {

@@ -1,8 +1,8 @@
-//! What is read off an output or a file: matches, numbers, head and tail.
+//! Reads matches, numbers, head and tail from an output or a file.
 //!
-//! Regular expressions look at bytes, so that an output need not be UTF-8, and `^` and `$` stand
-//! at the ends of every line: `(?m)` is on, and `(?-m)` turns it off. A number is written as in
-//! JSON or with a sign; separators of thousands (`1,000`) are none.
+//! Regular expressions match bytes, so an output need not be UTF-8. `^` and `$` match at the ends
+//! of every line: `(?m)` is on, and `(?-m)` turns it off. A number is written as in JSON or with a
+//! sign; thousands separators (`1,000`) are not allowed.
 
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -36,7 +36,7 @@ impl Pattern {
         self.0.is_match(bytes)
     }
 
-    /// The sum of what the first group found; `None` where it found nothing, or anything that is
+    /// The sum of what the first group matched; `None` if it matched nothing, or anything that is
     /// no number.
     pub(super) fn sum(&self, bytes: &[u8]) -> Option<f64> {
         let found = self
@@ -60,12 +60,12 @@ fn number(bytes: &[u8]) -> Option<f64> {
         .filter(|number: &f64| is_plain && number.is_finite())
 }
 
-/// Whether an excerpt is less than the whole.
+/// Whether an excerpt is shorter than the whole.
 pub(super) fn is_cut(output: &Capture) -> bool {
     output.total_bytes() > EXCERPT_BYTES_MAX as u64
 }
 
-/// At most 2 KiB: all of it, or a short head and a longer tail, where failures are told.
+/// At most 2 KiB: the whole output, or a short head and a longer tail, where failures are reported.
 pub(super) fn excerpt(output: &Capture) -> String {
     if !is_cut(output) {
         return output.excerpt(EXCERPT_BYTES_MAX);

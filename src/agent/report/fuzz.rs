@@ -1,4 +1,5 @@
-//! The reader of result files over mutations of a kept corpus: no panic, no hang, and what comes out is within the caps.
+//! Fuzzes the reader of result files with mutations of a kept corpus: no panic, no hang, and all
+//! results within the caps.
 
 use std::path::Path;
 

@@ -46,7 +46,7 @@ fn clocks() -> Finding {
 
 /// What a run can use to end all that an attempt started, each tried.
 fn ending() -> Finding {
-    if let Err(refused) = process::ending::wished() {
+    if let Err(refused) = process::ending::check_requested() {
         let means = "a run would not begin";
         return Finding::missing("ending", refused.message, means).mend(refused.hint);
     }

@@ -217,7 +217,7 @@ async fn real_run(
         clock: Arc::clone(&clock),
         measuring: Arc::new(|_, _| ()),
         held: crate::driver::PendingOutcomes::default(),
-        shelf: Arc::new(crate::evidence::EvidenceStore::of(&place, Box::new(|_| ()))),
+        evidence: Arc::new(crate::evidence::EvidenceStore::of(&place, Box::new(|_| ()))),
     };
     let store = Store::open(place);
     let ending = project.run(store, clock, Arc::new(hands), no_signals(), n);

@@ -1,4 +1,4 @@
-//! Judgements: checks measured in a clean checkout, leaf after leaf, until they are decided.
+//! Judgements: measures checks in a clean checkout, leaf after leaf, until they are decided.
 
 use std::{
     path::{Path, PathBuf},
@@ -47,7 +47,7 @@ pub(super) struct Judging {
     pub(super) onto: Option<CommitId>,
     pub(super) check: Check,
     pub(super) measuring: Measuring,
-    pub(super) shelf: Arc<EvidenceStore>,
+    pub(super) evidence: Arc<EvidenceStore>,
 }
 
 pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Input>, Failure> {
@@ -56,7 +56,7 @@ pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Optio
     let judged = judge_in_checkout(j, cancel).await;
     match (judged, scope) {
         (Err(failure), Scope::Atom(attempt)) => {
-            // With the repository in order it is the candidate that cannot be checked out.
+            // If the repository is in order, the candidate itself cannot be checked out.
             let is_sound = blocking(move || match head {
                 Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
                 None => false,
@@ -76,7 +76,8 @@ pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Optio
     }
 }
 
-/// A check that did not pass on a full disk is no verdict: it is waited for, and measured again.
+/// The failure to wait for if a check did not pass on a full disk: that is no verdict, and is
+/// measured again.
 fn proves_nothing(at: &Path, rule: &Leaf, seen: &Measurement) -> Option<Failure> {
     if verdict::of_leaf(rule, seen) == Verdict::Pass || !space::is_used_up(at) {
         return None;
@@ -85,7 +86,7 @@ fn proves_nothing(at: &Path, rule: &Leaf, seen: &Measurement) -> Option<Failure>
 }
 
 impl Judging {
-    /// The trees of a candidate and of a verdict that only steers are used again; one that decides is made anew.
+    /// Candidates and mere progress verdicts reuse a checkout; a deciding verdict gets a new one.
     fn checkout(&self) -> Checkout {
         match (&self.scope, &self.basis) {
             (Scope::Atom(_), _) => Checkout::Candidate,
@@ -94,7 +95,7 @@ impl Judging {
         }
     }
 
-    /// A checkout with `setup` done. Where `setup` failed in one that was used before, it is made anew once.
+    /// A checkout with `setup` done. If `setup` fails in a reused one, it is made anew once.
     async fn prepare(
         &self,
         kind: Checkout,
@@ -127,17 +128,17 @@ impl Judging {
         .await
     }
 
-    /// So that the next one is made anew; gives the directory that it was in.
+    /// Removes the checkout, so that the next one is made anew, and returns its parent directory.
     async fn remove(&self, kind: Checkout) -> Result<Option<PathBuf>, Failure> {
         let workspaces = self.workspaces.clone();
         Ok(blocking(move || workspaces.remove_checks(kind)).await??)
     }
 
-    /// Whether what was measured in a checkout that was used before gives an attempt up: an earlier tree may have left
-    /// behind what it failed for.
-    fn is_doubtful(&self, checked: &ReadyCheckout, ledger: &EvidenceCache) -> bool {
+    /// Whether an attempt would fail by a measurement in a reused checkout: an earlier tree may
+    /// have left the cause behind.
+    fn is_doubtful(&self, checked: &ReadyCheckout, evidence: &EvidenceCache) -> bool {
         let court = Evaluator {
-            ledger,
+            ledger: evidence,
             basis: &self.basis,
             corrections: &self.world.state.corrections,
             again_max: self.world.state.objective.constraints.max_transient(),
@@ -146,7 +147,8 @@ impl Judging {
         checked.is_reused && matches!(self.scope, Scope::Atom(_)) && has_failed()
     }
 
-    /// `setup` failed on a result: that is the result's failure, unless it fails on the start's tree too.
+    /// If `setup` fails on a result, the result has failed, unless `setup` fails on the start's
+    /// tree too.
     async fn after_failed_setup(
         &self,
         seen: Measurement,
@@ -173,7 +175,7 @@ impl Judging {
         })
     }
 
-    /// No check can be run where `setup` failed: none of them holds.
+    /// No check can run if `setup` failed: none of them holds.
     fn all_failed(&self, setup: &Measurement) -> Input {
         let how = match &setup.what {
             MeasurementKind::Command { how, .. } | MeasurementKind::SetupFailed { how } => {
@@ -195,8 +197,8 @@ impl Judging {
     }
 }
 
-/// Measures leaf after leaf until the check is decided; each leaf once. What would give an attempt up is measured again
-/// in a checkout made anew.
+/// Measures leaf after leaf until the check is decided, each leaf once. A result that would make an
+/// attempt fail is measured again in a new checkout.
 async fn judge_in_checkout(
     j: Judging,
     cancel: CancellationToken,
@@ -211,10 +213,10 @@ async fn judge_in_checkout(
             }
             Err(failure) => return too_small(&j, kind, failure).await,
         };
-        let Some((seen, ledger)) = measure_in(&j, &checked.at, &cancel).await? else {
+        let Some((seen, evidence)) = measure_in(&j, &checked.at, &cancel).await? else {
             return Ok(None);
         };
-        if is_last || !j.is_doubtful(&checked, &ledger) {
+        if is_last || !j.is_doubtful(&checked, &evidence) {
             return Ok(Some(Input::Judged {
                 scope: j.scope,
                 basis: j.basis,
@@ -226,7 +228,7 @@ async fn judge_in_checkout(
     Ok(None)
 }
 
-/// What was measured, and the ledger with it; `None` when cancelled.
+/// The measurements and the evidence with them; `None` if cancelled.
 type Measurements = (Vec<(Digest, Measurement)>, EvidenceCache);
 
 async fn measure_in(
@@ -242,7 +244,7 @@ async fn measure_in(
         mark: &j.mark,
         cancel,
         keep: Some(EvidenceKeeper {
-            shelf: &j.shelf,
+            store: &j.evidence,
             state: &j.world.state,
         }),
     };
@@ -267,7 +269,7 @@ async fn measure_in(
     Ok(Some((seen, session.evidence)))
 }
 
-/// A pristine checkout that the disk has no room for, though it has room without it, is not waited for: the room would
+/// If only a second, pristine checkout lacks disk space, it is not waited for: the space would
 /// never come.
 async fn too_small(
     j: &Judging,
@@ -286,18 +288,19 @@ async fn too_small(
     Ok(Some(Input::Unavailable { why }))
 }
 
-/// A checkout to run checks in.
+/// The result of preparing a checkout for checks.
 #[derive(Debug)]
 pub enum CheckoutOutcome {
     Ready(ReadyCheckout),
     SetupFailed(Measurement),
-    /// It failed where an earlier tree may have left something behind: that proves nothing.
+    /// It failed in a reused checkout, where an earlier tree may have left the cause behind: that
+    /// proves nothing.
     SetupFailedOnReused(Measurement),
     Cancelled,
 }
 
 impl CheckoutOutcome {
-    /// For those who can do nothing else: a `setup` that failed is an error. `None` when cancelled.
+    /// For callers without a fallback: a failed `setup` is an error. `None` if cancelled.
     pub fn or_fail(self, workspaces: &Workspaces) -> Result<Option<ReadyCheckout>, Failure> {
         match self {
             CheckoutOutcome::Ready(checked) => Ok(Some(checked)),
@@ -313,9 +316,9 @@ impl CheckoutOutcome {
 #[derive(Debug)]
 pub struct ReadyCheckout {
     pub at: PathBuf,
-    /// What earlier checks left there may still be there.
+    /// Files of earlier checks may still be there.
     pub is_reused: bool,
-    /// How long `setup` took now, where it was run.
+    /// How long `setup` took now, if it was run.
     pub setup_ms: Option<u64>,
 }
 
@@ -341,7 +344,7 @@ fn setup_failed(workspaces: &Workspaces, seen: &Measurement) -> Failure {
     failure.with(vec![seen.excerpt.clone()])
 }
 
-/// A clean checkout, with `setup` run where it has yet to be.
+/// Makes a clean checkout, and runs `setup` if that is still needed.
 pub async fn prepare_checkout(
     workspaces: &Workspaces,
     kind: Checkout,
@@ -373,7 +376,7 @@ pub async fn prepare_checkout(
         return Ok(CheckoutOutcome::Cancelled);
     };
     if verdict::of_leaf(rule, &seen) != Verdict::Pass {
-        // On a full disk it proves nothing.
+        // A failure on a full disk proves nothing.
         has_room(&made.path)?;
         return Ok(match made.is_reused {
             true => CheckoutOutcome::SetupFailedOnReused(seen),

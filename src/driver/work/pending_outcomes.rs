@@ -1,16 +1,18 @@
-//! Outcomes that are known and not yet on the disk: what happens once only is never made again for want of room.
+//! Outcomes that are known and not yet on disk: an attempt that must happen only once is not
+//! repeated for lack of space.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use descent_core::{event::Outcome, state::Intent};
 
-/// What attempts came to that could not be kept yet: it may be what happens once only, and is never made again.
+/// Outcomes that could not be written yet. Some may be of attempts that must happen only once, so
+/// none is made again.
 #[derive(Debug, Clone, Default)]
 pub struct PendingOutcomes(Arc<Mutex<Vec<(Intent, Outcome)>>>);
 
 impl PendingOutcomes {
     fn all(&self) -> MutexGuard<'_, Vec<(Intent, Outcome)>> {
-        // Every change is one push or one retain: a panic leaves nothing half done.
+        // Every change is one push or one retain, so a panic leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

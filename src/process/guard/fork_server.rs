@@ -1,11 +1,13 @@
-//! Where guards are born: our own program, started once by a loop, which copies itself for each job.
+//! The fork server: our own program, started once by a loop, which forks a guard for each job.
 //!
-//! A copy of a small process of one thread costs a fraction of a start of our program. The copy is a child of the loop,
-//! not of the nursery: it is waited for, and told from orphans, like a guard that the loop started itself. It takes
-//! nothing of one job to another: what it was handed is closed before the next is looked at.
+//! A fork of a small process with one thread costs a fraction of a start of our program. The fork
+//! is a child of the loop, not of the server. So it is waited for, and told from orphans, like a
+//! guard that the loop started itself. Nothing of one job reaches another: the descriptors of a
+//! request are closed before the next is read.
 //!
-//! Invariant: the nursery ends when the loop's end of its socket is closed, however the loop died; it starts nothing but
-//! guards. Whatever is odd about a job is not brought here, so that its fault is told by the start itself.
+//! Invariant: the server ends when the loop's end of its socket is closed, however the loop died.
+//! It starts nothing but guards. A job with anything unusual is started without the server, so that
+//! the start itself reports the fault.
 #![allow(clippy::disallowed_methods)] // door: our own program, and how long it may take to answer
 
 use std::ffi::{OsStr, OsString};
@@ -28,15 +30,15 @@ use rustix::net::{
 use super::super::{registry, registry::RegistryEntry};
 use super::{GuardTask, GuardedJob, PROGRAM, forked::ForkedGuard, kernel};
 
-/// The name that it is started under, and shows in lists of processes.
+/// The server's process name, as lists of processes show it.
 pub(crate) const NAME: &str = "descent-nursery";
-/// A job that takes more to be told starts by itself.
+/// A job whose request is longer is started without the server.
 const BYTES_MAX: usize = 1 << 20;
 /// Standard input, output and error.
 const STREAMS: usize = 3;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-static NURSERY: Mutex<Option<ForkServer>> = Mutex::new(None);
+static SERVER: Mutex<Option<ForkServer>> = Mutex::new(None);
 
 #[derive(Debug)]
 struct ForkServer {
@@ -45,7 +47,7 @@ struct ForkServer {
     _registered: RegistryEntry,
 }
 
-/// One job, as it is told.
+/// The request for one guard.
 pub(crate) struct ForkRequest<'a> {
     pub(crate) task: &'a GuardTask,
     pub(crate) command: &'a str,
@@ -54,23 +56,23 @@ pub(crate) struct ForkRequest<'a> {
     pub(crate) streams: [BorrowedFd<'a>; STREAMS],
 }
 
-fn nursery() -> MutexGuard<'static, Option<ForkServer>> {
-    // It is there or not, whatever broke meanwhile.
-    NURSERY.lock().unwrap_or_else(PoisonError::into_inner)
+fn server() -> MutexGuard<'static, Option<ForkServer>> {
+    // The value is valid whatever panicked meanwhile.
+    SERVER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From here on guards are born in it, if it can be started.
+/// From here on the server forks the guards, if it can be started.
 pub(crate) fn open() {
     let opened = ForkServer::open();
     if let Err(error) = &opened {
         tracing::debug!(%error, "each job's guard is started by itself");
     }
-    *nursery() = opened.ok();
+    *server() = opened.ok();
 }
 
-/// Comes back when it is gone.
+/// Returns when the server is gone.
 pub(crate) fn close() {
-    let open = nursery().take();
+    let open = server().take();
     let Some(ForkServer {
         socket,
         mut child,
@@ -80,43 +82,45 @@ pub(crate) fn close() {
         return;
     };
     drop(socket);
-    // Nobody asks it any more, so it is at nothing: it is not waited for.
+    // Nobody asks it any more, so it does nothing and can be killed at once.
     let _ = child.kill();
     let _ = child.wait();
 }
 
 pub(crate) fn is_open() -> bool {
-    nursery().is_some()
+    server().is_some()
 }
 
-/// A guard for this job, with its id; nothing where there is no nursery. One that breaks is left.
-pub(crate) fn born(
+/// Forks a guard for this job and returns it with its id. `None` if there is no server. A broken
+/// server is abandoned.
+pub(crate) fn fork_guard(
     request: &ForkRequest<'_>,
     told: &[u8],
 ) -> io::Result<Option<(u32, ForkedGuard)>> {
-    let mut nursery = nursery();
-    let Some(open) = nursery.as_mut() else {
+    let mut server = server();
+    let Some(open) = server.as_mut() else {
         return Ok(None);
     };
-    let broken = match open.ask(told, &request.streams) {
+    let broken = match open.request(told, &request.streams) {
         Ok(born) => return born.map(Some),
         Err(broken) => broken,
     };
-    if let Some(left) = nursery.take() {
-        left.leave();
+    if let Some(left) = server.take() {
+        left.shut_down();
     }
     match broken {
         ForkServerError::Gone => Ok(None),
-        // No such error as says that nothing has begun. If something has, its guard finds us gone, and ends it.
+        // This is not an error that says nothing has begun. If a guard was forked, it finds us gone
+        // and ends.
         ForkServerError::Silent => Err(io::Error::other("what starts jobs does not answer")),
     }
 }
 
 /// Why there is no answer.
 enum ForkServerError {
-    /// It heard nothing.
+    /// The request did not arrive.
     Gone,
-    /// Whether the job began is not known.
+    /// It is not known whether the job began.
     Silent,
 }
 
@@ -132,7 +136,7 @@ impl ForkServer {
             let child = command.stderr(Stdio::null()).process_group(0).spawn()?;
             Ok((child.id(), child))
         };
-        // Without handles of processes its guards could not be waited for.
+        // Without pidfds its guards could not be waited for.
         ForkedGuard::handle(rustix::process::getpid())?;
         let (child, registered) = registry::spawn(start)?;
         Ok(ForkServer {
@@ -142,26 +146,26 @@ impl ForkServer {
         })
     }
 
-    /// Beside: the list of our children is held by whoever asked it.
-    fn leave(self) {
+    /// On a thread of its own, because the caller holds the list of our children.
+    fn shut_down(self) {
         let end = move || {
-            // All of it: what takes it off that list goes last, and here.
+            // The whole value moves here: its entry on that list must be dropped last.
             let mut broken = self;
             let _ = broken.child.kill();
             let _ = broken.child.wait();
         };
-        // Without a thread it ends with its socket.
+        // Without a thread the server ends when its socket is closed.
         let _ = std::thread::Builder::new()
-            .name("nursery".to_owned())
+            .name("server".to_owned())
             .spawn(end);
     }
 
-    fn ask(
+    fn request(
         &mut self,
         told: &[u8],
         streams: &[BorrowedFd<'_>],
     ) -> Result<io::Result<(u32, ForkedGuard)>, ForkServerError> {
-        // Room for the handle, which must not be lacking once the job has begun.
+        // Reserves a descriptor for the pidfd, which must not be lacking once the job has begun.
         let spare = match self.socket.try_clone() {
             Ok(spare) => spare,
             Err(error) => return Ok(Err(error)),
@@ -182,7 +186,7 @@ impl ForkServer {
             pid => {
                 drop(spare);
                 let pid = pid.unsigned_abs();
-                let born = ForkedGuard::of(pid).map_err(|_| ForkServerError::Silent)?;
+                let born = ForkedGuard::from_pid(pid).map_err(|_| ForkServerError::Silent)?;
                 Ok((pid, born))
             }
         })
@@ -190,8 +194,9 @@ impl ForkServer {
 }
 
 impl ForkRequest<'_> {
-    /// As parts that each end with a zero; nothing where it cannot be told so, or cannot begin.
-    pub(crate) fn told(&self) -> Option<Vec<u8>> {
+    /// Parts that each end with a zero byte. `None` if the job cannot be encoded so, or cannot
+    /// begin.
+    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
         if !self.cwd.is_dir() {
             return None;
         }
@@ -216,8 +221,8 @@ impl ForkRequest<'_> {
     }
 }
 
-/// What [`Request::told`] says.
-fn heard(told: &[u8]) -> Option<(GuardTask, PathBuf, GuardedJob)> {
+/// The inverse of [`ForkRequest::encode`].
+fn decode(told: &[u8]) -> Option<(GuardTask, PathBuf, GuardedJob)> {
     let mut parts = told.strip_suffix(&[0])?.split(|byte| *byte == 0);
     let mut text = || Some(OsString::from_vec(parts.next()?.to_vec()));
     let task = serde_json::from_str(text()?.to_str()?).ok()?;
@@ -230,12 +235,13 @@ fn heard(told: &[u8]) -> Option<(GuardTask, PathBuf, GuardedJob)> {
     Some((task, cwd, GuardedJob { command, env }))
 }
 
-/// The life of the nursery; comes back in each of its copies with what that ended with, and when nobody asks any more.
-pub(super) fn live() -> ExitCode {
+/// Serves requests until nobody asks any more. In each fork it returns with the exit code of the
+/// guard.
+pub(super) fn serve() -> ExitCode {
     let _ = rustix::thread::set_name(c"descent-nursery");
-    while let Some((told, streams)) = next() {
-        match kernel::fork_beside() {
-            Ok(None) => return be_born(&told, streams),
+    while let Some((told, streams)) = next_request() {
+        match kernel::fork_sibling() {
+            Ok(None) => return become_guard(&told, streams),
             Ok(Some(pid)) => answer(pid.as_raw_nonzero().get()),
             Err(error) => answer(-error.raw_os_error().unwrap_or(libc::EAGAIN)),
         }
@@ -244,12 +250,12 @@ pub(super) fn live() -> ExitCode {
 }
 
 fn answer(number: i32) {
-    // Where nobody is there to hear it, nobody asks again.
+    // If nobody reads the answer, there is no further request.
     let _ = rustix::io::write(rustix::stdio::stdin(), &number.to_le_bytes());
 }
 
-/// The next job, with what it is to write to.
-fn next() -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+/// The next request, with the streams of the job.
+fn next_request() -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     let mut length = [0; 4];
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut beside = RecvAncillaryBuffer::new(&mut room);
@@ -285,8 +291,8 @@ fn next() -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     Some((told, streams))
 }
 
-/// The copy that is to be a guard: in its own group, its streams in place, before anything else.
-fn be_born(told: &[u8], streams: Vec<OwnedFd>) -> ExitCode {
+/// Makes the forked process a guard: first its own group and its streams.
+fn become_guard(told: &[u8], streams: Vec<OwnedFd>) -> ExitCode {
     let _ = rustix::process::setpgid(None, None);
     let [control, output, errors] = &streams[..] else {
         return ExitCode::FAILURE;
@@ -295,11 +301,11 @@ fn be_born(told: &[u8], streams: Vec<OwnedFd>) -> ExitCode {
         .and_then(|()| rustix::stdio::dup2_stdout(output.as_fd()))
         .and_then(|()| rustix::stdio::dup2_stderr(errors.as_fd()));
     drop(streams);
-    let heard = heard(told);
+    let heard = decode(told);
     match heard.filter(|_| placed.is_ok()) {
         Some((task, cwd, job)) => {
             let there = std::env::set_current_dir(cwd);
-            super::be(there.map(|()| task), job)
+            super::run_guard(there.map(|()| task), job)
         }
         None => ExitCode::FAILURE,
     }
@@ -313,7 +319,7 @@ mod tests {
 
     fn told(command: &str, cwd: &str, env: &[(&str, &str)]) -> Option<Vec<u8>> {
         let task = GuardTask {
-            brand: Tag::of_job("a/b"),
+            tag: Tag::new("a/b"),
             walls: Isolation::Pids,
             cgroup: Some("/g".into()),
         };
@@ -328,13 +334,13 @@ mod tests {
             env: env.collect(),
             streams: [null.as_fd(); STREAMS],
         };
-        request.told()
+        request.encode()
     }
 
     #[test]
     fn what_is_told_is_heard_with_what_is_empty_in_it() {
         let env = [("A", ""), ("B", "x\ny"), ("C", "=")];
-        let (task, cwd, job) = heard(&told("", "/tmp", &env).unwrap()).unwrap();
+        let (task, cwd, job) = decode(&told("", "/tmp", &env).unwrap()).unwrap();
         assert_eq!(
             (task.walls, task.cgroup),
             (Isolation::Pids, Some("/g".into()))
@@ -352,6 +358,6 @@ mod tests {
     fn what_cannot_be_told_starts_by_itself() {
         assert!(told("echo \0", "/", &[]).is_none());
         assert!(told(&"x".repeat(BYTES_MAX), "/", &[]).is_none());
-        assert!(heard(b"").is_none() && heard(b"{}\0/\0").is_none());
+        assert!(decode(b"").is_none() && decode(b"{}\0/\0").is_none());
     }
 }

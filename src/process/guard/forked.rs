@@ -1,6 +1,7 @@
-//! A guard that was born in the nursery, as a child of ours: waited for by a handle of it.
+//! A guard that the fork server made as a child of ours, waited for by a pidfd.
 //!
-//! Invariant: it is reaped once, also where it is dropped before it has ended; until then nobody else has its id.
+//! Invariant: it is reaped once, even if it is dropped before it has ended. Until then its id
+//! belongs to nobody else.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,17 +14,17 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::handle::REAP_MAX;
 
-/// A child of ours that another process made.
+/// A child of ours that another process forked.
 #[derive(Debug)]
 pub(crate) struct ForkedGuard {
-    /// Nothing once it was reaped.
+    /// `None` once it was reaped.
     handle: Option<OwnedFd>,
     status: Option<ExitStatus>,
 }
 
 impl ForkedGuard {
-    /// Not reaped yet, so the id is nobody else's.
-    pub(crate) fn of(pid: u32) -> io::Result<ForkedGuard> {
+    /// The child is not reaped yet, so the id is its own.
+    pub(crate) fn from_pid(pid: u32) -> io::Result<ForkedGuard> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let pid = raw.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(ForkedGuard {
@@ -37,7 +38,8 @@ impl ForkedGuard {
     }
 
     pub(in super::super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        // Listened for before it is looked at: an end between the two is not missed.
+        // The signal is subscribed to before the first look, so that no end between the two is
+        // missed.
         let mut ends = signal(SignalKind::child())?;
         loop {
             if let Some(status) = self.try_wait()? {
@@ -66,7 +68,7 @@ impl ForkedGuard {
 }
 
 impl Drop for ForkedGuard {
-    /// Whoever drops it ends it; it is reaped when it is gone, beside everything else.
+    /// Dropping a guard ends it. A thread reaps it when it is gone.
     fn drop(&mut self) {
         if self.handle.is_none() || matches!(self.try_wait(), Ok(Some(_)) | Err(_)) {
             return;

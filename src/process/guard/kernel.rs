@@ -1,7 +1,9 @@
-//! What the kernel offers and no safe function does: forks into a group, and ways into namespaces.
+//! System calls that no safe function offers: forks into a control group, and entries into
+//! namespaces.
 //!
-//! Invariant: only the guard and the nursery call this, which have one thread; so a fork is a whole copy of it, and
-//! nobody else holds a lock or a descriptor that the copy would miss.
+//! Invariant: only the guard and the fork server call this, and they have one thread. So a fork
+//! copies the whole process, and no other thread holds a lock or a descriptor that the copy would
+//! miss.
 #![allow(unsafe_code)] // door: fork, clone3, unshare, signal
 
 use std::io;
@@ -12,16 +14,16 @@ use rustix::process::Pid;
 /// The first flag beyond 32 bits, which `libc` names in a type too small for it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
-/// Nothing in the child.
+/// `None` in the child.
 pub(super) fn fork(group: Option<BorrowedFd<'_>>) -> io::Result<Option<Pid>> {
     match group {
-        // SAFETY: there is one thread, so that the child has all of what it may use.
-        None => told(unsafe { libc::fork() }.into()),
+        // SAFETY: there is one thread, so the child has everything that it may use.
+        None => child_pid(unsafe { libc::fork() }.into()),
         Some(group) => fork_into(group),
     }
 }
 
-fn told(pid: i64) -> io::Result<Option<Pid>> {
+fn child_pid(pid: i64) -> io::Result<Option<Pid>> {
     match pid {
         ..0 => Err(io::Error::last_os_error()),
         0 => Ok(None),
@@ -29,7 +31,7 @@ fn told(pid: i64) -> io::Result<Option<Pid>> {
     }
 }
 
-/// The child is born in the group: at no instant it is outside.
+/// The child is born in the group, and is never outside it.
 pub(super) fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
     // SAFETY: all zeros are a valid value of this structure of numbers.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
@@ -37,16 +39,16 @@ pub(super) fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
     args.exit_signal = libc::SIGCHLD.cast_unsigned().into();
     args.cgroup = group.as_raw_fd().cast_unsigned().into();
     // SAFETY: as `fork`; no stack and no memory is shared, and the structure lives until it returns.
-    told(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
+    child_pid(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
 }
 
-/// The child is one of our parent's: a sister.
-pub(super) fn fork_beside() -> io::Result<Option<Pid>> {
+/// The child becomes a child of our parent: a sibling.
+pub(super) fn fork_sibling() -> io::Result<Option<Pid>> {
     // SAFETY: all zeros are a valid value of this structure of numbers.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     args.flags = libc::CLONE_PARENT.cast_unsigned().into();
-    // SAFETY: as `fork_into`; its parent is told of its end as it is of ours.
-    told(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
+    // SAFETY: as `fork_into`; its parent gets the same signal at its end as at ours.
+    child_pid(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) })
 }
 
 pub(super) fn unshare(flags: i32) -> io::Result<()> {
@@ -57,7 +59,7 @@ pub(super) fn unshare(flags: i32) -> io::Result<()> {
     }
 }
 
-/// From here on ended children leave no zombie to be asked about.
+/// From here on children that end leave no zombie.
 pub(super) fn forget_children() {
     // SAFETY: no function of ours is set as a handler.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };

@@ -1,12 +1,12 @@
-//! A namespace of process ids for one job: its first process ends, and the kernel ends all others.
+//! A PID namespace for one job: when its first process ends, the kernel ends all others.
 //!
-//! The first process is a fork of the guard that does nothing but live. The command is a child of the
-//! guard, not of the first: so its status comes as it was, and its parent is not 1, which programs
-//! take for having been orphaned. Ids begin at a different number in every job, as they do
-//! elsewhere: counted from 1, a stale file with an id would nearly always name a living process.
+//! The first process is a fork of the guard that only waits. The command is a child of the guard,
+//! not of the first process. So its status arrives unchanged, and its parent is not 1, which
+//! programs would take for being orphaned. Ids begin at a different number in every job. Counted
+//! from 1, a stale pid file would nearly always name a living process.
 //!
-//! Invariant: the first process never outlives the guard; the kernel sends it a signal, and the pipe
-//! that it reads comes to its end.
+//! Invariant: the first process never outlives the guard. The kernel sends it a signal, and the
+//! pipe that it reads comes to its end.
 #![allow(clippy::disallowed_methods)] // door: the kernel's files that map users and set the next id
 
 use std::fs;
@@ -19,21 +19,21 @@ use rustix::process::{Pid, Signal};
 use super::super::tag::Tag;
 use super::kernel;
 
-/// Ids begin somewhere in here.
+/// The smallest first id of a job.
 const FIRST_ID: u64 = 300;
 const IDS: u64 = 20_000;
 
 pub(super) struct Namespace {
     first: Pid,
-    /// While this is open, the first lives.
+    /// The first process lives while this is open.
     _open: io::PipeWriter,
 }
 
 impl Namespace {
-    /// What this process starts from here on is inside. Its own `/proc` is the inside's too.
+    /// Every process started from here on is inside, with a `/proc` of the inside.
     pub(super) fn make(
         with_users: bool,
-        brand: Tag,
+        tag: Tag,
         group: Option<BorrowedFd<'_>>,
     ) -> io::Result<Namespace> {
         let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
@@ -44,14 +44,14 @@ impl Namespace {
             fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
             fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
         }
-        // What is mounted outside shows inside, and not the other way round.
+        // Outside mounts show inside, but not the other way round.
         let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         mount_change("/", flags)?;
         let (mut said, says) = io::pipe()?;
         let (closed, open) = io::pipe()?;
         let Some(first) = kernel::fork(group)? else {
             drop((said, open));
-            first(says, closed, brand);
+            run_init(says, closed, tag);
         };
         drop((says, closed));
         let mut raw = [0; 4];
@@ -67,28 +67,28 @@ impl Namespace {
     }
 }
 
-/// The life of the first process.
-fn first(mut says: io::PipeWriter, mut closed: io::PipeReader, brand: Tag) -> ! {
-    let is_ready = prepare(brand);
+/// Runs the first process of the namespace.
+fn run_init(mut says: io::PipeWriter, mut closed: io::PipeReader, tag: Tag) -> ! {
+    let is_ready = prepare(tag);
     let code = is_ready
         .err()
         .map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
     let is_told = says.write_all(&code.to_le_bytes()).is_ok();
     drop(says);
     if code == 0 && is_told {
-        // Nothing is ever written: it comes back when the guard is gone.
+        // Nothing is ever written: the read returns when the guard is gone.
         let _ = closed.read(&mut [0]);
     }
     std::process::exit(0)
 }
 
-fn prepare(brand: Tag) -> io::Result<()> {
+fn prepare(tag: Tag) -> io::Result<()> {
     let _ = rustix::thread::set_name(c"descent-first");
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     kernel::forget_children();
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None)?;
-    let next = FIRST_ID + brand.raw() % IDS;
+    let next = FIRST_ID + tag.raw() % IDS;
     // A kernel without it counts from 1.
     let _ = fs::write("/proc/sys/kernel/ns_last_pid", next.to_string());
     Ok(())

@@ -7,11 +7,11 @@ use super::super::registry::RegistryEntry;
 use super::*;
 
 /// A process of our own, as another loop's would be; not a job.
-fn sleeper(brand: Option<Tag>) -> (std::process::Child, RegistryEntry) {
-    let mut command = match brand {
-        Some(brand) => {
+fn sleeper(tag: Option<Tag>) -> (std::process::Child, RegistryEntry) {
+    let mut command = match tag {
+        Some(tag) => {
             let mut limited = StdCommand::new("prlimit");
-            limited.args([&format!("--rttime={}:", brand.raw()), "sleep", "60"]);
+            limited.args([&format!("--rttime={}:", tag.raw()), "sleep", "60"]);
             limited
         }
         None => {
@@ -24,14 +24,14 @@ fn sleeper(brand: Option<Tag>) -> (std::process::Child, RegistryEntry) {
     command.process_group(0).env(table::MARK, "a-1/r/x");
     let (child, registered) =
         registry::spawn(|| command.spawn().map(|child| (child.id(), child))).unwrap();
-    eventually(|| (Tag::read(child.id()) == brand).then_some(()));
+    eventually(|| (Tag::read(child.id()) == tag).then_some(()));
     (child, registered)
 }
 
 #[test]
 fn a_sweep_ends_what_bears_the_brand_and_nothing_else() {
     let owner = unique("sweep");
-    let of = |mark: &str| Some(Tag::of_job(mark));
+    let of = |mark: &str| Some(Tag::new(mark));
     let (mut first, _a) = sleeper(of(&format!("{owner}/r/1")));
     let (mut second, _b) = sleeper(of(&format!("{owner}/q/2")));
     let (mut other, _c) = sleeper(of(&format!("another-{owner}/r/1")));
@@ -82,7 +82,7 @@ fn record(pid: u32, start_ticks: u64) -> JobRecord {
         boot_id: table::boot_id(),
         mark: "unmarked".to_owned(),
         method: None,
-        brand: None,
+        tag: None,
         cgroup: None,
     }
 }

@@ -1,6 +1,7 @@
-//! States that were replaced, kept for good.
+//! Replaced states, kept for good.
 //!
-//! Invariant: durable when it is said so; never half. Not here: the commits of a state that goes on.
+//! Invariant: an archive is durable when it is reported, and never half written. Not here: the
+//! commits of a state that goes on.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::files;
 
 const SAME_NAME_MAX: u32 = 1000;
 
-/// Keeps bytes for good, durable when this returns; the same bytes twice are one file.
+/// Keeps bytes for good; they are durable when this returns. The same bytes twice are one file.
 pub(in super::super) fn archive(
     disk: &dyn Disk,
     journal: &Path,
@@ -28,7 +29,7 @@ pub(in super::super) fn archive(
         let path = journal.join(format!("archive-{name}{suffix}.json"));
         match disk.create(&path, 0o600) {
             Ok(file) => {
-                // Half an archive would be taken for one.
+                // Half an archive would be taken for a whole one.
                 let written = disk.write(&file, bytes).and_then(|()| disk.fsync(&file));
                 written.inspect_err(|_| drop(disk.unlink(&path)))?;
                 disk.fsync_dir(journal)?;

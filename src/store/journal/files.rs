@@ -1,8 +1,9 @@
-//! The files of the journal: numbered segments, the newest one open for appending, the others compressed.
+//! The files of the journal: numbered segments, the newest one open for appending, the others
+//! compressed.
 //!
-//! Invariant: under a segment's name stand whole lines and at most one torn line at its end. A compressed segment is
-//! one gzip member a line: `zcat` reads it, and a damaged byte costs one line. Nothing here is synced: it is derived.
-//! Not here: what lines say.
+//! Invariant: a segment holds whole lines and at most one torn line at its end. A compressed
+//! segment has one gzip member per line: `zcat` reads it, and a damaged byte costs one line.
+//! Nothing here is synced, because the journal is derived. Not here: what lines say.
 #![allow(clippy::disallowed_methods)] // door: writes, compresses and prunes the journal
 
 use std::fs;
@@ -18,20 +19,21 @@ use crate::files;
 const PREFIX: &str = "seg-";
 const OPEN: &str = ".log";
 const CLOSED: &str = ".log.gz";
-/// The newest that are never let go of: the later of the two may hold a line or none.
+/// How many of the newest are never removed: the later of two may hold one line or none.
 const KEPT_MIN: usize = 2;
-/// As a gzip member begins.
+/// The first bytes of a gzip member.
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
-/// More than the largest state as a line; what unfolds to more is damaged.
+/// More than the largest state as a line; anything that unpacks to more is damaged.
 const LINE_BYTES_MAX: u64 = 64 << 20;
-/// Bytes of one segment that are read, and that it may unfold to, all its members together.
+/// Limit for reading one segment and for unpacking all its members together.
 const SEGMENT_BYTES_MAX: u64 = 128 << 20;
-/// Bytes that all segments may unfold to in one pass, the newest first: the files may be a stranger's.
+/// Limit for unpacking all segments in one pass, the newest first: the files may come from a
+/// stranger.
 const READ_BYTES_MAX: u64 = 512 << 20;
-/// Segments have smaller numbers; a file with a larger one is none of ours.
+/// Segments have smaller numbers; a file with a larger one is not ours.
 const NUMBER_MAX: u64 = 1 << 40;
 
-/// A segment by its number; there may be both forms of it while it is compressed.
+/// A segment by its number; both forms of it may exist while it is compressed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Segment {
     number: u64,
@@ -45,7 +47,7 @@ pub(super) fn segments(dir: &Path) -> Vec<Segment> {
         .into_iter()
         .filter_map(segment)
         .collect();
-    // The closed form last: it is renamed into place when it is whole.
+    // The closed form comes last: it is renamed into place when it is complete.
     found.sort_by_key(|one| (one.number, one.is_closed));
     found.reverse();
     found.dedup_by_key(|one| one.number);
@@ -67,7 +69,7 @@ fn segment(path: PathBuf) -> Option<Segment> {
     })
 }
 
-/// The name of a new one.
+/// The path of a new segment.
 pub(super) fn next(dir: &Path) -> io::Result<PathBuf> {
     files::make_dir_durably(dir)?;
     let newest = segments(dir).last().map_or(0, |one| one.number);
@@ -79,14 +81,15 @@ pub(super) fn len(path: &Path) -> Option<u64> {
     meta.is_file().then_some(meta.len())
 }
 
-/// Appends to a file that is `len` long. What came short is taken back: a torn line would join the next one.
+/// Appends to a file that is `len` long. A short write is taken back: a torn line would join the
+/// next one.
 pub(super) fn append(path: &Path, len: u64, bytes: &[u8]) -> io::Result<()> {
     let mut file = files::append(path)?;
     file.write_all(bytes)
         .inspect_err(|_| drop(file.set_len(len)))
 }
 
-/// How much of a journal is read in one pass: what its segments unfold to, all together.
+/// How many bytes the segments may unpack to in one pass, all together.
 #[derive(Debug)]
 pub(super) struct Allowance(u64);
 
@@ -95,13 +98,14 @@ impl Allowance {
         Self(READ_BYTES_MAX)
     }
 
-    /// What one more segment may unfold to.
+    /// How many bytes one more segment may unpack to.
     fn of_segment(&self) -> u64 {
         self.0.min(SEGMENT_BYTES_MAX)
     }
 }
 
-/// The lines of a segment as they were written; what cannot be read, or is beyond the allowance, is missing.
+/// The lines of a segment as they were written. Lines that cannot be read or exceed the allowance
+/// are missing.
 pub(super) fn read(segment: &Segment, allowance: &mut Allowance) -> Vec<u8> {
     let bytes_max = allowance.of_segment();
     let (lines, used) = try_read(segment, bytes_max).unwrap_or_default();
@@ -109,7 +113,7 @@ pub(super) fn read(segment: &Segment, allowance: &mut Allowance) -> Vec<u8> {
     lines
 }
 
-/// With the bytes that were unfolded for it.
+/// The lines, and the number of bytes unpacked for them.
 fn try_read(segment: &Segment, bytes_max: u64) -> io::Result<(Vec<u8>, u64)> {
     let bytes = files::read_some(&segment.path, bytes_max)?;
     match segment.is_closed {
@@ -150,7 +154,7 @@ pub(super) fn compress_closed(dir: &Path) -> io::Result<()> {
     let older = all.iter().rev().skip(1).filter(|one| !one.is_closed);
     for one in older {
         let unfinished = dir.join(format!(".{}.{}.tmp", one.number, std::process::id()));
-        // What is no file of ours stays as it is.
+        // A file that is not ours stays as it is.
         let Ok(lines) = files::read(&one.path, SEGMENT_BYTES_MAX) else {
             continue;
         };
@@ -165,7 +169,7 @@ pub(super) fn compress_closed(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Open forms of what is compressed, and what a killed process was writing.
+/// Removes open forms of compressed segments, and files that a killed process was writing.
 fn remove_leftovers(dir: &Path) {
     let all = segments(dir);
     for path in files::entries(dir) {
@@ -191,7 +195,7 @@ fn compress(lines: &[u8], to: &Path) -> io::Result<()> {
     file.flush()
 }
 
-/// Lets go of the oldest beyond so many files and bytes.
+/// Removes the oldest beyond these numbers of files and bytes.
 pub(in super::super) fn prune(dir: &Path, segments_max: usize, bytes_max: u64) -> io::Result<()> {
     let mut bytes = 0;
     for (n, one) in segments(dir).iter().rev().enumerate() {

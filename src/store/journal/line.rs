@@ -1,7 +1,7 @@
 //! One line of the journal: a digest, then JSON.
 //!
-//! Invariant: a line is what was written, or it is no line: its digest says so. A line ends where its JSON ends, so
-//! that a newline that went lost joins no two. Not here: files, chains of lines.
+//! Invariant: the digest proves that a line is as it was written; any other line is ignored. A line
+//! ends where its JSON ends, so that a lost newline joins no two. Not here: files, chains of lines.
 
 use std::borrow::Cow;
 
@@ -22,11 +22,11 @@ pub(super) struct JournalLine {
     pub(super) command: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_correction: bool,
-    /// When what is new happened, as the records of the state have it.
+    /// When the new records happened, according to the state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) stamps: Vec<String>,
     pub(super) changes: Vec<Difference>,
-    /// The patch to the state before this one: it stands in the line before too.
+    /// The patch to the state before this one; the line before holds it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) before: Option<Patch>,
     pub(super) body: Body,
@@ -38,7 +38,7 @@ pub(super) enum Body {
     /// The text of the state.
     Whole(String),
     Patch(Box<Patch>),
-    /// What a person saved.
+    /// The text of a person's edit.
     Edit(String),
 }
 
@@ -49,7 +49,7 @@ impl JournalLine {
     }
 }
 
-/// Every line that is whole, in order.
+/// Every intact line, in order.
 pub(super) fn decode(bytes: &[u8]) -> Vec<JournalLine> {
     let mut lines = Vec::new();
     let mut rest = bytes;
@@ -68,7 +68,7 @@ pub(super) fn decode(bytes: &[u8]) -> Vec<JournalLine> {
     lines
 }
 
-/// The line at the beginning, and how many bytes it takes up.
+/// The first line, and how many bytes it takes.
 fn first(bytes: &[u8]) -> Option<(JournalLine, usize)> {
     let (digits, rest) = bytes.split_at_checked(DIGITS)?;
     let json = rest.strip_prefix(b" ")?;
@@ -76,7 +76,7 @@ fn first(bytes: &[u8]) -> Option<(JournalLine, usize)> {
     let line = values.next()?.ok()?;
     let used = values.byte_offset();
     let is_whole = check(json.get(..used)?).as_bytes() == digits;
-    // The newline too, or what stands in its place.
+    // The newline is taken too, or the byte in its place.
     is_whole.then_some((line, (DIGITS + 1 + used + 1).min(bytes.len())))
 }
 

@@ -1,7 +1,7 @@
-//! The journal, read: every commit that is kept, and the state of each, byte for byte.
+//! Reads the journal: every commit that is kept, and the state of each, byte for byte.
 //!
-//! Invariant: what is given out as a state has the seal that was committed; what is damaged is not there. Nothing is
-//! written. Not here: the state file itself.
+//! Invariant: every state returned has the seal that was committed; damaged ones are missing.
+//! Nothing is written. Not here: the state file itself.
 
 use std::path::{Path, PathBuf};
 
@@ -22,22 +22,22 @@ pub struct Commit {
     pub serial: Serial,
     pub at_ms: u64,
     pub by: String,
-    /// `edit` where a person saved the file: then it is what the commit of this serial took in.
+    /// With `edit`, a person saved the file, and the commit of this serial adopted it.
     pub command: String,
-    /// A person changed what was agreed.
+    /// A person changed the agreement.
     pub is_correction: bool,
     pub stamps: Vec<String>,
     pub changes: Vec<Difference>,
 }
 
 impl Commit {
-    /// What a person saved, not what was made of it.
+    /// Whether this is a person's save, and not the commit made of it.
     #[must_use]
     pub fn is_edit(&self) -> bool {
         self.command == "edit"
     }
 
-    /// An edit stands before the commit that took it in.
+    /// Whether this edit precedes the commit `next` that adopted it.
     fn stands_before(&self, next: &Self) -> bool {
         self.serial < next.serial
             || (self.serial == next.serial && self.is_edit() && !next.is_edit())
@@ -64,7 +64,7 @@ pub struct PastState {
     pub bytes: Vec<u8>,
 }
 
-/// What is kept of the past of a state file.
+/// The kept history of a state file.
 #[derive(Debug)]
 pub struct History {
     dir: PathBuf,
@@ -75,13 +75,13 @@ impl History {
         Self { dir }
     }
 
-    /// The commits of a lineage, the oldest first; of those with one serial the last.
+    /// The commits of a lineage, the oldest first; of several with one serial the last.
     #[must_use]
     pub fn commits(&self, lineage: &Lineage) -> Vec<Commit> {
         let mut found: Vec<Commit> = Vec::new();
         for commit in self.all(|line| (line.lineage == lineage.as_str()).then(|| Commit::of(line)))
         {
-            // An older file was put back in the meantime: what was committed after it is gone.
+            // An older file was put back meanwhile: the commits after it are gone.
             while found
                 .last()
                 .is_some_and(|last| !last.stands_before(&commit))
@@ -105,7 +105,7 @@ impl History {
         found
     }
 
-    /// The lineage of the newest line; older files are read only where the newest hold none.
+    /// The lineage of the newest line; older files are read only if the newest hold none.
     #[must_use]
     pub fn newest_lineage(&self) -> Option<Lineage> {
         let mut allowance = Allowance::new();
@@ -117,7 +117,8 @@ impl History {
         newest.next()
     }
 
-    /// What is wanted of each line, the oldest first. The newest are read first, as far as the allowance reaches.
+    /// The wanted part of each line, the oldest first. The newest are read first, as far as the
+    /// allowance reaches.
     fn all<T>(&self, wanted: impl Fn(JournalLine) -> Option<T>) -> Vec<T> {
         let mut allowance = Allowance::new();
         let mut segments: Vec<Vec<T>> = Vec::new();
@@ -128,7 +129,8 @@ impl History {
         segments.into_iter().rev().flatten().collect()
     }
 
-    /// The serial of the newest commit of a lineage; older files are read only where the newest holds none of it.
+    /// The serial of the newest commit of a lineage; older files are read only if the newest holds
+    /// none of it.
     #[must_use]
     pub fn newest(&self, lineage: &Lineage) -> Option<Serial> {
         let (segments, mut allowance) = (files::segments(&self.dir), Allowance::new());
@@ -144,7 +146,7 @@ impl History {
     pub fn state(&self, lineage: &Lineage, serial: Serial) -> Option<PastState> {
         let (segments, mut allowance) = (files::segments(&self.dir), Allowance::new());
         let mut lines: Vec<JournalLine> = Vec::new();
-        // Most questions are about what is new: older files are read only where they are needed.
+        // Most questions are about new states: older files are read only if needed.
         for segment in segments.iter().rev() {
             let mut older = lines_of(segment, lineage, &mut allowance);
             let has_it = |line: &JournalLine| line.serial >= serial.0;
@@ -160,7 +162,7 @@ impl History {
         None
     }
 
-    /// What a person saved, that the commit of this serial took in.
+    /// The edit of a person that the commit of this serial adopted.
     #[must_use]
     pub fn edit(&self, lineage: &Lineage, serial: Serial) -> Option<Vec<u8>> {
         let mut allowance = Allowance::new();
@@ -203,7 +205,7 @@ impl Commit {
     }
 }
 
-/// Goes along the lines, from whole states over patches; the newest state of that serial counts.
+/// Replays the lines, from whole states over patches; the newest state of that serial counts.
 fn replayed(lines: &[JournalLine], serial: Serial) -> Option<PastState> {
     let mut way = Way {
         serial,
@@ -211,7 +213,7 @@ fn replayed(lines: &[JournalLine], serial: Serial) -> Option<PastState> {
         found: None,
     };
     for line in lines {
-        // Where the line before is lost, its patch stands here too.
+        // If the line before is lost, its patch is here too.
         let mended = line.before.as_ref().and_then(|patch| way.over(patch));
         if let Some(state) = mended {
             way.take(state);

@@ -44,7 +44,7 @@ impl Faulty {
     /// A store on this disk.
     pub fn store(mut self, place: StatePlace) -> Store {
         self.real = Some(RealDisk::in_dir(place.parent()));
-        Store::on(place, Box::new(self))
+        Store::new(place, Box::new(self))
     }
 
     pub(super) fn with(person: impl Fn(&'static str, usize) + Send + Sync + 'static) -> Self {
@@ -105,9 +105,9 @@ impl Faulty {
 }
 
 impl Disk for Faulty {
-    fn ground(&self) -> io::Result<DirectoryCheck> {
+    fn check_directory(&self) -> io::Result<DirectoryCheck> {
         self.call("ground")?;
-        self.real().ground()
+        self.real().check_directory()
     }
 
     fn open(&self, path: &Path) -> io::Result<OpenFile> {

@@ -22,7 +22,7 @@ impl Past {
             bytes: BTreeMap::new(),
         };
         let mut store = past.store();
-        store.remember();
+        store.write_journal();
         past.go_on(&mut store, commits);
         past
     }
@@ -78,7 +78,7 @@ impl Past {
 fn every_serial_comes_back_byte_for_byte_before_and_after_compression() {
     let past = Past::of(260);
     assert_eq!(past.lost(), Vec::<u64>::new());
-    past.store().remember();
+    past.store().write_journal();
     let names = past.files();
     assert!(
         names
@@ -133,7 +133,7 @@ fn a_flipped_byte_of_a_compressed_file_costs_its_own_line_at_most() {
     let past = Past::of(8);
     // A second process begins a file of its own, so that the first is closed.
     bump(&mut past.store()).unwrap();
-    past.store().remember();
+    past.store().write_journal();
     assert!(past.files()[0].to_string_lossy().ends_with(".gz"));
     check_damage(&past, 1);
 }
@@ -191,7 +191,7 @@ fn a_journal_that_cannot_be_written_stops_no_commit() {
     fs::write(past.dir(), "in the way").unwrap();
     let mut store = past.store();
     past.go_on(&mut store, 3);
-    store.remember();
+    store.write_journal();
     fs::remove_file(past.dir()).unwrap();
     past.go_on(&mut store, 2);
     let kept = past.bytes.len() - past.lost().len();
@@ -204,7 +204,7 @@ fn what_a_power_cut_can_take_back_is_not_kept() {
     let kept = |disk: Faulty| {
         let mut store = world.store_on(disk);
         let committed = store.read().unwrap();
-        store.remember();
+        store.write_journal();
         store.history().newest(&committed.state.lineage)
     };
     let io_error = rustix::io::Errno::IO.raw_os_error();

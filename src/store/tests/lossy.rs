@@ -74,7 +74,7 @@ impl Lossy {
     }
 
     pub fn store(&self, place: StatePlace) -> Store {
-        Store::on(place, Box::new(self.clone()))
+        Store::new(place, Box::new(self.clone()))
     }
 
     /// The same disk, of which every call goes well.
@@ -260,9 +260,9 @@ impl Drive {
 }
 
 impl Disk for Lossy {
-    fn ground(&self) -> io::Result<DirectoryCheck> {
+    fn check_directory(&self) -> io::Result<DirectoryCheck> {
         self.call("ground")?;
-        self.real.ground()
+        self.real.check_directory()
     }
 
     fn open(&self, path: &Path) -> io::Result<OpenFile> {

@@ -284,8 +284,8 @@ fn recover(world: &World) -> Recovered {
 struct Seam(Arc<Power>);
 
 impl Disk for Seam {
-    fn ground(&self) -> io::Result<DirectoryCheck> {
-        self.0.real.ground()
+    fn check_directory(&self) -> io::Result<DirectoryCheck> {
+        self.0.real.check_directory()
     }
 
     fn open(&self, path: &Path) -> io::Result<OpenFile> {

@@ -85,10 +85,10 @@ fn an_earlier_commit_is_found_in_memory_and_after_remembering_by_others() {
     let world = World::new();
     let mut store = world.store();
     store.read().unwrap();
-    store.remember();
+    store.write_journal();
     bump(&mut store).unwrap();
     assert_eq!(store.base(&begun_at(7)).unwrap().run.iteration, 0);
-    store.remember();
+    store.write_journal();
     let mut other = world.store();
     other.read().unwrap();
     assert_eq!(other.base(&begun_at(8)).unwrap().run.iteration, 1);

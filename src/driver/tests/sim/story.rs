@@ -349,7 +349,7 @@ async fn loop_of(
                 text.replace(&dir, "…").split('`').next().unwrap()
             ))
         },
-        look: &mut |world, _, _| held(&scene.watchman).reported(world.state.serial),
+        on_turn: &mut |world, _, _| held(&scene.watchman).reported(world.state.serial),
     };
     run(host(store), loaded, eyes).await
 }

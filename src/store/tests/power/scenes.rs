@@ -28,7 +28,7 @@ impl Scene {
             power.add(&place.state, Bytes { durable, live }, true);
         }
         let seam = Box::new(Seam(Arc::clone(&power)));
-        let store = Store::on(place, seam);
+        let store = Store::new(place, seam);
         Self {
             world,
             power,
