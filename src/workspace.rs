@@ -34,7 +34,7 @@ use descent_core::{
 pub use crate::git::Stamps;
 pub use cache::cache_dir;
 pub use error::WorkspaceError;
-pub use home::result_of;
+pub use home::{applied, note_applied, result_of};
 pub use leftovers::{Leftover, LeftoverPlace, leftovers};
 pub use size::{Size, size_of};
 pub use words::{message, time_of};

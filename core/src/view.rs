@@ -23,7 +23,7 @@ use crate::{
 };
 pub use bound::{BoundView, bound};
 use liveness::Liveness;
-pub use next::next;
+pub use next::{Surroundings, after_verify, next};
 
 #[derive(Debug, Serialize)]
 pub struct StatusView {
@@ -122,7 +122,7 @@ pub struct FlightView {
     pub description: String,
 }
 
-pub fn status(world: &World, live: bool, liveness: Liveness) -> StatusView {
+pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> StatusView {
     let state = &world.state;
     let run = &state.run;
     let (resolved, unresolved) = world.split();
@@ -141,7 +141,7 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> StatusView {
     StatusView {
         schema: "descent/status/1",
         status: run.status.word(),
-        live,
+        live: around.live,
         goal: state.objective.goal.clone(),
         lineage: state.lineage.as_str().to_owned(),
         iteration: run.iteration,
@@ -173,7 +173,7 @@ pub fn status(world: &World, live: bool, liveness: Liveness) -> StatusView {
         },
         last_result: run_end::last_result(state),
         gave_way: gave_way(state),
-        next: liveness.mend.clone().unwrap_or_else(|| next(world, live)),
+        next: liveness.mend.clone().unwrap_or_else(|| next(world, around)),
         liveness,
     }
 }

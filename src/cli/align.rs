@@ -28,7 +28,7 @@ use descent_core::{
 
 use super::{
     End, constraints,
-    context::{Context, WaitOutcome, interruptible},
+    context::{Context, WaitOutcome, interruptible, surroundings},
     trust,
 };
 use crate::{
@@ -113,7 +113,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         && !flags.force
         && is_same(&found.state, &state)
     {
-        return Ok(unchanged(context, found, &config));
+        return unchanged(context, found, &config);
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
     let plan = flags.plan.as_deref().zip(carried.as_ref());
@@ -171,7 +171,11 @@ fn how_agreed(context: &Context, flags: &AlignArgs, asks: bool) -> &'static str 
     }
 }
 
-fn unchanged(context: &Context, found: &store::LoadedState, config: &Config) -> End {
+fn unchanged(
+    context: &Context,
+    found: &store::LoadedState,
+    config: &Config,
+) -> Result<End, Failure> {
     let world = World::new(found.state.clone());
     if context.out.json {
         let mut value = preview::json(&world, &compare::CheckoutComparison::default(), config);
@@ -179,11 +183,10 @@ fn unchanged(context: &Context, found: &store::LoadedState, config: &Config) -> 
         context.out.json(&value);
     } else {
         let words = "unchanged: this is what is agreed already\nnext: ";
-        context
-            .out
-            .say(&format!("{words}{}", view::next(&world, false)));
+        let next = view::next(&world, &surroundings(&context.store()?, &found.state));
+        context.out.say(&format!("{words}{next}"));
     }
-    End::Code(0)
+    Ok(End::Code(0))
 }
 
 /// Who will do the work. A mistake in the file is what `run` refuses for: here it is a warning.

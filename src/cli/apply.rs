@@ -16,7 +16,7 @@ use crate::{
     git::{ApplyOutcome, BranchOutcome, FileLines},
     render,
     store::StatePlace,
-    workspace::Workspaces,
+    workspace::{self, Workspaces},
 };
 
 /// Files named on a terminal; `--json` has all.
@@ -74,11 +74,15 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
     if let Some(words) = &result.partial {
         context.out.say(words);
     }
-    match (&flags.branch, &flags.patch) {
-        (Some(name), _) => to_branch(context, flags, &result, name),
-        (None, Some(file)) => to_patch(context, flags, &result, file),
-        (None, None) => to_tree(context, flags, &result),
+    let end = match (&flags.branch, &flags.patch) {
+        (Some(name), _) => to_branch(context, flags, &result, name)?,
+        (None, Some(file)) => return to_patch(context, flags, &result, file),
+        (None, None) => to_tree(context, flags, &result)?,
+    };
+    if !flags.dry_run && matches!(end, End::Code(0)) {
+        workspace::note_applied(store.place(), &loaded.state.lineage, &result.head);
     }
+    Ok(end)
 }
 
 fn refuse_mixed(context: &Context, flags: &ApplyArgs) -> Result<(), Failure> {

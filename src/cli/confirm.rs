@@ -11,7 +11,10 @@ use descent_core::{
     view,
 };
 
-use super::{End, context::Context};
+use super::{
+    End,
+    context::{Context, surroundings},
+};
 use crate::{
     failure::Failure,
     ops::{self, ChangeDenial, confirm::AnswerRequest},
@@ -36,7 +39,8 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     let loaded = ops::current(&client, &mut store)?;
     let all = assertions::assertions(&loaded.state);
     let Some(name) = &flags.name else {
-        report(context, &loaded.state, store.is_live(), "listed", &all);
+        let around = surroundings(&store, &loaded.state);
+        report(context, &loaded.state, &around, "listed", &all);
         return Ok(End::Code(0));
     };
     let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
@@ -68,10 +72,11 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     if !live {
         store.write_journal();
     }
+    let around = surroundings(&store, &state);
     report(
         context,
         &state,
-        live,
+        &around,
         result,
         std::slice::from_ref(assertion),
     );
@@ -111,11 +116,17 @@ fn told(word: &Confirmation) -> String {
     format!("{verb} by {} at {}", word.by, word.at)
 }
 
-fn report(context: &Context, state: &State, live: bool, result: &str, shown: &[Assertion]) {
+fn report(
+    context: &Context,
+    state: &State,
+    around: &view::Surroundings,
+    result: &str,
+    shown: &[Assertion],
+) {
     let next = match result {
-        _ if live => "descent status".to_owned(),
+        _ if around.live => "descent status".to_owned(),
         "denied" => "descent run".to_owned(),
-        _ => view::next(&World::new(state.clone()), false),
+        _ => view::next(&World::new(state.clone()), around),
     };
     if context.out.json {
         let all: Vec<serde_json::Value> = shown.iter().map(|one| json(one, state)).collect();

@@ -7,7 +7,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use descent_core::{event::Event, state::State, trust::is_another_hand};
+use descent_core::{event::Event, state::State, trust::is_another_hand, view::Surroundings};
 
 use super::{Global, ask};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     render::{self, Out, Page},
     signal::{Signal, Signals},
     store::{LoadedState, StatePlace, Store},
-    trust,
+    trust, workspace,
 };
 
 /// How often a question is put again whose answer was neither yes nor no.
@@ -174,6 +174,14 @@ fn of_another(place: &StatePlace, uid: u32) -> Failure {
         "descent --state {state} status, where you mean that very state; mkdir .descent begins a project of your own here"
     );
     Failure::new("E-OTHERS-PLACE", exit::UNTRUSTED, message, hint)
+}
+
+/// The facts beside the state that the next command depends on.
+pub(super) fn surroundings(store: &Store, state: &State) -> Surroundings {
+    Surroundings {
+        live: store.is_live(),
+        applied: workspace::applied(store.place(), &state.lineage),
+    }
 }
 
 /// What waiting came to.

@@ -11,7 +11,7 @@ use descent_core::{doc::Fault, event::Event, state::State, step::World, view};
 
 use super::{
     End, ask,
-    context::{Context, runtime},
+    context::{Context, runtime, surroundings},
     validate,
 };
 use crate::{
@@ -271,7 +271,7 @@ fn report(context: &Context, store: &Store, state: &State, notices: Option<&[Eve
     let next = if live {
         "descent status".to_owned()
     } else {
-        view::next(&World::new(state.clone()), false)
+        view::next(&World::new(state.clone()), &surroundings(store, state))
     };
     let result = if notices.is_some() {
         "committed"

@@ -12,7 +12,11 @@ use descent_core::{
     view,
 };
 
-use super::{End, context::Context, trust};
+use super::{
+    End,
+    context::{Context, surroundings},
+    trust,
+};
 use crate::{
     failure::{Failure, exit},
     ops, render,
@@ -37,7 +41,8 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
     let mut store = context.store()?;
     let first = trust::gate(context, &mut store, None)?;
     let Some(attempt) = &flags.attempt else {
-        report(context, &first.state, store.is_live(), "listed");
+        let around = surroundings(&store, &first.state);
+        report(context, &first.state, &around, "listed");
         return Ok(End::Code(0));
     };
     let attempt = AttemptId::new(attempt.as_str());
@@ -61,7 +66,8 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
     if !live {
         store.write_journal();
     }
-    report(context, &committed.loaded.state, live, result);
+    let state = &committed.loaded.state;
+    report(context, state, &surroundings(&store, state), result);
     Ok(End::Code(0))
 }
 
@@ -96,12 +102,12 @@ fn not_in_doubt(state: &State, attempt: &AttemptId) -> Failure {
     Failure::new("E-NOT-IN-DOUBT", exit::USAGE, message, hint)
 }
 
-fn report(context: &Context, state: &State, live: bool, result: &str) {
+fn report(context: &Context, state: &State, around: &view::Surroundings, result: &str) {
     let doubts = correct::doubts(state);
     let next = match doubts.first() {
         Some(doubt) => format!("descent resolve {} --done", doubt.attempt),
-        None if live => "descent status".to_owned(),
-        None if result == "listed" => view::next(&World::new(state.clone()), false),
+        None if around.live => "descent status".to_owned(),
+        None if result == "listed" => view::next(&World::new(state.clone()), around),
         None => "descent run".to_owned(),
     };
     if context.out.json {

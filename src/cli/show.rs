@@ -3,7 +3,11 @@
 use clap::Args;
 use descent_core::{doc, id::UnixMillis, step::World, view};
 
-use super::{End, context::Context, timeline::Timeline};
+use super::{
+    End,
+    context::{Context, surroundings},
+    timeline::Timeline,
+};
 use crate::{
     clock,
     failure::Failure,
@@ -80,7 +84,11 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
     // What ran then ran: only of the present state it can be said that nothing does.
     let is_past = point.state.serial != timeline.now.state.serial;
     let world = World::new(point.state);
-    let mut status = view::status(&world, is_past, view::liveness::Liveness::none());
+    let around = view::Surroundings {
+        live: is_past,
+        ..surroundings(&store, &world.state)
+    };
+    let mut status = view::status(&world, &around, view::liveness::Liveness::none());
     if is_past {
         status.next = "descent show".to_owned();
     }

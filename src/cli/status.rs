@@ -7,7 +7,11 @@ use descent_core::{
     view,
 };
 
-use super::{End, constraints, context::Context, liveness, newer, run};
+use super::{
+    End, constraints,
+    context::{Context, surroundings},
+    liveness, newer, run,
+};
 use crate::{
     clock,
     failure::{Failure, exit},
@@ -87,10 +91,11 @@ fn show(
     let world = World::new(state);
     let look = look(store, world.state.run.status);
     let notes = notes(&look, is_edited);
-    let mut status = view::status(&world, store.is_live(), look.liveness);
+    let around = surroundings(store, &world.state);
+    let mut status = view::status(&world, &around, look.liveness);
     fill_workspace(store, &world, &mut status);
     if is_edited {
-        status.note_edit(&world);
+        status.note_edit(&world, &around);
     }
     if context.out.json {
         context.out.json(&status);
@@ -102,7 +107,7 @@ fn show(
         (false, _) => 0,
         (true, false) => run::code_of(&world.state.run),
         // No ending yet: a loop is at it, or was cut off.
-        (true, true) if store.is_live() => exit::LEASE,
+        (true, true) if around.live => exit::LEASE,
         (true, true) => exit::STOPPED,
     };
     End::Code(code)

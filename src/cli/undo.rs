@@ -9,7 +9,7 @@ use descent_core::{
 
 use super::{
     End,
-    context::{Context, runtime},
+    context::{Context, runtime, surroundings},
     timeline::Timeline,
 };
 use crate::{
@@ -72,7 +72,7 @@ pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> 
         Ok(done) => done,
         Err(NothingToUndo(outside)) => return Ok(nothing(context, serial, &outside)),
     };
-    report(context, &done, store.is_live());
+    report(context, &done, &surroundings(&store, &done.state));
     Ok(End::Code(0))
 }
 
@@ -152,10 +152,10 @@ fn lines(undone: &UndoReport) -> String {
     format!("{}{}", undone.what, effects.collect::<String>())
 }
 
-fn report(context: &Context, done: &UndoReport, is_live: bool) {
-    let next = match is_live {
+fn report(context: &Context, done: &UndoReport, around: &view::Surroundings) {
+    let next = match around.live {
         true => "descent status".to_owned(),
-        false => view::next(&World::new(done.state.clone()), false),
+        false => view::next(&World::new(done.state.clone()), around),
     };
     if context.out.json {
         return json(context, done, "undone", &next);

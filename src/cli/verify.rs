@@ -5,12 +5,14 @@ use clap::Args;
 use descent_core::{
     id::CommitId,
     state::{StartedFrom, State},
+    step::World,
     verdict::Verdict,
+    view,
 };
 
 use super::{
     End, align,
-    context::{Context, WaitOutcome, interruptible},
+    context::{Context, WaitOutcome, interruptible, surroundings},
     evaluate, newer, run, trust,
 };
 use crate::{
@@ -86,7 +88,10 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
         page.push(Line::new().put(meaning, word).dim(on));
         page.extend(render::judged(&judged));
         run::judged_where(&mut page, &workspaces, Checkout::Judging);
-        page.next("descent status");
+        page.next(&view::after_verify(
+            &World::new(state.clone()),
+            &surroundings(&store, state),
+        ));
         context.out.page(&page);
     }
     Ok(End::Code(if verdict == Verdict::Pass {

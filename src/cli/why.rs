@@ -9,7 +9,10 @@ use descent_core::{
     view,
 };
 
-use super::{End, context::Context};
+use super::{
+    End,
+    context::{Context, surroundings},
+};
 use crate::{clock, evidence, failure::Failure, render, store::Commit, workspace};
 
 #[derive(Debug, Args)]
@@ -34,7 +37,8 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
         return Ok(End::Code(0));
     };
     let id = AtomId::new(asked.as_str());
-    let Some(why) = view::why::why(&world, &id, store.is_live()) else {
+    let around = surroundings(&store, &world.state);
+    let Some(why) = view::why::why(&world, &id, &around) else {
         let ids = world.state.all_atoms();
         let near = doc::suggest(asked, ids.keys().map(|id| id.as_str()));
         let known: Vec<&str> = ids.keys().take(20).map(|id| id.as_str()).collect();

@@ -10,7 +10,14 @@ use descent_core::{
 };
 
 use super::{Result, WorkspaceKind, Workspaces, cache_dir, places};
-use crate::git::{ApplyOutcome, BranchOutcome, FileLines};
+use crate::{
+    files,
+    git::{ApplyOutcome, BranchOutcome, FileLines},
+    store::StatePlace,
+};
+
+/// The name of a commit is shorter.
+const NOTE_BYTES_MAX: u64 = 128;
 
 impl Workspaces {
     /// The commit that the person stands at; none in `shared` and `shadow`, where nothing of theirs is one.
@@ -73,6 +80,24 @@ impl Workspaces {
             WorkspaceKind::Shared(place) => place.project(),
         }
     }
+}
+
+/// Notes that this result was brought home, for [`applied`]. Without the note, only what is typed next is less to the
+/// point: so no error stops what has been done.
+pub fn note_applied(at: &StatePlace, lineage: &Lineage, head: &CommitId) {
+    let _ = files::write_durably(&applied_note(at, lineage), head.as_str().as_bytes());
+}
+
+/// The result that was brought home last, as files or as a branch.
+pub fn applied(at: &StatePlace, lineage: &Lineage) -> Option<CommitId> {
+    let bytes = files::read(&applied_note(at, lineage), NOTE_BYTES_MAX).ok()?;
+    String::from_utf8(bytes).ok().map(CommitId::new)
+}
+
+/// Beside the objects of the result: it goes where they go.
+fn applied_note(at: &StatePlace, lineage: &Lineage) -> PathBuf {
+    let repository = at.repositories().join(places::name(lineage.as_str()));
+    repository.join("applied")
 }
 
 /// Where `deliver` puts the result, if it did, and the reference that follows it: known without asking git.

@@ -7,4 +7,5 @@ pub(crate) mod errors;
 pub(crate) mod help;
 pub(crate) mod history;
 pub(crate) mod look;
+pub(crate) mod next_step;
 pub(crate) mod watched;

@@ -1,37 +1,81 @@
 //! The one command that a person types next.
 //!
-//! Invariant: it changes something. Not here: all the ways out of a dead end, which the last result names.
+//! Invariant: it changes something, and following it from command to command never comes back to where it began.
+//! Not here: all the ways out of a dead end, which the last result names.
 
-use alloc::{borrow::ToOwned, string::String};
+use alloc::{borrow::ToOwned, format, string::String};
 
 use super::StatusView;
 use crate::{
     doc::Node,
+    id::{AtomId, CommitId},
     state::RunStatus,
     step::{World, correct::doubts, remedies},
     verdict::assertions,
 };
 
 const RUN: &str = "descent run";
+/// The next goal is agreed on in the same way as the first.
+const ALIGN: &str = "descent align";
 
-pub fn next(world: &World, live: bool) -> String {
-    if live {
+/// Facts beside the state that the next command depends on.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// A loop holds the lease.
+    pub live: bool,
+    /// The result that was brought home last.
+    pub applied: Option<CommitId>,
+}
+
+pub fn next(world: &World, around: &Surroundings) -> String {
+    if around.live {
         return "descent stop".to_owned();
     }
-    of_idle(world, is_changed_since(world))
+    of_idle(world, around, is_changed_since(world))
+}
+
+/// The command after `verify`, which never is `verify` again.
+pub fn after_verify(world: &World, around: &Surroundings) -> String {
+    let next = next(world, around);
+    match next.as_str() {
+        "descent verify" => ALIGN.to_owned(),
+        "descent stop" => "descent status".to_owned(),
+        _ => next,
+    }
+}
+
+/// The command after `why ATOM`: not another explanation of the same cause.
+pub fn after_why(world: &World, around: &Surroundings, explained: &AtomId) -> String {
+    // A loop that is at work is left to it.
+    if around.live {
+        return "descent status".to_owned();
+    }
+    let next = next(world, around);
+    if next != format!("descent why {explained}") {
+        return next;
+    }
+    let is_change = |one: &&str| one.starts_with("descent ") && !one.starts_with("descent why ");
+    let mut moves = next_moves(world);
+    moves.find(is_change).unwrap_or("descent edit").to_owned()
 }
 
 impl StatusView {
     /// The file was edited since the last commit. A loop at work takes that in by itself, else the next one does.
-    pub fn note_edit(&mut self, world: &World) {
+    pub fn note_edit(&mut self, world: &World, around: &Surroundings) {
         if !self.live {
-            self.next = of_idle(world, true);
+            self.next = of_idle(world, around, true);
         }
     }
 }
 
-fn of_idle(world: &World, is_changed: bool) -> String {
-    match world.state.run.status {
+fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
+    let run = &world.state.run;
+    match run.status {
+        RunStatus::Completed
+            if run.result().is_some() && run.result() == around.applied.as_ref() =>
+        {
+            ALIGN.to_owned()
+        }
         RunStatus::Completed => remedies::after_completion(&world.state).to_owned(),
         RunStatus::NeedsGuidance if ended_by(world, "confirmation") => {
             let open = assertions::open(&world.state);
@@ -61,11 +105,14 @@ fn is_changed_since(world: &World) -> bool {
 
 /// The first command among the moves that the last ending named: it stands for the cause.
 fn dead_end(world: &World) -> String {
+    let command = next_moves(world).find(|one| one.starts_with("descent "));
+    command.unwrap_or("descent edit").to_owned()
+}
+
+fn next_moves(world: &World) -> impl Iterator<Item = &str> {
     let result = world.state.run.last_result.as_ref();
     let moves = result.and_then(|result| result.get("next_moves")?.as_array());
-    let mut moves = moves.unwrap_or_default().iter().filter_map(Node::as_str);
-    let command = moves.find(|one| one.starts_with("descent "));
-    command.unwrap_or("descent edit").to_owned()
+    moves.unwrap_or_default().iter().filter_map(Node::as_str)
 }
 
 /// Whether the last result has this reason.

@@ -15,7 +15,7 @@ pub use attempts::{AttemptView, EarlierView};
 
 use attempts::{attempts, earlier};
 
-use super::{ChoiceView, choice_view, next, status_word};
+use super::{ChoiceView, Surroundings, choice_view, next::after_why, status_word};
 use crate::{
     doc::Node,
     graph::{Ix, NodeKind},
@@ -76,7 +76,7 @@ pub struct TryView {
     pub ended: Option<&'static str>,
 }
 
-pub fn why(world: &World, id: &AtomId, has_loop: bool) -> Option<Why> {
+pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
     let x = world.graph.ix(id)?;
     let atom = world.state.atom(id)?;
     let solved = world.solved();
@@ -123,11 +123,7 @@ pub fn why(world: &World, id: &AtomId, has_loop: bool) -> Option<Why> {
         attempts: attempts(world, x),
         earlier: earlier(world, x),
         trail: trail_of(world, id),
-        // It is being explained here already; a loop that is at work is left to it.
-        next: (!has_loop)
-            .then(|| next(world, false))
-            .filter(|next| *next != "descent why ".to_owned() + id.as_str())
-            .unwrap_or_else(|| "descent status".to_owned()),
+        next: after_why(world, around, id),
     })
 }
 
