@@ -5,7 +5,7 @@
 //! Not here: how an id is drawn (the shell hands in what needs chance).
 
 use alloc::{borrow::ToOwned, format, string::String};
-use core::{borrow::Borrow, fmt};
+use core::{borrow::Borrow, cmp::Ordering, fmt};
 
 use smol_str::SmolStr;
 
@@ -96,6 +96,39 @@ impl AtomId {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
     }
+
+    /// The order in which a person counts: `a2` before `a10`.
+    pub fn cmp_naturally(&self, other: &Self) -> Ordering {
+        let (mut one, mut two) = (self.as_str(), other.as_str());
+        while !one.is_empty() || !two.is_empty() {
+            let ((a, rest_of_one), (b, rest_of_two)) = (first_run(one), first_run(two));
+            let order = match is_number(a) && is_number(b) {
+                true => by_value(a, b),
+                false => a.cmp(b),
+            };
+            if order != Ordering::Equal {
+                return order;
+            }
+            (one, two) = (rest_of_one, rest_of_two);
+        }
+        self.cmp(other)
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// A number, or what stands before the next number.
+fn first_run(text: &str) -> (&str, &str) {
+    let is_number = is_number(text);
+    let end = text.find(|c: char| c.is_ascii_digit() != is_number);
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+fn by_value(a: &str, b: &str) -> Ordering {
+    let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
 impl Digest {

@@ -125,7 +125,9 @@ pub struct FlightView {
 pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> StatusView {
     let state = &world.state;
     let run = &state.run;
-    let (resolved, unresolved) = world.split();
+    let (mut resolved, mut unresolved) = world.split();
+    resolved.sort_by(AtomId::cmp_naturally);
+    unresolved.sort_by(AtomId::cmp_naturally);
     let flight = |intent: &crate::state::Intent| FlightView {
         id: intent.id.clone(),
         atom: intent.atom.clone(),
@@ -219,7 +221,9 @@ fn failed(world: &World) -> Vec<FailedView> {
             at: newest.at,
         }
     };
-    failed.map(|(x, _)| view(x)).collect()
+    let mut failed: Vec<FailedView> = failed.map(|(x, _)| view(x)).collect();
+    failed.sort_by(|one, other| one.atom.cmp_naturally(&other.atom));
+    failed
 }
 
 /// The newest failure of an atom, as far as the trail keeps it.
@@ -300,11 +304,10 @@ fn base_case(world: &World) -> Vec<CheckView> {
 }
 
 fn choices(world: &World) -> Vec<ChoiceView> {
-    world
-        .graph
-        .groups()
-        .map(|group| choice_view(world, group))
-        .collect()
+    let groups = world.graph.groups();
+    let mut choices: Vec<ChoiceView> = groups.map(|group| choice_view(world, group)).collect();
+    choices.sort_by(|one, other| one.group.cmp_naturally(&other.group));
+    choices
 }
 
 /// Choices of a group that stand in a refuted selection, in the order in which that happened.

@@ -41,7 +41,9 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     let Some(why) = view::why::why(&world, &id, &around) else {
         let ids = world.state.all_atoms();
         let near = doc::suggest(asked, ids.keys().map(|id| id.as_str()));
-        let known: Vec<&str> = ids.keys().take(20).map(|id| id.as_str()).collect();
+        let mut known: Vec<_> = ids.keys().collect();
+        known.sort_by(|one, other| one.cmp_naturally(other));
+        let known: Vec<&str> = known.into_iter().take(20).map(|id| id.as_str()).collect();
         let hint = near.map_or_else(
             || format!("one of {}", known.join(", ")),
             |near| format!("did you mean `{near}`?"),

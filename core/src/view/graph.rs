@@ -1,11 +1,17 @@
 //! The work graph as nodes and edges, for whatever draws it.
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use alloc::{
+    borrow::ToOwned,
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+    vec::Vec,
+};
 use serde::Serialize;
 
 use super::status_word;
 use crate::{
-    graph::{Ix, NodeKind},
+    graph::{Graph, Ix, NodeKind},
     id::AtomId,
     state::{PhaseBudget, TryEnd},
     step::World,
@@ -68,10 +74,7 @@ pub fn graph(world: &World) -> GraphView {
         nodes: Vec::with_capacity(graph.len()),
         edges: Vec::new(),
     };
-    // What is waited for stands above what waits.
-    let roots = graph.order().iter().rev();
-    let roots = roots.filter(|x| graph.vertex(**x).parent.is_none());
-    let mut todo: Vec<(Ix, usize)> = roots.map(|x| (*x, 0)).collect();
+    let mut todo: Vec<(Ix, usize)> = roots(graph).into_iter().rev().map(|x| (x, 0)).collect();
     while let Some((x, depth)) = todo.pop() {
         let vertex = graph.vertex(x);
         let id = graph.id(x);
@@ -101,6 +104,56 @@ pub fn graph(world: &World) -> GraphView {
         todo.extend(vertex.kids.iter().rev().map(|kid| (*kid, depth + 1)));
     }
     view
+}
+
+/// The atoms in no group. Whatever is waited for stands above what waits, else `a2` stands above `a10`.
+fn roots(graph: &Graph) -> Vec<Ix> {
+    let root_of = |x: Ix| graph.above(x).last().unwrap_or(x);
+    let mut waits: BTreeMap<Ix, BTreeSet<Ix>> = BTreeMap::new();
+    for x in 0..graph.len() {
+        let of = waits.entry(root_of(x)).or_default();
+        of.extend(graph.vertex(x).deps.iter().map(|dep| root_of(*dep)));
+    }
+    let mut open: Vec<Ix> = waits.keys().copied().collect();
+    open.sort_by(|one, other| graph.id(*one).cmp_naturally(graph.id(*other)));
+    let rank: BTreeMap<Ix, usize> = open
+        .iter()
+        .enumerate()
+        .map(|(rank, x)| (*x, rank))
+        .collect();
+    let mut needed_by: BTreeMap<Ix, Vec<Ix>> = BTreeMap::new();
+    for (x, deps) in &mut waits {
+        deps.remove(x);
+        for dep in deps.iter() {
+            needed_by.entry(*dep).or_default().push(*x);
+        }
+    }
+    let is_free = |x: &Ix| waits[x].is_empty();
+    let mut free: BTreeSet<usize> = open
+        .iter()
+        .filter(|x| is_free(x))
+        .map(|x| rank[x])
+        .collect();
+    let mut placed = Vec::with_capacity(open.len());
+    while let Some(next) = free.pop_first() {
+        let x = open[next];
+        placed.push(x);
+        for y in needed_by.get(&x).into_iter().flatten() {
+            if let Some(deps) = waits.get_mut(y) {
+                deps.remove(&x);
+                if deps.is_empty() {
+                    free.insert(rank[y]);
+                }
+            }
+        }
+    }
+    // Members of two groups may wait for each other.
+    let in_a_ring = graph
+        .order()
+        .iter()
+        .filter(|x| waits.get(x).is_some_and(|deps| !deps.is_empty()));
+    placed.extend(in_a_ring);
+    placed
 }
 
 fn node(world: &World, x: Ix, depth: usize) -> NodeView {

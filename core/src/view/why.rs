@@ -100,14 +100,9 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         description: atom.description.clone(),
         status: status_word(world, x, solved[x]),
         live,
-        waits_for: waits.map(|dep| world.graph.id(dep).clone()).collect(),
+        waits_for: counted(waits.map(|dep| world.graph.id(dep))),
         depends_on: atom.depends_on.clone(),
-        needed_by: world
-            .graph
-            .needed_by(x)
-            .iter()
-            .map(|y| world.graph.id(*y).clone())
-            .collect(),
+        needed_by: counted(world.graph.needed_by(x).iter().map(|y| world.graph.id(*y))),
         action: atom
             .task()
             .and_then(|task| task.spec.action.as_ref())
@@ -125,6 +120,13 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         trail: trail_of(world, id),
         next: after_why(world, around, id),
     })
+}
+
+/// In the order in which a person counts them.
+fn counted<'w>(ids: impl Iterator<Item = &'w AtomId>) -> Vec<AtomId> {
+    let mut ids: Vec<AtomId> = ids.cloned().collect();
+    ids.sort_by(AtomId::cmp_naturally);
+    ids
 }
 
 fn checks(task: Option<&Task>) -> Vec<String> {
@@ -268,7 +270,10 @@ pub fn worth_asking(world: &World) -> Asking {
             ));
         }
     }
-    atoms.sort_by_key(|(rank, _)| *rank);
+    atoms.sort_by(|(rank, one), (other_rank, other)| {
+        let by_rank = rank.cmp(other_rank);
+        by_rank.then_with(|| one.atom.cmp_naturally(&other.atom))
+    });
     let atoms: Vec<AskedAtom> = atoms.into_iter().map(|(_, asked)| asked).collect();
     let next = match atoms.first() {
         Some(first) => format!("descent why {}", first.atom),
