@@ -30,6 +30,7 @@ mod stop;
 mod timeline;
 mod trust;
 mod undo;
+mod usage;
 mod validate;
 mod verify;
 mod why;
@@ -157,6 +158,7 @@ pub fn main() -> ExitCode {
     let out = Out {
         json: cli.global.json,
         quiet: cli.global.quiet,
+        verbose: cli.global.verbose > 0,
     };
     match answer(cli, out, &name) {
         Ok(End::Code(_)) if render::data_was_lost() => {
@@ -176,22 +178,22 @@ pub fn main() -> ExitCode {
 
 /// Help and version were asked for; all else is a usage error, for a program too where it asked for JSON.
 fn not_understood(error: &clap::Error) -> ExitCode {
-    let code = u8::try_from(error.exit_code()).unwrap_or(exit::USAGE);
-    let _ = error.print();
-    if code != 0 && std::env::args_os().any(|arg| arg == "--json") {
-        let text = error.to_string();
-        let what = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches("error: ");
-        Out {
-            json: true,
-            quiet: true,
-        }
-        .json(&Failure::usage(what, "descent --help").json());
+    if error.exit_code() == 0 {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
     }
-    ExitCode::from(code)
+    let typed = std::env::args_os().skip(1);
+    let typed: Vec<String> = typed
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    let failure = usage::failure(error, &typed);
+    let out = Out {
+        json: typed.iter().any(|arg| arg == "--json"),
+        quiet: false,
+        verbose: false,
+    };
+    out.failure(&failure);
+    ExitCode::from(failure.exit)
 }
 
 fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {

@@ -26,7 +26,7 @@ pub use diagram::{dot, mermaid};
 pub use event::notice;
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
-pub use log::{log, words};
+pub use log::{LogTime, log, words};
 pub use result::{judged, moves, result};
 pub use status::{StatusNote, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
@@ -51,6 +51,7 @@ const WIDTH_MIN: usize = 30;
 pub struct Out {
     pub json: bool,
     pub quiet: bool,
+    pub verbose: bool,
 }
 
 impl Out {
@@ -66,8 +67,14 @@ impl Out {
 
     pub fn page(self, page: &Page) {
         let stdout = std::io::stdout();
-        let text = page.text(style::is_coloured(&stdout));
-        write(stdout, &text);
+        let is_coloured = style::is_coloured(&stdout);
+        let text = match self.quiet {
+            true => page.without_advice().text(is_coloured),
+            false => page.text(is_coloured),
+        };
+        if !text.is_empty() {
+            write(stdout, &text);
+        }
     }
 
     /// Columns that a page may have.

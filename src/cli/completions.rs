@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
+use descent_core::id::AtomId;
 
-use super::{End, context::Context, help};
+use super::{End, constraints, context::Context, help};
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
@@ -27,7 +28,40 @@ enum Target {
     PowerShell,
     Zsh,
     Man,
+    /// For the scripts: the atoms of this state, a line each
+    #[value(hide = true)]
+    Atoms,
+    /// For the scripts: what `--set` takes
+    #[value(hide = true)]
+    Constraints,
 }
+
+/// Completes the names that the command line alone does not tell.
+const OF_BASH: &str = r#"
+_descent_names() {
+    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"
+    if [[ "$before" == --set ]]; then
+        COMPREPLY=($(compgen -W "$("$1" completions constraints 2>/dev/null)" -- "$word"))
+        compopt -o nospace 2>/dev/null
+    elif [[ "$before" == why && "$word" != -* ]]; then
+        COMPREPLY=($(compgen -W "$("$1" completions atoms 2>/dev/null)" -- "$word"))
+    else
+        _descent "$@"
+    fi
+}
+complete -F _descent_names -o bashdefault -o default descent"#;
+const OF_FISH: &str = r#"
+complete -c descent -n "__fish_seen_subcommand_from why" -f -a "(descent completions atoms 2>/dev/null)"
+complete -c descent -n "__fish_seen_subcommand_from align run" -l set -x -a "(descent completions constraints 2>/dev/null)""#;
+const OF_ZSH: &str = r#"
+_descent_atoms() {
+    local -a names=(${(f)"$(descent completions atoms 2>/dev/null)"})
+    compadd -a names
+}
+_descent_constraints() {
+    local -a names=(${(f)"$(descent completions constraints 2>/dev/null)"})
+    compadd -S '' -a names
+}"#;
 
 pub(super) fn completions(context: &Context, flags: &CompletionsArgs) -> Result<End, Failure> {
     let shell = match flags.shell {
@@ -37,6 +71,14 @@ pub(super) fn completions(context: &Context, flags: &CompletionsArgs) -> Result<
         Target::PowerShell => Shell::PowerShell,
         Target::Zsh => Shell::Zsh,
         Target::Man => return manual(context, flags.to.as_deref()),
+        Target::Atoms => return atoms(context),
+        Target::Constraints => {
+            let names: Vec<String> = constraints::names()
+                .map(|name| format!("{name}="))
+                .collect();
+            context.out.raw(&names.join("\n"));
+            return Ok(End::Code(0));
+        }
     };
     if flags.to.is_some() {
         let hint = "descent completions man --to DIR; for a shell redirect the output";
@@ -44,7 +86,43 @@ pub(super) fn completions(context: &Context, flags: &CompletionsArgs) -> Result<
     }
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut help::command(), "descent", &mut script);
-    context.out.raw(String::from_utf8_lossy(&script).trim_end());
+    let script = with_names(shell, &String::from_utf8_lossy(&script));
+    context.out.raw(script.trim_end());
+    Ok(End::Code(0))
+}
+
+/// A script that asks this program for the names of atoms and constraints.
+fn with_names(shell: Shell, script: &str) -> String {
+    match shell {
+        Shell::Bash => format!("{}\n{OF_BASH}", script.trim_end()),
+        Shell::Fish => format!("{}\n{OF_FISH}", script.trim_end()),
+        Shell::Zsh => {
+            let (head, rest) = script.split_once('\n').unwrap_or((script, ""));
+            let rest = rest.lines().map(|line| {
+                let names = match line.trim_start() {
+                    line if line.starts_with("'::atom --") => ":_descent_atoms'",
+                    line if line.starts_with("'*--set=") => ":_descent_constraints'",
+                    _ => ":_default'",
+                };
+                line.replace(":_default'", names)
+            });
+            let rest: Vec<String> = rest.collect();
+            format!("{head}\n{OF_ZSH}\n{}", rest.join("\n"))
+        }
+        _ => script.to_owned(),
+    }
+}
+
+/// Nothing where there is no state, or none that can be read: a person is typing.
+fn atoms(context: &Context) -> Result<End, Failure> {
+    let loaded = context.store().ok().and_then(|mut store| store.read().ok());
+    let atoms = loaded.map(|loaded| loaded.state.all_atoms().into_keys().cloned().collect());
+    let mut atoms: Vec<AtomId> = atoms.unwrap_or_default();
+    atoms.sort_by(AtomId::cmp_naturally);
+    if !atoms.is_empty() {
+        let names: Vec<&str> = atoms.iter().map(AtomId::as_str).collect();
+        context.out.raw(&names.join("\n"));
+    }
     Ok(End::Code(0))
 }
 

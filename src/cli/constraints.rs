@@ -34,6 +34,11 @@ pub(super) fn changes(pairs: &[String]) -> Result<Vec<ConstraintChange>, Failure
     pairs.iter().map(change).collect()
 }
 
+/// Every constraint there is.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    LIMITS.iter().map(|limit| limit.key)
+}
+
 fn read(pair: &str) -> Result<(&'static ConstraintRule, Node), Failure> {
     let Some((key, value)) = pair.split_once('=') else {
         return Err(Failure::usage(
@@ -42,7 +47,7 @@ fn read(pair: &str) -> Result<(&'static ConstraintRule, Node), Failure> {
         ));
     };
     let Some(limit) = LIMITS.iter().find(|limit| limit.key == key.trim()) else {
-        let near = suggest(key.trim(), LIMITS.iter().map(|limit| limit.key));
+        let near = suggest(key.trim(), names());
         let hint = near.map_or_else(
             || LOOK.to_owned(),
             |near| format!("did you mean `{near}`? {LOOK}"),

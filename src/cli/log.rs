@@ -58,7 +58,11 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
             "entries": entries,
         }));
     } else {
-        let page = render::log(entries, left_out, clock::now(), context.out.width());
+        let time = match context.out.verbose {
+            true => render::LogTime::Recorded,
+            false => render::LogTime::Before(clock::now()),
+        };
+        let page = render::log(entries, left_out, time, context.out.width());
         context.out.page(&page);
     }
     Ok(End::Code(0))

@@ -103,7 +103,7 @@ fn words(notice: &Event) -> Option<String> {
         }
         Event::PlannedAgain { atom, because, .. } => {
             format!(
-                "replan    {atom}: nothing is left of its plan, {}",
+                "replanned {atom}: nothing is left of its plan, {}",
                 line(because)
             )
         }
@@ -167,7 +167,7 @@ fn words(notice: &Event) -> Option<String> {
             repair,
             of,
             why,
-        } => format!("again     {atom}: {} (repair {repair} of {of})", line(why)),
+        } => format!("repair    {atom}: {} (repair {repair} of {of})", line(why)),
         Event::InDoubt { attempt, atom, why } => {
             let what = super::log::doubted(atom.as_str(), attempt.as_str(), why);
             format!("in doubt  {what}")
@@ -183,7 +183,7 @@ fn words(notice: &Event) -> Option<String> {
         ),
         Event::Refuted { failed, .. } => {
             format!(
-                "refuted   all atoms are solved, yet the base case does not hold: {}",
+                "rejected  all atoms are solved, and a check failed: {}",
                 line(&failed.join("; "))
             )
         }
@@ -193,11 +193,11 @@ fn words(notice: &Event) -> Option<String> {
                 None => format!("{} = {}", change.group, change.to),
             };
             let changes: Vec<String> = changes.iter().map(change).collect();
-            format!("back      {} because {}", changes.join(", "), line(because))
+            format!("switched  {} because {}", changes.join(", "), line(because))
         }
-        Event::Parked { atom } => format!("parked    {atom}: kept for when its choices come back"),
+        Event::Parked { atom } => format!("set aside {atom}: kept for when its choices come back"),
         Event::Revived { atom } => {
-            format!("revived   {atom}: its choices are back, no new attempt")
+            format!("reused    {atom}: its choices are back, no new attempt")
         }
         Event::Forgotten { atom } => {
             format!("forgotten {atom}: the repository lost the result that was kept of it")
@@ -218,7 +218,7 @@ fn words(notice: &Event) -> Option<String> {
                 1 => "1 commit stays".to_owned(),
                 kept => format!("{kept} commits stay"),
             };
-            format!("rebuilt   the result: {}; taken back: {gone}", stays)
+            format!("removed   {gone} from the result: {}", stays)
         }
         Event::BaseCase {
             awaits: Some(what), ..

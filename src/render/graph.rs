@@ -130,7 +130,7 @@ fn told(node: &NodeView) -> Line {
         _ => Line::new(),
     };
     if node.tried == Some("parked") {
-        line = line.dim("parked  ");
+        line = line.dim("set aside  ");
     }
     if !node.depends_on.is_empty() {
         let names: Vec<&str> = node.depends_on.iter().map(|id| id.as_str()).collect();

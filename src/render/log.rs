@@ -16,14 +16,28 @@ const AGE_WIDTH: usize = 9;
 /// Columns of the person's name at most.
 const BY_WIDTH_MAX: usize = 16;
 
-pub fn log(entries: &[LogEntry], left_out: usize, now: UnixMillis, width: usize) -> Page {
+/// How the time of an entry is told.
+#[derive(Debug, Clone, Copy)]
+pub enum LogTime {
+    /// `3 m ago`.
+    Before(UnixMillis),
+    /// As it is recorded, in UTC.
+    Recorded,
+}
+
+pub fn log(entries: &[LogEntry], left_out: usize, time: LogTime, width: usize) -> Page {
     let mut page = Page::new(width);
     if left_out > 0 {
         page.push(Line::new().dim(format!("… {left_out} before")));
     }
     let ages: Vec<Line> = entries
         .iter()
-        .map(|entry| Line::new().dim(ago(&entry.at, now)))
+        .map(|entry| {
+            Line::new().dim(match time {
+                LogTime::Before(now) => ago(&entry.at, now),
+                LogTime::Recorded => entry.at.clone(),
+            })
+        })
         .collect();
     let age_width = ages
         .iter()
@@ -104,9 +118,9 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             );
             ("chosen", what)
         }
-        "refuted" => ("refuted", refuted(node)),
+        "refuted" => ("rejected", refuted(node)),
         "backtrack" => (
-            "back",
+            "switched",
             format!("{} because {}", changes(node), of("reason")),
         ),
         "solved" => {
@@ -151,7 +165,7 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             let name = Some(of("name")).filter(|name| !name.is_empty());
             ("confirmed", name.unwrap_or_else(|| of("description")))
         }
-        "resolution" => ("settled", corrected(node)),
+        "resolution" => ("resolved", corrected(node)),
         "undo" => ("undone", corrected(node)),
         "commit" => ("changed", of("description")),
         "edit" => ("edited", of("description")),
@@ -168,7 +182,7 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             )
         }
         "refine" => (
-            "replan",
+            "replanned",
             format!("{} is planned again because {}", of("atom"), of("reason")),
         ),
         "drop" => {
@@ -224,10 +238,7 @@ fn refuted(node: &Node) -> String {
         })
         .map(|proof| field(proof, "check"))
         .collect();
-    format!(
-        "{with}the base case does not hold: {}",
-        super::listed(&failing, 3)
-    )
+    format!("{with}a check failed: {}", super::listed(&failing, 3))
 }
 
 fn corrected(node: &Node) -> String {

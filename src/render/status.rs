@@ -219,7 +219,7 @@ pub(super) fn choice(choice: &ChoiceView) -> Line {
     }
     if !choice.refuted.is_empty() {
         line = line
-            .dim("  refuted: ")
+            .dim("  check failed: ")
             .put(Meaning::Fail, list(&choice.refuted));
     }
     if !choice.untried.is_empty() {

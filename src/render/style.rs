@@ -44,14 +44,14 @@ impl Meaning {
     /// The meaning of a word that tells how something stands.
     pub fn of(word: &str) -> Self {
         match word {
-            "pass" | "resolved" | "solved" | "completed" | "revived" => Meaning::Pass,
-            "fail" | "failed" | "refuted" | "exhausted" | "invalid" => Meaning::Fail,
+            "pass" | "resolved" | "solved" | "completed" | "reused" => Meaning::Pass,
+            "fail" | "failed" | "rejected" | "exhausted" | "invalid" => Meaning::Fail,
             "unknown" | "stopped" | "needs_guidance" | "needs guidance" | "in doubt"
-            | "in_doubt" | "cut off" | "back" | "again" | "transient" | "redirecting" => {
+            | "in_doubt" | "cut off" | "switched" | "repair" | "transient" | "redirecting" => {
                 Meaning::Unknown
             }
             "running" | "start" => Meaning::Running,
-            "-" | "not chosen" | "parked" | "dropped" => Meaning::Dim,
+            "-" | "not chosen" | "set aside" | "dropped" => Meaning::Dim,
             _ => Meaning::Plain,
         }
     }

@@ -143,6 +143,8 @@ fn first_columns(text: &str, columns: usize) -> &str {
 #[derive(Debug, Clone)]
 pub struct Page {
     lines: Vec<Line>,
+    /// Which lines say what to type next.
+    advice: Vec<usize>,
     pub width: usize,
 }
 
@@ -150,6 +152,7 @@ impl Page {
     pub fn new(width: usize) -> Self {
         Self {
             lines: Vec::new(),
+            advice: Vec::new(),
             width,
         }
     }
@@ -158,7 +161,10 @@ impl Page {
     pub fn of(text: &str) -> Self {
         let mut page = Self::new(usize::MAX);
         for line in text.lines() {
-            page.whole(coloured(line));
+            match line.strip_prefix("next: ") {
+                Some(command) => page.next(command),
+                None => page.whole(coloured(line)),
+            }
         }
         page
     }
@@ -212,7 +218,21 @@ impl Page {
 
     /// What to type next, at the end of every view.
     pub fn next(&mut self, command: &str) {
-        self.whole(next(command));
+        self.advice.push(self.lines.len());
+        self.whole(Line::new().dim("next: ").put(Meaning::Next, command));
+    }
+
+    /// For who wants only what was asked for.
+    #[must_use]
+    pub fn without_advice(&self) -> Self {
+        let lines = self.lines.iter().enumerate();
+        let lines = lines.filter(|(at, _)| !self.advice.contains(at));
+        let mut page = Self::new(self.width);
+        page.lines = lines.map(|(_, line)| line.clone()).collect();
+        while page.lines.last().is_some_and(Line::is_empty) {
+            page.lines.pop();
+        }
+        page
     }
 
     pub fn text(&self, is_coloured: bool) -> String {
@@ -225,14 +245,7 @@ impl Page {
     }
 }
 
-fn next(command: &str) -> Line {
-    Line::new().dim("next: ").put(Meaning::Next, command)
-}
-
 fn coloured(line: &str) -> Line {
-    if let Some(command) = line.strip_prefix("next: ") {
-        return next(command);
-    }
     let warned = line.strip_prefix("warning: ");
     match warned {
         Some(what) => Line::new().put(Meaning::Unknown, "warning: ").plain(what),

@@ -175,12 +175,20 @@ fn earlier(page: &mut Page, older: &EarlierView, now: UnixMillis) {
     }
 }
 
+/// How it ended, in the words of the terminal.
+fn ended(attempt: &AttemptView) -> &str {
+    match attempt.ended {
+        "parked" => "set aside",
+        ended => ended,
+    }
+}
+
 fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixMillis) {
     let id = attempt
         .attempt
         .as_ref()
         .map_or(attempt.atom.as_str(), |id| id.as_str());
-    let mut line = Line::indent(2).strong(id).plain(" ").word(attempt.ended);
+    let mut line = Line::indent(2).strong(id).plain(" ").word(ended(attempt));
     line = line.plain(format!(", attempt {}", attempt.n));
     let when = match attempt.ended {
         "running" => since(&attempt.started, now).map(|ms| format!(", for {}", age(ms))),
@@ -312,7 +320,7 @@ fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
 pub fn worth_asking(asking: &Asking, width: usize) -> Page {
     let mut page = Page::new(width);
     if asking.atoms.is_empty() {
-        page.push(Line::of("nothing runs, failed or was refuted: ask about an atom by its id, `descent graph` lists them"));
+        page.push(Line::of("nothing runs and nothing failed: ask about an atom by its id, `descent graph` lists them"));
     }
     let ids = asking
         .atoms

@@ -6,6 +6,8 @@ pub(crate) mod doctor;
 pub(crate) mod errors;
 pub(crate) mod help;
 pub(crate) mod history;
+pub(crate) mod listed;
 pub(crate) mod look;
+pub(crate) mod misread;
 pub(crate) mod next_step;
 pub(crate) mod watched;

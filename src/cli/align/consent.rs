@@ -95,7 +95,7 @@ impl Consent<'_> {
         let world = World::new(state);
         if out.json {
             out.json(&preview::json(&world, &looks, self.config));
-        } else {
+        } else if !out.quiet || self.asks || self.flags.dry_run {
             let shown = preview::Preview {
                 looks: &looks,
                 top: self.top,
@@ -103,6 +103,7 @@ impl Consent<'_> {
                 start: start.as_ref(),
                 uncommitted,
                 config: self.config,
+                is_whole: out.verbose,
             };
             out.page(&preview::page(&world, &shown));
         }

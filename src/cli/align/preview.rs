@@ -5,10 +5,11 @@ use std::path::Path;
 use descent_core::{
     doc::{self, Node},
     graph::overlap,
+    id::AtomId,
     state::{Check, CheckKind, StartedFrom, Workspace},
     step::World,
     verdict::Verdict,
-    view::{self, VerdictView},
+    view::{self, VerdictView, graph::NodeView},
 };
 
 use super::{super::evaluate, compare::CheckoutComparison, costs};
@@ -19,12 +20,13 @@ use crate::{
 };
 
 const WIDTH: usize = 80;
-/// Commands of the work shown at most.
-const ACTIONS_MAX: usize = 20;
+/// Atoms shown one by one at most.
+const ATOMS_MAX: usize = 40;
 /// Lines at most of what a person wrote about the goal.
 const LINES_MAX: usize = 8;
 /// What stands before a colon and tells what the line is about.
-const LEADS: [&str; 7] = [
+const LEADS: [&str; 8] = [
+    "runs",
     "setup",
     "starts from",
     "workspace",
@@ -41,6 +43,8 @@ pub(super) struct Preview<'a> {
     pub(super) workspaces: &'a Workspaces,
     pub(super) start: Option<&'a StartedFrom>,
     pub(super) uncommitted: usize,
+    /// Every atom, however many there are.
+    pub(super) is_whole: bool,
     pub(super) config: &'a Config,
 }
 
@@ -82,8 +86,7 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     checks(&mut page, world, shown.looks);
     page.gap();
     page.push(head("the work:"));
-    page.extend(render::graph_lines(&view::graph::graph(world)));
-    add(&mut page, &actions(world).join("\n"));
+    work(&mut page, world, shown.is_whole);
     page.gap();
     add(&mut page, &limits(world));
     page.gap();
@@ -170,22 +173,51 @@ fn tree<'l>(
     }
 }
 
-/// The commands that the work runs, where the tree does not say them already.
-fn actions(world: &World) -> Vec<String> {
-    let runs = world.state.atoms.iter().filter_map(|(id, atom)| {
-        let run = &atom.task()?.spec.action.as_ref()?.run;
-        let is_said = atom.description.contains(run.as_str());
-        (!is_said).then(|| wrapped(&format!("  {id} runs: "), &render::visible(run)))
-    });
-    let mut runs: Vec<String> = runs.collect();
-    let more = runs.len().saturating_sub(ACTIONS_MAX);
-    runs.truncate(ACTIONS_MAX);
-    if more > 0 {
-        runs.push(format!(
-            "  and {more} more commands, which stand in the plan"
-        ));
+/// The tree, with the command of each atom under it; of a large plan the counts.
+fn work(page: &mut Page, world: &World, is_whole: bool) {
+    let view = view::graph::graph(world);
+    if view.nodes.len() > ATOMS_MAX && !is_whole {
+        add(page, &wrapped("  ", &counts(world, &view.nodes)));
+        page.push(Line::of("  -v shows each of them, with its command"));
+        return;
     }
-    runs
+    for (line, node) in render::graph_lines(&view).into_iter().zip(&view.nodes) {
+        page.push(line);
+        if let Some(run) = command(world, &node.id) {
+            add(page, &wrapped("      runs: ", &render::visible(run)));
+        }
+    }
+}
+
+/// The command of an atom, where its description does not say it already.
+fn command<'w>(world: &'w World, id: &AtomId) -> Option<&'w str> {
+    let atom = world.state.atom(id)?;
+    let run = atom.task()?.spec.action.as_ref()?.run.as_str();
+    (!atom.description.contains(run)).then_some(run)
+}
+
+fn counts(world: &World, nodes: &[NodeView]) -> String {
+    let of_kind = |kind: &str| nodes.iter().filter(|node| node.kind == kind).count();
+    let runs = |node: &&NodeView| {
+        let task = world.state.atom(&node.id).and_then(|atom| atom.task());
+        task.is_some_and(|task| task.spec.action.is_some())
+    };
+    let with_command = nodes.iter().filter(runs).count();
+    let parts = [
+        (with_command, "with a command"),
+        (
+            of_kind("task").saturating_sub(with_command),
+            "for the worker",
+        ),
+        (of_kind("plan"), "that plan"),
+        (of_kind("any"), "that choose one of several"),
+        (of_kind("all"), "that take several together"),
+    ];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    format!("{} atoms: {}", nodes.len(), parts.join(", "))
 }
 
 fn ended(judged: &VerdictView) -> String {

@@ -59,7 +59,7 @@ fn status_tells_what_holds_what_failed_what_was_chosen_and_one_command_to_type()
             "1 of 4 atoms resolved",
             "failed   broken",
             "exit 3: no way",
-            "choice   G = broken  failed: broken  refuted: wrong",
+            "choice   G = broken  failed: broken  check failed: wrong",
             "bound    at most",
             "spent    4 attempts",
             "from     main at ",
@@ -312,8 +312,8 @@ fn why_tells_every_attempt_with_its_evidence_and_where_the_result_is() {
     shows_all(
         &group,
         &[
-            "refuted",
-            "with G = wrong the base case does not hold: grep",
+            "rejected",
+            "with G = wrong a check failed: grep",
             "fail    grep -q right copy  (exit 1)",
             "G: wrong → broken",
         ],
@@ -364,7 +364,7 @@ fn why_alone_lists_what_is_worth_asking_about() {
     world
         .descent(&["why"])
         .expect(0)
-        .shows("nothing runs, failed or was refuted");
+        .shows("nothing runs and nothing failed");
 }
 
 #[test]
@@ -378,8 +378,8 @@ fn the_log_tells_in_words_what_happened_and_by_whom_the_newest_last() {
     let told = [
         "chosen    G = wrong",
         "solved    wrong in attempt 1: changed g",
-        "refuted   with G = wrong",
-        "back      G: wrong → broken because the base case does not hold",
+        "rejected  with G = wrong",
+        "switched  G: wrong → broken because the base case does not hold",
         "failed    broken, attempt 1: exit 3: no way (logical)",
         "ended     exhausted (no_choice)",
     ];
@@ -401,7 +401,7 @@ fn the_log_tells_in_words_what_happened_and_by_whom_the_newest_last() {
         &log,
         &[
             "corrected by ada: the objective changed → the trail is cleared",
-            "settled   by ada",
+            "resolved  by ada",
         ],
     );
 }

@@ -75,7 +75,7 @@ fn the_explanation_of_a_cause_leads_to_a_change_and_not_back_to_status() {
     let world = World::new();
     let atoms = json!({"A": task("exit 3")});
     world.align(&plan(&["test -e f"], json!({"max_attempts": 1}), atoms));
-    world.run().expect(1);
+    world.run().expect(5);
     assert_eq!(world.status()["next"], "descent why A");
     world
         .descent(&["why", "A"])

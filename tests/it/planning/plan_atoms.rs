@@ -184,7 +184,7 @@ fn a_plan_that_failed_whole_is_made_again_with_what_failed() {
         json!({}),
         json!({"N": n, "F": sum()}),
     ));
-    world.descent(&["run"]).expect(0).shows("replan    N");
+    world.descent(&["run"]).expect(0).shows("replanned N");
     let prompt = world.left("N.prompt.1");
     for words in [
         "Plans that failed",

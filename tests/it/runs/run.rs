@@ -394,10 +394,10 @@ fn for_a_person_a_line_says_what_starts_ends_is_chosen_and_taken_back_and_how_lo
         "start     A1",
         "solved    A1 in ",
         "chosen    G = wrong",
-        "refuted ",
-        "back ",
+        "rejected ",
+        "switched ",
         "failed    broken after",
-        "rebuilt ",
+        "removed ",
         "completed: ",
         "next: descent apply",
     ] {

@@ -1,0 +1,122 @@
+//! A command line that cannot be read: what is wrong with it, and the command that was probably meant.
+
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+
+use super::help;
+use crate::failure::Failure;
+
+/// Names that other programs have for what a command here does.
+const MEANT: [(&[&str], &str); 14] = [
+    (
+        &["list", "ls", "ps", "info", "watch", "state"],
+        "descent status",
+    ),
+    (&["logs", "history", "events"], "descent log"),
+    (
+        &["retry", "again", "rerun"],
+        "descent run --set max_attempts=N, with more attempts than were made",
+    ),
+    (&["start", "resume", "continue", "go"], "descent run"),
+    (&["init", "new", "goal", "create"], "descent align"),
+    (
+        &["abort", "cancel", "kill", "pause", "quit"],
+        "descent stop",
+    ),
+    (&["diff", "changes"], "descent apply -n"),
+    (&["merge", "commit", "accept", "land"], "descent apply"),
+    (&["check", "test", "judge"], "descent verify"),
+    (&["explain"], "descent why"),
+    (&["tree", "plan", "atoms"], "descent graph"),
+    (&["revert", "reset", "rollback"], "descent undo"),
+    (&["gc", "prune", "remove", "rm"], "descent clean"),
+    (
+        &["config", "constraints", "set"],
+        "descent status --constraints",
+    ),
+];
+
+pub(super) fn failure(error: &Error, typed: &[String]) -> Failure {
+    let command = typed.iter().find(|word| is_command(word));
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => no_such_command(error),
+        ErrorKind::UnknownArgument => unknown_argument(error, command, typed),
+        _ => Failure::usage(first_line(error), help_of(command)),
+    }
+}
+
+fn no_such_command(error: &Error) -> Failure {
+    let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+    let meant = MEANT
+        .iter()
+        .find(|(names, _)| names.contains(&name.as_str()));
+    let similar = context(error, ContextKind::SuggestedSubcommand);
+    let hint = match (meant, similar) {
+        (Some((_, command)), _) => (*command).to_owned(),
+        (None, Some(similar)) => format!("descent {similar}"),
+        (None, None) => "descent --help".to_owned(),
+    };
+    Failure::usage(format!("there is no command `{name}`"), hint)
+}
+
+fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -> Failure {
+    let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
+    let what = format!("unexpected argument `{argument}`");
+    let is_align = command.is_some_and(|command| command == "align");
+    if is_align && !argument.starts_with('-') {
+        let what = format!("{what}: a goal of several words stands in quotes");
+        return Failure::usage(what, format!("descent align \"{}\"", goal(typed)));
+    }
+    let constraint = argument.trim_start_matches('-').replace('-', "_");
+    let takes_constraints =
+        command.is_some_and(|command| ["align", "run"].contains(&command.as_str()));
+    if takes_constraints && argument.starts_with("--") && is_constraint(&constraint) {
+        let command = command.map_or("run", String::as_str);
+        return Failure::usage(what, format!("descent {command} --set {constraint}=VALUE"));
+    }
+    let hint = match context(error, ContextKind::SuggestedArg) {
+        Some(similar) => format!("did you mean `{similar}`? {}", help_of(command)),
+        None => help_of(command),
+    };
+    Failure::usage(what, hint)
+}
+
+/// The bare words behind `align`, up to the first option.
+fn goal(typed: &[String]) -> String {
+    let words = typed.iter().skip_while(|word| *word != "align").skip(1);
+    let words = words.take_while(|word| !word.starts_with('-'));
+    let words: Vec<&str> = words.map(String::as_str).collect();
+    words.join(" ")
+}
+
+fn is_constraint(name: &str) -> bool {
+    super::constraints::names().any(|known| known == name)
+}
+
+fn is_command(word: &str) -> bool {
+    let known = help::command();
+    known.get_subcommands().any(|one| one.get_name() == word)
+}
+
+fn help_of(command: Option<&String>) -> String {
+    match command {
+        Some(command) => format!("descent help {command}"),
+        None => "descent --help".to_owned(),
+    }
+}
+
+/// Its first sentence, with all that it lists, such as the arguments that are missing.
+fn first_line(error: &Error) -> String {
+    let text = error.to_string();
+    let sentence = text.split("\n\n").next().unwrap_or_default();
+    let lines = sentence.lines().map(str::trim);
+    let line = lines.collect::<Vec<_>>().join(" ");
+    line.trim_start_matches("error: ").to_owned()
+}
+
+fn context(error: &Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(one) => Some(one.clone()),
+        ContextValue::Strings(many) => many.first().cloned(),
+        _ => None,
+    }
+}
