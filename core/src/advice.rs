@@ -1,7 +1,7 @@
-//! What a person should know of a check before a run relies on it: warnings, from the check and what was measured.
+//! Warns of unreliable checks before a run depends on them, by the check and its measurements.
 //!
-//! Invariant: a warning never refuses, and says what to do. What cannot be told from the text of a command with
-//! certainty is not warned of. Not here: measuring (the shell), verdicts (`verdict`).
+//! Invariant: a warning never refuses, and says what to do. There is no warning if the text of a
+//! command leaves any doubt. Not here: measuring (the shell), verdicts (`verdict`).
 
 mod command;
 #[cfg(test)]
@@ -21,10 +21,10 @@ use crate::{
 
 pub use command::never_fails;
 
-/// Paths named at most in one warning.
+/// Maximum of paths named in one warning.
 const PATHS_MAX: usize = 3;
 
-/// What is odd about a check, and what to do about it.
+/// A problem with a check, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Advice {
     pub check: String,
@@ -32,17 +32,17 @@ pub struct Advice {
     pub hint: String,
 }
 
-/// All that is known of one leaf today.
+/// The present facts about one leaf.
 #[derive(Debug, Default)]
 pub struct LeafFacts<'a> {
-    /// Measured in the working directory; `None` where it was not.
+    /// The measurement in the working directory, if there is one.
     pub here: Option<&'a Measurement>,
-    /// Measured in a fresh checkout; `None` where there is none.
+    /// The measurement in a fresh checkout, if there is one.
     pub fresh: Option<&'a Measurement>,
     pub timeout_ms: u64,
-    /// The path of a file leaf is one that git ignores.
+    /// Git ignores the path of a file leaf.
     pub is_ignored: bool,
-    /// A command before it may make the file once the work is done.
+    /// An earlier command may make the file once the work is done.
     pub may_be_made: bool,
     /// Tracked files of the working directory that changed while it ran.
     pub changed: &'a [String],
@@ -53,7 +53,7 @@ impl<'a> LeafFacts<'a> {
         self.here.into_iter().chain(self.fresh)
     }
 
-    /// How a command ended, wherever it ran, if it ended so everywhere.
+    /// Whether the command ended with this code in every place where it ran.
     fn exit_everywhere(&self, code: i32) -> bool {
         let mut ends = self.both().filter_map(|seen| how(seen)).peekable();
         ends.peek().is_some() && ends.all(|how| *how == CommandEnd::Exit(code))
@@ -67,7 +67,7 @@ fn how(seen: &Measurement) -> Option<&CommandEnd> {
     }
 }
 
-/// What is odd about one leaf.
+/// The problems of one leaf.
 pub fn of_leaf(check: &Check, facts: &LeafFacts<'_>) -> Vec<Advice> {
     let Some(leaf) = check.leaf() else {
         return Vec::new();
@@ -91,7 +91,7 @@ pub fn of_leaf(check: &Check, facts: &LeafFacts<'_>) -> Vec<Advice> {
         .collect()
 }
 
-/// What is odd about the tree: a group that one of its leaves always decides.
+/// The problems of the tree: a group that one of its leaves always decides.
 pub fn of_tree(check: &Check) -> Vec<Advice> {
     match &check.kind {
         CheckKind::Leaf(_) => Vec::new(),
@@ -181,7 +181,7 @@ fn missing_words(code: i32, facts: &LeafFacts<'_>) -> String {
     }
 }
 
-/// Programs whose exit code 1 is their `no`, and 2 and more an error.
+/// Programs whose exit code 1 means `no`, and 2 or more an error.
 const TWO_IS_AN_ERROR: &[&str] = &[
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "diff", "cmp", "test", "[", "git", "find",
 ];

@@ -1,5 +1,6 @@
-//! What should be going on now, read off the state: the host starts what is owed and does not run, and ends what
-//! runs and is not owed. Start, resume, stop and backtrack are this one difference.
+//! Derives the desired work from the state. The host starts desired work that does not run, and
+//! ends running work that is not desired. Start, resume, stop and backtrack are this one
+//! difference.
 
 use alloc::{sync::Arc, vec::Vec};
 
@@ -25,19 +26,19 @@ pub enum WorkKey {
 pub enum Work {
     /// Make this attempt.
     Attempt(Intent),
-    /// Merge what it made onto the head; move nothing.
+    /// Merge its result onto the head; move nothing.
     Merge {
         intent: Intent,
         made: Option<Product>,
         onto: Option<CommitId>,
     },
-    /// Make the tree of what stays: `keep` in order on `from`.
+    /// Make the tree of the kept results: `keep` in order on `from`.
     Rebuild {
         from: CommitId,
         stays: Vec<ResultCommit>,
         keep: Vec<ResultCommit>,
     },
-    /// Make the tree of what is tried beside the selection in force: `keep` in order on `from` is `wanted`.
+    /// Make the tree of a speculative selection: `keep` in order on `from` is `wanted`.
     Stage {
         prospect: (AtomId, AtomId),
         wanted: Vec<ResultCommit>,
@@ -49,15 +50,15 @@ pub enum Work {
         scope: Scope,
         basis: Basis,
         commit: Option<CommitId>,
-        /// The head that a candidate was made on; of the base case, the head.
+        /// The head that a candidate was made on; for the base case, the head.
         onto: Option<CommitId>,
         check: Check,
     },
-    /// Tell the tree of this commit.
+    /// Look up the tree of this commit.
     Learn(CommitId),
 }
 
-/// All that is owed, and when to look again at the latest.
+/// All desired work, and the latest time of the next look.
 #[derive(Debug, Default)]
 pub struct DesiredWork {
     pub effects: Vec<(WorkKey, Work)>,
@@ -66,7 +67,7 @@ pub struct DesiredWork {
     pub is_over: bool,
 }
 
-/// `passed_ms`: active time since the last observation.
+/// `passed_ms` is the active time since the last observation.
 pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> DesiredWork {
     let now_ms = session.active_ms.saturating_add(passed_ms);
     let mut owed = DesiredWork {
@@ -100,9 +101,9 @@ fn learn(world: &World, session: &Session, owed: &mut DesiredWork) {
 
 fn attempts(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWork) {
     let run = &world.state.run;
-    // What finished first lands first, one at a time: the next one's candidate is made on the head after it. A tree
-    // that is to be made anew takes nothing in, and nothing lands before what is being made again. What is tried
-    // beside the selection in force lands after all else.
+    // Results land in the order in which they finish, one at a time: the next candidate is made on
+    // the head after it. Nothing lands while the tree or a result is being rebuilt. Speculative
+    // results land last.
     let ground = world.ground(session);
     let mut lands = true;
     let (in_force, beside): (Vec<&Intent>, Vec<&Intent>) = run
@@ -236,7 +237,7 @@ fn names(line: &[ResultCommit]) -> Vec<(AtomId, CommitId)> {
         .collect()
 }
 
-/// Trees to begin on, for what is tried beside the selection in force.
+/// Trees for speculative work to begin on.
 fn stage(world: &World, session: &Session, owed: &mut DesiredWork) {
     let ground = world.ground(session);
     if !ground.is_line_settled {
@@ -276,7 +277,7 @@ fn base_case(world: &World, session: &Session, owed: &mut DesiredWork) {
         .push((WorkKey::Judge(Scope::BaseCase, basis.clone()), effect));
 }
 
-/// The commit to check out for a basis: the head where it has that tree, else any known one.
+/// The commit to check out for a basis: the head if it has that tree, else any known one.
 fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId> {
     let tree = basis.tree()?;
     let run = &world.state.run;
@@ -314,7 +315,7 @@ fn wake(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWork) {
     let budget = world.state.objective.constraints.time_budget.as_ref();
     let of_run = budget.map(|budget| budget.ms.saturating_sub(spent_ms));
     let of_phase = phase::over_in_ms(world, spent_ms);
-    // What is over already was looked at.
+    // A budget that is over was handled already.
     let budgets = of_run.into_iter().chain(of_phase);
     let mut wake_in_ms = later.chain(budgets.filter(|left_ms| *left_ms > 0)).min();
     if session.has_more {
@@ -323,7 +324,8 @@ fn wake(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWork) {
     owed.wake_in_ms = wake_in_ms;
 }
 
-/// The leaf to measure next of a check under evaluation, by what is known and what was measured just now.
+/// The next leaf to measure of a check under evaluation, by the known evidence and the newest
+/// measurements.
 pub fn next_leaf<'c>(
     session: &Session,
     world: &World,

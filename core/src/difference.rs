@@ -1,7 +1,9 @@
-//! What differs between two states, in words: "B solved; auth: jwt → session; 3 attempts left".
+//! Describes the difference of two states in words: "B solved; auth: jwt → session; 3 attempts
+//! left".
 //!
-//! Invariant: total. Two states that differ in any record differ in words too; what has no words of its own is told
-//! as a detail of its record. Not here: what an edit leads to (`step::correct`).
+//! Invariant: total. Two states that differ in any record differ in words too; a difference without
+//! words of its own is described as a detail of its record. Not here: the effects of an edit
+//! (`step::correct`).
 
 mod atom;
 mod run;
@@ -29,14 +31,14 @@ use crate::{
     },
 };
 
-/// Characters at most of one value in words.
+/// Maximum of characters of one value in words.
 const VALUE_CHARS_MAX: usize = 80;
-/// Names at most in one list.
+/// Maximum of names in one list.
 const NAMES_MAX: usize = 5;
-/// Changes at most that `words` tells of.
+/// Maximum of changes in `words`.
 const TOLD_MAX: usize = 12;
 
-/// What is said where nothing differs.
+/// The text for equal states.
 pub const NOTHING: &str = "nothing";
 
 /// How much a change matters.
@@ -44,25 +46,25 @@ pub const NOTHING: &str = "nothing";
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
     Main,
-    /// Told after what matters: what is left.
+    /// Comes after what matters: what is left.
     Left,
     /// Bookkeeping.
     Detail,
 }
 
-/// One thing that differs.
+/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The atom that it is of.
+    /// The atom that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// Follows the atom's name, where there is one.
+    /// The text after the atom's name, if there is one.
     pub what: String,
     pub weight: Weight,
 }
 
 impl Difference {
-    /// In words, whole.
+    /// The whole text.
     pub fn text(&self) -> String {
         match &self.of {
             Some(of) => joined(of, &self.what),
@@ -76,7 +78,7 @@ fn joined(of: &str, what: &str) -> String {
     format!("{of}{blank}{what}")
 }
 
-/// All that differs, what is agreed first.
+/// All differences, the agreement first.
 pub fn difference(before: &State, after: &State) -> Vec<Difference> {
     let mut look = Comparison::new(before, after);
     look.objective();
@@ -93,7 +95,8 @@ pub fn difference(before: &State, after: &State) -> Vec<Difference> {
     look.found
 }
 
-/// The same of two states that differ in what was touched alone: the cost follows the change.
+/// Like [`difference`] for two states that differ only in `touched`: the cost depends on the
+/// change.
 pub fn touched(before: &State, after: &State, touched: &ChangeSet) -> Vec<Difference> {
     let mut look = Comparison::new(before, after);
     if touched.objective {
@@ -111,7 +114,7 @@ pub fn touched(before: &State, after: &State, touched: &ChangeSet) -> Vec<Differ
     look.found
 }
 
-/// What matters of it, in one line; bookkeeping only where there is nothing else.
+/// The important differences on one line; bookkeeping only if there is nothing else.
 pub fn words(changes: &[Difference]) -> String {
     let of = |weight: Weight| changes.iter().filter(move |change| change.weight == weight);
     let mut told: Vec<&Difference> = of(Weight::Main).collect();
@@ -130,7 +133,7 @@ pub fn words(changes: &[Difference]) -> String {
     texts.join("; ")
 }
 
-/// Neighbours of which the same is said are told together.
+/// Groups neighbours with the same text.
 fn grouped<'c>(told: &[&'c Difference]) -> Vec<(Vec<&'c str>, &'c str)> {
     let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
     for change in told {
@@ -159,7 +162,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// A value as words, cut.
+/// A value as words, shortened.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= VALUE_CHARS_MAX {
@@ -169,7 +172,7 @@ fn short(text: &str) -> String {
     cut + "…"
 }
 
-/// Whether two records are the same text; the same record needs no look.
+/// Whether two records have the same text; a shared record is not compared.
 fn same(old: &Node, new: &Node) -> bool {
     old == new || doc::canonical(old) == doc::canonical(new)
 }
@@ -230,7 +233,7 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    /// `is_whole`: more than growth is looked for.
+    /// `is_whole`: lists may differ in more than new entries.
     fn lists(&mut self, is_whole: bool) {
         let (old, new) = (&self.before.trail, &self.after.trail);
         let pairs = |old: &[Arc<Entry>], new: &[Arc<Entry>]| {
@@ -264,7 +267,7 @@ impl<'s> Comparison<'s> {
                 self.say_of(atom, Weight::Main, what);
             }
             EntryKind::Refuted { .. } => self.say(Weight::Main, "the base case does not hold"),
-            // Told by what it did to the groups and requests.
+            // Described by its effect on groups and requests.
             EntryKind::Choice { .. }
             | EntryKind::Backtrack
             | EntryKind::Failures { .. }
@@ -295,7 +298,7 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    /// What stands beside the sections.
+    /// Compares the keys beside the sections.
     fn rest(&mut self) {
         let (before, after) = (self.before, self.after);
         if before.lineage != after.lineage {

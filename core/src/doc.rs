@@ -27,9 +27,10 @@ use alloc::{
 /// The largest integer that every JSON reader holds exactly.
 const EXACT_MAX: u64 = 1 << 53;
 
-/// A range of bytes of the text; empty where something is missing, and in a tree built by code.
+/// A range of bytes of the text; empty if something is missing, and in a tree built by code.
 ///
-/// Half of the room that two `usize` take: a tree has two of them for every value. No text is read that is longer.
+/// It takes half the memory of two `usize`, since a tree has two spans for every value. Longer
+/// texts are not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     start: u32,
@@ -54,7 +55,7 @@ impl Span {
     }
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone)]
 pub struct Node {
     pub value: Value,
@@ -85,7 +86,7 @@ pub struct Member {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub span: Span,
-    /// RFC 6901; of a key longer than 256 bytes the start alone.
+    /// RFC 6901; for a key longer than 256 bytes only its start.
     pub pointer: String,
     /// In kebab-case, stable.
     pub rule: &'static str,
@@ -94,7 +95,7 @@ pub struct Fault {
     pub hint: Option<String>,
 }
 
-/// What a text may cost.
+/// Limits on the cost of reading a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub bytes: usize,
@@ -114,11 +115,12 @@ impl Default for Limits {
     }
 }
 
-/// What came of a text; with faults the tree is a guess, fit for messages, not for use.
+/// The result of reading a text. With faults the tree is a guess, good for messages but not for
+/// use.
 #[derive(Debug, Clone)]
 pub struct Parsed {
     pub node: Option<Node>,
-    /// By place; at most 100.
+    /// Sorted by place; at most 100.
     pub faults: Vec<Fault>,
 }
 
@@ -150,7 +152,7 @@ impl Node {
         Value::Bool(value).into()
     }
 
-    /// Above 2^53 a decimal string, since other readers would round the number.
+    /// Above 2^53 the number becomes a decimal string, since other readers would round it.
     pub fn uint(value: u64) -> Self {
         let text = value.to_string();
         if value > EXACT_MAX {
@@ -228,7 +230,7 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// What a message calls this kind of value.
+    /// The name of this kind of value in messages.
     pub fn kind_name(&self) -> &'static str {
         match self.value {
             Value::Null => "null",

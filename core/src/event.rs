@@ -1,4 +1,4 @@
-//! All that can happen to a run, as data, and all that is said of it.
+//! The inputs of a run, and the events that it reports, as data.
 
 pub mod record;
 
@@ -10,33 +10,34 @@ use crate::{
     verdict::{Basis, CommandEnd, Measurement, Verdict},
 };
 
-/// One observation: an event, and what the core may not look up itself.
+/// One observation: an input, with the facts that the core may not look up itself.
 #[derive(Debug, Clone)]
 pub struct Observation {
     pub now: UnixMillis,
-    /// Active time since the last observation; the sleep of the machine is none.
+    /// Active time since the last observation, without the sleep of the machine.
     pub active_ms: u64,
     pub event: Input,
 }
 
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// A loop took the lease. What was in flight before is lost, but for what came to its end and was recorded whole.
+    /// A loop took the lease. Earlier work in flight is lost, except attempts whose outcome was
+    /// recorded whole.
     Started {
         run: RunId,
         from: Option<StartedFrom>,
         finished: Vec<(AttemptId, Outcome)>,
-        /// Commits that the state names and the repository lost.
+        /// Commits that the state names and the repository has lost.
         gone: BTreeSet<CommitId>,
     },
     /// A deadline passed, or the file changed.
     Tick,
-    /// A person asks, by command or by signal.
+    /// A person's request, by command or by signal.
     Asked {
         request: Request,
         reason: Option<String>,
     },
-    /// An attempt came to its end.
+    /// An attempt ended.
     Ended {
         attempt: AttemptId,
         epoch: Epoch,
@@ -48,13 +49,13 @@ pub enum Input {
         onto: Option<CommitId>,
         merge: Merge,
     },
-    /// The tree was rebuilt from what stays.
+    /// The tree was rebuilt from the kept results.
     Built {
         head: CommitId,
         line: Vec<ResultCommit>,
         dropped: Vec<AtomId>,
     },
-    /// The tree of what is tried beside the selection in force: `wanted`, applied in order but for what was dropped.
+    /// The tree of a speculative selection: `wanted`, applied in order except dropped commits.
     Staged {
         /// A group and one of its choices.
         prospect: (AtomId, AtomId),
@@ -70,7 +71,8 @@ pub enum Input {
         basis: Basis,
         seen: Vec<(Digest, Measurement)>,
     },
-    /// What no verdict can do without is not there, such as a `setup` that succeeds on the start's tree.
+    /// A verdict is impossible because something is missing, such as a `setup` that succeeds on the
+    /// start's tree.
     Unavailable { why: String },
 }
 
@@ -81,22 +83,22 @@ pub struct Outcome {
     pub duration_ms: u64,
     /// Head and tail of what it printed.
     pub excerpt: String,
-    /// All that it printed, where that is longer than the excerpt.
+    /// The whole output, if it is longer than the excerpt.
     pub whole: Option<SideFile>,
     pub last_line: Option<String>,
-    /// Of a planner: its whole standard output.
+    /// The whole standard output of a planner.
     pub stdout: Option<String>,
-    /// Of a planner: what only the shell can see wrong in its plan, as a pointer and what is wrong.
+    /// Faults in a planner's plan that only the shell can see, each as a pointer and a message.
     pub shell_faults: Vec<(String, String)>,
     pub report: Option<AgentReport>,
-    /// The report's fault, where it wrote one that cannot be used.
+    /// The fault of a report that cannot be used.
     pub report_fault: Option<String>,
-    /// What stood in its workspace then; none where it failed, or has no tree of its own.
+    /// The content of its workspace at the end; `None` if it failed, or has no tree of its own.
     pub made: Option<Product>,
 }
 
 impl Outcome {
-    /// That says nothing but how it ended.
+    /// An outcome with nothing but the end.
     pub fn ended(how: CommandEnd, duration_ms: u64) -> Self {
         Self {
             how,
@@ -119,7 +121,7 @@ pub enum Product {
     Unchanged,
     /// A commit on its base.
     Commit(CommitId),
-    /// It left its workspace so that nothing can be made of it; why.
+    /// Its workspace is unusable; the reason.
     Broken(String),
 }
 
@@ -147,7 +149,7 @@ pub enum Merge {
         protected: Vec<String>,
     },
     Conflict(Vec<String>),
-    /// The attempt left its workspace so that nothing can be made of it; why.
+    /// The attempt left an unusable workspace; the reason.
     Broken(String),
 }
 
@@ -206,7 +208,7 @@ impl Reason {
     }
 }
 
-/// What `run` says while it goes on: one line a notice, or one JSON value.
+/// The events that `run` reports: one line each, or one JSON value.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -214,7 +216,7 @@ pub enum Event {
         run: RunId,
         attempts_left: String,
         verdicts_left: String,
-        /// With every transient retry, repair and interruption.
+        /// Includes every transient retry, repair and interruption.
         starts_left: String,
     },
     AttemptStarted {
@@ -232,16 +234,16 @@ pub enum Event {
         commit: Option<CommitId>,
         summary: String,
     },
-    /// What a planner printed is part of the graph now.
+    /// A planner's output is part of the graph now.
     Planned {
         attempt: AttemptId,
         atom: AtomId,
         ms: u64,
         parts: Vec<String>,
-        /// Groups and what is inside them included.
+        /// Includes groups and what is inside them.
         atoms: usize,
     },
-    /// Nothing is left of the fragments of a planning step: another is asked for.
+    /// No fragment of a planning step is left: another is requested.
     PlannedAgain {
         atom: AtomId,
         round: u32,
@@ -252,7 +254,7 @@ pub enum Event {
         atom: AtomId,
         /// `attempts` or `time`.
         limit: &'static str,
-        /// It is gone on with without them; else the fragment failed.
+        /// It continues without them; otherwise the fragment failed.
         is_partial: bool,
         missing: Vec<String>,
     },
@@ -272,7 +274,7 @@ pub enum Event {
         of: u32,
         wait_ms: u64,
     },
-    /// It came to its end before the loop died: its result is taken as it is.
+    /// It ended before the loop died: its result is used as it is.
     Adopted {
         attempt: AttemptId,
         atom: AtomId,
@@ -284,7 +286,7 @@ pub enum Event {
     },
     Repair {
         atom: AtomId,
-        /// One more than `of`: it had failed before it could be made again.
+        /// One more than `of` if it had failed before it could be made again.
         repair: u32,
         of: u32,
         why: String,
@@ -327,30 +329,30 @@ pub enum Event {
     },
     BaseCase {
         verdict: Verdict,
-        /// Taken in a checkout made anew: it decides.
+        /// Taken in a new checkout: it decides.
         pristine: bool,
-        /// Agreed steps that are open although it holds.
+        /// Agreed steps that are open although the check holds.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         open: Vec<AtomId>,
-        /// All else holds: a person must confirm this assertion.
+        /// Everything else holds: a person must confirm this assertion.
         #[serde(skip_serializing_if = "Option::is_none")]
         awaits: Option<String>,
-        /// Nothing could be told of this check: it is measured again.
+        /// This check is unknown: it is measured again.
         #[serde(skip_serializing_if = "Option::is_none")]
         again: Option<String>,
     },
-    /// Checks whose verdicts differ between a checkout that was used before and one made anew: the latter counts.
+    /// Checks whose verdicts differ between a reused and a new checkout: the latter counts.
     Disagreed {
         checks: Vec<String>,
     },
-    /// Checks that failed at `align` and hold on the same tree now.
+    /// Checks that failed at `align` and now hold on the same tree.
     Unsteady {
         checks: Vec<String>,
     },
     Corrected {
         what: String,
         effects: Vec<String>,
-        /// What gave way where the edit and the program both wrote, a line each.
+        /// Overridden values, one line each, if the edit and the program both wrote them.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         lost: Vec<String>,
     },

@@ -1,11 +1,11 @@
-//! What a planner printed becomes atoms, or is refused with every fault that it has (contract §5).
+//! Turns a planner's output into atoms, or refuses it with all its faults (contract §5).
 //!
-//! In stages, each over all that the one before let pass: the form, the ids and what they name, how the atoms hang
-//! together, then the limits: how many, how deep, how many planning steps, and whether it fits what was granted.
-//! Not here: what follows from either (`step::planned`).
+//! It works in stages; each checks what the stage before let pass. They are the form, the ids and
+//! references, the structure, then the limits: number, depth, planning steps, and the grant. Not
+//! here: what follows from either result (`step::planning`).
 //!
-//! Invariant: an atom that comes out has an id of the program's own, names atoms of its fragment alone, and the whole
-//! takes no more than its step was granted.
+//! Invariant: an accepted atom has an id made by the program and names only atoms of its fragment.
+//! The whole takes no more than its step was granted.
 
 mod budget;
 mod form;
@@ -32,12 +32,12 @@ use crate::{
     state::{Atom, Extra, Fragment, State, check::Pattern, fields::Writer, record::Choices},
 };
 
-/// Bytes at most of what a planner prints.
+/// Maximum of bytes that a planner prints.
 pub const BYTES_MAX: usize = 256 << 10;
 /// Characters kept of a planner's reasons.
 const REASON_CHARS_MAX: usize = 2_000;
 
-/// What was asked for.
+/// The request that a fragment answers.
 #[derive(Debug, Clone, Copy)]
 pub struct FragmentRequest<'a> {
     pub state: &'a State,
@@ -50,21 +50,21 @@ pub struct FragmentRequest<'a> {
     pub attempt: &'a AttemptId,
 }
 
-/// A fragment that holds.
+/// A valid fragment.
 #[derive(Debug)]
 pub struct AcceptedFragment {
     pub atoms: BTreeMap<AtomId, Atom>,
     pub fragment: Fragment,
 }
 
-/// What a planner came to, as a tree: the value of its result file, or what it printed.
+/// A planner's output as a tree: the value of its result file, or what it printed.
 pub fn printed(outcome: &Outcome) -> Result<Node, Vec<Fault>> {
     let value = outcome.report.as_ref().and_then(|one| one.value.clone());
     let printed = || read(outcome.stdout.as_deref().unwrap_or_default());
     value.map_or_else(printed, Ok)
 }
 
-/// The patterns in what a planner came to, for the shell to compile.
+/// The patterns in a planner's output, for the shell to compile.
 pub fn patterns(outcome: &Outcome) -> Vec<Pattern> {
     let atoms = printed(outcome).ok();
     let atoms = atoms.and_then(|node| node.get("atoms").cloned());
@@ -75,7 +75,8 @@ pub fn patterns(outcome: &Outcome) -> Vec<Pattern> {
     patterns
 }
 
-/// Where the tasks and steps stand, in what a planner came to, that have no action: only a worker could do them.
+/// The pointers of tasks and steps without an action in a planner's output: only a worker could do
+/// them.
 pub fn without_action(outcome: &Outcome) -> Vec<String> {
     let atoms = printed(outcome).ok();
     let atoms = atoms.and_then(|node| node.get("atoms").cloned());
@@ -89,13 +90,13 @@ pub fn without_action(outcome: &Outcome) -> Vec<String> {
     at.collect()
 }
 
-/// What the shell found wrong with it.
+/// The faults that the shell found.
 pub fn shell_faults(outcome: &Outcome) -> impl Iterator<Item = Fault> {
     let all = outcome.shell_faults.iter();
     all.map(|(at, message)| form::fault("cannot-be-done", at, message.clone(), None))
 }
 
-/// Its atoms read as those of a plan.
+/// Reads its atoms like those of a plan.
 fn plan_of(atoms: &Node) -> plan::PlanReading {
     let objective = ("objective", Node::object(Vec::<(String, Node)>::new()));
     let graph = Node::object(Vec::from([("atoms", atoms.clone())]));
@@ -165,7 +166,7 @@ fn written_order(root: &Node) -> Option<Vec<AtomId>> {
     Some(atoms.iter().map(|one| AtomId::new(&*one.key)).collect())
 }
 
-/// The program's own id for each that was proposed, and those of the atoms that are nobody's.
+/// The program's own id for each proposed one, and the ids of the atoms that have no parent.
 fn name(
     asked: FragmentRequest<'_>,
     atoms: &BTreeMap<AtomId, Atom>,
@@ -190,7 +191,7 @@ fn name(
     (names, parts)
 }
 
-/// `N1` and 2 give `N1-2`, cut where that would be too long for an id.
+/// `N1` and 2 give `N1-2`, shortened if that would be too long for an id.
 fn derived(plan: &AtomId, n: usize) -> AtomId {
     let tail = format!("-{n}");
     let room = AtomId::MAX_BYTES.saturating_sub(tail.len());
@@ -226,7 +227,7 @@ fn renamed(
     atoms.into_iter().map(one).collect()
 }
 
-/// The limits, over the graph as it would be; what is granted to planning steps inside is set.
+/// Checks the limits in the resulting graph, and sets the grants of planning steps inside.
 fn limits(
     asked: FragmentRequest<'_>,
     taken: &mut AcceptedFragment,
@@ -249,7 +250,7 @@ fn limits(
     faults
 }
 
-/// The state as it would be.
+/// The resulting state.
 fn with(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> State {
     let mut state = asked.state.clone();
     for (id, atom) in &taken.atoms {
@@ -263,7 +264,7 @@ fn with(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> State {
     state
 }
 
-/// What is told to a planner of the depth that is left to it.
+/// The depth that is left to a planner, as it is told.
 fn depth_max(asked: FragmentRequest<'_>) -> u32 {
     let constraints = &asked.state.objective.constraints;
     let above = asked.graph.ix(asked.plan);
@@ -296,7 +297,7 @@ fn depth(
     faults
 }
 
-/// The very plan that failed in this context.
+/// A fault if the very same plan has failed in this context.
 fn same(asked: FragmentRequest<'_>, fragment: &Fragment) -> Option<Fault> {
     let atom = asked.state.atom(asked.plan)?;
     let mut made = atom.plan()?.made_in(asked.context);
@@ -306,7 +307,8 @@ fn same(asked: FragmentRequest<'_>, fragment: &Fragment) -> Option<Fault> {
     Some(form::fault("same-plan", "/atoms", message, Some(hint)))
 }
 
-/// Planning steps at the same time: those in force, and those that the fragment would add.
+/// Checks the number of planning steps at the same time: those in force, and those that the
+/// fragment would add.
 fn phases(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> Option<Fault> {
     let most = asked.state.objective.constraints.max_planning_phases();
     let inside = taken.atoms.values().filter(|atom| atom.plan().is_some());

@@ -1,8 +1,9 @@
-//! The work graph as an AND/OR graph: structure, which atoms are upstream of which, and how many contexts each can
-//! see. Contract §5; the definitions follow the executable reference of the search.
+//! The work graph as an AND/OR graph: its structure, the order of atoms, and how many contexts each
+//! can see. Contract §5; the definitions follow the executable reference of the search.
 //!
-//! Invariant: a `Graph` depends on ids, kinds, members, dependencies and specifications alone; choices and results
-//! are the business of `standing`. Not here: faults of a graph that a person wrote (`validate`).
+//! Invariant: a `Graph` depends only on ids, kinds, members, dependencies and specifications;
+//! choices and results belong to `active`. Not here: faults of a graph that a person wrote
+//! (`validate`).
 
 pub mod active;
 pub mod order;
@@ -21,13 +22,13 @@ use crate::{
     state::{Atom, Body, Fragment, PlanningStep, Records, State},
 };
 
-/// An atom's place in the graph; atoms are numbered in id order.
+/// An atom's index in the graph; atoms are numbered in id order.
 pub type Ix = usize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
     Task,
-    /// A planning step: an `all` of the parts of the fragment in force, a leaf without one.
+    /// A planning step: like an `all` of the parts of its active fragment, or a leaf without one.
     Plan,
     All,
     Any,
@@ -40,16 +41,16 @@ pub struct Vertex {
     /// Its own dependencies.
     pub deps: Vec<Ix>,
     pub parent: Option<Ix>,
-    /// Of a planning step, by their first parts.
+    /// The phases of a planning step, by their first parts.
     pub phases: Vec<PlannedPhase>,
     pub spec: Digest,
-    /// Whether a choice of some group may be part of its context.
+    /// Whether its context may contain a choice of some group.
     pub is_branching: bool,
-    /// Whether its choices are tried side by side.
+    /// Whether its choices are tried in parallel.
     pub is_speculative: bool,
-    /// In how many ways it can be resolved.
+    /// The number of ways to resolve it.
     pub configurations: BigUint,
-    /// How many contexts it can see.
+    /// The number of contexts that it can see.
     pub contexts: BigUint,
 }
 
@@ -60,24 +61,25 @@ impl Vertex {
     }
 }
 
-/// What a planning step came to in one of its contexts.
+/// The fragment of a planning step in one of its contexts.
 #[derive(Debug)]
 pub struct PlannedPhase {
     pub context: Digest,
     pub parts: Vec<Ix>,
-    /// Those that its budget left open: it stands without them.
+    /// Parts that its budget left open: it is resolved without them.
     pub dropped: Vec<Ix>,
-    /// Its budget is over and nobody takes less than all of it: it stands for nothing any more.
+    /// Its budget is over and it accepts no partial result: the fragment counts for nothing any
+    /// more.
     pub is_out: bool,
 }
 
 impl PlannedPhase {
-    /// By which it is called where choices are.
+    /// The part whose id identifies this fragment in recorded choices.
     pub fn first(&self) -> Ix {
         self.parts[0]
     }
 
-    /// The parts that solve it.
+    /// The parts that must be resolved to resolve it.
     pub fn standing(&self) -> Vec<Ix> {
         let stands = |part: &Ix| !self.dropped.contains(part);
         self.parts.iter().copied().filter(stands).collect()
@@ -93,15 +95,15 @@ pub struct Graph {
     tasks: Vec<Ix>,
     groups: Vec<Ix>,
     plans: Vec<Ix>,
-    /// For each atom, those that name it in `depends_on`.
+    /// For each atom, the atoms that name it in `depends_on`.
     needed_by: Vec<Vec<Ix>>,
     selections: BigUint,
-    /// Dependencies and members before those that need them.
+    /// Dependencies and members come before the atoms that need them.
     order: Vec<Ix>,
 }
 
 impl Graph {
-    /// The graph of a valid state, resolved atoms included. What a fault would have named is left out.
+    /// Builds the graph of a valid state, with resolved atoms. Invalid references are left out.
     pub fn of(state: &State) -> Self {
         let atoms = state.all_atoms();
         let ids: Vec<AtomId> = atoms.keys().map(|id| (*id).clone()).collect();
@@ -178,7 +180,7 @@ impl Graph {
         &self.order
     }
 
-    /// What attempts are made of: tasks and planning steps.
+    /// Tasks and planning steps: attempts are made of these.
     pub fn tasks(&self) -> impl Iterator<Item = Ix> {
         self.tasks.iter().copied()
     }
@@ -200,7 +202,8 @@ impl Graph {
             .find(|y| self.vertices[*y].kind == NodeKind::Plan)
     }
 
-    /// The planning steps above an atom, the innermost first, each with the fragment that it is in, and the part there.
+    /// The planning steps above an atom, the innermost first, each with the fragment and the part
+    /// that contain it.
     pub fn phases_above(&self, x: Ix) -> impl Iterator<Item = (Ix, &PlannedPhase, Ix)> {
         let mut below = x;
         self.above(x).filter_map(move |above| {
@@ -210,7 +213,7 @@ impl Graph {
         })
     }
 
-    /// Whether it is inside of what a budget left open.
+    /// Whether it is inside a part that a budget left open.
     pub fn is_dropped(&self, x: Ix) -> bool {
         let mut phases = self.phases_above(x);
         phases.any(|(_, phase, part)| phase.dropped.contains(&part))
@@ -220,12 +223,13 @@ impl Graph {
         self.groups.iter().copied()
     }
 
-    /// Those that name it in `depends_on`.
+    /// The atoms that name it in `depends_on`.
     pub fn needed_by(&self, x: Ix) -> &[Ix] {
         &self.needed_by[x]
     }
 
-    /// Records with the places of their atoms; both are in id order, so nothing is looked up.
+    /// Pairs records with the indices of their atoms. Both are in id order, so nothing is looked
+    /// up.
     pub fn paired<'g, T>(
         &'g self,
         records: &'g Records<T>,
@@ -244,14 +248,14 @@ impl Graph {
         core::iter::successors(self.vertices[x].parent, |x| self.vertices[*x].parent)
     }
 
-    /// What it waits for: its own dependencies and those of every ancestor.
+    /// Everything that it waits for: its own dependencies and those of every ancestor.
     pub fn waits_for(&self, x: Ix) -> impl Iterator<Item = Ix> {
         core::iter::once(x)
             .chain(self.above(x))
             .flat_map(|y| self.vertices[y].deps.iter().copied())
     }
 
-    /// Itself and all that is inside it.
+    /// The atom and everything inside it.
     pub fn subtree(&self, x: Ix) -> Vec<Ix> {
         let mut seen = Vec::from([x]);
         let mut next = 0;
@@ -263,12 +267,12 @@ impl Graph {
         seen
     }
 
-    /// Whole selections: the product over the roots.
+    /// The number of whole selections: the product over the roots.
     pub fn selections(&self) -> &BigUint {
         &self.selections
     }
 
-    /// Fills in what needs the topological order.
+    /// Computes the values that need the topological order.
     fn count(&mut self) {
         let one = BigUint::from(1u8);
         for x in self.order.clone() {
@@ -278,7 +282,7 @@ impl Graph {
                 .map(|kid| self.vertices[*kid].configurations.clone());
             self.vertices[x].configurations = match self.vertices[x].kind {
                 NodeKind::Task => one.clone(),
-                // Granted, whatever was planned so far.
+                // Granted in advance, whatever was planned so far.
                 NodeKind::Plan => continue,
                 NodeKind::All => parts.product(),
                 NodeKind::Any => parts.sum(),
@@ -287,7 +291,8 @@ impl Graph {
         let reach = self.reach();
         for x in 0..self.len() {
             let targets = union(self.waits_for(x).map(|d| &reach[d].as_target));
-            // A fragment belongs to one context of its step: what is outside of it is settled for its atoms.
+            // A fragment belongs to one context of its step: for its atoms everything outside is
+            // decided.
             let within = self.planned_by(x);
             let is_within = |d: &Ix| within.is_none_or(|plan| self.above(*d).any(|y| y == plan));
             let targets: BTreeSet<Ix> = targets.iter().copied().filter(is_within).collect();
@@ -301,8 +306,8 @@ impl Graph {
         }
     }
 
-    /// For every vertex: whether a group is in it or upstream of its inside, and which vertices with more than one
-    /// configuration its inside depends on.
+    /// For every vertex, whether a group is in it or upstream of its inside. Also the vertices with
+    /// more than one configuration that its inside depends on.
     fn reach(&self) -> Vec<Reach> {
         let mut reach: Vec<Reach> = (0..self.len()).map(|_| Reach::default()).collect();
         for x in self.order.iter().copied() {
@@ -328,7 +333,7 @@ impl Graph {
     }
 }
 
-/// Sets are shared where they are equal to one of their parts: a long chain costs nothing.
+/// A set equal to one of its parts is shared with it, so a long chain costs nothing.
 #[derive(Debug, Default)]
 struct Reach {
     is_branching: bool,
@@ -371,7 +376,7 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
     };
     let mut kids = known(atom.kids());
     if kind == NodeKind::Plan {
-        // Which of its fragments is in force changes no order.
+        // The active fragment does not affect the order.
         kids.sort_unstable();
     }
     Vertex {

@@ -42,13 +42,13 @@ use crate::{
     state::{Extra, PlanningStep, State, Task, Try, run},
 };
 
-/// What a measure is taken of.
+/// The inputs of a measure.
 #[derive(Debug, Clone, Copy)]
 pub struct MeasureInput<'a> {
     pub graph: &'a Graph,
     pub state: &'a State,
     pub fits: &'a ValidContexts,
-    /// How many whole selections are refuted.
+    /// The number of refuted whole selections.
     pub refuted: usize,
 }
 
@@ -67,7 +67,8 @@ impl Measure {
         }
     }
 
-    /// The measure of `after`, which differs from `before` in these atoms alone; `self` is the measure of `before`.
+    /// The measure of `after`, which differs from `before` only in these atoms; `self` is the
+    /// measure of `before`.
     pub fn moved<'i>(
         &self,
         before: MeasureInput<'_>,
@@ -94,7 +95,7 @@ impl Measure {
     }
 }
 
-/// What can still happen at most, as it is told to a person.
+/// The upper bound of what can still happen, as a person sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunBound {
     pub attempts: BigUint,
@@ -104,7 +105,7 @@ pub struct RunBound {
 }
 
 impl RunBound {
-    /// From the state as it stands to the end of the run; a person's changes and a new run count anew.
+    /// From the present state to the end of the run. A person's changes and a new run count anew.
     pub fn of(seen: MeasureInput<'_>, measure: &Measure) -> Self {
         let constraints = &seen.state.objective.constraints;
         let each = BigUint::from(constraints.max_transient()) + 1_u32;
@@ -137,7 +138,7 @@ fn task_of<'s>(seen: MeasureInput<'s>, x: Ix) -> Option<&'s Task> {
     seen.state.atom(seen.graph.id(x))?.task()
 }
 
-/// Over all contexts that a task can see: what failed for good there is not repaired.
+/// The sum over all contexts that a task can see; a context that failed for good gets no repairs.
 fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     let Some(task) = task_of(seen, x) else {
         return BigUint::ZERO;
@@ -161,7 +162,8 @@ fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     }
 }
 
-/// How often the choices in force can change: each time for a failure that names some, or for the base case.
+/// How often the choices in force can change: once for each failure that names some, and for each
+/// failed base case.
 fn turns_left(seen: MeasureInput<'_>, measure: &Measure) -> BigUint {
     let graph = seen.graph;
     let depends = |x: Ix| {
@@ -177,7 +179,7 @@ fn turns_left(seen: MeasureInput<'_>, measure: &Measure) -> BigUint {
     contexts.sum::<BigUint>() + groups + &measure.verdicts
 }
 
-/// Tasks that are live at the same time at most.
+/// Maximum of tasks that are live at the same time.
 fn live_at_once(seen: MeasureInput<'_>) -> BigUint {
     let constraints = &seen.state.objective.constraints;
     let of = |x: Ix| {
@@ -193,7 +195,7 @@ fn interruptions_left(seen: MeasureInput<'_>, x: Ix) -> u32 {
     task_of(seen, x).map_or(0, |task| most.saturating_sub(task.interruptions))
 }
 
-/// Tasks that a planning step may still add, each in every context that it can see.
+/// The tasks that a planning step may still add, each in every context that it can see.
 fn granted_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     let plan = seen
         .state
@@ -213,7 +215,7 @@ fn granted_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     left * grant.atoms
 }
 
-/// Attempts at most of one task in one context, of a planning step in one round there.
+/// Maximum of attempts of one task in one context; for a planning step, in one round there.
 pub fn attempts_max(state: &State, task: &Task) -> u32 {
     state
         .objective
@@ -221,8 +223,8 @@ pub fn attempts_max(state: &State, task: &Task) -> u32 {
         .max_attempts(task.spec.action.is_some())
 }
 
-/// Of a planning step, the rounds that have no fragment yet: each with its own attempts and those of what it was granted.
-/// A fragment counts by its own atoms.
+/// For a planning step, the rounds without a fragment: each with its own attempts and those of what
+/// it was granted. A fragment counts by its own atoms.
 fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
     let MeasureInput {
         graph, state, fits, ..

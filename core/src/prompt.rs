@@ -1,6 +1,7 @@
-//! What an attempt is told (contract §13): a bounded text, and the bindings that it depends on as JSON.
+//! The prompt of an attempt (contract §13): a bounded text, and the bindings that it depends on as
+//! JSON.
 //!
-//! Invariant: the person's words stand in it verbatim; everything else is cut to its limit.
+//! Invariant: the person's words are verbatim; everything else is cut to its limit.
 
 mod groups;
 mod planning;
@@ -30,9 +31,9 @@ pub use planning::remaining;
 
 const WORDS: &str = include_str!("prompt/attempt.md");
 const PLAN_WORDS: &str = include_str!("prompt/plan.md");
-/// Failures told at most, the newest.
+/// Maximum of failures described, the newest.
 const FAILURES_MAX: usize = 10;
-/// Characters at most of one failure's output.
+/// Maximum of characters of one failure's output.
 const OUTPUT_CHARS_MAX: usize = 2_000;
 
 /// The text that `$DESCENT_PROMPT` names.
@@ -62,7 +63,7 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis, lies_at: LiesAt<
     fill(if is_plan { PLAN_WORDS } else { WORDS }, &pieces)
 }
 
-/// Fills in each piece once, so that a piece's own braces are left alone.
+/// Fills in each piece once, so that braces inside a piece stay.
 fn fill(words: &str, pieces: &[(&str, String)]) -> String {
     let mut text = String::new();
     let mut rest = words;
@@ -90,7 +91,8 @@ fn own_checks<'w>(world: &'w World, id: &AtomId) -> Option<&'w Check> {
     task.spec.checks.as_ref()
 }
 
-/// The base case, where the atom's own checks don't say it already: what the whole is measured by is no secret.
+/// The base case, unless the atom's own checks contain it already: the measure of the whole is no
+/// secret.
 fn whole(world: &World, id: &AtomId) -> String {
     let base_case = world.state.objective.base_case.as_ref();
     match base_case.filter(|whole| own_checks(world, id) != Some(whole)) {
@@ -189,7 +191,7 @@ fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
     text
 }
 
-/// Failures that the trail has as counts, those of a context on a line.
+/// Failures that the trail holds as counts, one line for each context.
 fn older(world: &World, id: &AtomId) -> String {
     let mut text = String::new();
     for entry in world.state.trail.iter() {
@@ -203,7 +205,7 @@ fn older(world: &World, id: &AtomId) -> String {
     text
 }
 
-/// The bindings of what an atom depends on, by the name of the dependency.
+/// The bindings of an atom's dependencies, by the name of the dependency.
 fn upstream<'w>(world: &'w World, id: &AtomId) -> Vec<(String, &'w Binding)> {
     let Some(x) = world.graph.ix(id) else {
         return Vec::new();
@@ -230,7 +232,7 @@ fn leaves(world: &World, x: Ix, each: &mut impl FnMut(Ix)) {
     }
 }
 
-/// The results that an attempt is told, and those that are left out.
+/// The results that an attempt is told, and the names of those left out.
 fn told<'w>(world: &'w World, id: &AtomId) -> (Vec<(String, &'w Binding)>, Vec<String>) {
     let is_plan = |atom: &Arc<Atom>| atom.plan().is_some();
     match world.state.atom(id).is_some_and(is_plan) {
@@ -253,7 +255,7 @@ fn title<'w>(world: &'w World, id: &'w AtomId) -> &'w str {
     atom.map_or(id.as_str(), |atom| atom.title(id))
 }
 
-/// The text of `$DESCENT_BINDINGS`. A planning step stands in it where a part of it is missing.
+/// The text of `$DESCENT_BINDINGS`. It includes a planning step if a part of it is missing.
 pub fn bindings(world: &World, id: &AtomId) -> String {
     let (told, _) = told(world, id);
     let one = |(name, binding): (String, &Binding)| (name, binding_node(binding));
@@ -268,7 +270,7 @@ pub fn bindings(world: &World, id: &AtomId) -> String {
     doc::write(&Node::object(all.collect())) + "\n"
 }
 
-/// One step as a commit's message: what the atom is for, in a line.
+/// The title of an atom on one line, as a commit message.
 pub fn subject(world: &World, id: &AtomId) -> String {
     title(world, id).to_owned()
 }

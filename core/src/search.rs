@@ -1,7 +1,7 @@
-//! The search over selections: which conflicts are known, and the next selection that contains none.
+//! The search over selections: the known conflicts, and the next selection that contains none.
 //!
-//! Invariant: complete whatever the ranking. A conflict is a set of choices under which something failed for good;
-//! `choose` finds a selection that contains none of them, or there is none.
+//! Invariant: complete whatever the ranking. A conflict is a set of choices under which something
+//! failed for good. `choose` finds a selection that contains no conflict, if there is one.
 
 pub mod rounds;
 
@@ -19,10 +19,10 @@ use crate::{
     state::{EntryKind, State, Try, record::Choices},
 };
 
-/// Contexts of tries that are contexts of today's graph: counts of any other are history.
+/// Contexts of tries that today's graph still has; counts of any other are history.
 pub type ValidContexts = BTreeSet<(Ix, Digest)>;
 
-/// Looks at every try of every task.
+/// Collects the valid contexts of every task's tries.
 pub fn fits(graph: &Graph, standing: &ActiveGraph, state: &State) -> ValidContexts {
     let mut fits = ValidContexts::new();
     for x in graph.tasks() {
@@ -35,7 +35,7 @@ pub fn fits(graph: &Graph, standing: &ActiveGraph, state: &State) -> ValidContex
     fits
 }
 
-/// Whether a context is what today's specifications make of its choices.
+/// Whether a context is the one that today's specifications give for its choices.
 pub fn fits_now(
     graph: &Graph,
     standing: &ActiveGraph,
@@ -54,8 +54,8 @@ pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
         .map_or(&[], |task| task.tries.as_slice())
 }
 
-/// The choices that a failure of `x` in a context is due to: those of the context, and of the groups and planning steps
-/// above.
+/// The choices that caused a failure of `x` in a context: those of the context, and of the groups
+/// and planning steps above.
 pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
     let mut conflict = choices.clone();
     let mut below = x;
@@ -73,8 +73,9 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
     conflict
 }
 
-/// Every recorded conflict whose choices still exist: tasks that failed for good in a context, and whole
-/// selections that the base case refuted. A step that could not be planned is none: it has nothing to choose (`rounds`).
+/// Every recorded conflict whose choices still exist: tasks that failed for good in a context, and
+/// whole selections that the base case refuted. A step that could not be planned is no conflict,
+/// since it has nothing to choose (`rounds`).
 pub fn conflicts(
     graph: &Graph,
     state: &State,
@@ -82,7 +83,7 @@ pub fn conflicts(
     refuted: &[Choices],
 ) -> Vec<Choices> {
     let mut conflicts = Vec::new();
-    // What a budget left open is not waited for: that it failed before then says nothing any more.
+    // Nothing waits for a part that a budget left open: its earlier failure no longer matters.
     let is_task = |x: &Ix| graph.vertex(*x).kind == NodeKind::Task && !graph.is_dropped(*x);
     for x in graph.tasks().filter(is_task) {
         let failed = tries(state, graph.id(x))
@@ -95,7 +96,7 @@ pub fn conflicts(
     conflicts
 }
 
-/// The selections that the base case refuted, as far as what was judged then is what would be judged now.
+/// The selections that the base case refuted, as far as the same would be judged now.
 pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
     let mut refuted: BTreeSet<&Choices> = BTreeSet::new();
     for entry in state.trail.iter() {
@@ -109,8 +110,9 @@ pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
     refuted.into_iter().cloned().collect()
 }
 
-/// What a verdict on a whole selection depends on: the base case, the context of everything live, and the results that a
-/// person gave. So a refutation counts only while all that was live has the context that it had.
+/// The context of a verdict on a whole selection: the base case, the context of everything live,
+/// and the results that a person gave. So a refutation counts only while everything then live has
+/// the same context.
 pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<Digest> {
     let pairs = choices
         .iter()
@@ -133,7 +135,7 @@ pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<
     Some(Digest::of(text.as_bytes()))
 }
 
-/// What a selection is looked for in.
+/// The inputs of the search.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchSpace<'a> {
     pub graph: &'a Graph,
@@ -145,9 +147,9 @@ pub struct SearchSpace<'a> {
 
 /// A selection that contains no conflict, or `None`.
 ///
-/// Groups are decided in the order of `rank` (absent: first), each keeping what `prefer` says as long as it can: so
-/// the group ranked last changes first. A planning step is decided as soon as its context is; one that is in no pair of
-/// the answer, and live, is to be planned.
+/// Groups are decided in the order of `rank` (absent: first), and each keeps the choice in `prefer`
+/// as long as it can. So the group ranked last changes first. A planning step is decided as soon as
+/// its context is. If it is live and in no pair of the answer, it is to be planned.
 pub fn choose(
     ground: SearchSpace<'_>,
     prefer: &Selection,
@@ -156,7 +158,7 @@ pub fn choose(
     search(SearchWalk::new(ground, prefer, rank)?)
 }
 
-/// The same in which these groups have these choices.
+/// Like [`choose`], with fixed choices for these groups.
 pub fn choose_with(
     ground: SearchSpace<'_>,
     prefer: &Selection,
@@ -179,7 +181,8 @@ fn search(mut walk: SearchWalk<'_>) -> Option<Selection> {
         while !walk.take_next(frames.last_mut()?) {
             let spent = frames.pop()?;
             walk.open_again(spent.group);
-            // Straight back to the newest decision that has to do with it: no other could help.
+            // Backjumps to the newest decision involved in the conflict: changing any later one
+            // could not help.
             while frames
                 .last()
                 .is_some_and(|frame| !spent.blame.contains(&frame.group))
@@ -199,13 +202,14 @@ fn search(mut walk: SearchWalk<'_>) -> Option<Selection> {
     }
 }
 
-/// A group or a planning step under decision, with the choices not yet looked at (the next one last); `None` is a
-/// fragment that is still to be planned.
+/// A group or a planning step under decision, with the choices not tried yet (the next one last).
+/// `None` is a fragment that is still to be planned.
 struct Frame {
     group: Ix,
     options: Vec<Option<Ix>>,
     opened: Vec<Ix>,
-    /// Decided groups without whose choices it would have more to choose from, or need not choose.
+    /// The decided groups to blame: with other choices there, it would have more options, or need
+    /// no decision.
     blame: BTreeSet<Ix>,
 }
 
@@ -219,7 +223,7 @@ struct SearchWalk<'a> {
     /// Live groups and planning steps without a decision, by rank.
     open: BTreeSet<(usize, Ix)>,
     selection: Selection,
-    /// For each pair, the conflicts that it stands in.
+    /// For each pair, the conflicts that contain it.
     holding: BTreeMap<(Ix, Ix), Vec<usize>>,
     /// For each conflict, how many of its pairs are not selected.
     missing: Vec<usize>,
@@ -283,8 +287,8 @@ impl<'a> SearchWalk<'a> {
         self.open.insert((self.rank_of(group), group));
     }
 
-    /// What is decided next: a planning step as soon as all upstream of it is, so that its fragments come before what
-    /// changes its context.
+    /// The next decision. A planning step comes as soon as everything upstream is decided, so that
+    /// its fragments are tried before its context changes.
     fn next(&mut self) -> Option<Ix> {
         if self.graph.plans().next().is_none() {
             return self.open.pop_first().map(|(_, group)| group);
@@ -329,7 +333,7 @@ impl<'a> SearchWalk<'a> {
             let options =
                 |context| rounds::options(self.graph, self.state, group, &context, self.prefer);
             let mut options = context.map(options).unwrap_or_default();
-            // What would begin another round stands first, as the last resort.
+            // Another round is the last resort, so it stands first.
             if !self.plans_again && options.len() > 1 && options[0].is_none() {
                 options.remove(0);
             }
@@ -344,7 +348,7 @@ impl<'a> SearchWalk<'a> {
         others.chain(preferred).copied().map(Some).collect()
     }
 
-    /// Opens what is to be decided once these are live; returns it.
+    /// Collects the new decisions below these live atoms, and returns them.
     fn open_below(&mut self, start: &[Ix]) -> Vec<Ix> {
         let mut opened = Vec::new();
         let mut todo = start.to_vec();
@@ -360,7 +364,7 @@ impl<'a> SearchWalk<'a> {
         opened
     }
 
-    /// Moves a group to its next choice that completes no conflict; false when it has none.
+    /// Moves a group to its next choice that completes no conflict; `false` if it has none.
     fn take_next(&mut self, frame: &mut Frame) -> bool {
         self.undo(frame);
         while let Some(option) = frame.options.pop() {

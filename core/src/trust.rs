@@ -1,7 +1,9 @@
-//! What a state, a plan or a worker can execute, as a list with a digest, and whose hand made a file.
+//! Everything that a state, a plan or a worker can execute, as a list with a digest; and the owner
+//! of a file.
 //!
-//! Invariant: the list holds all that can run and all that widens what runs; the digest is taken over exactly the list
-//! that a person is shown, so that two lists with one digest allow the same. Not here: files, git, what was allowed before.
+//! Invariant: the list holds everything that can run and everything that widens what runs. The
+//! digest covers exactly the list that a person is shown, so equal digests allow the same. Not
+//! here: files, git, earlier consents.
 
 mod origin;
 #[cfg(test)]
@@ -24,7 +26,7 @@ use crate::{
     state::{Atom, Check, Leaf, Objective, State, Workspace},
 };
 
-/// What becomes of a text: the order is that of showing.
+/// The use of a text, in the order of display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrustGroup {
@@ -36,9 +38,9 @@ pub enum TrustGroup {
     Check,
     /// Run as an attempt.
     Action,
-    /// Words that a worker is given: for an agent they are as good as commands.
+    /// Words for a worker: to an agent they are as good as commands.
     Task,
-    /// Widens what the others reach.
+    /// Widens the reach of the others.
     Setting,
 }
 
@@ -58,13 +60,13 @@ impl TrustGroup {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TrustItem {
     pub group: TrustGroup,
-    /// The atom, or the key; empty where the group says it all.
+    /// The atom, or the key; empty if the group is enough.
     pub at: String,
     /// In full, as it would be run.
     pub text: String,
 }
 
-/// By group, within a group as written.
+/// Sorted by group, within a group as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustList {
     items: Vec<TrustItem>,
@@ -87,7 +89,7 @@ impl TrustList {
         carried.sorted()
     }
 
-    /// Of atoms that are resolved too: whatever may be opened again may run again.
+    /// Includes resolved atoms: whatever may be reopened may run again.
     pub fn of_state(state: &State) -> Self {
         let atoms = state.all_atoms();
         let atoms = atoms.into_iter().map(|(id, atom)| (id, &**atom));
@@ -164,7 +166,7 @@ impl TrustList {
         }
     }
 
-    /// Whether the worker does it.
+    /// Returns whether the worker does it.
     fn add_atom(&mut self, id: &AtomId, atom: &Atom) -> bool {
         let Some(task) = atom.task() else {
             return false;
@@ -184,7 +186,7 @@ impl TrustList {
             match leaf.leaf() {
                 Some(Leaf::Command(rule)) => self.add(TrustGroup::Check, at, &rule.command),
                 Some(Leaf::NotCommand { command, .. }) => self.add(TrustGroup::Check, at, command),
-                // A file is looked at, a person is asked, what is not understood is refused: nothing is run.
+                // Nothing runs for a file leaf, an assertion, or an unknown kind.
                 Some(
                     Leaf::File { .. }
                     | Leaf::NotFile { .. }
@@ -202,7 +204,7 @@ impl TrustList {
     fn add_words(&mut self, objective: &Objective) {
         let words = [
             ("goal", &objective.goal),
-            // What `align` is given is goal and words in one.
+            // In `align`, the input is goal and words in one.
             ("words", &objective.raw_input),
             ("why", &objective.background_intent),
         ];
@@ -215,7 +217,7 @@ impl TrustList {
     }
 }
 
-/// The digest of what a worker may be told of earlier work; `None` where there was none.
+/// The digest of what a worker may be told of earlier work; `None` if there was none.
 fn earlier(state: &State) -> Option<Digest> {
     let bindings = state.bindings.values().map(|binding| binding.node());
     let trail = state.trail.iter().map(|entry| entry.node.clone());
@@ -224,7 +226,7 @@ fn earlier(state: &State) -> Option<Digest> {
     (!told.is_empty()).then(|| Digest::of(doc::canonical(&Node::array(told)).as_bytes()))
 }
 
-/// A digest as a person may have typed or pasted it; `None` for what is no digest.
+/// A digest as a person may have typed or pasted it; `None` for anything else.
 pub fn typed_digest(text: &str) -> Option<Digest> {
     let lower = text.trim().to_ascii_lowercase();
     let hex = lower.strip_prefix("sha256:").unwrap_or(&lower).trim();

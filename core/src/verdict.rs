@@ -1,4 +1,5 @@
-//! From measurements to verdicts: the shell measures a leaf, this decides what it means (contract §3).
+//! Turns measurements into verdicts: the shell measures a leaf, this decides what it means
+//! (contract §3).
 //!
 //! Invariant: `unknown` never counts as a pass, in any position.
 
@@ -35,14 +36,15 @@ impl Verdict {
     }
 }
 
-/// What evidence was taken on. Evidence for anything else is void.
+/// The files that evidence is about. It is void for any other files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
-    /// A checkout of that tree which was used before. Its ignored files are left over: the verdict only steers.
+    /// A reused checkout of that tree. Ignored files may be left over, so the verdict only shows
+    /// progress.
     Warm(TreeId),
-    /// A checkout of that tree made anew, with nothing left over: the verdict decides.
+    /// A new checkout of that tree, with nothing left over: the verdict decides.
     Pristine(TreeId),
-    /// In the workspace `shared`: whatever stood there at that serial.
+    /// In the workspace `shared`: its content at that serial.
     Serial(u64),
 }
 
@@ -61,7 +63,7 @@ impl Basis {
         }
     }
 
-    /// The basis of a verdict that decides on the same state of the files.
+    /// The basis of a deciding verdict on the same files.
     pub fn deciding(&self) -> Basis {
         match self {
             Basis::Warm(tree) => Basis::Pristine(tree.clone()),
@@ -84,13 +86,13 @@ pub enum CommandEnd {
     Exit(i32),
     Signal(i32),
     TimedOut,
-    /// It could not be started; why.
+    /// It could not be started; the reason.
     NotRun(String),
 }
 
 impl CommandEnd {
-    /// Its exit code, where it ran to its own end. 126 and 127 are the shell's: not executable, not found; 129 to 159
-    /// are what a shell answers for a child that died by a signal.
+    /// Its exit code, if it ran to its end. The shell itself uses 126 (not executable) and 127 (not
+    /// found), and 129 to 159 for a child that died by a signal.
     pub fn has_run(&self) -> Option<i32> {
         match self {
             CommandEnd::Exit(126 | 127 | 129..=159)
@@ -116,14 +118,14 @@ impl CommandEnd {
     }
 }
 
-/// What the shell saw of one leaf.
+/// The shell's measurement of one leaf.
 #[derive(Debug, Clone)]
 pub struct Measurement {
     pub what: MeasurementKind,
     pub duration_ms: u64,
     /// Head and tail of the output.
     pub excerpt: String,
-    /// The whole of it, where it is longer than the excerpt and speaks against the leaf.
+    /// The whole output, if it is longer than the excerpt and the leaf does not pass.
     pub whole: Option<SideFile>,
 }
 
@@ -131,15 +133,15 @@ pub struct Measurement {
 pub enum MeasurementKind {
     Command {
         how: CommandEnd,
-        /// Whether `stdout_matches` matched over the whole stream; `None` where none was asked, or where the
-        /// stream was too long to keep.
+        /// Whether `stdout_matches` matched over the whole stream; `None` if it was not required,
+        /// or if the stream was too long to keep.
         matched: Option<bool>,
-        /// The sum of what `number` found; `None` where it found nothing.
+        /// The sum of what `number` found; `None` if it found nothing.
         number: Option<f64>,
     },
     Files {
         found: usize,
-        /// Whether one of the files found has the content and the digest asked for.
+        /// Whether one of the files found has the required content and digest.
         fits: bool,
     },
     /// `setup` failed on the tree, so no check could be run there.
@@ -213,7 +215,7 @@ fn of_command(
     }
 }
 
-/// What is known of one leaf on one basis.
+/// The evidence for one leaf on one basis.
 #[derive(Debug, Clone)]
 pub struct LeafEvidence {
     pub measurement: Measurement,
@@ -222,7 +224,7 @@ pub struct LeafEvidence {
     pub asked: u32,
 }
 
-/// Evidence by leaf and basis. Shared, for a copy of it goes with every step.
+/// Evidence by leaf and basis. It is shared, because every step gets a copy.
 #[derive(Debug, Clone, Default)]
 pub struct EvidenceCache(Arc<BTreeMap<(Digest, Basis), Arc<LeafEvidence>>>);
 
@@ -253,35 +255,35 @@ impl EvidenceCache {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CheckProgress<'a> {
     Decided(Verdict),
-    /// This leaf is to be measured next.
+    /// This leaf is measured next.
     Measure(&'a Check),
-    /// Only unknown leaves stand between it and a verdict: measured already, to be asked again.
+    /// Only unknown leaves prevent a verdict: this one was measured and is measured again.
     Again(&'a Check),
-    /// All else holds; a person must confirm this one.
+    /// Everything else holds; a person must confirm this one.
     Confirm(&'a Check),
 }
 
-/// How many leaves of a check hold, and of how many.
+/// The number of leaves of a check, and how many of them hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeafCount {
     pub held: u64,
     pub of: u64,
 }
 
-/// Reads a tree of checks off the evidence.
+/// Evaluates a tree of checks from the evidence.
 #[derive(Debug, Clone, Copy)]
 pub struct Evaluator<'a> {
     pub ledger: &'a EvidenceCache,
     pub basis: &'a Basis,
-    /// Where people's words on assertions stand.
+    /// The corrections hold people's confirmations of assertions.
     pub corrections: &'a [Arc<Correction>],
-    /// How often an unknown leaf is asked again before it counts as a failure.
+    /// How often an unknown leaf is measured again before it counts as a failure.
     pub again_max: u32,
 }
 
 impl<'a> Evaluator<'a> {
-    /// The leaf to measure next. A verdict that decides against a check measures every machine leaf of it, so that
-    /// trees can be compared by how much holds on them.
+    /// The leaf to measure next. For a deciding verdict against a check every machine leaf of it is
+    /// measured, so that trees can be compared by how many leaves hold.
     pub fn next_leaf<'c>(&self, check: &'c Check) -> Option<&'c Check> {
         match self.judge(check) {
             CheckProgress::Measure(leaf) | CheckProgress::Again(leaf) => Some(leaf),
@@ -298,7 +300,7 @@ impl<'a> Evaluator<'a> {
         check.leaves().into_iter().find(is_open)
     }
 
-    /// How many leaves of a check hold, and of how many; what was not measured does not hold.
+    /// The number of leaves of a check, and how many hold; an unmeasured leaf does not hold.
     pub fn count<'c>(&self, check: &'c Check) -> LeafCount {
         let leaves = check.leaves();
         let holds = |leaf: &&&'c Check| self.judge(leaf) == CheckProgress::Decided(Verdict::Pass);
@@ -308,7 +310,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Order: as written, what a person must say last; short-circuit.
+    /// Evaluates in written order, assertions last, with short-circuit.
     pub fn judge<'c>(&self, check: &'c Check) -> CheckProgress<'c> {
         match &check.kind {
             CheckKind::Leaf(leaf) => self.leaf(check, leaf),
@@ -345,7 +347,8 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// `decisive` ends it wherever it stands; else the most urgent of what is open; else the other verdict.
+/// `decisive` ends it in any position; else the most urgent open leaf counts; else the other
+/// verdict.
 fn combine<'c>(
     parts: impl Iterator<Item = CheckProgress<'c>>,
     decisive: Verdict,
@@ -382,7 +385,7 @@ fn urgency(progress: &CheckProgress<'_>) -> u8 {
     }
 }
 
-/// One leaf's evidence as it stands in bindings and results.
+/// One leaf's evidence, as bindings and results record it.
 pub fn evidence(check: &Check, basis: &Basis, seen: &LeafEvidence) -> FreeValue {
     let mut to = Writer::default();
     to.text("check", &check.title())
@@ -407,7 +410,7 @@ pub fn evidence(check: &Check, basis: &Basis, seen: &LeafEvidence) -> FreeValue 
     to.finish(&Extra::default())
 }
 
-/// A word of a person on an assertion, or that there is none.
+/// A person's confirmation of an assertion, or that there is none.
 fn evidence_of_word(
     check: &Check,
     basis: &Basis,
@@ -433,7 +436,7 @@ fn evidence_of_word(
     Some(to.finish(&Extra::default()))
 }
 
-/// The evidence of every leaf that was measured on `basis`, and of those that only a person decides.
+/// The evidence of every leaf that was measured on `basis`, and of the assertions.
 pub fn evidence_of(
     check: &Check,
     basis: &Basis,

@@ -1,4 +1,5 @@
-//! What people and programs are shown of a state, as data: `status` here, the others in files of their own.
+//! Views of a state for people and programs, as data: `status` here, the others in files of their
+//! own.
 //!
 //! Not here: how it looks in a terminal.
 
@@ -39,7 +40,7 @@ pub struct StatusView {
     pub serial: u64,
     pub resolved: Vec<AtomId>,
     pub unresolved: Vec<AtomId>,
-    /// Parts of plans in force that their budgets left open.
+    /// Parts of active fragments that their budgets left open.
     pub dropped: Vec<AtomId>,
     pub bound: BoundView,
     pub base_case: Vec<CheckView>,
@@ -50,19 +51,19 @@ pub struct StatusView {
     pub in_flight: Vec<FlightView>,
     /// Atoms that failed and are not solved, each with its newest failure.
     pub failed: Vec<FailedView>,
-    /// The budgets that somebody chose.
+    /// The budgets that somebody set.
     pub budget: Budget,
     pub last_result: Option<FreeValue>,
-    /// What gave way in the newest edit, a line each.
+    /// Values that the newest edit overrode, one line each.
     pub gave_way: Vec<String>,
-    /// One command to type next.
+    /// The next command to type.
     pub next: String,
 }
 
 #[derive(Debug, Serialize)]
 pub struct CheckView {
     pub check: String,
-    /// The last one that is kept; absent while it was not evaluated.
+    /// The last kept verdict; absent if it was not evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
     /// When that was.
@@ -95,7 +96,7 @@ pub struct ChoiceView {
     pub group: AtomId,
     pub selected: Option<AtomId>,
     pub failed: Vec<AtomId>,
-    /// Part of a whole selection under which the base case did not hold.
+    /// Choices in a whole selection under which the base case did not hold.
     pub refuted: Vec<AtomId>,
     pub untried: Vec<AtomId>,
 }
@@ -116,7 +117,7 @@ pub struct FlightView {
     pub id: AttemptId,
     pub atom: AtomId,
     pub n: u32,
-    /// Attempts at most in this context.
+    /// Maximum of attempts in this context.
     pub of: u32,
     pub since: String,
     pub description: String,
@@ -180,8 +181,8 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
     }
 }
 
-/// Of the newest edit: a word on an assertion, or on an attempt in doubt, is none, nor is an undo. One edit may make
-/// several corrections, told together.
+/// The overridden values of the newest edit. A confirmation, an answer about an attempt in doubt,
+/// and an undo are no edits. One edit may make several corrections, shown together.
 fn gave_way(state: &State) -> Vec<String> {
     let is_edit = |one: &Correction| {
         let names = |key: &str| one.node.get(key).is_some();
@@ -195,7 +196,8 @@ fn gave_way(state: &State) -> Vec<String> {
     lost.flat_map(lost_lines).collect()
 }
 
-/// How many attempts an intent's atom may have in its context: never fewer than the one under way.
+/// The number of attempts allowed for an intent's atom in its context: never fewer than the one in
+/// flight.
 pub fn attempts_of(state: &State, intent: &crate::state::Intent) -> u32 {
     let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
     let most = task.map_or(intent.n, |task| measure::attempts_max(state, task));
@@ -226,7 +228,7 @@ fn failed(world: &World) -> Vec<FailedView> {
     failed
 }
 
-/// The newest failure of an atom, as far as the trail keeps it.
+/// The newest failure of an atom, if the trail keeps it.
 #[derive(Debug, Default)]
 pub(crate) struct LastFailure {
     pub(crate) class: String,
@@ -256,7 +258,8 @@ pub(crate) fn last_failure(state: &State, id: &AtomId) -> Option<LastFailure> {
     })
 }
 
-/// Each leaf with the newest verdict that the state keeps: of a selection that was refuted, or of the last ending.
+/// Each leaf with the newest verdict that the state keeps: of a refuted selection, or of the last
+/// ending.
 fn base_case(world: &World) -> Vec<CheckView> {
     let refuted = world.state.trail.iter().rev();
     let refuted = refuted
@@ -269,7 +272,7 @@ fn base_case(world: &World) -> Vec<CheckView> {
             .and_then(Node::as_str)
             .map(ToOwned::to_owned)
     };
-    // Stable: without a time the last result stays the newest.
+    // The sort is stable: without a time the last result stays the newest.
     records.sort_by_key(|record| core::cmp::Reverse(at(record).unwrap_or_else(|| "9".to_owned())));
     let leaves = world
         .state
@@ -279,7 +282,7 @@ fn base_case(world: &World) -> Vec<CheckView> {
         .flat_map(|check| check.leaves());
     let view = |leaf: &Check| {
         let title = leaf.title();
-        // A person's word counts as it stands now.
+        // A person's confirmation counts for the present result.
         let said = assertions::as_it_stands(&world.state, leaf);
         let found = records.iter().find_map(|record| {
             let proofs = record.get("evidence")?.as_array()?;
@@ -310,7 +313,7 @@ fn choices(world: &World) -> Vec<ChoiceView> {
     choices
 }
 
-/// Choices of a group that stand in a refuted selection, in the order in which that happened.
+/// Choices of a group in refuted selections, in the order in which that happened.
 fn refuted(world: &World, group: &AtomId) -> Vec<AtomId> {
     let mut refuted: Vec<AtomId> = Vec::new();
     for entry in world.state.trail.iter() {
@@ -359,7 +362,7 @@ pub(crate) fn choice_view(world: &World, group: Ix) -> ChoiceView {
     view
 }
 
-/// How an atom stands, in a word.
+/// The status of an atom, as one word.
 pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
     let id = world.graph.id(x);
     if is_solved {
@@ -399,7 +402,7 @@ fn dropped(world: &World) -> Vec<AtomId> {
     parts.map(|part| graph.id(*part).clone()).collect()
 }
 
-/// Whether a budget left it open of a plan that is in force.
+/// Whether a budget left it open in an active fragment.
 fn is_dropped(world: &World, x: Ix) -> bool {
     let graph = &world.graph;
     graph.phases_above(x).any(|(plan, phase, part)| {
@@ -408,7 +411,7 @@ fn is_dropped(world: &World, x: Ix) -> bool {
     })
 }
 
-/// Every commit that a state names: what must not be pruned.
+/// Every commit that a state names, which must not be pruned.
 pub fn commits(state: &State) -> BTreeSet<CommitId> {
     let atoms = state.all_atoms().into_values();
     let tries = atoms
@@ -443,7 +446,7 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
         .collect()
 }
 
-/// A verdict and its check, for `align` and `verify`.
+/// A check and its verdict, for `align` and `verify`.
 #[derive(Debug, Serialize)]
 pub struct VerdictView {
     pub check: String,

@@ -1,13 +1,14 @@
-//! Whether a shell command can end with anything but 0, as far as its text tells for certain.
+//! Decides from its text whether a shell command can end with anything but 0.
 //!
-//! Not a shell: what has compound words, substitutions at the top or options that change the rules is left alone.
+//! It is no shell: commands with compound words, top-level substitutions or options that change the
+//! rules are left alone.
 
 use alloc::{format, string::String, vec::Vec};
 
-/// Bytes at most of a command that is looked at.
+/// Maximum of bytes of a command that is examined.
 const COMMAND_BYTES_MAX: usize = 16 * 1024;
 
-/// Programs that swallow the exit code of what is piped into them.
+/// Programs that hide the exit code of the command piped into them.
 const SWALLOWS: &[&str] = &["tee", "head", "tail", "cat", "wc", "sort", "uniq"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,14 +20,14 @@ enum Joint {
     Pipe,
 }
 
-/// Why the command always ends with 0; `None` where it may fail, and in doubt.
+/// The reason why the command always ends with 0; `None` if it may fail, and in doubt.
 pub fn never_fails(command: &str) -> Option<String> {
     if command.len() > COMMAND_BYTES_MAX || changes_the_rules(command) {
         return None;
     }
     let parts = split(command)?;
     let last = parts.iter().rposition(|(joint, _)| *joint == Joint::Then)?;
-    // What ends the shell early may end it with a failure.
+    // A command that ends the shell early may make it fail.
     let is_cut =
         |text: &str| words(text).any(|word| matches!(word, "exit" | "return" | "exec" | "kill"));
     if parts[..parts.len() - 1]
@@ -64,7 +65,7 @@ fn or_words(stages: &[&str]) -> String {
     format!("`|| {}` hides every failure", stages.join(" | "))
 }
 
-/// Options and words after which the text alone does not tell.
+/// Options and words after which the text alone is not conclusive.
 fn changes_the_rules(command: &str) -> bool {
     const COMPOUND: &[&str] = &[
         "if", "for", "while", "until", "case", "function", "trap", "{", "!", "select",
@@ -82,7 +83,7 @@ fn pipeline_never_fails(stages: &[&str]) -> Option<String> {
     }
     let program = words(last).next()?;
     let is_plain = !last.contains(['>', '<', '$', '`', '(']);
-    // With a file to read or write it has reasons of its own to fail; tee alone writes by trade.
+    // A file to read or write may make it fail; only `tee` normally writes one.
     let operands = words(last)
         .skip(1)
         .filter(|word| !word.starts_with('-') && !word.chars().all(|c| c.is_ascii_digit()));
@@ -94,7 +95,7 @@ fn pipeline_never_fails(stages: &[&str]) -> Option<String> {
 fn simple_never_fails(text: &str) -> Option<String> {
     let mut said = words(text);
     let program = said.next()?;
-    // A redirection may fail, a substitution is not looked into.
+    // A redirection may fail, and a substitution is not examined.
     let is_plain = !text
         .replace(">/dev/null", "")
         .replace("> /dev/null", "")
@@ -114,7 +115,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace()
 }
 
-/// The command cut at its joints, outside of quotes; `None` where brackets, comments or escapes make it doubtful.
+/// The command split at its joints, outside of quotes; `None` if brackets, comments or escapes make
+/// that doubtful.
 fn split(command: &str) -> Option<Vec<(Joint, &str)>> {
     let bytes = command.as_bytes();
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! What differs in one atom: whether it is resolved, what it asks for, what was tried.
+//! Describes the difference of one atom: its resolution, its intent, its tries.
 
 use alloc::{format, string::ToString, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     state::{Atom, AtomStatus, Binding, Body, PlanningStep, Task},
 };
 
-/// How an atom stands in a state.
+/// The place of an atom in a state.
 #[derive(Clone, Copy)]
 enum AtomPlace<'s> {
     None,
@@ -42,7 +42,7 @@ impl<'s> AtomPlace<'s> {
 
 impl<'s> Comparison<'s> {
     pub(super) fn atom(&mut self, id: &AtomId) {
-        // A result beside its open atom is told by the result.
+        // A result beside its open atom is described by the result.
         let place =
             |state: &'s crate::state::State| match (state.bindings.get(id), state.atoms.get(id)) {
                 (Some(binding), _) => AtomPlace::Bound(binding),
@@ -63,7 +63,7 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    /// An open atom whose id is bound as well.
+    /// Describes an open atom whose id is bound as well.
     fn beside(&mut self, id: &AtomId) {
         let open = |state: &'s crate::state::State| {
             state.bindings.get(id).and_then(|_| state.atoms.get(id))
@@ -182,7 +182,7 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    /// What a person may write of an atom; and whatever else differs, as a detail.
+    /// Describes what a person may write of an atom, and any other difference as a detail.
     fn intent(&mut self, id: &AtomId, old: &Node, new: &Node) {
         for key in keys(old, new) {
             let (was, is) = (old.get(&key), new.get(&key));

@@ -1,11 +1,11 @@
-//! What differs in what people ask of the loop, and in its own notebook.
+//! Describes differences in people's requests to the loop, and in its own notes.
 
 use alloc::{format, string::ToString, sync::Arc};
 
 use super::{Comparison, Weight, between, keys, same};
 use crate::{doc::Node, state::Run};
 
-/// Digits of a commit that tell it from others.
+/// Digits of a commit that distinguish it from others.
 const COMMIT_CHARS: usize = 12;
 
 impl Comparison<'_> {

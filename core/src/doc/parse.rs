@@ -1,10 +1,10 @@
-//! A text into a tree, with every syntax fault of it in one pass.
+//! Reads a text into a tree, with every syntax fault in one pass.
 //!
 //! Here: the entry, the limits and what every part needs; the parts below read blanks, containers,
 //! strings and bare words. Not here: what keys or values mean.
 //!
-//! Invariant: every loop consumes text or ends; nesting is bounded; after
-//! `FAULTS_MAX` faults the rest of the text is not looked at. A broken spot gives one fault.
+//! Invariant: every loop consumes text or ends, and nesting is bounded. After `FAULTS_MAX` faults
+//! the rest of the text is not read. A broken spot gives one fault.
 
 mod blank;
 mod bytes;
@@ -22,7 +22,7 @@ const FAULTS_MAX: usize = 100;
 /// Bytes of a key that a pointer repeats.
 const TOKEN_BYTES_MAX: usize = 256;
 
-/// Reads a text whole. RFC 8259 gives no faults but for the limits, numbers beyond the range of a
+/// Reads a whole text. An RFC 8259 text has no faults except limits, numbers beyond the range of a
 /// double, and duplicate keys.
 pub fn parse(text: &str, limits: &Limits) -> Parsed {
     let mut parser = Parser::new(text, limits);
@@ -38,14 +38,14 @@ struct Parser<'t> {
     at: usize,
     limits: Limits,
     nodes: usize,
-    /// Where the containers around `at` open, the outermost first.
+    /// The start of each container around `at`, the outermost first.
     open: Vec<usize>,
     /// Pointers in here are relative to the container being read; `under` completes them.
     faults: Vec<Fault>,
     places: Option<Places>,
-    /// Nothing more is read or reported.
+    /// Reading and reporting have stopped.
     halted: bool,
-    /// That the text ends too early has been said.
+    /// The early end of the text has been reported.
     end_reported: bool,
 }
 
@@ -93,7 +93,7 @@ impl<'t> Parser<'t> {
         Some(node)
     }
 
-    /// Any value; `None` where there is none, which is a fault except at the end of the text.
+    /// Reads any value; `None` if there is none, which is a fault except at the end of the text.
     fn value(&mut self) -> Option<Node> {
         let mut said = false;
         loop {
@@ -174,7 +174,7 @@ impl<'t> Parser<'t> {
         self.halted = self.faults.len() >= FAULTS_MAX;
     }
 
-    /// Faults from `mark` on lie below `token`.
+    /// Moves the faults from `mark` on below `token`.
     fn under(&mut self, mark: usize, token: &str) {
         let token = pointer_push("", clipped(token));
         for fault in &mut self.faults[mark..] {

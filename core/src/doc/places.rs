@@ -1,6 +1,6 @@
-//! From a byte of a text to the line and column that a person sees.
+//! Converts a byte offset of a text to the line and column that a person sees.
 //!
-//! Invariant: any offset has a place; one beyond the end has that of the end.
+//! Invariant: any offset has a place; an offset beyond the end has that of the end.
 
 use alloc::{boxed::Box, vec::Vec};
 
@@ -8,7 +8,7 @@ use alloc::{boxed::Box, vec::Vec};
 #[derive(Debug, Clone)]
 pub struct Places {
     text: Box<str>,
-    /// Where each line starts, in bytes; the first is always 0.
+    /// The start of each line, in bytes; the first is always 0.
     starts: Vec<usize>,
 }
 

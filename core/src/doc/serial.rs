@@ -1,4 +1,4 @@
-//! The lossless tree as something that serde can write, for `--json`: numbers keep their value, not their text.
+//! Serialises the lossless tree with serde, for `--json`: numbers keep their value, not their text.
 
 use super::{Node, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -22,7 +22,7 @@ impl Serialize for Node {
     }
 }
 
-/// A number that no machine type holds goes out as its text.
+/// A number that no machine type holds is written as its text.
 fn number<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
     if let Ok(count) = text.parse::<u64>() {
         return to.serialize_u64(count);

@@ -1,11 +1,11 @@
-//! Did you mean: the known word that a wrong one was probably meant to be.
+//! Did you mean: the known word that a wrong one probably stands for.
 //!
-//! Invariant: no cost for words of very different length, so a wrong word of any size is safe.
+//! Invariant: words of very different length cost nothing, so a wrong word of any size is safe.
 
 use alloc::vec::Vec;
 
-/// Same but for case first; else the nearest within two typing slips (one under four characters).
-/// A slip is a character added, left out, changed, or swapped with its neighbour.
+/// First a word that differs only in case; else the nearest within two typing slips (one under four
+/// characters). A slip is a character added, left out, changed, or swapped with its neighbour.
 pub fn suggest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = lower(wrong);
     let slips_max = if wrong.len() < 4 { 1 } else { 2 };
@@ -28,7 +28,7 @@ fn lower(word: &str) -> Vec<char> {
     word.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// Damerau-Levenshtein, in which no part is edited twice: three rows of the table suffice.
+/// The Damerau-Levenshtein distance that edits no part twice: three rows of the table suffice.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=b.len()).collect();

@@ -6,14 +6,14 @@
 use super::{Member, Node, Value};
 use alloc::{string::String, vec::Vec};
 
-/// Two-space indent, LF, one member or element a line, no final newline.
+/// Two-space indent, LF, one member or element per line, no final newline.
 pub fn write(node: &Node) -> String {
     let mut out = String::new();
     write_indented(node, 0, &mut out);
     out
 }
 
-/// As a value that stands at nesting `level`: its first line is not indented.
+/// Writes a value at nesting `level`: its first line is not indented.
 pub fn write_indented(node: &Node, level: usize, out: &mut String) {
     match &node.value {
         Value::Array(items) if !items.is_empty() => {
@@ -111,7 +111,7 @@ fn separate(index: usize, out: &mut String) {
     }
 }
 
-/// Escapes what JSON demands and nothing more.
+/// Escapes only what JSON requires.
 pub fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
     let mut plain = 0;

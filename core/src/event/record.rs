@@ -1,7 +1,7 @@
-//! The outcome of an attempt as a text, written before it is acted on, so that a loop which comes after a crash takes
-//! it instead of making the attempt again.
+//! The record of an attempt's outcome, written before anything acts on it. After a crash the next
+//! loop uses it instead of repeating the attempt.
 //!
-//! Invariant: a text that is torn, or that speaks of another intent, is void as a whole.
+//! Invariant: a record that is torn or belongs to another intent is void as a whole.
 
 use alloc::{
     string::{String, ToString},
@@ -21,27 +21,27 @@ use crate::{
 };
 
 const SCHEMA: &str = "descent/outcome/1";
-/// A report has 1 MiB at most, and escapes can make of each of its bytes six.
+/// A report has 1 MiB at most, and escaping may make each byte six.
 const LIMITS: Limits = Limits {
     bytes: 8 << 20,
     depth: 128,
     nodes: 200_000,
 };
 
-/// What an attempt came to, for the intent that it was made for.
+/// The outcome of an attempt, with its intent.
 #[derive(Debug, Clone)]
 pub struct OutcomeRecord<'a> {
     pub intent: &'a Intent,
     pub outcome: Outcome,
 }
 
-/// An attempt that took longer is not made again for want of a sync, which costs a hundredth of it.
+/// For a longer attempt a sync is worth its cost, which is a hundredth of the attempt.
 const LONG_MS: u64 = 1_000;
 
 impl OutcomeRecord<'_> {
-    /// Whether the record is to outlast the power too, and not this process alone: making the attempt again would cost
-    /// something that nobody gives back. `is_paid`: a worker made it, or it planned. What is short and lives in the tree
-    /// alone is made again sooner than it is synced.
+    /// Whether the record must survive a power cut, and not only this process: repeating the
+    /// attempt would cost something. `is_paid`: a worker made it, or it is a planner. A short
+    /// attempt that only changes its tree is repeated faster than synced.
     pub fn outlasts_power(&self, is_paid: bool) -> bool {
         is_paid || self.intent.effect != SideEffect::Tree || self.outcome.duration_ms >= LONG_MS
     }
@@ -73,7 +73,7 @@ impl OutcomeRecord<'_> {
     }
 }
 
-/// The outcome that a text records of this very intent.
+/// The recorded outcome of this very intent.
 pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
     let parsed = doc::parse_bytes(text, &LIMITS);
     let node = parsed.node.filter(|_| parsed.faults.is_empty());

@@ -1,7 +1,8 @@
-//! What a fragment may use up, what of it is handed on to the planning steps inside it, and what is told of it.
+//! The budget of a fragment: what it may use, what it hands on to planning steps inside, and how
+//! that is shown.
 //!
-//! Invariant: the attempts that the atoms of a fragment can take, those granted to steps inside it included, are no more
-//! than its own step was granted; and so are the ways in which it can be resolved.
+//! Invariant: the atoms of a fragment, with the grants of steps inside, take no more attempts than
+//! its own step was granted. The same holds for the ways to resolve it.
 
 use alloc::{format, string::String, vec::Vec};
 use num_bigint::BigUint;
@@ -14,14 +15,14 @@ use crate::{
     state::{Constraints, Extra, Grant, GrantEntry, PhaseLimit, State, fields::Writer},
 };
 
-/// Looks whether a fragment fits what its step was granted, and grants the rest to the steps inside it.
+/// Checks that a fragment fits the grant of its step, and grants the rest to the steps inside it.
 pub(super) fn fit(asked: FragmentRequest<'_>, taken: &mut AcceptedFragment) -> Vec<Fault> {
     let Some(grant) = grant_of(asked.state, asked.plan) else {
         return Vec::new();
     };
     let is_plan = |id: &&AtomId| taken.atoms.get(*id).is_some_and(|one| one.plan().is_some());
     let inner: Vec<AtomId> = taken.atoms.keys().filter(is_plan).cloned().collect();
-    // The most alternatives first: what takes too many of them leaves too few attempts.
+    // The most alternatives come first: too many of them leave too few attempts.
     let mut alternatives = grant.alternatives.max(1);
     loop {
         let handed = Grant {
@@ -55,7 +56,7 @@ fn hand_on(taken: &mut AcceptedFragment, inner: &[AtomId], grant: Grant) {
     }
 }
 
-/// How many atoms are left for each planning step inside, or why there are not enough.
+/// The number of atoms left for each planning step inside, or the fault if there are too few.
 fn share(
     asked: FragmentRequest<'_>,
     taken: &AcceptedFragment,
@@ -112,7 +113,7 @@ fn parts<'a>(graph: &'a Graph, taken: &'a AcceptedFragment) -> impl Iterator<Ite
     taken.fragment.parts.iter().filter_map(|id| graph.ix(id))
 }
 
-/// Attempts at most of an atom of a fragment, over the contexts that it can see.
+/// Maximum of attempts of an atom of a fragment, over the contexts that it can see.
 fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
     let constraints = &state.objective.constraints;
     let atom = state.atom(graph.id(x));
@@ -131,8 +132,8 @@ fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
     &graph.vertex(x).contexts * once
 }
 
-/// The least that is left of a limit to a fragment of this step: by its own budget, by those of the fragments around it,
-/// and by that of the run.
+/// The smallest remainder of a limit for a fragment of this step: of its own budget, those of the
+/// fragments around it, and that of the run.
 fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
     let (graph, run) = (asked.graph, &asked.state.run);
     let plan = |id: &AtomId| asked.state.atoms.get(id)?.plan();
@@ -167,7 +168,7 @@ fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
     own.into_iter().chain(around).chain(of_run).min()
 }
 
-/// Attempts under way inside of a planning step, the one that plans included.
+/// Attempts in flight inside a planning step, with its own planning attempt.
 fn flying(asked: FragmentRequest<'_>, plan: Ix) -> u64 {
     let is_inside = |id: &AtomId| {
         let x = asked.graph.ix(id);
@@ -177,7 +178,7 @@ fn flying(asked: FragmentRequest<'_>, plan: Ix) -> u64 {
     intents.filter(|intent| is_inside(&intent.atom)).count() as u64
 }
 
-/// A step inside has no more than is left to the fragment that it is in.
+/// A step inside gets no more than is left to the fragment around it.
 pub(super) fn handed(
     asked: FragmentRequest<'_>,
     taken: &AcceptedFragment,
@@ -203,7 +204,7 @@ pub(super) fn handed(
     faults
 }
 
-/// What is left to a planning step, as it is told.
+/// The remaining budget of a planning step, as it is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remaining {
     /// In this fragment.
@@ -217,7 +218,7 @@ pub struct Remaining {
     pub phases: u32,
     /// How often it may be planned again after this.
     pub refinements: u32,
-    /// Attempts of all its atoms together, where something limits them.
+    /// Attempts of all its atoms together, if there is a limit.
     pub attempts: Option<u64>,
     /// Active time, in milliseconds.
     pub time_ms: Option<u64>,
@@ -257,7 +258,7 @@ impl Remaining {
         }
     }
 
-    /// Its numbers, each with the word that stands in `DESCENT_BUDGET` and in the prompt.
+    /// Its numbers, each with its key in `DESCENT_BUDGET` and its words in the prompt.
     pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
         let small = |count: u32| Some(u64::from(count));
         let rows = [

@@ -1,4 +1,4 @@
-//! The form of a fragment: what can be told without the rest of the graph.
+//! Checks the form of a fragment: everything that needs no other part of the graph.
 
 use alloc::{
     borrow::ToOwned,
@@ -16,7 +16,7 @@ use crate::{
     state::State,
 };
 
-/// What only the program says of an atom.
+/// Keys of an atom that only the program writes.
 const PROGRAMS: [&str; 9] = [
     "status",
     "because",
@@ -44,7 +44,7 @@ pub(super) fn fault(
     }
 }
 
-/// The keys of the whole, and those that a planner may not write.
+/// Checks the keys at the top, and those that a planner may not write.
 pub(super) fn check(node: &Node) -> Vec<Fault> {
     let Some(members) = node.as_object() else {
         let message = format!(
@@ -78,7 +78,7 @@ pub(super) fn check(node: &Node) -> Vec<Fault> {
     faults
 }
 
-/// Atoms by id or in a row, with what is nested in them.
+/// Atoms as a map by id or as a list, with the nested ones.
 fn atoms(start: &Node, at: &str, faults: &mut Vec<Fault>) {
     let mut todo = Vec::from([(start, at.to_owned(), true)]);
     while let Some((node, at, are_many)) = todo.pop() {
@@ -100,10 +100,10 @@ fn atoms(start: &Node, at: &str, faults: &mut Vec<Fault>) {
     faults.sort_by(|a, b| a.pointer.cmp(&b.pointer));
 }
 
-/// What reading the atoms and laying them side by side found.
+/// The faults of reading the atoms, and of comparing them with each other.
 pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<Fault> {
     let mut faults = plan.faults.clone();
-    // Nobody reads a warning here, and a mistyped key is an arrow or a check that is not there.
+    // Nobody reads a warning here, and a mistyped key means a missing dependency or check.
     faults.extend(plan.warnings.iter().cloned());
     if let Some(root) = &plan.root {
         let state = alone(plan, asked);
@@ -121,7 +121,7 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
     faults
 }
 
-/// A place in what was printed, of one in the plan that it is read as.
+/// The place in the planner's output for a place in the plan that it was read as.
 pub(super) fn own_pointer(pointer: &str) -> &str {
     pointer.strip_prefix("/work_graph").unwrap_or(pointer)
 }
@@ -139,7 +139,7 @@ fn hint_of_stranger(fault: &Fault, asked: FragmentRequest<'_>) -> String {
     }
 }
 
-/// The fragment as a graph of its own. How deep it may be is looked at in its place.
+/// The fragment as a graph of its own. Its depth is checked later.
 fn alone(plan: &PlanReading, asked: FragmentRequest<'_>) -> State {
     let mut objective = (*asked.state.objective).clone();
     objective.constraints.max_depth = Some(u32::MAX);
@@ -154,7 +154,7 @@ fn alone(plan: &PlanReading, asked: FragmentRequest<'_>) -> State {
     state
 }
 
-/// How many atoms, in this fragment and in all.
+/// Checks the number of atoms, in this fragment and in total.
 pub(super) fn count(atoms: usize, asked: FragmentRequest<'_>) -> Vec<Fault> {
     let constraints = &asked.state.objective.constraints;
     let mut faults = Vec::new();

@@ -1,8 +1,8 @@
-//! How a graph stands under a selection: what is live, and in which context.
+//! The active graph: the atoms that are live under a selection, with their contexts.
 //!
-//! A context is the specification of a task, the specifications upstream and the choices in force there, digested
-//! along the dependencies. It never holds a digest of a result. What waits for a planning step sees the atoms of its
-//! fragment too.
+//! A context is a digest over the specification of a task, the specifications upstream and the
+//! choices in force there. It never includes a digest of a result. An atom that waits for a
+//! planning step also sees the atoms of its fragment.
 
 use alloc::{
     borrow::ToOwned,
@@ -17,11 +17,11 @@ use crate::{
     state::{State, record::Choices},
 };
 
-/// Which choice each group has made, and which fragment each planning step stands for: its first part.
+/// The choice of each group, and the fragment of each planning step, identified by its first part.
 pub type Selection = BTreeMap<Ix, Ix>;
 
-/// What the groups of a state have selected; a choice that a group does not have is none. A planning step that a person
-/// resolved stands for that, and for no fragment.
+/// The selection recorded in a state; an unknown choice counts as none. A planning step that a
+/// person resolved has that result, and no fragment.
 pub fn selection_of(graph: &Graph, state: &State) -> Selection {
     let chosen = |x: Ix| {
         let atom = state.atom(graph.id(x))?;
@@ -44,7 +44,7 @@ pub struct ActiveGraph {
     pub selection: Selection,
     live: Vec<bool>,
     contexts: Vec<Option<Digest>>,
-    /// Of live planning steps, the place of the fragment in force among their phases.
+    /// For live planning steps, the index of the active fragment among their phases.
     phases: BTreeMap<Ix, usize>,
 }
 
@@ -52,7 +52,7 @@ impl ActiveGraph {
     pub fn of(graph: &Graph, selection: Selection) -> Self {
         let has_plans = graph.plans().next().is_some();
         let none = BTreeMap::new();
-        // Without planning steps what is live depends on no context.
+        // Without planning steps, liveness depends on no context.
         let early = (!has_plans).then(|| live_by(graph, &selection, &none));
         let is_wanted = |x: Ix| early.as_ref().is_none_or(|live| live[x]);
         let mut seen = Contexts::default();
@@ -82,12 +82,13 @@ impl ActiveGraph {
         self.contexts[x].as_ref()
     }
 
-    /// The fragment that a live planning step stands for.
+    /// The active fragment of a live planning step.
     pub fn phase<'g>(&self, graph: &'g Graph, x: Ix) -> Option<&'g PlannedPhase> {
         graph.vertex(x).phases.get(*self.phases.get(&x)?)
     }
 
-    /// Whether attempts are made of it as things stand: of a planning step only while no fragment is in force.
+    /// Whether attempts are made of it now; for a planning step only while it has no active
+    /// fragment.
     pub fn is_leaf(&self, graph: &Graph, x: Ix) -> bool {
         match graph.vertex(x).kind {
             NodeKind::Task => true,
@@ -96,7 +97,7 @@ impl ActiveGraph {
         }
     }
 
-    /// The members whose being solved solves it: of a group or of a planning step.
+    /// The members of a group or planning step that must be resolved to resolve it.
     pub fn members(&self, graph: &Graph, x: Ix) -> Vec<Ix> {
         match graph.vertex(x).kind {
             NodeKind::Task => Vec::new(),
@@ -108,8 +109,9 @@ impl ActiveGraph {
         }
     }
 
-    /// The choices in force in what a live task waits for, and in what that was made from: exactly those that its
-    /// context is made of. A group inside an alternative that is not selected is not among them.
+    /// The choices that the context of a live task consists of: those in what it waits for, and in
+    /// what that was made from. A group inside an alternative that is not selected is not among
+    /// them.
     pub fn choices(&self, graph: &Graph, x: Ix) -> Choices {
         let mut seen: BTreeSet<Ix> = BTreeSet::new();
         let mut todo: Vec<Ix> = graph.waits_for(x).collect();
@@ -123,7 +125,7 @@ impl ActiveGraph {
         self.pairs(graph, seen.into_iter())
     }
 
-    /// The choices in force of these groups and planning steps, where they are live.
+    /// The choices in force of these groups and planning steps, if they are live.
     pub fn pairs(&self, graph: &Graph, groups: impl Iterator<Item = Ix>) -> Choices {
         let in_force = groups.filter(|group| self.live[*group]);
         let choice = |x: Ix| match graph.vertex(x).kind {
@@ -143,7 +145,8 @@ impl ActiveGraph {
     }
 }
 
-/// What every `any` above has selected, and every planning step above stands for.
+/// The atoms that every `any` above has selected, and that are in the active fragment of every
+/// planning step above.
 pub fn live(graph: &Graph, selection: &Selection) -> Vec<bool> {
     match graph.plans().next() {
         None => live_by(graph, selection, &BTreeMap::new()),
@@ -169,11 +172,11 @@ fn live_by(graph: &Graph, selection: &Selection, phases: &BTreeMap<Ix, usize>) -
     live
 }
 
-/// Contexts as they are found, each after what it is made of.
+/// The contexts found so far; each comes after those that it is made of.
 #[derive(Default)]
 struct Contexts {
     own: BTreeMap<Ix, Digest>,
-    /// As what waits for it sees it.
+    /// The context that dependents see.
     seen: BTreeMap<Ix, Digest>,
     phases: BTreeMap<Ix, usize>,
 }
@@ -201,8 +204,8 @@ impl Contexts {
     }
 }
 
-/// The context that a task had under `choices`, made of today's specifications: whether what was tried then still
-/// counts. `None` where the choices name what is not there.
+/// The context that a task had under `choices`, by today's specifications: it tells whether what
+/// was tried then still counts. `None` if a choice no longer exists.
 pub fn context_under(graph: &Graph, x: Ix, choices: &Choices) -> Option<Digest> {
     let named = |id: &AtomId| graph.ix(id);
     let mut selection = Selection::new();
@@ -216,7 +219,7 @@ pub fn context_under(graph: &Graph, x: Ix, choices: &Choices) -> Option<Digest> 
     context_in(graph, x, &selection)
 }
 
-/// The context of an atom under a selection that may say nothing of what is not upstream of it.
+/// An atom's context under a partial selection; only what is upstream needs to be selected.
 pub fn context_in(graph: &Graph, x: Ix, selection: &Selection) -> Option<Digest> {
     let mut contexts = Contexts::default();
     for y in upstream_first(graph, x, selection) {
@@ -225,7 +228,7 @@ pub fn context_in(graph: &Graph, x: Ix, selection: &Selection) -> Option<Digest>
     contexts.own.remove(&x)
 }
 
-/// `x` and all that its context is made of, in an order in which each comes after what it is made of.
+/// `x` and everything that its context is made of; each comes after what it is made of.
 fn upstream_first(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
     let mut done: BTreeMap<Ix, bool> = BTreeMap::new();
     let mut order = Vec::new();
@@ -254,7 +257,7 @@ fn upstream_first(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
     order
 }
 
-/// What the context of `x` is made of.
+/// The atoms whose contexts the context of `x` is made of.
 fn made_of(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
     let vertex = graph.vertex(x);
     match vertex.kind {
@@ -271,7 +274,7 @@ fn named_phase(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
     phase.map_or_else(Vec::new, PlannedPhase::standing)
 }
 
-/// What stands upstream of `x` under a selection, as far as that says.
+/// The atoms upstream of `x` under a selection, as far as that determines them.
 pub fn upstream(graph: &Graph, x: Ix, selection: &Selection) -> BTreeSet<Ix> {
     let mut seen = BTreeSet::new();
     let mut todo: Vec<Ix> = graph.waits_for(x).collect();
@@ -304,7 +307,7 @@ fn context<'c>(
     digest_of(text, graph, &made_of(graph, x, selection), of)
 }
 
-/// Of a text and the contexts of these atoms.
+/// The digest of a text and the contexts of these atoms.
 fn digest_of<'c>(
     mut text: String,
     graph: &Graph,
@@ -323,7 +326,7 @@ fn digest_of<'c>(
     Digest::of(text.as_bytes())
 }
 
-/// A context in a few letters, for showing.
+/// A shortened context, for showing.
 pub fn short(context: &Digest) -> String {
     context
         .as_str()

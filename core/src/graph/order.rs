@@ -1,6 +1,6 @@
-//! The topological order of a graph in which a dependency of an atom holds for all that is inside it.
+//! The topological order of a graph. A dependency of an atom holds for everything inside it.
 //!
-//! Invariant: no recursion, so that no chain is too long.
+//! Invariant: no recursion, so no chain is too long.
 
 use alloc::vec::Vec;
 
@@ -13,8 +13,8 @@ enum Mark {
     Done,
 }
 
-/// Dependencies and members before those that need them, or a cycle: atoms of which each waits for the next, the
-/// first standing again at the end.
+/// Sorts dependencies and members before the atoms that need them, or returns a cycle. In a cycle
+/// each atom waits for the next; the first is repeated at the end.
 pub fn topological(vertices: &[Vertex], roots: &[Ix]) -> Result<Vec<Ix>, Vec<Ix>> {
     let mut walk = OrderWalk {
         vertices,
@@ -24,7 +24,7 @@ pub fn topological(vertices: &[Vertex], roots: &[Ix]) -> Result<Vec<Ix>, Vec<Ix>
     for root in roots {
         walk.visit(*root)?;
     }
-    // What hangs on no root hangs on a cycle of members.
+    // An atom below no root is on a cycle of members.
     for x in 0..vertices.len() {
         walk.visit(x)?;
     }

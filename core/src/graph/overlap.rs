@@ -1,8 +1,8 @@
-//! Whether two atoms may be worked on at the same time, by what they say that they touch, and which of them may well come
-//! into each other's way (contract §4, §5).
+//! Whether two atoms may run in parallel by their declared effects, and which atoms may conflict
+//! (contract §4, §5).
 //!
-//! Not here: which atoms are ready. Patterns are compared by what stands before their first wildcard: two that might
-//! mean one file are taken to mean it.
+//! Not here: which atoms are ready. Patterns are compared up to their first wildcard: if both might
+//! match one file, they are assumed to.
 
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
@@ -12,13 +12,14 @@ use crate::{
     state::{State, Workspace},
 };
 
-/// Atoms that name what they touch, of which each is held against each other, at most.
+/// Maximum of atoms with declared files that are compared with each other.
 const NAMING_MAX: usize = 300;
 
-/// What lies outside of any tree is named with this before it.
+/// The prefix of effects outside of any tree.
 const OUTSIDE: &str = "external:";
 
-/// In `shared`, where there is one tree, files count too; an atom that names nothing is in nobody's way.
+/// In `shared` there is one tree, so files count too. An atom without declared effects conflicts
+/// with nothing.
 pub fn clash(one: &[String], other: &[String], workspace: Workspace) -> bool {
     let mut pairs = one
         .iter()
@@ -31,15 +32,15 @@ pub fn clash(one: &[String], other: &[String], workspace: Workspace) -> bool {
     })
 }
 
-/// Two atoms that may be worked on side by side, and a pattern of each that may mean one file.
+/// Two atoms that may run in parallel, with patterns that may match the same file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Overlap {
     pub atoms: [AtomId; 2],
     pub touches: [String; 2],
 }
 
-/// The pairs of atoms that wait for each other in no way, can be live together, and name files that may be the same: what
-/// one of them changes may not merge with what the other did.
+/// The pairs of atoms that do not wait for each other, can be live together, and may touch the same
+/// files: their changes may not merge.
 pub fn meetings(graph: &Graph, state: &State) -> Vec<Overlap> {
     let touches = |x: Ix| {
         let task = state.atoms.get(graph.id(x))?.task()?;
@@ -72,7 +73,7 @@ fn files_of(touches: &[String]) -> impl Iterator<Item = &str> {
     all.filter(|touched| outside(touched).is_none())
 }
 
-/// All that must be resolved before `x` begins, and what is inside of that.
+/// Everything that must be resolved before `x` begins, with what is inside it.
 fn upstream(graph: &Graph, x: Ix) -> BTreeSet<Ix> {
     let (mut seen, mut todo) = (BTreeSet::new(), graph.waits_for(x).collect::<Vec<_>>());
     while let Some(y) = todo.pop() {
@@ -84,7 +85,7 @@ fn upstream(graph: &Graph, x: Ix) -> BTreeSet<Ix> {
     seen
 }
 
-/// Whether they stand in two choices of one group, and so are never live together.
+/// Whether they are in two choices of one group, and so are never live together.
 fn are_choices(graph: &Graph, x: Ix, y: Ix) -> bool {
     let path = |x: Ix| {
         core::iter::once(x)
@@ -105,7 +106,7 @@ fn may_meet(a: &str, b: &str) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 
-/// The part of a pattern that every path it means begins with.
+/// The fixed start of every path that a pattern matches.
 fn fixed(pattern: &str) -> &str {
     let pattern = pattern.trim_start_matches("./");
     let end = pattern.find(['*', '?', '[', '{', '\\']);

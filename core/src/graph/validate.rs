@@ -1,4 +1,4 @@
-//! What is wrong with a graph that a person wrote, with the place of each mistake.
+//! Finds the faults of a graph that a person wrote, each with its place.
 
 mod leaves;
 mod plans;
@@ -20,9 +20,10 @@ use crate::{
     state::{Body, Leaf, State, decode},
 };
 
-/// Looks at everything that types cannot say. `names` holds every id that stands in the file, readable or not.
+/// Checks everything that types cannot express. `names` holds every id in the file, readable or
+/// not.
 pub fn check(state: &State, root: &Node) -> Vec<Fault> {
-    // What was added to a plan by flags stands in no file.
+    // Atoms added to a plan by flags are in no file.
     let mut known = names(root);
     known.extend(state.atoms.keys().map(ToString::to_string));
     let mut look = Validator {
@@ -40,7 +41,7 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     look.faults
 }
 
-/// What the start gate asks for (contract §9): every missing part of the agreement.
+/// The demands of the start gate (contract §9): every missing part of the agreement.
 pub fn gate(state: &State, root: &Node) -> Vec<Fault> {
     let objective = &state.objective;
     let mut missing = Vec::new();
@@ -258,7 +259,8 @@ impl Validator<'_> {
         }
     }
 
-    /// What needs the whole structure: cycles, reach of dependencies, depth. Only where the references hold.
+    /// Checks that need the whole structure: cycles, reach of dependencies, depth. It runs only if
+    /// the references are valid.
     fn graph(&mut self) {
         if !self.faults.is_empty() {
             self.cycles_of_known();
@@ -306,7 +308,7 @@ impl Validator<'_> {
         true
     }
 
-    /// A dependency names a root, a part of the same `all`, or such of an ancestor.
+    /// A dependency must name a root, a part of the same `all`, or one of an ancestor.
     fn dependencies_reach(&mut self, graph: &Graph, x: Ix) {
         for (index, dep) in graph.vertex(x).deps.iter().copied().enumerate() {
             let parent = graph.vertex(dep).parent;

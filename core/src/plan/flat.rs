@@ -1,10 +1,11 @@
-//! What people nest, brought into the one form of the file: every atom a member of `work_graph.atoms`.
+//! Flattens what people nest: afterwards every atom is a member of `work_graph.atoms`.
 //!
-//! A plan may write parts and choices where they are named, as an object with or without an `id`, or as a map from
-//! id to atom; `atoms` may be a list; `depends_on` may be one id. Not here: what the keys of an atom mean.
+//! A plan may write parts and choices where they are named: as an object with or without an `id`,
+//! or as a map from id to atom. `atoms` may be a list, and `depends_on` may be one id. Not here:
+//! what the keys of an atom mean.
 //!
-//! Invariant: every node keeps its place in the text, no two atoms get one id, and an id that the program makes
-//! depends on the place of the atom and on the ids that the plan writes, on nothing else.
+//! Invariant: every node keeps its place in the text, and no two atoms get one id. An id made by
+//! the program depends only on the place of the atom and on the ids in the plan.
 
 use alloc::{
     borrow::ToOwned,
@@ -23,7 +24,7 @@ const ATOMS: &str = "/work_graph/atoms";
 /// Characters of an id.
 const ID_MAX: usize = 64;
 
-/// Where what stands in the flat tree was written: pointers into the one by pointers into the other.
+/// Maps pointers into the flat tree to pointers into the plan as written.
 #[derive(Debug, Clone, Default)]
 pub struct PointerMap(BTreeMap<String, String>);
 
@@ -53,8 +54,8 @@ impl PointerMap {
     }
 }
 
-/// The tree in the form of the file, and the faults of its nesting, placed as written. `known` are the faults of the
-/// text: what they name is not named again.
+/// The tree in the form of the file, and the faults of its nesting, placed as written. `known` are
+/// the faults of the text, which are not reported again.
 pub(super) fn flatten(mut root: Node, known: &[Fault]) -> (Node, PointerMap, Vec<Fault>) {
     let mut flattening = Flattening {
         known: known.iter().map(|fault| fault.span.start()).collect(),
@@ -108,9 +109,9 @@ fn taken_by_kids(atom: &Node, taken: &mut BTreeSet<String>) {
 struct Flattening {
     /// Where faults of the text are.
     known: BTreeSet<usize>,
-    /// Ids that nothing the program makes may have.
+    /// Ids that the program must not make.
     taken: BTreeSet<String>,
-    /// Ids of atoms that stand in `flat`.
+    /// Ids of atoms in `flat`.
     placed: BTreeSet<String>,
     flat: Vec<Member>,
     written: PointerMap,
@@ -139,7 +140,7 @@ impl Flattening {
         }
     }
 
-    /// An atom of a list under the id that it says, else under a new one; the key stands where the id does.
+    /// An atom of a list under its own id, else under a new one.
     fn named(&mut self, mut node: Node, wish: &str, at: &str) -> Member {
         let place = node.span;
         let said = self.take_id(&mut node, at);
@@ -151,7 +152,7 @@ impl Flattening {
         }
     }
 
-    /// An atom that stands under its id need not repeat it, and may not have another.
+    /// An atom under its id need not repeat the id, and may not have another.
     fn same_id(&mut self, member: &mut Member, at: &str) {
         let said = self.take_id(&mut member.node, at);
         if let Some((id, span)) = said.filter(|(id, _)| *id != member.key) {
@@ -176,7 +177,7 @@ impl Flattening {
         Some((text.to_owned(), id.span))
     }
 
-    /// One atom, with what is nested in it.
+    /// One atom, with the atoms nested in it.
     fn atom(&mut self, mut atom: Member, at: &str) {
         let flat = doc::pointer_push(ATOMS, &atom.key);
         if self.placed.insert(atom.key.clone()) {
@@ -211,7 +212,7 @@ impl Flattening {
         }
     }
 
-    /// The list of ids that stands for a map of nested atoms.
+    /// The list of ids that replaces a map of nested atoms.
     fn kids_by_id(
         &mut self,
         members: Vec<Member>,
@@ -229,7 +230,7 @@ impl Flattening {
         Value::Array(names)
     }
 
-    /// The list with an id for every atom that is nested in it.
+    /// The list, with an id for every atom nested in it.
     fn kids_in_row(
         &mut self,
         items: Vec<Node>,
@@ -250,7 +251,8 @@ impl Flattening {
         Value::Array(names)
     }
 
-    /// Whether the kind that is said is the one that the keys tell; it then is read as that one.
+    /// Checks that the given kind is the one implied by the keys; then the atom is read as that
+    /// one.
     fn kind(&mut self, atom: &mut Node, at: &str) {
         let place = |key: &str| {
             let span = atom.member(key).map_or(atom.span, |member| member.key_span);
@@ -293,7 +295,7 @@ impl Flattening {
         }
     }
 
-    /// The id that the program gives: as wished, or with the next number that nobody has.
+    /// The id that the program gives: as wished, or with the next free number.
     fn fresh(&mut self, wish: &str) -> String {
         let mut id = wish.to_owned();
         let mut n = 2;

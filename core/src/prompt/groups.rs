@@ -1,5 +1,5 @@
-//! What an attempt is told of the groups that its atom stands in: their words, their other members, and how the
-//! choices that were tried before ended.
+//! The part of a prompt about the groups around an atom: their words, their other members, and how
+//! earlier choices ended.
 //!
 //! Invariant: every text and every list here has a limit.
 
@@ -18,16 +18,16 @@ use crate::{
     step::World,
 };
 
-/// Groups told at most, the nearest.
+/// Maximum of groups described, the nearest.
 const GROUPS_MAX: usize = 10;
-/// Other members told at most of one group.
+/// Maximum of other members described of one group.
 const MEMBERS_MAX: usize = 20;
-/// Characters at most of what one group is for.
+/// Maximum of characters of a group's purpose.
 const WORDS_CHARS_MAX: usize = 2_000;
-/// Characters at most of a member's title, and of how it ended.
+/// Maximum of characters of a member's title, and of how it ended.
 const LINE_CHARS_MAX: usize = 300;
 
-/// The part of the prompt; empty for an atom that is in no group.
+/// The part of the prompt; empty for an atom without a group.
 pub(super) fn told(world: &World, id: &AtomId) -> String {
     let Some(x) = world.graph.ix(id) else {
         return String::new();
@@ -76,7 +76,7 @@ fn level(world: &World, group: Ix, below: Ix) -> String {
     text
 }
 
-/// The members beside `below`: of a planning step, those of the same fragment.
+/// The other members beside `below`; for a planning step, those of the same fragment.
 fn others(world: &World, group: Ix, below: Ix) -> Vec<Ix> {
     let of_phase = world.graph.phase_of(group, below);
     let members = match of_phase {
@@ -102,7 +102,7 @@ fn line(world: &World, group: Ix, other: Ix) -> String {
     format!("- {id}{title}{}\n", end.unwrap_or_default())
 }
 
-/// How a choice that was tried ended.
+/// How an earlier choice ended.
 fn choice_end(world: &World, group: Ix, choice: Ix) -> Option<String> {
     let inside = world.graph.subtree(choice);
     let has_failed = |x: &Ix| {

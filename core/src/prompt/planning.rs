@@ -1,5 +1,5 @@
-//! What a planner is told beside the rest: what is left to it, what failed of its plans before, and every result upstream
-//! as far as there is room.
+//! The part of a planner's prompt: its remaining budget, its failed plans, and every result
+//! upstream as far as there is space.
 
 use alloc::{
     format,
@@ -17,12 +17,12 @@ use crate::{
     step::World,
 };
 
-/// Bytes at most of what `$DESCENT_BINDINGS` holds for a planner.
+/// Maximum of bytes of `$DESCENT_BINDINGS` for a planner.
 const BINDINGS_BYTES_MAX: usize = 256 << 10;
-/// Atoms at most that are told of a plan that failed.
+/// Maximum of atoms described of a failed plan.
 const ATOMS_MAX: usize = 40;
 
-/// What is left to the planner of this attempt.
+/// The remaining budget of the planner of this attempt.
 pub fn remaining(world: &World, intent: &Intent) -> Remaining {
     Remaining::of(FragmentRequest {
         state: &world.state,
@@ -41,7 +41,7 @@ pub(super) fn budget(world: &World, intent: &Intent) -> String {
         .rows()
         .map(|(key, count, what)| format!("- {key}: {count} — {what}\n"))
         .collect();
-    // What a step inside a plan serves, and what that serves.
+    // The atom that a step inside a plan serves, and the one that this serves in turn.
     let steps = world.graph.ix(&intent.atom).into_iter();
     let steps = steps.flat_map(|x| core::iter::once(x).chain(world.graph.above(x)));
     let targets = steps.filter_map(|x| {
@@ -67,16 +67,16 @@ pub(super) fn budget(world: &World, intent: &Intent) -> String {
     format!("{lines}{}", targets.collect::<String>())
 }
 
-/// What a budget left open of a planning step.
+/// The parts of a planning step that its budget left open.
 pub(super) struct Missing<'w> {
     pub(super) plan: &'w AtomId,
-    /// What ended it: `attempts` or `time`.
+    /// The limit that ended it: `attempts` or `time`.
     pub(super) limit: &'static str,
-    /// What people call its parts.
+    /// The names of its parts for people.
     pub(super) open: Vec<&'w str>,
 }
 
-/// Of what an atom waits for, where it is gone on with in part.
+/// The missing parts of what an atom waits for, if partial results are accepted.
 pub(super) fn missing<'w>(world: &'w World, id: &AtomId) -> Vec<Missing<'w>> {
     let Some(x) = world.graph.ix(id) else {
         return Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn missing<'w>(world: &'w World, id: &AtomId) -> Vec<Missing<'w>> {
     upstream.into_iter().filter_map(partial).collect()
 }
 
-/// The plans of this context that failed, atom by atom.
+/// The failed plans of this context, atom by atom.
 pub(super) fn rounds(world: &World, intent: &Intent) -> String {
     let atom = world.state.atom(&intent.atom);
     let Some(plan) = atom.and_then(|atom| atom.plan()) else {
@@ -147,8 +147,8 @@ fn failure(world: &World, id: &AtomId) -> Option<String> {
     })
 }
 
-/// Results upstream, through all that they were made from, and the names of those for which no room was: what declares
-/// its shape comes first, then what is short.
+/// Results upstream, through everything that they were made from, and the names of those that did
+/// not fit. Results with a declared shape come first, then short ones.
 pub(super) fn bindings<'w>(
     world: &'w World,
     id: &AtomId,

@@ -1,7 +1,8 @@
-//! How often a planning step may be planned: its rounds in a context, and which fragments stand to choose from.
+//! The rounds of a planning step in a context, and the fragments to choose from.
 //!
-//! Invariant: a round ends with a fragment, or with all its attempts used; another begins only where no selection of what
-//! was made is left. Rounds are never taken back, so there are so many and no more.
+//! Invariant: a round ends with a fragment, or when its attempts are used up. Another begins only
+//! if no selection of the existing fragments is left. Rounds are never taken back, so their number
+//! is limited.
 
 use alloc::vec::Vec;
 
@@ -11,7 +12,7 @@ use crate::{
     state::{PlanningStep, State, atom},
 };
 
-/// How far a planning step is in a context.
+/// The progress of a planning step in a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
     /// A fragment is to be planned.
@@ -39,14 +40,14 @@ pub fn round(state: &State, plan: &PlanningStep, context: &Digest) -> Round {
     }
 }
 
-/// Whether a live planning step has fragments to choose from and stands for none.
+/// Whether a live planning step has fragments to choose from and none is active.
 pub fn is_undecided(state: &State, id: &AtomId, context: &Digest) -> bool {
     let plan = state.atoms.get(id).and_then(|atom| atom.plan());
     plan.is_some_and(|plan| matches!(round(state, plan, context), Round::Made { .. }))
 }
 
-/// What a planning step may stand for in this context, the one to try next last: fragments, by their first parts, and
-/// `None` for one that is still to be planned.
+/// The options of a planning step in this context, the next one last: fragments, identified by
+/// their first parts, and `None` for one that is still to be planned.
 pub(super) fn options(
     graph: &Graph,
     state: &State,

@@ -1,6 +1,7 @@
-//! Whose hand made a file: decided over facts that the shell gathers, so that the rule is a table.
+//! Whether another person made a file, decided from facts that the shell gathers, so that the rule
+//! is a table.
 //!
-//! Invariant: a fact that is missing never makes a file look more familiar than git and its owner say it is.
+//! Invariant: a missing fact never makes a file look more familiar than git and its owner show.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -11,30 +12,30 @@ pub struct Hand {
     pub mode: u32,
 }
 
-/// Who asks.
+/// The user who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Me {
     pub uid: u32,
-    /// Whom root stands for.
+    /// The user for whom root acts.
     pub sudo_uid: Option<u32>,
 }
 
-/// The file belongs to an account that is neither ours nor the system's.
+/// Whether the file belongs to an account that is neither ours nor the system's.
 pub fn is_another_hand(hand: Hand, me: Me) -> bool {
     let is_mine = hand.uid == me.uid || (me.uid == 0 && me.sudo_uid == Some(hand.uid));
-    // Root could change this program too; a file that anybody may write is nobody's word.
+    // Root could change this program too. A file that anybody may write proves nothing.
     let is_roots = hand.uid == 0 && hand.mode & 0o022 == 0;
     !(is_mine || is_roots)
 }
 
-/// What git knows of a file that its HEAD holds.
+/// Git's knowledge about a file that HEAD has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct History {
-    /// The file is what a checkout of HEAD would write.
+    /// The file equals what a checkout of HEAD would write.
     pub as_committed: bool,
-    /// By e-mail; `None` where git could not tell, in time or at all.
+    /// An e-mail; `None` if git could not tell, in time or at all.
     pub last_committer: Option<String>,
-    /// The e-mails that the person goes by; empty where none is configured.
+    /// The person's e-mails; empty if none is configured.
     pub mine: Vec<String>,
 }
 
@@ -53,7 +54,7 @@ pub enum Origin {
     Another(String),
 }
 
-/// Whose file it is, for a file that a person hands to the program or keeps in the project.
+/// The origin of a file that a person hands to the program or keeps in the project.
 pub fn origin(facts: &OriginFacts) -> Origin {
     if is_another_hand(facts.hand, facts.me) {
         return Origin::Another(format!("belongs to another account ({})", facts.hand.uid));
@@ -72,7 +73,8 @@ pub fn origin(facts: &OriginFacts) -> Origin {
     }
 }
 
-/// Whoever committed it last is not the person, or nobody can tell. Where no e-mail is configured nobody is another.
+/// Whether the last committer is not the person, or unknown. Without a configured e-mail nobody
+/// counts as another.
 pub fn is_another_committer(history: &History) -> bool {
     let is_mine = |email: &String| {
         history

@@ -1,6 +1,7 @@
-//! What only a person can say: the assertions of a state, and what was said of them.
+//! The assertions of a state, and people's confirmations of them.
 //!
-//! Invariant: a word that names a tree counts on that tree alone; of those that count, the newest decides.
+//! Invariant: a confirmation that names a tree counts on that tree alone; of those that count, the
+//! newest decides.
 
 use alloc::{
     format,
@@ -15,14 +16,14 @@ use crate::{
     state::{Check, Confirmation, Correction, Leaf, State, Workspace},
 };
 
-/// One assertion, wherever it stands.
+/// One assertion, wherever it occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assertion {
-    /// What a person calls it: its name, else its statement.
+    /// Its name for people, or its statement if it has none.
     pub name: String,
     pub statement: String,
     pub in_base_case: bool,
-    /// The atoms among whose own checks it is.
+    /// The atoms that have it among their own checks.
     pub atoms: Vec<AtomId>,
 }
 
@@ -33,15 +34,16 @@ impl Assertion {
         is(&self.name) || is(&self.statement)
     }
 
-    /// Whether a word on it is for one tree: where only the whole result is looked at, and trees can be told apart.
-    /// A candidate of an atom is made anew after the word, and what is made then is another tree.
+    /// Whether a confirmation is for one tree: if only the whole result is examined, and trees can
+    /// be distinguished. A candidate of an atom is made anew after the confirmation, so its tree is
+    /// another.
     pub fn is_of_one_tree(&self, state: &State) -> bool {
         self.in_base_case
             && self.atoms.is_empty()
             && state.objective.constraints.workspace() != Workspace::Shared
     }
 
-    /// What counts of it as the result stands now.
+    /// The confirmation that counts for the present result.
     pub fn said<'s>(&self, state: &'s State) -> Option<&'s Confirmation> {
         said_now(state, &self.name, &self.statement)
     }
@@ -53,7 +55,7 @@ fn said_now<'s>(state: &'s State, name: &str, statement: &str) -> Option<&'s Con
     })
 }
 
-/// The verdict on an assertion as the result stands now; `None` for every other leaf.
+/// The verdict on an assertion for the present result; `None` for every other leaf.
 pub fn as_it_stands(state: &State, check: &Check) -> Option<Verdict> {
     let (name, statement) = called(check)?;
     Some(match said_now(state, name, statement) {
@@ -63,7 +65,8 @@ pub fn as_it_stands(state: &State, check: &Check) -> Option<Verdict> {
     })
 }
 
-/// Every assertion of a state, each once: those of the base case as written, then those of the atoms.
+/// Every assertion of a state, each once: those of the base case as written, then those of the
+/// atoms.
 pub fn assertions(state: &State) -> Vec<Assertion> {
     let mut found: Vec<Assertion> = Vec::new();
     let base_case = state.objective.base_case.iter().map(|check| (None, check));
@@ -97,7 +100,8 @@ pub fn assertions(state: &State) -> Vec<Assertion> {
     found
 }
 
-/// The names of those that nobody confirmed, as the result stands, and that something still waits for.
+/// The names of assertions that nobody confirmed for the present result, and that something still
+/// waits for.
 pub fn open(state: &State) -> Vec<String> {
     let is_awaited = |one: &Assertion| {
         one.in_base_case || one.atoms.iter().any(|id| state.atoms.contains_key(id))
@@ -110,7 +114,7 @@ pub fn open(state: &State) -> Vec<String> {
         .collect()
 }
 
-/// The command by which a person confirms it, as it is typed into a shell.
+/// The command by which a person confirms it, quoted for a shell.
 pub fn command(name: &str) -> String {
     let needs_care = |c: char| matches!(c, '"' | '$' | '`' | '\\' | '!');
     let quoted = if name.contains(needs_care) {
@@ -137,7 +141,7 @@ pub(super) fn called(check: &Check) -> Option<(&str, &str)> {
     }
 }
 
-/// The newest word on what is called so, among those that count.
+/// The newest confirmation of an assertion with this name, among those that count.
 pub fn newest<'s>(
     corrections: &'s [Arc<Correction>],
     name: &str,
@@ -152,7 +156,7 @@ pub fn newest<'s>(
     named.find(|word| counts(word))
 }
 
-/// The newest word on an assertion that counts on `basis`.
+/// The newest confirmation of an assertion that counts on `basis`.
 pub(super) fn said_on<'s>(
     corrections: &'s [Arc<Correction>],
     check: &Check,

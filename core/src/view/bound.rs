@@ -1,4 +1,5 @@
-//! What can still happen at most, as it is shown: decimal strings where a number is beyond what every reader holds.
+//! Shows the bound of what can still happen: a number too large for some readers is a decimal
+//! string.
 //!
 //! Not here: how it is counted (`measure`).
 

@@ -1,4 +1,4 @@
-//! The work graph as nodes and edges, for whatever draws it.
+//! The work graph as nodes and edges, for every renderer.
 
 use alloc::{
     borrow::ToOwned,
@@ -32,28 +32,28 @@ pub struct NodeView {
     /// `task`, `plan`, `all` or `any`.
     pub kind: &'static str,
     pub description: String,
-    /// As `why` has it: `resolved`, `running`, `failed`, `pending`, `open`, `not chosen`, `dropped` …
+    /// As in `why`: `resolved`, `running`, `failed`, `pending`, `open`, `not chosen`, `dropped` …
     pub state: String,
-    /// How it ended under choices that are not in force: `failed` or `parked`.
+    /// Its end under choices that are not in force: `failed` or `parked`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tried: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<AtomId>,
-    /// Of an `any`.
+    /// The choice of an `any`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<AtomId>,
-    /// Whether it is the choice that its group has selected.
+    /// Whether its group has selected it.
     pub is_selected: bool,
     pub depends_on: Vec<AtomId>,
-    /// Groups above it.
+    /// The number of groups above it.
     pub depth: usize,
-    /// Of a planning step: what each of its plans may take, in words.
+    /// For a planning step, the budget of each of its plans, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
-    /// Of a planning step: whether it stands without what its budget left open.
+    /// Whether a planning step is resolved without the parts that its budget left open.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub partial: bool,
-    /// Whether something is inside it: a planning step has nothing until it was planned.
+    /// Whether something is inside it; a planning step is empty until it was planned.
     #[serde(skip)]
     pub is_group: bool,
 }
@@ -62,7 +62,8 @@ pub struct NodeView {
 pub struct EdgeView {
     pub from: AtomId,
     pub to: AtomId,
-    /// `part` and `choice` from a group to a member; `before` from what is waited for to what waits.
+    /// `part` and `choice` lead from a group to a member, `before` from a dependency to its
+    /// dependent.
     pub kind: &'static str,
 }
 

@@ -1,7 +1,8 @@
-//! What a loop does, from outside: at work, waiting, hung, dead, or of a machine that slept; as data and as rules.
+//! The activity of a loop, seen from outside: at work, waiting, hung, dead, or on a machine that
+//! slept.
 //!
-//! Invariant: who holds the lease lives; a beat tells only what the holder is at, and its absence proves nothing.
-//! Not here: reading clocks, locks and the heartbeat.
+//! Invariant: the holder of the lease is alive. A heartbeat only tells its activity, and a missing
+//! one proves nothing. Not here: reading clocks, locks and the heartbeat.
 
 use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
@@ -12,14 +13,14 @@ use crate::{
     state::RunStatus,
 };
 
-/// Between two beats at most.
+/// Maximum time between two heartbeats.
 pub const BEAT_EVERY_MS: u64 = 2_000;
-/// Without a beat for so long a loop is hung: some beats are missed on a busy machine or a slow disk.
+/// Without a heartbeat for this long a loop is hung: a busy machine or a slow disk may delay some.
 pub const HUNG_MS: u64 = 10_000;
-/// Less is the rounding of two clocks.
+/// A shorter sleep is the rounding of two clocks.
 const SLEEP_MS_MIN: u64 = 1_000;
 
-/// What a loop is at.
+/// The present activity of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopPhase {
@@ -48,25 +49,26 @@ impl LoopPhase {
         }
     }
 
-    /// The loop takes a turn every second in it; elsewhere one turn takes as long as git takes.
+    /// Whether the loop takes a turn every second in this phase; in others a turn takes as long as
+    /// git takes.
     pub fn turns(self) -> bool {
         !matches!(self, Self::Starting | Self::Ending)
     }
 }
 
-/// Why nothing new begins.
+/// Why no new work begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
-    /// The state file to be mended.
+    /// The state file has to be corrected.
     File,
-    /// Space, or the right to write.
+    /// Disk space, or the right to write, is lacking.
     Disk,
-    /// The time at which something is tried again.
+    /// The time of the next retry has not come.
     Backoff,
 }
 
-/// What the loop is at, by what is owed.
+/// The phase of the loop, by the desired work.
 pub fn phase(owed: &DesiredWork) -> LoopPhase {
     if owed.is_over {
         return LoopPhase::Ending;
@@ -90,15 +92,15 @@ pub fn phase(owed: &DesiredWork) -> LoopPhase {
         .unwrap_or(LoopPhase::Waiting)
 }
 
-/// What is seen of a loop.
+/// The observed signals of a loop.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoopSignals {
     pub is_lease_held: bool,
     /// The holder's process was stopped by a signal.
     pub is_stopped: bool,
-    /// The newest beat, if it is of the holder and of this boot of this machine.
+    /// The newest heartbeat, if it is of the holder and of this boot of this machine.
     pub beat: Option<LastBeat>,
-    /// Whether beats can be written where the state lies.
+    /// Whether heartbeats can be written in the directory of the state.
     pub can_beat: bool,
 }
 
@@ -116,17 +118,17 @@ pub struct LastBeat {
 pub enum Activity {
     /// A loop is at work.
     Running,
-    /// A loop lives and does nothing: its process was stopped, or it is stuck.
+    /// A loop lives and makes no progress: its process was stopped, or it is stuck.
     Hung,
-    /// The state says that it runs, and nobody does.
+    /// By the state it runs, but no process does.
     Dead,
     /// The machine slept, and the loop has not taken a turn since.
     Asleep,
-    /// Nothing runs; or the loop waits, and `waits_for` says for what.
+    /// Nothing runs; or the loop waits, and `waits_for` gives the reason.
     Idle,
 }
 
-/// What to make of it.
+/// The activity that the signals imply.
 pub fn activity(pulse: &LoopSignals, status: RunStatus) -> Activity {
     if !pulse.is_lease_held {
         return if status.is_active() {
@@ -138,7 +140,7 @@ pub fn activity(pulse: &LoopSignals, status: RunStatus) -> Activity {
     if pulse.is_stopped {
         return Activity::Hung;
     }
-    // Nothing was heard of it yet, or the heartbeat was deleted: it holds the lease, so it lives.
+    // There is no heartbeat yet, or it was deleted. The loop holds the lease, so it lives.
     let Some(beat) = pulse.beat else {
         return Activity::Running;
     };
@@ -163,15 +165,15 @@ pub fn activity(pulse: &LoopSignals, status: RunStatus) -> Activity {
 pub struct Liveness {
     pub activity: Activity,
     pub waits_for: Option<WaitsFor>,
-    /// What stands in the heartbeat, if one is there: also that of a loop that died.
+    /// The content of the heartbeat, if there is one; it may be of a dead loop.
     pub heartbeat: Option<HeartbeatView>,
-    /// What a person types to get a hung loop going.
+    /// The command that gets a hung loop going again.
     #[serde(skip)]
     pub mend: Option<String>,
 }
 
 impl Liveness {
-    /// Where no loop is looked at: a state of the past.
+    /// For a state of the past, which has no loop.
     pub fn none() -> Self {
         Self {
             activity: Activity::Idle,
@@ -192,7 +194,7 @@ pub struct HeartbeatView {
     pub in_flight: Vec<String>,
     /// By the time of day then.
     pub at: String,
-    /// Absent for one of another boot or machine.
+    /// Absent for another boot or machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_ms: Option<u64>,
     /// How long the machine slept since.

@@ -1,4 +1,4 @@
-//! What happened to a state, as far as it keeps it: trail, corrections, results and the last ending, in order.
+//! The history that a state keeps: trail, corrections, results and the last ending, in order.
 
 use alloc::{
     borrow::ToOwned,
@@ -14,19 +14,19 @@ use crate::{
     state::{Binding, Extra, FreeValue, State, TryEnd, fields::Writer, record::type_of},
 };
 
-/// Who did what the loop did.
+/// The author of the loop's own entries.
 const LOOP: &str = "descent";
 
-/// One thing that happened.
+/// One entry of the log.
 #[derive(Debug, Serialize)]
 pub struct LogEntry {
     pub at: String,
     /// The type of the record: `choice`, `failure`, `refuted`, `backtrack`, `solved`, `ended`, `request`, or that of a
     /// correction.
     pub kind: String,
-    /// `descent`, or who asked.
+    /// `descent`, or the person who asked.
     pub by: String,
-    /// The commit that it happened in, where that is known.
+    /// The commit of the entry, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<u64>,
     /// The record itself.
@@ -41,12 +41,12 @@ pub fn diary(state: &State) -> Vec<LogEntry> {
     diary.extend(solved(state));
     diary.extend(request(state));
     diary.extend(ending(state));
-    // Times in records compare as their texts do; what happened at once stays in the order in which it follows.
+    // Times in records compare as text; entries of the same time are sorted by cause and effect.
     diary.sort_by(|a, b| (&a.at, rank(&a.kind)).cmp(&(&b.at, rank(&b.kind))));
     diary
 }
 
-/// Cause before effect among what one commit did.
+/// Sorts causes before effects within one commit.
 fn rank(kind: &str) -> u8 {
     match kind {
         "solved" | "failure" => 1,
@@ -64,7 +64,7 @@ fn text(node: &Node, key: &str) -> String {
         .to_owned()
 }
 
-/// A correction of the graph leaves an entry in the trail too: it is told once.
+/// A correction of the graph is in the trail too; it is shown once.
 fn trail<'s>(state: &'s State, told: &'s BTreeSet<String>) -> impl Iterator<Item = LogEntry> + 's {
     let entries = state.trail.iter().map(|entry| LogEntry {
         at: text(&entry.node, "at"),
@@ -93,7 +93,7 @@ fn corrections(state: &State) -> Vec<LogEntry> {
         .collect()
 }
 
-/// Results in force, and those that are kept for when their choices come back.
+/// Results in force, and those that are kept until their choices come back.
 fn solved(state: &State) -> Vec<LogEntry> {
     let bound = state
         .bindings
@@ -157,7 +157,7 @@ fn request(state: &State) -> Option<LogEntry> {
     })
 }
 
-/// The last one: earlier endings are not kept in the state.
+/// The last ending; the state keeps no earlier ones.
 fn ending(state: &State) -> Option<LogEntry> {
     let result = state.run.last_result.as_ref()?;
     let mut to = Writer::default();

@@ -1,4 +1,4 @@
-//! The one command that a person types next.
+//! The next command for a person to type.
 //!
 //! Invariant: it changes something, and following it from command to command never comes back to where it began.
 //! Not here: all the ways out of a dead end, which the last result names.
@@ -85,7 +85,7 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
         RunStatus::NeedsGuidance if !doubts(&world.state).is_empty() => {
             "descent resolve".to_owned()
         }
-        // The next run would end as the last one did, unless a person changes something.
+        // The next run would end like the last one, unless a person changes something.
         RunStatus::Exhausted | RunStatus::NeedsGuidance if !is_changed => dead_end(world),
         RunStatus::Exhausted | RunStatus::NeedsGuidance => RUN.to_owned(),
         RunStatus::Aligned | RunStatus::Running | RunStatus::Redirecting | RunStatus::Stopped => {
@@ -103,7 +103,7 @@ fn is_changed_since(world: &World) -> bool {
     times.max() > ended
 }
 
-/// The first command among the moves that the last ending named: it stands for the cause.
+/// The first command among the moves that the last ending named: it fits the cause.
 fn dead_end(world: &World) -> String {
     let command = next_moves(world).find(|one| one.starts_with("descent "));
     command.unwrap_or("descent edit").to_owned()

@@ -1,4 +1,5 @@
-//! Why an atom stands as it does: its choices, attempts and evidence; and which atoms are worth asking about.
+//! Explains the status of an atom by its choices, attempts and evidence, and lists the atoms worth
+//! asking about.
 
 mod attempts;
 
@@ -24,7 +25,7 @@ use crate::{
     step::World,
 };
 
-/// Everything that explains how one atom stands.
+/// Everything that explains the status of one atom.
 #[derive(Debug, Serialize)]
 pub struct Why {
     pub schema: &'static str,
@@ -33,12 +34,12 @@ pub struct Why {
     pub description: String,
     pub status: String,
     pub live: bool,
-    /// What it waits for that is not resolved yet.
+    /// Its unresolved dependencies.
     pub waits_for: Vec<AtomId>,
     pub depends_on: Vec<AtomId>,
-    /// Those that depend on it.
+    /// The atoms that depend on it.
     pub needed_by: Vec<AtomId>,
-    /// The shell action; without one the worker does it.
+    /// The shell action; without one the worker does the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
     /// Its own checks.
@@ -50,12 +51,12 @@ pub struct Why {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceView>,
     pub tries: Vec<TryView>,
-    /// Every attempt that is kept, of it and of what is inside it, in the order in which they ended.
+    /// Every kept attempt of it and of what is inside it, in the order in which they ended.
     pub attempts: Vec<AttemptView>,
-    /// Older failures that stand as counts, in the same order.
+    /// Older failures that are kept as counts, in the same order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<EarlierView>,
-    /// The entries of the trail that speak of it, in order.
+    /// The entries of the trail about it, in order.
     pub trail: Vec<FreeValue>,
     pub next: String,
 }
@@ -232,7 +233,7 @@ fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {
     inner.is_some_and(|x| world.graph.above(x).any(|y| world.graph.id(y) == outer))
 }
 
-/// Which atoms have something to tell.
+/// The atoms that are worth asking about.
 #[derive(Debug, Serialize)]
 pub struct Asking {
     pub schema: &'static str,
@@ -247,7 +248,7 @@ pub struct AskedAtom {
     pub reason: String,
 }
 
-/// Running first, then what needs a person, what failed, what was refuted.
+/// Running atoms come first, then those that need a person, then failed and refuted ones.
 pub fn worth_asking(world: &World) -> Asking {
     let mut atoms: Vec<(u8, AskedAtom)> = Vec::new();
     for (x, is_solved) in world.solved().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What may stand between values, and what is often found there though it may not.
+//! Skips what may stand between values, and reports what is often found there but not allowed.
 //!
 //! Invariant: a blank is either JSON whitespace or has given a fault.
 
@@ -69,7 +69,7 @@ impl Parser<'_> {
         self.fault((start, self.at), "nul-bytes", message, Some(hint));
     }
 
-    /// A line that git leaves in a conflict, or the fence of a code block.
+    /// Skips a line that git leaves in a conflict, or the fence of a code block.
     fn skip_marker(&mut self) -> bool {
         let start = self.at;
         if start > 0 && self.bytes[start - 1] != b'\n' {

@@ -1,6 +1,7 @@
-//! Bytes that ought to be text: what is not UTF-8 is named with its place, the rest is read.
+//! Reads bytes that should be text: invalid UTF-8 is reported with its place, the rest is read.
 //!
-//! Invariant: a stand-in is as long as what it stands for, so every span fits the bytes as they are.
+//! Invariant: a replacement is as long as the bytes that it replaces, so every span fits the
+//! original bytes.
 
 use super::{FAULTS_MAX, parse, too_large};
 use crate::doc::{Fault, Limits, Node, Parsed, Places, Span, Value, pointer_push};
@@ -12,12 +13,12 @@ use alloc::{
     vec::Vec,
 };
 
-/// Reads a file as it lies on the disk; see `parse`.
+/// Reads the bytes of a file; see `parse`.
 pub fn parse_bytes(bytes: &[u8], limits: &Limits) -> Parsed {
     parse_bytes_as(bytes, limits, parse)
 }
 
-/// The same for another notation, which `read` reads from text.
+/// Like [`parse_bytes`], for another notation, which `read` reads from text.
 pub fn parse_bytes_as(
     bytes: &[u8],
     limits: &Limits,
@@ -56,7 +57,7 @@ pub fn readable(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Adds the faults of the bytes; those of their stand-ins go.
+/// Adds the faults of the bytes, and removes those of their replacements.
 fn with_bad_bytes(bytes: &[u8], text: &str, mut parsed: Parsed) -> Parsed {
     let places = Places::new(text);
     for (start, end) in bad_runs(bytes) {
@@ -74,7 +75,7 @@ fn with_bad_bytes(bytes: &[u8], text: &str, mut parsed: Parsed) -> Parsed {
     parsed
 }
 
-/// Where neighbouring bytes are not UTF-8; no more than can be reported.
+/// Runs of neighbouring bytes that are not UTF-8; at most as many as can be reported.
 fn bad_runs(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;

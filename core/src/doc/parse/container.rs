@@ -1,7 +1,7 @@
-//! Objects and lists, and how the reading goes on where one of them is broken.
+//! Reads objects and lists, and recovers when one of them is broken.
 //!
-//! Invariant: every entry consumes text or the container ends; too deep a one is passed over
-//! without recursion.
+//! Invariant: every entry consumes text or the container ends. A container that is too deep is
+//! skipped without recursion.
 
 use super::{Parser, clipped};
 use crate::doc::{Member, Node, Value};
@@ -11,7 +11,7 @@ use alloc::{
     vec::Vec,
 };
 
-/// What the stack bears, whatever a caller allows.
+/// The limit of the stack, whatever a caller allows.
 const DEPTH_MAX: usize = 512;
 
 impl Parser<'_> {
@@ -47,7 +47,7 @@ impl Parser<'_> {
             self.separator(node.span.end());
             items.push(node);
         }
-        // A large tree is mostly small lists: what they reserve for more is as much again.
+        // A large tree is mostly small lists: their spare capacity would double its size.
         items.shrink_to_fit();
         items
     }
@@ -65,7 +65,7 @@ impl Parser<'_> {
         members
     }
 
-    /// A member, or `None` where what stands there has no key; something is consumed either way.
+    /// Reads a member; `None` if it has no key. Something is consumed either way.
     fn member(&mut self) -> Option<Member> {
         let start = self.at;
         let Some(key) = self.key() else {
@@ -101,7 +101,7 @@ impl Parser<'_> {
         None
     }
 
-    /// Past the colon behind a key; false where no value follows.
+    /// Skips the colon behind a key; `false` if no value follows.
     fn colon(&mut self) -> bool {
         let end = self.at;
         self.skip_blank();
@@ -130,7 +130,7 @@ impl Parser<'_> {
         true
     }
 
-    /// Whether the container goes on here; if not, it has been left.
+    /// Whether the container goes on here; otherwise it has been left.
     fn inside(&mut self, close: u8) -> bool {
         loop {
             self.skip_blank();
@@ -150,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Past what separates a value that ended at `end` from the next.
+    /// Skips the separator between a value that ended at `end` and the next.
     fn separator(&mut self, end: usize) {
         self.skip_blank();
         let here = (self.at, self.at + 1);
@@ -176,7 +176,8 @@ impl Parser<'_> {
         }
     }
 
-    /// A closing bracket of the other kind: it ends an outer container, or is a slip for ours.
+    /// Handles a closing bracket of the other kind: it ends an outer container, or is a slip for
+    /// ours.
     fn foreign_closer(&mut self) {
         let closer = self.bytes[self.at];
         let here = (self.at, self.at + 1);
@@ -202,7 +203,7 @@ impl Parser<'_> {
         let outer = &self.open[..self.open.len() - 1];
         match outer.iter().rposition(|at| self.bytes[*at] == opener) {
             None => false,
-            // The outermost value can be closed only by the last bracket.
+            // Only the last bracket can close the outermost value.
             Some(0) => self.at + 1 == self.content_end(),
             Some(_) => true,
         }
@@ -252,7 +253,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Past a container too deep to be read, without recursion.
+    /// Skips a container that is too deep, without recursion.
     fn skip_balanced(&mut self) {
         let (mut depth, mut quoted) = (0_usize, false);
         while let Some(byte) = self.peek() {

@@ -1,6 +1,6 @@
-//! Numbers, the three words of JSON, and text that lacks its quotes.
+//! Reads numbers, the three words of JSON, and text without its quotes.
 //!
-//! Invariant: a number kept as a number is one to JSON.
+//! Invariant: a number kept as a number is valid JSON.
 
 use super::{Parser, Value};
 use alloc::{
@@ -9,7 +9,7 @@ use alloc::{
     string::{String, ToString},
 };
 
-/// Where a bare word or key ends at the latest.
+/// Whether a bare word or key ends here at the latest.
 fn delimits(byte: u8) -> bool {
     byte <= b' ' || b",:{}[]\"'/#=".contains(&byte)
 }
@@ -85,7 +85,8 @@ impl Parser<'_> {
         value
     }
 
-    /// A value without its quotes, or without the opening one: up to what looks like structure.
+    /// Reads a value without its quotes, or without the opening one, up to what looks like
+    /// structure.
     fn bare_text(&mut self, start: usize) -> Value {
         let rest = &self.text[start..];
         let line = &rest[..rest
@@ -101,7 +102,7 @@ impl Parser<'_> {
         Value::String(text.to_owned())
     }
 
-    /// A key without its quotes, or without the opening one.
+    /// Reads a key without its quotes, or without the opening one.
     pub(super) fn bare_key(&mut self) -> Option<String> {
         let start = self.at;
         let rest = &self.bytes[start..];
@@ -136,7 +137,7 @@ impl Parser<'_> {
         self.fault((start, self.at), rule, message, Some(&hint));
     }
 
-    /// Past characters that begin no value; at least one.
+    /// Skips characters that begin no value; at least one.
     pub(super) fn junk(&mut self, said: bool) {
         let start = self.at;
         let mut chars = self.text[start..].chars();
@@ -190,13 +191,13 @@ fn digits(raw: &[u8]) -> (&[u8], &[u8]) {
     raw.split_at(raw.iter().position(other).unwrap_or(raw.len()))
 }
 
-/// Whether a double holds a number written so, rounded.
+/// Whether a double can hold this number, rounded.
 pub fn fits_double(raw: &str) -> bool {
     let short = raw.len() < 300 && !raw.contains(['e', 'E']);
     short || raw.parse().is_ok_and(f64::is_finite)
 }
 
-/// The number that was meant, if only its form is wrong.
+/// The intended number, if only its form is wrong.
 fn mended(raw: &str) -> Option<String> {
     let (sign, rest) = match raw.strip_prefix('-') {
         Some(rest) => ("-", rest),

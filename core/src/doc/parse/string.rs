@@ -1,6 +1,6 @@
-//! Strings in quotes, and what is left of those that are not closed.
+//! Reads quoted strings, and recovers strings that are not closed.
 //!
-//! Invariant: a closed string gives the text that JSON says; the rest is a guess with a fault.
+//! Invariant: a closed string has the text that JSON defines; any other is a guess with a fault.
 
 use super::Parser;
 use alloc::{borrow::ToOwned, format, string::String};
@@ -35,7 +35,7 @@ impl Quote {
         }
     }
 
-    /// The length of what closes the string at the start of `text`, if it does.
+    /// The length of the closing quote at the start of `text`, if there is one.
     fn closed_by(self, text: &str) -> Option<usize> {
         let (found, len) = Self::at(text)?;
         let fits = found == self || (self == Self::Curly && found == Self::Double);
@@ -48,7 +48,7 @@ impl Parser<'_> {
         Quote::at(&self.text[self.at..]).is_some()
     }
 
-    /// The string whose opening quote stands here.
+    /// Reads the string whose opening quote is here.
     pub(super) fn quoted(&mut self, is_key: bool) -> String {
         let open = self.at;
         let quote = self.opening_quote();
@@ -153,7 +153,7 @@ impl Parser<'_> {
         self.at += 1;
     }
 
-    /// `\uXXXX`, from its backslash at `start`; two of them for what lies beyond 16 bits.
+    /// Reads `\uXXXX`, from its backslash at `start`; a character beyond 16 bits takes two.
     fn unicode(&mut self, start: usize, out: &mut String) {
         self.at += 1;
         let Some(first) = self.hex(self.at) else {
@@ -202,7 +202,7 @@ impl Parser<'_> {
         false
     }
 
-    /// A string without its closing quote: the rest of the line, less what looks like structure.
+    /// A string without its closing quote: the rest of the line, without what looks like structure.
     fn cut(&mut self, open: usize, inner: usize, is_key: bool) -> String {
         let rest = &self.text[inner..];
         let mut line = &rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())];

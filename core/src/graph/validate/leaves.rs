@@ -1,4 +1,4 @@
-//! What is wrong with the leaves of checks, with the place of each.
+//! Finds the faults of the leaves of checks, each with its place.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -9,10 +9,10 @@ use crate::{
 };
 
 impl Validator<'_> {
-    /// No model judges yet: a leaf that waits for one would be unknown for ever.
+    /// No model judges yet: such a leaf would stay unknown for ever.
     pub(super) fn quality_leaves(&mut self) {
         if self.state.version > VERSION {
-            // A newer program may have one; whether this one can go on is told where it would have to.
+            // A newer program may have one; a later place reports if this one cannot go on.
             return;
         }
         let mut found = Vec::new();
@@ -31,7 +31,7 @@ impl Validator<'_> {
     }
 }
 
-/// The leaves whose limit is a baseline that was never measured: a state that came from `align` holds none.
+/// Leaves whose limit is a baseline that was never measured; a state from `align` has none.
 pub fn unmeasured(state: &State, root: &Node) -> Vec<Fault> {
     let mut faults = Vec::new();
     every_leaf(state, &mut |check, at| {

@@ -1,4 +1,5 @@
-//! What is wrong with planning steps: what they are for, how many there are, and what their fragments name.
+//! Finds the faults of planning steps: their purpose, their number, and the references of their
+//! fragments.
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, vec::Vec};
 
@@ -16,7 +17,8 @@ impl Validator<'_> {
         self.phases(graph);
     }
 
-    /// What a step plans for waits for it: else nothing would wait for its fragment.
+    /// The atom that a step plans for must wait for it: otherwise nothing would wait for its
+    /// fragment.
     fn convergence(&mut self, graph: &Graph, plan: Ix) {
         let id = graph.id(plan);
         let atom = self.state.atom(id);
@@ -76,7 +78,7 @@ impl Validator<'_> {
     }
 }
 
-/// Whether `x` is done only after `plan` is, through whatever stands between.
+/// Whether `x` is done only after `plan`, directly or through other atoms.
 fn waits_for(graph: &Graph, x: Ix, plan: Ix) -> bool {
     let wanted: BTreeSet<Ix> = core::iter::once(plan).chain(graph.above(plan)).collect();
     let mut seen = BTreeSet::new();

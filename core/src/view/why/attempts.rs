@@ -1,4 +1,4 @@
-//! Every attempt that is kept, with what it came to: failed, solved, parked, in doubt or running.
+//! Every kept attempt with its end: failed, solved, parked, in doubt or running.
 
 use alloc::{
     borrow::ToOwned,
@@ -23,20 +23,20 @@ use crate::{
 #[derive(Debug, Serialize)]
 pub struct AttemptView {
     pub atom: AtomId,
-    /// Not kept of those that solved their atom.
+    /// Not kept for attempts that solved their atom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
-    /// 1-based, in its context.
+    /// Counts from 1 in its context.
     pub n: u64,
-    /// `failed`, `solved`, `parked` (solved under choices that are not in force), `running`, or `in_doubt` (a person is
-    /// asked what came of it).
+    /// `failed`, `solved`, `parked` (solved under choices that are not in force), `running`, or
+    /// `in_doubt` (a person is asked how it ended).
     pub ended: &'static str,
     pub started: String,
     /// When it ended; empty while it runs.
     pub at: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub class: String,
-    /// Why it failed, or what came of it.
+    /// The reason of the failure, or the result.
     pub reason: String,
     pub choices: BTreeMap<String, String>,
     pub evidence: Vec<FreeValue>,
@@ -45,12 +45,12 @@ pub struct AttemptView {
     pub commit: Option<CommitId>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// The side file of what the output is an excerpt of.
+    /// The side file with the whole output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole: Option<SideFile>,
 }
 
-/// Failures of one atom in one context, as counts.
+/// Counted failures of one atom in one context.
 #[derive(Debug, Serialize)]
 pub struct EarlierView {
     pub atom: AtomId,
@@ -59,9 +59,9 @@ pub struct EarlierView {
     /// When the newest of them ended.
     pub at: String,
     pub choices: BTreeMap<String, String>,
-    /// By class: how many.
+    /// The number of failures by class.
     pub classes: BTreeMap<String, u64>,
-    /// The reasons that came last, the newest first, with how often each did.
+    /// The newest reasons first, each with its number.
     pub reasons: Vec<(String, u64)>,
 }
 
@@ -202,7 +202,7 @@ fn failed(world: &World, atom: &AtomId, attempt: &AttemptId, node: &Node) -> Att
     }
 }
 
-/// Of those that a person is asked about, whose end nobody knows.
+/// Attempts with an unknown end, about which a person is asked.
 fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
     let doubts = doubts(&world.state).into_iter();
     let asked: Vec<AttemptId> = doubts.map(|doubt| doubt.attempt).collect();
