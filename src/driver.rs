@@ -28,8 +28,9 @@ use descent_core::{
     event::{Event, Input, Observation},
     id::{AttemptId, RunId, Serial},
     state::{Intent, StartedFrom},
-    step::{self, Refusal, Session, Transition, World},
+    step::{self, Refusal, Transition},
     view::liveness::WaitsFor,
+    world::{Session, World},
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -22,10 +22,10 @@ use std::{
 use descent_core::{
     desired::DesiredWork,
     id::{RunId, UnixMillis},
-    step::World,
     view::liveness::{
         self, BEAT_EVERY_MS, HeartbeatView, LastBeat, LoopPhase, LoopSignals, WaitsFor,
     },
+    world::World,
 };
 use serde::{Deserialize, Serialize};
 

@@ -8,8 +8,8 @@ use crate::{
     event::{Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, Epoch},
     state::{Check, Intent, ResultCommit, RunStatus},
-    step::{AttemptProgress, Session, World, phase},
     verdict::{Basis, CheckProgress as Verdicts, Evaluator},
+    world::{AttemptProgress, Session, World, candidate},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +118,7 @@ fn attempts(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWor
             owed.effects.push((key, Work::Attempt(intent.clone())));
             continue;
         };
-        let seen = crate::step::of_candidate(&ground, intent, world.state.serial.0);
+        let seen = candidate::of_candidate(&ground, intent, world.state.serial.0);
         if matches!(seen, Some((_, Verdicts::Confirm(_))))
             || !lands
             || first.is_some_and(|id| *id != intent.id) && ground.is_in_force(intent)
@@ -314,7 +314,7 @@ fn wake(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWork) {
     let spent_ms = world.state.run.spent.active_ms + session.unwritten_ms;
     let budget = world.state.objective.constraints.time_budget.as_ref();
     let of_run = budget.map(|budget| budget.ms.saturating_sub(spent_ms));
-    let of_phase = phase::over_in_ms(world, spent_ms);
+    let of_phase = world.phase_over_in_ms(spent_ms);
     // A budget that is over was handled already.
     let budgets = of_run.into_iter().chain(of_phase);
     let mut wake_in_ms = later.chain(budgets.filter(|left_ms| *left_ms > 0)).min();

@@ -25,3 +25,4 @@ pub mod step;
 pub mod trust;
 pub mod verdict;
 pub mod view;
+pub mod world;

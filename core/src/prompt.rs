@@ -24,7 +24,7 @@ use crate::{
         record::counted,
         side::LiesAt,
     },
-    step::World,
+    world::World,
 };
 
 pub use planning::remaining;

@@ -19,8 +19,9 @@ use crate::{
     id::{AtomId, AttemptId, CommitId},
     measure,
     state::{AtomStatus, Check, Correction, EntryKind, FreeValue, State, TryEnd},
-    step::{World, correct::lost_lines, run_end},
+    step::{correct::lost_lines, run_end},
     verdict::{Verdict, assertions},
+    world::World,
 };
 pub use bound::{BoundView, bound};
 use liveness::Liveness;

@@ -21,9 +21,9 @@ use descent_core::{
     id::Lineage,
     plan::PlanReading,
     state::{Atom, Check, Objective, OnStuck, RunStatus, State, Workspace},
-    step::World,
     trust::TrustList,
     view,
+    world::World,
 };
 
 use super::{

@@ -6,9 +6,9 @@ use descent_core::{
     doc::suggest,
     event::Event,
     state::{Confirmation, State},
-    step::World,
     verdict::assertions::{self, Assertion},
     view,
+    world::World,
 };
 
 use super::{

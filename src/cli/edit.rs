@@ -7,7 +7,7 @@ mod copy;
 
 use std::{ffi::OsString, io::IsTerminal, os::unix::process::ExitStatusExt, sync::Arc};
 
-use descent_core::{doc::Fault, event::Event, state::State, step::World, view};
+use descent_core::{doc::Fault, event::Event, state::State, view, world::World};
 
 use super::{
     End, ask,

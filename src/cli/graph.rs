@@ -1,7 +1,7 @@
 //! `descent graph`: the work graph as a tree, or for a program that draws.
 
 use clap::{Args, ValueEnum};
-use descent_core::{step::World, view};
+use descent_core::{view, world::World};
 
 use super::{End, context::Context};
 use crate::{failure::Failure, render};

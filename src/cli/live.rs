@@ -16,8 +16,8 @@ use descent_core::{
     graph::{Ix, NodeKind},
     id::{AttemptId, UnixMillis},
     state::Intent,
-    step::World,
     view,
+    world::World,
 };
 
 use super::context::Context;

@@ -5,11 +5,9 @@ use descent_core::{
     event::Event,
     id::AttemptId,
     state::State,
-    step::{
-        World,
-        correct::{self, Doubt, Resolution},
-    },
+    step::correct::{self, Doubt, Resolution},
     view,
+    world::World,
 };
 
 use super::{

@@ -9,7 +9,8 @@ use descent_core::{
     event::Reason,
     id::{CommitId, RunId},
     state::{Run, RunStatus, StartedFrom, State, Workspace},
-    step::{World, run_end},
+    step::run_end,
+    world::World,
 };
 
 use super::{

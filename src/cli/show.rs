@@ -1,7 +1,7 @@
 //! `descent show`: how things stood at a commit.
 
 use clap::Args;
-use descent_core::{doc, id::UnixMillis, step::World, view};
+use descent_core::{doc, id::UnixMillis, view, world::World};
 
 use super::{
     End,

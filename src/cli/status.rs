@@ -3,8 +3,8 @@
 use clap::Args;
 use descent_core::{
     state::{RunStatus, State},
-    step::World,
     view,
+    world::World,
 };
 
 use super::{

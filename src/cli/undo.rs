@@ -3,8 +3,8 @@
 use clap::Args;
 use descent_core::{
     id::{AtomId, Serial},
-    step::World,
     view,
+    world::World,
 };
 
 use super::{

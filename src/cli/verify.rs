@@ -5,9 +5,9 @@ use clap::Args;
 use descent_core::{
     id::CommitId,
     state::{StartedFrom, State},
-    step::World,
     verdict::Verdict,
     view,
+    world::World,
 };
 
 use super::{

@@ -5,8 +5,8 @@ use descent_core::{
     difference::{Difference, Weight},
     doc,
     id::{AtomId, UnixMillis},
-    step::World,
     view,
+    world::World,
 };
 
 use super::{

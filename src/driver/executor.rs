@@ -17,7 +17,7 @@ use descent_core::{
     event::{Input, Outcome, Scope},
     id::{AttemptId, CommitId, RunId},
     state::{StartedFrom, State},
-    step::{Session, World},
+    world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 

@@ -7,9 +7,10 @@ use descent_core::{
     event::{Input, Reason},
     id::CommitId,
     state::RunStatus,
-    step::{World, correct},
+    step::correct,
     trust::is_another_hand,
     view,
+    world::World,
 };
 
 use tokio::task::JoinHandle;

@@ -17,8 +17,8 @@ use descent_core::{
     id::{AtomId, CommitId},
     prompt,
     state::{Intent, ResultCommit},
-    step::{Session, World},
     verdict::CommandEnd,
+    world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::bugs;
+use super::circles::circles;
 use super::rules;
 use super::text::{dependencies, without_tests, without_words};
 use super::words;
@@ -73,6 +74,90 @@ fn a_sibling_is_a_stranger() {
         rules::floors,
         &[("core/src/search.rs", "use crate::event::Notice;")],
         &["core/src/search.rs:1: `search` names its sibling `event`"],
+    );
+}
+
+#[test]
+fn files_that_import_one_another_are_seen_however_they_are_written() {
+    let fault = "src/git/a.rs, src/git/b.rs: import one another";
+    for code in [
+        "use super::b::g;",
+        "use crate::git::{a, b::g};",
+        "use super::{a, b as c};\nfn f() { c::g() }",
+        "fn f() { super::b::g() }",
+        "use super::b;\nfn f() { b::g() }",
+        "use super::g;",
+        "use super::facade::h;",
+    ] {
+        check(
+            |root| circles(root, &[]),
+            &[
+                ("src/git.rs", "mod a;\nmod b;\npub(crate) use b::g;"),
+                ("src/git/a.rs", code),
+                ("src/git/b.rs", "fn g() { crate::git::a::f() }"),
+                ("src/git/facade.rs", "pub(super) use super::g as h;"),
+            ],
+            &[fault],
+        );
+    }
+}
+
+#[test]
+fn a_circle_of_three_files_is_one_fault() {
+    check(
+        |root| circles(root, &[]),
+        &[
+            ("core/src/state.rs", "mod a;\nmod b;\nmod d;"),
+            ("core/src/state/a.rs", "use super::b::B;"),
+            ("core/src/state/b.rs", "use super::b::c::C;"),
+            ("core/src/state/b/c.rs", "use crate::state::a;"),
+            ("core/src/state/d.rs", "use super::a::A;"),
+        ],
+        &["core/src/state/a.rs, core/src/state/b.rs, core/src/state/b/c.rs: import"],
+    );
+}
+
+#[test]
+fn a_file_and_its_parts_other_rooms_and_tests_make_no_circle() {
+    check(
+        |root| circles(root, &[]),
+        &[
+            ("src/git.rs", "mod a;\nuse a::f;\npub struct Git;"),
+            (
+                "src/git/a.rs",
+                "use super::Git;\nuse std::fmt;\nfn f() { Git::new() }",
+            ),
+            (
+                "src/git/b.rs",
+                "use super::a;\n// super::c::C\nfn f() { a::f() }",
+            ),
+            ("src/git/c.rs", "use super::b;"),
+            ("src/git/c/tests.rs", "use super::super::b;"),
+            ("src/git/a/d.rs", "#[cfg(test)]\nuse super::super::c;"),
+            ("src/store.rs", "use crate::git::Git;"),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn the_list_of_circles_only_shrinks() {
+    let files = [
+        ("src/git/a.rs", "use super::b;"),
+        ("src/git/b.rs", "use super::a;"),
+        ("src/git/c.rs", ""),
+    ];
+    let with = |list| move |root: &Path| circles(root, list);
+    check(with(&[&["src/git/a.rs", "src/git/b.rs"]]), &files, &[]);
+    check(
+        with(&[&["src/git/a.rs", "src/git/b.rs", "src/git/c.rs"]]),
+        &files,
+        &["src/git/a.rs, src/git/b.rs, src/git/c.rs: a smaller circle now"],
+    );
+    check(
+        with(&[&["src/git/a.rs", "src/git/b.rs"], &["src/git/c.rs"]]),
+        &files,
+        &["src/git/c.rs: no circle any more"],
     );
 }
 

@@ -7,7 +7,7 @@ use crate::{
     id::Lineage,
     plan,
     state::{FailureClass, TryEnd},
-    step::World,
+    world::World,
 };
 
 fn state(atoms: &str) -> State {

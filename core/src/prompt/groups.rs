@@ -15,7 +15,7 @@ use crate::{
     id::AtomId,
     search,
     state::EntryKind,
-    step::World,
+    world::World,
 };
 
 /// Maximum of groups described, the nearest.

@@ -14,7 +14,7 @@ use crate::{
     graph::{Ix, NodeKind},
     id::AtomId,
     state::{Binding, EntryKind, Intent},
-    step::World,
+    world::World,
 };
 
 /// Maximum of bytes of `$DESCENT_BINDINGS` for a planner.

@@ -11,7 +11,7 @@ use super::{
     delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
-    landing, phase, reconcile, run_end, run_start,
+    phase, planning, reconcile, run_end, run_start,
     transaction::Transaction,
 };
 use crate::{
@@ -27,7 +27,8 @@ const ROUNDS_MAX: usize = 100;
 pub(super) fn advance(draft: &mut Transaction) {
     candidate::decide_all(draft);
     draft.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(draft));
-    landing::forget_trees(draft);
+    let head = draft.state.run.head.clone();
+    draft.session.forget_trees(head.as_ref());
 }
 
 /// Looks at everything once; true where the selection changed, so that all must be looked at again.
@@ -65,8 +66,13 @@ fn go_on(draft: &mut Transaction, blocked: Option<BlockCause>) -> bool {
     }
     match blocked {
         // Attempts go on beside.
-        Some(blocked) if backtrack::choose(draft, &blocked) => return true,
-        Some(_) => at_a_dead_end(draft),
+        Some(blocked) => match backtrack::choose(draft, &blocked) {
+            Some(choice) => {
+                planning::plan_again(draft, &choice.selection, &choice.because);
+                return true;
+            }
+            None => at_a_dead_end(draft),
+        },
         None => dispatch::go_on(draft),
     }
     false
@@ -76,7 +82,7 @@ fn go_on(draft: &mut Transaction, blocked: Option<BlockCause>) -> bool {
 fn at_a_dead_end(draft: &mut Transaction) {
     let in_doubt = has_live(draft, |status| matches!(status, AtomStatus::InDoubt(_)));
     let asks = in_doubt.then_some(Reason::InDoubt);
-    match asks.or_else(|| draft.unconfirmed()) {
+    match asks.or_else(|| unconfirmed(draft)) {
         Some(reason) => end(draft, reason),
         None if dispatch::bring_to_end(draft) => {}
         None => end(draft, Reason::NoChoice),
@@ -88,7 +94,8 @@ fn facts(draft: &Transaction, is_blocked: bool) -> RunFacts {
     RunFacts {
         redirect: control.redirect_requested,
         stop: control.stop_requested,
-        base_case_holds: draft.base_verdict() == Some(Verdict::Pass) && draft.may_complete(),
+        base_case_holds: delivery::base_verdict(draft) == Some(Verdict::Pass)
+            && delivery::may_complete(draft),
         hard_budget: hard_budget(draft),
         nothing_left: if is_blocked {
             None
@@ -128,7 +135,7 @@ fn nothing_left(draft: &Transaction) -> Option<Reason> {
     let all_wait = flying
         .iter()
         .all(|intent| candidate::awaits_person(draft, intent));
-    if !draft.session.base_was_seen || !all_wait || draft.can_start() {
+    if !draft.session.base_was_seen || !all_wait || dispatch::can_start(draft) {
         return None;
     }
     if has_live(draft, |status| matches!(status, AtomStatus::InDoubt(_))) {
@@ -141,7 +148,7 @@ fn nothing_left(draft: &Transaction) -> Option<Reason> {
         return Some(Reason::Confirmation);
     }
     let waits_for_person =
-        draft.all_resolved() && draft.is_line_settled() && draft.base_waits_for_person();
+        draft.all_resolved() && draft.is_line_settled() && base_waits_for_person(draft);
     waits_for_person.then_some(Reason::Confirmation)
 }
 
@@ -195,7 +202,7 @@ pub(super) fn unavailable(draft: &mut Transaction, why: String) {
 fn held(draft: &mut Transaction) {
     interrupt(draft, |_, must_finish| !must_finish, "the base case holds");
     if draft.state.run.in_flight.is_empty() {
-        let has_worked = draft.session.has_dispatched(&draft.state);
+        let has_worked = draft.state.run.attempts_started > draft.session.started_with;
         let reason = if has_worked {
             Reason::BaseCase
         } else {
@@ -246,7 +253,7 @@ fn interrupt(draft: &mut Transaction, which: impl Fn(&Intent, bool) -> bool, why
 
 /// With all roots resolved and the base case failed on this very tree, the selection is refuted.
 fn note_refutation(draft: &mut Transaction) {
-    if draft.base_verdict() != Some(Verdict::Fail)
+    if delivery::base_verdict(draft) != Some(Verdict::Fail)
         || !draft.all_resolved()
         || !draft.is_line_settled()
     {
@@ -258,7 +265,7 @@ fn note_refutation(draft: &mut Transaction) {
         return;
     }
     let check = draft.state.objective.base_case.clone();
-    let (Some(basis), Some(check)) = (draft.deciding_basis(), check) else {
+    let (Some(basis), Some(check)) = (delivery::deciding_basis(draft), check) else {
         return;
     };
     let mut failed = Vec::new();
@@ -284,40 +291,21 @@ fn note_refutation(draft: &mut Transaction) {
     backtrack::refute(draft, failed, evidence, &text);
 }
 
-impl Transaction {
-    /// Whether it finishes although the run is about to end.
-    pub(super) fn must_finish(&self, intent: &Intent) -> bool {
-        let interruptible = self
-            .task_of(&intent.atom)
-            .is_none_or(|task| task.interruptible);
-        intent.effect.is_once_only() || !interruptible
-    }
-
-    fn base_waits_for_person(&self) -> bool {
-        let check = self.state.objective.base_case.as_ref();
-        let (Some(check), Some(basis)) = (check, self.deciding_basis()) else {
-            return false;
-        };
-        self.court(&basis, |court| {
-            matches!(
-                court.judge(check),
-                verdict::CheckProgress::Confirm(_)
-                    | verdict::CheckProgress::Decided(Verdict::Unknown)
-            )
-        })
-    }
+/// Whether all that a machine can tell holds, and a person must say the rest.
+fn base_waits_for_person(draft: &Transaction) -> bool {
+    let check = draft.state.objective.base_case.as_ref();
+    let (Some(check), Some(basis)) = (check, delivery::deciding_basis(draft)) else {
+        return false;
+    };
+    draft.court(&basis, |court| {
+        matches!(
+            court.judge(check),
+            verdict::CheckProgress::Confirm(_) | verdict::CheckProgress::Decided(Verdict::Unknown)
+        )
+    })
 }
 
-impl Transaction {
-    /// With nothing left to try: only a person's word is missing on the tree as it stands.
-    fn unconfirmed(&self) -> Option<Reason> {
-        (self.is_line_settled() && self.base_waits_for_person()).then_some(Reason::Confirmation)
-    }
-}
-
-impl super::Session {
-    /// Whether this run has started an attempt.
-    fn has_dispatched(&self, state: &crate::state::State) -> bool {
-        state.run.attempts_started > self.started_with
-    }
+/// With nothing left to try: only a person's word is missing on the tree as it stands.
+fn unconfirmed(draft: &Transaction) -> Option<Reason> {
+    (draft.is_line_settled() && base_waits_for_person(draft)).then_some(Reason::Confirmation)
 }

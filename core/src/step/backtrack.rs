@@ -7,16 +7,18 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{planning, speculation::Speculation, transaction::Transaction};
+use super::{failure, transaction::Transaction};
 use crate::{
     event::{ChoiceChange, Event},
-    graph::{Graph, Ix, NodeKind, active::Selection},
+    graph::{
+        Graph, Ix, NodeKind,
+        active::{self, Selection},
+    },
+    id::AtomId,
     search,
     state::{EntryKind, Intent, SideEffect, State, Task, record::choices_node},
+    world::speculation::Speculation,
 };
-
-/// Files at most that a failure names.
-const FILES_MAX: usize = 20;
 
 /// Why the selection in force cannot be gone on with.
 pub(super) enum BlockCause {
@@ -42,9 +44,7 @@ pub(super) fn blocked(draft: &Transaction) -> Option<BlockCause> {
     }
     let mut groups = graph.groups();
     if groups.any(|group| standing.is_live(group) && !standing.selection.contains_key(&group))
-        || graph
-            .plans()
-            .any(|plan| planning::is_undecided(draft, plan))
+        || graph.plans().any(|plan| draft.is_undecided(plan))
     {
         return Some(BlockCause::Undecided);
     }
@@ -53,8 +53,14 @@ pub(super) fn blocked(draft: &Transaction) -> Option<BlockCause> {
     (draft.all_resolved() && is_refuted()).then_some(BlockCause::Refuted)
 }
 
-/// Selects anew; false when nothing is left to try.
-pub(super) fn choose(draft: &mut Transaction, blocked: &BlockCause) -> bool {
+/// A selection that was made, and why.
+pub(super) struct Choice {
+    pub(super) selection: Selection,
+    pub(super) because: String,
+}
+
+/// Selects anew; `None` when nothing is left to try.
+pub(super) fn choose(draft: &mut Transaction, blocked: &BlockCause) -> Option<Choice> {
     let graph = Arc::clone(&draft.graph);
     let conflicts = search::conflicts(&graph, &draft.state, &draft.fits, &draft.refuted);
     let rank = rank(draft, blocked);
@@ -67,22 +73,42 @@ pub(super) fn choose(draft: &mut Transaction, blocked: &BlockCause) -> bool {
     let prefer = draft.selection();
     // What is there is tried through before anything is planned again, and that before what was planned for changes.
     let as_planned = || {
-        let fixed = planning::ground_of_plans(draft, blocked)?;
+        let fixed = ground_of_plans(draft, blocked)?;
         let ground = search::SearchSpace {
             plans_again: false,
             ..ground
         };
         search::choose_with(ground, &prefer, &rank, &fixed)
     };
-    let chosen = as_planned().or_else(|| search::choose(ground, &prefer, &rank));
-    let Some(selection) = chosen else {
-        return false;
-    };
+    let selection = as_planned().or_else(|| search::choose(ground, &prefer, &rank))?;
     let because = because(draft, blocked);
     give_back_repairs(draft);
     select(draft, &selection, &because);
-    planning::plan_again(draft, &selection, &because);
-    true
+    Some(Choice { selection, because })
+}
+
+/// The choices that the steps were planned under whose fragments what is blocked depends on; `None` where it depends on
+/// none.
+fn ground_of_plans(draft: &Transaction, blocked: &BlockCause) -> Option<Selection> {
+    let (graph, standing) = (&draft.graph, &draft.standing);
+    let involved = match blocked {
+        BlockCause::Undecided => return None,
+        BlockCause::Failed(x) => search::conflict(graph, *x, &standing.choices(graph, *x)),
+        BlockCause::Refuted => standing.whole(graph),
+    };
+    let involved = involved.keys().filter_map(|id| graph.ix(id));
+    let mut plans = involved
+        .filter(|x| standing.phase(graph, *x).is_some())
+        .peekable();
+    plans.peek()?;
+    let ground = plans.flat_map(|plan| {
+        let upstream = active::upstream(graph, plan, &standing.selection);
+        upstream.into_iter().chain(graph.above(plan))
+    });
+    let is_group = |x: &Ix| graph.vertex(*x).kind == NodeKind::Any;
+    let pairs = standing.pairs(graph, ground.filter(is_group));
+    let pair = |(group, choice): (&AtomId, &AtomId)| Some((graph.ix(group)?, graph.ix(choice)?));
+    Some(pairs.iter().filter_map(pair).collect())
 }
 
 /// Selects what was tried beside and is solved first; what the other choices had under way ends. False where nothing is,
@@ -155,7 +181,7 @@ fn select(draft: &mut Transaction, selection: &Selection, because: &str) {
             continue;
         }
         if graph.vertex(*group).kind == NodeKind::Plan {
-            planning::take_up(draft, *group, *choice);
+            take_up(draft, *group, *choice);
             continue;
         }
         draft.select(graph.id(*group), graph.id(*choice));
@@ -173,6 +199,15 @@ fn select(draft: &mut Transaction, selection: &Selection, because: &str) {
     tell(draft, because, changes, chosen);
     let selection = draft.selection();
     draft.set_selection(selection);
+}
+
+/// A selection brings a fragment of before into force.
+fn take_up(draft: &mut Transaction, plan: Ix, first: Ix) {
+    let (id, first) = (draft.graph.id(plan).clone(), draft.graph.id(first).clone());
+    let in_force = draft.plan_of(&id).and_then(|plan| plan.in_force()?.first());
+    if in_force != Some(&first) {
+        draft.select(&id, &first);
+    }
 }
 
 fn tell(draft: &mut Transaction, because: &str, changes: Vec<ChoiceChange>, chosen: Vec<(Ix, Ix)>) {
@@ -356,23 +391,6 @@ fn last_files(state: &State) -> Vec<String> {
         .collect()
 }
 
-/// The files changed by solved atoms that a text names.
-pub(super) fn files_named(draft: &Transaction, text: &str) -> Vec<String> {
-    let files = draft
-        .state
-        .bindings
-        .values()
-        .flat_map(|binding| binding.artifacts.iter());
-    let mut named: Vec<String> = files
-        .filter(|file| text.contains(file.as_str()))
-        .cloned()
-        .collect();
-    named.sort();
-    named.dedup();
-    named.truncate(FILES_MAX);
-    named
-}
-
 /// Every root is resolved and the base case failed on the tree: the whole selection is refuted, once.
 pub(super) fn refute(
     draft: &mut Transaction,
@@ -383,12 +401,12 @@ pub(super) fn refute(
     let graph = Arc::clone(&draft.graph);
     let choices = draft.standing.whole(&graph);
     let context = search::whole_context(&graph, &draft.state, &choices);
-    let files = files_named(draft, text);
+    let files = failure::files_named(draft, text);
     draft.say(Event::Refuted {
         choices: choices.clone(),
         failed,
     });
-    Arc::make_mut(&mut draft.refuted).push(choices.clone());
+    draft.refute(choices.clone());
     draft.record("refuted", |to| {
         to.put("conflict", choices_node(&choices));
         to.some(

@@ -10,18 +10,15 @@ use alloc::{
 };
 
 use super::{
-    AttemptProgress,
-    attempt_end::{self, Failure},
-    landing::integrate,
-    reconcile,
-    speculation::LandingContext,
+    attempt_end, backoff::backoff_ms, counts, failure::Failure, landing::integrate, repair,
     transaction::Transaction,
 };
 use crate::{
     event::{Merge, Outcome},
     id::{AttemptId, CommitId},
     state::{Check, FailureClass, Intent},
-    verdict::{self, Basis, Evaluator, MeasurementKind, Verdict},
+    verdict::{self, Basis, MeasurementKind, Verdict},
+    world::{AttemptProgress, candidate},
 };
 
 /// Its change on a head: the candidate.
@@ -90,64 +87,22 @@ fn remake(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome, paths: &[S
     }
     let Some(intent) = draft.land(id) else { return };
     let _ = draft.tried(&intent.atom, &intent.context, &intent.choices);
-    if !reconcile::count_repair(draft, &intent.atom, &intent.context, &why) {
-        attempt_end::out_of_repairs(draft, &intent.atom, &intent.context, &why);
+    if !counts::count_repair(draft, &intent.atom, &intent.context, &why) {
+        repair::out_of_repairs(draft, &intent.atom, &intent.context, &why);
     }
-}
-
-/// How far the checks of a candidate are, on the head as it stands; `None` where it has none to be judged.
-pub(crate) fn of_candidate<'c>(
-    ground: &LandingContext<'c>,
-    intent: &Intent,
-    serial: u64,
-) -> Option<(Basis, verdict::CheckProgress<'c>)> {
-    let LandingContext { state, session, .. } = *ground;
-    let Some(AttemptProgress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
-        return None;
-    };
-    let check = state
-        .atoms
-        .get(&intent.atom)?
-        .task()?
-        .spec
-        .checks
-        .as_ref()
-        .filter(|_| ground.landing(intent).as_ref() == Some(onto))?;
-    let basis = basis_of(merge, serial);
-    let again_max = state.objective.constraints.max_transient();
-    let court = Evaluator {
-        ledger: &session.evidence,
-        basis: &basis,
-        corrections: &state.corrections,
-        again_max,
-    };
-    let progress = court.judge(check);
-    Some((basis, progress))
 }
 
 /// Whether all that a machine can check of a candidate holds, and a person must say the rest.
 pub(super) fn awaits_person(draft: &Transaction, intent: &Intent) -> bool {
     let serial = draft.state.serial.0.saturating_sub(1);
     let prospects = draft.prospects();
-    let seen = of_candidate(&draft.ground(&prospects), intent, serial);
+    let seen = candidate::of_candidate(&draft.ground(&prospects), intent, serial);
     matches!(seen, Some((_, verdict::CheckProgress::Confirm(_))))
 }
 
 /// Takes in every candidate that its checks have decided.
 pub(super) fn decide_all(draft: &mut Transaction) {
     draft.flying().iter().for_each(|id| decide(draft, id));
-}
-
-/// Where the evidence of an attempt's own checks is taken.
-fn basis_of(merge: &Merge, serial: u64) -> Basis {
-    match merge {
-        Merge::Clean { tree, .. } | Merge::Unchanged { tree: Some(tree) } => {
-            Basis::Warm(tree.clone())
-        }
-        Merge::Unchanged { tree: None } | Merge::Conflict(_) | Merge::Broken(_) => {
-            Basis::Serial(serial)
-        }
-    }
 }
 
 /// Integrates a candidate once its own checks hold; fails it when they do not.
@@ -172,7 +127,7 @@ fn decide(draft: &mut Transaction, id: &AttemptId) {
     let Some(check) = check else {
         return integrate(draft, id, &outcome, &merge, Vec::new());
     };
-    let basis = basis_of(&merge, draft.state.serial.0.saturating_sub(1));
+    let basis = candidate::basis_of(&merge, draft.state.serial.0.saturating_sub(1));
     let decided = draft.court(&basis, |court| match court.judge(&check) {
         verdict::CheckProgress::Decided(verdict) => Some(verdict),
         verdict::CheckProgress::Measure(_)
@@ -206,7 +161,7 @@ pub(super) fn ask_again_later(
     if draft.court(basis, |court| {
         matches!(court.judge(check), verdict::CheckProgress::Again(_))
     }) {
-        let wait_ms = attempt_end::backoff_ms(1, id.as_str());
+        let wait_ms = backoff_ms(1, id.as_str());
         let until_ms = draft.active_in(wait_ms);
         let waits = &mut draft.session.checks_wait_until_ms;
         waits.insert(id.clone(), until_ms);

@@ -6,13 +6,14 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{Session, transaction::Transaction};
+use super::{backoff::backoff_ms, transaction::Transaction};
 use crate::{
     event::Event,
     graph::Ix,
     id::{AtomId, CommitId, TreeId},
     state::{Check, VerdictRecord, fields::Extra, verdicts},
     verdict::{self, Basis, Verdict},
+    world::Session,
 };
 
 /// What an ending delivers.
@@ -35,7 +36,7 @@ pub(super) fn aim(draft: &mut Transaction) {
     if draft.session.base_target.is_some() && !draft.all_resolved() {
         return;
     }
-    let target = wanted(draft, warm).filter(|_| draft.is_line_settled() && draft.base_is_due());
+    let target = wanted(draft, warm).filter(|_| draft.is_line_settled() && base_is_due(draft));
     aim_at(draft, target);
 }
 
@@ -43,13 +44,13 @@ pub(super) fn aim(draft: &mut Transaction) {
 /// verifying takes more than a quarter of the time.
 fn wanted(draft: &Transaction, warm: Basis) -> Option<Basis> {
     let deciding = warm.deciding();
-    let may_end = draft.may_complete() && draft.base_holds_so_far(&warm);
+    let may_end = may_complete(draft) && base_holds_so_far(draft, &warm);
     if draft.all_resolved() || may_end {
-        return Some(deciding).filter(|basis| draft.base_is_open(basis));
+        return Some(deciding).filter(|basis| base_is_open(draft, basis));
     }
     let is_affordable = draft.session.verify_ms.saturating_mul(4) <= draft.session.active_ms;
     let is_asked = !draft.session.base_was_seen || is_affordable;
-    Some(warm).filter(|basis| is_asked && draft.base_is_open(basis))
+    Some(warm).filter(|basis| is_asked && base_is_open(draft, basis))
 }
 
 fn aim_at(draft: &mut Transaction, target: Option<Basis>) {
@@ -66,7 +67,7 @@ pub(super) fn choose(draft: &mut Transaction) -> Delivery {
     if !draft.is_line_settled() {
         return Delivery::Awaited;
     }
-    let Some(head) = draft.deciding_basis() else {
+    let Some(head) = deciding_basis(draft) else {
         // A head whose tree is not known yet is being looked up.
         return match draft.state.run.head {
             Some(_) => Delivery::Awaited,
@@ -74,7 +75,7 @@ pub(super) fn choose(draft: &mut Transaction) -> Delivery {
         };
     };
     if is_judged_on(draft, &head) {
-        match draft.verdict_on(&head) {
+        match verdict_on(draft, &head) {
             Some(Verdict::Pass) => Delivery::Holds(None),
             _ => best(draft, &head),
         }
@@ -85,10 +86,10 @@ pub(super) fn choose(draft: &mut Transaction) -> Delivery {
 
 /// Whether nothing is left to measure there; else it is measured next.
 fn is_judged_on(draft: &mut Transaction, basis: &Basis) -> bool {
-    if !draft.base_is_open(basis) {
+    if !base_is_open(draft, basis) {
         return true;
     }
-    let target = draft.base_is_due().then(|| basis.clone());
+    let target = base_is_due(draft).then(|| basis.clone());
     aim_at(draft, target);
     false
 }
@@ -99,7 +100,7 @@ fn best(draft: &mut Transaction, head: &Basis) -> Delivery {
         return Delivery::Best(None);
     };
     let held = draft.court(head, |court| court.count(&check)).held;
-    let best = draft.best_verdict().filter(|one| one.held > held);
+    let best = best_verdict(draft).filter(|one| one.held > held);
     let Some(VerdictRecord { commit, tree, .. }) = best else {
         return Delivery::Best(None);
     };
@@ -107,7 +108,7 @@ fn best(draft: &mut Transaction, head: &Basis) -> Delivery {
     if !is_judged_on(draft, &basis) {
         return Delivery::Awaited;
     }
-    match draft.verdict_on(&basis) {
+    match verdict_on(draft, &basis) {
         Some(Verdict::Pass) => Delivery::Holds(Some(commit)),
         _ => Delivery::Best(Some(commit)),
     }
@@ -124,11 +125,11 @@ pub(super) fn base_case_judged(draft: &mut Transaction, check: &Check, basis: &B
     };
     // A verdict that could end the run is taken once more where it decides, before anything starts.
     let is_taken_again = !basis.decides()
-        && draft.may_complete()
-        && draft.base_holds_so_far(basis)
-        && draft.base_is_open(&basis.deciding());
+        && may_complete(draft)
+        && base_holds_so_far(draft, basis)
+        && base_is_open(draft, &basis.deciding());
     draft.session.base_was_seen |= !is_taken_again;
-    let wait_ms = super::attempt_end::backoff_ms(1, "base case");
+    let wait_ms = backoff_ms(1, "base case");
     let later_ms = draft.active_in(wait_ms);
     let asks_again = found.verdict == Verdict::Unknown && found.awaits.is_none();
     draft.session.base_again_at_ms = asks_again.then_some(later_ms);
@@ -137,7 +138,7 @@ pub(super) fn base_case_judged(draft: &mut Transaction, check: &Check, basis: &B
     }
     if !is_taken_again {
         let open = match found.verdict {
-            Verdict::Pass => draft.open_steps(),
+            Verdict::Pass => open_steps(draft),
             Verdict::Fail | Verdict::Unknown => Vec::new(),
         };
         draft.say(Event::BaseCase {
@@ -185,7 +186,7 @@ fn keep_verdict(draft: &mut Transaction, check: &Check, basis: &Basis) {
     };
     let count = draft.court(basis, |court| court.count(check));
     let is_head = draft.state.run.head.as_ref() == Some(&commit);
-    let known = draft.verdicts().find(|one| one.tree == tree);
+    let known = verdicts_of(draft).find(|one| one.tree == tree);
     let choices = match known {
         Some(known) if !is_head => known.choices.clone(),
         _ => draft.standing.whole(&draft.graph),
@@ -208,7 +209,7 @@ fn commit_of(draft: &Transaction, tree: &TreeId) -> Option<CommitId> {
     let run = &draft.state.run;
     let head = run.head.as_ref();
     let is_head = head.is_some_and(|head| draft.tree_of(head).as_ref() == Some(tree));
-    let known = || draft.verdicts().find(|one| one.tree == *tree);
+    let known = || verdicts_of(draft).find(|one| one.tree == *tree);
     let other = || session.trees.iter().find(|(_, known)| *known == tree);
     head.filter(|_| is_head)
         .or_else(|| known().map(|one| &one.commit))
@@ -250,125 +251,114 @@ fn tell_differences(draft: &mut Transaction, check: &Check, basis: &Basis) {
     }
 }
 
-impl Transaction {
-    /// Verdicts on the base case, oldest first.
-    pub(super) fn verdicts(&self) -> impl Iterator<Item = &VerdictRecord> {
-        self.state.run.verdicts.iter().chain(&self.session.verdicts)
-    }
+/// Verdicts on the base case, oldest first.
+fn verdicts_of(draft: &Transaction) -> impl Iterator<Item = &VerdictRecord> {
+    draft
+        .state
+        .run
+        .verdicts
+        .iter()
+        .chain(&draft.session.verdicts)
+}
 
-    fn best_verdict(&self) -> Option<VerdictRecord> {
-        let mut all: Vec<VerdictRecord> = Vec::new();
-        for verdict in self.verdicts() {
-            verdicts::add(&mut all, verdict.clone());
-        }
-        verdicts::best(&all).cloned()
+fn best_verdict(draft: &Transaction) -> Option<VerdictRecord> {
+    let mut all: Vec<VerdictRecord> = Vec::new();
+    for verdict in verdicts_of(draft) {
+        verdicts::add(&mut all, verdict.clone());
     }
+    verdicts::best(&all).cloned()
+}
 
-    /// Takes the verdicts that no commit holds yet into the state.
-    pub(super) fn write_verdicts(&mut self) {
-        let new = core::mem::take(&mut self.session.verdicts);
-        if new.is_empty() {
-            return;
-        }
-        let run = self.run();
-        for verdict in new {
-            verdicts::add(&mut run.verdicts, verdict);
-        }
+/// What a verdict that decides is taken on; `None` while the head's tree is not known.
+pub(super) fn deciding_basis(draft: &Transaction) -> Option<Basis> {
+    draft.basis().map(|basis| basis.deciding())
+}
+
+/// The verdict on the head as it stands, where it decides; `None` while it is not known.
+pub(super) fn base_verdict(draft: &Transaction) -> Option<Verdict> {
+    if !draft.is_line_settled() {
+        return None;
     }
+    verdict_on(draft, &deciding_basis(draft)?)
+}
 
-    /// What a verdict that decides is taken on; `None` while the head's tree is not known.
-    pub(super) fn deciding_basis(&self) -> Option<Basis> {
-        self.basis().map(|basis| basis.deciding())
-    }
+pub(super) fn verdict_on(draft: &Transaction, basis: &Basis) -> Option<Verdict> {
+    let check = draft.state.objective.base_case.as_ref()?;
+    draft.court(basis, |court| match court.judge(check) {
+        verdict::CheckProgress::Decided(verdict) => Some(verdict),
+        verdict::CheckProgress::Measure(_)
+        | verdict::CheckProgress::Again(_)
+        | verdict::CheckProgress::Confirm(_) => None,
+    })
+}
 
-    /// The verdict on the head as it stands, where it decides; `None` while it is not known.
-    pub(super) fn base_verdict(&self) -> Option<Verdict> {
-        if !self.is_line_settled() {
-            return None;
-        }
-        self.verdict_on(&self.deciding_basis()?)
-    }
-
-    pub(super) fn verdict_on(&self, basis: &Basis) -> Option<Verdict> {
-        let check = self.state.objective.base_case.as_ref()?;
-        self.court(basis, |court| match court.judge(check) {
-            verdict::CheckProgress::Decided(verdict) => Some(verdict),
-            verdict::CheckProgress::Measure(_)
-            | verdict::CheckProgress::Again(_)
-            | verdict::CheckProgress::Confirm(_) => None,
+/// Whether all holds there that a machine can tell.
+fn base_holds_so_far(draft: &Transaction, basis: &Basis) -> bool {
+    let check = draft.state.objective.base_case.as_ref();
+    check.is_some_and(|check| {
+        draft.court(basis, |court| {
+            matches!(
+                court.judge(check),
+                verdict::CheckProgress::Decided(Verdict::Pass) | verdict::CheckProgress::Confirm(_)
+            )
         })
-    }
+    })
+}
 
-    /// Whether all holds there that a machine can tell.
-    fn base_holds_so_far(&self, basis: &Basis) -> bool {
-        let check = self.state.objective.base_case.as_ref();
-        check.is_some_and(|check| {
-            self.court(basis, |court| {
-                matches!(
-                    court.judge(check),
-                    verdict::CheckProgress::Decided(Verdict::Pass)
-                        | verdict::CheckProgress::Confirm(_)
-                )
-            })
-        })
-    }
+fn base_is_due(draft: &Transaction) -> bool {
+    let at_ms = draft.session.base_again_at_ms;
+    at_ms.is_none_or(|at_ms| at_ms <= draft.session.active_ms)
+}
 
-    fn base_is_due(&self) -> bool {
-        let at_ms = self.session.base_again_at_ms;
-        at_ms.is_none_or(|at_ms| at_ms <= self.session.active_ms)
-    }
+/// Whether something is left to measure there.
+fn base_is_open(draft: &Transaction, basis: &Basis) -> bool {
+    let check = draft.state.objective.base_case.as_ref();
+    check.is_some_and(|check| draft.court(basis, |court| court.next_leaf(check).is_some()))
+}
 
-    /// Whether something is left to measure there.
-    fn base_is_open(&self, basis: &Basis) -> bool {
-        let check = self.state.objective.base_case.as_ref();
-        check.is_some_and(|check| self.court(basis, |court| court.next_leaf(check).is_some()))
-    }
+/// Whether a base case that holds completes the run as things stand: everything that was agreed is done, or nothing
+/// has begun, or what is open was left open by the run that completed before.
+pub(super) fn may_complete(draft: &Transaction) -> bool {
+    draft.state.objective.constraints.finish_early
+        || draft.state.run.attempts_started == 0
+        || agreed_is_resolved(draft)
+        || is_left_open(draft)
+}
 
-    /// Whether a base case that holds completes the run as things stand: everything that was agreed is done, or nothing
-    /// has begun, or what is open was left open by the run that completed before.
-    pub(super) fn may_complete(&self) -> bool {
-        self.state.objective.constraints.finish_early
-            || self.state.run.attempts_started == 0
-            || self.agreed_is_resolved()
-            || self.is_left_open()
-    }
+fn agreed_is_resolved(draft: &Transaction) -> bool {
+    let mut roots = draft.graph.roots().iter();
+    roots.all(|root| draft.solved()[*root] || !is_agreed(draft, *root))
+}
 
-    fn agreed_is_resolved(&self) -> bool {
-        let mut roots = self.graph.roots().iter();
-        roots.all(|root| self.solved()[*root] || !self.is_agreed(*root))
-    }
+fn is_left_open(draft: &Transaction) -> bool {
+    let Some(left) = &draft.session.left_open else {
+        return false;
+    };
+    open_steps(draft).iter().all(|step| left.contains(step))
+}
 
-    fn is_left_open(&self) -> bool {
-        let Some(left) = &self.session.left_open else {
-            return false;
-        };
-        self.open_steps().iter().all(|step| left.contains(step))
-    }
+/// Whether a person agreed to a root: one that `align` or a planner made does not count.
+fn is_agreed(draft: &Transaction, root: Ix) -> bool {
+    let atom = draft.state.atom(draft.graph.id(root));
+    let by = atom.and_then(|atom| atom.origin.as_ref()?.get("by")?.as_str());
+    !matches!(by, Some("planner" | "align"))
+}
 
-    /// Whether a person agreed to a root: one that `align` or a planner made does not count.
-    fn is_agreed(&self, root: Ix) -> bool {
-        let atom = self.state.atom(self.graph.id(root));
-        let by = atom.and_then(|atom| atom.origin.as_ref()?.get("by")?.as_str());
-        !matches!(by, Some("planner" | "align"))
-    }
-
-    /// The open tasks and planning steps of agreed roots; a root of which none is live yet stands for itself.
-    pub(super) fn open_steps(&self) -> Vec<AtomId> {
-        let (graph, standing) = (&self.graph, &self.standing);
-        let mut open = Vec::new();
-        for root in graph.roots().iter().copied() {
-            if self.solved()[root] || !self.is_agreed(root) {
-                continue;
-            }
-            let mut inside = graph.subtree(root);
-            inside.retain(|x| {
-                standing.is_live(*x) && standing.is_leaf(graph, *x) && !self.solved()[*x]
-            });
-            if inside.is_empty() {
-                inside.push(root);
-            }
-            open.extend(inside.into_iter().map(|x| graph.id(x).clone()));
+/// The open tasks and planning steps of agreed roots; a root of which none is live yet stands for itself.
+pub(super) fn open_steps(draft: &Transaction) -> Vec<AtomId> {
+    let (graph, standing) = (&draft.graph, &draft.standing);
+    let mut open = Vec::new();
+    for root in graph.roots().iter().copied() {
+        if draft.solved()[root] || !is_agreed(draft, root) {
+            continue;
         }
-        open
+        let mut inside = graph.subtree(root);
+        inside
+            .retain(|x| standing.is_live(*x) && standing.is_leaf(graph, *x) && !draft.solved()[*x]);
+        if inside.is_empty() {
+            inside.push(root);
+        }
+        open.extend(inside.into_iter().map(|x| graph.id(x).clone()));
     }
+    open
 }

@@ -4,13 +4,14 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{delivery, phase, planning, slots, speculation::Speculation, transaction::Transaction};
+use super::{delivery, phase, transaction::Transaction};
 use crate::{
     event::Event,
     graph::{Ix, active::ActiveGraph, overlap},
     id::{AtomId, CommitId, Digest},
     measure,
     state::{AtomStatus, Intent, SideEffect},
+    world::{self, speculation::Speculation},
 };
 
 /// Interruptions from which on an atom runs alone: it may be what ends the loop.
@@ -50,7 +51,7 @@ fn dispatch(draft: &mut Transaction, speculation: SpeculationMode) {
     if free == 0
         || flying
             .iter()
-            .any(|intent| draft.interruptions(&intent.atom) >= FRAGILE)
+            .any(|intent| interruptions(draft, &intent.atom) >= FRAGILE)
     {
         return;
     }
@@ -82,7 +83,7 @@ fn dispatch(draft: &mut Transaction, speculation: SpeculationMode) {
 /// The slots that are free afterwards.
 fn start_or_wait(draft: &mut Transaction, x: Ix, free: usize, is_repairing: &mut bool) -> usize {
     let id = draft.graph.id(x);
-    let is_fragile = draft.interruptions(id) >= FRAGILE;
+    let is_fragile = interruptions(draft, id) >= FRAGILE;
     let is_repair = draft
         .standing
         .context(x)
@@ -92,7 +93,7 @@ fn start_or_wait(draft: &mut Transaction, x: Ix, free: usize, is_repairing: &mut
     let must_wait = is_over
         || is_fragile && !draft.state.run.in_flight.is_empty()
         || is_repair && *is_repairing
-        || draft.is_in_the_way(id);
+        || is_in_the_way(draft, id);
     if must_wait {
         return free;
     }
@@ -130,14 +131,14 @@ fn startable_beside(draft: &Transaction, prospect: &Speculation) -> Vec<(Ix, Opt
         let is_due = |context| is_due(draft, id, context);
         prospect.is_startable(&draft.graph, &draft.state, *x)
             && prospect.standing.context(*x).is_some_and(is_due)
-            && !draft.is_flying(id)
-            && draft.interruptions(id) < FRAGILE
+            && !is_flying(draft, id)
+            && interruptions(draft, id) < FRAGILE
     });
     found.map(|x| (x, head.clone())).collect()
 }
 
 fn free_slots(draft: &Transaction) -> usize {
-    slots(&draft.state, &draft.session).saturating_sub(draft.state.run.in_flight.len())
+    world::slots(&draft.state, &draft.session).saturating_sub(draft.state.run.in_flight.len())
 }
 
 fn start(draft: &mut Transaction, x: Ix, standing: &ActiveGraph, base: Option<CommitId>) {
@@ -228,54 +229,47 @@ fn startable(draft: &Transaction) -> impl Iterator<Item = Ix> {
     open.map(|(x, _)| x).filter(move |x| {
         let context = draft.standing.context(*x);
         !flying.contains(graph.id(*x))
-            && !planning::is_undecided(draft, *x)
+            && !draft.is_undecided(*x)
             && graph.waits_for(*x).all(|dep| draft.solved()[dep])
             && context.is_some_and(|context| phase::may_start(draft, *x, context))
     })
 }
 
-impl Transaction {
-    /// Whether something may start now or after its backoff, with a slot to start it in.
-    pub(super) fn can_start(&self) -> bool {
-        free_slots(self) > 0 && (startable(self).next().is_some() || self.can_speculate())
-    }
+/// Whether something may start now or after its backoff, with a slot to start it in.
+pub(super) fn can_start(draft: &Transaction) -> bool {
+    free_slots(draft) > 0 && (startable(draft).next().is_some() || can_speculate(draft))
+}
 
-    fn can_speculate(&self) -> bool {
-        let prospects = self.prospects();
-        prospects.iter().any(|prospect| {
-            let ground = self.ground(&prospects);
-            let mut tasks = self.graph.tasks();
-            let may_start = |x: Ix| {
-                let context = prospect.standing.context(x);
-                context.is_some_and(|context| phase::may_start(self, x, context))
-            };
-            (prospect.wants_staging(&ground) || prospect.head(&ground).is_some())
-                && tasks.any(|x| prospect.is_startable(&self.graph, &self.state, x) && may_start(x))
-        })
-    }
-
-    fn is_flying(&self, atom: &AtomId) -> bool {
-        let mut flying = self.state.run.in_flight.iter();
-        flying.any(|intent| intent.atom == *atom)
-    }
-
-    /// Whether something in flight touches what this atom touches.
-    fn is_in_the_way(&self, atom: &AtomId) -> bool {
-        let workspace = self.state.objective.constraints.workspace();
-        let Some(task) = self.task_of(atom).filter(|task| !task.touches.is_empty()) else {
-            return false;
+fn can_speculate(draft: &Transaction) -> bool {
+    let prospects = draft.prospects();
+    prospects.iter().any(|prospect| {
+        let ground = draft.ground(&prospects);
+        let mut tasks = draft.graph.tasks();
+        let may_start = |x: Ix| {
+            let context = prospect.standing.context(x);
+            context.is_some_and(|context| phase::may_start(draft, x, context))
         };
-        let flying = self.state.run.in_flight.iter();
-        let mut others = flying.filter_map(|intent| self.task_of(&intent.atom));
-        others.any(|other| overlap::clash(&task.touches, &other.touches, workspace))
-    }
+        (prospect.wants_staging(&ground) || prospect.head(&ground).is_some())
+            && tasks.any(|x| prospect.is_startable(&draft.graph, &draft.state, x) && may_start(x))
+    })
+}
 
-    fn interruptions(&self, atom: &AtomId) -> u32 {
-        self.task_of(atom).map_or(0, |task| task.interruptions)
-    }
+fn is_flying(draft: &Transaction, atom: &AtomId) -> bool {
+    let mut flying = draft.state.run.in_flight.iter();
+    flying.any(|intent| intent.atom == *atom)
+}
 
-    pub(super) fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
-        let tried = self.task_of(atom).and_then(|task| task.tried(context));
-        tried.is_some_and(|tried| tried.repairs > 0)
-    }
+/// Whether something in flight touches what this atom touches.
+fn is_in_the_way(draft: &Transaction, atom: &AtomId) -> bool {
+    let workspace = draft.state.objective.constraints.workspace();
+    let Some(task) = draft.task_of(atom).filter(|task| !task.touches.is_empty()) else {
+        return false;
+    };
+    let flying = draft.state.run.in_flight.iter();
+    let mut others = flying.filter_map(|intent| draft.task_of(&intent.atom));
+    others.any(|other| overlap::clash(&task.touches, &other.touches, workspace))
+}
+
+fn interruptions(draft: &Transaction, atom: &AtomId) -> u32 {
+    draft.task_of(atom).map_or(0, |task| task.interruptions)
 }

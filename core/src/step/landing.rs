@@ -1,74 +1,26 @@
 //! What has landed: verdicts that came in, a candidate that becomes its atom's binding, and the tree after a backtrack.
 
 use alloc::{
-    collections::BTreeSet,
     format,
     string::{String, ToString},
     sync::Arc,
     vec::Vec,
 };
 
-use super::{AttemptProgress, candidate, delivery, phase, reconcile, transaction::Transaction};
+use super::{counts, transaction::Transaction};
 use crate::{
-    event::{Event, Merge, Outcome, Scope},
+    event::{Event, Merge, Outcome},
     graph::active::ActiveGraph,
-    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
-    measure,
-    state::{Binding, Check, Extra, Intent, ResultCommit, binding::SUMMARY_CHARS_MAX},
-    verdict::{Basis, Evaluator, Measurement},
+    id::AttemptId,
+    state::{
+        Binding, Extra, Intent, ResultCommit,
+        binding::{self, SUMMARY_CHARS_MAX},
+    },
+    world::results,
 };
 
 /// Paths at most in a binding's list of artifacts.
 const ARTIFACTS_MAX: usize = 100;
-
-pub(super) fn judged(
-    draft: &mut Transaction,
-    scope: &Scope,
-    basis: &Basis,
-    seen: Vec<(Digest, Measurement)>,
-) {
-    let Some(check) = check_of(draft, scope) else {
-        return;
-    };
-    let measured_ms: u64 = seen.iter().map(|(_, one)| one.duration_ms).sum();
-    for (key, measurement) in seen {
-        if let Some(leaf) = check.leaves().into_iter().find(|leaf| leaf.key() == key) {
-            draft.session.evidence.record(leaf, basis, measurement);
-        }
-    }
-    match scope {
-        Scope::Atom(id) => candidate::ask_again_later(draft, id, &check, basis),
-        Scope::BaseCase => {
-            let session = &mut draft.session;
-            let since_ms = session.active_ms.saturating_sub(session.base_since_ms);
-            session.verify_ms += measured_ms.max(since_ms);
-            delivery::base_case_judged(draft, &check, basis);
-        }
-    }
-}
-
-fn check_of(draft: &Transaction, scope: &Scope) -> Option<Check> {
-    match scope {
-        Scope::BaseCase => draft.state.objective.base_case.clone(),
-        Scope::Atom(id) => {
-            let intent = draft.in_flight(id)?;
-            draft.task_of(&intent.atom)?.spec.checks.clone()
-        }
-    }
-}
-
-impl Transaction {
-    /// Judges by what the ledger holds of `basis`.
-    pub(super) fn court<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
-        let again_max = self.state.objective.constraints.max_transient();
-        judge(Evaluator {
-            ledger: &self.session.evidence,
-            basis,
-            corrections: &self.state.corrections,
-            again_max,
-        })
-    }
-}
 
 /// The head moves in the state, the atom becomes its binding: one commit.
 pub(super) fn integrate(
@@ -91,10 +43,10 @@ pub(super) fn integrate(
         } => (Some(commit.clone()), Some(change.clone()), files.clone()),
         Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => (None, None, Vec::new()),
     };
-    let attempts = count_success(draft, &intent);
+    let attempts = counts::count_success(draft, &intent);
     let beside = prospect_of(draft, &intent);
     let standing = beside.as_ref().unwrap_or(&draft.standing);
-    let inputs = reconcile::inputs(&draft.graph, standing, &draft.state, x);
+    let inputs = results::inputs(&draft.graph, standing, &draft.state, x);
     let at = draft.at().to_string();
     let by = draft.task_of(&intent.atom).map_or("worker", |task| {
         if task.spec.action.is_some() {
@@ -132,7 +84,8 @@ pub(super) fn integrate(
         extra: Extra::default(),
     };
     if beside.is_some() {
-        reconcile::keep_parked(draft, &intent.atom, result(reconcile::nobody()));
+        let nobody = Arc::new(binding::nothing());
+        draft.park(&intent.atom, result(nobody));
     } else {
         draft.bind(&intent.atom, result);
     }
@@ -164,26 +117,6 @@ fn prospect_of(draft: &Transaction, intent: &Intent) -> Option<Arc<ActiveGraph>>
     Some(Arc::clone(&prospect.standing))
 }
 
-pub(super) fn count_success(draft: &mut Transaction, intent: &Intent) -> u32 {
-    draft.run().iteration += 1;
-    let most = draft
-        .task_of(&intent.atom)
-        .map_or(1, |task| measure::attempts_max(&draft.state, task));
-    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else {
-        return 1;
-    };
-    tried.transient = 0;
-    // Else it is a repair.
-    let is_counted = tried.attempts < most;
-    tried.attempts += u32::from(is_counted);
-    let attempts = tried.attempts;
-    if is_counted {
-        draft.run().spent.attempts += 1;
-        phase::count(draft, &intent.atom);
-    }
-    attempts
-}
-
 /// Without a result file: how it ended, how long it took, what changed, and the last line that is not blank.
 fn summary(outcome: &Outcome, files: &[String]) -> String {
     let seconds = outcome.duration_ms / 1_000;
@@ -199,80 +132,4 @@ fn summary(outcome: &Outcome, files: &[String]) -> String {
         text.push_str(line);
     }
     text.chars().take(SUMMARY_CHARS_MAX).collect()
-}
-
-/// The tree stands as the selection wants it; what no longer applies is made again.
-pub(super) fn built(
-    draft: &mut Transaction,
-    head: CommitId,
-    line: Vec<ResultCommit>,
-    dropped: &[AtomId],
-) {
-    let kept = line.len();
-    let stays: BTreeSet<&AtomId> = line.iter().map(|placed| &placed.atom).collect();
-    let before = draft
-        .state
-        .run
-        .line
-        .iter()
-        .map(|placed| placed.atom.clone());
-    let taken_back: Vec<AtomId> = before.filter(|atom| !stays.contains(atom)).collect();
-    for placed in &line {
-        let is_moved = draft
-            .state
-            .bindings
-            .get(&placed.atom)
-            .is_some_and(|b| b.commit.as_ref() != Some(&placed.commit));
-        if is_moved {
-            draft.change_binding(&placed.atom, |binding| {
-                binding.commit = Some(placed.commit.clone())
-            });
-        }
-    }
-    for atom in dropped {
-        // What a person said stands, though its change to the tree is gone.
-        if draft
-            .state
-            .bindings
-            .get(atom)
-            .is_some_and(|binding| binding.is_by_person())
-        {
-            draft.change_binding(atom, |binding| binding.commit = None);
-        } else {
-            reconcile::repair(draft, atom, "its commit no longer applies");
-        }
-    }
-    let run = draft.run();
-    run.line = line.into();
-    run.head = Some(head.clone());
-    draft.say(Event::Rebuilt {
-        kept,
-        taken_back,
-        head,
-    });
-}
-
-/// The host told the tree of a commit.
-pub(super) fn learn(draft: &mut Transaction, commit: CommitId, tree: TreeId) {
-    draft.session.trees.insert(commit, tree);
-}
-
-/// Forgets the trees of commits that nothing asks for any more.
-pub(super) fn forget_trees(draft: &mut Transaction) {
-    let session = &mut draft.session;
-    let candidates = session
-        .progress
-        .values()
-        .filter_map(|progress| match progress {
-            AttemptProgress::Merged { merge, .. } => match &**merge {
-                Merge::Clean { commit, .. } => Some(commit),
-                Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => None,
-            },
-            AttemptProgress::Finished(_) => None,
-        });
-    let needed: BTreeSet<&CommitId> = candidates.chain(&draft.state.run.head).collect();
-    let target = session.base_target.as_ref();
-    session.trees.retain(|commit, tree| {
-        needed.contains(commit) || target.and_then(Basis::tree) == Some(tree)
-    });
 }

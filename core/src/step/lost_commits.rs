@@ -5,7 +5,7 @@
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-use super::{reconcile, transaction::Transaction};
+use super::{repair::repair, transaction::Transaction};
 use crate::{
     event::Event,
     id::{AtomId, CommitId},
@@ -47,7 +47,7 @@ fn reopen_bound(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
         if is_by_person {
             draft.change_binding(&id, |binding| binding.commit = None);
         } else {
-            reconcile::repair(draft, &id, "the repository lost its commit");
+            repair(draft, &id, "the repository lost its commit");
         }
     }
 }

@@ -11,7 +11,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{World, transaction::Transaction};
+use super::transaction::Transaction;
 use crate::{
     doc::Node,
     event::Event,
@@ -87,18 +87,6 @@ pub(super) fn may_start(draft: &Transaction, x: Ix, context: &Digest) -> bool {
         let is_room = |limit, used| seen.budget.of(limit).is_none_or(|most| used < most);
         is_room(PhaseLimit::Attempts, flying) && is_room(PhaseLimit::Time, seen.ms)
     })
-}
-
-/// In how long the first budget of time is over, in milliseconds of active time, of which so many are spent.
-pub(crate) fn over_in_ms(world: &World, spent_ms: u64) -> Option<u64> {
-    let left_ms = |plan: Ix| {
-        world.standing.phase(&world.graph, plan)?;
-        let step = world.state.atoms.get(world.graph.id(plan))?.plan()?;
-        let since_ms = step.in_force()?.since_ms?;
-        let most_ms = step.budget.as_ref()?.of(PhaseLimit::Time)?;
-        most_ms.checked_sub(spent_ms.saturating_sub(since_ms))
-    };
-    world.graph.plans().filter_map(left_ms).min()
 }
 
 /// The clocks of new fragments begin; phases whose budget is over end. True where one did.

@@ -9,19 +9,12 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{
-    attempt_end::{self, Failure},
-    backtrack::BlockCause,
-    transaction::Transaction,
-};
+use super::{counts, failure::Failure, transaction::Transaction};
 use crate::{
     doc::{Fault, Node},
     event::{Event, Outcome},
     fragment::{self, AcceptedFragment, FragmentRequest},
-    graph::{
-        Ix, NodeKind,
-        active::{self, Selection},
-    },
+    graph::{Ix, active::Selection},
     id::{AtomId, AttemptId},
     search::{
         self,
@@ -33,10 +26,14 @@ use crate::{
 /// Characters at most of the faults that a failure tells.
 const FAULTS_CHARS_MAX: usize = 4_000;
 
-/// A planner came to its end and says that it is done.
-pub(super) fn finished(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
+/// A planner came to its end and says that it is done: its fragment is taken in, or the attempt has failed.
+pub(super) fn finished(
+    draft: &mut Transaction,
+    id: &AttemptId,
+    outcome: &Outcome,
+) -> Result<(), Failure> {
     let Some(intent) = draft.in_flight(id).cloned() else {
-        return;
+        return Ok(());
     };
     let node = fragment::printed(outcome);
     let asked = FragmentRequest {
@@ -51,16 +48,17 @@ pub(super) fn finished(draft: &mut Transaction, id: &AttemptId, outcome: &Outcom
     match node.and_then(|node| fragment::judge(asked, &node)) {
         Ok(taken) if outcome.shell_faults.is_empty() => {
             materialise(draft, &intent, outcome, taken);
+            Ok(())
         }
         judged => {
             let mut faults = judged.err().unwrap_or_default();
             faults.extend(fragment::shell_faults(outcome));
-            refuse(draft, id, outcome, &faults);
+            Err(refusal(outcome, &faults))
         }
     }
 }
 
-fn refuse(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome, faults: &[Fault]) {
+fn refusal(outcome: &Outcome, faults: &[Fault]) -> Failure {
     let lines: Vec<String> = faults.iter().map(fragment::line).collect();
     let first = lines.first().cloned().unwrap_or_default();
     let more = match lines.len() {
@@ -69,7 +67,7 @@ fn refuse(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome, faults: &[
     };
     let rest = if lines.len() > 1 { &*lines } else { &[] };
     let whole: String = rest.join("\n").chars().take(FAULTS_CHARS_MAX).collect();
-    let failure = Failure {
+    Failure {
         class: FailureClass::Logical,
         reason: format!("its plan cannot be used: {first}{more}"),
         excerpt: whole,
@@ -77,8 +75,7 @@ fn refuse(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome, faults: &[
         whole: None,
         criteria: Vec::new(),
         duration_ms: outcome.duration_ms,
-    };
-    attempt_end::failed(draft, id, failure);
+    }
 }
 
 /// All of it, or nothing.
@@ -91,7 +88,7 @@ fn materialise(
     if draft.land(&intent.id).is_none() {
         return;
     }
-    super::landing::count_success(draft, intent);
+    counts::count_success(draft, intent);
     let AcceptedFragment { atoms, fragment } = taken;
     let parts: Vec<String> = fragment.parts.iter().map(ToString::to_string).collect();
     let count = atoms.len();
@@ -115,48 +112,6 @@ fn materialise(
         parts,
         atoms: count,
     });
-}
-
-/// The choices that the steps were planned under whose fragments what is blocked depends on; `None` where it depends on
-/// none.
-pub(super) fn ground_of_plans(draft: &Transaction, blocked: &BlockCause) -> Option<Selection> {
-    let (graph, standing) = (&draft.graph, &draft.standing);
-    let involved = match blocked {
-        BlockCause::Undecided => return None,
-        BlockCause::Failed(x) => search::conflict(graph, *x, &standing.choices(graph, *x)),
-        BlockCause::Refuted => standing.whole(graph),
-    };
-    let involved = involved.keys().filter_map(|id| graph.ix(id));
-    let mut plans = involved
-        .filter(|x| standing.phase(graph, *x).is_some())
-        .peekable();
-    plans.peek()?;
-    let ground = plans.flat_map(|plan| {
-        let upstream = active::upstream(graph, plan, &standing.selection);
-        upstream.into_iter().chain(graph.above(plan))
-    });
-    let is_group = |x: &Ix| graph.vertex(*x).kind == NodeKind::Any;
-    let pairs = standing.pairs(graph, ground.filter(is_group));
-    let pair = |(group, choice): (&AtomId, &AtomId)| Some((graph.ix(group)?, graph.ix(choice)?));
-    Some(pairs.iter().filter_map(pair).collect())
-}
-
-/// Whether it is live, has fragments for its context, and stands for none.
-pub(super) fn is_undecided(draft: &Transaction, x: Ix) -> bool {
-    let graph = &draft.graph;
-    let context = draft.standing.context(x);
-    let is_leaf = draft.standing.is_leaf(graph, x);
-    let context = context.filter(|_| is_leaf);
-    context.is_some_and(|context| rounds::is_undecided(&draft.state, graph.id(x), context))
-}
-
-/// A selection brings a fragment of before into force.
-pub(super) fn take_up(draft: &mut Transaction, plan: Ix, first: Ix) {
-    let (id, first) = (draft.graph.id(plan).clone(), draft.graph.id(first).clone());
-    let in_force = draft.plan_of(&id).and_then(|plan| plan.in_force()?.first());
-    if in_force != Some(&first) {
-        draft.select(&id, &first);
-    }
 }
 
 /// The planning steps that a selection leaves without a fragment, though they have had one in this context, begin

@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{remedies::next_moves, transaction::Transaction};
+use super::{delivery, remedies::next_moves, transaction::Transaction};
 use crate::{
     doc::{Member, Node, Value},
     event::{Event, Reason},
@@ -42,7 +42,7 @@ pub(super) fn finish(
     run.in_flight.clear();
     run.last_result = Some(result);
     if status == RunStatus::Stopped {
-        super::run_start::clear_requests(draft);
+        draft.clear_requests();
     }
     draft.session.base_target = None;
     draft.say(Event::Ended {
@@ -72,7 +72,7 @@ fn evidence(draft: &Transaction) -> Vec<Node> {
 
 /// The agreed steps that are open, each with what became of it.
 fn open(draft: &Transaction) -> Vec<Node> {
-    let steps = draft.open_steps().into_iter().take(OPEN_MAX);
+    let steps = delivery::open_steps(draft).into_iter().take(OPEN_MAX);
     let steps = steps.map(|id| {
         let atom = draft.state.atom(&id);
         let newest = newest_failure(&draft.state, &id);
@@ -172,7 +172,7 @@ fn summary(draft: &Transaction, status: RunStatus, reason: Reason) -> String {
         0 => String::new(),
         n => format!(", {}", count(n, "repair")),
     };
-    let open = match draft.open_steps().len() as u64 {
+    let open = match delivery::open_steps(draft).len() as u64 {
         n if n > 0 && status == RunStatus::Completed => format!("; {} open", count(n, "step")),
         _ => String::new(),
     };

@@ -109,7 +109,7 @@ fn retire_old_request(draft: &mut Transaction, run: &RunId) {
     if request.run.as_ref() == Some(run) {
         return;
     }
-    clear_requests(draft);
+    draft.clear_requests();
     draft.record("request_retired", |to| {
         to.text("request", request.id.as_str())
             .text("by", &request.by);
@@ -118,13 +118,6 @@ fn retire_old_request(draft: &mut Transaction, run: &RunId) {
     draft.say(Event::Retired {
         request: request.id.to_string(),
     });
-}
-
-pub(super) fn clear_requests(draft: &mut Transaction) {
-    let control = draft.control();
-    control.stop_requested = false;
-    control.redirect_requested = false;
-    control.request = None;
 }
 
 /// What the surroundings made fail is tried again; what was cut off too often is not: only a person forgets that.

@@ -20,46 +20,13 @@ use crate::{
         Entry, EntryKind,
         record::{self, Counted},
     },
+    world::contraction::{Full, Watch},
 };
-
-/// How much of the trail stands in full: the newest of each.
-#[derive(Debug, Clone, Copy)]
-pub struct Full {
-    /// Failures of one atom and context.
-    pub failures: usize,
-    /// Choices and backtracks together.
-    pub steps: usize,
-    /// Of the failures that stand in full, and of refuted selections, those whose output does.
-    pub failures_long: usize,
-    pub refuted_long: usize,
-    /// How many more may, while a run goes on; or a part of the trail, where that is more.
-    pub surplus: usize,
-}
-
-impl Default for Full {
-    fn default() -> Self {
-        Self {
-            failures: 3,
-            steps: 200,
-            failures_long: 200,
-            refuted_long: 8,
-            surplus: 8,
-        }
-    }
-}
 
 /// Characters of an output that are kept of an older one: its last line.
 const LINE_CHARS_MAX: usize = 200;
 /// The part of the trail that may stand in full beyond what should.
 const SURPLUS_PART: usize = 4;
-
-/// When the trail is looked at again: by its length, which is what it grows by.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Watch {
-    /// When it was looked at last; shorter, it is another.
-    len: usize,
-    look_at: usize,
-}
 
 pub(super) fn contract(draft: &mut Transaction) {
     let is_over = !draft.state.run.status.is_active();

@@ -1,4 +1,7 @@
-//! A state under change: every edit goes through here, so that what was touched is known.
+//! A state under change: every edit goes through here, so that what was touched is known. What is read of it stands in
+//! `reads`. It knows none of the transitions.
+
+mod reads;
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -9,29 +12,49 @@ use alloc::{
 };
 use core::cell::OnceCell;
 
-use super::{
-    Refusal, Session, Transition, World, reconcile,
-    speculation::{self, LandingContext, Speculation},
-    trail,
-};
 use crate::{
     event::Event,
     graph::{
         Graph, Ix,
-        active::{self, ActiveGraph, Selection},
+        active::{ActiveGraph, Selection},
     },
-    id::{AtomId, AttemptId, CommitId, Digest, Serial, TreeId, UnixMillis},
+    id::{AtomId, AttemptId, Digest, Serial, UnixMillis},
     measure::{Measure, MeasureInput},
     search::{self, ValidContexts},
     state::{
-        Atom, Binding, Body, Control, Intent, PlanningStep, Run, State, Task, Try,
+        Atom, Binding, Body, Control, Intent, PlanningStep, Run, State, Task, Try, TryEnd, binding,
         encode::ChangeSet,
         fields::Writer,
         record::{self, Choices},
-        run,
+        run, verdicts,
     },
-    verdict::Basis,
+    world::{
+        Session, World,
+        speculation::{self, Speculation},
+    },
 };
+
+/// What an observation leads to.
+#[derive(Debug, Clone)]
+pub struct Transition {
+    pub world: World,
+    pub touched: ChangeSet,
+    pub session: Session,
+    pub notices: Vec<Event>,
+    /// Nothing to commit: only the session changed.
+    pub is_quiet: bool,
+}
+
+/// Why an observation cannot be taken: the state stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("nothing is running, so there is nothing to stop")]
+    NothingRuns,
+    #[error("a stop was requested already")]
+    AlreadyAsked,
+    #[error("BUG: the measure rose from ({before}) to ({after})")]
+    MeasureRose { before: String, after: String },
+}
 
 pub(super) struct Transaction {
     pub(super) state: State,
@@ -88,21 +111,6 @@ impl Transaction {
         }
     }
 
-    /// The end of a wait that begins now.
-    pub(super) fn active_in(&self, wait_ms: u64) -> u64 {
-        self.session.active_ms.saturating_add(wait_ms)
-    }
-
-    /// Active time of the run up to now, in milliseconds.
-    pub(super) fn spent_ms(&self) -> u64 {
-        let written_ms = self.state.run.spent.active_ms;
-        written_ms.saturating_add(self.session.unwritten_ms)
-    }
-
-    pub(super) fn at(&self) -> &str {
-        &self.at
-    }
-
     pub(super) fn say(&mut self, notice: Event) {
         self.notices.push(notice);
     }
@@ -118,22 +126,31 @@ impl Transaction {
         Arc::make_mut(&mut self.state.control)
     }
 
+    pub(super) fn clear_requests(&mut self) {
+        let control = self.control();
+        control.stop_requested = false;
+        control.redirect_requested = false;
+        control.request = None;
+    }
+
+    /// Takes the verdicts that no commit holds yet into the state.
+    pub(super) fn write_verdicts(&mut self) {
+        let new = core::mem::take(&mut self.session.verdicts);
+        if new.is_empty() {
+            return;
+        }
+        let run = self.run();
+        for verdict in new {
+            verdicts::add(&mut run.verdicts, verdict);
+        }
+    }
+
     /// An unresolved task, to be changed.
     pub(super) fn task(&mut self, id: &AtomId) -> Option<&mut Task> {
         self.prospects.take();
         let atom = self.state.atoms.get_mut(id)?;
         self.touched.atoms.insert(id.clone());
         Arc::make_mut(atom).task_mut()
-    }
-
-    /// An unresolved task, to be read.
-    pub(super) fn task_of(&self, id: &AtomId) -> Option<&Task> {
-        self.state.atoms.get(id)?.task()
-    }
-
-    /// An unresolved planning step, to be read.
-    pub(super) fn plan_of(&self, id: &AtomId) -> Option<&PlanningStep> {
-        self.state.atoms.get(id)?.plan()
     }
 
     /// The entry of a context, made where there is none; it counts from now on.
@@ -164,6 +181,11 @@ impl Transaction {
         self.touched.bindings.insert(id.clone());
     }
 
+    /// Notes a whole selection that the base case refuted.
+    pub(super) fn refute(&mut self, choices: Choices) {
+        Arc::make_mut(&mut self.refuted).push(choices);
+    }
+
     /// Opens a resolved atom again, and gives what it was bound to.
     pub(super) fn unbind(&mut self, id: &AtomId) -> Option<Arc<Binding>> {
         let binding = self.state.bindings.remove(id)?;
@@ -172,6 +194,21 @@ impl Transaction {
         self.touched.atoms.insert(id.clone());
         self.touched.bindings.insert(id.clone());
         Some(binding)
+    }
+
+    /// A result waits in the try of its context until that is in force.
+    pub(super) fn park(&mut self, id: &AtomId, mut binding: Binding) {
+        let Some(context) = binding.context.clone() else {
+            return;
+        };
+        // The atom stands around its parked result: a copy of it inside would only grow the file.
+        binding.of = Arc::new(binding::nothing());
+        if let Some(tried) = self
+            .task(id)
+            .and_then(|task| task.tries.iter_mut().find(|tried| tried.context == context))
+        {
+            tried.ended = Some(TryEnd::Parked(Arc::new(binding)));
+        }
     }
 
     pub(super) fn change_binding(&mut self, id: &AtomId, change: impl FnOnce(&mut Binding)) {
@@ -239,81 +276,11 @@ impl Transaction {
         self.is_line_settled.take();
     }
 
-    /// The open tasks that have to be looked at to know how all stand, in their order: all of them after the selection
-    /// changed, else few.
-    pub(super) fn suspects(&self, all: bool) -> Vec<(Ix, &Task)> {
-        if all {
-            let open = self.graph.paired(&self.state.atoms);
-            return open
-                .filter_map(|(x, atom)| Some((x, atom.task()?)))
-                .collect();
-        }
-        let ids = self.suspects.union(&self.touched.atoms);
-        ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?)))
-            .collect()
-    }
-
     /// All were looked at: these have failed in force.
     pub(super) fn set_suspects(&mut self, failed: BTreeSet<AtomId>) {
         if !(failed.is_empty() && self.suspects.is_empty()) {
             self.suspects = Arc::new(failed);
         }
-    }
-
-    /// Whether it has failed in the context in force.
-    pub(super) fn has_failed(&self, x: Ix, task: &Task) -> bool {
-        let (graph, standing) = (&self.graph, &self.standing);
-        let context = standing.context(x).filter(|_| standing.is_leaf(graph, x));
-        let tried = context.and_then(|context| task.tried(context));
-        tried.is_some_and(|tried| tried.has_failed())
-    }
-
-    /// What is tried beside the selection in force.
-    pub(super) fn prospects(&self) -> Arc<Vec<Speculation>> {
-        let seen = || speculation::SpeculationInputs {
-            graph: &self.graph,
-            standing: &self.standing,
-            state: &self.state,
-            fits: &self.fits,
-            refuted: &self.refuted,
-            solved: self.solved(),
-        };
-        let found = self
-            .prospects
-            .get_or_init(|| Arc::new(speculation::all(seen())));
-        Arc::clone(found)
-    }
-
-    pub(super) fn ground<'a>(&'a self, prospects: &'a [Speculation]) -> LandingContext<'a> {
-        LandingContext {
-            graph: &self.graph,
-            standing: &self.standing,
-            state: &self.state,
-            prospects,
-            is_line_settled: self.is_line_settled(),
-            session: &self.session,
-        }
-    }
-
-    /// What is resolved under the selection in force.
-    pub(super) fn solved(&self) -> &[bool] {
-        self.solved
-            .get_or_init(|| Arc::new(reconcile::solved(&self.graph, &self.standing, &self.state)))
-    }
-
-    pub(super) fn all_resolved(&self) -> bool {
-        self.graph.roots().iter().all(|root| self.solved()[*root])
-    }
-
-    /// Whether the tree is made of exactly what stays.
-    pub(super) fn is_line_settled(&self) -> bool {
-        let is_settled = || reconcile::is_line_settled(&self.graph, self.solved(), &self.state);
-        *self.is_line_settled.get_or_init(is_settled)
-    }
-
-    /// What the groups have selected, those that are not live included.
-    pub(super) fn selection(&self) -> Selection {
-        active::selection_of(&self.graph, &self.state)
     }
 
     /// Appends to the trail, starting from the common head of an entry.
@@ -329,20 +296,6 @@ impl Transaction {
             .push(Arc::new(record::close(&mut to, kind)));
     }
 
-    /// The attempts in flight, for those who land some of them.
-    pub(super) fn flying(&self) -> Vec<AttemptId> {
-        let intents = self.state.run.in_flight.iter();
-        intents.map(|intent| intent.id.clone()).collect()
-    }
-
-    pub(super) fn in_flight(&self, id: &AttemptId) -> Option<&Intent> {
-        self.state
-            .run
-            .in_flight
-            .iter()
-            .find(|intent| intent.id == *id)
-    }
-
     /// Takes an attempt out of flight, and all that the session knew of it.
     pub(super) fn land(&mut self, id: &AttemptId) -> Option<Intent> {
         let index = self
@@ -354,49 +307,6 @@ impl Transaction {
         self.session.progress.remove(id);
         self.session.checks_wait_until_ms.remove(id);
         Some(self.run().in_flight.remove(index))
-    }
-
-    pub(super) fn ix(&self, id: &AtomId) -> Option<Ix> {
-        self.graph.ix(id)
-    }
-
-    pub(super) fn is_shared(&self) -> bool {
-        self.state.objective.constraints.workspace() == crate::state::Workspace::Shared
-    }
-
-    /// Where evidence that steers is taken now; `None` while the head's tree is not known.
-    pub(super) fn basis(&self) -> Option<Basis> {
-        if self.is_shared() {
-            // What this step commits stands under the next serial; where it commits nothing, under the last one.
-            let serial = self.state.serial.0;
-            return Some(Basis::Serial(if self.is_dirty() {
-                serial
-            } else {
-                serial.saturating_sub(1)
-            }));
-        }
-        let head = self.state.run.head.as_ref()?;
-        self.tree_of(head).map(Basis::Warm)
-    }
-
-    /// The tree of a commit, as far as the host has told it.
-    pub(super) fn tree_of(&self, commit: &CommitId) -> Option<TreeId> {
-        let start = self.state.run.started_from.as_ref();
-        let start = start.filter(|start| start.commit == *commit);
-        start
-            .map(|start| start.tree.clone())
-            .or_else(|| self.session.trees.get(commit).cloned())
-    }
-
-    /// Whether there is anything to commit.
-    pub(super) fn is_dirty(&self) -> bool {
-        let touched = &self.touched;
-        touched.objective
-            || touched.control
-            || touched.run
-            || touched.lists_replaced
-            || !touched.atoms.is_empty()
-            || !touched.bindings.is_empty()
     }
 
     /// What can be tried from here on; counted from what was touched, for all else is as it was.
@@ -427,10 +337,6 @@ impl Transaction {
     /// Writes the time spent and the measure, and holds that the measure did not rise.
     pub(super) fn close(mut self, before: &World) -> Result<Transition, Refusal> {
         let is_quiet = !self.is_dirty();
-        if !is_quiet {
-            self.write_verdicts();
-            trail::contract(&mut self);
-        }
         let is_line_settled = self.is_line_settled();
         let mut measure = before.measure.clone();
         if is_quiet {

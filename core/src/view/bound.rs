@@ -8,7 +8,7 @@ use alloc::string::ToString as _;
 use num_bigint::BigUint;
 use serde::Serialize;
 
-use crate::{doc::Node, state::FreeValue, step::World};
+use crate::{doc::Node, state::FreeValue, world::World};
 
 #[derive(Debug, Serialize)]
 pub struct BoundView {

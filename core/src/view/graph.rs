@@ -14,7 +14,7 @@ use crate::{
     graph::{Graph, Ix, NodeKind},
     id::AtomId,
     state::{PhaseBudget, TryEnd},
-    step::World,
+    world::World,
 };
 
 #[derive(Debug, Serialize)]

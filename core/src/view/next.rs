@@ -10,8 +10,9 @@ use crate::{
     doc::Node,
     id::{AtomId, CommitId},
     state::RunStatus,
-    step::{World, correct::doubts, remedies},
+    step::{correct::doubts, remedies},
     verdict::assertions,
+    world::World,
 };
 
 const RUN: &str = "descent run";

@@ -22,7 +22,7 @@ use crate::{
     graph::{Ix, NodeKind},
     id::{AtomId, Digest},
     state::{AtomStatus, Check, EntryKind, FreeValue, Task, TryEnd},
-    step::World,
+    world::World,
 };
 
 /// Everything that explains the status of one atom.

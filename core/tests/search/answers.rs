@@ -7,8 +7,8 @@ use descent_core::{
     event::{Input, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     state::{Intent, ResultCommit},
-    step::World,
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
+    world::World,
 };
 
 use super::{

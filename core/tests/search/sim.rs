@@ -15,8 +15,9 @@ use descent_core::{
         Request, RunStatus, StartedFrom, Workspace, decode, encode::StateText, fields::Extra,
         objective::RequestKind,
     },
-    step::{self, Session, Transition, World, trail::Full},
+    step::{self, Transition},
     verdict::CommandEnd,
+    world::{Session, World, contraction::Full},
 };
 
 use super::{model::Model, rng::Rng};

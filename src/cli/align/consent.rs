@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc};
 
 use descent_core::{
     state::{Agreed, Extra, OnStuck, State},
-    step::World,
+    world::World,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -7,9 +7,9 @@ use descent_core::{
     graph::overlap,
     id::AtomId,
     state::{Check, CheckKind, StartedFrom, Workspace},
-    step::World,
     verdict::Verdict,
     view::{self, VerdictView, graph::NodeView},
+    world::World,
 };
 
 use super::{super::evaluate, compare::CheckoutComparison, costs};

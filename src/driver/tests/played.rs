@@ -13,8 +13,8 @@ use descent_core::{
     event::{Input, Merge, Outcome, Scope},
     id::{CommitId, Digest, TreeId},
     state::{Check, Intent, StartedFrom, State, fields::Extra},
-    step::{Session, World},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
+    world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 

@@ -11,11 +11,11 @@ use descent_core::{
     event::{Input, Merge, Scope},
     id::{CommitId, Digest},
     state::{Check, Leaf},
-    step::{Session, World},
     verdict::{
         self, Basis, CheckProgress, CommandEnd, Evaluator, EvidenceCache, Measurement,
         MeasurementKind, Verdict,
     },
+    world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 

@@ -22,7 +22,8 @@ use crate::{
         fields::{Writer, texts_node},
         record::{CorrectionType, choices, type_of},
     },
-    step::{World, phase, reconcile},
+    step::phase,
+    world::{World, results},
 };
 
 /// An effect that is in doubt.
@@ -240,7 +241,7 @@ fn bind(
     // Else it is a repair.
     let is_counted = tried.attempts < most;
     tried.attempts += u32::from(is_counted);
-    let inputs = reconcile::inputs(&world.graph, &world.standing, &world.state, x);
+    let inputs = results::inputs(&world.graph, &world.standing, &world.state, x);
     let is_in_force = in_force.as_ref() == Some(&context);
     let mut binding = Binding {
         summary: said.0.chars().take(SUMMARY_CHARS_MAX).collect(),

@@ -26,7 +26,8 @@ use crate::{
         fields::{Writer, texts_node},
         record::{self, CorrectionType},
     },
-    step::{World, attempt_end::record_doubt},
+    step::failure::{EffectDoubt, record_doubt},
+    world::World,
 };
 
 /// What an undo goes by.
@@ -223,8 +224,14 @@ impl UndoBuilder<'_> {
         let attempt = run.next_attempt(id);
         let serial = self.undo.now.serial.0 + 1;
         let mut to = record::entry("in_doubt", &self.undo.at.rfc3339(), serial, run.pass + 1);
-        let since = (since, "the repository lost its commit");
-        let kind = record_doubt(&mut to, (id, &attempt), context, since);
+        let doubt = EffectDoubt {
+            atom: id,
+            attempt: &attempt,
+            context,
+            started: since,
+            reason: "the repository lost its commit",
+        };
+        let kind = record_doubt(&mut to, doubt);
         let entry = record::close(&mut to, kind);
         self.state.trail.push(Arc::new(entry));
         attempt

@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Full, Plan};
+use super::Plan;
 use crate::{
     doc::{self, Limits, Node},
     state::{
@@ -15,6 +15,7 @@ use crate::{
         fields::Findings,
         record::{contracted, counted},
     },
+    world::contraction::Full,
 };
 
 const FULL: Full = Full {

@@ -17,7 +17,8 @@ use crate::{
         Entry, EntryKind, FreeValue, SideFile, TryEnd,
         record::{counted, type_of},
     },
-    step::{World, correct::doubts},
+    step::correct::doubts,
+    world::World,
 };
 
 #[derive(Debug, Serialize)]

@@ -12,9 +12,9 @@ use descent_core::{
     event::{Input, Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, Epoch},
     state::{Check, Intent, ResultCommit, StartedFrom, State, fields::Extra},
-    step::{Session, World},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
     view,
+    world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 

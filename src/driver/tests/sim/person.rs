@@ -6,7 +6,8 @@ use descent_core::{
     event::{Input, Observation},
     id::RequestId,
     state::{Request, State, fields::Extra, objective::RequestKind},
-    step::{self, Session, World, correct, correct::Resolution},
+    step::{self, correct, correct::Resolution},
+    world::{Session, World},
 };
 
 use super::{

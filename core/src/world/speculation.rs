@@ -7,7 +7,7 @@
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
-use super::{Session, reconcile};
+use super::{result_commits, results, session::Session};
 use crate::{
     graph::{
         Graph, Ix, NodeKind,
@@ -22,34 +22,25 @@ use crate::{
 pub struct Speculation {
     pub group: Ix,
     pub choice: Ix,
-    pub(super) standing: Arc<ActiveGraph>,
-    pub(super) solved: Vec<bool>,
+    pub(crate) standing: Arc<ActiveGraph>,
+    pub(crate) solved: Vec<bool>,
     /// The commits that its tree is made of.
     pub(crate) line: Vec<ResultCommit>,
 }
 
-/// The tree of a prospect, as the host made it.
-#[derive(Debug, Clone)]
-pub(crate) struct SpeculativeTree {
-    pub(super) line: Vec<ResultCommit>,
-    pub(super) head: CommitId,
-    /// All of the line applied.
-    pub(super) is_whole: bool,
-}
-
 /// What the prospects of a state are found from.
 #[derive(Clone, Copy)]
-pub(super) struct SpeculationInputs<'a> {
-    pub(super) graph: &'a Graph,
-    pub(super) standing: &'a ActiveGraph,
-    pub(super) state: &'a State,
-    pub(super) fits: &'a ValidContexts,
-    pub(super) refuted: &'a [Choices],
-    pub(super) solved: &'a [bool],
+pub(crate) struct SpeculationInputs<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) standing: &'a ActiveGraph,
+    pub(crate) state: &'a State,
+    pub(crate) fits: &'a ValidContexts,
+    pub(crate) refuted: &'a [Choices],
+    pub(crate) solved: &'a [bool],
 }
 
 /// In the order of groups and, within one, of the plan.
-pub(super) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
+pub(crate) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
     let SpeculationInputs { graph, state, .. } = seen;
     let is_open = |group: &Ix| graph.vertex(*group).is_speculative && seen.standing.is_live(*group);
     let open: Vec<Ix> = graph.groups().filter(is_open).collect();
@@ -94,9 +85,9 @@ fn prospect(
 ) -> Speculation {
     let SpeculationInputs { graph, state, .. } = seen;
     let standing = ActiveGraph::of(graph, selection);
-    let result = |x: Ix| reconcile::result_in(graph, state, &standing, x);
-    let solved = reconcile::solved_by(graph, &standing, |x| result(x).is_some());
-    let line = reconcile::line_of(graph, &solved, state, |x| result(x)?.commit.clone());
+    let result = |x: Ix| results::result_in(graph, state, &standing, x);
+    let solved = results::solved_by(graph, &standing, |x| result(x).is_some());
+    let line = result_commits::line_of(graph, &solved, state, |x| result(x)?.commit.clone());
     Speculation {
         group,
         choice,
@@ -113,7 +104,7 @@ impl Speculation {
 
     /// The first choice that is solved is adopted. What another group has won stays won: where conflicts tie two groups
     /// together, each would undo the other for ever.
-    pub(super) fn is_won(&self, graph: &Graph, solved: &[bool]) -> bool {
+    pub(crate) fn is_won(&self, graph: &Graph, solved: &[bool]) -> bool {
         let is_inside = |x: Ix| graph.above(x).any(|y| y == self.group);
         let groups = graph.groups().chain(graph.plans());
         let mut others = groups.filter(|x| solved[*x] && !is_inside(*x));
@@ -122,7 +113,7 @@ impl Speculation {
 
     /// Live here, not solved, not given up, and all that it waits for solved. What reaches outside of the tree is not
     /// tried on speculation, and nothing is planned on it.
-    pub(super) fn is_startable(&self, graph: &Graph, state: &State, x: Ix) -> bool {
+    pub(crate) fn is_startable(&self, graph: &Graph, state: &State, x: Ix) -> bool {
         let Some(task) = state.atoms.get(graph.id(x)).and_then(|atom| atom.task()) else {
             return false;
         };
@@ -141,7 +132,7 @@ impl Speculation {
     }
 
     /// The head to start new work on: of exactly what is solved here. The outer `None`: it is not made yet.
-    pub(super) fn head(&self, ground: &LandingContext<'_>) -> Option<Option<CommitId>> {
+    pub(crate) fn head(&self, ground: &LandingContext<'_>) -> Option<Option<CommitId>> {
         if let Some(head) = self.made_already(ground.state) {
             return Some(head);
         }
@@ -230,7 +221,7 @@ impl<'a> LandingContext<'a> {
 }
 
 /// Trees of prospects that are none any more are forgotten.
-pub(super) fn forget_staged(
+pub(crate) fn forget_staged(
     session: &mut Session,
     graph: &Graph,
     prospects: &Arc<Vec<Speculation>>,

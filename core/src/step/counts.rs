@@ -1,0 +1,64 @@
+//! What a result and a repair count for: attempts of the context, of the run and of the phases above.
+
+use super::{phase, transaction::Transaction};
+use crate::{
+    event::Event,
+    id::{AtomId, Digest},
+    measure,
+    state::{FailureClass, Intent, TryEnd},
+};
+
+/// Counts an attempt that made a result; gives the attempts that it took.
+pub(super) fn count_success(draft: &mut Transaction, intent: &Intent) -> u32 {
+    draft.run().iteration += 1;
+    let most = draft
+        .task_of(&intent.atom)
+        .map_or(1, |task| measure::attempts_max(&draft.state, task));
+    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else {
+        return 1;
+    };
+    tried.transient = 0;
+    // Else it is a repair.
+    let is_counted = tried.attempts < most;
+    tried.attempts += u32::from(is_counted);
+    let attempts = tried.attempts;
+    if is_counted {
+        draft.run().spent.attempts += 1;
+        phase::count(draft, &intent.atom);
+    }
+    attempts
+}
+
+/// Counts a repair of an open atom; past the limit the atom fails: then it is false.
+pub(super) fn count_repair(
+    draft: &mut Transaction,
+    id: &AtomId,
+    context: &Digest,
+    why: &str,
+) -> bool {
+    let most = draft.state.objective.constraints.max_repairs();
+    draft.run().spent.repairs += 1;
+    let Some(task) = draft.task(id) else {
+        return true;
+    };
+    let Some(tried) = task
+        .tries
+        .iter_mut()
+        .find(|tried| tried.context == *context)
+    else {
+        return true;
+    };
+    tried.repairs += 1;
+    let repairs = tried.repairs;
+    if repairs > most {
+        tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
+        return false;
+    }
+    draft.say(Event::Repair {
+        atom: id.clone(),
+        repair: repairs,
+        of: most,
+        why: why.into(),
+    });
+    true
+}

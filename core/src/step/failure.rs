@@ -1,0 +1,141 @@
+//! A failure, and what the trail tells of it and of an effect in doubt. Not here: what a failure costs (`attempt_end`).
+
+use alloc::{string::String, vec::Vec};
+
+use super::transaction::Transaction;
+use crate::{
+    doc::Node,
+    event::Event,
+    id::{AtomId, AttemptId, Digest},
+    search,
+    state::{
+        AtomStatus, EntryKind, FailureClass, Intent, SideFile,
+        fields::{Writer, texts_node},
+        record::choices_node,
+        side,
+    },
+};
+
+/// Files at most that a failure names.
+const FILES_MAX: usize = 20;
+
+/// A failure, as the trail and a person read it.
+pub(super) struct Failure {
+    pub(super) class: FailureClass,
+    pub(super) reason: String,
+    pub(super) excerpt: String,
+    /// Of what that is an excerpt.
+    pub(super) whole: Option<SideFile>,
+    pub(super) criteria: Vec<(String, &'static str)>,
+    pub(super) duration_ms: u64,
+}
+
+/// An effect outside of which nobody knows whether it happened.
+#[derive(Clone, Copy)]
+pub(super) struct EffectDoubt<'a> {
+    pub(super) atom: &'a AtomId,
+    pub(super) attempt: &'a AttemptId,
+    pub(super) context: &'a Digest,
+    /// When the attempt started.
+    pub(super) started: &'a str,
+    pub(super) reason: &'a str,
+}
+
+/// Writes a failure into the trail.
+pub(super) fn record(draft: &mut Transaction, intent: &Intent, failure: &Failure, has_ended: bool) {
+    let conflict = draft
+        .ix(&intent.atom)
+        .map(|x| search::conflict(&draft.graph, x, &intent.choices));
+    let files = files_named(draft, &failure.excerpt);
+    draft.record("failure", |to| {
+        to.text("atom", intent.atom.as_str())
+            .text("attempt", intent.id.as_str())
+            .text("started", &intent.at);
+        to.put("n", Node::uint(u64::from(intent.n)));
+        to.text("class", failure.class.word())
+            .text("reason", &failure.reason);
+        to.text("context", intent.context.as_str());
+        to.text_unless_empty("output", &failure.excerpt);
+        to.some(side::KEY, failure.whole.as_ref().map(SideFile::node));
+        if !failure.criteria.is_empty() {
+            to.put("criteria", criteria(&failure.criteria));
+        }
+        if !files.is_empty() {
+            to.put("files", texts_node(&files));
+        }
+        if has_ended {
+            to.some("conflict", conflict.as_ref().map(choices_node));
+        }
+        EntryKind::Failure {
+            atom: intent.atom.clone(),
+            attempt: intent.id.clone(),
+            class: failure.class,
+            reason: failure.reason.clone(),
+        }
+    });
+}
+
+fn criteria(criteria: &[(String, &'static str)]) -> Node {
+    let one = |(check, verdict): &(String, &'static str)| {
+        Node::object(Vec::from([
+            ("check", Node::string(check.as_str())),
+            ("verdict", Node::string(*verdict)),
+        ]))
+    };
+    Node::array(criteria.iter().map(one).collect())
+}
+
+/// The files changed by solved atoms that a text names.
+pub(super) fn files_named(draft: &Transaction, text: &str) -> Vec<String> {
+    let files = draft
+        .state
+        .bindings
+        .values()
+        .flat_map(|binding| binding.artifacts.iter());
+    let mut named: Vec<String> = files
+        .filter(|file| text.contains(file.as_str()))
+        .cloned()
+        .collect();
+    named.sort();
+    named.dedup();
+    named.truncate(FILES_MAX);
+    named
+}
+
+/// Nobody knows whether an effect outside happened, or whether it may happen again: a person says so. An atom that was
+/// taken out is asked about when it comes back.
+pub(super) fn doubt(draft: &mut Transaction, doubt: EffectDoubt<'_>) {
+    let EffectDoubt {
+        atom,
+        attempt,
+        reason,
+        ..
+    } = doubt;
+    let is_there = draft
+        .task(atom)
+        .map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
+    draft.record("in_doubt", |to| record_doubt(to, doubt));
+    let (attempt, atom) = (attempt.clone(), atom.clone());
+    draft.say(match is_there {
+        Some(()) => Event::InDoubt {
+            attempt,
+            atom,
+            why: reason.into(),
+        },
+        None => Event::Interrupted {
+            attempt,
+            atom,
+            why: "it was taken out while its effect outside was under way: look whether that happened",
+        },
+    });
+}
+
+/// What the trail says of a doubt.
+pub(super) fn record_doubt(to: &mut Writer, doubt: EffectDoubt<'_>) -> EntryKind {
+    to.text("atom", doubt.atom.as_str())
+        .text("attempt", doubt.attempt.as_str())
+        .text("started", doubt.started)
+        .text("context", doubt.context.as_str())
+        .text("reason", doubt.reason);
+    EntryKind::Other
+}

@@ -1,0 +1,101 @@
+//! A result that does not fit any more is made again, so often and no more.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{
+    counts,
+    failure::{self, EffectDoubt, Failure},
+    transaction::Transaction,
+};
+use crate::{
+    event::Event,
+    id::{AtomId, Digest},
+    measure,
+    state::{Binding, Extra, FailureClass, Intent, SideEffect, Task, Try},
+};
+
+/// Opens a solved atom again in its context: it is made again, so often and no more. Its attempts are used up by that:
+/// what is a repair counts as one.
+pub(super) fn repair(draft: &mut Transaction, id: &AtomId, why: &str) {
+    let Some(binding) = draft.unbind(id) else {
+        return;
+    };
+    let Some(context) = binding.context.clone() else {
+        return;
+    };
+    let most = draft
+        .task_of(id)
+        .map_or(1, |task| measure::attempts_max(&draft.state, task));
+    if let Some(tried) = draft
+        .task(id)
+        .and_then(|task| task.tries.iter_mut().find(|t| t.context == context))
+    {
+        tried.attempts = tried.attempts.max(most);
+    }
+    if !counts::count_repair(draft, id, &context, why) {
+        return out_of_repairs(draft, id, &context, why);
+    }
+    ask_before_again(draft, id, &binding, why);
+}
+
+/// What happened outside already, and may happen once only, is not made again unasked.
+fn ask_before_again(draft: &mut Transaction, id: &AtomId, binding: &Binding, why: &str) {
+    let Some(context) = &binding.context else {
+        return;
+    };
+    let is_once_only = |task: &Task| {
+        let has_failed = |tried: &Try| tried.context == *context && tried.has_failed();
+        task.spec.effect.is_once_only() && !task.tries.iter().any(has_failed)
+    };
+    if draft.task_of(id).is_some_and(is_once_only) {
+        let attempt = draft.run().next_attempt(id);
+        let doubt = EffectDoubt {
+            atom: id,
+            attempt: &attempt,
+            context,
+            started: &binding.at,
+            reason: why,
+        };
+        failure::doubt(draft, doubt);
+    }
+}
+
+/// It had to be made again more often than it may: told as a failure like any other, though nothing was attempted.
+pub(super) fn out_of_repairs(draft: &mut Transaction, atom: &AtomId, context: &Digest, why: &str) {
+    let most = draft.state.objective.constraints.max_repairs();
+    let tried = draft.task_of(atom).and_then(|task| task.tried(context));
+    let Some((choices, n)) = tried.map(|tried| (tried.choices.clone(), tried.attempts)) else {
+        return;
+    };
+    let intent = Intent {
+        id: draft.run().next_attempt(atom),
+        atom: atom.clone(),
+        context: context.clone(),
+        choices,
+        epoch: draft.state.run.epoch,
+        n,
+        effect: SideEffect::Tree,
+        base: None,
+        at: draft.at().to_string(),
+        extra: Extra::default(),
+    };
+    let failure = Failure {
+        class: FailureClass::Environmental,
+        reason: format!("no repair is left of {most} (max_repairs), and {why}"),
+        excerpt: String::new(),
+        whole: None,
+        criteria: Vec::new(),
+        duration_ms: 0,
+    };
+    failure::record(draft, &intent, &failure, true);
+    draft.say(Event::Repair {
+        atom: intent.atom,
+        repair: most.saturating_add(1),
+        of: most,
+        why: why.to_string(),
+    });
+}

@@ -1,0 +1,61 @@
+//! The tree was made anew of the commits that the selection wants, after a backtrack.
+
+use alloc::{collections::BTreeSet, vec::Vec};
+
+use super::{repair::repair, transaction::Transaction};
+use crate::{
+    event::Event,
+    id::{AtomId, CommitId},
+    state::ResultCommit,
+};
+
+/// The tree stands as the selection wants it; what no longer applies is made again.
+pub(super) fn built(
+    draft: &mut Transaction,
+    head: CommitId,
+    line: Vec<ResultCommit>,
+    dropped: &[AtomId],
+) {
+    let kept = line.len();
+    let stays: BTreeSet<&AtomId> = line.iter().map(|placed| &placed.atom).collect();
+    let before = draft
+        .state
+        .run
+        .line
+        .iter()
+        .map(|placed| placed.atom.clone());
+    let taken_back: Vec<AtomId> = before.filter(|atom| !stays.contains(atom)).collect();
+    for placed in &line {
+        let is_moved = draft
+            .state
+            .bindings
+            .get(&placed.atom)
+            .is_some_and(|b| b.commit.as_ref() != Some(&placed.commit));
+        if is_moved {
+            draft.change_binding(&placed.atom, |binding| {
+                binding.commit = Some(placed.commit.clone())
+            });
+        }
+    }
+    for atom in dropped {
+        // What a person said stands, though its change to the tree is gone.
+        if draft
+            .state
+            .bindings
+            .get(atom)
+            .is_some_and(|binding| binding.is_by_person())
+        {
+            draft.change_binding(atom, |binding| binding.commit = None);
+        } else {
+            repair(draft, atom, "its commit no longer applies");
+        }
+    }
+    let run = draft.run();
+    run.line = line.into();
+    run.head = Some(head.clone());
+    draft.say(Event::Rebuilt {
+        kept,
+        taken_back,
+        head,
+    });
+}

@@ -1,0 +1,208 @@
+//! What is read of a state under change. What is derived from it is derived once, and anew after an edit that it hangs on.
+
+use alloc::{sync::Arc, vec::Vec};
+
+use super::Transaction;
+use crate::{
+    graph::{
+        Ix,
+        active::{self, Selection},
+    },
+    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
+    search::rounds,
+    state::{Intent, PlanningStep, Task},
+    verdict::{Basis, Evaluator},
+    world::{
+        result_commits, results,
+        speculation::{self, LandingContext, Speculation},
+    },
+};
+
+impl Transaction {
+    /// The end of a wait that begins now.
+    pub(crate) fn active_in(&self, wait_ms: u64) -> u64 {
+        self.session.active_ms.saturating_add(wait_ms)
+    }
+
+    /// Active time of the run up to now, in milliseconds.
+    pub(crate) fn spent_ms(&self) -> u64 {
+        let written_ms = self.state.run.spent.active_ms;
+        written_ms.saturating_add(self.session.unwritten_ms)
+    }
+
+    pub(crate) fn at(&self) -> &str {
+        &self.at
+    }
+
+    /// An unresolved task, to be read.
+    pub(crate) fn task_of(&self, id: &AtomId) -> Option<&Task> {
+        self.state.atoms.get(id)?.task()
+    }
+
+    /// An unresolved planning step, to be read.
+    pub(crate) fn plan_of(&self, id: &AtomId) -> Option<&PlanningStep> {
+        self.state.atoms.get(id)?.plan()
+    }
+
+    /// The open tasks that have to be looked at to know how all stand, in their order: all of them after the selection
+    /// changed, else few.
+    pub(crate) fn suspects(&self, all: bool) -> Vec<(Ix, &Task)> {
+        if all {
+            let open = self.graph.paired(&self.state.atoms);
+            return open
+                .filter_map(|(x, atom)| Some((x, atom.task()?)))
+                .collect();
+        }
+        let ids = self.suspects.union(&self.touched.atoms);
+        ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?)))
+            .collect()
+    }
+
+    /// Whether it has failed in the context in force.
+    pub(crate) fn has_failed(&self, x: Ix, task: &Task) -> bool {
+        let (graph, standing) = (&self.graph, &self.standing);
+        let context = standing.context(x).filter(|_| standing.is_leaf(graph, x));
+        let tried = context.and_then(|context| task.tried(context));
+        tried.is_some_and(|tried| tried.has_failed())
+    }
+
+    /// What is tried beside the selection in force.
+    pub(crate) fn prospects(&self) -> Arc<Vec<Speculation>> {
+        let seen = || speculation::SpeculationInputs {
+            graph: &self.graph,
+            standing: &self.standing,
+            state: &self.state,
+            fits: &self.fits,
+            refuted: &self.refuted,
+            solved: self.solved(),
+        };
+        let found = self
+            .prospects
+            .get_or_init(|| Arc::new(speculation::all(seen())));
+        Arc::clone(found)
+    }
+
+    pub(crate) fn ground<'a>(&'a self, prospects: &'a [Speculation]) -> LandingContext<'a> {
+        LandingContext {
+            graph: &self.graph,
+            standing: &self.standing,
+            state: &self.state,
+            prospects,
+            is_line_settled: self.is_line_settled(),
+            session: &self.session,
+        }
+    }
+
+    /// What is resolved under the selection in force.
+    pub(crate) fn solved(&self) -> &[bool] {
+        self.solved
+            .get_or_init(|| Arc::new(results::solved(&self.graph, &self.standing, &self.state)))
+    }
+
+    pub(crate) fn all_resolved(&self) -> bool {
+        self.graph.roots().iter().all(|root| self.solved()[*root])
+    }
+
+    /// Whether the tree is made of exactly what stays.
+    pub(crate) fn is_line_settled(&self) -> bool {
+        let is_settled =
+            || result_commits::is_line_settled(&self.graph, self.solved(), &self.state);
+        *self.is_line_settled.get_or_init(is_settled)
+    }
+
+    /// What the groups have selected, those that are not live included.
+    pub(crate) fn selection(&self) -> Selection {
+        active::selection_of(&self.graph, &self.state)
+    }
+
+    /// The attempts in flight, for those who land some of them.
+    pub(crate) fn flying(&self) -> Vec<AttemptId> {
+        let intents = self.state.run.in_flight.iter();
+        intents.map(|intent| intent.id.clone()).collect()
+    }
+
+    pub(crate) fn in_flight(&self, id: &AttemptId) -> Option<&Intent> {
+        self.state
+            .run
+            .in_flight
+            .iter()
+            .find(|intent| intent.id == *id)
+    }
+
+    pub(crate) fn ix(&self, id: &AtomId) -> Option<Ix> {
+        self.graph.ix(id)
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.state.objective.constraints.workspace() == crate::state::Workspace::Shared
+    }
+
+    /// Where evidence that steers is taken now; `None` while the head's tree is not known.
+    pub(crate) fn basis(&self) -> Option<Basis> {
+        if self.is_shared() {
+            // What this step commits stands under the next serial; where it commits nothing, under the last one.
+            let serial = self.state.serial.0;
+            return Some(Basis::Serial(if self.is_dirty() {
+                serial
+            } else {
+                serial.saturating_sub(1)
+            }));
+        }
+        let head = self.state.run.head.as_ref()?;
+        self.tree_of(head).map(Basis::Warm)
+    }
+
+    /// The tree of a commit, as far as the host has told it.
+    pub(crate) fn tree_of(&self, commit: &CommitId) -> Option<TreeId> {
+        let start = self.state.run.started_from.as_ref();
+        let start = start.filter(|start| start.commit == *commit);
+        start
+            .map(|start| start.tree.clone())
+            .or_else(|| self.session.trees.get(commit).cloned())
+    }
+
+    /// Whether there is anything to commit.
+    pub(crate) fn is_dirty(&self) -> bool {
+        let touched = &self.touched;
+        touched.objective
+            || touched.control
+            || touched.run
+            || touched.lists_replaced
+            || !touched.atoms.is_empty()
+            || !touched.bindings.is_empty()
+    }
+
+    /// Whether it is live, has fragments for its context, and stands for none.
+    pub(crate) fn is_undecided(&self, x: Ix) -> bool {
+        let graph = &self.graph;
+        let context = self.standing.context(x);
+        let is_leaf = self.standing.is_leaf(graph, x);
+        let context = context.filter(|_| is_leaf);
+        context.is_some_and(|context| rounds::is_undecided(&self.state, graph.id(x), context))
+    }
+
+    /// Whether an attempt there would make again what was made before.
+    pub(crate) fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
+        let tried = self.task_of(atom).and_then(|task| task.tried(context));
+        tried.is_some_and(|tried| tried.repairs > 0)
+    }
+
+    /// Whether it finishes although the run is about to end.
+    pub(crate) fn must_finish(&self, intent: &Intent) -> bool {
+        let interruptible = self
+            .task_of(&intent.atom)
+            .is_none_or(|task| task.interruptible);
+        intent.effect.is_once_only() || !interruptible
+    }
+
+    /// Judges by what the ledger holds of `basis`.
+    pub(crate) fn court<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
+        let again_max = self.state.objective.constraints.max_transient();
+        judge(Evaluator {
+            ledger: &self.session.evidence,
+            basis,
+            corrections: &self.state.corrections,
+            again_max,
+        })
+    }
+}

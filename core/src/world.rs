@@ -1,0 +1,164 @@
+//! A state with what is derived from it, and what a loop knows beside it. Everything here only reads.
+//!
+//! Not here: how a state changes (`step`), what should be going on (`desired`).
+
+pub(crate) mod candidate;
+pub mod contraction;
+pub(crate) mod result_commits;
+pub(crate) mod results;
+mod session;
+pub(crate) mod speculation;
+
+use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+
+pub use self::session::Session;
+pub(crate) use self::session::{AttemptProgress, SpeculativeTree};
+use self::speculation::{LandingContext, Speculation};
+use crate::{
+    graph::{
+        Graph, Ix,
+        active::{self, ActiveGraph},
+    },
+    id::AtomId,
+    measure::{Measure, MeasureInput, RunBound},
+    search::{self, ValidContexts},
+    state::{PhaseLimit, ResultCommit, State, Workspace, record::Choices},
+};
+
+/// A state with what is derived from it.
+#[derive(Debug, Clone)]
+pub struct World {
+    pub state: State,
+    pub graph: Arc<Graph>,
+    pub standing: Arc<ActiveGraph>,
+    pub valid_contexts: Arc<ValidContexts>,
+    /// Whole selections that the base case refuted.
+    pub(crate) refuted: Arc<Vec<Choices>>,
+    pub(crate) solved: Arc<Vec<bool>>,
+    /// What is tried beside the selection in force.
+    pub(crate) speculations: Arc<Vec<Speculation>>,
+    pub(crate) measure: Measure,
+    pub(crate) is_line_settled: bool,
+    /// Results were brought into line with this selection, and inputs looked at; a state from a file is looked at anew.
+    pub(crate) is_settled: bool,
+    /// Of a settled world, the open atoms that may not stand as their tries tell, or have failed in force; all others
+    /// were looked at and not touched since. So a step looks at few atoms, however many there are.
+    pub(crate) dirty_tasks: Arc<BTreeSet<AtomId>>,
+}
+
+impl World {
+    pub fn new(state: State) -> Self {
+        let graph = Graph::of(&state);
+        let standing = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
+        let fits = search::fits(&graph, &standing, &state);
+        let refuted = search::refuted(&graph, &state);
+        let seen = MeasureInput {
+            graph: &graph,
+            state: &state,
+            fits: &fits,
+            refuted: refuted.len(),
+        };
+        let measure = Measure::of(seen);
+        let solved = results::solved(&graph, &standing, &state);
+        let is_line_settled = result_commits::is_line_settled(&graph, &solved, &state);
+        let prospects = speculation::all(speculation::SpeculationInputs {
+            graph: &graph,
+            standing: &standing,
+            state: &state,
+            fits: &fits,
+            refuted: &refuted,
+            solved: &solved,
+        });
+        Self {
+            state,
+            graph: Arc::new(graph),
+            standing: Arc::new(standing),
+            valid_contexts: Arc::new(fits),
+            refuted: Arc::new(refuted),
+            solved: Arc::new(solved),
+            speculations: Arc::new(prospects),
+            measure,
+            is_line_settled,
+            is_settled: false,
+            dirty_tasks: Arc::default(),
+        }
+    }
+
+    /// What is resolved: a bound task whose dependencies are, an `all` of such, an `any` whose choice is.
+    pub fn solved(&self) -> &[bool] {
+        &self.solved
+    }
+
+    /// What can still be tried.
+    pub fn measure(&self) -> &Measure {
+        &self.measure
+    }
+
+    /// What can still happen at most.
+    pub fn bound(&self) -> RunBound {
+        RunBound::of(self.measured(), &self.measure)
+    }
+
+    pub(crate) fn measured(&self) -> MeasureInput<'_> {
+        let refuted = self.refuted.len();
+        MeasureInput {
+            graph: &self.graph,
+            state: &self.state,
+            fits: &self.valid_contexts,
+            refuted,
+        }
+    }
+
+    /// Whether the tree is made of exactly what stays.
+    pub(crate) fn is_line_settled(&self) -> bool {
+        self.is_line_settled
+    }
+
+    pub(crate) fn ground<'a>(&'a self, session: &'a Session) -> LandingContext<'a> {
+        LandingContext {
+            graph: &self.graph,
+            standing: &self.standing,
+            state: &self.state,
+            prospects: &self.speculations,
+            is_line_settled: self.is_line_settled,
+            session,
+        }
+    }
+
+    /// The commits that the result should be made of.
+    pub fn line_wanted(&self) -> Vec<ResultCommit> {
+        if self.state.objective.constraints.workspace() == Workspace::Shared {
+            return self.state.run.line.to_vec();
+        }
+        result_commits::line_wanted(&self.graph, &self.solved, &self.state)
+    }
+
+    /// In how long the first budget of time of a phase is over, in milliseconds of active time, of which so many are spent.
+    pub(crate) fn phase_over_in_ms(&self, spent_ms: u64) -> Option<u64> {
+        let left_ms = |plan: Ix| {
+            self.standing.phase(&self.graph, plan)?;
+            let step = self.state.atoms.get(self.graph.id(plan))?.plan()?;
+            let since_ms = step.in_force()?.since_ms?;
+            let most_ms = step.budget.as_ref()?.of(PhaseLimit::Time)?;
+            most_ms.checked_sub(spent_ms.saturating_sub(since_ms))
+        };
+        self.graph.plans().filter_map(left_ms).min()
+    }
+
+    /// What is resolved and what is not, among the live atoms.
+    pub fn split(&self) -> (Vec<AtomId>, Vec<AtomId>) {
+        let solved = self.solved();
+        let live = (0..self.graph.len()).filter(|x| self.standing.is_live(*x));
+        let (done, open): (Vec<Ix>, Vec<Ix>) = live.partition(|x| solved[*x]);
+        let names = |list: Vec<Ix>| list.into_iter().map(|x| self.graph.id(x).clone()).collect();
+        (names(done), names(open))
+    }
+}
+
+/// The effective number of side-by-side attempts.
+pub fn slots(state: &State, session: &Session) -> usize {
+    session
+        .slots
+        .min(state.objective.constraints.max_parallel_agents())
+        .max(1) as usize
+}

@@ -1,0 +1,50 @@
+//! How far the checks of a candidate are.
+
+use super::{AttemptProgress, speculation::LandingContext};
+use crate::{
+    event::Merge,
+    state::Intent,
+    verdict::{Basis, CheckProgress, Evaluator},
+};
+
+/// How far the checks of a candidate are, on the head as it stands; `None` where it has none to be judged.
+pub(crate) fn of_candidate<'c>(
+    ground: &LandingContext<'c>,
+    intent: &Intent,
+    serial: u64,
+) -> Option<(Basis, CheckProgress<'c>)> {
+    let LandingContext { state, session, .. } = *ground;
+    let Some(AttemptProgress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
+        return None;
+    };
+    let check = state
+        .atoms
+        .get(&intent.atom)?
+        .task()?
+        .spec
+        .checks
+        .as_ref()
+        .filter(|_| ground.landing(intent).as_ref() == Some(onto))?;
+    let basis = basis_of(merge, serial);
+    let again_max = state.objective.constraints.max_transient();
+    let court = Evaluator {
+        ledger: &session.evidence,
+        basis: &basis,
+        corrections: &state.corrections,
+        again_max,
+    };
+    let progress = court.judge(check);
+    Some((basis, progress))
+}
+
+/// Where the evidence of an attempt's own checks is taken.
+pub(crate) fn basis_of(merge: &Merge, serial: u64) -> Basis {
+    match merge {
+        Merge::Clean { tree, .. } | Merge::Unchanged { tree: Some(tree) } => {
+            Basis::Warm(tree.clone())
+        }
+        Merge::Unchanged { tree: None } | Merge::Conflict(_) | Merge::Broken(_) => {
+            Basis::Serial(serial)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The commits that the result should be made of, in their order, and whether it is made of them.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use crate::{
+    graph::{Graph, Ix},
+    id::{AtomId, CommitId},
+    state::{ResultCommit, State, Workspace},
+};
+
+/// The commits that the result should be made of: of what is live and solved, in the order in which they stand, but none
+/// before what it depends on; new ones at the end.
+pub(crate) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<ResultCommit> {
+    let commit = |x: Ix| state.bindings.get(graph.id(x))?.commit.clone();
+    line_of(graph, solved, state, commit)
+}
+
+pub(crate) fn line_of(
+    graph: &Graph,
+    solved: &[bool],
+    state: &State,
+    commit: impl Fn(Ix) -> Option<CommitId>,
+) -> Vec<ResultCommit> {
+    let line = state.run.line.iter();
+    let known: BTreeMap<&AtomId, (usize, &ResultCommit)> = line
+        .zip(0..)
+        .map(|(placed, place)| (&placed.atom, (place, placed)))
+        .collect();
+    // The last place of all that stands before one: what comes back under an atom is new, and draws it along.
+    let mut places = alloc::vec![0; graph.len()];
+    let mut wanted: Vec<(usize, ResultCommit)> = Vec::new();
+    for x in graph.order().iter().copied().filter(|x| solved[*x]) {
+        let kids = graph.vertex(x).kids.iter().copied();
+        let before = graph.waits_for(x).chain(kids).filter(|y| solved[*y]);
+        places[x] = before.map(|y| places[y]).max().unwrap_or_default();
+        let id = graph.id(x);
+        let Some(commit) = commit(x) else {
+            continue;
+        };
+        let known = known.get(id);
+        let own = known.map_or(usize::MAX, |(place, _)| *place);
+        places[x] = places[x].max(own);
+        let extra = known.map(|(_, placed)| placed.extra.clone());
+        let placed = ResultCommit {
+            extra: extra.unwrap_or_default(),
+            ..ResultCommit::new(id.clone(), commit)
+        };
+        wanted.push((places[x], placed));
+    }
+    wanted.sort_by_key(|(place, _)| *place);
+    wanted.into_iter().map(|(_, placed)| placed).collect()
+}
+
+/// Whether the line is the wanted one: it holds what is wanted and as much, and its own order is kept.
+pub(crate) fn is_line_settled(graph: &Graph, solved: &[bool], state: &State) -> bool {
+    if state.objective.constraints.workspace() == Workspace::Shared {
+        return true;
+    }
+    let mut wanted: Vec<Option<&CommitId>> = alloc::vec![None; graph.len()];
+    for (x, binding) in graph.paired(&state.bindings).filter(|(x, _)| solved[*x]) {
+        wanted[x] = binding.commit.as_ref();
+    }
+    let is_wanted = |placed: &ResultCommit| {
+        graph
+            .ix(&placed.atom)
+            .is_some_and(|x| wanted[x] == Some(&placed.commit))
+    };
+    wanted.iter().flatten().count() == state.run.line.len() && state.run.line.iter().all(is_wanted)
+}

@@ -1,0 +1,95 @@
+//! Which atoms are resolved under a selection, by which results, and from which results an atom is made.
+
+use alloc::{format, string::String, vec::Vec};
+
+use crate::{
+    graph::{Graph, Ix, NodeKind, active::ActiveGraph},
+    id::{AtomId, Digest},
+    state::{Binding, State, TryEnd},
+};
+
+/// What is resolved under the selection in force.
+pub(crate) fn solved(graph: &Graph, standing: &ActiveGraph, state: &State) -> Vec<bool> {
+    let mut bound = alloc::vec![false; graph.len()];
+    graph
+        .paired(&state.bindings)
+        .for_each(|(x, _)| bound[x] = true);
+    solved_by(graph, standing, |x| bound[x])
+}
+
+/// What is resolved where these tasks have results.
+pub(crate) fn solved_by(
+    graph: &Graph,
+    standing: &ActiveGraph,
+    has_result: impl Fn(Ix) -> bool,
+) -> Vec<bool> {
+    let mut solved = alloc::vec![false; graph.len()];
+    for x in graph
+        .order()
+        .iter()
+        .copied()
+        .filter(|x| standing.is_live(*x))
+    {
+        if !graph.waits_for(x).all(|dep| solved[dep]) {
+            continue;
+        }
+        let members = standing.members(graph, x);
+        let by_members = || !members.is_empty() && members.iter().all(|y| solved[*y]);
+        solved[x] = match graph.vertex(x).kind {
+            NodeKind::Task => has_result(x),
+            // A person may resolve it instead.
+            NodeKind::Plan => has_result(x) || by_members(),
+            NodeKind::All | NodeKind::Any => by_members(),
+        };
+    }
+    solved
+}
+
+/// The result of a task in the context that it has under a selection: bound, or parked.
+pub(crate) fn result_in<'s>(
+    graph: &Graph,
+    state: &'s State,
+    standing: &ActiveGraph,
+    x: Ix,
+) -> Option<&'s Binding> {
+    let (id, context) = (graph.id(x), standing.context(x)?);
+    let bound = state.bindings.get(id).map(|binding| &**binding);
+    bound
+        .filter(|binding| binding.is_by_person() || binding.context.as_ref() == Some(context))
+        .or_else(|| parked_in(state, id, context))
+}
+
+fn parked_in<'s>(state: &'s State, id: &AtomId, context: &Digest) -> Option<&'s Binding> {
+    match &state.atom(id)?.task()?.tried(context)?.ended {
+        Some(TryEnd::Parked(parked)) => Some(parked),
+        Some(TryEnd::Failed(_)) | None => None,
+    }
+}
+
+/// The results upstream that an atom is made from, digested along the dependencies.
+pub(crate) fn inputs(graph: &Graph, standing: &ActiveGraph, state: &State, x: Ix) -> Digest {
+    let mut parts = Vec::new();
+    let mut todo: Vec<Ix> = graph.waits_for(x).collect();
+    while let Some(y) = todo.pop() {
+        match graph.vertex(y).kind {
+            NodeKind::Task => parts.push(y),
+            NodeKind::Plan => {
+                parts.push(y);
+                todo.extend(standing.members(graph, y));
+            }
+            NodeKind::All | NodeKind::Any => todo.extend(standing.members(graph, y)),
+        }
+    }
+    parts.sort_unstable();
+    parts.dedup();
+    let mut text = String::new();
+    for part in parts {
+        let id = graph.id(part);
+        let Some(binding) = result_in(graph, state, standing, part) else {
+            continue;
+        };
+        let before = binding.inputs.as_ref().map_or("", Digest::as_str);
+        text.push_str(&format!("{id} {} {before}\n", binding.result_digest()));
+    }
+    Digest::of(text.as_bytes())
+}

@@ -1,0 +1,108 @@
+//! What a loop knows beside the file. A crash forgets it.
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::contraction::{Full, Watch};
+use crate::{
+    event::{Merge, Outcome},
+    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
+    state::{ResultCommit, VerdictRecord},
+    verdict::{Basis, EvidenceCache},
+};
+
+/// What a loop knows beside the file, and may forget: a crash costs the attempts in flight and nothing else.
+#[derive(Debug, Clone, Default)]
+pub struct Session {
+    /// How many attempts the host can make side by side.
+    pub slots: u32,
+    pub evidence: EvidenceCache,
+    pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
+    /// Trees by commit, as far as the host has told.
+    pub(crate) trees: BTreeMap<CommitId, TreeId>,
+    /// The trees of what is tried beside the selection in force, by group and choice.
+    pub(crate) staged: BTreeMap<(AtomId, AtomId), SpeculativeTree>,
+    /// The base case was evaluated since the start.
+    pub(crate) base_was_seen: bool,
+    /// The steps that were open when the run before this one completed: they are not waited for again.
+    pub(crate) left_open: Option<Vec<AtomId>>,
+    /// Verdicts that no commit holds yet.
+    pub(crate) verdicts: Vec<VerdictRecord>,
+    /// Checks that failed at `align` and hold on the same tree now.
+    pub(crate) unsteady: Vec<String>,
+    /// Why the run had to stop.
+    pub(crate) unavailable: Option<String>,
+    /// What the base case is being evaluated on.
+    pub(crate) base_target: Option<Basis>,
+    /// When that began, in active time.
+    pub(crate) base_since_ms: u64,
+    /// Backoffs end at an active time of this session: a clock that is set, or a machine that sleeps, moves none.
+    pub(crate) base_again_at_ms: Option<u64>,
+    pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
+    pub(crate) checks_wait_until_ms: BTreeMap<AttemptId, u64>,
+    /// Attempts of the lineage when this run began.
+    pub(crate) started_with: u64,
+    pub(crate) active_ms: u64,
+    /// What evaluations of the base case took, with their checkouts and the starts of their processes.
+    pub(crate) verify_ms: u64,
+    /// Active time not yet written into the state.
+    pub(crate) unwritten_ms: u64,
+    /// How much of the trail stands in full.
+    pub full: Full,
+    pub(crate) trail_watch: Watch,
+    /// A step came to its limit before everything that follows was looked at.
+    pub(crate) has_more: bool,
+}
+
+impl Session {
+    /// A loop that can make `slots` attempts side by side, and knows nothing yet.
+    pub fn new(slots: u32) -> Self {
+        Self {
+            slots,
+            ..Self::default()
+        }
+    }
+
+    /// Forgets the trees of commits that nothing asks for any more.
+    pub(crate) fn forget_trees(&mut self, head: Option<&CommitId>) {
+        let candidates = self
+            .progress
+            .values()
+            .filter_map(|progress| match progress {
+                AttemptProgress::Merged { merge, .. } => match &**merge {
+                    Merge::Clean { commit, .. } => Some(commit),
+                    Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => None,
+                },
+                AttemptProgress::Finished(_) => None,
+            });
+        let needed: BTreeSet<&CommitId> = candidates.chain(head).collect();
+        let target = self.base_target.as_ref();
+        self.trees.retain(|commit, tree| {
+            needed.contains(commit) || target.and_then(Basis::tree) == Some(tree)
+        });
+    }
+}
+
+/// How far an attempt is that has ended well.
+#[derive(Debug, Clone)]
+pub(crate) enum AttemptProgress {
+    Finished(Arc<Outcome>),
+    Merged {
+        outcome: Arc<Outcome>,
+        onto: Option<CommitId>,
+        merge: Arc<Merge>,
+    },
+}
+
+/// The tree of a prospect, as the host made it.
+#[derive(Debug, Clone)]
+pub(crate) struct SpeculativeTree {
+    pub(crate) line: Vec<ResultCommit>,
+    pub(crate) head: CommitId,
+    /// All of the line applied.
+    pub(crate) is_whole: bool,
+}
