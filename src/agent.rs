@@ -3,6 +3,7 @@
 //! Invariant: the output is untrusted (`report` caps it), and a cancelled attempt has no outcome.
 //! Not here: what an outcome means (the core), where the workspace comes from (`workspace`).
 
+mod directory;
 mod inputs;
 mod outcome;
 mod report;

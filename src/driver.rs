@@ -9,6 +9,7 @@ mod disk_wait;
 mod ending;
 mod executor;
 mod follow;
+mod pending_outcomes;
 mod reconcile;
 mod resume;
 mod stall;
@@ -51,8 +52,9 @@ const POLL_MS: u64 = 1_000;
 
 use executor::RunLeftovers;
 pub use executor::{Executor, Measuring, RealExecutor};
+pub use pending_outcomes::PendingOutcomes;
 pub use watch::Watch;
-pub use work::{PendingOutcomes, ReadyCheckout, no_worker, prepare_checkout};
+pub use work::{ReadyCheckout, no_worker, prepare_checkout};
 
 /// The environment that a run needs.
 pub struct LoopHost {

@@ -15,6 +15,7 @@ mod merge_base;
 mod mode;
 mod names;
 mod place;
+mod placed_fault;
 mod probe;
 mod recent;
 mod state_file;
@@ -40,10 +41,11 @@ use swap::{OldFile, Swap};
 
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
-pub use load::{LoadedState, PlacedFault, pattern_faults, place_faults, read_bytes, show_faults};
+pub use load::{LoadedState, pattern_faults, place_faults, read_bytes, show_faults};
 pub use locks::Lease;
 pub use mode::Mode;
 pub use place::StatePlace;
+pub use placed_fault::PlacedFault;
 pub use probe::{Probe, probe};
 
 /// The reader's limit (`doc::Limits`).

@@ -5,12 +5,12 @@
 
 use std::{
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use crate::{files, process::JobRecord};
 
-use super::{AgentError, AttemptJob};
+use super::{AgentError, AttemptJob, directory::make};
 
 #[derive(Debug)]
 pub(super) struct Inputs {
@@ -18,19 +18,6 @@ pub(super) struct Inputs {
     dir: PathBuf,
     /// The record of its processes, for a loop that starts after a kill.
     started: PathBuf,
-}
-
-/// Makes an attempt's own directory and its parent; returns whether it is new, and so empty. It
-/// does not make the directory beside the state. If that is gone, so is the state, and a new
-/// directory would keep it from being put back.
-pub(super) fn make(dir: &Path) -> io::Result<bool> {
-    match files::make_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            dir.parent().map_or(Ok(false), files::make_dir)?;
-            files::make_dir(dir)
-        }
-        made => made,
-    }
 }
 
 impl Inputs {

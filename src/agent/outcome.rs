@@ -47,12 +47,12 @@ pub fn record(
 /// After a kill the kernel has the whole record or a part, and a part is void. So no temporary name
 /// is needed.
 fn write(dir: &Path, bytes: &[u8]) -> io::Result<()> {
-    super::inputs::make(dir)?;
+    super::directory::make(dir)?;
     files::write_anew(&dir.join(NAME), bytes)
 }
 
 fn write_durably(dir: &Path, bytes: &[u8]) -> io::Result<()> {
-    super::inputs::make(dir)?;
+    super::directory::make(dir)?;
     let half = dir.join(HALF);
     files::write_anew(&half, bytes)?;
     files::open(&half)?.sync_all()?;

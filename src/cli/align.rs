@@ -7,6 +7,7 @@ pub(super) mod isolation;
 mod preview;
 mod proposals;
 mod questions;
+mod verdict_text;
 
 use std::{
     io::IsTerminal,
@@ -92,7 +93,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         None => PlanFile::none(),
         Some(path) => plan_file::read(&context.dir, path)?,
     };
-    let top = top(context)?;
+    let top = context.top()?;
     let config = configured(context, &top);
     let asks = asks(context, &flags);
     let state = match read(&file, &flags, |line| context.out.say(line)) {
@@ -364,21 +365,6 @@ fn add(to: &mut Vec<String>, more: &[String]) {
         if !to.contains(text) {
             to.push(text.clone());
         }
-    }
-}
-
-/// Where the agreement is made: the top of the work tree, else here.
-pub(super) fn top(context: &Context) -> Result<PathBuf, Failure> {
-    if let Some(place) = context.place()? {
-        return Ok(place.project);
-    }
-    if context.state.is_some() {
-        return Ok(context.dir.clone());
-    }
-    match crate::git::Git::open(&context.dir) {
-        Ok(Some(git)) => Ok(git.top().to_owned()),
-        // Whether git is needed is told by the workspace.
-        Ok(None) | Err(_) => Ok(context.dir.clone()),
     }
 }
 

@@ -105,7 +105,7 @@ fn open(state: &State, at: &StatePlace) -> Result<Option<ResultSource>, Failure>
     let workspaces = Workspaces::open(at, &state.lineage, constraints)?;
     for commit in [&start.commit, head] {
         if !workspaces.head_is_there(commit)? {
-            return Err(super::run::commit_missing(commit, kind));
+            return Err(super::context::commit_missing(commit, kind));
         }
     }
     let partial = (run.status != RunStatus::Completed).then(|| {

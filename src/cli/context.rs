@@ -7,11 +7,18 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use descent_core::{event::Event, state::State, trust::is_another_hand, view::Surroundings};
+use descent_core::{
+    event::Event,
+    id::CommitId,
+    state::{State, Workspace},
+    trust::is_another_hand,
+    view::Surroundings,
+};
 
 use super::{Global, ask};
 use crate::{
     failure::{Failure, Lack, exit, lack_at_start, quoted},
+    git::Git,
     process::{
         environment::{self, Environment},
         tool,
@@ -165,6 +172,21 @@ impl Context {
         }
         false
     }
+
+    /// Where the agreement is made: the top of the work tree, else here.
+    pub(super) fn top(&self) -> Result<PathBuf, Failure> {
+        if let Some(place) = self.place()? {
+            return Ok(place.project);
+        }
+        if self.state.is_some() {
+            return Ok(self.dir.clone());
+        }
+        match Git::open(&self.dir) {
+            Ok(Some(git)) => Ok(git.top().to_owned()),
+            // Whether git is needed is told by the workspace.
+            Ok(None) | Err(_) => Ok(self.dir.clone()),
+        }
+    }
 }
 
 fn of_another(place: &StatePlace, uid: u32) -> Failure {
@@ -263,4 +285,17 @@ fn unheard<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// What a person reads instead of a long path.
 pub(super) fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// A repository that a result of the state stands in has lost it.
+pub(super) fn commit_missing(commit: &CommitId, kind: Workspace) -> Failure {
+    let place = match kind {
+        Workspace::Shadow => "the repository beside the state does not hold",
+        Workspace::Git | Workspace::Shared => {
+            "neither your repository nor the one beside the state holds"
+        }
+    };
+    let message = format!("{place} the commit {commit} that the state names");
+    let hint = "with HEAD and the files as the run found them `descent run` makes again what is lost; else align --force begins anew from the files as they are";
+    Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint)
 }

@@ -9,7 +9,11 @@ use descent_core::{
     step::correct,
 };
 
-use super::{End, context::Context, run, trust};
+use super::{
+    End,
+    context::{self, Context},
+    trust,
+};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
@@ -75,7 +79,7 @@ fn take_over(
     for commit in start.map(|start| &start.commit).into_iter().chain([head]) {
         if !fork.head_is_there(commit)? {
             let kind = state.objective.constraints.workspace();
-            return Err(run::commit_missing(commit, kind));
+            return Err(context::commit_missing(commit, kind));
         }
     }
     Ok(fork.follow(head)?)

@@ -53,7 +53,7 @@ enum MigrateSource {
 
 pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Failure> {
     let MigrateSource::Aot = flags.from;
-    let top = align::top(context)?;
+    let top = context.top()?;
     let (dir, path) = match &flags.file {
         Some(path) => (context.dir.as_path(), path.as_path()),
         None => (top.as_path(), Path::new(USUAL)),

@@ -7,7 +7,7 @@ use descent_core::{
     desired::DesiredWork,
     doc::Node,
     event::Reason,
-    id::{CommitId, RunId},
+    id::RunId,
     state::{Run, RunStatus, StartedFrom, State, Workspace},
     step::run_end,
     world::World,
@@ -15,7 +15,7 @@ use descent_core::{
 
 use super::{
     End, align, constraints,
-    context::{Context, WaitOutcome, interruptible, runtime, signals},
+    context::{self, Context, WaitOutcome, interruptible, runtime, signals},
     live::LiveArea,
     newer, trust,
 };
@@ -183,24 +183,15 @@ fn open(
     // All that was made since can be made again; what the run began from cannot, but from the very files.
     if !workspaces.start_is_there(start)? {
         if !workspaces.remake_start(start)? {
-            return Err(commit_missing(&start.commit, constraints.workspace()));
+            return Err(context::commit_missing(
+                &start.commit,
+                constraints.workspace(),
+            ));
         }
         let words = "the repository of this run was lost: it is begun again from the files, which are as they were";
         context.out.say(words);
     }
     Ok(workspaces)
-}
-
-pub(super) fn commit_missing(commit: &CommitId, kind: Workspace) -> Failure {
-    let place = match kind {
-        Workspace::Shadow => "the repository beside the state does not hold",
-        Workspace::Git | Workspace::Shared => {
-            "neither your repository nor the one beside the state holds"
-        }
-    };
-    let message = format!("{place} the commit {commit} that the state names");
-    let hint = "with HEAD and the files as the run found them `descent run` makes again what is lost; else align --force begins anew from the files as they are";
-    Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint)
 }
 
 /// The commit that `--from` names; only a run that has not begun can start elsewhere.

@@ -290,12 +290,12 @@ fn asked_about(
 ) -> Result<(TrustQuestion, Option<Store>), Failure> {
     if let Some(path) = &flags.plan {
         let carried = subject::read_plan(&context.dir, path)?;
-        let config = config::load(&super::align::top(context)?)?;
+        let config = config::load(&context.top()?)?;
         let worker = subject::worker(Some(&config));
         return Ok((TrustQuestion::of_plan(path, carried, worker), None));
     }
     if flags.worker {
-        let top = super::align::top(context)?;
+        let top = context.top()?;
         let worker = subject::worker(Some(&config::load(&top)?));
         let Some(worker) = worker else {
             let message = format!("{} names no worker", top.join(config::FILE_NAME).display());

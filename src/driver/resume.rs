@@ -13,8 +13,8 @@ use descent_core::{
 };
 
 use super::{
-    Loop, RealExecutor, blocking,
-    executor::{BoxedFuture, RunLeftovers},
+    Loop, blocking,
+    executor::{BoxedFuture, RealExecutor, RunLeftovers},
 };
 use crate::{agent, failure::Failure};
 

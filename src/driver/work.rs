@@ -2,7 +2,6 @@
 //! the loop.
 
 mod judging;
-mod pending_outcomes;
 
 use std::{
     path::{Path, PathBuf},
@@ -22,7 +21,11 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{RealExecutor, blocking, executor::BoxedFuture, executor::note_of};
+use super::{
+    blocking,
+    executor::{BoxedFuture, RealExecutor, note_of},
+    pending_outcomes::PendingOutcomes,
+};
 use crate::{
     agent,
     clock::Clock,
@@ -35,7 +38,6 @@ use crate::{
 };
 
 pub use judging::{ReadyCheckout, prepare_checkout};
-pub use pending_outcomes::PendingOutcomes;
 
 use judging::{Judging, judge};
 

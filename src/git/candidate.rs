@@ -4,8 +4,8 @@
 use super::{
     Git, GitError, diff,
     index::PrivateIndex,
-    modules::SAVED_DIR,
     status::{IndexUpdates, OWN_DIR},
+    trees::SAVED_DIR,
     trees::Tree,
 };
 use descent_core::id::{CommitId, Digest, TreeId, UnixMillis};

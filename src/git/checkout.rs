@@ -1,6 +1,9 @@
 //! Trees of our own, outside the project, each with exactly the files of a commit.
 
-use super::{Git, GitError, disk, modules::SAVED_DIR, trees::Tree};
+use super::{
+    Git, GitError, disk,
+    trees::{SAVED_DIR, Tree},
+};
 use descent_core::id::CommitId;
 use std::{
     ffi::{OsStr, OsString},

@@ -21,8 +21,6 @@ use std::path::Path;
 const DEPTH_MAX: usize = 16;
 /// Maximum of dirty paths named for one submodule.
 const NAMED_MAX: usize = 3;
-/// The directory in the record of a tree that holds the index of each submodule as checked out.
-pub(super) const SAVED_DIR: &str = "descent-modules";
 
 impl Git {
     /// The person's own copy of a submodule, if they checked it out.

@@ -14,7 +14,6 @@ use super::{
     disk,
     index::PREFIX,
     lineage::{SLOT_CONFIG, SLOT_REFS},
-    modules::SAVED_DIR,
 };
 use descent_core::id::{CommitId, Digest};
 use std::{
@@ -24,6 +23,8 @@ use std::{
     time::Duration,
 };
 
+/// The directory in the record of a tree that holds the index of each submodule as checked out.
+pub(super) const SAVED_DIR: &str = "descent-modules";
 const SAVED: &str = "descent-index.";
 /// The file that names the tree of a record.
 const NOTE: &str = "tree";

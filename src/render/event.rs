@@ -30,6 +30,12 @@ fn head(notice: &Event, width: usize) -> Option<Line> {
     Some(head.plain(what).cut(width))
 }
 
+/// An effect of which nobody knows whether it happened.
+pub(super) fn doubted(atom: &str, attempt: &str, why: &str) -> String {
+    let stop = if why.is_empty() { "" } else { "; " };
+    format!("{atom}: {why}{stop}nobody knows whether the effect of {attempt} happened")
+}
+
 /// What the end of a phase's budget left open.
 pub(super) fn dropped<T: std::borrow::Borrow<str>>(
     atom: &str,
@@ -169,7 +175,7 @@ fn words(notice: &Event) -> Option<String> {
             why,
         } => format!("repair    {atom}: {} (repair {repair} of {of})", line(why)),
         Event::InDoubt { attempt, atom, why } => {
-            let what = super::log::doubted(atom.as_str(), attempt.as_str(), why);
+            let what = doubted(atom.as_str(), attempt.as_str(), why);
             format!("in doubt  {what}")
         }
         Event::Discarded { attempt } => format!("discarded {attempt}: its result came too late"),

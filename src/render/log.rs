@@ -142,7 +142,7 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             ("solved", format!("{}{nth}: {what}", of("atom")))
         }
         "in_doubt" => {
-            let doubted = doubted(&of("atom"), &of("attempt"), &of("reason"));
+            let doubted = super::event::doubted(&of("atom"), &of("attempt"), &of("reason"));
             ("in doubt", doubted)
         }
         "request_retired" => (
@@ -201,11 +201,6 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
 
 fn count(node: &Node) -> u64 {
     node.get("count").and_then(Node::as_u64).unwrap_or(0)
-}
-
-pub(super) fn doubted(atom: &str, attempt: &str, why: &str) -> String {
-    let stop = if why.is_empty() { "" } else { "; " };
-    format!("{atom}: {why}{stop}nobody knows whether the effect of {attempt} happened")
 }
 
 fn chosen(node: &Node) -> String {

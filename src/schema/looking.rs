@@ -6,8 +6,6 @@
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use super::output::Choice;
-
 /// How one atom stands: `descent why ATOM --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/why/1")]
@@ -359,4 +357,14 @@ struct InForce {
 enum From {
     Chosen,
     Default,
+}
+
+#[derive(JsonSchema)]
+pub(super) struct Choice {
+    group: String,
+    selected: Option<String>,
+    failed: Vec<String>,
+    /// Part of a selection under which the base case did not hold
+    refuted: Vec<String>,
+    untried: Vec<String>,
 }

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use super::looking::{Activity, Heartbeat, WaitsFor};
+use super::looking::{Activity, Choice, Heartbeat, WaitsFor};
 
 /// How things stand: `descent status --json`
 #[derive(JsonSchema)]
@@ -100,16 +100,6 @@ enum Verdict {
     Pass,
     Fail,
     Unknown,
-}
-
-#[derive(JsonSchema)]
-pub(super) struct Choice {
-    group: String,
-    selected: Option<String>,
-    failed: Vec<String>,
-    /// Part of a selection under which the base case did not hold
-    refuted: Vec<String>,
-    untried: Vec<String>,
 }
 
 #[derive(JsonSchema)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use descent_core::state::VERSION;
 
-use super::load::PlacedFault;
+use super::placed_fault::PlacedFault;
 use crate::failure::{Failure, lack_of};
 use crate::files::Odd;
 

@@ -2,7 +2,6 @@
 //!
 //! Invariant: the result has no fault of syntax, type, pattern or graph. Not here: the disk.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +16,7 @@ use descent_core::step::correct::put_back_forgotten;
 
 use super::StoreError;
 use super::disk::dangling;
+use super::placed_fault::PlacedFault;
 
 /// A state with the bytes of its file.
 #[derive(Debug)]
@@ -97,36 +97,6 @@ impl LoadedState {
     pub fn missing(&self, path: &Path) -> Vec<String> {
         show_faults(path, &self.bytes, self.gate())
     }
-}
-
-/// A fault with its place; line and column count from 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacedFault {
-    pub line: usize,
-    pub column: usize,
-    pub fault: Fault,
-}
-
-impl fmt::Display for PlacedFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (line, column, fault) = (self.line, self.column, &self.fault);
-        let pointer = if fault.pointer.is_empty() {
-            "/"
-        } else {
-            &fault.pointer
-        };
-        let (pointer, message) = (on_one_line(pointer), on_one_line(&fault.message));
-        write!(f, "{line}:{column}: {pointer}: {message}")?;
-        match &fault.hint {
-            Some(hint) => write!(f, " ({})", on_one_line(hint)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// A key of the file may hold a line break, and what follows must not look like a line of ours.
-fn on_one_line(text: &str) -> String {
-    text.replace('\n', "\\n").replace('\r', "\\r")
 }
 
 /// Reads untrusted bytes. It also returns the records as text, which the seal was computed from.

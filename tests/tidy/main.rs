@@ -67,25 +67,6 @@ const CIRCLES: &[&[&str]] = &[
         "core/src/state/limits.rs",
         "core/src/state/objective.rs",
     ],
-    &["src/agent/inputs.rs", "src/agent/outcome.rs"],
-    &["src/cli/align.rs", "src/cli/trust.rs"],
-    &[
-        "src/cli/align/compare.rs",
-        "src/cli/align/costs.rs",
-        "src/cli/align/preview.rs",
-    ],
-    &["src/cli/apply.rs", "src/cli/run.rs"],
-    &[
-        "src/driver/executor.rs",
-        "src/driver/resume.rs",
-        "src/driver/work.rs",
-        "src/driver/work/judging.rs",
-    ],
-    &[
-        "src/git/checkout.rs",
-        "src/git/modules.rs",
-        "src/git/trees.rs",
-    ],
     &[
         "src/process/ending.rs",
         "src/process/guard.rs",
@@ -94,9 +75,6 @@ const CIRCLES: &[&[&str]] = &[
         "src/process/handle.rs",
         "src/process/leader.rs",
     ],
-    &["src/render/event.rs", "src/render/log.rs"],
-    &["src/schema/looking.rs", "src/schema/output.rs"],
-    &["src/store/error.rs", "src/store/load.rs"],
 ];
 
 /// What a door opens, the words that open it, and who may: a file, or a folder with a `/` at its end.

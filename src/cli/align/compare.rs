@@ -267,7 +267,7 @@ impl CheckoutBench<'_> {
         out.say("Some checks end otherwise in a fresh checkout, where a run makes them:");
         for (here, fresh) in looks.here.iter().zip(&looks.fresh) {
             if here.verdict != fresh.verdict {
-                out.say(&super::preview::two(here, fresh));
+                out.say(&super::verdict_text::two(here, fresh));
             }
         }
         let links = looks.links();

@@ -12,14 +12,18 @@ use descent_core::{
     world::World,
 };
 
-use super::{super::evaluate, compare::CheckoutComparison, costs};
+use super::{
+    super::evaluate,
+    compare::CheckoutComparison,
+    costs,
+    verdict_text::{WIDTH, ended, said, two},
+};
 use crate::{
     config::Config,
     render::{self, Line, Meaning, Page},
     workspace::Workspaces,
 };
 
-const WIDTH: usize = 80;
 /// Atoms shown one by one at most.
 const ATOMS_MAX: usize = 40;
 /// Lines at most of what a person wrote about the goal.
@@ -220,14 +224,6 @@ fn counts(world: &World, nodes: &[NodeView]) -> String {
     format!("{} atoms: {}", nodes.len(), parts.join(", "))
 }
 
-fn ended(judged: &VerdictView) -> String {
-    match judged.ended.as_str() {
-        "" => String::new(),
-        ended if judged.by_person => ended.to_owned(),
-        ended => format!("{ended}, {}", render::time(judged.duration_ms)),
-    }
-}
-
 /// One verdict; how it ended goes on a line of its own where it would not fit.
 fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
     let verdict = Line::new().word(judged.verdict.word()).pad(8);
@@ -248,36 +244,6 @@ fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
         page.whole(Line::indent(indent + 8).then(ended));
     }
     page.extend(said(judged).map(|said| Line::indent(indent + 10).dim(said)));
-}
-
-/// Two verdicts that differ.
-pub(super) fn two(here: &VerdictView, fresh: &VerdictView) -> String {
-    let line = |place: &str, judged: &VerdictView| {
-        let (word, ended) = (judged.verdict.word(), ended(judged));
-        let said = said(judged).map(|said| format!("\n{:12}{said}", ""));
-        let said = said.unwrap_or_default();
-        format!("{:10}{place}: {word}, {ended}{said}", "")
-    };
-    format!(
-        "  differs {}\n{}\n{}",
-        render::line(&here.check),
-        line("here", here),
-        line("in a fresh checkout", fresh)
-    )
-}
-
-/// The last line of what does not pass.
-fn said(judged: &VerdictView) -> Option<String> {
-    let mut lines = judged.output.lines().rev().map(str::trim);
-    let said = lines.find(|line| !line.is_empty())?;
-    (judged.verdict != Verdict::Pass).then(|| fit(said, WIDTH - 14))
-}
-
-fn fit(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width - 1).chain(['…']).collect()
 }
 
 fn difference(looks: &CheckoutComparison) -> String {
