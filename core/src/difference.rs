@@ -92,6 +92,7 @@ pub fn difference(before: &State, after: &State) -> Vec<Difference> {
     look.control();
     look.notebook();
     look.rest();
+    look.older_entries();
     look.found
 }
 
@@ -246,7 +247,7 @@ impl<'s> Comparison<'s> {
             self.after.trail[old.len()..]
                 .iter()
                 .for_each(|entry| self.entry(entry));
-        } else if let Some(fresh) = record::contracted(old, new) {
+        } else if let Some(fresh) = record::added(old, new) {
             fresh.into_iter().for_each(|entry| self.entry(entry));
         } else {
             let what = match new.is_empty() {
@@ -259,6 +260,16 @@ impl<'s> Comparison<'s> {
         self.corrections(is_whole);
     }
 
+    /// Nothing else differs: no new entry of the trail says what happened to the older ones.
+    fn older_entries(&mut self) {
+        let (old, new) = (&self.before.trail, &self.after.trail);
+        let mut pairs = old.iter().zip(new.iter());
+        let is_same = old.len() == new.len() && pairs.all(|(a, b)| same(&a.node, &b.node));
+        if self.found.is_empty() && !is_same {
+            self.say(Weight::Detail, "older entries of the trail are others");
+        }
+    }
+
     fn entry(&mut self, entry: &Entry) {
         match &entry.kind {
             EntryKind::Failure { atom, reason, .. } => {
@@ -268,11 +279,7 @@ impl<'s> Comparison<'s> {
             }
             EntryKind::Refuted { .. } => self.say(Weight::Main, "the base case does not hold"),
             // Described by its effect on groups and requests.
-            EntryKind::Choice { .. }
-            | EntryKind::Backtrack
-            | EntryKind::Failures { .. }
-            | EntryKind::Steps { .. }
-            | EntryKind::Other => {
+            EntryKind::Choice { .. } | EntryKind::Backtrack | EntryKind::Other => {
                 let what = format!("recorded: {}", record::type_of(entry).replace('_', " "));
                 self.say(Weight::Detail, what);
             }

@@ -21,7 +21,6 @@ use crate::{
     state::{
         Atom, Binding, Check, EntryKind, Extra, Intent, SideFile,
         fields::{Writer, texts_node},
-        record::counted,
         side::LiesAt,
     },
     world::World,
@@ -33,6 +32,8 @@ const WORDS: &str = include_str!("prompt/attempt.md");
 const PLAN_WORDS: &str = include_str!("prompt/plan.md");
 /// Maximum of failures described, the newest.
 const FAILURES_MAX: usize = 10;
+/// Maximum of different reasons of older failures, the newest.
+const REASONS_MAX: usize = 8;
 /// Maximum of characters of one failure's output.
 const OUTPUT_CHARS_MAX: usize = 2_000;
 
@@ -163,12 +164,13 @@ fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
             EntryKind::Failure { atom, reason, .. } if atom == id => Some((entry, reason)),
             _ => None,
         });
-    let newest: Vec<_> = of_atom.take(FAILURES_MAX).collect();
-    let older = older(world, id);
-    if newest.is_empty() && older.is_empty() {
+    let mut newest: Vec<_> = of_atom.collect();
+    let older = newest.split_off(newest.len().min(FAILURES_MAX));
+    if newest.is_empty() {
         return String::new();
     }
-    let mut text = "\n# What was tried before and failed: go another way\n\n".to_owned() + &older;
+    let mut text = "\n# What was tried before and failed: go another way\n\n".to_owned();
+    text.push_str(&alike(older.iter().map(|(_, reason)| reason.as_str())));
     for (entry, reason) in newest.into_iter().rev() {
         text.push_str(&format!("- {reason}\n"));
         let output = entry
@@ -191,18 +193,18 @@ fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
     text
 }
 
-/// Failures that the trail holds as counts, one line for each context.
-fn older(world: &World, id: &AtomId) -> String {
-    let mut text = String::new();
-    for entry in world.state.trail.iter() {
-        if let EntryKind::Failures { atom, count } = &entry.kind
-            && atom == id
-        {
-            let reasons = counted::reasons_in_words(&entry.node);
-            text.push_str(&format!("- {count} attempts before: {reasons}\n"));
+/// Older failures, the newest first, as lines with how often each came about, the oldest first.
+fn alike<'r>(reasons: impl Iterator<Item = &'r str>) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for reason in reasons {
+        match counts.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((reason, 1)),
         }
     }
-    text
+    counts.truncate(REASONS_MAX);
+    let line = |(reason, count): &(&str, usize)| format!("- {count} × {reason}\n");
+    counts.iter().rev().map(line).collect()
 }
 
 /// The bindings of an atom's dependencies, by the name of the dependency.

@@ -89,7 +89,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
     }
     if draft.is_dirty() {
         draft.write_verdicts();
-        trail::contract(&mut draft);
+        trail::shorten(&mut draft);
     }
     draft.close(world)
 }

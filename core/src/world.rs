@@ -3,11 +3,11 @@
 //! Not here: how a state changes (`step`), what should be going on (`desired`).
 
 pub(crate) mod candidate;
-pub mod contraction;
 pub(crate) mod result_commits;
 pub(crate) mod results;
 mod session;
 pub(crate) mod speculation;
+pub mod trail_limits;
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 

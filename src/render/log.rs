@@ -3,7 +3,6 @@
 use descent_core::{
     doc::{Member, Node},
     id::UnixMillis,
-    state::record::counted,
     view::log::LogEntry,
 };
 
@@ -98,24 +97,13 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             );
             ("failed", what)
         }
+        // Counts, as earlier versions wrote them.
         "failures" => {
-            let reasons = line(&counted::reasons_in_words(node));
-            let what = format!("{}, {} attempts before: {reasons}", of("atom"), count(node));
+            let what = format!("{}, {} attempts before", of("atom"), count(node));
             ("failed", what)
         }
         "steps" => {
-            let groups = node.get("groups").and_then(Node::as_object);
-            let group = |member: &Member| {
-                let count = member.node.as_u64().unwrap_or(0);
-                let times = if count == 1 { "time" } else { "times" };
-                format!("{} {count} {times}", member.key)
-            };
-            let groups: Vec<String> = groups.unwrap_or_default().iter().map(group).collect();
-            let what = format!(
-                "{} choices and backtracks before: {}",
-                count(node),
-                super::listed(&groups, 6)
-            );
+            let what = format!("{} choices and backtracks before", count(node));
             ("chosen", what)
         }
         "refuted" => ("rejected", refuted(node)),

@@ -4,7 +4,7 @@ use descent_core::{
     doc::Node,
     id::{AtomId, UnixMillis},
     state::{SideFile, side::LiesAt},
-    view::why::{Asking, AttemptView, EarlierView, Why},
+    view::why::{Asking, AttemptView, Why},
 };
 
 use super::{Line, Meaning, Page, age, ago, field, line, listed, log, since, status, time};
@@ -143,9 +143,6 @@ fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     }
     page.gap();
     page.push(Line::new().dim("attempts"));
-    for older in &why.earlier {
-        earlier(page, older, now);
-    }
     let left_out = why.attempts.len().saturating_sub(ATTEMPTS_MAX);
     if left_out > 0 {
         page.push(Line::indent(2).dim(format!("… {left_out} before")));
@@ -157,21 +154,6 @@ fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
         proofs(page, &attempt.evidence, lies_at);
         output(page, &attempt.output);
         whole(page, attempt.whole.as_ref(), lies_at);
-    }
-}
-
-/// What stands as a count: the journal has each of them as long as it goes back.
-fn earlier(page: &mut Page, older: &EarlierView, now: UnixMillis) {
-    let line = Line::indent(2).plain("and ").word("failed");
-    let what = format!(
-        " {} times before, the last {}",
-        older.count,
-        ago(&older.at, now)
-    );
-    page.push(line.plain(what));
-    for (reason, count) in &older.reasons {
-        let head = Line::indent(4).dim(format!("{count} × "));
-        page.wrapped(head, Meaning::Plain, reason, 2);
     }
 }
 

@@ -29,8 +29,6 @@ pub(super) struct Why {
     tries: Vec<Value>,
     /// Every attempt that is kept, in the order in which they ended
     attempts: Vec<Attempt>,
-    /// Older failures, which stand as counts
-    earlier: Option<Vec<Earlier>>,
     /// The entries of the trail that speak of it, in order
     trail: Vec<Value>,
     /// What commits did to it, as far as they are kept
@@ -46,20 +44,6 @@ struct Past {
     text: String,
 }
 
-/// Failures of one atom in one context
-#[derive(JsonSchema)]
-struct Earlier {
-    atom: String,
-    count: u64,
-    since: String,
-    at: String,
-    choices: Value,
-    /// By class: how many
-    classes: Value,
-    /// Those that came last, the newest first, with how often each did
-    reasons: Vec<(String, u64)>,
-}
-
 #[derive(JsonSchema)]
 struct Attempt {
     atom: String,
@@ -71,6 +55,8 @@ struct Attempt {
     at: String,
     class: Option<String>,
     reason: String,
+    /// Of an older failure, which stands as a line: two that have the same failed alike
+    fingerprint: Option<String>,
     choices: Value,
     evidence: Vec<Value>,
     files: Vec<String>,

@@ -87,8 +87,7 @@ enum RequestKind {
 /// An entry of the trail; its other keys depend on the type
 #[derive(JsonSchema)]
 struct Entry {
-    /// `choice`, `failure`, `refuted`, `backtrack`, `user_correction`, what stands as a count (`failures`, `steps`), or
-    /// history of another kind
+    /// `choice`, `failure`, `refuted`, `backtrack`, `user_correction`, or history of another kind
     r#type: String,
     at: Option<String>,
     serial: Option<Count>,

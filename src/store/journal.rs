@@ -383,7 +383,7 @@ fn stamps(before: Option<&State>, after: &State) -> Vec<String> {
     stamps
 }
 
-/// The new entries of the trail, even if older ones became counts meanwhile.
+/// The new entries of the trail, even if older ones were shortened meanwhile.
 fn fresh<'s>(before: &State, after: &'s State) -> Vec<&'s Arc<Entry>> {
     let known = before.trail.len();
     let is_same = |was: &Arc<Entry>, is: &Arc<Entry>| Arc::ptr_eq(was, is) || was.node == is.node;
@@ -394,8 +394,8 @@ fn fresh<'s>(before: &State, after: &'s State) -> Vec<&'s Arc<Entry>> {
             .is_some_and(|is| is_same(was, is))
     };
     let is_grown = before.trail.last().is_none_or(stands);
-    let contracted = (!is_grown).then(|| record::contracted(&before.trail, &after.trail));
-    contracted
+    let added = (!is_grown).then(|| record::added(&before.trail, &after.trail));
+    added
         .flatten()
         .unwrap_or_else(|| after.trail.iter().skip(known).collect())
 }

@@ -206,7 +206,6 @@ const TUPLES: &[(&str, usize)] = &[
     ("core/src/doc/parse.rs", 1),
     ("core/src/fragment.rs", 1),
     ("core/src/plan/flat.rs", 2),
-    ("core/src/state/record/counted.rs", 1),
     ("core/src/step/correct/resolve.rs", 3),
     ("core/src/step/phase.rs", 1),
     ("core/src/world/speculation.rs", 1),

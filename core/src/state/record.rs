@@ -2,11 +2,11 @@
 //!
 //! Invariant: an entry, once written, is carried as its tree; what the program decides by is read beside it.
 
-pub mod counted;
+mod growth;
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String};
 
-pub use counted::{Counted, contracted, is_ours};
+pub use growth::added;
 
 use super::fields::{Extra, Fields, Findings, Writer, pairs_node};
 use crate::{
@@ -42,15 +42,6 @@ pub enum EntryKind {
         choice: AtomId,
     },
     Backtrack,
-    /// Older failures of an atom in one context, as counts.
-    Failures {
-        atom: AtomId,
-        count: u64,
-    },
-    /// Older choices and backtracks, as counts.
-    Steps {
-        count: u64,
-    },
     Other,
 }
 
@@ -69,13 +60,6 @@ impl Entry {
             }
             Some("choice") => read_choice(&mut fields),
             Some("backtrack") => EntryKind::Backtrack,
-            Some("failures") => EntryKind::Failures {
-                atom: AtomId::new(fields.text_or_empty("atom")),
-                count: fields.count("count").unwrap_or(0),
-            },
-            Some("steps") => EntryKind::Steps {
-                count: fields.count("count").unwrap_or(0),
-            },
             _ => EntryKind::Other,
         };
         Some(Self {

@@ -1,46 +1,38 @@
-//! Contraction of the trail: the newest failures of an atom and context stand in full, older ones as counts; so do the
-//! newest choices and backtracks (contract §7).
+//! Shortens the trail: the newest failures of an atom and context stand in full, older ones as a line each, and the
+//! oldest are left out, as are the oldest choices and backtracks (contract §7).
 //!
-//! Invariant: what the search reads stays. A refuted selection keeps its conflict and its context for ever, and of a
-//! failure the search reads the tries of its atom. What a person wrote beside an entry keeps that entry as it is.
-//! The cost follows what was added: a look goes over all of the trail, and comes when a part of it is new.
+//! Invariant: everything that decides stays. A refuted selection keeps its conflict and its context for ever; attempts
+//! and failures are counted in the tries of their atom, never here. An entry beside which a person wrote stays as it is.
+//! A look goes over all of the trail, and comes when a part of it is new: so the cost follows what was added.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+mod line;
 
+use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
+
+use self::line::{failure_line, has_long_output, is_line, with_short_output};
 use super::transaction::Transaction;
 use crate::{
-    doc::{Node, Value},
-    state::{
-        Entry, EntryKind,
-        record::{self, Counted},
-    },
-    world::contraction::{Full, Watch},
+    doc::Node,
+    id::AtomId,
+    state::{Entry, EntryKind},
+    world::trail_limits::{TrailLimits, Watch},
 };
 
-/// Characters of an output that are kept of an older one: its last line.
-const LINE_CHARS_MAX: usize = 200;
-/// The part of the trail that may stand in full beyond what should.
+/// The part of the trail that may stand beyond what should.
 const SURPLUS_PART: usize = 4;
 
-pub(super) fn contract(draft: &mut Transaction) {
+pub(super) fn shorten(draft: &mut Transaction) {
     let is_over = !draft.state.run.status.is_active();
     let (len, watch) = (draft.state.trail.len(), draft.session.trail_watch);
     if !is_over && len < watch.look_at && len >= watch.len {
         return;
     }
-    let full = draft.session.full;
-    let most = |len: usize| (len / SURPLUS_PART).max(full.surplus);
-    let plan = Plan::of(&draft.state.trail, full);
-    let mut surplus = plan.surplus();
+    let limits = draft.session.trail_limits;
+    let most = |len: usize| (len / SURPLUS_PART).max(limits.surplus);
+    let cuts = cuts(&draft.state.trail, limits);
+    let mut surplus = cuts.len();
     if surplus >= if is_over { 1 } else { most(len) } {
-        let contracted = plan.carry_out(&draft.state.trail);
-        draft.state.trail = contracted.into();
+        draft.state.trail = shortened(&draft.state.trail, &cuts).into();
         draft.touched.lists_replaced = true;
         surplus = 0;
     }
@@ -51,159 +43,117 @@ pub(super) fn contract(draft: &mut Transaction) {
     draft.session.trail_watch = Watch { len, look_at };
 }
 
-/// What is counted together.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Group {
-    /// Of an atom, in a context.
-    Failures(String, String),
+/// What becomes of an entry that is too old to stand as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    LeaveOut,
+    ToLine,
+    ShortOutput,
+}
+
+/// Entries that are limited together.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LimitedGroup {
+    Failures { atom: AtomId, context: String },
     Steps,
 }
 
-/// What becomes of a trail.
-#[derive(Debug, Default)]
-struct Plan {
-    /// Entries that become part of a count, by their place.
-    counted: BTreeMap<usize, Group>,
-    /// Counts of before, which go on.
-    counts: BTreeMap<usize, Group>,
-    /// Failures and refuted selections whose outputs get short.
-    shortened: BTreeSet<usize>,
-}
-
-impl Plan {
-    fn of(trail: &[Arc<Entry>], most: Full) -> Self {
-        let mut plan = Self::default();
-        let mut seen: BTreeMap<Group, usize> = BTreeMap::new();
-        let (mut failures, mut refuted) = (0, 0);
-        for (index, entry) in trail.iter().enumerate().rev() {
-            let is_ours = record::is_ours(&entry.node);
-            if let Some((group, full)) = group_of(entry, most).filter(|_| is_ours) {
-                let seen = seen.entry(group.clone()).or_default();
-                *seen += 1;
-                if full == 0 {
-                    plan.counts.insert(index, group);
-                    continue;
-                }
-                if *seen > full {
-                    plan.counted.insert(index, group);
-                    continue;
-                }
-            }
+/// The entries that could be less, by their place.
+fn cuts(trail: &[Arc<Entry>], limits: TrailLimits) -> BTreeMap<usize, Cut> {
+    let mut cuts = BTreeMap::new();
+    let mut newer: BTreeMap<LimitedGroup, usize> = BTreeMap::new();
+    let (mut failures, mut refuted) = (0, 0);
+    for (index, entry) in trail.iter().enumerate().rev() {
+        let group = group_of(entry).filter(|_| is_ours(&entry.node));
+        let cut = group.and_then(|group| {
+            let newer = newer.entry(group).or_default();
+            *newer += 1;
+            cut_of(entry, *newer, limits)
+        });
+        let cut = cut.or_else(|| {
             let is_old = match &entry.kind {
-                EntryKind::Failure { .. } => is_beyond(&mut failures, most.failures_long),
-                EntryKind::Refuted { .. } => is_beyond(&mut refuted, most.refuted_long),
-                _ => false,
+                EntryKind::Failure { .. } => is_beyond(&mut failures, limits.failures_long),
+                EntryKind::Refuted { .. } => is_beyond(&mut refuted, limits.refuted_long),
+                EntryKind::Choice { .. } | EntryKind::Backtrack | EntryKind::Other => false,
             };
-            if is_old && is_long(&entry.node) {
-                plan.shortened.insert(index);
-            }
-        }
-        plan
+            (is_old && has_long_output(&entry.node)).then_some(Cut::ShortOutput)
+        });
+        cuts.extend(cut.map(|cut| (index, cut)));
     }
-
-    /// Entries that could be less.
-    fn surplus(&self) -> usize {
-        self.counted.len() + self.shortened.len()
-    }
-
-    /// A count stands where the newest of what it counts stood.
-    fn carry_out(&self, trail: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
-        let growing: BTreeSet<&Group> = self.counted.values().collect();
-        let mut places: BTreeMap<&Group, usize> = BTreeMap::new();
-        let mut counts: BTreeMap<&Group, Counted> = BTreeMap::new();
-        let all = self.counted.iter().chain(&self.counts);
-        let mut all: Vec<(&usize, &Group)> =
-            all.filter(|(_, group)| growing.contains(group)).collect();
-        all.sort();
-        for (index, group) in all {
-            places.insert(group, *index);
-            let count = counts.entry(group).or_default();
-            trail.get(*index).into_iter().for_each(|one| count.add(one));
-        }
-        let group_at = |index: &usize| self.counted.get(index).or_else(|| self.counts.get(index));
-        let mut contracted = Vec::with_capacity(trail.len());
-        for (index, entry) in trail.iter().enumerate() {
-            match group_at(&index).filter(|group| growing.contains(group)) {
-                Some(group) if places.get(group) == Some(&index) => {
-                    let count = counts.remove(group).unwrap_or_default();
-                    contracted.push(Arc::new(count.entry()));
-                }
-                Some(_) => {}
-                None if self.shortened.contains(&index) => {
-                    contracted.push(Arc::new(shortened(entry)));
-                }
-                None => contracted.push(Arc::clone(entry)),
-            }
-        }
-        contracted
-    }
+    cuts
 }
 
-/// What an entry is counted with, and how many of these stand in full: none of what is a count.
-fn group_of(entry: &Entry, most: Full) -> Option<(Group, usize)> {
-    let of = |atom: &crate::id::AtomId| {
-        let context = entry.node.get("context").and_then(Node::as_str);
-        Group::Failures(atom.to_string(), context.unwrap_or_default().to_owned())
-    };
+/// For the `nth` newest of its group.
+fn cut_of(entry: &Entry, nth: usize, limits: TrailLimits) -> Option<Cut> {
+    if !matches!(entry.kind, EntryKind::Failure { .. }) {
+        return (nth > limits.steps).then_some(Cut::LeaveOut);
+    }
+    if nth > limits.failures + limits.failure_lines {
+        return Some(Cut::LeaveOut);
+    }
+    (nth > limits.failures && !is_line(&entry.node)).then_some(Cut::ToLine)
+}
+
+fn group_of(entry: &Entry) -> Option<LimitedGroup> {
     match &entry.kind {
-        EntryKind::Failure { atom, .. } => Some((of(atom), most.failures)),
-        EntryKind::Failures { atom, .. } => Some((of(atom), 0)),
-        EntryKind::Choice { .. } | EntryKind::Backtrack => Some((Group::Steps, most.steps)),
-        EntryKind::Steps { .. } => Some((Group::Steps, 0)),
+        EntryKind::Failure { atom, .. } => {
+            let context = entry.node.get("context").and_then(Node::as_str);
+            Some(LimitedGroup::Failures {
+                atom: atom.clone(),
+                context: context.unwrap_or_default().to_owned(),
+            })
+        }
+        EntryKind::Choice { .. } | EntryKind::Backtrack => Some(LimitedGroup::Steps),
         EntryKind::Refuted { .. } | EntryKind::Other => None,
     }
 }
 
-fn is_beyond(seen: &mut usize, most: usize) -> bool {
-    *seen += 1;
-    *seen > most
+/// Keys that the program writes into what it cuts.
+const KEYS: [&str; 23] = [
+    "type",
+    "at",
+    "serial",
+    "pass",
+    "atom",
+    "attempt",
+    "started",
+    "n",
+    "class",
+    "reason",
+    "fingerprint",
+    "context",
+    "output",
+    "whole",
+    "criteria",
+    "files",
+    "conflict",
+    "group",
+    "choice",
+    "untried",
+    "commit",
+    "changes",
+    "parked",
+];
+
+/// Whether nothing stands in an entry but what the program wrote: only that may be cut.
+fn is_ours(node: &Node) -> bool {
+    let members = node.as_object().unwrap_or_default();
+    members.iter().all(|member| KEYS.contains(&&*member.key))
 }
 
-/// The last line of an output that is longer.
-fn short_output(record: &Node) -> Option<String> {
-    let output = record.get("output").and_then(Node::as_str)?;
-    let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let line: String = last
-        .unwrap_or_default()
-        .chars()
-        .take(LINE_CHARS_MAX)
-        .collect();
-    (line.len() < output.trim().len()).then_some(line)
+fn is_beyond(newer: &mut usize, most: usize) -> bool {
+    *newer += 1;
+    *newer > most
 }
 
-fn is_long(record: &Node) -> bool {
-    let evidence = record.get("evidence").and_then(Node::as_array);
-    let mut all = evidence.unwrap_or_default().iter().chain([record]);
-    all.any(|one| short_output(one).is_some())
-}
-
-/// With the last line of each output; what it was of, how it ended and its side file stay.
-fn shortened(entry: &Entry) -> Entry {
-    let mut node = entry.node.clone();
-    if let Some(Value::Array(proofs)) = member(&mut node, "evidence") {
-        proofs.iter_mut().for_each(shorten);
-    }
-    shorten(&mut node);
-    Entry {
-        node,
-        kind: entry.kind.clone(),
-    }
-}
-
-fn shorten(record: &mut Node) {
-    if let Some(line) = short_output(record)
-        && let Some(output) = member(record, "output")
-    {
-        *output = Value::String(line);
-    }
-}
-
-fn member<'n>(record: &'n mut Node, key: &str) -> Option<&'n mut Value> {
-    let Value::Object(members) = &mut record.value else {
-        return None;
+fn shortened(trail: &[Arc<Entry>], cuts: &BTreeMap<usize, Cut>) -> Vec<Arc<Entry>> {
+    let one = |(index, entry): (usize, &Arc<Entry>)| match cuts.get(&index) {
+        Some(Cut::LeaveOut) => None,
+        Some(Cut::ToLine) => Some(Arc::new(failure_line(entry))),
+        Some(Cut::ShortOutput) => Some(Arc::new(with_short_output(entry))),
+        None => Some(Arc::clone(entry)),
     };
-    let found = members.iter_mut().find(|member| member.key == key)?;
-    Some(&mut found.node.value)
+    trail.iter().enumerate().filter_map(one).collect()
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use alloc::{
 };
 use serde::Serialize;
 
-pub use attempts::{AttemptView, EarlierView};
+pub use attempts::AttemptView;
 
-use attempts::{attempts, earlier};
+use attempts::attempts;
 
 use super::{ChoiceView, Surroundings, choice_view, next::after_why, status_word};
 use crate::{
@@ -53,9 +53,6 @@ pub struct Why {
     pub tries: Vec<TryView>,
     /// Every kept attempt of it and of what is inside it, in the order in which they ended.
     pub attempts: Vec<AttemptView>,
-    /// Older failures that are kept as counts, in the same order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub earlier: Vec<EarlierView>,
     /// The entries of the trail about it, in order.
     pub trail: Vec<FreeValue>,
     pub next: String,
@@ -117,7 +114,6 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             .map(try_view)
             .collect(),
         attempts: attempts(world, x),
-        earlier: earlier(world, x),
         trail: trail_of(world, id),
         next: after_why(world, around, id),
     })
@@ -209,13 +205,6 @@ fn trail_of(world: &World, id: &AtomId) -> Vec<FreeValue> {
                 .iter()
                 .chain([id])
                 .any(|group| changes.is_some_and(|changes| changes.get(group.as_str()).is_some()))
-        }
-        EntryKind::Failures { atom, .. } => atom == id || is_inside(world, atom, id),
-        EntryKind::Steps { .. } => {
-            let groups = entry.node.get("groups");
-            let is_of =
-                |group: &AtomId| groups.is_some_and(|all| all.get(group.as_str()).is_some());
-            above.iter().chain([id]).any(is_of)
         }
         EntryKind::Other => false,
     };

@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::contraction::{Full, Watch};
+use super::trail_limits::{TrailLimits, Watch};
 use crate::{
     event::{Merge, Outcome},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
@@ -51,8 +51,7 @@ pub struct Session {
     pub(crate) verify_ms: u64,
     /// Active time not yet written into the state.
     pub(crate) unwritten_ms: u64,
-    /// How much of the trail stands in full.
-    pub full: Full,
+    pub trail_limits: TrailLimits,
     pub(crate) trail_watch: Watch,
     /// A step came to its limit before everything that follows was looked at.
     pub(crate) has_more: bool,

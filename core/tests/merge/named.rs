@@ -339,30 +339,30 @@ fn a_remark_on_an_entry_of_the_trail_and_on_a_correction_stays() {
     assert_eq!(lost, []);
 }
 
-/// What the only entry of the beginning became meanwhile.
-fn counted(ours: &mut Value) {
-    ours["trail"] = json!([{"type": "steps", "at": "2026-01-01T00:00:00Z", "serial": 3, "pass": 1,
-        "count": 3, "groups": {"G": 3}}]);
+/// The only entry of the beginning is left out meanwhile, for a newer one.
+fn left_out(ours: &mut Value) {
+    ours["trail"] = json!([{"type": "choice", "at": "2026-01-01T00:00:01Z", "serial": 4, "pass": 1,
+        "group": "G", "choice": "C2"}]);
 }
 
 #[test]
-fn an_edit_that_began_before_an_entry_was_counted_brings_it_not_back_and_loses_nothing() {
-    let (is, lost) = check(counted, |edit| {
+fn an_edit_that_began_before_an_entry_was_left_out_brings_it_not_back_and_loses_nothing() {
+    let (is, lost) = check(left_out, |edit| {
         edit["work_graph"]["atoms"]["A1"]["description"] = json!("uno");
     });
     let trail = is["trail"].as_array().expect("a list");
     let types: Vec<&Value> = trail.iter().map(|entry| &entry["type"]).collect();
     assert_eq!(
-        (types, &trail[0]["count"]),
-        (vec![&json!("steps"), &json!("user_correction")], &json!(3))
+        (types, &trail[0]["serial"]),
+        (vec![&json!("choice"), &json!("user_correction")], &json!(4))
     );
     assert_eq!(is["work_graph"]["atoms"]["A1"]["description"], "uno");
     assert_eq!(lost, []);
 }
 
 #[test]
-fn a_remark_on_an_entry_that_was_counted_meanwhile_is_told() {
-    let (is, lost) = check(counted, |edit| edit["trail"][0]["notes"] = json!("odd"));
+fn a_remark_on_an_entry_that_was_left_out_meanwhile_is_told() {
+    let (is, lost) = check(left_out, |edit| edit["trail"][0]["notes"] = json!("odd"));
     assert_eq!(is["trail"].as_array().map(Vec::len), Some(1));
     assert_eq!(lost, [("/trail/0".to_owned(), "program")]);
 }

@@ -17,7 +17,7 @@ use descent_core::{
     },
     step::{self, Transition},
     verdict::CommandEnd,
-    world::{Session, World, contraction::Full},
+    world::{Session, World, trail_limits::TrailLimits},
 };
 
 use super::{model::Model, rng::Rng};
@@ -400,12 +400,13 @@ impl<'m> Sim<'m> {
     }
 }
 
-/// Where everything is read back, whatever can be counted is, at once.
+/// Where everything is read back, whatever can be shortened is, at once.
 fn session(slots: u32, faults: Faults) -> Session {
     let mut session = Session::new(slots);
     if faults.reads_back {
-        session.full = Full {
+        session.trail_limits = TrailLimits {
             failures: 1,
+            failure_lines: 1,
             steps: 2,
             failures_long: 2,
             refuted_long: 1,

@@ -1,10 +1,12 @@
-//! A trail that grows: the newest failures stand in full, older ones as counts, and nobody loses count of them.
+//! A trail that grows: the newest failures stand in full, older ones as a line each, and nobody loses count of them.
 
 use serde_json::{Value, json};
 
 use crate::world::{Running, World, plan, task, wait_for};
 
-const ATTEMPTS: u64 = 50;
+const ATTEMPTS: u64 = 60;
+/// Older failures that stand as a line.
+const LINES: usize = 50;
 const NEVER: u64 = 1_000;
 
 /// An atom that prints 2 KB of its own each time, and fails, `ATTEMPTS` times; from `hangs_at` on it takes its time.
@@ -26,53 +28,51 @@ fn trail(world: &World) -> Vec<Value> {
     world.state()["trail"].as_array().unwrap().clone()
 }
 
-/// How many failures it tells of, those that are counted included.
-fn told(trail: &[Value]) -> u64 {
-    let one = |entry: &Value| match entry["type"].as_str() {
-        Some("failure") => 1,
-        Some("failures") => entry["count"].as_u64().unwrap(),
-        _ => 0,
-    };
-    trail.iter().map(one).sum()
+/// How many failures stand in full, and how many as a line.
+fn failures(trail: &[Value]) -> (usize, usize) {
+    let failures = trail.iter().filter(|entry| entry["type"] == "failure");
+    let is_line = |entry: &&Value| entry.get("fingerprint").is_some();
+    let (lines, full): (Vec<&Value>, Vec<&Value>) = failures.partition(is_line);
+    (full.len(), lines.len())
 }
 
-fn in_full(trail: &[Value]) -> usize {
-    trail
-        .iter()
-        .filter(|entry| entry["type"] == "failure")
-        .count()
+fn attempts(world: &World) -> Value {
+    world.state()["work_graph"]["atoms"]["A1"]["tries"][0]["attempts"].clone()
 }
 
 #[test]
-fn of_fifty_failures_three_stand_in_full_and_all_are_told() {
+fn of_many_failures_three_stand_in_full_and_fifty_as_lines_and_all_are_counted() {
     let world = World::new();
     failing(&world, NEVER);
     world.run().expect(5);
     let trail = trail(&world);
-    assert_eq!((told(&trail), in_full(&trail)), (ATTEMPTS, 3), "{trail:?}");
+    assert_eq!(failures(&trail), (3, LINES), "{trail:?}");
+    assert_eq!(attempts(&world), ATTEMPTS);
+    let line = trail
+        .iter()
+        .find(|entry| entry["attempt"] == "A1.30")
+        .unwrap();
+    assert_eq!(line["reason"], "exit 1: reason 0");
+    assert!(line.get("output").is_none(), "{line}");
     assert!(
-        world.state_bytes().len() < 30_000,
+        world.state_bytes().len() < 50_000,
         "{}",
         world.state_bytes().len()
     );
     world.descent(&["validate"]).expect(0);
 
     let why = world.descent(&["why", "A1"]).expect(0).stdout;
-    for words in [
-        "and failed 47 times before",
-        "16 × exit 1: reason 2",
-        "attempt 50",
-    ] {
+    for words in ["… 41 before", "A1.49 failed", "attempt 60"] {
         assert!(why.contains(words), "no `{words}` in:\n{why}");
     }
     let why = world.descent(&["why", "A1", "--json"]).json();
-    assert_eq!(why["earlier"][0]["count"], 47, "{why}");
-    assert_eq!(why["attempts"].as_array().unwrap().len(), 3);
+    assert_eq!(why["attempts"].as_array().unwrap().len(), 3 + LINES);
+    assert!(why["attempts"][0]["fingerprint"].is_string(), "{why}");
+    assert_eq!(why["tries"][0]["attempts"], ATTEMPTS);
     let past = why["past"].as_array().unwrap().iter();
     let failed = past.filter(|told| told["text"].as_str().unwrap().starts_with("attempt "));
     assert_eq!(failed.count() as u64, ATTEMPTS, "the journal has each");
     let log = world.descent(&["log"]).expect(0).stdout;
-    assert!(log.contains("A1, 47 attempts before: "), "{log}");
     assert!(!log.contains("the trail is another"), "{log}");
     for n in 1..=ATTEMPTS {
         let told = [
@@ -84,7 +84,11 @@ fn of_fifty_failures_three_stand_in_full_and_all_are_told() {
     }
 
     let prompt = world.left("mark.prompt");
-    assert!(prompt.contains(" attempts before: "), "{prompt}");
+    let told = prompt
+        .lines()
+        .filter(|line| line.starts_with("- exit 1: reason "));
+    assert_eq!(told.count(), 10, "{prompt}");
+    assert!(prompt.contains(" × exit 1: reason 2\n"), "{prompt}");
     // What went to the journal is there as it was.
     let early = world.descent(&["show", "12", "--bytes"]).expect(0).stdout;
     assert!(early.contains("\"attempt\": \"A1.3\""), "{early}");
@@ -97,14 +101,14 @@ fn a_run_that_was_killed_goes_on_with_the_right_count() {
     let run = Running::of(world.command(&["run"]));
     wait_for("the thirtieth attempt", || world.out("mark.hangs").exists());
     run.kill();
-    let before = trail(&world);
-    assert_eq!(told(&before), 29, "{before:?}");
-    assert!(in_full(&before) < 20, "{before:?}");
+    let (full, lines) = failures(&trail(&world));
+    assert_eq!((full + lines, attempts(&world)), (29, json!(29)));
+    assert!(full < 20, "{full}");
     world.touch("mark.go");
     let again = world.descent(&["run", "--json"]).expect(5);
-    assert_eq!(again.count("attempt_failed"), 21);
-    let after = trail(&world);
-    assert_eq!((told(&after), in_full(&after)), (ATTEMPTS, 3), "{after:?}");
+    assert_eq!(again.count("attempt_failed"), 31);
+    assert_eq!(failures(&trail(&world)), (3, LINES));
+    assert_eq!(attempts(&world), ATTEMPTS);
     let status = world.status();
     assert_eq!(status["spent"]["attempts"], ATTEMPTS, "{status}");
 }
@@ -120,10 +124,10 @@ fn what_a_person_writes_beside_a_failure_keeps_it_and_what_is_deleted_comes_back
     entries.remove(0);
     world.save(&serde_json::to_string_pretty(&state).unwrap());
     world
-        .descent(&["run", "--set", "max_attempts=60"])
+        .descent(&["run", "--set", "max_attempts=70"])
         .expect(5);
     let trail = trail(&world);
-    assert_eq!((told(&trail), in_full(&trail)), (60, 4), "{trail:?}");
+    assert_eq!(failures(&trail), (3, LINES + 1), "{trail:?}");
     assert!(
         trail
             .iter()

@@ -1,4 +1,4 @@
-//! What becomes of a trail that grows: what stands in full, what is counted, and that nothing else is lost.
+//! What becomes of a trail that grows: which entries stand in full, which as a line, and that no others are left out.
 
 use alloc::{
     format,
@@ -7,19 +7,16 @@ use alloc::{
     vec::Vec,
 };
 
-use super::Plan;
+use super::{cuts, shortened};
 use crate::{
     doc::{self, Limits, Node},
-    state::{
-        Entry, EntryKind,
-        fields::Findings,
-        record::{contracted, counted},
-    },
-    world::contraction::Full,
+    state::{Entry, EntryKind, fields::Findings, record::added},
+    world::trail_limits::TrailLimits,
 };
 
-const FULL: Full = Full {
+const LIMITS: TrailLimits = TrailLimits {
     failures: 2,
+    failure_lines: 2,
     steps: 2,
     failures_long: 3,
     refuted_long: 1,
@@ -55,119 +52,143 @@ fn refuted(serial: u64, output: &str) -> Arc<Entry> {
     ))
 }
 
-fn contract(trail: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
-    let plan = Plan::of(trail, FULL);
-    let is_less = plan.surplus() > 0;
-    let contracted = plan.carry_out(trail);
-    assert!(is_less || same(&contracted, trail));
-    contracted
-}
-
-fn same(a: &[Arc<Entry>], b: &[Arc<Entry>]) -> bool {
-    texts(a) == texts(b)
+fn shorten(trail: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
+    shortened(trail, &cuts(trail, LIMITS))
 }
 
 fn texts(trail: &[Arc<Entry>]) -> Vec<String> {
     trail.iter().map(|one| doc::canonical(&one.node)).collect()
 }
 
-/// An entry in short: its type, its serial, and how many it stands for.
+fn text_at(entry: &Entry, key: &str) -> Option<String> {
+    entry.node.get(key)?.as_str().map(ToString::to_string)
+}
+
+/// An entry in short: its type, its serial, and whether it is a line.
 fn told(trail: &[Arc<Entry>]) -> Vec<String> {
     let one = |entry: &Arc<Entry>| {
-        let of = |key: &str| entry.node.get(key).and_then(Node::as_u64).unwrap_or(0);
-        let kind = entry.node.get("type").and_then(Node::as_str).unwrap_or("");
-        match &entry.kind {
-            EntryKind::Failures { count, .. } | EntryKind::Steps { count } => {
-                assert_eq!(*count, of("count"));
-                format!("{kind} {} x{count}", of("serial"))
-            }
-            _ => format!("{kind} {}", of("serial")),
-        }
+        let serial = entry.node.get("serial").and_then(Node::as_u64).unwrap_or(0);
+        let kind = text_at(entry, "type").unwrap_or_default();
+        let line = entry.node.get("fingerprint").map_or("", |_| " as a line");
+        format!("{kind} {serial}{line}")
     };
     trail.iter().map(one).collect()
 }
 
 #[track_caller]
 fn check(trail: &[Arc<Entry>], expected: &[&str]) -> Vec<Arc<Entry>> {
-    let contracted = contract(trail);
-    assert_eq!(told(&contracted), expected);
-    assert!(
-        same(&contract(&contracted), &contracted),
-        "it is done at once"
-    );
+    let short = shorten(trail);
+    assert_eq!(told(&short), expected);
+    assert!(cuts(&short, LIMITS).is_empty(), "it is done at once");
     // As the file has it.
-    let read: Vec<Arc<Entry>> = texts(&contracted).iter().map(|text| entry(text)).collect();
+    let read: Vec<Arc<Entry>> = texts(&short).iter().map(|text| entry(text)).collect();
     assert_eq!(told(&read), expected);
-    contracted
+    short
 }
 
 #[test]
-fn the_newest_failures_of_an_atom_and_context_stand_in_full_and_older_ones_are_counted() {
+fn the_newest_failures_of_an_atom_and_context_stand_in_full_and_older_ones_as_lines() {
     let trail = [
-        failure(1, "A", "c", r#", "reason": "exit 1""#),
-        failure(2, "A", "d", r#", "reason": "exit 1""#),
-        failure(
-            3,
-            "A",
-            "c",
-            r#", "reason": "exit 2", "conflict": {"G": "A"}"#,
-        ),
+        failure(1, "A", "c", ""),
+        failure(2, "A", "d", ""),
+        failure(3, "A", "c", ""),
         failure(4, "B", "c", ""),
-        failure(5, "A", "c", r#", "reason": "exit 1""#),
+        failure(5, "A", "c", ""),
         failure(6, "A", "c", ""),
         failure(7, "A", "c", ""),
     ];
-    let contracted = check(
+    check(
         &trail,
         &[
             "failure 2",
+            "failure 3 as a line",
             "failure 4",
-            "failures 5 x3",
+            "failure 5 as a line",
             "failure 6",
             "failure 7",
         ],
     );
-    let count = &contracted[2].node;
-    assert_eq!(counted::reasons_in_words(count), "2 × exit 1; 1 × exit 2");
-    for (key, value) in [
-        ("since", r#""t001""#),
-        ("at", r#""t005""#),
-        ("classes", r#"{"logical":3}"#),
-        ("conflict", r#"{"G":"A"}"#),
+}
+
+#[test]
+fn a_line_tells_who_failed_when_and_why_and_nothing_long() {
+    let long = r#", "n": 1, "reason": "exit 1: no\nand more", "output": "much\nto say", "criteria": [], "files": ["a"],
+        "whole": {"digest": "d", "bytes": 9}, "conflict": {"G": "A"}"#;
+    let trail = [
+        failure(1, "A", "c", long),
+        failure(2, "A", "c", ""),
+        failure(3, "A", "c", ""),
+    ];
+    let line = &shorten(&trail)[0];
+    let keys = line.node.as_object().expect("an object").iter();
+    let keys: Vec<&str> = keys.map(|member| &*member.key).collect();
+    assert_eq!(
+        keys,
+        [
+            "type",
+            "at",
+            "serial",
+            "pass",
+            "atom",
+            "attempt",
+            "class",
+            "context",
+            "n",
+            "reason",
+            "conflict",
+            "fingerprint"
+        ]
+    );
+    assert_eq!(text_at(line, "reason").as_deref(), Some("exit 1: no"));
+    let EntryKind::Failure { reason, .. } = &line.kind else {
+        panic!("a failure");
+    };
+    assert_eq!(reason, "exit 1: no");
+}
+
+#[test]
+fn failures_have_one_fingerprint_exactly_where_they_failed_alike() {
+    let of = |serial: u64, more: &str| {
+        let trail = [
+            failure(serial, "A", "c", more),
+            failure(98, "A", "c", ""),
+            failure(99, "A", "c", ""),
+        ];
+        text_at(&shorten(&trail)[0], "fingerprint").expect("a line")
+    };
+    let one = r#", "reason": "exit 1", "output": "no""#;
+    assert_eq!(of(1, one), of(2, one));
+    for other in [
+        r#", "reason": "exit 2", "output": "no""#,
+        r#", "reason": "exit 1", "output": "yes""#,
+        r#", "reason": "exit 1", "output": "no", "files": ["a"]"#,
     ] {
-        assert_eq!(
-            count.get(key).map(doc::canonical).as_deref(),
-            Some(value),
-            "{key}"
-        );
+        assert_ne!(of(1, one), of(1, other), "{other}");
     }
 }
 
 #[test]
-fn a_count_goes_on_counting() {
+fn a_trail_of_many_failures_stays_short_and_a_line_stays_as_it_is() {
     let mut trail: Vec<Arc<Entry>> = Vec::new();
     for serial in 1..=50 {
-        trail.push(failure(
-            serial,
-            "A",
-            "c",
-            &format!(r#", "reason": "exit {}""#, serial % 20),
-        ));
-        trail = contract(&trail);
-        assert!(trail.len() <= 3, "{:?}", told(&trail));
+        trail.push(failure(serial, "A", "c", r#", "output": "no""#));
+        let short = shorten(&trail);
+        assert!(short.len() <= 4, "{:?}", told(&short));
+        trail = short;
     }
-    check(&trail, &["failures 48 x48", "failure 49", "failure 50"]);
-    let reasons = counted::reasons(&trail[0].node);
-    // What came last is told, and no more of it than a line holds.
-    assert_eq!(reasons.len(), 8);
-    assert_eq!(
-        reasons.last().map(|(reason, _)| reason.as_str()),
-        Some("exit 8")
+    check(
+        &trail,
+        &[
+            "failure 47 as a line",
+            "failure 48 as a line",
+            "failure 49",
+            "failure 50",
+        ],
     );
 }
 
 #[test]
-fn choices_and_backtracks_are_counted_by_group() {
+fn the_oldest_choices_and_backtracks_are_left_out() {
     let back = |serial: u64| {
         let text =
             r#"{"type": "backtrack", "at": "t", "serial": SERIAL, "changes": {"G": ["A", "B"]}}"#;
@@ -175,24 +196,37 @@ fn choices_and_backtracks_are_counted_by_group() {
     };
     let trail = [
         step(1, "G", "A"),
-        back(2),
         step(2, "G", "B"),
-        step(3, "H", "X"),
+        back(3),
         step(4, "H", "Y"),
     ];
-    let contracted = check(&trail, &["steps 2 x3", "choice 3", "choice 4"]);
-    let groups = contracted[0].node.get("groups").map(doc::canonical);
-    assert_eq!(groups.as_deref(), Some(r#"{"G":2}"#));
+    check(&trail, &["backtrack 3", "choice 4"]);
+}
+
+#[test]
+fn counts_of_earlier_versions_stay_as_they_are() {
+    let count = |kind: &str, serial: u64| {
+        entry(&format!(
+            r#"{{"type": "{kind}", "at": "t", "serial": {serial}, "atom": "A", "context": "c", "count": 40}}"#
+        ))
+    };
+    let trail = [
+        count("failures", 1),
+        count("steps", 2),
+        failure(3, "A", "c", ""),
+        failure(4, "A", "c", ""),
+    ];
+    check(&trail, &["failures 1", "steps 2", "failure 3", "failure 4"]);
 }
 
 #[test]
 fn every_refuted_selection_stays_and_older_ones_keep_the_last_line_of_their_evidence() {
     let trail: Vec<Arc<Entry>> = (1..=4).map(|n| refuted(n, "much\\nto say\\n")).collect();
-    let contracted = check(
+    let short = check(
         &trail,
         &["refuted 1", "refuted 2", "refuted 3", "refuted 4"],
     );
-    for (before, after) in trail.iter().zip(&contracted) {
+    for (before, after) in trail.iter().zip(&short) {
         for key in ["conflict", "context"] {
             assert_eq!(before.node.get(key), after.node.get(key));
         }
@@ -207,14 +241,14 @@ fn every_refuted_selection_stays_and_older_ones_keep_the_last_line_of_their_evid
         let proof = entry.node.get("evidence")?.as_array()?.first()?;
         Some(proof.get("output")?.as_str()?.to_string())
     };
-    let outputs: Vec<String> = contracted.iter().filter_map(output).collect();
+    let outputs: Vec<String> = short.iter().filter_map(output).collect();
     assert_eq!(outputs, ["to say", "to say", "to say", "much\nto say\n"]);
 }
 
 #[test]
-fn what_a_person_wrote_beside_an_entry_keeps_it() {
+fn an_entry_beside_which_a_person_wrote_stays_as_it_is() {
     let trail = [
-        failure(1, "A", "c", r#", "notes": "odd""#),
+        failure(1, "A", "c", r#", "notes": "odd", "output": "no""#),
         failure(2, "A", "c", r#", "mine": true"#),
         failure(3, "A", "c", ""),
         failure(4, "A", "c", ""),
@@ -225,7 +259,7 @@ fn what_a_person_wrote_beside_an_entry_keeps_it() {
         &[
             "failure 1",
             "failure 2",
-            "failures 3 x1",
+            "failure 3 as a line",
             "failure 4",
             "failure 5",
         ],
@@ -238,31 +272,26 @@ fn of_many_failures_in_full_the_newest_keep_their_outputs() {
     let trail: Vec<Arc<Entry>> = (1..=5)
         .map(|n| failure(n, &format!("A{n}"), "c", long))
         .collect();
-    let contracted = contract(&trail);
+    let short = shorten(&trail);
     let output = |entry: &Arc<Entry>| entry.node.get("output")?.as_str().map(ToString::to_string);
-    let outputs: Vec<String> = contracted.iter().filter_map(output).collect();
+    let outputs: Vec<String> = short.iter().filter_map(output).collect();
     assert_eq!(outputs, ["two", "two", "one\ntwo", "one\ntwo", "one\ntwo"]);
-    assert!(
-        contracted
-            .iter()
-            .all(|entry| entry.node.get("whole").is_some())
-    );
+    assert!(short.iter().all(|entry| entry.node.get("whole").is_some()));
 }
 
 #[test]
-fn what_is_new_in_a_contracted_trail_is_told_from_what_was_counted() {
-    let old: Vec<Arc<Entry>> = (1..=4).map(|n| failure(n, "A", "c", "")).collect();
+fn new_entries_of_a_shortened_trail_are_told_from_older_ones() {
+    let old: Vec<Arc<Entry>> = (1..=6).map(|n| failure(n, "A", "c", "")).collect();
     let mut grown = old.clone();
-    grown.push(failure(5, "A", "c", ""));
-    let new = contract(&grown);
-    let fresh = contracted(&old, &new).map(|fresh| fresh.into_iter().cloned().collect::<Vec<_>>());
+    grown.push(failure(7, "A", "c", ""));
+    let new = shorten(&grown);
+    let fresh = added(&old, &new).map(|fresh| fresh.into_iter().cloned().collect::<Vec<_>>());
     assert_eq!(
         fresh.map(|fresh| told(&fresh)),
-        Some(Vec::from(["failure 5".to_string()]))
+        Some(Vec::from(["failure 7".to_string()]))
     );
-    // A trail that was cleared was not contracted.
+    // A trail that was cleared did not grow.
     let doubt =
         entry(r#"{"type": "in_doubt", "at": "t", "serial": 1, "atom": "A", "attempt": "A.1"}"#);
-    let cleared = contracted(&[doubt], &new);
-    assert!(cleared.is_none() && contracted(&grown, &[]).is_none());
+    assert!(added(&[doubt], &new).is_none() && added(&grown, &[]).is_none());
 }

@@ -10,13 +10,10 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    doc::{Member, Node},
+    doc::Node,
     graph::Ix,
     id::{AtomId, AttemptId, CommitId},
-    state::{
-        Entry, EntryKind, FreeValue, SideFile, TryEnd,
-        record::{counted, type_of},
-    },
+    state::{Entry, EntryKind, FreeValue, SideFile, TryEnd, record::type_of},
     step::correct::doubts,
     world::World,
 };
@@ -39,6 +36,9 @@ pub struct AttemptView {
     pub class: String,
     /// The reason of the failure, or the result.
     pub reason: String,
+    /// Of an older failure, which stands as a line: two that have the same failed alike.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
     pub choices: BTreeMap<String, String>,
     pub evidence: Vec<FreeValue>,
     pub files: Vec<String>,
@@ -49,49 +49,6 @@ pub struct AttemptView {
     /// The side file with the whole output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole: Option<SideFile>,
-}
-
-/// Counted failures of one atom in one context.
-#[derive(Debug, Serialize)]
-pub struct EarlierView {
-    pub atom: AtomId,
-    pub count: u64,
-    pub since: String,
-    /// When the newest of them ended.
-    pub at: String,
-    pub choices: BTreeMap<String, String>,
-    /// The number of failures by class.
-    pub classes: BTreeMap<String, u64>,
-    /// The newest reasons first, each with its number.
-    pub reasons: Vec<(String, u64)>,
-}
-
-pub(super) fn earlier(world: &World, x: Ix) -> Vec<EarlierView> {
-    let inside = world.graph.subtree(x);
-    let ids: Vec<&AtomId> = inside.iter().map(|y| world.graph.id(*y)).collect();
-    let entries = world.state.trail.iter();
-    let view = |entry: &Arc<Entry>| {
-        let EntryKind::Failures { atom, count } = &entry.kind else {
-            return None;
-        };
-        let node = &entry.node;
-        let classes = node.get("classes").and_then(Node::as_object);
-        let class = |member: &Member| Some((member.key.clone(), member.node.as_u64()?));
-        ids.contains(&atom).then(|| EarlierView {
-            atom: atom.clone(),
-            count: *count,
-            since: text(node, "since"),
-            at: text(node, "at"),
-            choices: choices_of(world, atom, &text(node, "context")),
-            classes: classes
-                .unwrap_or_default()
-                .iter()
-                .filter_map(class)
-                .collect(),
-            reasons: counted::reasons(node).into_iter().rev().collect(),
-        })
-    };
-    entries.filter_map(view).collect()
 }
 
 /// The choices of a context that was tried.
@@ -146,6 +103,7 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
                 at: String::new(),
                 class: String::new(),
                 reason: String::new(),
+                fingerprint: String::new(),
                 choices: pairs(&intent.choices),
                 evidence: Vec::new(),
                 files: Vec::new(),
@@ -194,6 +152,7 @@ fn failed(world: &World, atom: &AtomId, attempt: &AttemptId, node: &Node) -> Att
         at: text(node, "at"),
         class: text(node, "class"),
         reason: text(node, "reason"),
+        fingerprint: text(node, "fingerprint"),
         choices: choices_of(world, atom, &text(node, "context")),
         evidence: list(node, "criteria"),
         files: texts(node, "files"),
@@ -242,6 +201,7 @@ fn solved(
         at: text(result, "at"),
         class: String::new(),
         reason: text(result, "summary"),
+        fingerprint: String::new(),
         choices,
         evidence: list(result, "evidence"),
         files: texts(result, "artifacts"),

@@ -312,9 +312,7 @@ impl Watchman {
 fn has_environmental(state: &State) -> bool {
     let text = state.trail.iter().any(|entry| {
         let class = entry.node.get("class").and_then(|class| class.as_str());
-        let counted = entry.node.get("classes");
-        let is_counted = counted.is_some_and(|all| all.get("environmental").is_some());
-        class == Some("environmental") || is_counted
+        class == Some("environmental")
     });
     let atoms = state.all_atoms();
     let mut tries = atoms

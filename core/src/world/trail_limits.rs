@@ -1,11 +1,12 @@
-//! How much of the trail stands in full: what a host may set of it, and when it is looked at again. Not here: the
-//! contraction itself (`step::trail`).
+//! How much of the trail stands, and when it is looked at again. Not here: how it is shortened (`step::trail`).
 
-/// How much of the trail stands in full: the newest of each.
+/// How much of the trail stands: the newest of each.
 #[derive(Debug, Clone, Copy)]
-pub struct Full {
-    /// Failures of one atom and context.
+pub struct TrailLimits {
+    /// Failures of one atom and context that stand in full.
     pub failures: usize,
+    /// Older ones of the same that stand as a line.
+    pub failure_lines: usize,
     /// Choices and backtracks together.
     pub steps: usize,
     /// Of the failures that stand in full, and of refuted selections, those whose output does.
@@ -15,10 +16,11 @@ pub struct Full {
     pub surplus: usize,
 }
 
-impl Default for Full {
+impl Default for TrailLimits {
     fn default() -> Self {
         Self {
             failures: 3,
+            failure_lines: 50,
             steps: 200,
             failures_long: 200,
             refuted_long: 8,

@@ -1,0 +1,30 @@
+//! Tells what is new in a trail of which older entries were shortened, or left out, on the way.
+//!
+//! Not here: which these are (`step::trail`).
+
+use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
+
+use super::{Entry, EntryKind};
+use crate::doc::{self, Node};
+
+/// `None` where the one did not grow out of the other: an entry is gone that none leaves out, or all are.
+pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Arc<Entry>>> {
+    let is: BTreeSet<Vec<String>> = new.iter().map(|entry| name(&entry.node)).collect();
+    let was: BTreeSet<Vec<String>> = old.iter().map(|entry| name(&entry.node)).collect();
+    let may_go = |entry: &Arc<Entry>| match entry.kind {
+        EntryKind::Failure { .. } | EntryKind::Choice { .. } | EntryKind::Backtrack => true,
+        EntryKind::Refuted { .. } | EntryKind::Other => is.contains(&name(&entry.node)),
+    };
+    let has_grown = !new.is_empty() && old.iter().all(may_go);
+    let is_new = |entry: &&Arc<Entry>| !was.contains(&name(&entry.node));
+    has_grown.then(|| new.iter().filter(is_new).collect())
+}
+
+/// What tells entries apart that no remark and no shortening changes.
+fn name(node: &Node) -> Vec<String> {
+    let keys = [
+        "type", "at", "serial", "atom", "attempt", "group", "choice", "changes", "conflict",
+    ];
+    let text = |key: &&str| node.get(key).map(doc::canonical).unwrap_or_default();
+    keys.iter().map(text).collect()
+}
