@@ -17,8 +17,8 @@ use std::{
 
 use clap::Args;
 use descent_core::{
-    doc::{self, Fault, Node},
-    graph::validate,
+    doc,
+    graph::validate::{self, MissingPart},
     id::Lineage,
     plan::PlanReading,
     state::{Atom, Check, Objective, OnStuck, RunStatus, State, Workspace},
@@ -40,7 +40,18 @@ use crate::{
     workspace::Workspaces,
 };
 
-const NOT_ALIGNED: &str = "E-NOT-ALIGNED";
+/// Why plan and flags make no agreement.
+enum AlignRefusal {
+    /// These parts are missing: a person can be asked for them.
+    Incomplete(Vec<MissingPart>),
+    Failed(Failure),
+}
+
+impl From<Failure> for AlignRefusal {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
 
 #[derive(Debug, Args)]
 pub struct AlignArgs {
@@ -97,17 +108,19 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     let config = configured(context, &top);
     let asks = asks(context, &flags);
     let state = match read(&file, &flags, |line| context.out.say(line)) {
-        Err(refusal) if refusal.code == NOT_ALIGNED && asks => {
+        Err(AlignRefusal::Incomplete(missing)) if asks => {
             refuse_unfinished(existing(context)?.as_deref(), flags.force)?;
-            questions::fill(context.out, &mut flags, &refusal, &top, &config)?;
+            questions::fill(context.out, &mut flags, &missing, &top, &config)?;
             // What the plan itself is warned of was said.
             read(&file, &flags, |_| ())
         }
         read => read,
     };
-    let (mut state, carried) = state.map_err(|failure| match failure.code {
-        NOT_ALIGNED => proposals::complete(failure, &flags, &top, config.worker.is_some()),
-        _ => failure,
+    let (mut state, carried) = state.map_err(|refusal| match refusal {
+        AlignRefusal::Incomplete(missing) => {
+            proposals::complete(&missing, &flags, &top, config.worker.is_some())
+        }
+        AlignRefusal::Failed(failure) => failure,
     })?;
     let existing = existing(context)?;
     if let Some(found) = &existing
@@ -221,7 +234,7 @@ fn read(
     file: &PlanFile,
     flags: &AlignArgs,
     warn: impl Fn(&str),
-) -> Result<(State, Option<TrustList>), Failure> {
+) -> Result<(State, Option<TrustList>), AlignRefusal> {
     let mut plan = match &flags.plan {
         None => PlanReading::default(),
         Some(_) => file.plan(),
@@ -235,33 +248,24 @@ fn read(
         warn(&format!("warning: {line}"));
     }
     file.refuse(&draft.faults)?;
-    gate(&draft.state, &draft.root)?;
+    let missing = validate::missing_parts(&draft.state);
+    if !missing.is_empty() {
+        return Err(AlignRefusal::Incomplete(missing));
+    }
     Ok((draft.state, carried))
 }
 
-fn gate(state: &State, root: &Node) -> Result<(), Failure> {
-    let missing = validate::gate(state, root);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    Err(not_aligned(&missing))
-}
-
 /// The start gate refuses, naming each missing part and how to give it.
-pub(super) fn not_aligned(missing: &[Fault]) -> Failure {
-    let line = |fault: &Fault| {
-        format!(
-            "{}: {} ({})",
-            fault.pointer,
-            fault.message,
-            fault.hint.as_deref().unwrap_or_default()
-        )
+pub(super) fn not_aligned(missing: &[MissingPart]) -> Failure {
+    let line = |part: &MissingPart| {
+        let (pointer, message, hint) = (part.pointer(), part.message(), part.hint());
+        format!("{pointer}: {message} ({hint})")
     };
     let lines = missing.iter().map(line).collect();
     let hint =
         "give what is missing: descent align GOAL --why TEXT --check COMMAND --step TEXT[=COMMAND]";
     Failure::new(
-        NOT_ALIGNED,
+        "E-NOT-ALIGNED",
         exit::NOT_ALIGNED,
         "the agreement is not complete",
         hint,

@@ -7,6 +7,7 @@ use descent_core::{
     desired::DesiredWork,
     doc::Node,
     event::Reason,
+    graph::validate::missing_parts,
     id::RunId,
     state::{Run, RunStatus, StartedFrom, State, Workspace},
     step::run_end,
@@ -50,8 +51,9 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let first = store.read()?;
     newer::gate(&store, &first)?;
-    if !first.gate().is_empty() {
-        return Err(align::not_aligned(first.gate()));
+    let missing = missing_parts(&first.state);
+    if !missing.is_empty() {
+        return Err(align::not_aligned(&missing));
     }
     let config = config::load(&store.place().project)?;
     let first = trust::gate(context, &mut store, Some(&config))?;

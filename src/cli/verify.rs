@@ -3,6 +3,7 @@
 
 use clap::Args;
 use descent_core::{
+    graph::validate::missing_parts,
     id::CommitId,
     state::{StartedFrom, State},
     verdict::Verdict,
@@ -42,8 +43,9 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let mut store = context.store()?;
     let first = store.read()?;
     newer::gate(&store, &first)?;
-    if !first.gate().is_empty() {
-        return Err(align::not_aligned(first.gate()));
+    let missing = missing_parts(&first.state);
+    if !missing.is_empty() {
+        return Err(align::not_aligned(&missing));
     }
     let loaded = trust::gate(context, &mut store, None)?;
     let state = &loaded.state;

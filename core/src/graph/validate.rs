@@ -1,8 +1,10 @@
 //! Finds the faults of a graph that a person wrote, each with its place.
 
+mod gate;
 mod leaves;
 mod plans;
 
+pub use gate::{MissingPart, gate, missing_parts};
 pub use leaves::unmeasured;
 
 use alloc::{
@@ -17,7 +19,7 @@ use super::{Graph, Ix, Vertex, order};
 use crate::{
     doc::{self, Fault, Node},
     id::AtomId,
-    state::{Body, Leaf, State, decode},
+    state::{Body, State, decode},
 };
 
 /// Checks everything that types cannot express. `names` holds every id in the file, readable or
@@ -39,75 +41,6 @@ pub fn check(state: &State, root: &Node) -> Vec<Fault> {
     look.graph();
     look.quality_leaves();
     look.faults
-}
-
-/// The demands of the start gate (contract §9): every missing part of the agreement.
-pub fn gate(state: &State, root: &Node) -> Vec<Fault> {
-    let objective = &state.objective;
-    let mut missing = Vec::new();
-    let mut need = |is_there: bool, pointer: &str, what: &str, hint: &str| {
-        if !is_there {
-            missing.push(Fault {
-                span: decode::place_of(root, pointer),
-                pointer: pointer.to_owned(),
-                rule: "not-aligned",
-                message: what.to_owned(),
-                hint: Some(hint.to_owned()),
-            });
-        }
-    };
-    let said = |text: &str| !text.trim().is_empty();
-    need(
-        said(&objective.goal),
-        "/objective/goal",
-        "the goal is missing",
-        "descent align GOAL",
-    );
-    need(
-        said(&objective.background_intent),
-        "/objective/background_intent",
-        "why it is wanted is missing",
-        "--why TEXT",
-    );
-    need(
-        said(&objective.deliverables),
-        "/objective/deliverables",
-        "what shall exist is missing",
-        "--deliver TEXT",
-    );
-    need(
-        said(&objective.definition_of_done),
-        "/objective/definition_of_done",
-        "when it is done is missing",
-        "--done TEXT",
-    );
-    need(
-        objective.base_case.is_some(),
-        "/objective/base_case",
-        "the base case is missing",
-        "--check COMMAND",
-    );
-    if let Some(base_case) = &objective.base_case {
-        let is_decidable = base_case
-            .leaves()
-            .iter()
-            .any(|leaf| leaf.leaf().is_some_and(Leaf::is_machine));
-        let what = "no leaf of the base case is decided by a machine";
-        need(
-            is_decidable,
-            "/objective/base_case",
-            what,
-            "add a `command` or a `file` check",
-        );
-    }
-    let has_graph = !state.atoms.is_empty() || !state.bindings.is_empty();
-    need(
-        has_graph,
-        "/work_graph/atoms",
-        "the work graph is empty",
-        "--step TEXT[=COMMAND]",
-    );
-    missing
 }
 
 struct Validator<'a> {

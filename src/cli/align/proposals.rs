@@ -4,13 +4,15 @@
 
 use std::path::Path;
 
+use descent_core::graph::validate::MissingPart;
+
 use crate::{
     failure::{Failure, quoted},
     git::Git,
     survey::{self, Proposal, Survey},
 };
 
-use super::AlignArgs;
+use super::{AlignArgs, not_aligned};
 
 /// Looks at the project; what git ignores is asked of git, where there is one.
 pub(super) fn of(top: &Path) -> Survey {
@@ -29,52 +31,35 @@ pub(super) fn of(top: &Path) -> Survey {
     survey::survey(top, &is_ignored)
 }
 
-/// Whether the start gate's refusal names that part of the agreement.
-pub(super) fn lacks(refusal: &Failure, part: MissingPart) -> bool {
-    let lead = format!("{}:", part.pointer());
-    refusal.details.iter().any(|line| line.starts_with(&lead))
-}
-
-/// What the gate asks a person for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MissingPart {
-    Goal,
-    Why,
-    Checks,
-    Work,
-}
-
-impl MissingPart {
-    fn pointer(self) -> &'static str {
-        match self {
-            MissingPart::Goal => "/objective/goal",
-            MissingPart::Why => "/objective/background_intent",
-            MissingPart::Checks => "/objective/base_case",
-            MissingPart::Work => "/work_graph/atoms",
-        }
-    }
+/// Whether a person is asked for checks: there are none, or none that a machine decides.
+pub(super) fn wants_checks(missing: &[MissingPart]) -> bool {
+    missing
+        .iter()
+        .any(|part| matches!(part, MissingPart::BaseCase | MissingPart::MachineLeaf))
 }
 
 /// The gate's refusal with what could be given, and a command line to paste.
 pub(super) fn complete(
-    mut refusal: Failure,
+    missing: &[MissingPart],
     flags: &AlignArgs,
     top: &Path,
     worker: bool,
 ) -> Failure {
-    let wants_checks = lacks(&refusal, MissingPart::Checks);
-    if wants_checks {
-        // Both are rendered from the checks, unless written.
-        let rendered = ["/objective/deliverables:", "/objective/definition_of_done:"];
-        let is_rendered = |line: &String| rendered.iter().any(|lead| line.starts_with(lead));
-        refusal.details.retain(|line| !is_rendered(line));
-    }
+    let wants_checks = wants_checks(missing);
+    // Both are rendered from the checks, unless written.
+    let is_rendered =
+        |part: &MissingPart| matches!(part, MissingPart::Deliverables | MissingPart::Done);
+    let named = missing.iter().copied();
+    let named: Vec<MissingPart> = named
+        .filter(|part| !(wants_checks && is_rendered(part)))
+        .collect();
+    let mut refusal = not_aligned(&named);
     let survey = if wants_checks {
         of(top)
     } else {
         Survey::default()
     };
-    let line = command_line(&refusal, flags, &survey, worker);
+    let line = command_line(missing, flags, &survey, worker);
     let mut put = |flag: &str, proposals: &[Proposal]| {
         let lines = proposals.iter().map(|proposal| {
             let text = quoted(&proposal.text);
@@ -92,16 +77,22 @@ pub(super) fn complete(
 
 /// The refusal of whoever said no, with all that was answered as a command line: to be changed, not to be said anew.
 pub(super) fn again(mut refusal: Failure, flags: &AlignArgs) -> Failure {
-    let line = command_line(&refusal, flags, &Survey::default(), true);
+    let line = command_line(&[], flags, &Survey::default(), true);
     refusal.hint = format!("change what is not right: {line}");
     refusal
 }
 
 /// What was typed, with what is missing filled in: by the first proposal, else by a word in capitals.
-fn command_line(refusal: &Failure, flags: &AlignArgs, survey: &Survey, worker: bool) -> String {
+fn command_line(
+    missing: &[MissingPart],
+    flags: &AlignArgs,
+    survey: &Survey,
+    worker: bool,
+) -> String {
+    let lacks = |part| missing.contains(&part);
     let mut words = vec!["descent align".to_owned()];
     let goal = flags.goal.as_deref();
-    if goal.is_some_and(|goal| !goal.trim().is_empty()) || lacks(refusal, MissingPart::Goal) {
+    if goal.is_some_and(|goal| !goal.trim().is_empty()) || lacks(MissingPart::Goal) {
         let goal = goal.filter(|goal| !goal.trim().is_empty());
         words.push(quoted(goal.unwrap_or("GOAL")));
     }
@@ -109,7 +100,7 @@ fn command_line(refusal: &Failure, flags: &AlignArgs, survey: &Survey, worker: b
     if let Some(plan) = &flags.plan {
         put("-f", &plan.display().to_string());
     }
-    if lacks(refusal, MissingPart::Why) {
+    if lacks(MissingPart::Why) {
         put("--why", "WHY");
     } else if let Some(why) = &flags.why {
         put("--why", why);
@@ -118,12 +109,12 @@ fn command_line(refusal: &Failure, flags: &AlignArgs, survey: &Survey, worker: b
         text.iter().for_each(|text| put(flag, text));
     }
     flags.check.iter().for_each(|check| put("--check", check));
-    if lacks(refusal, MissingPart::Checks) {
+    if wants_checks(missing) {
         let first = survey.checks.first();
         put("--check", first.map_or("COMMAND", |first| &first.text));
     }
     flags.step.iter().for_each(|step| put("--step", step));
-    if lacks(refusal, MissingPart::Work) {
+    if lacks(MissingPart::Work) {
         put(
             "--step",
             if worker {

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use descent_core::state::Workspace;
+use descent_core::{graph::validate::MissingPart, state::Workspace};
 
 use crate::{
     config::Config,
@@ -16,7 +16,7 @@ use crate::{
 use super::{
     super::ask::{self, ListAnswer},
     AlignArgs,
-    proposals::{self, MissingPart},
+    proposals,
 };
 
 /// Checks and steps at most that are asked for.
@@ -26,11 +26,11 @@ const ANSWERS_MAX: usize = 20;
 pub(super) fn fill(
     out: Out,
     flags: &mut AlignArgs,
-    refusal: &Failure,
+    missing: &[MissingPart],
     top: &Path,
     config: &Config,
 ) -> Result<(), Failure> {
-    let lacks = |part| proposals::lacks(refusal, part);
+    let lacks = |part| missing.contains(&part);
     let survey = proposals::of(top);
     out.say("A few questions first; Ctrl-C leaves, and nothing is kept.");
     if lacks(MissingPart::Goal) {
@@ -39,7 +39,7 @@ pub(super) fn fill(
     if lacks(MissingPart::Why) {
         flags.why = Some(needed(out, "Why is it wanted?  (--why)")?);
     }
-    if lacks(MissingPart::Checks) {
+    if proposals::wants_checks(missing) {
         flags.check.extend(checks(out, &survey.checks)?);
     }
     if lacks(MissingPart::Work) {
