@@ -19,7 +19,7 @@ pub(crate) fn circles(root: &Path, known: &[&[&str]]) -> Vec<String> {
     for folder in ["core/src", "migrate/src", "src"] {
         for circle in Package::read(root, folder).circles() {
             let is_known = |files: &&[&str]| circle.iter().all(|file| files.contains(&&**file));
-            match open.iter().position(|files| is_known(files)) {
+            match open.iter().position(is_known) {
                 Some(place) if open[place].len() == circle.len() => drop(open.remove(place)),
                 Some(place) => {
                     let files = open.remove(place).join(", ");

@@ -15,8 +15,7 @@ use crate::{
 
 use super::{
     super::ask::{self, ListAnswer},
-    AlignArgs,
-    proposals,
+    AlignArgs, proposals,
 };
 
 /// Checks and steps at most that are asked for.
