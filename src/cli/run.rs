@@ -11,6 +11,7 @@ use descent_core::{
     id::RunId,
     state::{Run, RunStatus, StartedFrom, State, Workspace},
     step::run_end,
+    view::{self, Surroundings},
     world::World,
 };
 
@@ -31,7 +32,7 @@ use crate::{
     process::programs,
     render::{self, Line, Page},
     store::{Lease, LoadedState, StatePlace, Store, StoreError},
-    workspace::{Checkout, Workspaces},
+    workspace::{self, Checkout, Workspaces},
 };
 
 #[derive(Debug, Args)]
@@ -287,8 +288,10 @@ fn finish(
         let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());
         let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
         judged_where(&mut page, workspaces, Checkout::Pristine);
-        if !applies {
-            render::moves(&mut page, &result);
+        match run.status {
+            _ if applies => {}
+            RunStatus::Completed => page.next(&next_of(place, &ending.world)),
+            _ => render::moves(&mut page, &result),
         }
         context.out.page(&page);
     }
@@ -301,6 +304,15 @@ fn finish(
         return apply(context);
     }
     Ok(End::Code(code_of(run)))
+}
+
+/// The command after a completed run, whose result may have been applied before.
+fn next_of(place: &StatePlace, world: &World) -> String {
+    let around = Surroundings {
+        live: false,
+        applied: workspace::applied(place, &world.state.lineage),
+    };
+    view::next(world, &around)
 }
 
 /// What a verdict that decides did not have for itself.

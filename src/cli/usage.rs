@@ -113,10 +113,11 @@ fn first_line(error: &Error) -> String {
     line.trim_start_matches("error: ").to_owned()
 }
 
+/// Clap lists several suggestions with the most similar one last.
 fn context(error: &Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(one) => Some(one.clone()),
-        ContextValue::Strings(many) => many.first().cloned(),
+        ContextValue::Strings(many) => many.last().cloned(),
         _ => None,
     }
 }

@@ -34,6 +34,7 @@ fn the_name_that_another_program_has_for_a_command_leads_to_ours() {
             "descent run --set max_attempts=N, with more attempts than were made",
         ),
         ("aling", "descent align"),
+        ("alinge", "descent align"),
         ("xyzzy", "descent --help"),
     ] {
         check(

@@ -34,6 +34,10 @@ fn after_apply_the_next_goal_is_named_whatever_becomes_of_the_files() {
     assert_eq!(world.status()["next"], "descent apply");
     world.descent(&["apply"]).expect(0);
     assert_at_the_next_goal(&world);
+    world
+        .descent(&["run"])
+        .expect(0)
+        .shows("\nnext: descent align\n");
     world.write("f", "one and two\n");
     world.commit_all("more");
     assert_at_the_next_goal(&world);
