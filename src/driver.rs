@@ -429,8 +429,8 @@ impl Loop<'_> {
     fn arrive(&mut self, next: Transition) {
         self.world = next.world;
         self.session = next.session;
-        for notice in &next.notices {
-            (self.observer.tell)(notice);
+        for event in &next.events {
+            (self.observer.tell)(event);
         }
     }
 

@@ -112,15 +112,15 @@ impl Heartbeat {
     }
 
     /// Reports a turn of the loop.
-    pub fn turn(&self, world: &World, owed: &DesiredWork, waits_for: Option<WaitsFor>) {
+    pub fn turn(&self, world: &World, desired: &DesiredWork, waits_for: Option<WaitsFor>) {
         let run = &world.state.run;
         let mut told = self.shared.lock();
         let is_news = told.beat.waits_for != waits_for;
         told.turned_ms = clock::since_boot().awake_ms;
         let beat = &mut told.beat;
         // A run that is over ends in one long turn, even while it waits.
-        beat.phase = match liveness::phase(owed) {
-            phase if waits_for.is_none() || owed.is_over => phase,
+        beat.phase = match liveness::phase(desired) {
+            phase if waits_for.is_none() || desired.is_over => phase,
             _ => LoopPhase::Waiting,
         };
         beat.waits_for = waits_for;

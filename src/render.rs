@@ -23,7 +23,7 @@ use std::{
 
 pub use carried::{Bounds, carried, visible};
 pub use diagram::{dot, mermaid};
-pub use event::notice;
+pub use event::event;
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
 pub use log::{LogTime, log, words};

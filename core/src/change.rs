@@ -142,6 +142,6 @@ pub fn request(
             control: true,
             ..ChangeSet::default()
         },
-        notices: Vec::new(),
+        events: Vec::new(),
     })
 }

@@ -70,23 +70,23 @@ pub struct DesiredWork {
 /// `passed_ms` is the active time since the last observation.
 pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> DesiredWork {
     let now_ms = session.active_ms.saturating_add(passed_ms);
-    let mut owed = DesiredWork {
+    let mut desired = DesiredWork {
         is_over: world.state.run.status != RunStatus::Running,
         ..DesiredWork::default()
     };
-    if owed.is_over {
-        return owed;
+    if desired.is_over {
+        return desired;
     }
-    learn(world, session, &mut owed);
-    rebuild(world, &mut owed);
-    stage(world, session, &mut owed);
-    attempts(world, session, now_ms, &mut owed);
-    base_case(world, session, &mut owed);
-    wake(world, session, now_ms, &mut owed);
-    owed
+    learn(world, session, &mut desired);
+    rebuild(world, &mut desired);
+    stage(world, session, &mut desired);
+    attempts(world, session, now_ms, &mut desired);
+    base_case(world, session, &mut desired);
+    wake(world, session, now_ms, &mut desired);
+    desired
 }
 
-fn learn(world: &World, session: &Session, owed: &mut DesiredWork) {
+fn learn(world: &World, session: &Session, desired: &mut DesiredWork) {
     let run = &world.state.run;
     let Some(head) = &run.head else { return };
     let is_start = run
@@ -94,12 +94,13 @@ fn learn(world: &World, session: &Session, owed: &mut DesiredWork) {
         .as_ref()
         .is_some_and(|start| start.commit == *head);
     if !is_start && !session.trees.contains_key(head) {
-        owed.effects
+        desired
+            .effects
             .push((WorkKey::Learn(head.clone()), Work::Learn(head.clone())));
     }
 }
 
-fn attempts(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWork) {
+fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork) {
     let run = &world.state.run;
     // Results land in the order in which they finish, one at a time: the next candidate is made on
     // the head after it. Nothing lands while the tree or a result is being rebuilt. Speculative
@@ -115,7 +116,7 @@ fn attempts(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWor
     for intent in in_force.into_iter().chain(beside) {
         let Some(progress) = session.progress.get(&intent.id) else {
             let key = WorkKey::Attempt(intent.id.clone(), intent.epoch);
-            owed.effects.push((key, Work::Attempt(intent.clone())));
+            desired.effects.push((key, Work::Attempt(intent.clone())));
             continue;
         };
         let seen = candidate::of_candidate(&ground, intent, world.state.serial.0);
@@ -131,11 +132,17 @@ fn attempts(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWor
         lands = false;
         match (progress, seen) {
             (AttemptProgress::Merged { merge, onto, .. }, Some((basis, _))) => {
-                judge_attempt(world, session, now_ms, (intent, merge, onto, basis), owed);
+                judge_attempt(
+                    world,
+                    session,
+                    now_ms,
+                    (intent, merge, onto, basis),
+                    desired,
+                );
             }
             (AttemptProgress::Merged { onto, .. }, None) if *onto == head => {}
             (AttemptProgress::Finished(outcome) | AttemptProgress::Merged { outcome, .. }, _) => {
-                merge(intent, outcome, &head, owed);
+                merge(intent, outcome, &head, desired);
             }
         }
     }
@@ -151,9 +158,9 @@ fn is_repair(world: &World, intent: &Intent) -> bool {
     tried.is_some_and(|tried| tried.repairs > 0)
 }
 
-fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, owed: &mut DesiredWork) {
+fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, desired: &mut DesiredWork) {
     let key = WorkKey::Merge(intent.id.clone(), head.clone());
-    owed.effects.push((
+    desired.effects.push((
         key,
         Work::Merge {
             intent: intent.clone(),
@@ -168,7 +175,7 @@ fn judge_attempt(
     session: &Session,
     now_ms: u64,
     (intent, merge, onto, basis): (&Intent, &Arc<Merge>, &Option<CommitId>, Basis),
-    owed: &mut DesiredWork,
+    desired: &mut DesiredWork,
 ) {
     if session
         .checks_wait_until_ms
@@ -190,7 +197,7 @@ fn judge_attempt(
         Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => onto.clone(),
     };
     let scope = Scope::Atom(intent.id.clone());
-    owed.effects.push((
+    desired.effects.push((
         WorkKey::Judge(scope.clone(), basis.clone()),
         Work::Judge {
             scope,
@@ -202,7 +209,7 @@ fn judge_attempt(
     ));
 }
 
-fn rebuild(world: &World, owed: &mut DesiredWork) {
+fn rebuild(world: &World, desired: &mut DesiredWork) {
     let run = &world.state.run;
     let Some(start) = &run.started_from else {
         return;
@@ -220,7 +227,7 @@ fn rebuild(world: &World, owed: &mut DesiredWork) {
     let from = stays
         .last()
         .map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
-    owed.effects.push((
+    desired.effects.push((
         WorkKey::Rebuild(names(&wanted)),
         Work::Rebuild {
             from,
@@ -238,7 +245,7 @@ fn names(line: &[ResultCommit]) -> Vec<(AtomId, CommitId)> {
 }
 
 /// Trees for speculative work to begin on.
-fn stage(world: &World, session: &Session, owed: &mut DesiredWork) {
+fn stage(world: &World, session: &Session, desired: &mut DesiredWork) {
     let ground = world.ground(session);
     if !ground.is_line_settled {
         return;
@@ -249,7 +256,7 @@ fn stage(world: &World, session: &Session, owed: &mut DesiredWork) {
             continue;
         };
         let name = prospect.name(&world.graph);
-        owed.effects.push((
+        desired.effects.push((
             WorkKey::Stage(name.clone(), names(&prospect.line)),
             Work::Stage {
                 prospect: name,
@@ -261,7 +268,7 @@ fn stage(world: &World, session: &Session, owed: &mut DesiredWork) {
     }
 }
 
-fn base_case(world: &World, session: &Session, owed: &mut DesiredWork) {
+fn base_case(world: &World, session: &Session, desired: &mut DesiredWork) {
     let (Some(basis), Some(check)) = (&session.base_target, &world.state.objective.base_case)
     else {
         return;
@@ -273,7 +280,8 @@ fn base_case(world: &World, session: &Session, owed: &mut DesiredWork) {
         onto: world.state.run.head.clone(),
         check: check.clone(),
     };
-    owed.effects
+    desired
+        .effects
         .push((WorkKey::Judge(Scope::BaseCase, basis.clone()), effect));
 }
 
@@ -303,7 +311,7 @@ fn commit_of(world: &World, session: &Session, basis: &Basis) -> Option<CommitId
         .cloned()
 }
 
-fn wake(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWork) {
+fn wake(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork) {
     let waits = session
         .waits_until_ms
         .values()
@@ -321,7 +329,7 @@ fn wake(world: &World, session: &Session, now_ms: u64, owed: &mut DesiredWork) {
     if session.has_more {
         wake_in_ms = Some(0);
     }
-    owed.wake_in_ms = wake_in_ms;
+    desired.wake_in_ms = wake_in_ms;
 }
 
 /// The next leaf to measure of a check under evaluation, by the known evidence and the newest

@@ -1,8 +1,8 @@
 #![no_std]
 //! What descent decides: the state file's meaning, the graph, the search, the measure, and what happens next.
 //!
-//! The host's contract: load a state, `step` it with an observation, commit what comes out, and only then start
-//! what is `owed` and end what is not; outcomes come back as events. Nothing here reads a file, a clock or chance,
+//! The host's contract: load a state, give `step` an input, commit the state that it returns, and only then start
+//! the `desired` work and end the rest. Outcomes come back as inputs. Nothing here reads a file, a clock or chance,
 //! and nothing here can: the crate is `no_std`, and so are its dependencies.
 
 extern crate alloc;

@@ -83,8 +83,8 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     Ok(End::Code(0))
 }
 
-fn say(context: &Context, notice: &Event) {
-    if let Event::Corrected { what, .. } = notice {
+fn say(context: &Context, event: &Event) {
+    if let Event::Corrected { what, .. } = event {
         context.out.say(&render::line(what));
     }
 }

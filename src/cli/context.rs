@@ -141,15 +141,15 @@ impl Context {
         }
     }
 
-    pub(super) fn tell(&self, notice: &Event) {
+    pub(super) fn tell(&self, event: &Event) {
         if self.out.json {
-            let mut value = serde_json::to_value(notice).unwrap_or_default();
+            let mut value = serde_json::to_value(event).unwrap_or_default();
             if let Some(map) = value.as_object_mut() {
                 map.insert("schema".to_owned(), "descent/event/1".into());
             }
             self.out.json(&value);
         } else if !self.out.quiet {
-            let lines = render::notice(notice, self.out.width());
+            let lines = render::event(event, self.out.width());
             if !lines.is_empty() {
                 let mut page = Page::new(usize::MAX);
                 page.extend(lines);

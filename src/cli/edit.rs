@@ -265,15 +265,15 @@ fn no_terminal(store: &Store) -> Failure {
 }
 
 /// `None`: nothing was changed.
-fn report(context: &Context, store: &Store, state: &State, notices: Option<&[Event]>) {
-    let notices = notices.filter(|notices| !notices.is_empty());
+fn report(context: &Context, store: &Store, state: &State, events: Option<&[Event]>) {
+    let events = events.filter(|events| !events.is_empty());
     let live = store.is_live();
     let next = if live {
         "descent status".to_owned()
     } else {
         view::next(&World::new(state.clone()), &surroundings(store, state))
     };
-    let result = if notices.is_some() {
+    let result = if events.is_some() {
         "committed"
     } else {
         "unchanged"
@@ -283,16 +283,16 @@ fn report(context: &Context, store: &Store, state: &State, notices: Option<&[Eve
             "schema": "descent/edit/1",
             "result": result,
             "serial": state.serial.0,
-            "notices": notices.unwrap_or_default(),
+            "notices": events.unwrap_or_default(),
             "next": next,
         }));
         return;
     }
-    notices
+    events
         .unwrap_or_default()
         .iter()
-        .for_each(|notice| context.tell(notice));
-    let words = match notices {
+        .for_each(|event| context.tell(event));
+    let words = match events {
         Some(_) => format!("committed as serial {}", state.serial.0),
         None => "unchanged".to_owned(),
     };

@@ -107,11 +107,11 @@ impl LiveArea {
     }
 
     /// Takes in what should be going on.
-    pub(super) fn look(&self, world: &World, owed: &DesiredWork) {
+    pub(super) fn look(&self, world: &World, desired: &DesiredWork) {
         if self.drawer.is_some() {
             let now = clock::now();
             let mut scene = self.shared.lock();
-            scene.take(world, owed, now);
+            scene.take(world, desired, now);
             self.shared.changed.notify_one();
         }
     }
@@ -190,7 +190,7 @@ fn draw(shared: &LiveShared) {
 }
 
 impl Scene {
-    fn take(&mut self, world: &World, owed: &DesiredWork, now: UnixMillis) {
+    fn take(&mut self, world: &World, desired: &DesiredWork, now: UnixMillis) {
         let state = &world.state;
         let mut rows: Vec<Row> = Vec::new();
         let mut told: Vec<Ix> = Vec::new();
@@ -206,10 +206,10 @@ impl Scene {
                     rows.push(group_row(world, *group, depth));
                 }
             }
-            rows.push(attempt_row(world, intent, owed, above.len()));
+            rows.push(attempt_row(world, intent, desired, above.len()));
         }
         let mut seen = BTreeMap::new();
-        for (name, scope) in beside(owed) {
+        for (name, scope) in beside(desired) {
             let since = self.seen.get(name).copied().unwrap_or(now);
             seen.insert(name, since);
             let what = RowKind::Other {
@@ -227,7 +227,7 @@ impl Scene {
         let is_judged = |scope: &Scope| {
             let judges =
                 |effect: &Work| matches!(effect, Work::Judge { scope: one, .. } if one == scope);
-            owed.effects.iter().any(|(_, effect)| judges(effect))
+            desired.effects.iter().any(|(_, effect)| judges(effect))
         };
         self.measured.retain(|scope, _| is_judged(scope));
         self.rows = rows;
@@ -331,8 +331,8 @@ fn group_row(world: &World, x: Ix, depth: usize) -> Row {
     }
 }
 
-fn attempt_row(world: &World, intent: &Intent, owed: &DesiredWork, depth: usize) -> Row {
-    let doing = owed.effects.iter().find_map(|(_, effect)| match effect {
+fn attempt_row(world: &World, intent: &Intent, desired: &DesiredWork, depth: usize) -> Row {
+    let doing = desired.effects.iter().find_map(|(_, effect)| match effect {
         Work::Attempt(one) if one.id == intent.id => Some("at work"),
         Work::Merge { intent: one, .. } if one.id == intent.id => Some("merging"),
         Work::Judge {
@@ -361,19 +361,22 @@ fn attempt_row(world: &World, intent: &Intent, owed: &DesiredWork, depth: usize)
 }
 
 /// What goes on beside the attempts.
-fn beside(owed: &DesiredWork) -> Vec<(&'static str, Option<Scope>)> {
-    let named = owed.effects.iter().filter_map(|(_, effect)| match effect {
-        Work::Judge {
-            scope: Scope::BaseCase,
-            ..
-        } => Some(("base case", Some(Scope::BaseCase))),
-        Work::Rebuild { .. } => Some(("rebuilding the result", None)),
-        Work::Judge { .. }
-        | Work::Attempt(_)
-        | Work::Merge { .. }
-        | Work::Stage { .. }
-        | Work::Learn(_) => None,
-    });
+fn beside(desired: &DesiredWork) -> Vec<(&'static str, Option<Scope>)> {
+    let named = desired
+        .effects
+        .iter()
+        .filter_map(|(_, effect)| match effect {
+            Work::Judge {
+                scope: Scope::BaseCase,
+                ..
+            } => Some(("base case", Some(Scope::BaseCase))),
+            Work::Rebuild { .. } => Some(("rebuilding the result", None)),
+            Work::Judge { .. }
+            | Work::Attempt(_)
+            | Work::Merge { .. }
+            | Work::Stage { .. }
+            | Work::Learn(_) => None,
+        });
     named.collect()
 }
 

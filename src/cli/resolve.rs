@@ -52,8 +52,8 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
     let client = context.client(None);
     let recorded = ops::resolve::resolve(&client, &mut store, &attempt, said)?;
     let committed = recorded.map_err(|denial| not_in_doubt(&denial.state, &attempt))?;
-    for notice in &committed.events {
-        if let Event::Corrected { what, effects, .. } = notice {
+    for event in &committed.events {
+        if let Event::Corrected { what, effects, .. } = event {
             let effects = effects.join("; ");
             context
                 .out

@@ -119,11 +119,11 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
         by: Context::by(),
         from,
     };
-    let mut tell = |notice: &_| context.tell(notice);
+    let mut tell = |event: &_| context.tell(event);
     let mut say = |text: &str| context.out.say(text);
-    let mut look = |world: &World, owed: &DesiredWork, waits_for| {
-        live.look(world, owed);
-        heart.turn(world, owed, waits_for);
+    let mut look = |world: &World, desired: &DesiredWork, waits_for| {
+        live.look(world, desired);
+        heart.turn(world, desired, waits_for);
     };
     let eyes = driver::Observer {
         tell: &mut tell,

@@ -85,7 +85,7 @@ fn once(
     ours: Option<&State>,
     who: (&str, UnixMillis),
 ) -> Result<(Arc<LoadedState>, Vec<Event>), CommitError<Again>> {
-    let mut notices = Vec::new();
+    let mut events = Vec::new();
     let loaded = store.commit(|fresh| {
         if !fresh.is_foreign {
             return Ok(None);
@@ -101,13 +101,13 @@ fn once(
         }
         let merged = correct::merge(base, ours, &fresh.state);
         let adopted = commit_of(base, ours, merged, who);
-        notices = adopted.notices;
+        events = adopted.events;
         Ok(Some(CommitContent {
             state: adopted.state,
             touched: adopted.touched,
         }))
     })?;
-    Ok((loaded, notices))
+    Ok((loaded, events))
 }
 
 fn commit_of(

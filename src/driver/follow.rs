@@ -113,7 +113,7 @@ impl Loop<'_> {
         let news = correct::news(&self.world.state, &loaded.state);
         self.world = World::new(loaded.state.clone());
         self.loaded = loaded;
-        news.iter().for_each(|notice| (self.observer.tell)(notice));
+        news.iter().for_each(|event| (self.observer.tell)(event));
         Ok(true)
     }
 
@@ -157,14 +157,12 @@ impl Loop<'_> {
         let ours = self.world.state.clone();
         let (now, by) = (self.host.clock.now(), self.host.by.clone());
         match adopt::adopt(&mut self.host.store, Some(&ours), &by, now) {
-            Ok((loaded, notices)) => {
+            Ok((loaded, events)) => {
                 self.file_is_whole();
                 self.world = World::new(loaded.state.clone());
                 self.loaded = loaded;
                 self.watch_stamp = None;
-                notices
-                    .iter()
-                    .for_each(|notice| (self.observer.tell)(notice));
+                events.iter().for_each(|event| (self.observer.tell)(event));
                 Ok(true)
             }
             Err(AdoptionRefusal::OtherLineage) => {

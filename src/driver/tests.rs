@@ -1,4 +1,4 @@
-//! The loop over its seams: a clock that is set, hands that are played, a disk and programs that fail.
+//! The loop over its seams: a clock that is set, executor that are played, a disk and programs that fail.
 #![allow(clippy::disallowed_methods)] // door: plants projects
 
 mod editors;
@@ -71,7 +71,7 @@ impl Project {
         &self,
         mut store: Store,
         clock: Arc<dyn Clock>,
-        hands: Arc<dyn Executor>,
+        executor: Arc<dyn Executor>,
         signals: Signals,
         n: u32,
     ) -> Result<RunEnding, Failure> {
@@ -81,7 +81,7 @@ impl Project {
             store,
             clock,
             signals,
-            executor: hands,
+            executor,
             run: RunId::new(format!("run{n}")),
             by: "ada".to_owned(),
             from: None,

@@ -89,7 +89,7 @@ fn attempt<P, R>(
             return Err(ChangeError::Stale);
         }
         let adoption = decide(&prepared, fresh)?;
-        events = adoption.notices;
+        events = adoption.events;
         Ok(Some(CommitContent {
             state: adoption.state,
             touched: adoption.touched,

@@ -39,7 +39,7 @@ pub fn plan(
 ) -> Result<UndoOutcome, Failure> {
     let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
     let adopted = adopt(client, &workspaces, now, then);
-    Ok(adopted.map(|adopted| report(adopted.state, &adopted.notices)))
+    Ok(adopted.map(|adopted| report(adopted.state, &adopted.events)))
 }
 
 /// Goes back, on whatever a loop has committed in the meantime. The result's files follow, unless a loop does it.

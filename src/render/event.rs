@@ -8,18 +8,18 @@ use super::{Line, count, line, time};
 const WORD_WIDTH: usize = 10;
 
 /// A line for what happened, and one for each thing that gave way; none for what only a program wants to know.
-pub fn notice(notice: &Event, width: usize) -> Vec<Line> {
-    let lost: &[String] = match notice {
+pub fn event(event: &Event, width: usize) -> Vec<Line> {
+    let lost: &[String] = match event {
         Event::Corrected { lost, .. } => lost,
         _ => &[],
     };
     let below = |what: &String| Line::new().pad(WORD_WIDTH).plain(line(what)).cut(width);
-    let head = head(notice, width).into_iter();
+    let head = head(event, width).into_iter();
     head.chain(lost.iter().map(below)).collect()
 }
 
-fn head(notice: &Event, width: usize) -> Option<Line> {
-    let words = words(notice)?;
+fn head(event: &Event, width: usize) -> Option<Line> {
+    let words = words(event)?;
     // The word stands in a column of its own.
     let column = words
         .char_indices()
@@ -55,8 +55,8 @@ pub(super) fn dropped<T: std::borrow::Borrow<str>>(
 }
 
 /// What matters most stands first: the end may be cut off.
-fn words(notice: &Event) -> Option<String> {
-    Some(match notice {
+fn words(event: &Event) -> Option<String> {
+    Some(match event {
         Event::RunStarted {
             attempts_left,
             verdicts_left,

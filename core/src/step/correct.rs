@@ -42,7 +42,7 @@ pub use undo::Undo;
 pub struct Adoption {
     pub state: State,
     pub touched: ChangeSet,
-    pub notices: Vec<Event>,
+    pub events: Vec<Event>,
 }
 
 /// Records what a person changed and draws the consequences.
@@ -95,7 +95,7 @@ pub fn adopt(
         },
         kinds => kinds.join("; "),
     };
-    let notices = Vec::from([Event::Corrected {
+    let events = Vec::from([Event::Corrected {
         what,
         effects: edit.effects,
         lost: edit.lost.iter().filter_map(merge::sentence).collect(),
@@ -103,7 +103,7 @@ pub fn adopt(
     Adoption {
         touched: ChangeSet::all(&edit.state),
         state: edit.state,
-        notices,
+        events,
     }
 }
 

@@ -2,7 +2,7 @@
 //! are kept, and which tree an ending delivers.
 //!
 //! Invariant: only a verdict on a deciding basis completes a run or refutes a selection. Not here: what an ending says
-//! (`finish`), when one is due (`advance`).
+//! (`run_end`), when one is due (`advance`).
 
 use alloc::{string::String, vec::Vec};
 

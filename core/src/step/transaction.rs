@@ -40,7 +40,7 @@ pub struct Transition {
     pub world: World,
     pub touched: ChangeSet,
     pub session: Session,
-    pub notices: Vec<Event>,
+    pub events: Vec<Event>,
     /// Nothing to commit: only the session changed.
     pub is_quiet: bool,
 }
@@ -64,7 +64,7 @@ pub(super) struct Transaction {
     pub(super) refuted: Arc<Vec<Choices>>,
     pub(super) session: Session,
     pub(super) touched: ChangeSet,
-    pub(super) notices: Vec<Event>,
+    pub(super) events: Vec<Event>,
     /// The loop itself is looking: it may dispatch and end. False for a request of another process.
     pub(super) is_loop: bool,
     /// The measure counts anew from here: a correction, or a new run.
@@ -97,7 +97,7 @@ impl Transaction {
             refuted: Arc::clone(&world.refuted),
             session,
             touched: ChangeSet::default(),
-            notices: Vec::new(),
+            events: Vec::new(),
             is_loop: true,
             counts_anew: false,
             is_rebuilt: false,
@@ -111,8 +111,8 @@ impl Transaction {
         }
     }
 
-    pub(super) fn say(&mut self, notice: Event) {
-        self.notices.push(notice);
+    pub(super) fn say(&mut self, event: Event) {
+        self.events.push(event);
     }
 
     pub(super) fn run(&mut self) -> &mut Run {
@@ -378,7 +378,7 @@ impl Transaction {
             world,
             touched: self.touched,
             session: self.session,
-            notices: self.notices,
+            events: self.events,
             is_quiet,
         })
     }

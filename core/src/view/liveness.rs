@@ -69,11 +69,11 @@ pub enum WaitsFor {
 }
 
 /// The phase of the loop, by the desired work.
-pub fn phase(owed: &DesiredWork) -> LoopPhase {
-    if owed.is_over {
+pub fn phase(desired: &DesiredWork) -> LoopPhase {
+    if desired.is_over {
         return LoopPhase::Ending;
     }
-    let phases = owed.effects.iter().map(|(_, effect)| match effect {
+    let phases = desired.effects.iter().map(|(_, effect)| match effect {
         Work::Attempt(_) => LoopPhase::Attempts,
         Work::Judge {
             scope: Scope::Atom(_),

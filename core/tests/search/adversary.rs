@@ -156,14 +156,14 @@ fn graph(rng: &mut Rng, plans: usize) -> Model {
 
 /// How many attempts were started, and how near the start of the run came to its bound, in percent. A run after a crash
 /// goes on under the bound of the first: it forgets nothing that a program failed at by itself.
-fn spent(notices: &[Event]) -> Result<(u64, u64), String> {
-    let bound = notices.iter().find_map(|notice| match notice {
+fn spent(events: &[Event]) -> Result<(u64, u64), String> {
+    let bound = events.iter().find_map(|event| match event {
         Event::RunStarted { starts_left, .. } => starts_left.parse::<u64>().ok(),
         _ => None,
     });
     let bound = bound.ok_or("no bound was told")?;
-    let is_start = |notice: &&Event| matches!(notice, Event::AttemptStarted { .. });
-    let starts = notices.iter().filter(is_start).count();
+    let is_start = |event: &&Event| matches!(event, Event::AttemptStarted { .. });
+    let starts = events.iter().filter(is_start).count();
     let starts = u64::try_from(starts).map_err(|error| error.to_string())?;
     if starts > bound {
         return Err(format!("{starts} starts, the bound was {bound}"));
@@ -185,7 +185,7 @@ fn check(seeds: std::ops::Range<u64>, adversary: Adversary) -> u64 {
         // It panics where it does not end, and where what can be tried does not fall.
         sim.run();
         assert_ne!(sim.world.state.run.status, RunStatus::Running);
-        match spent(&sim.notices) {
+        match spent(&sim.events) {
             Ok((starts, percent)) => {
                 started += starts;
                 nearest = nearest.max(percent);

@@ -180,7 +180,7 @@ fn the_tree_of_what_is_tried_beside_holds_what_the_rest_has_made() {
     model.nodes[p].deps.push(x);
     let mut sim = Sim::new(&model, 7, 3, Faults::default());
     assert_eq!(sim.run(), "completed", "{}", sim.story);
-    let solved = sim.notices.iter().filter_map(|notice| match notice {
+    let solved = sim.events.iter().filter_map(|event| match event {
         Event::Solved { atom, commit, .. } => Some((atom.as_str(), commit.clone()?)),
         _ => None,
     });

@@ -156,9 +156,9 @@ fn a_commit_that_no_longer_applies_is_made_again() {
         );
         assert_eq!(sim.run(), "completed", "{}", sim.story);
         let repairs = sim
-            .notices
+            .events
             .iter()
-            .filter(|notice| matches!(notice, Event::Repair { .. }))
+            .filter(|event| matches!(event, Event::Repair { .. }))
             .count();
         assert!(repairs <= 3);
         repairs > 0

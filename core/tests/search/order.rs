@@ -53,32 +53,30 @@ fn check(case: &Case, expected: (&str, &str)) -> Vec<Event> {
     for kind in case.asked {
         sim.ask(*kind);
     }
-    let before = sim.notices.len();
+    let before = sim.events.len();
     let (key, effect) = desired::desired_work(&sim.world, &sim.session, 0)
         .effects
         .remove(0);
     assert!(matches!(key, WorkKey::Judge(Scope::BaseCase, _)), "{key:?}");
     let event = sim.answer(&key, effect);
     sim.observe(event);
-    let ended = sim.notices[before..]
-        .iter()
-        .find_map(|notice| match notice {
-            Event::Ended { result, reason } => Some((*result, *reason)),
-            _ => None,
-        });
+    let ended = sim.events[before..].iter().find_map(|event| match event {
+        Event::Ended { result, reason } => Some((*result, *reason)),
+        _ => None,
+    });
     assert_eq!(ended, Some(expected), "{}", sim.story);
-    sim.notices
+    sim.events
 }
 
 /// `a` is solved, `b` failed for good, and the new tree is not judged yet.
 fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
     loop {
-        let owed = desired::desired_work(&sim.world, &sim.session, 0);
+        let desired = desired::desired_work(&sim.world, &sim.session, 0);
         let has_worked = sim.world.state.run.spent.attempts == 2;
         let is_base = |key: &WorkKey| matches!(key, WorkKey::Judge(Scope::BaseCase, _));
         // First the first verdict, without which nothing starts; then everything but the last one.
         let skips_base = sim.world.state.run.attempts_started > 0;
-        let next = owed
+        let next = desired
             .effects
             .into_iter()
             .find(|(key, _)| !(skips_base && is_base(key)));
@@ -184,7 +182,7 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
         outcome: outcome(0),
     });
     assert!(
-        matches!(sim.notices.last(), Some(Event::Discarded { .. })),
+        matches!(sim.events.last(), Some(Event::Discarded { .. })),
         "{}",
         sim.story
     );
@@ -226,9 +224,9 @@ fn a_redirect_leaves_an_effect_outside_in_doubt_and_does_not_make_it_again() {
     sim.ask(RequestKind::Redirect);
     sim.observe(Input::Tick);
     let doubts = sim
-        .notices
+        .events
         .iter()
-        .filter(|notice| matches!(notice, Event::InDoubt { .. }));
+        .filter(|event| matches!(event, Event::InDoubt { .. }));
     assert_eq!(doubts.count(), 1, "{}", sim.story);
     assert!(sim.world.state.run.in_flight.is_empty(), "{}", sim.story);
 }

@@ -95,9 +95,9 @@ fn when_its_time_is_over_what_is_under_way_ends_at_no_cost() {
         let mut sim = Sim::new(&model, seed, 2, Faults::default());
         let word = sim.run();
         let over: Vec<bool> = sim
-            .notices
+            .events
             .iter()
-            .filter_map(|notice| match notice {
+            .filter_map(|event| match event {
                 Event::PhaseOver {
                     limit, is_partial, ..
                 } => {

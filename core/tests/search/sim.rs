@@ -1,4 +1,4 @@
-//! A driver in memory: answers what is owed from a model, in an order by chance, with faults by chance.
+//! A driver in memory: answers what is desired from a model, in an order by chance, with faults by chance.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,11 +57,11 @@ pub(crate) struct Sim<'m> {
     pub(crate) now: u64,
     /// Active time that a wait took, not yet told.
     passed_ms: u64,
-    /// The wall clock is set by ten years between any two events, to and fro.
+    /// The wall clock is set by ten years between any two inputs, to and fro.
     pub(crate) is_clock_set: bool,
-    events: u64,
+    inputs: u64,
     pub(crate) story: String,
-    pub(crate) notices: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     rendered: StateText,
     pub(crate) commits: BTreeMap<String, Vec<Piece>>,
     pub(crate) good_trees: BTreeSet<BTreeSet<String>>,
@@ -99,9 +99,9 @@ impl<'m> Sim<'m> {
             now: 1_700_000_000_000,
             passed_ms: 0,
             is_clock_set: false,
-            events: 0,
+            inputs: 0,
             story: String::new(),
-            notices: Vec::new(),
+            events: Vec::new(),
             rendered,
             commits: BTreeMap::from([("start".to_owned(), Vec::new())]),
             good_trees: model.good_trees(),
@@ -221,7 +221,7 @@ impl<'m> Sim<'m> {
 
     fn wall(&self) -> UnixMillis {
         let way = if self.is_clock_set {
-            self.events % 3
+            self.inputs % 3
         } else {
             1
         };
@@ -229,7 +229,7 @@ impl<'m> Sim<'m> {
     }
 
     pub(crate) fn observe(&mut self, event: Input) {
-        self.events += 1;
+        self.inputs += 1;
         let seen = Observation {
             now: self.wall(),
             active_ms: 1 + std::mem::take(&mut self.passed_ms),
@@ -254,16 +254,16 @@ impl<'m> Sim<'m> {
                 "the same comes of the same"
             );
         }
-        for notice in &next.notices {
+        for event in &next.events {
             let _ = writeln!(
                 self.story,
                 "  {}",
-                serde_json::to_string(notice).expect("JSON")
+                serde_json::to_string(event).expect("JSON")
             );
-            self.repairs += u32::from(matches!(notice, Event::Repair { .. }));
+            self.repairs += u32::from(matches!(event, Event::Repair { .. }));
             if let Event::Solved { attempt, .. }
             | Event::Planned { attempt, .. }
-            | Event::AttemptFailed { attempt, .. } = notice
+            | Event::AttemptFailed { attempt, .. } = event
             {
                 let intent = self
                     .world
@@ -280,10 +280,10 @@ impl<'m> Sim<'m> {
             }
         }
         let refutes = next
-            .notices
+            .events
             .iter()
-            .any(|notice| matches!(notice, Event::Refuted { .. }));
-        self.notices.extend(next.notices.iter().cloned());
+            .any(|event| matches!(event, Event::Refuted { .. }));
+        self.events.extend(next.events.iter().cloned());
         if !next.is_quiet {
             self.rendered.update(&next.world.state, &next.touched);
         }
@@ -327,8 +327,8 @@ impl<'m> Sim<'m> {
 
     /// One event; false when the run is over.
     pub(crate) fn turn(&mut self) -> bool {
-        let owed = desired::desired_work(&self.world, &self.session, 0);
-        if owed.is_over {
+        let desired = desired::desired_work(&self.world, &self.session, 0);
+        if desired.is_over {
             assert!(self.world.state.run.in_flight.is_empty());
             return false;
         }
@@ -338,20 +338,20 @@ impl<'m> Sim<'m> {
             self.observe(Input::Tick);
             return true;
         }
-        if owed.effects.is_empty() || self.rng.percent(3) {
-            match owed.wake_in_ms {
+        if desired.effects.is_empty() || self.rng.percent(3) {
+            match desired.wake_in_ms {
                 Some(in_ms) => self.passed_ms = in_ms,
                 None => assert!(
-                    !owed.effects.is_empty(),
-                    "nothing is owed and nothing is waited for"
+                    !desired.effects.is_empty(),
+                    "nothing is desired, and the run waits for nothing"
                 ),
             }
             self.observe(Input::Tick);
             return true;
         }
         self.now += 1;
-        let index = self.rng.below(owed.effects.len());
-        let (key, effect) = owed
+        let index = self.rng.below(desired.effects.len());
+        let (key, effect) = desired
             .effects
             .into_iter()
             .nth(index)

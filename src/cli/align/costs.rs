@@ -1,7 +1,7 @@
 //! What verdicts that decide cost, and when they would be stale: how long `setup` takes in a fresh checkout, what would
 //! save it, and linked directories beside a lock file.
 //!
-//! Not here: measuring (`twice`), the page (`preview`).
+//! Not here: measuring (`compare`), the page (`preview`).
 
 use std::path::{Path, PathBuf};
 

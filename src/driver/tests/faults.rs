@@ -29,7 +29,7 @@ const TEN_YEARS_MS: i64 = 10 * 365 * 86_400_000;
 const EIO: i32 = 5;
 const CALLS_MAX: usize = 2_000;
 
-fn hands(
+fn executor(
     project: &Project,
     clock: &Arc<SetClock>,
     trees: &Arc<Trees>,
@@ -48,9 +48,9 @@ fn hands(
 async fn attempts_and_backoffs_take_their_time_on_a_set_clock_alone() {
     let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
     let store = Store::open(project.place());
-    let hands = hands(&project, &clock, &trees, &[75, 75]);
+    let executor = executor(&project, &clock, &trees, &[75, 75]);
     let ending = project
-        .run(store, clock.clone(), hands, no_signals(), 1)
+        .run(store, clock.clone(), executor, no_signals(), 1)
         .await
         .unwrap();
     let run = &ending.world.state.run;
@@ -66,8 +66,8 @@ async fn a_clock_put_ten_years_on_or_back_takes_nothing_of_the_budget() {
         let project = Project::new(r#", "time_budget": "10m""#);
         let (clock, trees) = (SetClock::new(), Arc::default());
         let store = Store::open(project.place());
-        let hands = hands(&project, &clock, &trees, &[75]);
-        let run = project.run(store, clock.clone(), hands, no_signals(), 1);
+        let executor = executor(&project, &clock, &trees, &[75]);
+        let run = project.run(store, clock.clone(), executor, no_signals(), 1);
         let jump = async {
             tokio::time::sleep(ATTEMPT / 2).await;
             clock.put_forward(by_ms);
@@ -83,9 +83,9 @@ async fn a_clock_put_ten_years_on_or_back_takes_nothing_of_the_budget() {
 async fn a_signal_stops_a_run_and_the_next_goes_on_from_there() {
     let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
     let (bell, signals) = bell();
-    let hands = hands(&project, &clock, &trees, &[]);
+    let executor = executor(&project, &clock, &trees, &[]);
     let store = Store::open(project.place());
-    let run = project.run(store, clock.clone(), hands.clone(), signals, 1);
+    let run = project.run(store, clock.clone(), executor.clone(), signals, 1);
     let ring = async {
         tokio::time::sleep(ATTEMPT * 3 / 2).await;
         bell.send(Signal::Terminate).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_signal_stops_a_run_and_the_next_goes_on_from_there() {
     assert_eq!(ending.world.state.run.status, RunStatus::Stopped);
     assert_eq!(solved(&project.state()), ["a"]);
     let store = Store::open(project.place());
-    let ending = project.run(store, clock, hands, no_signals(), 2).await;
+    let ending = project.run(store, clock, executor, no_signals(), 2).await;
     assert_eq!(ending.unwrap().world.state.run.status, RunStatus::Completed);
     assert_eq!(*trees.begun.lock().unwrap(), ["a", "b", "b", "c"]);
 }
@@ -110,9 +110,9 @@ async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {
             let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
             let disk = Faulty::failing(n, for_good, EIO);
             let calls = disk.calls();
-            let hands = hands(&project, &clock, &trees, &[]);
+            let executor = executor(&project, &clock, &trees, &[]);
             let store = disk.store(project.place());
-            let first = project.run(store, clock.clone(), hands.clone(), no_signals(), 1);
+            let first = project.run(store, clock.clone(), executor.clone(), no_signals(), 1);
             let case = match first.await {
                 Ok(ending) => {
                     assert_eq!(ending.world.state.run.status, RunStatus::Completed, "{n}");
@@ -124,7 +124,7 @@ async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {
                 }
             };
             let store = Store::open(project.place());
-            let next = project.run(store, clock, hands, no_signals(), 2).await;
+            let next = project.run(store, clock, executor, no_signals(), 2).await;
             let state = next
                 .unwrap_or_else(|e| panic!("call {n}: {case}: {e:?}"))
                 .world
@@ -149,9 +149,9 @@ async fn a_disk_that_was_full_for_a_while_ends_no_run_that_has_begun_and_nothing
         let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
         let disk = Faulty::failing(n, false, ENOSPC);
         let calls = disk.calls();
-        let hands = hands(&project, &clock, &trees, &[]);
+        let executor = executor(&project, &clock, &trees, &[]);
         let store = disk.store(project.place());
-        let ran = project.run(store, clock, hands, no_signals(), 1).await;
+        let ran = project.run(store, clock, executor, no_signals(), 1).await;
         let begun = trees.begun.lock().unwrap().clone();
         match ran {
             Ok(ending) => {
@@ -204,7 +204,7 @@ async fn real_run(
     )?;
     let path = std::env::var_os("PATH").unwrap();
     let clock = clock::real();
-    let hands = RealExecutor {
+    let executor = RealExecutor {
         place: place.clone(),
         run: RunId::new(format!("run{n}")),
         workspaces: workspaces.clone(),
@@ -220,7 +220,7 @@ async fn real_run(
         evidence: Arc::new(crate::evidence::EvidenceStore::of(&place, Box::new(|_| ()))),
     };
     let store = Store::open(place);
-    let ending = project.run(store, clock, Arc::new(hands), no_signals(), n);
+    let ending = project.run(store, clock, Arc::new(executor), no_signals(), n);
     Ok((ending.await?, workspaces))
 }
 

@@ -30,7 +30,7 @@ use crate::{
 
 const START: &str = "start";
 
-/// What is in the trees outlives the hands, as a repository does a process.
+/// What is in the trees outlives the executor, as a repository does a process.
 #[derive(Debug, Default)]
 pub(super) struct Trees {
     commits: Mutex<BTreeMap<CommitId, BTreeSet<String>>>,

@@ -68,7 +68,7 @@ pub fn confirm(
     Ok(Adoption {
         state,
         touched: ChangeSet::default(),
-        notices: Vec::from([Event::Corrected {
+        events: Vec::from([Event::Corrected {
             what,
             effects,
             lost: Vec::new(),

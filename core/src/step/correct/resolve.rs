@@ -120,7 +120,7 @@ pub fn resolve(
             ..ChangeSet::default()
         },
         state: next,
-        notices: Vec::from([Event::Corrected {
+        events: Vec::from([Event::Corrected {
             what,
             effects,
             lost: Vec::new(),

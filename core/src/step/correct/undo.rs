@@ -364,7 +364,7 @@ impl UndoBuilder<'_> {
         Adoption {
             touched,
             state: self.state,
-            notices: Vec::from([Event::Corrected {
+            events: Vec::from([Event::Corrected {
                 lost: Vec::new(),
                 what,
                 effects: self.effects,

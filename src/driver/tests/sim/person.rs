@@ -11,7 +11,7 @@ use descent_core::{
 };
 
 use super::{
-    hands::SimHands,
+    executor::SimExecutor,
     model::Kind,
     scene::{ENOSPC, EROFS, Scene, held},
 };
@@ -39,7 +39,7 @@ pub(super) struct Person {
     pub(super) scene: Arc<Scene>,
     pub(super) disk: Lossy,
     pub(super) place: StatePlace,
-    pub(super) hands: SimHands,
+    pub(super) executor: SimExecutor,
     /// A file as it was opened, with what was typed since.
     buffer: Option<Vec<u8>>,
     /// What will stand in the file once it is mended.
@@ -51,12 +51,17 @@ pub(super) struct Person {
 }
 
 impl Person {
-    pub(super) fn new(scene: Arc<Scene>, disk: Lossy, place: StatePlace, hands: SimHands) -> Self {
+    pub(super) fn new(
+        scene: Arc<Scene>,
+        disk: Lossy,
+        place: StatePlace,
+        executor: SimExecutor,
+    ) -> Self {
         Self {
             scene,
             disk,
             place,
-            hands,
+            executor,
             buffer: None,
             to_mend: None,
             mended: Vec::new(),
@@ -102,7 +107,7 @@ impl Person {
 
     /// Another word for one atom, and whose.
     fn typed(&mut self, into: &[u8]) -> Option<(String, String, Vec<u8>)> {
-        let atoms = self.hands.open_to_edits();
+        let atoms = self.executor.open_to_edits();
         let atom = atoms.get(self.scene.below(atoms.len()))?.clone();
         self.edits += 1;
         let words = format!("d-{atom}-{}.", self.edits);
@@ -182,7 +187,7 @@ impl Person {
     }
 
     fn edits_in_between(&mut self) {
-        let atoms = self.hands.open_to_edits();
+        let atoms = self.executor.open_to_edits();
         let Some(atom) = atoms.get(self.scene.below(atoms.len())).cloned() else {
             return;
         };
@@ -301,12 +306,12 @@ impl Person {
         if !is_in_doubt || adopt(&mut store, None, "ada", now).is_err() {
             return;
         }
-        for _ in 0..self.hands.model.nodes.len() {
+        for _ in 0..self.executor.model.nodes.len() {
             let resolved = store.commit(|loaded| {
                 let Some(doubt) = doubts(&loaded.state).into_iter().next() else {
                     return Ok(None);
                 };
-                let mut repo = held(&self.hands.repo);
+                let mut repo = held(&self.executor.repo);
                 let atom = doubt.atom.to_string();
                 let happened = repo.effects.get(&atom).copied().unwrap_or(0);
                 let said = if happened > 0 {
@@ -343,7 +348,7 @@ fn reworded(bytes: &[u8], atom: &str, words: &str) -> Option<Vec<u8>> {
     Some([&text[..start], words, &text[end..]].concat().into_bytes())
 }
 
-impl SimHands {
+impl SimExecutor {
     /// Of the atoms that a person may change: nothing outside hangs on them.
     pub(super) fn open_to_edits(&self) -> Vec<String> {
         let nodes = &self.model.nodes;

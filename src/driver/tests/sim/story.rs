@@ -20,7 +20,7 @@ use descent_core::{
 use tokio::sync::mpsc;
 
 use super::{
-    hands::SimHands,
+    executor::SimExecutor,
     model::{Kind, Model},
     person::Person,
     repo::Repo,
@@ -57,7 +57,7 @@ pub(super) struct Story {
     scene: Arc<Scene>,
     disk: Lossy,
     person: Person,
-    hands: SimHands,
+    executor: SimExecutor,
     runs: u32,
 }
 
@@ -125,7 +125,7 @@ impl Story {
             .store(place.clone())
             .create(first(&model))
             .unwrap();
-        let hands = SimHands {
+        let executor = SimExecutor {
             scene: Arc::clone(scene),
             repo: Arc::new(Mutex::new(Repo::new())),
             good_trees: Arc::new(model.good_trees()),
@@ -133,12 +133,17 @@ impl Story {
             is_calm: false,
         };
         Self {
-            person: Person::new(Arc::clone(scene), disk.calm(), place.clone(), hands.clone()),
+            person: Person::new(
+                Arc::clone(scene),
+                disk.calm(),
+                place.clone(),
+                executor.clone(),
+            ),
             _dir: dir,
             scene: Arc::clone(scene),
             place,
             disk,
-            hands,
+            executor,
             runs: 0,
         }
     }
@@ -186,7 +191,7 @@ impl Story {
         if is_power_cut {
             self.scene.saw("the power is cut");
             self.disk.cut();
-            held(&self.hands.repo).cut();
+            held(&self.executor.repo).cut();
             held(&self.scene.watchman).power_was_cut();
             self.tears_the_journal();
         } else {
@@ -215,7 +220,7 @@ impl Story {
     /// Without faults it comes to the end that the model has.
     async fn peace(&mut self) {
         self.scene.tell("peace");
-        self.hands.is_calm = true;
+        self.executor.is_calm = true;
         self.person.mend_again();
         for _ in 0..PEACEFUL_LIVES_MAX {
             let status = match self.life(true).await {
@@ -231,7 +236,7 @@ impl Story {
     }
 
     fn ends(&self, status: RunStatus) {
-        let expected = match self.hands.model.is_solvable() {
+        let expected = match self.executor.model.is_solvable() {
             true => RunStatus::Completed,
             false => RunStatus::Exhausted,
         };
@@ -301,7 +306,7 @@ impl Story {
             clock: self.scene.clock.clone(),
             signals,
             watch: Watch::told(heard),
-            executor: Arc::new(self.hands.clone()),
+            executor: Arc::new(self.executor.clone()),
             run: RunId::new(format!("run{}", self.runs)),
             by: "ada".to_owned(),
             from: None,
@@ -342,7 +347,7 @@ async fn loop_of(
     let dir = store.place().project.display().to_string();
     let (told, said) = (Arc::clone(&scene), Arc::clone(&scene));
     let eyes = Observer {
-        tell: &mut |notice| told.tell(format_args!("  {}", serde_json::to_string(notice).unwrap())),
+        tell: &mut |event| told.tell(format_args!("  {}", serde_json::to_string(event).unwrap())),
         say: &mut |text| {
             said.tell(format_args!(
                 "  says: {}",

@@ -33,7 +33,7 @@ const ATTEMPT_MS: usize = 2_500;
 const MERGE_MS: usize = 40;
 
 #[derive(Clone)]
-pub(super) struct SimHands {
+pub(super) struct SimExecutor {
     pub(super) scene: Arc<Scene>,
     pub(super) repo: Arc<Mutex<Repo>>,
     pub(super) model: Arc<Model>,
@@ -44,7 +44,7 @@ pub(super) struct SimHands {
 
 type Sim<T> = Result<T, String>;
 
-impl Executor for SimHands {
+impl Executor for SimExecutor {
     fn sweep(&self) {
         self.scene.step("sweep");
         held(&self.repo).life += 1;
@@ -100,18 +100,18 @@ impl Executor for SimHands {
         cancel: CancellationToken,
     ) -> BoxedFuture<Option<Input>> {
         self.scene.step("an effect begins");
-        let hands = self.clone();
+        let executor = self.clone();
         match effect {
             Work::Attempt(intent) => {
                 self.may_begin(world, &intent);
-                Box::pin(async move { Ok(hands.attempt(intent, cancel).await) })
+                Box::pin(async move { Ok(executor.attempt(intent, cancel).await) })
             }
             Work::Merge { intent, made, onto } => {
-                Box::pin(async move { Ok(hands.merge(intent, made, onto).await) })
+                Box::pin(async move { Ok(executor.merge(intent, made, onto).await) })
             }
             Work::Rebuild { from, stays, keep } => Box::pin(async move {
-                hands.scene.saw("the tree is made anew");
-                let built = hands.rebuild(from, stays, keep).await;
+                executor.scene.saw("the tree is made anew");
+                let built = executor.rebuild(from, stays, keep).await;
                 Ok(built.map(|(head, line, dropped)| Input::Built {
                     head,
                     line,
@@ -124,8 +124,10 @@ impl Executor for SimHands {
                 from,
                 keep,
             } => Box::pin(async move {
-                hands.scene.saw("a tree is made for what is tried beside");
-                let built = hands.rebuild(from, Vec::new(), keep).await;
+                executor
+                    .scene
+                    .saw("a tree is made for what is tried beside");
+                let built = executor.rebuild(from, Vec::new(), keep).await;
                 Ok(built.map(|(head, _, dropped)| Input::Staged {
                     prospect,
                     wanted,
@@ -163,10 +165,10 @@ impl Executor for SimHands {
 
     fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> BoxedFuture<()> {
         self.sound(held(&self.repo).at(&head));
-        let hands = self.clone();
+        let executor = self.clone();
         Box::pin(async move {
-            hands.scene.step("deliver");
-            let mut repo = held(&hands.repo);
+            executor.scene.step("deliver");
+            let mut repo = held(&executor.repo);
             repo.keep_only(&needed);
             repo.delivered = Some(head);
             Ok(())
@@ -178,7 +180,7 @@ impl Executor for SimHands {
     }
 }
 
-impl SimHands {
+impl SimExecutor {
     /// What may not be is told; then nothing comes of it.
     fn sound<T>(&self, of: Sim<T>) -> Option<T> {
         of.map_err(|what| self.scene.wrong(what)).ok()
