@@ -13,7 +13,7 @@ pub(super) struct Edit {
     /// The newest commit
     serial: u64,
     /// What was understood, as `run --json` tells it
-    events: Vec<Value>,
+    notices: Vec<Value>,
     /// One command to type next
     next: String,
 }
