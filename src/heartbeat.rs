@@ -79,7 +79,7 @@ struct HeartbeatShared {
 /// What the loop last reported.
 #[derive(Debug)]
 struct LoopActivity {
-    beat: HeartbeatRecord,
+    heartbeat: HeartbeatRecord,
     /// When that was.
     turned_ms: u64,
     is_over: bool,
@@ -89,12 +89,12 @@ impl Heartbeat {
     /// The caller holds the lease.
     pub fn start(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         let path = path_in(&place.dir);
-        let beat = first(run, clock.now());
-        disk::write(&path, &beat);
+        let heartbeat = first(run, clock.now());
+        disk::write(&path, &heartbeat);
         let shared = Arc::new(HeartbeatShared {
             told: Mutex::new(LoopActivity {
-                turned_ms: beat.awake_ms,
-                beat,
+                turned_ms: heartbeat.awake_ms,
+                heartbeat,
                 is_over: false,
             }),
             changed: Condvar::new(),
@@ -115,20 +115,20 @@ impl Heartbeat {
     pub fn turn(&self, world: &World, desired: &DesiredWork, waits_for: Option<WaitsFor>) {
         let run = &world.state.run;
         let mut told = self.shared.lock();
-        let is_news = told.beat.waits_for != waits_for;
+        let is_news = told.heartbeat.waits_for != waits_for;
         told.turned_ms = clock::since_boot().awake_ms;
-        let beat = &mut told.beat;
+        let heartbeat = &mut told.heartbeat;
         // A run that is over ends in one long turn, even while it waits.
-        beat.phase = match liveness::phase(desired) {
+        heartbeat.phase = match liveness::phase(desired) {
             phase if waits_for.is_none() || desired.is_over => phase,
             _ => LoopPhase::Waiting,
         };
-        beat.waits_for = waits_for;
-        beat.iteration = run.iteration;
-        beat.serial = world.state.serial.0;
+        heartbeat.waits_for = waits_for;
+        heartbeat.iteration = run.iteration;
+        heartbeat.serial = world.state.serial.0;
         let names = run.in_flight.iter().map(|intent| intent.atom.to_string());
-        beat.in_flight = names.take(NAMED_MAX).collect();
-        beat.unnamed = run.in_flight.len() - beat.in_flight.len();
+        heartbeat.in_flight = names.take(NAMED_MAX).collect();
+        heartbeat.unnamed = run.in_flight.len() - heartbeat.in_flight.len();
         if is_news {
             self.shared.changed.notify_one();
         }
@@ -161,13 +161,13 @@ fn keep_beating(shared: &HeartbeatShared, path: &Path, clock: &dyn Clock) {
     while !told.is_over {
         let now = clock::since_boot();
         let is_stuck = now.awake_ms.saturating_sub(told.turned_ms) > TURN_MS_MAX;
-        if !(is_stuck && told.beat.phase.turns()) {
-            let mut beat = told.beat.clone();
+        if !(is_stuck && told.heartbeat.phase.turns()) {
+            let mut heartbeat = told.heartbeat.clone();
             drop(told);
-            beat.at = clock.now().rfc3339();
-            (beat.awake_ms, beat.total_ms) = (now.awake_ms, now.total_ms);
+            heartbeat.at = clock.now().rfc3339();
+            (heartbeat.awake_ms, heartbeat.total_ms) = (now.awake_ms, now.total_ms);
             // The lock is not held meanwhile: a slow disk must not delay the loop.
-            disk::write(path, &beat);
+            disk::write(path, &heartbeat);
             told = shared.lock();
         }
         if told.is_over {
@@ -216,10 +216,12 @@ pub struct HeartbeatReading {
 pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) -> HeartbeatReading {
     let written = disk::read(&path_in(&place.dir));
     let now = clock::since_boot();
-    let beat = written.as_ref().filter(|beat| is_of_this_boot(beat));
+    let heartbeat = written
+        .as_ref()
+        .filter(|heartbeat| is_of_this_boot(heartbeat));
     let holder_pid = holder.and_then(pid_in);
     let process = holder_pid.and_then(process::entry);
-    let is_same = |beat: &&HeartbeatRecord| Some(beat.pid) == holder_pid;
+    let is_same = |heartbeat: &&HeartbeatRecord| Some(heartbeat.pid) == holder_pid;
     let view = written.as_ref().map(|written| HeartbeatView {
         run: written.run.clone(),
         pid: written.pid,
@@ -228,16 +230,16 @@ pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) ->
         iteration: written.iteration,
         in_flight: written.in_flight.clone(),
         at: written.at.clone(),
-        age_ms: beat.map(|beat| age_ms(beat, now)),
-        slept_ms: beat.map(|beat| slept_ms(beat, now)),
+        age_ms: heartbeat.map(|heartbeat| age_ms(heartbeat, now)),
+        slept_ms: heartbeat.map(|heartbeat| slept_ms(heartbeat, now)),
     });
     let pulse = LoopSignals {
         is_lease_held,
         is_stopped: is_lease_held && process.is_some_and(|process| process.is_stopped),
-        beat: beat.filter(is_same).map(|beat| LastBeat {
-            age_ms: age_ms(beat, now),
-            slept_ms: slept_ms(beat, now),
-            waits_for: beat.waits_for,
+        heartbeat: heartbeat.filter(is_same).map(|heartbeat| LastBeat {
+            age_ms: age_ms(heartbeat, now),
+            slept_ms: slept_ms(heartbeat, now),
+            waits_for: heartbeat.waits_for,
         }),
         can_beat: !space::of(&place.dir).is_some_and(|space| space.is_read_only),
     };
@@ -251,18 +253,18 @@ pub fn pid_in(holder: &str) -> Option<u32> {
 }
 
 /// Clocks that count from boot mean nothing on another machine or after another boot.
-fn is_of_this_boot(beat: &HeartbeatRecord) -> bool {
+fn is_of_this_boot(heartbeat: &HeartbeatRecord) -> bool {
     let boot_id = process::boot_id();
-    !boot_id.is_empty() && beat.boot_id == boot_id && beat.host == host()
+    !boot_id.is_empty() && heartbeat.boot_id == boot_id && heartbeat.host == host()
 }
 
-fn age_ms(beat: &HeartbeatRecord, now: clock::SinceBoot) -> u64 {
-    now.awake_ms.saturating_sub(beat.awake_ms)
+fn age_ms(heartbeat: &HeartbeatRecord, now: clock::SinceBoot) -> u64 {
+    now.awake_ms.saturating_sub(heartbeat.awake_ms)
 }
 
 /// The total clock counts sleep too, the other does not.
-fn slept_ms(beat: &HeartbeatRecord, now: clock::SinceBoot) -> u64 {
-    let then_ms = beat.total_ms.saturating_sub(beat.awake_ms);
+fn slept_ms(heartbeat: &HeartbeatRecord, now: clock::SinceBoot) -> u64 {
+    let then_ms = heartbeat.total_ms.saturating_sub(heartbeat.awake_ms);
     let now_ms = now.total_ms.saturating_sub(now.awake_ms);
     now_ms.saturating_sub(then_ms)
 }

@@ -40,7 +40,7 @@ pub enum Work {
     },
     /// Make the tree of a speculative selection: `keep` in order on `from` is `wanted`.
     Stage {
-        prospect: (AtomId, AtomId),
+        speculation: (AtomId, AtomId),
         wanted: Vec<ResultCommit>,
         from: CommitId,
         keep: Vec<ResultCommit>,
@@ -250,17 +250,17 @@ fn stage(world: &World, session: &Session, desired: &mut DesiredWork) {
     if !ground.is_line_settled {
         return;
     }
-    let wanted = ground.prospects.iter();
-    for prospect in wanted.filter(|prospect| prospect.wants_staging(&ground)) {
-        let Some((from, keep)) = ground.stages(prospect) else {
+    let wanted = ground.speculations.iter();
+    for speculation in wanted.filter(|speculation| speculation.wants_staging(&ground)) {
+        let Some((from, keep)) = ground.stages(speculation) else {
             continue;
         };
-        let name = prospect.name(&world.graph);
+        let name = speculation.name(&world.graph);
         desired.effects.push((
-            WorkKey::Stage(name.clone(), names(&prospect.line)),
+            WorkKey::Stage(name.clone(), names(&speculation.line)),
             Work::Stage {
-                prospect: name,
-                wanted: prospect.line.clone(),
+                speculation: name,
+                wanted: speculation.line.clone(),
                 from,
                 keep,
             },
@@ -342,7 +342,7 @@ pub fn next_leaf<'c>(
 ) -> Option<&'c Check> {
     let again_max = world.state.objective.constraints.max_transient();
     let court = Evaluator {
-        ledger: &session.evidence,
+        cache: &session.evidence,
         basis,
         corrections: &world.state.corrections,
         again_max,

@@ -58,7 +58,7 @@ pub enum Input {
     /// The tree of a speculative selection: `wanted`, applied in order except dropped commits.
     Staged {
         /// A group and one of its choices.
-        prospect: (AtomId, AtomId),
+        speculation: (AtomId, AtomId),
         wanted: Vec<ResultCommit>,
         head: CommitId,
         dropped: Vec<AtomId>,

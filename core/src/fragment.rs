@@ -42,7 +42,7 @@ const REASON_CHARS_MAX: usize = 2_000;
 pub struct FragmentRequest<'a> {
     pub state: &'a State,
     pub graph: &'a Graph,
-    pub standing: &'a ActiveGraph,
+    pub active: &'a ActiveGraph,
     /// The planning step.
     pub plan: &'a AtomId,
     pub context: &'a Digest,
@@ -322,7 +322,7 @@ fn phases(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> Option<Fault>
 }
 
 fn live_plans(asked: FragmentRequest<'_>) -> usize {
-    let live = asked.graph.plans().filter(|x| asked.standing.is_live(*x));
+    let live = asked.graph.plans().filter(|x| asked.active.is_live(*x));
     live.count()
 }
 

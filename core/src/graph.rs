@@ -80,7 +80,7 @@ impl PlannedPhase {
     }
 
     /// The parts that must be resolved to resolve it.
-    pub fn standing(&self) -> Vec<Ix> {
+    pub fn remaining(&self) -> Vec<Ix> {
         let stands = |part: &Ix| !self.dropped.contains(part);
         self.parts.iter().copied().filter(stands).collect()
     }

@@ -47,7 +47,7 @@ use crate::{
 pub struct MeasureInput<'a> {
     pub graph: &'a Graph,
     pub state: &'a State,
-    pub fits: &'a ValidContexts,
+    pub valid_contexts: &'a ValidContexts,
     /// The number of refuted whole selections.
     pub refuted: usize,
 }
@@ -144,11 +144,11 @@ fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
         return BigUint::ZERO;
     };
     let most = seen.state.objective.constraints.max_repairs();
-    let fits = |tried: &&Try| seen.fits.contains(&(x, tried.context.clone()));
+    let is_valid = |tried: &&Try| seen.valid_contexts.contains(&(x, tried.context.clone()));
     let gone = task
         .tries
         .iter()
-        .filter(fits)
+        .filter(is_valid)
         .map(|tried| match tried.has_failed() {
             true => u64::from(most),
             false => u64::from(tried.repairs.min(most)),
@@ -227,7 +227,10 @@ pub fn attempts_max(state: &State, task: &Task) -> u32 {
 /// it was granted. A fragment counts by its own atoms.
 fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
     let MeasureInput {
-        graph, state, fits, ..
+        graph,
+        state,
+        valid_contexts,
+        ..
     } = seen;
     let constraints = &state.objective.constraints;
     if state.bindings.contains_key(graph.id(x)) {
@@ -239,7 +242,7 @@ fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
     let all = &graph.vertex(x).contexts * &round * grant.rounds;
     let tries = plan.task.tries.iter();
     let used: BigUint = tries
-        .filter(|tried| fits.contains(&(x, tried.context.clone())))
+        .filter(|tried| valid_contexts.contains(&(x, tried.context.clone())))
         .map(|tried| {
             let made = plan.made_in(&tried.context).count();
             let is_open = made <= tried.rounds as usize;
@@ -268,7 +271,10 @@ fn verdicts_left(seen: MeasureInput<'_>) -> BigUint {
 
 fn attempts_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     let MeasureInput {
-        graph, state, fits, ..
+        graph,
+        state,
+        valid_contexts,
+        ..
     } = seen;
     let id = graph.id(x);
     if let Some(plan) = state.atom(id).and_then(|atom| atom.plan()) {
@@ -286,7 +292,7 @@ fn attempts_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
     let used: u64 = task
         .tries
         .iter()
-        .filter(|tried| fits.contains(&(x, tried.context.clone())))
+        .filter(|tried| valid_contexts.contains(&(x, tried.context.clone())))
         .map(|tried| {
             let is_closed = tried.ended.is_some() || bound_in == Some(&tried.context);
             u64::from(if is_closed {

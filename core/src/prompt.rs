@@ -228,7 +228,7 @@ fn upstream<'w>(world: &'w World, id: &AtomId) -> Vec<(String, &'w Binding)> {
 /// The live tasks inside `x`.
 fn leaves(world: &World, x: Ix, each: &mut impl FnMut(Ix)) {
     for y in world.graph.subtree(x) {
-        if world.graph.vertex(y).kind == NodeKind::Task && world.standing.is_live(y) {
+        if world.graph.vertex(y).kind == NodeKind::Task && world.active.is_live(y) {
             each(y);
         }
     }

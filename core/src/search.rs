@@ -23,27 +23,27 @@ use crate::{
 pub type ValidContexts = BTreeSet<(Ix, Digest)>;
 
 /// Collects the valid contexts of every task's tries.
-pub fn fits(graph: &Graph, standing: &ActiveGraph, state: &State) -> ValidContexts {
-    let mut fits = ValidContexts::new();
+pub fn valid_contexts(graph: &Graph, active: &ActiveGraph, state: &State) -> ValidContexts {
+    let mut valid_contexts = ValidContexts::new();
     for x in graph.tasks() {
         for tried in tries(state, graph.id(x)) {
-            if fits_now(graph, standing, x, &tried.context, &tried.choices) {
-                fits.insert((x, tried.context.clone()));
+            if is_valid_now(graph, active, x, &tried.context, &tried.choices) {
+                valid_contexts.insert((x, tried.context.clone()));
             }
         }
     }
-    fits
+    valid_contexts
 }
 
 /// Whether a context is the one that today's specifications give for its choices.
-pub fn fits_now(
+pub fn is_valid_now(
     graph: &Graph,
-    standing: &ActiveGraph,
+    active: &ActiveGraph,
     x: Ix,
     context: &Digest,
     choices: &Choices,
 ) -> bool {
-    standing.context(x) == Some(context)
+    active.context(x) == Some(context)
         || active::context_under(graph, x, choices).as_ref() == Some(context)
 }
 
@@ -79,7 +79,7 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
 pub fn conflicts(
     graph: &Graph,
     state: &State,
-    fits: &ValidContexts,
+    valid_contexts: &ValidContexts,
     refuted: &[Choices],
 ) -> Vec<Choices> {
     let mut conflicts = Vec::new();
@@ -89,7 +89,7 @@ pub fn conflicts(
         let failed = tries(state, graph.id(x))
             .iter()
             .filter(|tried| tried.has_failed());
-        let failed = failed.filter(|tried| fits.contains(&(x, tried.context.clone())));
+        let failed = failed.filter(|tried| valid_contexts.contains(&(x, tried.context.clone())));
         conflicts.extend(failed.map(|tried| conflict(graph, x, &tried.choices)));
     }
     conflicts.extend_from_slice(refuted);
@@ -118,16 +118,16 @@ pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<
         .iter()
         .map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
     let selection: Selection = pairs.collect::<Option<_>>()?;
-    let standing = ActiveGraph::of(graph, selection);
+    let active = ActiveGraph::of(graph, selection);
     let mut text = alloc::string::String::new();
     if let Some(base_case) = &state.objective.base_case {
         text.push_str(&crate::doc::canonical(&base_case.node()));
     }
-    for x in graph.tasks().filter(|x| standing.is_live(*x)) {
+    for x in graph.tasks().filter(|x| active.is_live(*x)) {
         text.push('\n');
         text.push_str(graph.id(x).as_str());
         text.push(' ');
-        text.push_str(standing.context(x)?.as_str());
+        text.push_str(active.context(x)?.as_str());
         if let Some(binding) = state.bindings.get(graph.id(x)).filter(|b| b.is_by_person()) {
             text.push_str(binding.result_digest().as_str());
         }
@@ -387,7 +387,7 @@ impl<'a> SearchWalk<'a> {
                 continue;
             }
             frame.opened = match self.graph.phase_of(frame.group, choice) {
-                Some(phase) => self.open_below(&phase.standing()),
+                Some(phase) => self.open_below(&phase.remaining()),
                 None => self.open_below(&[choice]),
             };
             return true;

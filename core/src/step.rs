@@ -40,33 +40,33 @@ use crate::{
 
 /// Takes one observation.
 pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Transition, Refusal> {
-    let mut draft = transaction::Transaction::new(world, session, seen.now, seen.active_ms);
+    let mut transaction = transaction::Transaction::new(world, session, seen.now, seen.active_ms);
     match seen.event {
         Input::Started {
             run,
             from,
             finished,
             gone,
-        } => run_start::started(&mut draft, run, from, finished, &gone),
+        } => run_start::started(&mut transaction, run, from, finished, &gone),
         Input::Tick => {}
-        Input::Asked { request, reason } => run_start::asked(&mut draft, request, reason)?,
+        Input::Asked { request, reason } => run_start::asked(&mut transaction, request, reason)?,
         Input::Ended {
             attempt,
             epoch,
             outcome,
-        } => attempt_end::ended(&mut draft, &attempt, epoch, outcome),
+        } => attempt_end::ended(&mut transaction, &attempt, epoch, outcome),
         Input::Tried {
             attempt,
             onto,
             merge,
-        } => candidate::tried(&mut draft, &attempt, onto, merge),
+        } => candidate::tried(&mut transaction, &attempt, onto, merge),
         Input::Built {
             head,
             line,
             dropped,
-        } => result_tree::built(&mut draft, head, line, &dropped),
+        } => result_tree::built(&mut transaction, head, line, &dropped),
         Input::Staged {
-            prospect,
+            speculation,
             wanted,
             head,
             dropped,
@@ -76,22 +76,22 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
                 head,
                 is_whole: dropped.is_empty(),
             };
-            draft.session.staged.insert(prospect, staged);
+            transaction.session.staged.insert(speculation, staged);
         }
         Input::Judged { scope, basis, seen } => {
-            measurements::judged(&mut draft, &scope, &basis, seen)
+            measurements::judged(&mut transaction, &scope, &basis, seen)
         }
-        Input::Learned { commit, tree } => drop(draft.session.trees.insert(commit, tree)),
-        Input::Unavailable { why } => advance::unavailable(&mut draft, why),
+        Input::Learned { commit, tree } => drop(transaction.session.trees.insert(commit, tree)),
+        Input::Unavailable { why } => advance::unavailable(&mut transaction, why),
     }
-    if draft.state.run.status.is_active() && draft.is_loop {
-        advance::advance(&mut draft);
+    if transaction.state.run.status.is_active() && transaction.is_loop {
+        advance::advance(&mut transaction);
     }
-    if draft.is_dirty() {
-        draft.write_verdicts();
-        trail::shorten(&mut draft);
+    if transaction.is_dirty() {
+        transaction.write_verdicts();
+        trail::shorten(&mut transaction);
     }
-    draft.close(world)
+    transaction.close(world)
 }
 
 pub(crate) use run_start::control_with;

@@ -273,7 +273,7 @@ pub struct LeafCount {
 /// Evaluates a tree of checks from the evidence.
 #[derive(Debug, Clone, Copy)]
 pub struct Evaluator<'a> {
-    pub ledger: &'a EvidenceCache,
+    pub cache: &'a EvidenceCache,
     pub basis: &'a Basis,
     /// The corrections hold people's confirmations of assertions.
     pub corrections: &'a [Arc<Correction>],
@@ -295,7 +295,7 @@ impl<'a> Evaluator<'a> {
     fn unmeasured<'c>(&self, check: &'c Check) -> Option<&'c Check> {
         let is_open = |leaf: &&Check| {
             leaf.leaf().is_some_and(Leaf::is_machine)
-                && self.ledger.get(&leaf.key(), self.basis).is_none()
+                && self.cache.get(&leaf.key(), self.basis).is_none()
         };
         check.leaves().into_iter().find(is_open)
     }
@@ -335,7 +335,7 @@ impl<'a> Evaluator<'a> {
             Leaf::Command(_)
             | Leaf::NotCommand { .. }
             | Leaf::File { .. }
-            | Leaf::NotFile { .. } => match self.ledger.get(&check.key(), self.basis) {
+            | Leaf::NotFile { .. } => match self.cache.get(&check.key(), self.basis) {
                 None => CheckProgress::Measure(check),
                 Some(seen) if seen.verdict != Verdict::Unknown => {
                     CheckProgress::Decided(seen.verdict)
@@ -440,12 +440,12 @@ fn evidence_of_word(
 pub fn evidence_of(
     check: &Check,
     basis: &Basis,
-    ledger: &EvidenceCache,
+    cache: &EvidenceCache,
     corrections: &[Arc<Correction>],
 ) -> alloc::vec::Vec<FreeValue> {
     let leaves = check.leaves().into_iter();
     leaves
-        .filter_map(|leaf| match ledger.get(&leaf.key(), basis) {
+        .filter_map(|leaf| match cache.get(&leaf.key(), basis) {
             Some(seen) => Some(evidence(leaf, basis, seen)),
             None => evidence_of_word(leaf, basis, corrections),
         })

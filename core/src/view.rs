@@ -333,7 +333,7 @@ pub(crate) fn choice_view(world: &World, group: Ix) -> ChoiceView {
     let mut view = ChoiceView {
         group: graph.id(group).clone(),
         selected: world
-            .standing
+            .active
             .selection
             .get(&group)
             .map(|choice| graph.id(*choice).clone()),
@@ -369,7 +369,7 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
     if is_solved {
         return "resolved".to_owned();
     }
-    if !world.standing.is_live(x) {
+    if !world.active.is_live(x) {
         let is_dropped = is_dropped(world, x);
         return if is_dropped { "dropped" } else { "not chosen" }.to_owned();
     }
@@ -383,7 +383,7 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
         return "running".to_owned();
     }
     let atom = world.state.atoms.get(id);
-    let is_leaf = world.standing.is_leaf(&world.graph, x);
+    let is_leaf = world.active.is_leaf(&world.graph, x);
     let Some(task) = atom.and_then(|atom| atom.task()).filter(|_| is_leaf) else {
         return "open".to_owned();
     };
@@ -398,7 +398,7 @@ pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
 
 fn dropped(world: &World) -> Vec<AtomId> {
     let graph = &world.graph;
-    let in_force = graph.plans().filter_map(|x| world.standing.phase(graph, x));
+    let in_force = graph.plans().filter_map(|x| world.active.phase(graph, x));
     let parts = in_force.flat_map(|phase| &phase.dropped);
     parts.map(|part| graph.id(*part).clone()).collect()
 }
@@ -407,7 +407,7 @@ fn dropped(world: &World) -> Vec<AtomId> {
 fn is_dropped(world: &World, x: Ix) -> bool {
     let graph = &world.graph;
     graph.phases_above(x).any(|(plan, phase, part)| {
-        let in_force = world.standing.phase(graph, plan);
+        let in_force = world.active.phase(graph, plan);
         phase.dropped.contains(&part) && in_force.is_some_and(|one| one.first() == phase.first())
     })
 }

@@ -30,7 +30,7 @@ use crate::{
 pub struct World {
     pub state: State,
     pub graph: Arc<Graph>,
-    pub standing: Arc<ActiveGraph>,
+    pub active: Arc<ActiveGraph>,
     pub valid_contexts: Arc<ValidContexts>,
     /// Whole selections that the base case refuted.
     pub(crate) refuted: Arc<Vec<Choices>>,
@@ -49,34 +49,34 @@ pub struct World {
 impl World {
     pub fn new(state: State) -> Self {
         let graph = Graph::of(&state);
-        let standing = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
-        let fits = search::fits(&graph, &standing, &state);
+        let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
+        let valid_contexts = search::valid_contexts(&graph, &active, &state);
         let refuted = search::refuted(&graph, &state);
         let seen = MeasureInput {
             graph: &graph,
             state: &state,
-            fits: &fits,
+            valid_contexts: &valid_contexts,
             refuted: refuted.len(),
         };
         let measure = Measure::of(seen);
-        let solved = results::solved(&graph, &standing, &state);
+        let solved = results::solved(&graph, &active, &state);
         let is_line_settled = result_commits::is_line_settled(&graph, &solved, &state);
-        let prospects = speculation::all(speculation::SpeculationInputs {
+        let speculations = speculation::all(speculation::SpeculationInputs {
             graph: &graph,
-            standing: &standing,
+            active: &active,
             state: &state,
-            fits: &fits,
+            valid_contexts: &valid_contexts,
             refuted: &refuted,
             solved: &solved,
         });
         Self {
             state,
             graph: Arc::new(graph),
-            standing: Arc::new(standing),
-            valid_contexts: Arc::new(fits),
+            active: Arc::new(active),
+            valid_contexts: Arc::new(valid_contexts),
             refuted: Arc::new(refuted),
             solved: Arc::new(solved),
-            speculations: Arc::new(prospects),
+            speculations: Arc::new(speculations),
             measure,
             is_line_settled,
             is_settled: false,
@@ -104,7 +104,7 @@ impl World {
         MeasureInput {
             graph: &self.graph,
             state: &self.state,
-            fits: &self.valid_contexts,
+            valid_contexts: &self.valid_contexts,
             refuted,
         }
     }
@@ -117,9 +117,9 @@ impl World {
     pub(crate) fn ground<'a>(&'a self, session: &'a Session) -> LandingContext<'a> {
         LandingContext {
             graph: &self.graph,
-            standing: &self.standing,
+            active: &self.active,
             state: &self.state,
-            prospects: &self.speculations,
+            speculations: &self.speculations,
             is_line_settled: self.is_line_settled,
             session,
         }
@@ -136,7 +136,7 @@ impl World {
     /// In how long the first budget of time of a phase is over, in milliseconds of active time, of which so many are spent.
     pub(crate) fn phase_over_in_ms(&self, spent_ms: u64) -> Option<u64> {
         let left_ms = |plan: Ix| {
-            self.standing.phase(&self.graph, plan)?;
+            self.active.phase(&self.graph, plan)?;
             let step = self.state.atoms.get(self.graph.id(plan))?.plan()?;
             let since_ms = step.in_force()?.since_ms?;
             let most_ms = step.budget.as_ref()?.of(PhaseLimit::Time)?;
@@ -148,7 +148,7 @@ impl World {
     /// What is resolved and what is not, among the live atoms.
     pub fn split(&self) -> (Vec<AtomId>, Vec<AtomId>) {
         let solved = self.solved();
-        let live = (0..self.graph.len()).filter(|x| self.standing.is_live(*x));
+        let live = (0..self.graph.len()).filter(|x| self.active.is_live(*x));
         let (done, open): (Vec<Ix>, Vec<Ix>) = live.partition(|x| solved[*x]);
         let names = |list: Vec<Ix>| list.into_iter().map(|x| self.graph.id(x).clone()).collect();
         (names(done), names(open))

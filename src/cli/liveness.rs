@@ -23,15 +23,16 @@ pub(super) fn note(look: &LoopObservation) -> Option<StatusNote> {
         }
         (Activity::Hung, _) => (Meaning::Fail, look.hung()),
         (Activity::Asleep, who) => {
-            let slept_ms = look.beat().and_then(|beat| beat.slept_ms);
+            let slept_ms = look.heartbeat().and_then(|heartbeat| heartbeat.slept_ms);
             let slept = render::age(slept_ms.unwrap_or(0));
             let text = format!("the machine slept for {slept}; the loop goes on: {}", who?);
             (Meaning::Running, text)
         }
         (Activity::Dead, _) => {
-            let beat = look.beat()?;
-            let seen = render::since_moment(heartbeat::last_sign(beat, clock::now()), clock::now());
-            let (doing, pid) = (beat.phase.words(), beat.pid);
+            let heartbeat = look.heartbeat()?;
+            let seen =
+                render::since_moment(heartbeat::last_sign(heartbeat, clock::now()), clock::now());
+            let (doing, pid) = (heartbeat.phase.words(), heartbeat.pid);
             let text = format!("its last sign of life: {seen}, {doing} (pid {pid})");
             (Meaning::Dim, text)
         }

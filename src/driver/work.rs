@@ -60,11 +60,11 @@ pub(super) fn perform(
         }
         Work::Rebuild { from, stays, keep } => Box::pin(rebuild(workspaces, from, stays, keep)),
         Work::Stage {
-            prospect,
+            speculation,
             wanted,
             from,
             keep,
-        } => Box::pin(stage(workspaces, prospect, wanted, from, keep)),
+        } => Box::pin(stage(workspaces, speculation, wanted, from, keep)),
         Work::Learn(commit) => Box::pin(learn(workspaces, commit)),
         Work::Judge {
             scope,
@@ -368,15 +368,15 @@ async fn built(
 /// builds on it.
 async fn stage(
     workspaces: Workspaces,
-    prospect: (AtomId, AtomId),
+    speculation: (AtomId, AtomId),
     wanted: Vec<ResultCommit>,
     from: CommitId,
     keep: Vec<ResultCommit>,
 ) -> Result<Option<Input>, Failure> {
-    let name = format!("beside.{}", prospect.1);
+    let name = format!("beside.{}", speculation.1);
     let (head, _, dropped) = built(workspaces, name, from, keep).await?;
     Ok(Some(Input::Staged {
-        prospect,
+        speculation,
         wanted,
         head,
         dropped,

@@ -26,7 +26,7 @@ impl World {
         StatePlace::at(self.dir.path(), None)
     }
 
-    fn shelf(&self, most: SizeLimit) -> EvidenceStore {
+    fn store(&self, most: SizeLimit) -> EvidenceStore {
         let told = Arc::clone(&self.told);
         let tell = move |text: &str| told.lock().unwrap().push(text.to_owned());
         EvidenceStore {
@@ -57,9 +57,9 @@ fn age(path: &Path, secs: u64) {
 #[test]
 fn the_same_content_is_one_private_file_of_its_digest() {
     let world = World::new();
-    let shelf = world.shelf(MOST);
-    let one = shelf.keep(b"printed", nothing).unwrap();
-    assert_eq!(shelf.keep(b"printed", nothing), Some(one.clone()));
+    let store = world.store(MOST);
+    let one = store.keep(b"printed", nothing).unwrap();
+    assert_eq!(store.keep(b"printed", nothing), Some(one.clone()));
     let path = find(&world.place(), &one).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"printed");
     assert_eq!(
@@ -77,12 +77,12 @@ fn the_same_content_is_one_private_file_of_its_digest() {
 #[test]
 fn a_file_that_is_not_what_was_printed_is_gone_and_written_again() {
     let world = World::new();
-    let shelf = world.shelf(MOST);
-    let one = shelf.keep(b"printed", nothing).unwrap();
+    let store = world.store(MOST);
+    let one = store.keep(b"printed", nothing).unwrap();
     let path = find(&world.place(), &one).unwrap();
     fs::write(&path, b"painted").unwrap();
     assert_eq!(find(&world.place(), &one), None);
-    shelf.keep(b"printed", nothing).unwrap();
+    store.keep(b"printed", nothing).unwrap();
     assert_eq!(find(&world.place(), &one), Some(path));
 }
 
@@ -94,9 +94,9 @@ fn what_cannot_be_written_is_told_once_and_no_reason_to_fail() {
     ] {
         let world = World::new();
         plant(&world.place().evidence());
-        let shelf = world.shelf(MOST);
-        assert_eq!(shelf.keep(b"one", nothing), None);
-        assert_eq!(shelf.keep(b"two", nothing), None);
+        let store = world.store(MOST);
+        assert_eq!(store.keep(b"one", nothing), None);
+        assert_eq!(store.keep(b"two", nothing), None);
         let told = world.told.lock().unwrap();
         assert_eq!(told.len(), 1, "{told:?}");
     }
@@ -105,54 +105,54 @@ fn what_cannot_be_written_is_told_once_and_no_reason_to_fail() {
 #[test]
 fn the_last_room_of_a_disk_is_left_to_the_state() {
     let world = World::new();
-    let shelf = EvidenceStore {
+    let store = EvidenceStore {
         spare_bytes: u64::MAX,
-        ..world.shelf(MOST)
+        ..world.store(MOST)
     };
-    assert_eq!(shelf.keep(b"printed", nothing), None);
+    assert_eq!(store.keep(b"printed", nothing), None);
     assert!(world.names().is_empty() && world.told.lock().unwrap().len() == 1);
 }
 
 #[test]
 fn beyond_the_limit_what_no_state_names_goes_first_and_then_the_oldest() {
     let world = World::new();
-    let shelf = world.shelf(SizeLimit {
+    let store = world.store(SizeLimit {
         bytes: 40,
         files: 100,
     });
     let texts = ["oldest and named", "older, unnamed"];
     let kept: Vec<SideFile> = texts
         .iter()
-        .map(|text| shelf.keep(text.as_bytes(), nothing).unwrap())
+        .map(|text| store.keep(text.as_bytes(), nothing).unwrap())
         .collect();
     for (one, secs) in kept.iter().zip([200, 100]) {
         age(&find(&world.place(), one).unwrap(), secs);
     }
     let named = BTreeSet::from([kept[0].digest.clone()]);
-    let newest = shelf.keep(b"the newest, 14", || named.clone()).unwrap();
+    let newest = store.keep(b"the newest, 14", || named.clone()).unwrap();
     let is_there = |one: &SideFile| find(&world.place(), one).is_some();
     assert!(is_there(&kept[0]) && is_there(&newest) && !is_there(&kept[1]));
     // With all of them named, the oldest goes.
     let both = BTreeSet::from([kept[0].digest.clone(), newest.digest.clone()]);
-    let last = shelf.keep(b"the last one", || both).unwrap();
+    let last = store.keep(b"the last one", || both).unwrap();
     assert!(is_there(&last) && is_there(&newest) && !is_there(&kept[0]));
 }
 
 #[test]
 fn a_tidy_removes_what_was_cut_off_and_leaves_what_is_a_persons() {
     let world = World::new();
-    let shelf = world.shelf(SizeLimit {
+    let store = world.store(SizeLimit {
         bytes: 1000,
         files: 3,
     });
     for n in 0..3 {
-        shelf.keep(format!("text {n}").as_bytes(), nothing).unwrap();
+        store.keep(format!("text {n}").as_bytes(), nothing).unwrap();
     }
     let at = |name: &str| world.place().evidence().join(name);
     fs::write(at(".new-torn"), "half").unwrap();
     fs::write(at("notes.md"), "mine").unwrap();
-    shelf.tidy(&nothing());
+    store.tidy(&nothing());
     assert_eq!(world.names().len(), 4);
-    shelf.keep(b"one more", nothing).unwrap();
+    store.keep(b"one more", nothing).unwrap();
     assert!(world.names().contains("notes.md") && world.names().len() == 3);
 }

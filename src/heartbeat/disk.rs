@@ -15,16 +15,18 @@ const BYTES: usize = 4_096;
 const READ_TIMES: u32 = 3;
 const READ_AGAIN_MS: u64 = 2;
 
-pub(super) fn write(path: &Path, beat: &HeartbeatRecord) {
-    let Some(block) = block(beat) else { return };
+pub(super) fn write(path: &Path, heartbeat: &HeartbeatRecord) {
+    let Some(block) = block(heartbeat) else {
+        return;
+    };
     if let Err(error) = write_block(path, &block) {
         tracing::debug!(%error, "no heartbeat");
     }
 }
 
 /// Padded with blanks, which JSON ignores.
-fn block(beat: &HeartbeatRecord) -> Option<Vec<u8>> {
-    let mut text = serde_json::to_vec(beat).ok()?;
+fn block(heartbeat: &HeartbeatRecord) -> Option<Vec<u8>> {
+    let mut text = serde_json::to_vec(heartbeat).ok()?;
     if text.len() >= BYTES {
         return None;
     }
@@ -47,8 +49,8 @@ pub(super) fn read(path: &Path) -> Option<HeartbeatRecord> {
             std::thread::sleep(Duration::from_millis(READ_AGAIN_MS));
         }
         let bytes = files::read_some(path, BYTES as u64).ok()?;
-        if let Ok(beat) = serde_json::from_slice(&bytes) {
-            return Some(beat);
+        if let Ok(heartbeat) = serde_json::from_slice(&bytes) {
+            return Some(heartbeat);
         }
     }
     None

@@ -17,7 +17,10 @@ fn what_lies_there_instead_of_a_beat_is_none_and_stops_nobody() {
     assert_eq!(disk::read(&path), None);
     std::fs::write(&path, vec![b'x'; 100_000]).unwrap();
     disk::write(&path, &first(&RunId::new("r"), UnixMillis(0)));
-    assert_eq!(disk::read(&path).map(|beat| beat.run), Some("r".to_owned()));
+    assert_eq!(
+        disk::read(&path).map(|heartbeat| heartbeat.run),
+        Some("r".to_owned())
+    );
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
     disk::write(&path, &first(&RunId::new("r"), UnixMillis(0)));
@@ -28,13 +31,13 @@ fn what_lies_there_instead_of_a_beat_is_none_and_stops_nobody() {
 
 #[test]
 fn a_beat_has_one_size_and_a_longer_list_than_it_can_name() {
-    let mut beat = first(&RunId::new("x".repeat(36)), UnixMillis(0));
-    beat.in_flight = vec!["a".repeat(64); NAMED_MAX];
+    let mut heartbeat = first(&RunId::new("x".repeat(36)), UnixMillis(0));
+    heartbeat.in_flight = vec!["a".repeat(64); NAMED_MAX];
     let dir = tempfile::tempdir().unwrap();
     let path = path_in(dir.path());
-    disk::write(&path, &beat);
+    disk::write(&path, &heartbeat);
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 4_096);
-    assert_eq!(disk::read(&path), Some(beat));
+    assert_eq!(disk::read(&path), Some(heartbeat));
 }
 
 #[test]
@@ -44,28 +47,28 @@ fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_
     std::fs::create_dir(&place.dir).unwrap();
     let me = format!("pid {}, run", std::process::id());
     let seen = |change: &dyn Fn(&mut HeartbeatRecord), holder: &str| {
-        let mut beat = first(&RunId::new("r"), UnixMillis(0));
-        change(&mut beat);
-        disk::write(&path_in(&place.dir), &beat);
+        let mut heartbeat = first(&RunId::new("r"), UnixMillis(0));
+        change(&mut heartbeat);
+        disk::write(&path_in(&place.dir), &heartbeat);
         read_at(&place, Some(holder), true)
     };
-    assert!(seen(&|_| {}, &me).pulse.beat.is_some());
-    assert!(seen(&|_| {}, "pid 1, run").pulse.beat.is_none());
-    assert!(seen(&|_| {}, "nonsense").pulse.beat.is_none());
-    let other_boot = seen(&|beat| beat.boot_id = "other".to_owned(), &me);
-    assert!(other_boot.pulse.beat.is_none());
+    assert!(seen(&|_| {}, &me).pulse.heartbeat.is_some());
+    assert!(seen(&|_| {}, "pid 1, run").pulse.heartbeat.is_none());
+    assert!(seen(&|_| {}, "nonsense").pulse.heartbeat.is_none());
+    let other_boot = seen(&|heartbeat| heartbeat.boot_id = "other".to_owned(), &me);
+    assert!(other_boot.pulse.heartbeat.is_none());
     assert_eq!(other_boot.view.unwrap().age_ms, None);
-    let other_host = seen(&|beat| beat.host = "other".to_owned(), &me);
-    assert!(other_host.pulse.beat.is_none());
+    let other_host = seen(&|heartbeat| heartbeat.host = "other".to_owned(), &me);
+    assert!(other_host.pulse.heartbeat.is_none());
 }
 
 #[test]
 fn sleep_is_told_apart_from_time_that_passed() {
-    let mut beat = first(&RunId::new("r"), UnixMillis(0));
-    (beat.awake_ms, beat.total_ms) = (5_000, 6_000);
+    let mut heartbeat = first(&RunId::new("r"), UnixMillis(0));
+    (heartbeat.awake_ms, heartbeat.total_ms) = (5_000, 6_000);
     let at = |awake_ms, total_ms| {
         let now = clock::SinceBoot { awake_ms, total_ms };
-        (age_ms(&beat, now), slept_ms(&beat, now))
+        (age_ms(&heartbeat, now), slept_ms(&heartbeat, now))
     };
     assert_eq!(at(5_500, 6_500), (500, 0));
     assert_eq!(at(5_500, 3_606_500), (500, 3_600_000));

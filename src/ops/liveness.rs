@@ -26,7 +26,11 @@ pub fn look(store: &Store, status: RunStatus) -> LoopObservation {
     let seen = heartbeat::read_at(store.place(), holder.as_deref(), is_held);
     let activity = liveness::activity(&seen.pulse, status);
     let waits_for = (activity == Activity::Idle)
-        .then(|| seen.pulse.beat.and_then(|beat| beat.waits_for))
+        .then(|| {
+            seen.pulse
+                .heartbeat
+                .and_then(|heartbeat| heartbeat.waits_for)
+        })
         .flatten();
     let is_stopped = seen.pulse.is_stopped;
     let pid = holder.as_deref().and_then(heartbeat::pid_in);
@@ -54,7 +58,7 @@ fn mend(pid: u32, is_stopped: bool) -> String {
 }
 
 impl LoopObservation {
-    pub fn beat(&self) -> Option<&HeartbeatView> {
+    pub fn heartbeat(&self) -> Option<&HeartbeatView> {
         self.liveness.heartbeat.as_ref()
     }
 
@@ -64,7 +68,7 @@ impl LoopObservation {
 
     /// `the loop hangs for 2 m: its process was stopped (pid 12, run)`.
     pub fn hung(&self) -> String {
-        let age_ms = self.beat().and_then(|beat| beat.age_ms);
+        let age_ms = self.heartbeat().and_then(|heartbeat| heartbeat.age_ms);
         let since = age_ms.map(|age_ms| format!(" for {}", render::age(age_ms)));
         let why = if self.is_stopped {
             "its process was stopped by a signal"

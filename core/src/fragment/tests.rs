@@ -25,13 +25,13 @@ fn state(constraints: &str) -> State {
 
 fn with_asked<T>(state: &State, then: impl FnOnce(FragmentRequest<'_>) -> T) -> T {
     let graph = Graph::of(state);
-    let standing = ActiveGraph::of(&graph, selection_of(&graph, state));
+    let active = ActiveGraph::of(&graph, selection_of(&graph, state));
     let plan = AtomId::new("N");
-    let context = standing.context(graph.ix(&plan).unwrap()).unwrap();
+    let context = active.context(graph.ix(&plan).unwrap()).unwrap();
     then(FragmentRequest {
         state,
         graph: &graph,
-        standing: &standing,
+        active: &active,
         plan: &plan,
         context,
         choices: &Choices::new(),

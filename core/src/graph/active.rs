@@ -103,7 +103,7 @@ impl ActiveGraph {
             NodeKind::Task => Vec::new(),
             NodeKind::Plan => self
                 .phase(graph, x)
-                .map_or_else(Vec::new, PlannedPhase::standing),
+                .map_or_else(Vec::new, PlannedPhase::remaining),
             NodeKind::All => graph.vertex(x).kids.clone(),
             NodeKind::Any => self.selection.get(&x).copied().into_iter().collect(),
         }
@@ -119,7 +119,7 @@ impl ActiveGraph {
             if graph.vertex(y).is_branching && seen.insert(y) {
                 todo.extend(made_of(graph, y, &self.selection));
                 let phase = self.phase(graph, y).into_iter();
-                todo.extend(phase.flat_map(PlannedPhase::standing));
+                todo.extend(phase.flat_map(PlannedPhase::remaining));
             }
         }
         self.pairs(graph, seen.into_iter())
@@ -164,7 +164,7 @@ fn live_by(graph: &Graph, selection: &Selection, phases: &BTreeMap<Ix, usize>) -
             NodeKind::Any => todo.extend(selection.get(&x)),
             NodeKind::Plan => {
                 let phase = phases.get(&x).and_then(|place| vertex.phases.get(*place));
-                todo.extend(phase.into_iter().flat_map(PlannedPhase::standing));
+                todo.extend(phase.into_iter().flat_map(PlannedPhase::remaining));
             }
             NodeKind::Task | NodeKind::All => todo.extend(&vertex.kids),
         }
@@ -194,7 +194,7 @@ impl Contexts {
             let text = digest_of(
                 "plan ".to_owned() + own.as_str(),
                 graph,
-                &phase.standing(),
+                &phase.remaining(),
                 of,
             );
             self.seen.insert(x, text);
@@ -271,7 +271,7 @@ fn made_of(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
 fn named_phase(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
     let mut phases = graph.vertex(x).phases.iter();
     let phase = phases.find(|phase| selection.get(&x) == Some(&phase.first()));
-    phase.map_or_else(Vec::new, PlannedPhase::standing)
+    phase.map_or_else(Vec::new, PlannedPhase::remaining)
 }
 
 /// The atoms upstream of `x` under a selection, as far as that determines them.

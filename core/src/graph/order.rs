@@ -148,12 +148,12 @@ mod tests {
         let atoms: Vec<alloc::string::String> = (0..20_000).map(atom).collect();
         let graph = graph(&atoms.join(", "));
         assert_eq!(graph.order().len(), 20_000);
-        let standing = crate::graph::active::ActiveGraph::of(&graph, Default::default());
-        assert!(standing.context(19_999).is_some());
+        let active = crate::graph::active::ActiveGraph::of(&graph, Default::default());
+        assert!(active.context(19_999).is_some());
         let alone = crate::graph::active::context_under(&graph, 19_999, &Default::default());
         assert_eq!(
             alone.as_ref(),
-            standing.context(19_999),
+            active.context(19_999),
             "found again from its choices alone"
         );
     }

@@ -80,7 +80,7 @@ fn level(world: &World, group: Ix, below: Ix) -> String {
 fn others(world: &World, group: Ix, below: Ix) -> Vec<Ix> {
     let of_phase = world.graph.phase_of(group, below);
     let members = match of_phase {
-        Some(phase) => phase.standing(),
+        Some(phase) => phase.remaining(),
         None => world.graph.vertex(group).kids.clone(),
     };
     members.into_iter().filter(|x| *x != below).collect()

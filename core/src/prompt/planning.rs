@@ -27,7 +27,7 @@ pub fn remaining(world: &World, intent: &Intent) -> Remaining {
     Remaining::of(FragmentRequest {
         state: &world.state,
         graph: &world.graph,
-        standing: &world.standing,
+        active: &world.active,
         plan: &intent.atom,
         context: &intent.context,
         choices: &intent.choices,
@@ -81,9 +81,9 @@ pub(super) fn missing<'w>(world: &'w World, id: &AtomId) -> Vec<Missing<'w>> {
     let Some(x) = world.graph.ix(id) else {
         return Vec::new();
     };
-    let upstream = crate::graph::active::upstream(&world.graph, x, &world.standing.selection);
+    let upstream = crate::graph::active::upstream(&world.graph, x, &world.active.selection);
     let partial = |x: Ix| {
-        world.standing.phase(&world.graph, x)?;
+        world.active.phase(&world.graph, x)?;
         let plan = world.graph.id(x);
         let step = world.state.atoms.get(plan)?.plan()?;
         let end = step.end_of(step.in_force()?)?;
@@ -156,7 +156,7 @@ pub(super) fn bindings<'w>(
     let Some(plan) = world.graph.ix(id) else {
         return Default::default();
     };
-    let upstream = crate::graph::active::upstream(&world.graph, plan, &world.standing.selection);
+    let upstream = crate::graph::active::upstream(&world.graph, plan, &world.active.selection);
     let mut all: Vec<(bool, usize, &AtomId, &Binding)> = Vec::new();
     for x in upstream {
         let id = world.graph.id(x);

@@ -24,97 +24,103 @@ use crate::{
 /// Selections looked at in one step at most; where there are more, the next step goes on.
 const ROUNDS_MAX: usize = 100;
 
-pub(super) fn advance(draft: &mut Transaction) {
-    candidate::decide_all(draft);
-    draft.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(draft));
-    let head = draft.state.run.head.clone();
-    draft.session.forget_trees(head.as_ref());
+pub(super) fn advance(transaction: &mut Transaction) {
+    candidate::decide_all(transaction);
+    transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
+    let head = transaction.state.run.head.clone();
+    transaction.session.forget_trees(head.as_ref());
 }
 
 /// Looks at everything once; true where the selection changed, so that all must be looked at again.
-fn goes_round(draft: &mut Transaction) -> bool {
-    reconcile::settle(draft);
-    if backtrack::adopt(draft) {
+fn goes_round(transaction: &mut Transaction) -> bool {
+    reconcile::settle(transaction);
+    if backtrack::adopt(transaction) {
         return true;
     }
-    note_refutation(draft);
-    let blocked = backtrack::blocked(draft);
-    match judgement::judge(&facts(draft, blocked.is_some())) {
+    note_refutation(transaction);
+    let blocked = backtrack::blocked(transaction);
+    match judgement::judge(&facts(transaction, blocked.is_some())) {
         Judgement::Redirect => {
-            run_start::redirect(draft);
+            run_start::redirect(transaction);
             return true;
         }
-        Judgement::Stop => stop(draft),
-        Judgement::BaseCaseHolds => held(draft),
+        Judgement::Stop => stop(transaction),
+        Judgement::BaseCaseHolds => held(transaction),
         Judgement::HardBudget(reason) => {
-            interrupt(draft, |_, must_finish| !must_finish, "the budget is over");
-            end(draft, reason);
+            interrupt(
+                transaction,
+                |_, must_finish| !must_finish,
+                "the budget is over",
+            );
+            end(transaction, reason);
         }
         Judgement::NothingLeft(reason) => {
-            set_aside(draft);
-            end(draft, reason);
+            set_aside(transaction);
+            end(transaction, reason);
         }
-        Judgement::GoOn => return go_on(draft, blocked),
+        Judgement::GoOn => return go_on(transaction, blocked),
     }
     false
 }
 
 /// True where the selection changed, or a phase came to its end.
-fn go_on(draft: &mut Transaction, blocked: Option<BlockCause>) -> bool {
-    if phase::end_over(draft) {
+fn go_on(transaction: &mut Transaction, blocked: Option<BlockCause>) -> bool {
+    if phase::end_over(transaction) {
         return true;
     }
     match blocked {
         // Attempts go on beside.
-        Some(blocked) => match backtrack::choose(draft, &blocked) {
+        Some(blocked) => match backtrack::choose(transaction, &blocked) {
             Some(choice) => {
-                planning::plan_again(draft, &choice.selection, &choice.because);
+                planning::plan_again(transaction, &choice.selection, &choice.because);
                 return true;
             }
-            None => at_a_dead_end(draft),
+            None => at_a_dead_end(transaction),
         },
-        None => dispatch::go_on(draft),
+        None => dispatch::go_on(transaction),
     }
     false
 }
 
 /// No selection is left. Where a person is asked, the run ends for that; else what is ready comes to its end first.
-fn at_a_dead_end(draft: &mut Transaction) {
-    let in_doubt = has_live(draft, |status| matches!(status, AtomStatus::InDoubt(_)));
+fn at_a_dead_end(transaction: &mut Transaction) {
+    let in_doubt = has_live(transaction, |status| {
+        matches!(status, AtomStatus::InDoubt(_))
+    });
     let asks = in_doubt.then_some(Reason::InDoubt);
-    match asks.or_else(|| unconfirmed(draft)) {
-        Some(reason) => end(draft, reason),
-        None if dispatch::bring_to_end(draft) => {}
-        None => end(draft, Reason::NoChoice),
+    match asks.or_else(|| unconfirmed(transaction)) {
+        Some(reason) => end(transaction, reason),
+        None if dispatch::bring_to_end(transaction) => {}
+        None => end(transaction, Reason::NoChoice),
     }
 }
 
-fn facts(draft: &Transaction, is_blocked: bool) -> RunFacts {
-    let control = &draft.state.control;
+fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
+    let control = &transaction.state.control;
     RunFacts {
         redirect: control.redirect_requested,
         stop: control.stop_requested,
-        base_case_holds: delivery::base_verdict(draft) == Some(Verdict::Pass)
-            && delivery::may_complete(draft),
-        hard_budget: hard_budget(draft),
+        base_case_holds: delivery::base_verdict(transaction) == Some(Verdict::Pass)
+            && delivery::may_complete(transaction),
+        hard_budget: hard_budget(transaction),
         nothing_left: if is_blocked {
             None
         } else {
-            nothing_left(draft)
+            nothing_left(transaction)
         },
     }
 }
 
-fn hard_budget(draft: &Transaction) -> Option<Reason> {
-    let constraints = &draft.state.objective.constraints;
-    let run = &draft.state.run;
+fn hard_budget(transaction: &Transaction) -> Option<Reason> {
+    let constraints = &transaction.state.objective.constraints;
+    let run = &transaction.state.run;
     if constraints
         .max_iterations
         .is_some_and(|most| run.iteration >= most)
     {
         return Some(Reason::Iterations);
     }
-    let active_ms = draft.spent_ms();
+    let active_ms = transaction.spent_ms();
     let is_over = constraints
         .time_budget
         .as_ref()
@@ -122,159 +128,172 @@ fn hard_budget(draft: &Transaction) -> Option<Reason> {
     is_over.then_some(Reason::Time)
 }
 
-fn has_live(draft: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool {
-    let mut open = draft.graph.paired(&draft.state.atoms);
+fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool {
+    let mut open = transaction.graph.paired(&transaction.state.atoms);
     open.any(|(x, atom)| {
-        draft.standing.is_live(x) && atom.task().is_some_and(|task| wanted(&task.status))
+        transaction.active.is_live(x) && atom.task().is_some_and(|task| wanted(&task.status))
     })
 }
 
 /// Nothing runs and nothing can: a person is needed, whatever else.
-fn nothing_left(draft: &Transaction) -> Option<Reason> {
-    let flying = &draft.state.run.in_flight;
+fn nothing_left(transaction: &Transaction) -> Option<Reason> {
+    let flying = &transaction.state.run.in_flight;
     let all_wait = flying
         .iter()
-        .all(|intent| candidate::awaits_person(draft, intent));
-    if !draft.session.base_was_seen || !all_wait || dispatch::can_start(draft) {
+        .all(|intent| candidate::awaits_person(transaction, intent));
+    if !transaction.session.base_was_seen || !all_wait || dispatch::can_start(transaction) {
         return None;
     }
-    if has_live(draft, |status| matches!(status, AtomStatus::InDoubt(_))) {
+    if has_live(transaction, |status| {
+        matches!(status, AtomStatus::InDoubt(_))
+    }) {
         return Some(Reason::InDoubt);
     }
-    if has_live(draft, |status| matches!(status, AtomStatus::NeedsGuidance)) {
+    if has_live(transaction, |status| {
+        matches!(status, AtomStatus::NeedsGuidance)
+    }) {
         return Some(Reason::Guidance);
     }
-    if !draft.state.run.in_flight.is_empty() {
+    if !transaction.state.run.in_flight.is_empty() {
         return Some(Reason::Confirmation);
     }
-    let waits_for_person =
-        draft.all_resolved() && draft.is_line_settled() && base_waits_for_person(draft);
+    let waits_for_person = transaction.all_resolved()
+        && transaction.is_line_settled()
+        && base_waits_for_person(transaction);
     waits_for_person.then_some(Reason::Confirmation)
 }
 
-fn stuck_status(draft: &Transaction) -> RunStatus {
-    match draft.state.objective.constraints.on_stuck() {
+fn stuck_status(transaction: &Transaction) -> RunStatus {
+    match transaction.state.objective.constraints.on_stuck() {
         OnStuck::Ask => RunStatus::NeedsGuidance,
         OnStuck::Abandon => RunStatus::Exhausted,
     }
 }
 
 /// What is in doubt or unconfirmed comes before `exhausted`.
-fn guided(draft: &Transaction, reason: Reason) -> RunStatus {
+fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
     match reason {
         Reason::InDoubt | Reason::Confirmation | Reason::Guidance => RunStatus::NeedsGuidance,
-        _ => stuck_status(draft),
+        _ => stuck_status(transaction),
     }
 }
 
-fn stop(draft: &mut Transaction) {
-    let is_now = draft
+fn stop(transaction: &mut Transaction) {
+    let is_now = transaction
         .state
         .control
         .request
         .as_ref()
         .is_some_and(|request| request.kind == RequestKind::StopNow);
     interrupt(
-        draft,
+        transaction,
         |intent, must_finish| !must_finish || is_now && !intent.effect.is_once_only(),
         "stopped",
     );
     if is_now {
-        draft
+        transaction
             .flying()
             .iter()
-            .for_each(|id| attempt_end::lost(draft, id));
+            .for_each(|id| attempt_end::lost(transaction, id));
     }
-    if draft.state.run.in_flight.is_empty() {
-        run_end::finish(draft, RunStatus::Stopped, Reason::Stopped, None);
+    if transaction.state.run.in_flight.is_empty() {
+        run_end::finish(transaction, RunStatus::Stopped, Reason::Stopped, None);
     }
 }
 
 /// What no verdict can do without is not there: the run stops, and nothing is completed.
-pub(super) fn unavailable(draft: &mut Transaction, why: String) {
-    for id in draft.flying() {
-        attempt_end::lost(draft, &id);
+pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
+    for id in transaction.flying() {
+        attempt_end::lost(transaction, &id);
     }
-    draft.session.unavailable = Some(why);
-    run_end::finish(draft, RunStatus::Stopped, Reason::Unavailable, None);
+    transaction.session.unavailable = Some(why);
+    run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
 }
 
-fn held(draft: &mut Transaction) {
-    interrupt(draft, |_, must_finish| !must_finish, "the base case holds");
-    if draft.state.run.in_flight.is_empty() {
-        let has_worked = draft.state.run.attempts_started > draft.session.started_with;
+fn held(transaction: &mut Transaction) {
+    interrupt(
+        transaction,
+        |_, must_finish| !must_finish,
+        "the base case holds",
+    );
+    if transaction.state.run.in_flight.is_empty() {
+        let has_worked = transaction.state.run.attempts_started > transaction.session.started_with;
         let reason = if has_worked {
             Reason::BaseCase
         } else {
             Reason::AlreadyHeld
         };
-        run_end::finish(draft, RunStatus::Completed, reason, None);
+        run_end::finish(transaction, RunStatus::Completed, reason, None);
     }
 }
 
 /// Nothing new starts; what is in flight finishes, then the tree to deliver is judged, and the run ends. Where the base
 /// case holds on it and no person is asked, the run completes with the rest open.
-fn end(draft: &mut Transaction, reason: Reason) {
-    if !draft.state.run.in_flight.is_empty() {
+fn end(transaction: &mut Transaction, reason: Reason) {
+    if !transaction.state.run.in_flight.is_empty() {
         return;
     }
-    let status = guided(draft, reason);
-    match delivery::choose(draft) {
+    let status = guided(transaction, reason);
+    match delivery::choose(transaction) {
         Delivery::Awaited => {}
         Delivery::Holds(_) | Delivery::Best(_) if reason.asks_a_person() => {
-            run_end::finish(draft, status, reason, None);
+            run_end::finish(transaction, status, reason, None);
         }
         Delivery::Holds(commit) => {
-            run_end::finish(draft, RunStatus::Completed, Reason::BaseCase, commit);
+            run_end::finish(transaction, RunStatus::Completed, Reason::BaseCase, commit);
         }
-        Delivery::Best(commit) => run_end::finish(draft, status, reason, commit),
+        Delivery::Best(commit) => run_end::finish(transaction, status, reason, commit),
     }
 }
 
 /// Candidates that wait for a person's word are made again once it is there.
-fn set_aside(draft: &mut Transaction) {
-    interrupt(draft, |_, _| true, "a person must confirm it");
+fn set_aside(transaction: &mut Transaction) {
+    interrupt(transaction, |_, _| true, "a person must confirm it");
 }
 
 /// Ends attempts at no cost.
-fn interrupt(draft: &mut Transaction, which: impl Fn(&Intent, bool) -> bool, why: &'static str) {
-    let chosen: Vec<AttemptId> = draft
+fn interrupt(
+    transaction: &mut Transaction,
+    which: impl Fn(&Intent, bool) -> bool,
+    why: &'static str,
+) {
+    let chosen: Vec<AttemptId> = transaction
         .state
         .run
         .in_flight
         .iter()
-        .filter(|intent| which(intent, draft.must_finish(intent)))
+        .filter(|intent| which(intent, transaction.must_finish(intent)))
         .map(|intent| intent.id.clone())
         .collect();
     chosen
         .iter()
-        .for_each(|id| attempt_end::cut_off(draft, id, why));
+        .for_each(|id| attempt_end::cut_off(transaction, id, why));
 }
 
 /// With all roots resolved and the base case failed on this very tree, the selection is refuted.
-fn note_refutation(draft: &mut Transaction) {
-    if delivery::base_verdict(draft) != Some(Verdict::Fail)
-        || !draft.all_resolved()
-        || !draft.is_line_settled()
+fn note_refutation(transaction: &mut Transaction) {
+    if delivery::base_verdict(transaction) != Some(Verdict::Fail)
+        || !transaction.all_resolved()
+        || !transaction.is_line_settled()
     {
         return;
     }
-    if !draft.state.run.in_flight.is_empty()
-        || matches!(backtrack::blocked(draft), Some(BlockCause::Refuted))
+    if !transaction.state.run.in_flight.is_empty()
+        || matches!(backtrack::blocked(transaction), Some(BlockCause::Refuted))
     {
         return;
     }
-    let check = draft.state.objective.base_case.clone();
-    let (Some(basis), Some(check)) = (delivery::deciding_basis(draft), check) else {
+    let check = transaction.state.objective.base_case.clone();
+    let (Some(basis), Some(check)) = (delivery::deciding_basis(transaction), check) else {
         return;
     };
     let mut failed = Vec::new();
     let mut text = String::new();
     for leaf in check.leaves() {
-        if verdict::assertions::is_denied(&draft.state.corrections, leaf, &basis) {
+        if verdict::assertions::is_denied(&transaction.state.corrections, leaf, &basis) {
             failed.push(leaf.title());
         }
-        let Some(seen) = draft.session.evidence.get(&leaf.key(), &basis) else {
+        let Some(seen) = transaction.session.evidence.get(&leaf.key(), &basis) else {
             continue;
         };
         if seen.verdict != Verdict::Pass {
@@ -285,19 +304,19 @@ fn note_refutation(draft: &mut Transaction) {
     let evidence = verdict::evidence_of(
         &check,
         &basis,
-        &draft.session.evidence,
-        &draft.state.corrections,
+        &transaction.session.evidence,
+        &transaction.state.corrections,
     );
-    backtrack::refute(draft, failed, evidence, &text);
+    backtrack::refute(transaction, failed, evidence, &text);
 }
 
 /// Whether all that a machine can tell holds, and a person must say the rest.
-fn base_waits_for_person(draft: &Transaction) -> bool {
-    let check = draft.state.objective.base_case.as_ref();
-    let (Some(check), Some(basis)) = (check, delivery::deciding_basis(draft)) else {
+fn base_waits_for_person(transaction: &Transaction) -> bool {
+    let check = transaction.state.objective.base_case.as_ref();
+    let (Some(check), Some(basis)) = (check, delivery::deciding_basis(transaction)) else {
         return false;
     };
-    draft.court(&basis, |court| {
+    transaction.court(&basis, |court| {
         matches!(
             court.judge(check),
             verdict::CheckProgress::Confirm(_) | verdict::CheckProgress::Decided(Verdict::Unknown)
@@ -306,6 +325,7 @@ fn base_waits_for_person(draft: &Transaction) -> bool {
 }
 
 /// With nothing left to try: only a person's word is missing on the tree as it stands.
-fn unconfirmed(draft: &Transaction) -> Option<Reason> {
-    (draft.is_line_settled() && base_waits_for_person(draft)).then_some(Reason::Confirmation)
+fn unconfirmed(transaction: &Transaction) -> Option<Reason> {
+    (transaction.is_line_settled() && base_waits_for_person(transaction))
+        .then_some(Reason::Confirmation)
 }

@@ -18,9 +18,12 @@ use crate::{
     world::AttemptProgress,
 };
 
-pub(super) fn ended(draft: &mut Transaction, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
-    let Some(intent) = draft.in_flight(id).filter(|intent| intent.epoch == epoch) else {
-        draft.say(Event::Discarded {
+pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
+    let Some(intent) = transaction
+        .in_flight(id)
+        .filter(|intent| intent.epoch == epoch)
+    else {
+        transaction.say(Event::Discarded {
             attempt: id.clone(),
         });
         return;
@@ -28,10 +31,10 @@ pub(super) fn ended(draft: &mut Transaction, id: &AttemptId, epoch: Epoch, outco
     match outcome.how {
         // It did not come to its own end: of an effect outside nobody knows then whether it happened.
         CommandEnd::TimedOut | CommandEnd::Signal(_) if intent.effect.is_once_only() => {
-            lost(draft, id)
+            lost(transaction, id)
         }
-        CommandEnd::Exit(0) => finished(draft, &intent.clone(), outcome),
-        CommandEnd::Exit(75) => transient(draft, id, &outcome),
+        CommandEnd::Exit(0) => finished(transaction, &intent.clone(), outcome),
+        CommandEnd::Exit(75) => transient(transaction, id, &outcome),
         _ => {
             let has_run = outcome.how.has_run().is_some();
             let class = if has_run {
@@ -39,7 +42,7 @@ pub(super) fn ended(draft: &mut Transaction, id: &AttemptId, epoch: Epoch, outco
             } else {
                 FailureClass::Environmental
             };
-            failed(draft, id, by_outcome(&outcome, class));
+            failed(transaction, id, by_outcome(&outcome, class));
         }
     }
 }
@@ -61,26 +64,26 @@ fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
 }
 
 /// It says that it is done: its change is looked at next, nothing is decided yet.
-fn finished(draft: &mut Transaction, intent: &Intent, outcome: Outcome) {
+fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
     let id = &intent.id;
     if let Some(fault) = &outcome.report_fault {
         let failure = Failure {
             reason: format!("its result cannot be used: {fault}"),
             ..by_outcome(&outcome, FailureClass::Logical)
         };
-        return refused(draft, id, failure);
+        return refused(transaction, id, failure);
     }
     if let Some(report) = outcome.report.as_ref().filter(|report| report.is_blocked) {
         let words = report.summary.clone();
-        return blocked(draft, id, &outcome, words);
+        return blocked(transaction, id, &outcome, words);
     }
-    if draft.plan_of(&intent.atom).is_some() {
-        return match planning::finished(draft, id, &outcome) {
+    if transaction.plan_of(&intent.atom).is_some() {
+        return match planning::finished(transaction, id, &outcome) {
             Ok(()) => {}
-            Err(failure) => failed(draft, id, failure),
+            Err(failure) => failed(transaction, id, failure),
         };
     }
-    draft
+    transaction
         .session
         .progress
         .insert(id.clone(), AttemptProgress::Finished(Arc::new(outcome)));
@@ -88,13 +91,13 @@ fn finished(draft: &mut Transaction, intent: &Intent, outcome: Outcome) {
 
 /// It came to its end, and what it made is of no use. What it may have done outside is done: a person is asked before
 /// that happens again.
-pub(super) fn refused(draft: &mut Transaction, id: &AttemptId, failure: Failure) {
+pub(super) fn refused(transaction: &mut Transaction, id: &AttemptId, failure: Failure) {
     let is_once_only = |intent: &Intent| intent.effect.is_once_only();
-    if !draft.in_flight(id).is_some_and(is_once_only) {
-        return failed(draft, id, failure);
+    if !transaction.in_flight(id).is_some_and(is_once_only) {
+        return failed(transaction, id, failure);
     }
-    if let Some(intent) = draft.land(id) {
-        doubt(draft, in_doubt(&intent, &failure.reason));
+    if let Some(intent) = transaction.land(id) {
+        doubt(transaction, in_doubt(&intent, &failure.reason));
     }
 }
 
@@ -109,45 +112,45 @@ fn in_doubt<'a>(intent: &'a Intent, reason: &'a str) -> EffectDoubt<'a> {
 }
 
 /// The agent says that it cannot be done: no further attempt in this context.
-fn blocked(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome, words: String) {
-    let Some(intent) = draft.in_flight(id).cloned() else {
+fn blocked(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, words: String) {
+    let Some(intent) = transaction.in_flight(id).cloned() else {
         return;
     };
     let failure = Failure {
         reason: format!("blocked: {words}"),
         ..by_outcome(outcome, FailureClass::Logical)
     };
-    fail(draft, id, failure, true);
-    if let Some(task) = draft.task(&intent.atom) {
+    fail(transaction, id, failure, true);
+    if let Some(task) = transaction.task(&intent.atom) {
         task.status = AtomStatus::Invalid(words);
     }
 }
 
-fn transient(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
-    let most = draft.state.objective.constraints.max_transient();
-    let Some(intent) = draft.in_flight(id).cloned() else {
+fn transient(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
+    let most = transaction.state.objective.constraints.max_transient();
+    let Some(intent) = transaction.in_flight(id).cloned() else {
         return;
     };
-    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else {
+    let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return;
     };
     if tried.transient >= most {
         let mut failure = by_outcome(outcome, FailureClass::Environmental);
         failure.reason = format!("still transient after {most} retries ({})", failure.reason);
-        return failed(draft, id, failure);
+        return failed(transaction, id, failure);
     }
     tried.transient += 1;
     let retry = tried.transient;
     let wait_ms = backoff_ms(retry, id.as_str());
-    draft.run().spent.transient += 1;
-    draft.land(id);
-    let until_ms = draft.active_in(wait_ms);
-    draft
+    transaction.run().spent.transient += 1;
+    transaction.land(id);
+    let until_ms = transaction.active_in(wait_ms);
+    transaction
         .session
         .waits_until_ms
         .insert((intent.atom.clone(), intent.context), until_ms);
     let ms = outcome.duration_ms;
-    draft.say(Event::Transient {
+    transaction.say(Event::Transient {
         attempt: id.clone(),
         atom: intent.atom,
         ms,
@@ -157,20 +160,22 @@ fn transient(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
     });
 }
 
-pub(super) fn failed(draft: &mut Transaction, id: &AttemptId, failure: Failure) {
-    fail(draft, id, failure, false);
+pub(super) fn failed(transaction: &mut Transaction, id: &AttemptId, failure: Failure) {
+    fail(transaction, id, failure, false);
 }
 
-fn fail(draft: &mut Transaction, id: &AttemptId, failure: Failure, for_good: bool) {
-    let Some(intent) = draft.land(id) else { return };
-    draft.run().iteration += 1;
-    let Some(most) = draft
+fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_good: bool) {
+    let Some(intent) = transaction.land(id) else {
+        return;
+    };
+    transaction.run().iteration += 1;
+    let Some(most) = transaction
         .task_of(&intent.atom)
-        .map(|task| measure::attempts_max(&draft.state, task))
+        .map(|task| measure::attempts_max(&transaction.state, task))
     else {
         return;
     };
-    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else {
+    let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return;
     };
     tried.transient = 0;
@@ -186,18 +191,18 @@ fn fail(draft: &mut Transaction, id: &AttemptId, failure: Failure, for_good: boo
         tried.ended = Some(TryEnd::Failed(failure.class));
     }
     if !is_repair {
-        draft.run().spent.attempts += 1;
-        phase::count(draft, &intent.atom);
+        transaction.run().spent.attempts += 1;
+        phase::count(transaction, &intent.atom);
     } else if !for_good {
         let why = "making it again failed";
-        counts::count_repair(draft, &intent.atom, &intent.context, why);
+        counts::count_repair(transaction, &intent.atom, &intent.context, why);
     }
-    let has_ended = draft
+    let has_ended = transaction
         .task_of(&intent.atom)
         .and_then(|task| task.tried(&intent.context))
         .is_some_and(|t| t.has_failed());
-    failure::record(draft, &intent, &failure, has_ended);
-    draft.say(Event::AttemptFailed {
+    failure::record(transaction, &intent, &failure, has_ended);
+    transaction.say(Event::AttemptFailed {
         attempt: intent.id,
         atom: intent.atom,
         ms: failure.duration_ms,
@@ -208,13 +213,13 @@ fn fail(draft: &mut Transaction, id: &AttemptId, failure: Failure, for_good: boo
 }
 
 /// The loop itself ends it, at no cost; of an effect outside nobody knows then whether it happened.
-pub(super) fn cut_off(draft: &mut Transaction, id: &AttemptId, why: &'static str) {
+pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &'static str) {
     let is_once_only = |intent: &Intent| intent.effect.is_once_only();
-    if draft.in_flight(id).is_some_and(is_once_only) {
-        return lost(draft, id);
+    if transaction.in_flight(id).is_some_and(is_once_only) {
+        return lost(transaction, id);
     }
-    if let Some(intent) = draft.land(id) {
-        draft.say(Event::Interrupted {
+    if let Some(intent) = transaction.land(id) {
+        transaction.say(Event::Interrupted {
             attempt: id.clone(),
             atom: intent.atom,
             why,
@@ -223,29 +228,31 @@ pub(super) fn cut_off(draft: &mut Transaction, id: &AttemptId, why: &'static str
 }
 
 /// A crash cut it off: it costs no attempt and is made again under the same number, so often and no more.
-pub(super) fn lost(draft: &mut Transaction, id: &AttemptId) {
-    let Some(intent) = draft.land(id) else { return };
+pub(super) fn lost(transaction: &mut Transaction, id: &AttemptId) {
+    let Some(intent) = transaction.land(id) else {
+        return;
+    };
     if intent.effect.is_once_only() {
-        return doubt(draft, in_doubt(&intent, "cut off"));
+        return doubt(transaction, in_doubt(&intent, "cut off"));
     }
-    let most = draft.state.objective.constraints.max_interruptions();
-    let Some(task) = draft.task(&intent.atom) else {
+    let most = transaction.state.objective.constraints.max_interruptions();
+    let Some(task) = transaction.task(&intent.atom) else {
         return;
     };
     task.interruptions += 1;
     let is_too_often = task.interruptions >= most;
-    draft.say(Event::Interrupted {
+    transaction.say(Event::Interrupted {
         attempt: id.clone(),
         atom: intent.atom.clone(),
         why: "the loop was cut off",
     });
     if is_too_often {
-        give_up(draft, &intent, most);
+        give_up(transaction, &intent, most);
     }
 }
 
-fn give_up(draft: &mut Transaction, intent: &Intent, most: u32) {
-    if let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) {
+fn give_up(transaction: &mut Transaction, intent: &Intent, most: u32) {
+    if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
         tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
     }
     let failure = Failure {
@@ -256,5 +263,5 @@ fn give_up(draft: &mut Transaction, intent: &Intent, most: u32) {
         criteria: Vec::new(),
         duration_ms: 0,
     };
-    failure::record(draft, intent, &failure, true);
+    failure::record(transaction, intent, &failure, true);
 }

@@ -31,26 +31,26 @@ pub(super) enum BlockCause {
 }
 
 /// Whether something live has failed for good, or has to be chosen.
-pub(super) fn blocked(draft: &Transaction) -> Option<BlockCause> {
-    let (graph, standing) = (&draft.graph, &draft.standing);
+pub(super) fn blocked(transaction: &Transaction) -> Option<BlockCause> {
+    let (graph, active) = (&transaction.graph, &transaction.active);
     let first_failed = |all: bool| {
-        let mut suspects = draft.suspects(all).into_iter();
-        suspects.find(|(x, task)| draft.has_failed(*x, task))
+        let mut dirty_tasks = transaction.dirty_tasks(all).into_iter();
+        dirty_tasks.find(|(x, task)| transaction.has_failed(*x, task))
     };
-    let failed = first_failed(!draft.is_settled).map(|(x, _)| x);
+    let failed = first_failed(!transaction.is_settled).map(|(x, _)| x);
     debug_assert_eq!(failed, first_failed(true).map(|(x, _)| x));
     if let Some(x) = failed {
         return Some(BlockCause::Failed(x));
     }
     let mut groups = graph.groups();
-    if groups.any(|group| standing.is_live(group) && !standing.selection.contains_key(&group))
-        || graph.plans().any(|plan| draft.is_undecided(plan))
+    if groups.any(|group| active.is_live(group) && !active.selection.contains_key(&group))
+        || graph.plans().any(|plan| transaction.is_undecided(plan))
     {
         return Some(BlockCause::Undecided);
     }
     // What was refuted and is opened again, by a person or for a repair, is resolved and judged once more.
-    let is_refuted = || draft.refuted.contains(&standing.whole(graph));
-    (draft.all_resolved() && is_refuted()).then_some(BlockCause::Refuted)
+    let is_refuted = || transaction.refuted.contains(&active.whole(graph));
+    (transaction.all_resolved() && is_refuted()).then_some(BlockCause::Refuted)
 }
 
 /// A selection that was made, and why.
@@ -60,20 +60,25 @@ pub(super) struct Choice {
 }
 
 /// Selects anew; `None` when nothing is left to try.
-pub(super) fn choose(draft: &mut Transaction, blocked: &BlockCause) -> Option<Choice> {
-    let graph = Arc::clone(&draft.graph);
-    let conflicts = search::conflicts(&graph, &draft.state, &draft.fits, &draft.refuted);
-    let rank = rank(draft, blocked);
+pub(super) fn choose(transaction: &mut Transaction, blocked: &BlockCause) -> Option<Choice> {
+    let graph = Arc::clone(&transaction.graph);
+    let conflicts = search::conflicts(
+        &graph,
+        &transaction.state,
+        &transaction.valid_contexts,
+        &transaction.refuted,
+    );
+    let rank = rank(transaction, blocked);
     let ground = search::SearchSpace {
         graph: &graph,
-        state: &draft.state,
+        state: &transaction.state,
         conflicts: &conflicts,
         plans_again: true,
     };
-    let prefer = draft.selection();
+    let prefer = transaction.selection();
     // What is there is tried through before anything is planned again, and that before what was planned for changes.
     let as_planned = || {
-        let fixed = ground_of_plans(draft, blocked)?;
+        let fixed = ground_of_plans(transaction, blocked)?;
         let ground = search::SearchSpace {
             plans_again: false,
             ..ground
@@ -81,68 +86,69 @@ pub(super) fn choose(draft: &mut Transaction, blocked: &BlockCause) -> Option<Ch
         search::choose_with(ground, &prefer, &rank, &fixed)
     };
     let selection = as_planned().or_else(|| search::choose(ground, &prefer, &rank))?;
-    let because = because(draft, blocked);
-    give_back_repairs(draft);
-    select(draft, &selection, &because);
+    let because = because(transaction, blocked);
+    give_back_repairs(transaction);
+    select(transaction, &selection, &because);
     Some(Choice { selection, because })
 }
 
 /// The choices that the steps were planned under whose fragments what is blocked depends on; `None` where it depends on
 /// none.
-fn ground_of_plans(draft: &Transaction, blocked: &BlockCause) -> Option<Selection> {
-    let (graph, standing) = (&draft.graph, &draft.standing);
+fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Selection> {
+    let (graph, active) = (&transaction.graph, &transaction.active);
     let involved = match blocked {
         BlockCause::Undecided => return None,
-        BlockCause::Failed(x) => search::conflict(graph, *x, &standing.choices(graph, *x)),
-        BlockCause::Refuted => standing.whole(graph),
+        BlockCause::Failed(x) => search::conflict(graph, *x, &active.choices(graph, *x)),
+        BlockCause::Refuted => active.whole(graph),
     };
     let involved = involved.keys().filter_map(|id| graph.ix(id));
     let mut plans = involved
-        .filter(|x| standing.phase(graph, *x).is_some())
+        .filter(|x| active.phase(graph, *x).is_some())
         .peekable();
     plans.peek()?;
     let ground = plans.flat_map(|plan| {
-        let upstream = active::upstream(graph, plan, &standing.selection);
+        let upstream = active::upstream(graph, plan, &active.selection);
         upstream.into_iter().chain(graph.above(plan))
     });
     let is_group = |x: &Ix| graph.vertex(*x).kind == NodeKind::Any;
-    let pairs = standing.pairs(graph, ground.filter(is_group));
+    let pairs = active.pairs(graph, ground.filter(is_group));
     let pair = |(group, choice): (&AtomId, &AtomId)| Some((graph.ix(group)?, graph.ix(choice)?));
     Some(pairs.iter().filter_map(pair).collect())
 }
 
 /// Selects what was tried beside and is solved first; what the other choices had under way ends. False where nothing is,
 /// or where what is under way may happen once only: that is waited for.
-pub(super) fn adopt(draft: &mut Transaction) -> bool {
-    let prospects = draft.prospects();
-    let is_won = |prospect: &&Speculation| prospect.is_won(&draft.graph, draft.solved());
-    let Some(won) = prospects.iter().find(is_won) else {
+pub(super) fn adopt(transaction: &mut Transaction) -> bool {
+    let speculations = transaction.speculations();
+    let is_won =
+        |speculation: &&Speculation| speculation.is_won(&transaction.graph, transaction.solved());
+    let Some(won) = speculations.iter().find(is_won) else {
         return false;
     };
-    let control = &draft.state.control;
+    let control = &transaction.state.control;
     let is_bound = |intent: &Intent| {
-        let x = draft.ix(&intent.atom);
-        let stays = x.and_then(|x| won.standing.context(x)) == Some(&intent.context);
+        let x = transaction.ix(&intent.atom);
+        let stays = x.and_then(|x| won.active.context(x)) == Some(&intent.context);
         intent.effect.is_once_only() && !stays
     };
     if control.stop_requested
         || control.redirect_requested
-        || draft.state.run.in_flight.iter().any(is_bound)
+        || transaction.state.run.in_flight.iter().any(is_bound)
     {
         return false;
     }
-    let because = draft.graph.id(won.choice).to_string() + " was solved first";
-    give_back_repairs(draft);
-    select(draft, &won.standing.selection, &because);
+    let because = transaction.graph.id(won.choice).to_string() + " was solved first";
+    give_back_repairs(transaction);
+    select(transaction, &won.active.selection, &because);
     true
 }
 
 /// Other choices may leave what has nothing to do with them without a place to apply to; it is made again for that. Each
 /// change gives every atom that is live one repair back, so that a search of many choices uses none of them up.
-fn give_back_repairs(draft: &mut Transaction) {
-    let graph = Arc::clone(&draft.graph);
+fn give_back_repairs(transaction: &mut Transaction) {
+    let graph = Arc::clone(&transaction.graph);
     for x in graph.tasks() {
-        let (id, context) = (graph.id(x), draft.standing.context(x).cloned());
+        let (id, context) = (graph.id(x), transaction.active.context(x).cloned());
         let Some(context) = context else { continue };
         let repaired = |task: &Task| {
             let tried = task.tried(&context)?;
@@ -154,26 +160,30 @@ fn give_back_repairs(draft: &mut Transaction) {
                 tried.repairs -= 1;
             }
         };
-        let bound = draft.state.bindings.get(id);
+        let bound = transaction.state.bindings.get(id);
         if let Some(binding) = bound {
             if binding.of.task().and_then(repaired).is_some_and(|n| n > 0) {
-                draft.change_binding(id, |binding| {
+                transaction.change_binding(id, |binding| {
                     Arc::make_mut(&mut binding.of).task_mut().map(give_back);
                 });
             }
         // One that is open is known as a repair by its count.
-        } else if draft.task_of(id).and_then(repaired).is_some_and(|n| n > 1) {
-            draft.task(id).map(give_back);
+        } else if transaction
+            .task_of(id)
+            .and_then(repaired)
+            .is_some_and(|n| n > 1)
+        {
+            transaction.task(id).map(give_back);
         }
     }
 }
 
-fn select(draft: &mut Transaction, selection: &Selection, because: &str) {
-    let graph = Arc::clone(&draft.graph);
+fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
+    let graph = Arc::clone(&transaction.graph);
     let mut changes = Vec::new();
     let mut chosen = Vec::new();
     for (group, choice) in selection {
-        let before = draft
+        let before = transaction
             .state
             .atom(graph.id(*group))
             .and_then(|atom| atom.selected().cloned());
@@ -181,12 +191,12 @@ fn select(draft: &mut Transaction, selection: &Selection, because: &str) {
             continue;
         }
         if graph.vertex(*group).kind == NodeKind::Plan {
-            take_up(draft, *group, *choice);
+            take_up(transaction, *group, *choice);
             continue;
         }
-        draft.select(graph.id(*group), graph.id(*choice));
+        transaction.select(graph.id(*group), graph.id(*choice));
         match before {
-            Some(_) if draft.standing.is_live(*group) => {
+            Some(_) if transaction.active.is_live(*group) => {
                 changes.push(ChoiceChange {
                     group: graph.id(*group).clone(),
                     from: before,
@@ -196,23 +206,33 @@ fn select(draft: &mut Transaction, selection: &Selection, because: &str) {
             _ => chosen.push((*group, *choice)),
         }
     }
-    tell(draft, because, changes, chosen);
-    let selection = draft.selection();
-    draft.set_selection(selection);
+    tell(transaction, because, changes, chosen);
+    let selection = transaction.selection();
+    transaction.set_selection(selection);
 }
 
 /// A selection brings a fragment of before into force.
-fn take_up(draft: &mut Transaction, plan: Ix, first: Ix) {
-    let (id, first) = (draft.graph.id(plan).clone(), draft.graph.id(first).clone());
-    let in_force = draft.plan_of(&id).and_then(|plan| plan.in_force()?.first());
+fn take_up(transaction: &mut Transaction, plan: Ix, first: Ix) {
+    let (id, first) = (
+        transaction.graph.id(plan).clone(),
+        transaction.graph.id(first).clone(),
+    );
+    let in_force = transaction
+        .plan_of(&id)
+        .and_then(|plan| plan.in_force()?.first());
     if in_force != Some(&first) {
-        draft.select(&id, &first);
+        transaction.select(&id, &first);
     }
 }
 
-fn tell(draft: &mut Transaction, because: &str, changes: Vec<ChoiceChange>, chosen: Vec<(Ix, Ix)>) {
+fn tell(
+    transaction: &mut Transaction,
+    because: &str,
+    changes: Vec<ChoiceChange>,
+    chosen: Vec<(Ix, Ix)>,
+) {
     if !changes.is_empty() {
-        draft.record("backtrack", |to| {
+        transaction.record("backtrack", |to| {
             let pair = |change: &ChoiceChange| {
                 let from = change
                     .from
@@ -233,30 +253,30 @@ fn tell(draft: &mut Transaction, because: &str, changes: Vec<ChoiceChange>, chos
             to.text("reason", because);
             EntryKind::Backtrack
         });
-        draft.say(Event::Backtracked {
+        transaction.say(Event::Backtracked {
             changes,
             because: because.to_string(),
         });
     }
     for (group, choice) in chosen {
         let (group_id, choice_id) = (
-            draft.graph.id(group).clone(),
-            draft.graph.id(choice).clone(),
+            transaction.graph.id(group).clone(),
+            transaction.graph.id(choice).clone(),
         );
-        let untried: Vec<String> = draft
+        let untried: Vec<String> = transaction
             .graph
             .vertex(group)
             .kids
             .iter()
             .filter(|kid| **kid != choice)
-            .map(|kid| draft.graph.id(*kid).to_string())
+            .map(|kid| transaction.graph.id(*kid).to_string())
             .collect();
-        draft.say(Event::Chosen {
+        transaction.say(Event::Chosen {
             group: group_id.clone(),
             choice: choice_id.clone(),
             untried: untried.len(),
         });
-        draft.record("choice", |to| {
+        transaction.record("choice", |to| {
             to.text("group", group_id.as_str())
                 .text("choice", choice_id.as_str());
             to.put("untried", crate::state::fields::texts_node(&untried));
@@ -268,22 +288,22 @@ fn tell(draft: &mut Transaction, because: &str, changes: Vec<ChoiceChange>, chos
     }
 }
 
-fn because(draft: &Transaction, blocked: &BlockCause) -> String {
+fn because(transaction: &Transaction, blocked: &BlockCause) -> String {
     match blocked {
         BlockCause::Undecided => "nothing was chosen".to_string(),
-        BlockCause::Failed(x) => draft.graph.id(*x).to_string() + " failed for good",
+        BlockCause::Failed(x) => transaction.graph.id(*x).to_string() + " failed for good",
         BlockCause::Refuted => "the base case does not hold".to_string(),
     }
 }
 
 /// The groups of the conflict, the most relevant last: by the files that the evidence names, then the nearest, then
 /// the most recent; those with external effects first, so that they change last.
-fn rank(draft: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> {
-    let (graph, standing) = (&draft.graph, &draft.standing);
+fn rank(transaction: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> {
+    let (graph, active) = (&transaction.graph, &transaction.active);
     let (groups, from): (Vec<Ix>, Option<Ix>) = match blocked {
         BlockCause::Undecided => return BTreeMap::new(),
         BlockCause::Failed(x) => {
-            let conflict = search::conflict(graph, *x, &standing.choices(graph, *x));
+            let conflict = search::conflict(graph, *x, &active.choices(graph, *x));
             (
                 conflict
                     .keys()
@@ -295,25 +315,25 @@ fn rank(draft: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> {
         }
         BlockCause::Refuted => (graph.groups().collect(), None),
     };
-    let named = last_files(&draft.state);
+    let named = last_files(&transaction.state);
     let mut scored: Vec<_> = groups
         .into_iter()
-        .filter(|group| standing.is_live(*group))
+        .filter(|group| active.is_live(*group))
         .map(|group| {
-            let inside = standing
+            let inside = active
                 .selection
                 .get(&group)
                 .map(|choice| graph.subtree(*choice))
                 .unwrap_or_default();
-            let is_external = inside.iter().any(|x| is_external(draft, *x));
+            let is_external = inside.iter().any(|x| is_external(transaction, *x));
             let hits = inside
                 .iter()
-                .map(|x| hits(draft, *x, &named))
+                .map(|x| hits(transaction, *x, &named))
                 .sum::<usize>();
             let distance = from.map_or(0, |x| distance(graph, x, group));
             let recent = inside
                 .iter()
-                .filter_map(|x| place(draft, *x))
+                .filter_map(|x| place(transaction, *x))
                 .max()
                 .unwrap_or(0);
             (
@@ -333,15 +353,15 @@ fn rank(draft: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> {
         .collect()
 }
 
-fn is_external(draft: &Transaction, x: Ix) -> bool {
-    let atom = draft.state.atom(draft.graph.id(x));
+fn is_external(transaction: &Transaction, x: Ix) -> bool {
+    let atom = transaction.state.atom(transaction.graph.id(x));
     atom.and_then(|atom| atom.task())
         .is_some_and(|task| matches!(task.spec.effect, SideEffect::External { .. }))
 }
 
 /// How many of the named files this atom changed.
-fn hits(draft: &Transaction, x: Ix, named: &[String]) -> usize {
-    let binding = draft.state.bindings.get(draft.graph.id(x));
+fn hits(transaction: &Transaction, x: Ix, named: &[String]) -> usize {
+    let binding = transaction.state.bindings.get(transaction.graph.id(x));
     binding.map_or(0, |binding| {
         binding
             .artifacts
@@ -351,13 +371,13 @@ fn hits(draft: &Transaction, x: Ix, named: &[String]) -> usize {
     })
 }
 
-fn place(draft: &Transaction, x: Ix) -> Option<usize> {
-    draft
+fn place(transaction: &Transaction, x: Ix) -> Option<usize> {
+    transaction
         .state
         .run
         .line
         .iter()
-        .position(|placed| placed.atom == *draft.graph.id(x))
+        .position(|placed| placed.atom == *transaction.graph.id(x))
         .map(|place| place + 1)
 }
 
@@ -393,21 +413,21 @@ fn last_files(state: &State) -> Vec<String> {
 
 /// Every root is resolved and the base case failed on the tree: the whole selection is refuted, once.
 pub(super) fn refute(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     failed: Vec<String>,
     evidence: Vec<crate::state::FreeValue>,
     text: &str,
 ) {
-    let graph = Arc::clone(&draft.graph);
-    let choices = draft.standing.whole(&graph);
-    let context = search::whole_context(&graph, &draft.state, &choices);
-    let files = failure::files_named(draft, text);
-    draft.say(Event::Refuted {
+    let graph = Arc::clone(&transaction.graph);
+    let choices = transaction.active.whole(&graph);
+    let context = search::whole_context(&graph, &transaction.state, &choices);
+    let files = failure::files_named(transaction, text);
+    transaction.say(Event::Refuted {
         choices: choices.clone(),
         failed,
     });
-    draft.refute(choices.clone());
-    draft.record("refuted", |to| {
+    transaction.refute(choices.clone());
+    transaction.record("refuted", |to| {
         to.put("conflict", choices_node(&choices));
         to.some(
             "context",
@@ -425,5 +445,5 @@ pub(super) fn refute(
         }
     });
     // The trail is a list that only grows, so it needs no mark of its own; the run does change.
-    draft.run().iteration += 1;
+    transaction.run().iteration += 1;
 }

@@ -22,40 +22,52 @@ use crate::{
 };
 
 /// Its change on a head: the candidate.
-pub(super) fn tried(draft: &mut Transaction, id: &AttemptId, onto: Option<CommitId>, merge: Merge) {
+pub(super) fn tried(
+    transaction: &mut Transaction,
+    id: &AttemptId,
+    onto: Option<CommitId>,
+    merge: Merge,
+) {
     let Some(AttemptProgress::Finished(outcome) | AttemptProgress::Merged { outcome, .. }) =
-        draft.session.progress.get(id)
+        transaction.session.progress.get(id)
     else {
         return;
     };
     let outcome = Arc::clone(outcome);
-    if !lands_on(draft, id, &onto) {
+    if !lands_on(transaction, id, &onto) {
         return;
     }
     if let Merge::Clean { protected, .. } = &merge
         && !protected.is_empty()
     {
         let reason = format!("it changed what judges it: {}", protected.join(", "));
-        return attempt_end::refused(draft, id, failure(&outcome, FailureClass::Logical, reason));
+        return attempt_end::refused(
+            transaction,
+            id,
+            failure(&outcome, FailureClass::Logical, reason),
+        );
     }
     match &merge {
-        Merge::Conflict(paths) => return remake(draft, id, &outcome, paths),
+        Merge::Conflict(paths) => return remake(transaction, id, &outcome, paths),
         Merge::Broken(why) => {
             let reason = format!("its workspace cannot be used: {why}");
             let class = FailureClass::Environmental;
-            return attempt_end::refused(draft, id, failure(&outcome, class, reason));
+            return attempt_end::refused(transaction, id, failure(&outcome, class, reason));
         }
-        Merge::Clean { commit, tree, .. } => {
-            drop(draft.session.trees.insert(commit.clone(), tree.clone()))
-        }
+        Merge::Clean { commit, tree, .. } => drop(
+            transaction
+                .session
+                .trees
+                .insert(commit.clone(), tree.clone()),
+        ),
         Merge::Unchanged { tree: Some(tree) } => {
             if let Some(onto) = &onto {
-                draft.session.trees.insert(onto.clone(), tree.clone());
+                transaction.session.trees.insert(onto.clone(), tree.clone());
             }
         }
         Merge::Unchanged { tree: None } => {}
     }
-    draft.session.progress.insert(
+    transaction.session.progress.insert(
         id.clone(),
         AttemptProgress::Merged {
             outcome,
@@ -66,10 +78,10 @@ pub(super) fn tried(draft: &mut Transaction, id: &AttemptId, onto: Option<Commit
 }
 
 /// Whether its result may be taken in on this head now.
-fn lands_on(draft: &Transaction, id: &AttemptId, onto: &Option<CommitId>) -> bool {
-    let prospects = draft.prospects();
-    let ground = draft.ground(&prospects);
-    let landing = draft
+fn lands_on(transaction: &Transaction, id: &AttemptId, onto: &Option<CommitId>) -> bool {
+    let speculations = transaction.speculations();
+    let ground = transaction.ground(&speculations);
+    let landing = transaction
         .in_flight(id)
         .and_then(|intent| ground.landing(intent));
     landing.as_ref() == Some(onto)
@@ -77,58 +89,67 @@ fn lands_on(draft: &Transaction, id: &AttemptId, onto: &Option<CommitId>) -> boo
 
 /// A result that does not merge is made again on the new head; so not what may happen once only, of which a person is
 /// asked.
-fn remake(draft: &mut Transaction, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
+fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
     let why = format!("its change does not merge: {}", paths.join(", "));
-    if draft
+    if transaction
         .in_flight(id)
         .is_some_and(|intent| intent.effect.is_once_only())
     {
-        return attempt_end::refused(draft, id, failure(outcome, FailureClass::Logical, why));
+        return attempt_end::refused(
+            transaction,
+            id,
+            failure(outcome, FailureClass::Logical, why),
+        );
     }
-    let Some(intent) = draft.land(id) else { return };
-    let _ = draft.tried(&intent.atom, &intent.context, &intent.choices);
-    if !counts::count_repair(draft, &intent.atom, &intent.context, &why) {
-        repair::out_of_repairs(draft, &intent.atom, &intent.context, &why);
+    let Some(intent) = transaction.land(id) else {
+        return;
+    };
+    let _ = transaction.tried(&intent.atom, &intent.context, &intent.choices);
+    if !counts::count_repair(transaction, &intent.atom, &intent.context, &why) {
+        repair::out_of_repairs(transaction, &intent.atom, &intent.context, &why);
     }
 }
 
 /// Whether all that a machine can check of a candidate holds, and a person must say the rest.
-pub(super) fn awaits_person(draft: &Transaction, intent: &Intent) -> bool {
-    let serial = draft.state.serial.0.saturating_sub(1);
-    let prospects = draft.prospects();
-    let seen = candidate::of_candidate(&draft.ground(&prospects), intent, serial);
+pub(super) fn awaits_person(transaction: &Transaction, intent: &Intent) -> bool {
+    let serial = transaction.state.serial.0.saturating_sub(1);
+    let speculations = transaction.speculations();
+    let seen = candidate::of_candidate(&transaction.ground(&speculations), intent, serial);
     matches!(seen, Some((_, verdict::CheckProgress::Confirm(_))))
 }
 
 /// Takes in every candidate that its checks have decided.
-pub(super) fn decide_all(draft: &mut Transaction) {
-    draft.flying().iter().for_each(|id| decide(draft, id));
+pub(super) fn decide_all(transaction: &mut Transaction) {
+    transaction
+        .flying()
+        .iter()
+        .for_each(|id| decide(transaction, id));
 }
 
 /// Integrates a candidate once its own checks hold; fails it when they do not.
-fn decide(draft: &mut Transaction, id: &AttemptId) {
+fn decide(transaction: &mut Transaction, id: &AttemptId) {
     let Some(AttemptProgress::Merged {
         outcome,
         onto,
         merge,
-    }) = draft.session.progress.get(id).cloned()
+    }) = transaction.session.progress.get(id).cloned()
     else {
         return;
     };
-    let Some(intent) = draft.in_flight(id).cloned() else {
+    let Some(intent) = transaction.in_flight(id).cloned() else {
         return;
     };
-    if !lands_on(draft, id, &onto) {
+    if !lands_on(transaction, id, &onto) {
         return;
     }
-    let check = draft
+    let check = transaction
         .task_of(&intent.atom)
         .and_then(|task| task.spec.checks.clone());
     let Some(check) = check else {
-        return integrate(draft, id, &outcome, &merge, Vec::new());
+        return integrate(transaction, id, &outcome, &merge, Vec::new());
     };
-    let basis = candidate::basis_of(&merge, draft.state.serial.0.saturating_sub(1));
-    let decided = draft.court(&basis, |court| match court.judge(&check) {
+    let basis = candidate::basis_of(&merge, transaction.state.serial.0.saturating_sub(1));
+    let decided = transaction.court(&basis, |court| match court.judge(&check) {
         verdict::CheckProgress::Decided(verdict) => Some(verdict),
         verdict::CheckProgress::Measure(_)
         | verdict::CheckProgress::Confirm(_)
@@ -140,30 +161,34 @@ fn decide(draft: &mut Transaction, id: &AttemptId) {
             let evidence = verdict::evidence_of(
                 &check,
                 &basis,
-                &draft.session.evidence,
-                &draft.state.corrections,
+                &transaction.session.evidence,
+                &transaction.state.corrections,
             );
-            integrate(draft, id, &outcome, &merge, evidence);
+            integrate(transaction, id, &outcome, &merge, evidence);
         }
         Some(Verdict::Fail | Verdict::Unknown) => {
-            attempt_end::refused(draft, id, check_failure(draft, &check, &basis, &outcome));
+            attempt_end::refused(
+                transaction,
+                id,
+                check_failure(transaction, &check, &basis, &outcome),
+            );
         }
     }
 }
 
 /// What could not be run is asked again after a while.
 pub(super) fn ask_again_later(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     id: &AttemptId,
     check: &Check,
     basis: &Basis,
 ) {
-    if draft.court(basis, |court| {
+    if transaction.court(basis, |court| {
         matches!(court.judge(check), verdict::CheckProgress::Again(_))
     }) {
         let wait_ms = backoff_ms(1, id.as_str());
-        let until_ms = draft.active_in(wait_ms);
-        let waits = &mut draft.session.checks_wait_until_ms;
+        let until_ms = transaction.active_in(wait_ms);
+        let waits = &mut transaction.session.checks_wait_until_ms;
         waits.insert(id.clone(), until_ms);
     }
 }
@@ -179,17 +204,22 @@ fn failure(outcome: &Outcome, class: FailureClass, reason: String) -> Failure {
     }
 }
 
-fn check_failure(draft: &Transaction, check: &Check, basis: &Basis, outcome: &Outcome) -> Failure {
+fn check_failure(
+    transaction: &Transaction,
+    check: &Check,
+    basis: &Basis,
+    outcome: &Outcome,
+) -> Failure {
     let mut criteria = Vec::new();
     let (mut excerpt, mut whole) = (String::new(), None);
     let mut reason = "its checks do not hold".to_string();
     let mut class = FailureClass::Logical;
     for leaf in check.leaves() {
-        if verdict::assertions::is_denied(&draft.state.corrections, leaf, basis) {
+        if verdict::assertions::is_denied(&transaction.state.corrections, leaf, basis) {
             criteria.push((leaf.title(), Verdict::Fail.word()));
             reason = format!("a person says that it does not hold: {}", leaf.title());
         }
-        let Some(seen) = draft.session.evidence.get(&leaf.key(), basis) else {
+        let Some(seen) = transaction.session.evidence.get(&leaf.key(), basis) else {
             continue;
         };
         criteria.push((leaf.title(), seen.verdict.word()));

@@ -9,12 +9,12 @@ use crate::{
 };
 
 /// Counts an attempt that made a result; gives the attempts that it took.
-pub(super) fn count_success(draft: &mut Transaction, intent: &Intent) -> u32 {
-    draft.run().iteration += 1;
-    let most = draft
+pub(super) fn count_success(transaction: &mut Transaction, intent: &Intent) -> u32 {
+    transaction.run().iteration += 1;
+    let most = transaction
         .task_of(&intent.atom)
-        .map_or(1, |task| measure::attempts_max(&draft.state, task));
-    let Some(tried) = draft.tried(&intent.atom, &intent.context, &intent.choices) else {
+        .map_or(1, |task| measure::attempts_max(&transaction.state, task));
+    let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return 1;
     };
     tried.transient = 0;
@@ -23,22 +23,22 @@ pub(super) fn count_success(draft: &mut Transaction, intent: &Intent) -> u32 {
     tried.attempts += u32::from(is_counted);
     let attempts = tried.attempts;
     if is_counted {
-        draft.run().spent.attempts += 1;
-        phase::count(draft, &intent.atom);
+        transaction.run().spent.attempts += 1;
+        phase::count(transaction, &intent.atom);
     }
     attempts
 }
 
 /// Counts a repair of an open atom; past the limit the atom fails: then it is false.
 pub(super) fn count_repair(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     id: &AtomId,
     context: &Digest,
     why: &str,
 ) -> bool {
-    let most = draft.state.objective.constraints.max_repairs();
-    draft.run().spent.repairs += 1;
-    let Some(task) = draft.task(id) else {
+    let most = transaction.state.objective.constraints.max_repairs();
+    transaction.run().spent.repairs += 1;
+    let Some(task) = transaction.task(id) else {
         return true;
     };
     let Some(tried) = task
@@ -54,7 +54,7 @@ pub(super) fn count_repair(
         tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
         return false;
     }
-    draft.say(Event::Repair {
+    transaction.say(Event::Repair {
         atom: id.clone(),
         repair: repairs,
         of: most,

@@ -31,30 +31,34 @@ pub(super) enum Delivery {
 pub(super) type DeliveredCommit = Option<CommitId>;
 
 /// Decides on what the base case is evaluated next: one evaluation at a time.
-pub(super) fn aim(draft: &mut Transaction) {
-    let Some(warm) = draft.basis() else { return };
-    if draft.session.base_target.is_some() && !draft.all_resolved() {
+pub(super) fn aim(transaction: &mut Transaction) {
+    let Some(warm) = transaction.basis() else {
+        return;
+    };
+    if transaction.session.base_target.is_some() && !transaction.all_resolved() {
         return;
     }
-    let target = wanted(draft, warm).filter(|_| draft.is_line_settled() && base_is_due(draft));
-    aim_at(draft, target);
+    let target = wanted(transaction, warm)
+        .filter(|_| transaction.is_line_settled() && base_is_due(transaction));
+    aim_at(transaction, target);
 }
 
 /// A verdict that could end the run is taken on the deciding basis; any other one only steers, and is left out where
 /// verifying takes more than a quarter of the time.
-fn wanted(draft: &Transaction, warm: Basis) -> Option<Basis> {
+fn wanted(transaction: &Transaction, warm: Basis) -> Option<Basis> {
     let deciding = warm.deciding();
-    let may_end = may_complete(draft) && base_holds_so_far(draft, &warm);
-    if draft.all_resolved() || may_end {
-        return Some(deciding).filter(|basis| base_is_open(draft, basis));
+    let may_end = may_complete(transaction) && base_holds_so_far(transaction, &warm);
+    if transaction.all_resolved() || may_end {
+        return Some(deciding).filter(|basis| base_is_open(transaction, basis));
     }
-    let is_affordable = draft.session.verify_ms.saturating_mul(4) <= draft.session.active_ms;
-    let is_asked = !draft.session.base_was_seen || is_affordable;
-    Some(warm).filter(|basis| is_asked && base_is_open(draft, basis))
+    let is_affordable =
+        transaction.session.verify_ms.saturating_mul(4) <= transaction.session.active_ms;
+    let is_asked = !transaction.session.base_was_seen || is_affordable;
+    Some(warm).filter(|basis| is_asked && base_is_open(transaction, basis))
 }
 
-fn aim_at(draft: &mut Transaction, target: Option<Basis>) {
-    let session = &mut draft.session;
+fn aim_at(transaction: &mut Transaction, target: Option<Basis>) {
+    let session = &mut transaction.session;
     if session.base_target != target {
         session.base_since_ms = session.active_ms;
         session.base_target = target;
@@ -63,21 +67,21 @@ fn aim_at(draft: &mut Transaction, target: Option<Basis>) {
 
 /// Before a run ends, the tree that it delivers is judged: the head, and where the base case does not hold on it the best
 /// tree that is known.
-pub(super) fn choose(draft: &mut Transaction) -> Delivery {
-    if !draft.is_line_settled() {
+pub(super) fn choose(transaction: &mut Transaction) -> Delivery {
+    if !transaction.is_line_settled() {
         return Delivery::Awaited;
     }
-    let Some(head) = deciding_basis(draft) else {
+    let Some(head) = deciding_basis(transaction) else {
         // A head whose tree is not known yet is being looked up.
-        return match draft.state.run.head {
+        return match transaction.state.run.head {
             Some(_) => Delivery::Awaited,
             None => Delivery::Best(None),
         };
     };
-    if is_judged_on(draft, &head) {
-        match verdict_on(draft, &head) {
+    if is_judged_on(transaction, &head) {
+        match verdict_on(transaction, &head) {
             Some(Verdict::Pass) => Delivery::Holds(None),
-            _ => best(draft, &head),
+            _ => best(transaction, &head),
         }
     } else {
         Delivery::Awaited
@@ -85,63 +89,63 @@ pub(super) fn choose(draft: &mut Transaction) -> Delivery {
 }
 
 /// Whether nothing is left to measure there; else it is measured next.
-fn is_judged_on(draft: &mut Transaction, basis: &Basis) -> bool {
-    if !base_is_open(draft, basis) {
+fn is_judged_on(transaction: &mut Transaction, basis: &Basis) -> bool {
+    if !base_is_open(transaction, basis) {
         return true;
     }
-    let target = base_is_due(draft).then(|| basis.clone());
-    aim_at(draft, target);
+    let target = base_is_due(transaction).then(|| basis.clone());
+    aim_at(transaction, target);
     false
 }
 
 /// The head, unless more of the base case held on another tree.
-fn best(draft: &mut Transaction, head: &Basis) -> Delivery {
-    let Some(check) = draft.state.objective.base_case.clone() else {
+fn best(transaction: &mut Transaction, head: &Basis) -> Delivery {
+    let Some(check) = transaction.state.objective.base_case.clone() else {
         return Delivery::Best(None);
     };
-    let held = draft.court(head, |court| court.count(&check)).held;
-    let best = best_verdict(draft).filter(|one| one.held > held);
+    let held = transaction.court(head, |court| court.count(&check)).held;
+    let best = best_verdict(transaction).filter(|one| one.held > held);
     let Some(VerdictRecord { commit, tree, .. }) = best else {
         return Delivery::Best(None);
     };
     let basis = Basis::Pristine(tree);
-    if !is_judged_on(draft, &basis) {
+    if !is_judged_on(transaction, &basis) {
         return Delivery::Awaited;
     }
-    match verdict_on(draft, &basis) {
+    match verdict_on(transaction, &basis) {
         Some(Verdict::Pass) => Delivery::Holds(Some(commit)),
         _ => Delivery::Best(Some(commit)),
     }
 }
 
 /// The base case was evaluated: what was found is kept, and said.
-pub(super) fn base_case_judged(draft: &mut Transaction, check: &Check, basis: &Basis) {
-    if draft.session.base_target.as_ref() == Some(basis) {
-        draft.session.base_target = None;
+pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, basis: &Basis) {
+    if transaction.session.base_target.as_ref() == Some(basis) {
+        transaction.session.base_target = None;
     }
-    keep_verdict(draft, check, basis);
-    let Some(found) = progress(draft, check, basis) else {
+    keep_verdict(transaction, check, basis);
+    let Some(found) = progress(transaction, check, basis) else {
         return;
     };
     // A verdict that could end the run is taken once more where it decides, before anything starts.
     let is_taken_again = !basis.decides()
-        && may_complete(draft)
-        && base_holds_so_far(draft, basis)
-        && base_is_open(draft, &basis.deciding());
-    draft.session.base_was_seen |= !is_taken_again;
+        && may_complete(transaction)
+        && base_holds_so_far(transaction, basis)
+        && base_is_open(transaction, &basis.deciding());
+    transaction.session.base_was_seen |= !is_taken_again;
     let wait_ms = backoff_ms(1, "base case");
-    let later_ms = draft.active_in(wait_ms);
+    let later_ms = transaction.active_in(wait_ms);
     let asks_again = found.verdict == Verdict::Unknown && found.awaits.is_none();
-    draft.session.base_again_at_ms = asks_again.then_some(later_ms);
+    transaction.session.base_again_at_ms = asks_again.then_some(later_ms);
     if basis.decides() {
-        tell_differences(draft, check, basis);
+        tell_differences(transaction, check, basis);
     }
     if !is_taken_again {
         let open = match found.verdict {
-            Verdict::Pass => open_steps(draft),
+            Verdict::Pass => open_steps(transaction),
             Verdict::Fail | Verdict::Unknown => Vec::new(),
         };
-        draft.say(Event::BaseCase {
+        transaction.say(Event::BaseCase {
             verdict: found.verdict,
             pristine: basis.decides(),
             open,
@@ -158,13 +162,13 @@ struct Evaluation {
 }
 
 /// `None` while it has to be measured further.
-fn progress(draft: &Transaction, check: &Check, basis: &Basis) -> Option<Evaluation> {
+fn progress(transaction: &Transaction, check: &Check, basis: &Basis) -> Option<Evaluation> {
     let found = |verdict, awaits, again| Evaluation {
         verdict,
         awaits,
         again,
     };
-    draft.court(basis, |court| match court.judge(check) {
+    transaction.court(basis, |court| match court.judge(check) {
         verdict::CheckProgress::Decided(verdict) => Some(found(verdict, None, None)),
         verdict::CheckProgress::Measure(_) => None,
         verdict::CheckProgress::Again(leaf) => {
@@ -177,22 +181,22 @@ fn progress(draft: &Transaction, check: &Check, basis: &Basis) -> Option<Evaluat
 }
 
 /// A verdict is no commit of its own: the next commit takes it along.
-fn keep_verdict(draft: &mut Transaction, check: &Check, basis: &Basis) {
+fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(tree) = basis.tree().cloned() else {
         return;
     };
-    let Some(commit) = commit_of(draft, &tree) else {
+    let Some(commit) = commit_of(transaction, &tree) else {
         return;
     };
-    let count = draft.court(basis, |court| court.count(check));
-    let is_head = draft.state.run.head.as_ref() == Some(&commit);
-    let known = verdicts_of(draft).find(|one| one.tree == tree);
+    let count = transaction.court(basis, |court| court.count(check));
+    let is_head = transaction.state.run.head.as_ref() == Some(&commit);
+    let known = verdicts_of(transaction).find(|one| one.tree == tree);
     let choices = match known {
         Some(known) if !is_head => known.choices.clone(),
-        _ => draft.standing.whole(&draft.graph),
+        _ => transaction.active.whole(&transaction.graph),
     };
     let record = VerdictRecord {
-        serial: draft.state.serial.0,
+        serial: transaction.state.serial.0,
         commit,
         tree,
         held: count.held,
@@ -201,15 +205,15 @@ fn keep_verdict(draft: &mut Transaction, check: &Check, basis: &Basis) {
         choices,
         extra: Extra::default(),
     };
-    draft.session.verdicts.push(record);
+    transaction.session.verdicts.push(record);
 }
 
-fn commit_of(draft: &Transaction, tree: &TreeId) -> Option<CommitId> {
-    let session: &Session = &draft.session;
-    let run = &draft.state.run;
+fn commit_of(transaction: &Transaction, tree: &TreeId) -> Option<CommitId> {
+    let session: &Session = &transaction.session;
+    let run = &transaction.state.run;
     let head = run.head.as_ref();
-    let is_head = head.is_some_and(|head| draft.tree_of(head).as_ref() == Some(tree));
-    let known = || verdicts_of(draft).find(|one| one.tree == *tree);
+    let is_head = head.is_some_and(|head| transaction.tree_of(head).as_ref() == Some(tree));
+    let known = || verdicts_of(transaction).find(|one| one.tree == *tree);
     let other = || session.trees.iter().find(|(_, known)| *known == tree);
     head.filter(|_| is_head)
         .or_else(|| known().map(|one| &one.commit))
@@ -218,15 +222,15 @@ fn commit_of(draft: &Transaction, tree: &TreeId) -> Option<CommitId> {
 }
 
 /// Where the warm verdict or that of `align` on the same tree was another one, a person is told.
-fn tell_differences(draft: &mut Transaction, check: &Check, basis: &Basis) {
+fn tell_differences(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(tree) = basis.tree() else { return };
     let warm = Basis::Warm(tree.clone());
-    let ledger = &draft.session.evidence;
+    let cache = &transaction.session.evidence;
     let decided = |leaf: &Check, basis: &Basis| {
-        let verdict = ledger.get(&leaf.key(), basis)?.verdict;
+        let verdict = cache.get(&leaf.key(), basis)?.verdict;
         Some(verdict).filter(|verdict| *verdict != Verdict::Unknown)
     };
-    let agreed = draft.state.run.agreed.as_ref();
+    let agreed = transaction.state.run.agreed.as_ref();
     let failed_then = |leaf: &Check| {
         agreed.is_some_and(|agreed| agreed.tree == *tree && agreed.failed.contains(&leaf.title()))
     };
@@ -243,48 +247,48 @@ fn tell_differences(draft: &mut Transaction, check: &Check, basis: &Basis) {
         }
     }
     if !disagreed.is_empty() {
-        draft.say(Event::Disagreed { checks: disagreed });
+        transaction.say(Event::Disagreed { checks: disagreed });
     }
-    if !unsteady.is_empty() && draft.session.unsteady != unsteady {
-        draft.session.unsteady.clone_from(&unsteady);
-        draft.say(Event::Unsteady { checks: unsteady });
+    if !unsteady.is_empty() && transaction.session.unsteady != unsteady {
+        transaction.session.unsteady.clone_from(&unsteady);
+        transaction.say(Event::Unsteady { checks: unsteady });
     }
 }
 
 /// Verdicts on the base case, oldest first.
-fn verdicts_of(draft: &Transaction) -> impl Iterator<Item = &VerdictRecord> {
-    draft
+fn verdicts_of(transaction: &Transaction) -> impl Iterator<Item = &VerdictRecord> {
+    transaction
         .state
         .run
         .verdicts
         .iter()
-        .chain(&draft.session.verdicts)
+        .chain(&transaction.session.verdicts)
 }
 
-fn best_verdict(draft: &Transaction) -> Option<VerdictRecord> {
+fn best_verdict(transaction: &Transaction) -> Option<VerdictRecord> {
     let mut all: Vec<VerdictRecord> = Vec::new();
-    for verdict in verdicts_of(draft) {
+    for verdict in verdicts_of(transaction) {
         verdicts::add(&mut all, verdict.clone());
     }
     verdicts::best(&all).cloned()
 }
 
 /// What a verdict that decides is taken on; `None` while the head's tree is not known.
-pub(super) fn deciding_basis(draft: &Transaction) -> Option<Basis> {
-    draft.basis().map(|basis| basis.deciding())
+pub(super) fn deciding_basis(transaction: &Transaction) -> Option<Basis> {
+    transaction.basis().map(|basis| basis.deciding())
 }
 
 /// The verdict on the head as it stands, where it decides; `None` while it is not known.
-pub(super) fn base_verdict(draft: &Transaction) -> Option<Verdict> {
-    if !draft.is_line_settled() {
+pub(super) fn base_verdict(transaction: &Transaction) -> Option<Verdict> {
+    if !transaction.is_line_settled() {
         return None;
     }
-    verdict_on(draft, &deciding_basis(draft)?)
+    verdict_on(transaction, &deciding_basis(transaction)?)
 }
 
-pub(super) fn verdict_on(draft: &Transaction, basis: &Basis) -> Option<Verdict> {
-    let check = draft.state.objective.base_case.as_ref()?;
-    draft.court(basis, |court| match court.judge(check) {
+pub(super) fn verdict_on(transaction: &Transaction, basis: &Basis) -> Option<Verdict> {
+    let check = transaction.state.objective.base_case.as_ref()?;
+    transaction.court(basis, |court| match court.judge(check) {
         verdict::CheckProgress::Decided(verdict) => Some(verdict),
         verdict::CheckProgress::Measure(_)
         | verdict::CheckProgress::Again(_)
@@ -293,10 +297,10 @@ pub(super) fn verdict_on(draft: &Transaction, basis: &Basis) -> Option<Verdict> 
 }
 
 /// Whether all holds there that a machine can tell.
-fn base_holds_so_far(draft: &Transaction, basis: &Basis) -> bool {
-    let check = draft.state.objective.base_case.as_ref();
+fn base_holds_so_far(transaction: &Transaction, basis: &Basis) -> bool {
+    let check = transaction.state.objective.base_case.as_ref();
     check.is_some_and(|check| {
-        draft.court(basis, |court| {
+        transaction.court(basis, |court| {
             matches!(
                 court.judge(check),
                 verdict::CheckProgress::Decided(Verdict::Pass) | verdict::CheckProgress::Confirm(_)
@@ -305,56 +309,59 @@ fn base_holds_so_far(draft: &Transaction, basis: &Basis) -> bool {
     })
 }
 
-fn base_is_due(draft: &Transaction) -> bool {
-    let at_ms = draft.session.base_again_at_ms;
-    at_ms.is_none_or(|at_ms| at_ms <= draft.session.active_ms)
+fn base_is_due(transaction: &Transaction) -> bool {
+    let at_ms = transaction.session.base_again_at_ms;
+    at_ms.is_none_or(|at_ms| at_ms <= transaction.session.active_ms)
 }
 
 /// Whether something is left to measure there.
-fn base_is_open(draft: &Transaction, basis: &Basis) -> bool {
-    let check = draft.state.objective.base_case.as_ref();
-    check.is_some_and(|check| draft.court(basis, |court| court.next_leaf(check).is_some()))
+fn base_is_open(transaction: &Transaction, basis: &Basis) -> bool {
+    let check = transaction.state.objective.base_case.as_ref();
+    check.is_some_and(|check| transaction.court(basis, |court| court.next_leaf(check).is_some()))
 }
 
 /// Whether a base case that holds completes the run as things stand: everything that was agreed is done, or nothing
 /// has begun, or what is open was left open by the run that completed before.
-pub(super) fn may_complete(draft: &Transaction) -> bool {
-    draft.state.objective.constraints.finish_early
-        || draft.state.run.attempts_started == 0
-        || agreed_is_resolved(draft)
-        || is_left_open(draft)
+pub(super) fn may_complete(transaction: &Transaction) -> bool {
+    transaction.state.objective.constraints.finish_early
+        || transaction.state.run.attempts_started == 0
+        || agreed_is_resolved(transaction)
+        || is_left_open(transaction)
 }
 
-fn agreed_is_resolved(draft: &Transaction) -> bool {
-    let mut roots = draft.graph.roots().iter();
-    roots.all(|root| draft.solved()[*root] || !is_agreed(draft, *root))
+fn agreed_is_resolved(transaction: &Transaction) -> bool {
+    let mut roots = transaction.graph.roots().iter();
+    roots.all(|root| transaction.solved()[*root] || !is_agreed(transaction, *root))
 }
 
-fn is_left_open(draft: &Transaction) -> bool {
-    let Some(left) = &draft.session.left_open else {
+fn is_left_open(transaction: &Transaction) -> bool {
+    let Some(left) = &transaction.session.left_open else {
         return false;
     };
-    open_steps(draft).iter().all(|step| left.contains(step))
+    open_steps(transaction)
+        .iter()
+        .all(|step| left.contains(step))
 }
 
 /// Whether a person agreed to a root: one that `align` or a planner made does not count.
-fn is_agreed(draft: &Transaction, root: Ix) -> bool {
-    let atom = draft.state.atom(draft.graph.id(root));
+fn is_agreed(transaction: &Transaction, root: Ix) -> bool {
+    let atom = transaction.state.atom(transaction.graph.id(root));
     let by = atom.and_then(|atom| atom.origin.as_ref()?.get("by")?.as_str());
     !matches!(by, Some("planner" | "align"))
 }
 
 /// The open tasks and planning steps of agreed roots; a root of which none is live yet stands for itself.
-pub(super) fn open_steps(draft: &Transaction) -> Vec<AtomId> {
-    let (graph, standing) = (&draft.graph, &draft.standing);
+pub(super) fn open_steps(transaction: &Transaction) -> Vec<AtomId> {
+    let (graph, active) = (&transaction.graph, &transaction.active);
     let mut open = Vec::new();
     for root in graph.roots().iter().copied() {
-        if draft.solved()[root] || !is_agreed(draft, root) {
+        if transaction.solved()[root] || !is_agreed(transaction, root) {
             continue;
         }
         let mut inside = graph.subtree(root);
-        inside
-            .retain(|x| standing.is_live(*x) && standing.is_leaf(graph, *x) && !draft.solved()[*x]);
+        inside.retain(|x| {
+            active.is_live(*x) && active.is_leaf(graph, *x) && !transaction.solved()[*x]
+        });
         if inside.is_empty() {
             inside.push(root);
         }

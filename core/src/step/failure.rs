@@ -42,12 +42,17 @@ pub(super) struct EffectDoubt<'a> {
 }
 
 /// Writes a failure into the trail.
-pub(super) fn record(draft: &mut Transaction, intent: &Intent, failure: &Failure, has_ended: bool) {
-    let conflict = draft
+pub(super) fn record(
+    transaction: &mut Transaction,
+    intent: &Intent,
+    failure: &Failure,
+    has_ended: bool,
+) {
+    let conflict = transaction
         .ix(&intent.atom)
-        .map(|x| search::conflict(&draft.graph, x, &intent.choices));
-    let files = files_named(draft, &failure.excerpt);
-    draft.record("failure", |to| {
+        .map(|x| search::conflict(&transaction.graph, x, &intent.choices));
+    let files = files_named(transaction, &failure.excerpt);
+    transaction.record("failure", |to| {
         to.text("atom", intent.atom.as_str())
             .text("attempt", intent.id.as_str())
             .text("started", &intent.at);
@@ -86,8 +91,8 @@ fn criteria(criteria: &[(String, &'static str)]) -> Node {
 }
 
 /// The files changed by solved atoms that a text names.
-pub(super) fn files_named(draft: &Transaction, text: &str) -> Vec<String> {
-    let files = draft
+pub(super) fn files_named(transaction: &Transaction, text: &str) -> Vec<String> {
+    let files = transaction
         .state
         .bindings
         .values()
@@ -104,19 +109,19 @@ pub(super) fn files_named(draft: &Transaction, text: &str) -> Vec<String> {
 
 /// Nobody knows whether an effect outside happened, or whether it may happen again: a person says so. An atom that was
 /// taken out is asked about when it comes back.
-pub(super) fn doubt(draft: &mut Transaction, doubt: EffectDoubt<'_>) {
+pub(super) fn doubt(transaction: &mut Transaction, doubt: EffectDoubt<'_>) {
     let EffectDoubt {
         atom,
         attempt,
         reason,
         ..
     } = doubt;
-    let is_there = draft
+    let is_there = transaction
         .task(atom)
         .map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
-    draft.record("in_doubt", |to| record_doubt(to, doubt));
+    transaction.record("in_doubt", |to| record_doubt(to, doubt));
     let (attempt, atom) = (attempt.clone(), atom.clone());
-    draft.say(match is_there {
+    transaction.say(match is_there {
         Some(()) => Event::InDoubt {
             attempt,
             atom,

@@ -24,14 +24,16 @@ const ARTIFACTS_MAX: usize = 100;
 
 /// The head moves in the state, the atom becomes its binding: one commit.
 pub(super) fn integrate(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     id: &AttemptId,
     outcome: &Outcome,
     merge: &Merge,
     evidence: Vec<crate::state::FreeValue>,
 ) {
-    let Some(intent) = draft.land(id) else { return };
-    let Some(x) = draft.ix(&intent.atom) else {
+    let Some(intent) = transaction.land(id) else {
+        return;
+    };
+    let Some(x) = transaction.ix(&intent.atom) else {
         return;
     };
     let (commit, change, files) = match merge {
@@ -43,12 +45,12 @@ pub(super) fn integrate(
         } => (Some(commit.clone()), Some(change.clone()), files.clone()),
         Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => (None, None, Vec::new()),
     };
-    let attempts = counts::count_success(draft, &intent);
-    let beside = prospect_of(draft, &intent);
-    let standing = beside.as_ref().unwrap_or(&draft.standing);
-    let inputs = results::inputs(&draft.graph, standing, &draft.state, x);
-    let at = draft.at().to_string();
-    let by = draft.task_of(&intent.atom).map_or("worker", |task| {
+    let attempts = counts::count_success(transaction, &intent);
+    let beside = speculation_of(transaction, &intent);
+    let active = beside.as_ref().unwrap_or(&transaction.active);
+    let inputs = results::inputs(&transaction.graph, active, &transaction.state, x);
+    let at = transaction.at().to_string();
+    let by = transaction.task_of(&intent.atom).map_or("worker", |task| {
         if task.spec.action.is_some() {
             "action"
         } else {
@@ -85,18 +87,18 @@ pub(super) fn integrate(
     };
     if beside.is_some() {
         let nobody = Arc::new(binding::nothing());
-        draft.park(&intent.atom, result(nobody));
+        transaction.park(&intent.atom, result(nobody));
     } else {
-        draft.bind(&intent.atom, result);
+        transaction.bind(&intent.atom, result);
     }
     if let Some(commit) = commit.clone().filter(|_| beside.is_none()) {
-        let run = draft.run();
+        let run = transaction.run();
         run.head = Some(commit.clone());
         run.line
             .push(ResultCommit::new(intent.atom.clone(), commit));
     }
     let ms = outcome.duration_ms;
-    draft.say(Event::Solved {
+    transaction.say(Event::Solved {
         attempt: id.clone(),
         atom: intent.atom,
         ms,
@@ -107,14 +109,14 @@ pub(super) fn integrate(
 }
 
 /// How things stand where the attempt was made, if that is not under the selection in force.
-fn prospect_of(draft: &Transaction, intent: &Intent) -> Option<Arc<ActiveGraph>> {
-    let prospects = draft.prospects();
-    let ground = draft.ground(&prospects);
+fn speculation_of(transaction: &Transaction, intent: &Intent) -> Option<Arc<ActiveGraph>> {
+    let speculations = transaction.speculations();
+    let ground = transaction.ground(&speculations);
     if ground.is_in_force(intent) {
         return None;
     }
-    let prospect = ground.prospect_of(intent)?;
-    Some(Arc::clone(&prospect.standing))
+    let speculation = ground.speculation_of(intent)?;
+    Some(Arc::clone(&speculation.active))
 }
 
 /// Without a result file: how it ended, how long it took, what changed, and the last line that is not blank.

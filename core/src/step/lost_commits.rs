@@ -12,32 +12,32 @@ use crate::{
     state::{ResultCommit, Task, Try, TryEnd},
 };
 
-pub(super) fn mend(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
+pub(super) fn mend(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     if gone.is_empty() {
         return;
     }
-    reopen_bound(draft, gone);
-    forget_parked(draft, gone);
-    forget_verdicts(draft, gone);
-    step_back(draft, gone);
+    reopen_bound(transaction, gone);
+    forget_parked(transaction, gone);
+    forget_verdicts(transaction, gone);
+    step_back(transaction, gone);
 }
 
-fn forget_verdicts(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
-    let run = &draft.state.run;
+fn forget_verdicts(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let run = &transaction.state.run;
     let is_lost = |commit: &CommitId| gone.contains(commit);
     if !run.verdicts.iter().any(|verdict| is_lost(&verdict.commit))
         && !run.delivered.as_ref().is_some_and(is_lost)
     {
         return;
     }
-    let run = draft.run();
+    let run = transaction.run();
     run.verdicts.retain(|verdict| !is_lost(&verdict.commit));
     run.delivered = run.delivered.take().filter(|commit| !is_lost(commit));
 }
 
-fn reopen_bound(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
+fn reopen_bound(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     let is_gone = |commit: &Option<CommitId>| commit.as_ref().is_some_and(|id| gone.contains(id));
-    let bound = draft.state.bindings.iter();
+    let bound = transaction.state.bindings.iter();
     let lost: Vec<(AtomId, bool)> = bound
         .filter(|(_, binding)| is_gone(&binding.commit))
         .map(|(id, binding)| (id.clone(), binding.is_by_person()))
@@ -45,17 +45,17 @@ fn reopen_bound(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
     for (id, is_by_person) in lost {
         // What a person said stands, though its change to the tree is gone.
         if is_by_person {
-            draft.change_binding(&id, |binding| binding.commit = None);
+            transaction.change_binding(&id, |binding| binding.commit = None);
         } else {
-            repair(draft, &id, "the repository lost its commit");
+            repair(transaction, &id, "the repository lost its commit");
         }
     }
 }
 
 /// A parked result without its commit cannot come back: its context is tried again when it does. Those of a resolved
 /// atom stand inside its binding.
-fn forget_parked(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
-    let all = draft.state.all_atoms();
+fn forget_parked(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let all = transaction.state.all_atoms();
     let holders = all.into_iter().filter(|(_, atom)| {
         let tries = atom.task().map(|task| task.tries.iter());
         tries
@@ -65,15 +65,15 @@ fn forget_parked(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
     });
     let holders: Vec<AtomId> = holders.map(|(id, _)| id.clone()).collect();
     for id in holders {
-        if let Some(task) = draft.task(&id) {
+        if let Some(task) = transaction.task(&id) {
             forget(task, gone);
         }
-        draft.change_binding(&id, |binding| {
+        transaction.change_binding(&id, |binding| {
             if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
                 forget(task, gone);
             }
         });
-        draft.say(Event::Forgotten { atom: id });
+        transaction.say(Event::Forgotten { atom: id });
     }
 }
 
@@ -97,8 +97,8 @@ fn forget(task: &mut Task, gone: &BTreeSet<CommitId>) {
 }
 
 /// The head goes back to the last commit of the line that is there, else to where the run began.
-fn step_back(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
-    let run = &draft.state.run;
+fn step_back(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let run = &transaction.state.run;
     let is_lost = run.head.as_ref().is_some_and(|head| gone.contains(head))
         || run.line.iter().any(|placed| gone.contains(&placed.commit));
     let Some(start) = run.started_from.as_ref().filter(|_| is_lost) else {
@@ -111,7 +111,7 @@ fn step_back(draft: &mut Transaction, gone: &BTreeSet<CommitId>) {
         .cloned()
         .collect();
     let head = kept.last().map_or(start, |placed| placed.commit.clone());
-    let run = draft.run();
+    let run = transaction.run();
     run.line = kept.into();
     run.head = Some(head);
 }

@@ -26,14 +26,14 @@ use crate::{
 };
 
 /// An attempt of an atom came to its end: each fragment that it is in has one less.
-pub(super) fn count(draft: &mut Transaction, atom: &AtomId) {
-    let graph = Arc::clone(&draft.graph);
+pub(super) fn count(transaction: &mut Transaction, atom: &AtomId) {
+    let graph = Arc::clone(&transaction.graph);
     let Some(x) = graph.ix(atom) else { return };
     for (plan, phase, _) in graph.phases_above(x) {
         let (plan, first) = (graph.id(plan), graph.id(phase.first()));
-        let has_budget = budget(draft, plan).is_some_and(|one| one.attempts.is_some());
+        let has_budget = budget(transaction, plan).is_some_and(|one| one.attempts.is_some());
         if has_budget {
-            draft.change_plan(plan, |plan| {
+            transaction.change_plan(plan, |plan| {
                 if let Some(fragment) = plan.fragment_mut(first) {
                     fragment.attempts = fragment.attempts.saturating_add(1);
                 }
@@ -74,28 +74,28 @@ pub(super) fn recount(
 }
 
 /// Whether the budgets above an atom leave room for an attempt of it. A repair makes again what was paid for.
-pub(super) fn may_start(draft: &Transaction, x: Ix, context: &Digest) -> bool {
-    let mut phases = draft.graph.phases_above(x).peekable();
-    if phases.peek().is_none() || draft.is_repair(draft.graph.id(x), context) {
+pub(super) fn may_start(transaction: &Transaction, x: Ix, context: &Digest) -> bool {
+    let mut phases = transaction.graph.phases_above(x).peekable();
+    if phases.peek().is_none() || transaction.is_repair(transaction.graph.id(x), context) {
         return true;
     }
     phases.all(|(plan, phase, _)| {
-        let Some(seen) = PhaseUsage::of(draft, plan, phase) else {
+        let Some(seen) = PhaseUsage::of(transaction, plan, phase) else {
             return true;
         };
-        let flying = u64::from(seen.attempts) + seen.flying(draft, false).count() as u64;
+        let flying = u64::from(seen.attempts) + seen.flying(transaction, false).count() as u64;
         let is_room = |limit, used| seen.budget.of(limit).is_none_or(|most| used < most);
         is_room(PhaseLimit::Attempts, flying) && is_room(PhaseLimit::Time, seen.ms)
     })
 }
 
 /// The clocks of new fragments begin; phases whose budget is over end. True where one did.
-pub(super) fn end_over(draft: &mut Transaction) -> bool {
-    begin_clocks(draft);
-    let graph = Arc::clone(&draft.graph);
-    let over = in_force(draft).into_iter().find_map(|(plan, phase)| {
-        let seen = PhaseUsage::of(draft, plan, phase)?;
-        Some((plan, phase.first(), seen.over(draft)?))
+pub(super) fn end_over(transaction: &mut Transaction) -> bool {
+    begin_clocks(transaction);
+    let graph = Arc::clone(&transaction.graph);
+    let over = in_force(transaction).into_iter().find_map(|(plan, phase)| {
+        let seen = PhaseUsage::of(transaction, plan, phase)?;
+        Some((plan, phase.first(), seen.over(transaction)?))
     });
     let Some((plan, first, (limit, used))) = over else {
         return false;
@@ -103,13 +103,13 @@ pub(super) fn end_over(draft: &mut Transaction) -> bool {
     let Some(phase) = graph.phase_of(plan, first) else {
         return false;
     };
-    let stands = phase.standing();
+    let stands = phase.remaining();
     let open: Vec<AtomId> = stands
         .iter()
-        .filter(|part| !draft.solved()[**part])
+        .filter(|part| !transaction.solved()[**part])
         .map(|part| graph.id(*part).clone())
         .collect();
-    let is_partial = open.len() < stands.len() && may_be_partial(draft, plan, first);
+    let is_partial = open.len() < stands.len() && may_be_partial(transaction, plan, first);
     let before = phase.dropped.iter().map(|part| graph.id(*part).clone());
     let now = open.iter().filter(|_| is_partial).cloned();
     let end = PhaseEnd {
@@ -119,25 +119,25 @@ pub(super) fn end_over(draft: &mut Transaction) -> bool {
         has_failed: !is_partial,
         extra: Extra::default(),
     };
-    close(draft, (graph.id(plan), graph.id(first)), end, &open);
+    close(transaction, (graph.id(plan), graph.id(first)), end, &open);
     true
 }
 
-fn begin_clocks(draft: &mut Transaction) {
-    let now_ms = draft.spent_ms();
+fn begin_clocks(transaction: &mut Transaction) {
+    let now_ms = transaction.spent_ms();
     let waits = |plan: &&PlanningStep| {
         let has_budget = plan.budget.as_ref().is_some_and(|one| one.time.is_some());
         // A fork counts its time anew, and so do its clocks.
         let is_behind = |since_ms: Option<u64>| since_ms.is_none_or(|since_ms| since_ms > now_ms);
         has_budget && plan.in_force().is_some_and(|one| is_behind(one.since_ms))
     };
-    let live = in_force(draft).into_iter();
-    let live = live.map(|(plan, _)| draft.graph.id(plan).clone());
+    let live = in_force(transaction).into_iter();
+    let live = live.map(|(plan, _)| transaction.graph.id(plan).clone());
     let begin: Vec<AtomId> = live
-        .filter(|id| draft.plan_of(id).filter(waits).is_some())
+        .filter(|id| transaction.plan_of(id).filter(waits).is_some())
         .collect();
     for id in begin {
-        draft.change_plan(&id, |plan| {
+        transaction.change_plan(&id, |plan| {
             if let Some(fragment) = plan.in_force_mut() {
                 fragment.since_ms = Some(now_ms);
             }
@@ -146,14 +146,14 @@ fn begin_clocks(draft: &mut Transaction) {
 }
 
 fn close(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     (plan, first): (&AtomId, &AtomId),
     end: PhaseEnd,
     open: &[AtomId],
 ) {
     let (is_partial, limit, used) = (!end.has_failed, end.limit, end.used);
     let missing: Vec<String> = open.iter().map(ToString::to_string).collect();
-    draft.change_plan(plan, |plan| {
+    transaction.change_plan(plan, |plan| {
         if let Some(fragment) = plan.fragment_mut(first) {
             fragment.ended = Some(end);
         }
@@ -161,8 +161,8 @@ fn close(
             plan.set_aside();
         }
     });
-    draft.rebuild();
-    draft.record("drop", |to| {
+    transaction.rebuild();
+    transaction.record("drop", |to| {
         to.text("atom", plan.as_str())
             .text("limit", limit.word())
             .put("used", Node::uint(used))
@@ -170,7 +170,7 @@ fn close(
             .put("missing", texts_node(&missing));
         EntryKind::Other
     });
-    draft.say(Event::PhaseOver {
+    transaction.say(Event::PhaseOver {
         atom: plan.clone(),
         limit: limit.word(),
         is_partial,
@@ -180,10 +180,10 @@ fn close(
 
 /// Whether what the step plans for takes less than all of it, and nothing that waits for it has been tried with this
 /// fragment: so it is where the whole stood resolved once and was opened again.
-fn may_be_partial(draft: &Transaction, plan: Ix, first: Ix) -> bool {
-    let (graph, state) = (&draft.graph, &draft.state);
+fn may_be_partial(transaction: &Transaction, plan: Ix, first: Ix) -> bool {
+    let (graph, state) = (&transaction.graph, &transaction.state);
     let (plan_id, first) = (graph.id(plan), graph.id(first));
-    let target = draft
+    let target = transaction
         .plan_of(plan_id)
         .and_then(|plan| plan.convergence_target.as_ref());
     let target = target.and_then(|id| state.atom(id));
@@ -192,38 +192,41 @@ fn may_be_partial(draft: &Transaction, plan: Ix, first: Ix) -> bool {
         .flat_map(|x| search::tries(state, graph.id(x)));
     target.is_some_and(|atom| atom.accepts_partial)
         && !tries.any(|tried| tried.choices.get(plan_id) == Some(first))
-        && !draft
+        && !transaction
             .refuted
             .iter()
             .any(|whole| whole.get(plan_id) == Some(first))
 }
 
 /// What the result is without: the parts that budgets left open, each with the step that planned it.
-pub(super) fn dropped(draft: &Transaction) -> Vec<Node> {
-    let graph = &draft.graph;
+pub(super) fn dropped(transaction: &Transaction) -> Vec<Node> {
+    let graph = &transaction.graph;
     let one = |plan: Ix, part: Ix| {
         let (plan, part) = (graph.id(plan), graph.id(part));
-        let title = draft.state.atom(part).map_or("", |atom| atom.title(part));
+        let title = transaction
+            .state
+            .atom(part)
+            .map_or("", |atom| atom.title(part));
         Writer::default()
             .text("atom", part.as_str())
             .text("of", plan.as_str())
             .text("description", title)
             .finish(&Extra::default())
     };
-    let phases = in_force(draft).into_iter();
+    let phases = in_force(transaction).into_iter();
     let parts =
         phases.flat_map(|(plan, phase)| phase.dropped.iter().map(move |part| (plan, *part)));
     parts.map(|(plan, part)| one(plan, part)).collect()
 }
 
-fn budget<'d>(draft: &'d Transaction, plan: &AtomId) -> Option<&'d PhaseBudget> {
-    draft.plan_of(plan)?.budget.as_ref()
+fn budget<'d>(transaction: &'d Transaction, plan: &AtomId) -> Option<&'d PhaseBudget> {
+    transaction.plan_of(plan)?.budget.as_ref()
 }
 
 /// The live planning steps that stand for a fragment, the outer ones after those inside them.
-fn in_force(draft: &Transaction) -> Vec<(Ix, &PlannedPhase)> {
-    let (graph, standing) = (&draft.graph, &draft.standing);
-    let of = |plan: &Ix| Some((*plan, standing.phase(graph, *plan)?));
+fn in_force(transaction: &Transaction) -> Vec<(Ix, &PlannedPhase)> {
+    let (graph, active) = (&transaction.graph, &transaction.active);
+    let of = |plan: &Ix| Some((*plan, active.phase(graph, *plan)?));
     let inner_first = graph.order().iter();
     let mut found: Vec<(Ix, &PlannedPhase)> = Vec::new();
     if graph.plans().next().is_some() {
@@ -243,9 +246,9 @@ struct PhaseUsage<'d> {
 }
 
 impl<'d> PhaseUsage<'d> {
-    fn of(draft: &'d Transaction, plan: Ix, phase: &'d PlannedPhase) -> Option<Self> {
-        let step = draft.plan_of(draft.graph.id(plan))?;
-        let first = draft.graph.id(phase.first());
+    fn of(transaction: &'d Transaction, plan: Ix, phase: &'d PlannedPhase) -> Option<Self> {
+        let step = transaction.plan_of(transaction.graph.id(plan))?;
+        let first = transaction.graph.id(phase.first());
         let fragment = step.fragments().find(|one| one.first() == Some(first))?;
         let since_ms = fragment.since_ms;
         Some(Self {
@@ -253,32 +256,34 @@ impl<'d> PhaseUsage<'d> {
             phase,
             budget: step.budget.as_ref()?,
             attempts: fragment.attempts,
-            ms: since_ms.map_or(0, |since_ms| draft.spent_ms().saturating_sub(since_ms)),
+            ms: since_ms.map_or(0, |since_ms| {
+                transaction.spent_ms().saturating_sub(since_ms)
+            }),
         })
     }
 
-    fn holds(&self, draft: &Transaction, x: Ix) -> bool {
-        let mut phases = draft.graph.phases_above(x);
+    fn holds(&self, transaction: &Transaction, x: Ix) -> bool {
+        let mut phases = transaction.graph.phases_above(x);
         phases.any(|(plan, phase, _)| plan == self.plan && phase.first() == self.phase.first())
     }
 
     /// What is under way in it: repairs, or all else.
     fn flying<'s>(
         &'s self,
-        draft: &'s Transaction,
+        transaction: &'s Transaction,
         repairs: bool,
     ) -> impl Iterator<Item = &'s Intent> {
-        let intents = draft.state.run.in_flight.iter();
+        let intents = transaction.state.run.in_flight.iter();
         intents.filter(move |intent| {
-            let x = draft.ix(&intent.atom);
-            x.is_some_and(|x| self.holds(draft, x))
-                && draft.is_repair(&intent.atom, &intent.context) == repairs
+            let x = transaction.ix(&intent.atom);
+            x.is_some_and(|x| self.holds(transaction, x))
+                && transaction.is_repair(&intent.atom, &intent.context) == repairs
         })
     }
 
     /// The limit that is reached with parts open, and how much was used: not while something that is not to be cut off
     /// is under way, or while a repair can be made.
-    fn over(&self, draft: &Transaction) -> Option<(PhaseLimit, u64)> {
+    fn over(&self, transaction: &Transaction) -> Option<(PhaseLimit, u64)> {
         let reached = |limit, used| {
             Some((limit, used)).filter(|_| self.budget.of(limit).is_some_and(|most| used >= most))
         };
@@ -286,43 +291,45 @@ impl<'d> PhaseUsage<'d> {
         let by_attempts = || {
             let attempts = u64::from(self.attempts);
             reached(PhaseLimit::Attempts, attempts)
-                .filter(|_| self.flying(draft, false).next().is_none())
+                .filter(|_| self.flying(transaction, false).next().is_none())
         };
         let over = by_time.or_else(by_attempts)?;
         let is_open = self
             .phase
-            .standing()
+            .remaining()
             .iter()
-            .any(|part| !draft.solved()[*part]);
-        let must_finish = |intent: &Intent| draft.must_finish(intent);
-        let is_bound =
-            self.flying(draft, false).any(must_finish) || self.flying(draft, true).next().is_some();
-        let waits = self.awaits_repair(draft) || self.is_in_doubt(draft);
+            .any(|part| !transaction.solved()[*part]);
+        let must_finish = |intent: &Intent| transaction.must_finish(intent);
+        let is_bound = self.flying(transaction, false).any(must_finish)
+            || self.flying(transaction, true).next().is_some();
+        let waits = self.awaits_repair(transaction) || self.is_in_doubt(transaction);
         (is_open && !is_bound && !waits).then_some(over)
     }
 
     /// A person is asked first: what is dropped is asked about no more.
-    fn is_in_doubt(&self, draft: &Transaction) -> bool {
-        let mut open = draft.graph.paired(&draft.state.atoms);
+    fn is_in_doubt(&self, transaction: &Transaction) -> bool {
+        let mut open = transaction.graph.paired(&transaction.state.atoms);
         open.any(|(x, atom)| {
             let is_in_doubt = |task: &Task| matches!(task.status, AtomStatus::InDoubt(_));
             atom.task().is_some_and(is_in_doubt)
-                && draft.standing.is_live(x)
-                && self.holds(draft, x)
+                && transaction.active.is_live(x)
+                && self.holds(transaction, x)
         })
     }
 
     /// Whether a repair could be made now: one that waits for what may not start any more is waited for by nobody.
-    fn awaits_repair(&self, draft: &Transaction) -> bool {
-        let parts = self.phase.standing();
-        let mut inside = parts.iter().flat_map(|part| draft.graph.subtree(*part));
+    fn awaits_repair(&self, transaction: &Transaction) -> bool {
+        let parts = self.phase.remaining();
+        let mut inside = parts
+            .iter()
+            .flat_map(|part| transaction.graph.subtree(*part));
         inside.any(|x| {
-            let (id, context) = (draft.graph.id(x), draft.standing.context(x));
+            let (id, context) = (transaction.graph.id(x), transaction.active.context(x));
             let tried =
-                context.and_then(|context| draft.state.atoms.get(id)?.task()?.tried(context));
-            let mut waits_for = draft.graph.waits_for(x);
-            draft.standing.is_leaf(&draft.graph, x)
-                && waits_for.all(|dep| draft.solved()[dep])
+                context.and_then(|context| transaction.state.atoms.get(id)?.task()?.tried(context));
+            let mut waits_for = transaction.graph.waits_for(x);
+            transaction.active.is_leaf(&transaction.graph, x)
+                && waits_for.all(|dep| transaction.solved()[dep])
                 && tried.is_some_and(|tried| tried.repairs > 0 && !tried.has_failed())
         })
     }

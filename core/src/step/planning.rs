@@ -28,18 +28,18 @@ const FAULTS_CHARS_MAX: usize = 4_000;
 
 /// A planner came to its end and says that it is done: its fragment is taken in, or the attempt has failed.
 pub(super) fn finished(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     id: &AttemptId,
     outcome: &Outcome,
 ) -> Result<(), Failure> {
-    let Some(intent) = draft.in_flight(id).cloned() else {
+    let Some(intent) = transaction.in_flight(id).cloned() else {
         return Ok(());
     };
     let node = fragment::printed(outcome);
     let asked = FragmentRequest {
-        state: &draft.state,
-        graph: &draft.graph,
-        standing: &draft.standing,
+        state: &transaction.state,
+        graph: &transaction.graph,
+        active: &transaction.active,
         plan: &intent.atom,
         context: &intent.context,
         choices: &intent.choices,
@@ -47,7 +47,7 @@ pub(super) fn finished(
     };
     match node.and_then(|node| fragment::judge(asked, &node)) {
         Ok(taken) if outcome.shell_faults.is_empty() => {
-            materialise(draft, &intent, outcome, taken);
+            materialise(transaction, &intent, outcome, taken);
             Ok(())
         }
         judged => {
@@ -80,32 +80,32 @@ fn refusal(outcome: &Outcome, faults: &[Fault]) -> Failure {
 
 /// All of it, or nothing.
 fn materialise(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     intent: &Intent,
     outcome: &Outcome,
     taken: AcceptedFragment,
 ) {
-    if draft.land(&intent.id).is_none() {
+    if transaction.land(&intent.id).is_none() {
         return;
     }
-    counts::count_success(draft, intent);
+    counts::count_success(transaction, intent);
     let AcceptedFragment { atoms, fragment } = taken;
     let parts: Vec<String> = fragment.parts.iter().map(ToString::to_string).collect();
     let count = atoms.len();
-    let x = draft.ix(&intent.atom);
-    let is_in_force = x.and_then(|x| draft.standing.context(x)) == Some(&intent.context);
+    let x = transaction.ix(&intent.atom);
+    let is_in_force = x.and_then(|x| transaction.active.context(x)) == Some(&intent.context);
     let digest = fragment.digest.clone();
-    draft.add_atoms(atoms);
-    draft.change_plan(&intent.atom, |plan| plan.add(fragment, is_in_force));
-    draft.rebuild();
-    draft.record("plan", |to| {
+    transaction.add_atoms(atoms);
+    transaction.change_plan(&intent.atom, |plan| plan.add(fragment, is_in_force));
+    transaction.rebuild();
+    transaction.record("plan", |to| {
         to.text("atom", intent.atom.as_str())
             .text("attempt", intent.id.as_str())
             .text("fragment", digest.as_str())
             .put("parts", texts_node(&parts));
         EntryKind::Other
     });
-    draft.say(Event::Planned {
+    transaction.say(Event::Planned {
         attempt: intent.id.clone(),
         atom: intent.atom.clone(),
         ms: outcome.duration_ms,
@@ -116,33 +116,33 @@ fn materialise(
 
 /// The planning steps that a selection leaves without a fragment, though they have had one in this context, begin
 /// another round.
-pub(super) fn plan_again(draft: &mut Transaction, selection: &Selection, because: &str) {
-    let graph = Arc::clone(&draft.graph);
+pub(super) fn plan_again(transaction: &mut Transaction, selection: &Selection, because: &str) {
+    let graph = Arc::clone(&transaction.graph);
     for x in graph.plans().filter(|x| !selection.contains_key(x)) {
-        let Some(context) = draft.standing.context(x).cloned() else {
+        let Some(context) = transaction.active.context(x).cloned() else {
             continue;
         };
-        let Some(plan) = draft.plan_of(graph.id(x)) else {
+        let Some(plan) = transaction.plan_of(graph.id(x)) else {
             continue;
         };
         let is_leaf = plan.in_force().is_none();
-        match rounds::round(&draft.state, plan, &context) {
+        match rounds::round(&transaction.state, plan, &context) {
             Round::Made {
                 may_plan_again: true,
-            } => begin(draft, x, &context, because),
+            } => begin(transaction, x, &context, because),
             // It stood for an older fragment while its round had failed; a person gave the round its attempts again.
-            Round::Open if !is_leaf => set_aside(draft, graph.id(x)),
+            Round::Open if !is_leaf => set_aside(transaction, graph.id(x)),
             Round::Open | Round::Made { .. } | Round::Failed => {}
         }
     }
 }
 
-fn begin(draft: &mut Transaction, x: Ix, context: &crate::id::Digest, because: &str) {
-    let graph = Arc::clone(&draft.graph);
+fn begin(transaction: &mut Transaction, x: Ix, context: &crate::id::Digest, because: &str) {
+    let graph = Arc::clone(&transaction.graph);
     let id = graph.id(x);
-    let choices = draft.standing.choices(&graph, x);
-    let failed = failed_of(draft, id);
-    let is_over = draft.plan_of(id).is_some_and(|plan| {
+    let choices = transaction.active.choices(&graph, x);
+    let failed = failed_of(transaction, id);
+    let is_over = transaction.plan_of(id).is_some_and(|plan| {
         let ends = plan.made_in(context).filter_map(|one| plan.end_of(one));
         ends.last().is_some_and(|end| end.has_failed)
     });
@@ -150,45 +150,45 @@ fn begin(draft: &mut Transaction, x: Ix, context: &crate::id::Digest, because: &
         true => "the budget of the last was over",
         false => because,
     };
-    let Some(tried) = draft.tried(id, context, &choices) else {
+    let Some(tried) = transaction.tried(id, context, &choices) else {
         return;
     };
     tried.rounds += 1;
     (tried.attempts, tried.transient) = (0, 0);
     let round = tried.rounds;
-    set_aside(draft, id);
-    draft.record("refine", |to| {
+    set_aside(transaction, id);
+    transaction.record("refine", |to| {
         to.text("atom", id.as_str())
             .put("round", Node::uint(u64::from(round)))
             .text("reason", because)
             .put("failed", texts_node(&failed));
         EntryKind::Other
     });
-    draft.say(Event::PlannedAgain {
+    transaction.say(Event::PlannedAgain {
         atom: id.clone(),
         round,
         because: because.to_string(),
     });
 }
 
-fn set_aside(draft: &mut Transaction, id: &AtomId) {
-    draft.change_plan(id, PlanningStep::set_aside);
-    let selection = draft.selection();
-    draft.set_selection(selection);
+fn set_aside(transaction: &mut Transaction, id: &AtomId) {
+    transaction.change_plan(id, PlanningStep::set_aside);
+    let selection = transaction.selection();
+    transaction.set_selection(selection);
 }
 
 /// The atoms of the fragment in force that failed for good.
-fn failed_of(draft: &Transaction, plan: &AtomId) -> Vec<String> {
-    let parts = draft.plan_of(plan).and_then(|plan| plan.in_force());
+fn failed_of(transaction: &Transaction, plan: &AtomId) -> Vec<String> {
+    let parts = transaction.plan_of(plan).and_then(|plan| plan.in_force());
     let parts = parts.into_iter().flat_map(|one| &one.parts);
-    let inside = parts.filter_map(|id| draft.ix(id));
-    let inside = inside.flat_map(|x| draft.graph.subtree(x));
+    let inside = parts.filter_map(|id| transaction.ix(id));
+    let inside = inside.flat_map(|x| transaction.graph.subtree(x));
     let has_failed = |x: &Ix| {
-        let tries = search::tries(&draft.state, draft.graph.id(*x));
+        let tries = search::tries(&transaction.state, transaction.graph.id(*x));
         tries.iter().any(|tried| tried.has_failed())
     };
     inside
         .filter(has_failed)
-        .map(|x| draft.graph.id(x).to_string())
+        .map(|x| transaction.graph.id(x).to_string())
         .collect()
 }

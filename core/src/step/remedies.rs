@@ -22,17 +22,21 @@ use crate::{
 /// Next moves named at most, unless more limits than usual meet.
 const MOVES_MAX: usize = 5;
 
-pub(super) fn next_moves(draft: &Transaction, status: RunStatus, reason: Reason) -> Vec<String> {
+pub(super) fn next_moves(
+    transaction: &Transaction,
+    status: RunStatus,
+    reason: Reason,
+) -> Vec<String> {
     let mut moves = Vec::new();
     match (status, reason) {
-        (RunStatus::Completed, _) => moves.push(after_completion(&draft.state).to_string()),
+        (RunStatus::Completed, _) => moves.push(after_completion(&transaction.state).to_string()),
         (_, Reason::Unavailable) => moves.push("mend what it says, then descent run".to_string()),
         (RunStatus::Stopped, _) => moves.push("descent run".to_string()),
-        (_, Reason::NoChoice) => moves = out_of_a_dead_end(draft),
-        (_, Reason::Iterations) => moves.push(raise(draft, RaisableLimit::Iterations)),
-        (_, Reason::Time) => moves.push(raise(draft, RaisableLimit::Time)),
+        (_, Reason::NoChoice) => moves = out_of_a_dead_end(transaction),
+        (_, Reason::Iterations) => moves.push(raise(transaction, RaisableLimit::Iterations)),
+        (_, Reason::Time) => moves.push(raise(transaction, RaisableLimit::Time)),
         (_, Reason::InDoubt) => {
-            let doubts = correct::doubts(&draft.state);
+            let doubts = correct::doubts(&transaction.state);
             for doubt in doubts.iter().take(MOVES_MAX / 2) {
                 for answer in ["--done", "--retry"] {
                     moves.push(format!("descent resolve {} {answer}", doubt.attempt));
@@ -40,7 +44,7 @@ pub(super) fn next_moves(draft: &Transaction, status: RunStatus, reason: Reason)
             }
         }
         (_, Reason::Confirmation) => {
-            let open = assertions::open(&draft.state);
+            let open = assertions::open(&transaction.state);
             moves.extend(open.iter().map(|name| assertions::command(name)));
             moves.truncate(MOVES_MAX - 1);
             moves.push("descent run".to_string());
@@ -63,8 +67,8 @@ enum RaisableLimit {
 }
 
 /// The command that doubles a limit: of attempts the one in force, of iterations and time what was spent.
-fn raise(draft: &Transaction, limit: RaisableLimit) -> String {
-    let constraints = &draft.state.objective.constraints;
+fn raise(transaction: &Transaction, limit: RaisableLimit) -> String {
+    let constraints = &transaction.state.objective.constraints;
     let twice = |count: u32| u64::from(count).saturating_mul(2).max(1).to_string();
     let (key, value) = match limit {
         RaisableLimit::Attempts => ("max_attempts", twice(constraints.max_attempts_of_any())),
@@ -78,11 +82,11 @@ fn raise(draft: &Transaction, limit: RaisableLimit) -> String {
             ("max_refinements_per_atom", twice(most))
         }
         RaisableLimit::Iterations => {
-            let spent = draft.state.run.iteration.max(1);
+            let spent = transaction.state.run.iteration.max(1);
             ("max_iterations", spent.saturating_mul(2).to_string())
         }
         RaisableLimit::Time => {
-            let minutes = (draft.spent_ms() / 60_000).saturating_add(1);
+            let minutes = (transaction.spent_ms() / 60_000).saturating_add(1);
             ("time_budget", format!("{}m", minutes.saturating_mul(2)))
         }
     };
@@ -102,10 +106,10 @@ pub fn after_completion(state: &State) -> &'static str {
 
 /// What a person looks at first: the groups whose choices failed or were refuted, since none of the choices alone is the
 /// cause; then what failed whatever is chosen.
-fn causes(draft: &Transaction) -> Vec<String> {
-    let graph = &draft.graph;
+fn causes(transaction: &Transaction) -> Vec<String> {
+    let graph = &transaction.graph;
     let failed = graph.tasks().filter(|x| {
-        let task = draft.task_of(graph.id(*x));
+        let task = transaction.task_of(graph.id(*x));
         task.is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
     });
     let mut groups: BTreeSet<Ix> = BTreeSet::new();
@@ -119,7 +123,7 @@ fn causes(draft: &Transaction) -> Vec<String> {
             None => alone.push(x),
         }
     }
-    if !draft.refuted.is_empty() {
+    if !transaction.refuted.is_empty() {
         groups.extend(
             graph
                 .groups()
@@ -133,21 +137,26 @@ fn causes(draft: &Transaction) -> Vec<String> {
 }
 
 /// Where every choice was tried: what failed, and what would open it again.
-fn out_of_a_dead_end(draft: &Transaction) -> Vec<String> {
-    let (mut failed, mut remedies) = (causes(draft), BTreeSet::new());
-    for x in draft.graph.tasks() {
-        let Some(task) = draft.task_of(draft.graph.id(x)) else {
+fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
+    let (mut failed, mut remedies) = (causes(transaction), BTreeSet::new());
+    for x in transaction.graph.tasks() {
+        let Some(task) = transaction.task_of(transaction.graph.id(x)) else {
             continue;
         };
         let opening = task.tries.iter().filter(|tried| tried.has_failed());
-        remedies.extend(opening.filter_map(|tried| remedy(&draft.state, task, tried)));
+        remedies.extend(opening.filter_map(|tried| remedy(&transaction.state, task, tried)));
     }
-    remedies.extend(draft.graph.plans().filter_map(|x| planned_out(draft, x)));
+    remedies.extend(
+        transaction
+            .graph
+            .plans()
+            .filter_map(|x| planned_out(transaction, x)),
+    );
     failed.truncate(MOVES_MAX.saturating_sub(remedies.len() + 1).max(1));
     let mut moves = failed;
     moves.push("add a choice or change an atom in the state file, then descent run".to_string());
     moves.extend(remedies.into_iter().map(|remedy| match remedy {
-        Remedy::Raise(limit) => raise(draft, limit),
+        Remedy::Raise(limit) => raise(transaction, limit),
         Remedy::Mend => "mend what made it fail, then descent run".to_string(),
     }));
     moves
@@ -181,19 +190,19 @@ fn remedy(state: &State, task: &Task, tried: &Try) -> Option<Remedy> {
 }
 
 /// The limit that keeps a planning step from being planned again. What it was granted inside of a plan stays.
-fn planned_out(draft: &Transaction, x: Ix) -> Option<Remedy> {
-    let context = draft.standing.context(x)?;
-    let plan = draft
-        .plan_of(draft.graph.id(x))
+fn planned_out(transaction: &Transaction, x: Ix) -> Option<Remedy> {
+    let context = transaction.active.context(x)?;
+    let plan = transaction
+        .plan_of(transaction.graph.id(x))
         .filter(|plan| plan.grant.is_none())?;
     let last = Round::Made {
         may_plan_again: false,
     };
-    if rounds::round(&draft.state, plan, context) != last {
+    if rounds::round(&transaction.state, plan, context) != last {
         return None;
     }
-    let constraints = &draft.state.objective.constraints;
-    let is_of_all = replans(&draft.state) >= u64::from(constraints.max_replans());
+    let constraints = &transaction.state.objective.constraints;
+    let is_of_all = replans(&transaction.state) >= u64::from(constraints.max_replans());
     Some(Remedy::Raise(if is_of_all {
         RaisableLimit::Replans
     } else {

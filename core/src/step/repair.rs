@@ -20,30 +20,30 @@ use crate::{
 
 /// Opens a solved atom again in its context: it is made again, so often and no more. Its attempts are used up by that:
 /// what is a repair counts as one.
-pub(super) fn repair(draft: &mut Transaction, id: &AtomId, why: &str) {
-    let Some(binding) = draft.unbind(id) else {
+pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, why: &str) {
+    let Some(binding) = transaction.unbind(id) else {
         return;
     };
     let Some(context) = binding.context.clone() else {
         return;
     };
-    let most = draft
+    let most = transaction
         .task_of(id)
-        .map_or(1, |task| measure::attempts_max(&draft.state, task));
-    if let Some(tried) = draft
+        .map_or(1, |task| measure::attempts_max(&transaction.state, task));
+    if let Some(tried) = transaction
         .task(id)
         .and_then(|task| task.tries.iter_mut().find(|t| t.context == context))
     {
         tried.attempts = tried.attempts.max(most);
     }
-    if !counts::count_repair(draft, id, &context, why) {
-        return out_of_repairs(draft, id, &context, why);
+    if !counts::count_repair(transaction, id, &context, why) {
+        return out_of_repairs(transaction, id, &context, why);
     }
-    ask_before_again(draft, id, &binding, why);
+    ask_before_again(transaction, id, &binding, why);
 }
 
 /// What happened outside already, and may happen once only, is not made again unasked.
-fn ask_before_again(draft: &mut Transaction, id: &AtomId, binding: &Binding, why: &str) {
+fn ask_before_again(transaction: &mut Transaction, id: &AtomId, binding: &Binding, why: &str) {
     let Some(context) = &binding.context else {
         return;
     };
@@ -51,8 +51,8 @@ fn ask_before_again(draft: &mut Transaction, id: &AtomId, binding: &Binding, why
         let has_failed = |tried: &Try| tried.context == *context && tried.has_failed();
         task.spec.effect.is_once_only() && !task.tries.iter().any(has_failed)
     };
-    if draft.task_of(id).is_some_and(is_once_only) {
-        let attempt = draft.run().next_attempt(id);
+    if transaction.task_of(id).is_some_and(is_once_only) {
+        let attempt = transaction.run().next_attempt(id);
         let doubt = EffectDoubt {
             atom: id,
             attempt: &attempt,
@@ -60,27 +60,34 @@ fn ask_before_again(draft: &mut Transaction, id: &AtomId, binding: &Binding, why
             started: &binding.at,
             reason: why,
         };
-        failure::doubt(draft, doubt);
+        failure::doubt(transaction, doubt);
     }
 }
 
 /// It had to be made again more often than it may: told as a failure like any other, though nothing was attempted.
-pub(super) fn out_of_repairs(draft: &mut Transaction, atom: &AtomId, context: &Digest, why: &str) {
-    let most = draft.state.objective.constraints.max_repairs();
-    let tried = draft.task_of(atom).and_then(|task| task.tried(context));
+pub(super) fn out_of_repairs(
+    transaction: &mut Transaction,
+    atom: &AtomId,
+    context: &Digest,
+    why: &str,
+) {
+    let most = transaction.state.objective.constraints.max_repairs();
+    let tried = transaction
+        .task_of(atom)
+        .and_then(|task| task.tried(context));
     let Some((choices, n)) = tried.map(|tried| (tried.choices.clone(), tried.attempts)) else {
         return;
     };
     let intent = Intent {
-        id: draft.run().next_attempt(atom),
+        id: transaction.run().next_attempt(atom),
         atom: atom.clone(),
         context: context.clone(),
         choices,
-        epoch: draft.state.run.epoch,
+        epoch: transaction.state.run.epoch,
         n,
         effect: SideEffect::Tree,
         base: None,
-        at: draft.at().to_string(),
+        at: transaction.at().to_string(),
         extra: Extra::default(),
     };
     let failure = Failure {
@@ -91,8 +98,8 @@ pub(super) fn out_of_repairs(draft: &mut Transaction, atom: &AtomId, context: &D
         criteria: Vec::new(),
         duration_ms: 0,
     };
-    failure::record(draft, &intent, &failure, true);
-    draft.say(Event::Repair {
+    failure::record(transaction, &intent, &failure, true);
+    transaction.say(Event::Repair {
         atom: intent.atom,
         repair: most.saturating_add(1),
         of: most,

@@ -11,14 +11,14 @@ use crate::{
 
 /// The tree stands as the selection wants it; what no longer applies is made again.
 pub(super) fn built(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     head: CommitId,
     line: Vec<ResultCommit>,
     dropped: &[AtomId],
 ) {
     let kept = line.len();
     let stays: BTreeSet<&AtomId> = line.iter().map(|placed| &placed.atom).collect();
-    let before = draft
+    let before = transaction
         .state
         .run
         .line
@@ -26,34 +26,34 @@ pub(super) fn built(
         .map(|placed| placed.atom.clone());
     let taken_back: Vec<AtomId> = before.filter(|atom| !stays.contains(atom)).collect();
     for placed in &line {
-        let is_moved = draft
+        let is_moved = transaction
             .state
             .bindings
             .get(&placed.atom)
             .is_some_and(|b| b.commit.as_ref() != Some(&placed.commit));
         if is_moved {
-            draft.change_binding(&placed.atom, |binding| {
+            transaction.change_binding(&placed.atom, |binding| {
                 binding.commit = Some(placed.commit.clone())
             });
         }
     }
     for atom in dropped {
         // What a person said stands, though its change to the tree is gone.
-        if draft
+        if transaction
             .state
             .bindings
             .get(atom)
             .is_some_and(|binding| binding.is_by_person())
         {
-            draft.change_binding(atom, |binding| binding.commit = None);
+            transaction.change_binding(atom, |binding| binding.commit = None);
         } else {
-            repair(draft, atom, "its commit no longer applies");
+            repair(transaction, atom, "its commit no longer applies");
         }
     }
-    let run = draft.run();
+    let run = transaction.run();
     run.line = line.into();
     run.head = Some(head.clone());
-    draft.say(Event::Rebuilt {
+    transaction.say(Event::Rebuilt {
         kept,
         taken_back,
         head,

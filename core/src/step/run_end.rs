@@ -29,53 +29,53 @@ const OPEN_MAX: usize = 100;
 
 /// `delivered`: the commit of the result, where that is not the head.
 pub(super) fn finish(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     status: RunStatus,
     reason: Reason,
     delivered: Option<CommitId>,
 ) {
-    draft.write_verdicts();
-    draft.run().delivered = delivered;
-    let result = result(draft, status, reason);
-    let run = draft.run();
+    transaction.write_verdicts();
+    transaction.run().delivered = delivered;
+    let result = result(transaction, status, reason);
+    let run = transaction.run();
     run.status = status;
     run.in_flight.clear();
     run.last_result = Some(result);
     if status == RunStatus::Stopped {
-        draft.clear_requests();
+        transaction.clear_requests();
     }
-    draft.session.base_target = None;
-    draft.say(Event::Ended {
+    transaction.session.base_target = None;
+    transaction.say(Event::Ended {
         result: status.word(),
         reason: reason.word(),
     });
 }
 
 /// Of the delivered tree: of the verdict that decides, where there is one.
-fn evidence(draft: &Transaction) -> Vec<Node> {
-    let run = &draft.state.run;
+fn evidence(transaction: &Transaction) -> Vec<Node> {
+    let run = &transaction.state.run;
     let of_delivered = |commit: &CommitId| run.verdicts.iter().find(|one| one.commit == *commit);
     let basis = match &run.delivered {
         Some(commit) => of_delivered(commit).map(|one| Basis::Pristine(one.tree.clone())),
-        None => draft.basis(),
+        None => transaction.basis(),
     };
-    let (Some(check), Some(basis)) = (&draft.state.objective.base_case, basis) else {
+    let (Some(check), Some(basis)) = (&transaction.state.objective.base_case, basis) else {
         return Vec::new();
     };
-    let ledger = &draft.session.evidence;
+    let cache = &transaction.session.evidence;
     let deciding = basis.deciding();
     let mut leaves = check.leaves().into_iter();
-    let is_judged = leaves.any(|leaf| ledger.get(&leaf.key(), &deciding).is_some());
+    let is_judged = leaves.any(|leaf| cache.get(&leaf.key(), &deciding).is_some());
     let basis = if is_judged { deciding } else { basis };
-    verdict::evidence_of(check, &basis, ledger, &draft.state.corrections)
+    verdict::evidence_of(check, &basis, cache, &transaction.state.corrections)
 }
 
 /// The agreed steps that are open, each with what became of it.
-fn open(draft: &Transaction) -> Vec<Node> {
-    let steps = delivery::open_steps(draft).into_iter().take(OPEN_MAX);
+fn open(transaction: &Transaction) -> Vec<Node> {
+    let steps = delivery::open_steps(transaction).into_iter().take(OPEN_MAX);
     let steps = steps.map(|id| {
-        let atom = draft.state.atom(&id);
-        let newest = newest_failure(&draft.state, &id);
+        let atom = transaction.state.atom(&id);
+        let newest = newest_failure(&transaction.state, &id);
         let mut to = Writer::default();
         to.text("atom", id.as_str());
         to.text("description", atom.map_or("", |atom| atom.title(&id)));
@@ -86,8 +86,8 @@ fn open(draft: &Transaction) -> Vec<Node> {
 }
 
 /// How much of the base case held on the delivered tree, and the selection that it was made under.
-fn verdict_on_result(draft: &Transaction) -> Option<Node> {
-    let run = &draft.state.run;
+fn verdict_on_result(transaction: &Transaction) -> Option<Node> {
+    let run = &transaction.state.run;
     let commit = run.result()?;
     let verdict = run
         .verdicts
@@ -104,40 +104,43 @@ fn verdict_on_result(draft: &Transaction) -> Option<Node> {
     Some(to.finish(&Extra::default()))
 }
 
-fn result(draft: &Transaction, status: RunStatus, reason: Reason) -> Node {
-    let state = &draft.state;
+fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Node {
+    let state = &transaction.state;
     let run = &state.run;
     let mut to = Writer::default();
     to.text("result", status.word())
         .text("reason", reason.word())
         .text("lineage", state.lineage.as_str())
-        .text("at", draft.at());
-    to.text("summary", &summary(draft, status, reason));
+        .text("at", transaction.at());
+    to.text("summary", &summary(transaction, status, reason));
     to.put("iterations", Node::uint(run.iteration));
-    to.put("evidence", Node::array(evidence(draft)));
-    to.some("verdict", verdict_on_result(draft));
-    if !draft.session.unsteady.is_empty() {
-        to.put("unsteady", texts_node(&draft.session.unsteady));
+    to.put("evidence", Node::array(evidence(transaction)));
+    to.some("verdict", verdict_on_result(transaction));
+    if !transaction.session.unsteady.is_empty() {
+        to.put("unsteady", texts_node(&transaction.session.unsteady));
     }
     // Of many it is told by the bindings, which stand in the same state.
     if state.bindings.len() <= DONE_MAX {
         to.put(DONE, Node::array(done(state)));
     }
-    let dropped = super::phase::dropped(draft);
+    let dropped = super::phase::dropped(transaction);
     if !dropped.is_empty() {
         to.put("missing", Node::array(dropped));
     }
     if status == RunStatus::Completed {
-        let open = open(draft);
+        let open = open(transaction);
         if !open.is_empty() {
             to.put("open", Node::array(open));
         }
     }
     to.put("failed", Node::array(failed(state)));
-    to.put("next_moves", texts_node(&next_moves(draft, status, reason)));
+    to.put(
+        "next_moves",
+        texts_node(&next_moves(transaction, status, reason)),
+    );
     to.put("workspace", workspace(state));
     let mut spent = run.spent.clone();
-    spent.active_ms += draft.session.unwritten_ms;
+    spent.active_ms += transaction.session.unwritten_ms;
     to.put("spent", spent.node());
     to.finish(&Extra::default())
 }
@@ -163,16 +166,16 @@ fn workspace(state: &State) -> Node {
     to.finish(&Extra::default())
 }
 
-fn summary(draft: &Transaction, status: RunStatus, reason: Reason) -> String {
-    let run = &draft.state.run;
-    let solved = draft.state.bindings.len() as u64;
+fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> String {
+    let run = &transaction.state.run;
+    let solved = transaction.state.bindings.len() as u64;
     let count = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let (solved, attempts) = (count(solved, "atom"), count(run.spent.attempts, "attempt"));
     let repairs = match run.spent.repairs {
         0 => String::new(),
         n => format!(", {}", count(n, "repair")),
     };
-    let open = match delivery::open_steps(draft).len() as u64 {
+    let open = match delivery::open_steps(transaction).len() as u64 {
         n if n > 0 && status == RunStatus::Completed => format!("; {} open", count(n, "step")),
         _ => String::new(),
     };
@@ -183,11 +186,11 @@ fn summary(draft: &Transaction, status: RunStatus, reason: Reason) -> String {
         }
         (RunStatus::Completed, _) => format!("the base case holds; {work}"),
         (_, Reason::Unavailable) => {
-            let why = draft.session.unavailable.as_deref().unwrap_or("");
+            let why = transaction.session.unavailable.as_deref().unwrap_or("");
             format!("{why}; {work}")
         }
         (RunStatus::Stopped, _) => {
-            let why = draft
+            let why = transaction
                 .state
                 .control
                 .stop_reason
@@ -196,14 +199,14 @@ fn summary(draft: &Transaction, status: RunStatus, reason: Reason) -> String {
                 .unwrap_or_default();
             format!("stopped on request{why}; {work}")
         }
-        (_, Reason::NoChoice) => match failed_whatever_is_chosen(draft) {
+        (_, Reason::NoChoice) => match failed_whatever_is_chosen(transaction) {
             Some(id) => format!("{id} failed, and no choice has to do with it; {work}"),
             None => {
-                let tried = match draft.graph.groups().next() {
+                let tried = match transaction.graph.groups().next() {
                     Some(_) => "every choice was tried",
                     None => "nothing is left to try",
                 };
-                let verdict = if has_failed(&evidence(draft)) {
+                let verdict = if has_failed(&evidence(transaction)) {
                     "does not hold"
                 } else {
                     "could not be decided"
@@ -327,14 +330,14 @@ fn has_failed(evidence: &[Node]) -> bool {
 }
 
 /// Where choices may be left, an atom that failed in a context without any: none of them would help.
-fn failed_whatever_is_chosen(draft: &Transaction) -> Option<&AtomId> {
-    let graph = &draft.graph;
+fn failed_whatever_is_chosen(transaction: &Transaction) -> Option<&AtomId> {
+    let graph = &transaction.graph;
     graph.groups().next()?;
     let is_alone = |x: Ix| {
-        let choices = draft.standing.choices(graph, x);
+        let choices = transaction.active.choices(graph, x);
         search::conflict(graph, x, &choices).is_empty()
     };
-    let mut suspects = draft.suspects(true).into_iter();
-    let (x, _) = suspects.find(|(x, task)| draft.has_failed(*x, task) && is_alone(*x))?;
+    let mut dirty_tasks = transaction.dirty_tasks(true).into_iter();
+    let (x, _) = dirty_tasks.find(|(x, task)| transaction.has_failed(*x, task) && is_alone(*x))?;
     Some(graph.id(x))
 }

@@ -21,21 +21,21 @@ use crate::{
 /// A loop took the lease: what was in flight and has no outcome is lost, old requests are retired, environmental
 /// failures forgotten.
 pub(super) fn started(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     run: RunId,
     from: Option<StartedFrom>,
     finished: Vec<(AttemptId, Outcome)>,
     gone: &BTreeSet<CommitId>,
 ) {
-    draft.counts_anew = true;
+    transaction.counts_anew = true;
     // From here on keys may be written that an older program does not know to decide by.
-    draft.state.version = draft.state.version.max(VERSION);
-    retire_old_request(draft, &run);
-    forget_environmental_failures(draft);
-    land_all(draft, finished);
-    lost_commits::mend(draft, gone);
-    draft.session.left_open = left_open(draft);
-    let notebook = draft.run();
+    transaction.state.version = transaction.state.version.max(VERSION);
+    retire_old_request(transaction, &run);
+    forget_environmental_failures(transaction);
+    land_all(transaction, finished);
+    lost_commits::mend(transaction, gone);
+    transaction.session.left_open = left_open(transaction);
+    let notebook = transaction.run();
     notebook.delivered = None;
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     notebook.id = Some(run.clone());
@@ -44,16 +44,16 @@ pub(super) fn started(
         notebook.head = Some(from.commit.clone());
         notebook.started_from = Some(from);
     }
-    draft.session.started_with = draft.state.run.attempts_started;
-    let refuted = draft.refuted.len();
+    transaction.session.started_with = transaction.state.run.attempts_started;
+    let refuted = transaction.refuted.len();
     let seen = MeasureInput {
-        graph: &draft.graph,
-        state: &draft.state,
-        fits: &draft.fits,
+        graph: &transaction.graph,
+        state: &transaction.state,
+        valid_contexts: &transaction.valid_contexts,
         refuted,
     };
     let left = RunBound::of(seen, &Measure::of(seen));
-    draft.say(Event::RunStarted {
+    transaction.say(Event::RunStarted {
         run,
         attempts_left: left.attempts.to_string(),
         verdicts_left: left.verdicts.to_string(),
@@ -63,11 +63,11 @@ pub(super) fn started(
 
 /// The steps that the run before this one left open when it completed, unless a person changed something since: what
 /// kept them from being made may be gone.
-fn left_open(draft: &Transaction) -> Option<Vec<AtomId>> {
-    let run = &draft.state.run;
+fn left_open(transaction: &Transaction) -> Option<Vec<AtomId>> {
+    let run = &transaction.state.run;
     let result = run.last_result.as_ref();
     let result = result.filter(|_| run.status == RunStatus::Completed)?;
-    let corrections = draft.state.corrections.iter();
+    let corrections = transaction.state.corrections.iter();
     let changed = corrections.filter_map(|one| one.node.get("timestamp")?.as_str());
     if changed.max() > result.get("at").and_then(Node::as_str) {
         return None;
@@ -81,49 +81,49 @@ fn left_open(draft: &Transaction) -> Option<Vec<AtomId>> {
 }
 
 /// What came to its end before the loop died is adopted, the rest was cut off.
-fn land_all(draft: &mut Transaction, mut finished: Vec<(AttemptId, Outcome)>) {
-    for id in draft.flying() {
+fn land_all(transaction: &mut Transaction, mut finished: Vec<(AttemptId, Outcome)>) {
+    for id in transaction.flying() {
         let index = finished.iter().position(|(attempt, _)| *attempt == id);
         let Some((outcome, intent)) = index
             .map(|index| finished.swap_remove(index).1)
-            .zip(draft.in_flight(&id).cloned())
+            .zip(transaction.in_flight(&id).cloned())
         else {
-            attempt_end::lost(draft, &id);
+            attempt_end::lost(transaction, &id);
             continue;
         };
         let atom = intent.atom;
-        draft.say(Event::Adopted {
+        transaction.say(Event::Adopted {
             attempt: id.clone(),
             atom,
         });
-        attempt_end::ended(draft, &id, intent.epoch, outcome);
+        attempt_end::ended(transaction, &id, intent.epoch, outcome);
     }
 }
 
 /// A request to a run that is dead is retired with a record, never obeyed by the next. A flag set by hand, without a
 /// request, is for this run.
-fn retire_old_request(draft: &mut Transaction, run: &RunId) {
-    let Some(request) = draft.state.control.request.clone() else {
+fn retire_old_request(transaction: &mut Transaction, run: &RunId) {
+    let Some(request) = transaction.state.control.request.clone() else {
         return;
     };
     if request.run.as_ref() == Some(run) {
         return;
     }
-    draft.clear_requests();
-    draft.record("request_retired", |to| {
+    transaction.clear_requests();
+    transaction.record("request_retired", |to| {
         to.text("request", request.id.as_str())
             .text("by", &request.by);
         crate::state::EntryKind::Other
     });
-    draft.say(Event::Retired {
+    transaction.say(Event::Retired {
         request: request.id.to_string(),
     });
 }
 
 /// What the surroundings made fail is tried again; what was cut off too often is not: only a person forgets that.
-fn forget_environmental_failures(draft: &mut Transaction) {
-    let most = draft.state.objective.constraints.max_interruptions();
-    let forgotten: Vec<AtomId> = draft
+fn forget_environmental_failures(transaction: &mut Transaction) {
+    let most = transaction.state.objective.constraints.max_interruptions();
+    let forgotten: Vec<AtomId> = transaction
         .state
         .atoms
         .iter()
@@ -135,7 +135,7 @@ fn forget_environmental_failures(draft: &mut Transaction) {
         .map(|(id, _)| id.clone())
         .collect();
     for id in forgotten {
-        let Some(task) = draft.task(&id) else {
+        let Some(task) = transaction.task(&id) else {
             continue;
         };
         for tried in task
@@ -159,13 +159,13 @@ fn is_environmental(tried: &crate::state::Try) -> bool {
 
 /// The loop itself asks, on a signal.
 pub(super) fn asked(
-    draft: &mut Transaction,
+    transaction: &mut Transaction,
     request: Request,
     reason: Option<String>,
 ) -> Result<(), Refusal> {
-    let control = control_with(&draft.state, request, reason)?;
-    draft.is_loop = false;
-    *draft.control() = control;
+    let control = control_with(&transaction.state, request, reason)?;
+    transaction.is_loop = false;
+    *transaction.control() = control;
     Ok(())
 }
 
@@ -197,13 +197,13 @@ pub fn control_with(
 }
 
 /// All attempts are ended and their results thrown away; the loop goes on.
-pub(super) fn redirect(draft: &mut Transaction) {
-    for id in draft.flying() {
-        attempt_end::cut_off(draft, &id, "redirected");
+pub(super) fn redirect(transaction: &mut Transaction) {
+    for id in transaction.flying() {
+        attempt_end::cut_off(transaction, &id, "redirected");
     }
-    let run = draft.run();
+    let run = transaction.run();
     run.epoch = Epoch(run.epoch.0 + 1);
-    let control = draft.control();
+    let control = transaction.control();
     control.redirect_requested = false;
     if control
         .request

@@ -21,26 +21,29 @@ use crate::{
 /// The part of the trail that may stand beyond what should.
 const SURPLUS_PART: usize = 4;
 
-pub(super) fn shorten(draft: &mut Transaction) {
-    let is_over = !draft.state.run.status.is_active();
-    let (len, watch) = (draft.state.trail.len(), draft.session.trail_watch);
+pub(super) fn shorten(transaction: &mut Transaction) {
+    let is_over = !transaction.state.run.status.is_active();
+    let (len, watch) = (
+        transaction.state.trail.len(),
+        transaction.session.trail_watch,
+    );
     if !is_over && len < watch.look_at && len >= watch.len {
         return;
     }
-    let limits = draft.session.trail_limits;
+    let limits = transaction.session.trail_limits;
     let most = |len: usize| (len / SURPLUS_PART).max(limits.surplus);
-    let cuts = cuts(&draft.state.trail, limits);
+    let cuts = cuts(&transaction.state.trail, limits);
     let mut surplus = cuts.len();
     if surplus >= if is_over { 1 } else { most(len) } {
-        draft.state.trail = shortened(&draft.state.trail, &cuts).into();
-        draft.touched.lists_replaced = true;
+        transaction.state.trail = shortened(&transaction.state.trail, &cuts).into();
+        transaction.touched.lists_replaced = true;
         surplus = 0;
     }
-    let len = draft.state.trail.len();
+    let len = transaction.state.trail.len();
     let most = most(len);
     // Every new entry may be one too many; half as many pass in any case before all are gone over again.
     let look_at = len + most.saturating_sub(surplus).max(most / 2);
-    draft.session.trail_watch = Watch { len, look_at };
+    transaction.session.trail_watch = Watch { len, look_at };
 }
 
 /// What becomes of an entry that is too old to stand as it is.

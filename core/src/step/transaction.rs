@@ -59,8 +59,8 @@ pub enum Refusal {
 pub(super) struct Transaction {
     pub(super) state: State,
     pub(super) graph: Arc<Graph>,
-    pub(super) standing: Arc<ActiveGraph>,
-    pub(super) fits: Arc<ValidContexts>,
+    pub(super) active: Arc<ActiveGraph>,
+    pub(super) valid_contexts: Arc<ValidContexts>,
     pub(super) refuted: Arc<Vec<Choices>>,
     pub(super) session: Session,
     pub(super) touched: ChangeSet,
@@ -73,11 +73,11 @@ pub(super) struct Transaction {
     is_rebuilt: bool,
     /// Results may stand that another selection made.
     pub(super) is_settled: bool,
-    suspects: Arc<BTreeSet<AtomId>>,
+    dirty_tasks: Arc<BTreeSet<AtomId>>,
     /// Tasks that were bound in this step: what was made from them may be made from another result now.
     pub(super) rebound: BTreeSet<Ix>,
     solved: OnceCell<Arc<Vec<bool>>>,
-    prospects: OnceCell<Arc<Vec<Speculation>>>,
+    speculations: OnceCell<Arc<Vec<Speculation>>>,
     is_line_settled: OnceCell<bool>,
     at: String,
 }
@@ -92,8 +92,8 @@ impl Transaction {
         Self {
             state,
             graph: Arc::clone(&world.graph),
-            standing: Arc::clone(&world.standing),
-            fits: Arc::clone(&world.valid_contexts),
+            active: Arc::clone(&world.active),
+            valid_contexts: Arc::clone(&world.valid_contexts),
             refuted: Arc::clone(&world.refuted),
             session,
             touched: ChangeSet::default(),
@@ -102,10 +102,10 @@ impl Transaction {
             counts_anew: false,
             is_rebuilt: false,
             is_settled: world.is_settled,
-            suspects: Arc::clone(&world.dirty_tasks),
+            dirty_tasks: Arc::clone(&world.dirty_tasks),
             rebound: BTreeSet::new(),
             solved: OnceCell::from(Arc::clone(&world.solved)),
-            prospects: OnceCell::from(Arc::clone(&world.speculations)),
+            speculations: OnceCell::from(Arc::clone(&world.speculations)),
             is_line_settled: OnceCell::new(),
             at: now.rfc3339(),
         }
@@ -147,7 +147,7 @@ impl Transaction {
 
     /// An unresolved task, to be changed.
     pub(super) fn task(&mut self, id: &AtomId) -> Option<&mut Task> {
-        self.prospects.take();
+        self.speculations.take();
         let atom = self.state.atoms.get_mut(id)?;
         self.touched.atoms.insert(id.clone());
         Arc::make_mut(atom).task_mut()
@@ -161,10 +161,10 @@ impl Transaction {
         choices: &Choices,
     ) -> Option<&mut Try> {
         if let Some(x) = self.graph.ix(id)
-            && !self.fits.contains(&(x, context.clone()))
-            && search::fits_now(&self.graph, &self.standing, x, context, choices)
+            && !self.valid_contexts.contains(&(x, context.clone()))
+            && search::is_valid_now(&self.graph, &self.active, x, context, choices)
         {
-            Arc::make_mut(&mut self.fits).insert((x, context.clone()));
+            Arc::make_mut(&mut self.valid_contexts).insert((x, context.clone()));
         }
         Some(self.task(id)?.tried_mut(context, choices))
     }
@@ -259,27 +259,27 @@ impl Transaction {
         self.graph = Arc::new(graph);
         let selection = self.selection();
         self.set_selection(selection);
-        let fits = search::fits(&self.graph, &self.standing, &self.state);
-        self.fits = Arc::new(fits);
+        let valid_contexts = search::valid_contexts(&self.graph, &self.active, &self.state);
+        self.valid_contexts = Arc::new(valid_contexts);
         self.is_rebuilt = true;
     }
 
     pub(super) fn set_selection(&mut self, selection: Selection) {
-        self.standing = Arc::new(ActiveGraph::of(&self.graph, selection));
+        self.active = Arc::new(ActiveGraph::of(&self.graph, selection));
         self.is_settled = false;
         self.forget_solved();
     }
 
     fn forget_solved(&mut self) {
         self.solved.take();
-        self.prospects.take();
+        self.speculations.take();
         self.is_line_settled.take();
     }
 
     /// All were looked at: these have failed in force.
     pub(super) fn set_suspects(&mut self, failed: BTreeSet<AtomId>) {
-        if !(failed.is_empty() && self.suspects.is_empty()) {
-            self.suspects = Arc::new(failed);
+        if !(failed.is_empty() && self.dirty_tasks.is_empty()) {
+            self.dirty_tasks = Arc::new(failed);
         }
     }
 
@@ -315,7 +315,7 @@ impl Transaction {
         let after = MeasureInput {
             graph: &self.graph,
             state: &self.state,
-            fits: &self.fits,
+            valid_contexts: &self.valid_contexts,
             refuted,
         };
         if self.counts_anew {
@@ -357,22 +357,22 @@ impl Transaction {
         self.solved();
         if !self.touched.atoms.is_empty() {
             let touched = self.touched.atoms.iter().cloned();
-            Arc::make_mut(&mut self.suspects).extend(touched);
+            Arc::make_mut(&mut self.dirty_tasks).extend(touched);
         }
-        let prospects = self.prospects();
-        speculation::forget_staged(&mut self.session, &self.graph, &prospects);
+        let speculations = self.speculations();
+        speculation::forget_staged(&mut self.session, &self.graph, &speculations);
         let world = World {
             state: self.state,
             graph: self.graph,
-            standing: self.standing,
-            valid_contexts: self.fits,
+            active: self.active,
+            valid_contexts: self.valid_contexts,
             refuted: self.refuted,
             solved: self.solved.into_inner().unwrap_or_default(),
-            speculations: prospects,
+            speculations,
             measure,
             is_line_settled,
             is_settled: self.is_settled,
-            dirty_tasks: self.suspects,
+            dirty_tasks: self.dirty_tasks,
         };
         Ok(Transition {
             world,

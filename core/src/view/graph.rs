@@ -163,13 +163,13 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
     let name = |y: Ix| graph.id(y).clone();
     let selected = |x: Ix| {
         let is_group = graph.vertex(x).kind == NodeKind::Any;
-        world.standing.selection.get(&x).filter(|_| is_group)
+        world.active.selection.get(&x).filter(|_| is_group)
     };
     let atom = world.state.atom(graph.id(x));
     let is_selected = vertex
         .parent
         .is_some_and(|above| selected(above) == Some(&x));
-    let is_live = world.standing.is_live(x);
+    let is_live = world.active.is_live(x);
     NodeView {
         id: name(x),
         kind: match vertex.kind {
@@ -192,7 +192,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
             .and_then(|atom| atom.plan()?.budget.as_ref())
             .map(budget),
         partial: world
-            .standing
+            .active
             .phase(graph, x)
             .is_some_and(|phase| !phase.dropped.is_empty()),
         is_group: !vertex.kids.is_empty(),

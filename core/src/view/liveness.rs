@@ -99,7 +99,7 @@ pub struct LoopSignals {
     /// The holder's process was stopped by a signal.
     pub is_stopped: bool,
     /// The newest heartbeat, if it is of the holder and of this boot of this machine.
-    pub beat: Option<LastBeat>,
+    pub heartbeat: Option<LastBeat>,
     /// Whether heartbeats can be written in the directory of the state.
     pub can_beat: bool,
 }
@@ -141,20 +141,20 @@ pub fn activity(pulse: &LoopSignals, status: RunStatus) -> Activity {
         return Activity::Hung;
     }
     // There is no heartbeat yet, or it was deleted. The loop holds the lease, so it lives.
-    let Some(beat) = pulse.beat else {
+    let Some(heartbeat) = pulse.heartbeat else {
         return Activity::Running;
     };
-    if beat.age_ms > HUNG_MS {
+    if heartbeat.age_ms > HUNG_MS {
         return if pulse.can_beat {
             Activity::Hung
         } else {
             Activity::Running
         };
     }
-    if beat.slept_ms >= SLEEP_MS_MIN {
+    if heartbeat.slept_ms >= SLEEP_MS_MIN {
         return Activity::Asleep;
     }
-    match beat.waits_for {
+    match heartbeat.waits_for {
         Some(_) => Activity::Idle,
         None => Activity::Running,
     }
@@ -214,7 +214,7 @@ mod tests {
     const HELD: LoopSignals = LoopSignals {
         is_lease_held: true,
         is_stopped: false,
-        beat: Some(FRESH),
+        heartbeat: Some(FRESH),
         can_beat: true,
     };
 
@@ -223,9 +223,9 @@ mod tests {
         assert_eq!(activity(&pulse, status), expected, "{pulse:?}");
     }
 
-    fn beating(beat: LastBeat) -> LoopSignals {
+    fn beating(heartbeat: LastBeat) -> LoopSignals {
         LoopSignals {
-            beat: Some(beat),
+            heartbeat: Some(heartbeat),
             ..HELD
         }
     }
@@ -269,7 +269,10 @@ mod tests {
 
     #[test]
     fn a_beat_that_is_not_there_or_cannot_be_written_proves_nothing() {
-        let silent = LoopSignals { beat: None, ..HELD };
+        let silent = LoopSignals {
+            heartbeat: None,
+            ..HELD
+        };
         check(silent, RunStatus::Running, Activity::Running);
         let old = LastBeat {
             age_ms: HUNG_MS * 100,

@@ -78,7 +78,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
     let x = world.graph.ix(id)?;
     let atom = world.state.atom(id)?;
     let solved = world.solved();
-    let live = world.standing.is_live(x);
+    let live = world.active.is_live(x);
     let kind = world.graph.vertex(x).kind;
     let waits = world.graph.waits_for(x).filter(|dep| live && !solved[*dep]);
     let binding = world
@@ -171,7 +171,7 @@ fn branch(world: &World, x: Ix) -> Option<BranchView> {
                 group: graph.id(above).clone(),
                 choice: graph.id(below).clone(),
                 selected: world
-                    .standing
+                    .active
                     .selection
                     .get(&above)
                     .map(|choice| graph.id(*choice).clone()),

@@ -28,7 +28,7 @@ pub(crate) fn of_candidate<'c>(
     let basis = basis_of(merge, serial);
     let again_max = state.objective.constraints.max_transient();
     let court = Evaluator {
-        ledger: &session.evidence,
+        cache: &session.evidence,
         basis: &basis,
         corrections: &state.corrections,
         again_max,

@@ -9,31 +9,26 @@ use crate::{
 };
 
 /// What is resolved under the selection in force.
-pub(crate) fn solved(graph: &Graph, standing: &ActiveGraph, state: &State) -> Vec<bool> {
+pub(crate) fn solved(graph: &Graph, active: &ActiveGraph, state: &State) -> Vec<bool> {
     let mut bound = alloc::vec![false; graph.len()];
     graph
         .paired(&state.bindings)
         .for_each(|(x, _)| bound[x] = true);
-    solved_by(graph, standing, |x| bound[x])
+    solved_by(graph, active, |x| bound[x])
 }
 
 /// What is resolved where these tasks have results.
 pub(crate) fn solved_by(
     graph: &Graph,
-    standing: &ActiveGraph,
+    active: &ActiveGraph,
     has_result: impl Fn(Ix) -> bool,
 ) -> Vec<bool> {
     let mut solved = alloc::vec![false; graph.len()];
-    for x in graph
-        .order()
-        .iter()
-        .copied()
-        .filter(|x| standing.is_live(*x))
-    {
+    for x in graph.order().iter().copied().filter(|x| active.is_live(*x)) {
         if !graph.waits_for(x).all(|dep| solved[dep]) {
             continue;
         }
-        let members = standing.members(graph, x);
+        let members = active.members(graph, x);
         let by_members = || !members.is_empty() && members.iter().all(|y| solved[*y]);
         solved[x] = match graph.vertex(x).kind {
             NodeKind::Task => has_result(x),
@@ -49,10 +44,10 @@ pub(crate) fn solved_by(
 pub(crate) fn result_in<'s>(
     graph: &Graph,
     state: &'s State,
-    standing: &ActiveGraph,
+    active: &ActiveGraph,
     x: Ix,
 ) -> Option<&'s Binding> {
-    let (id, context) = (graph.id(x), standing.context(x)?);
+    let (id, context) = (graph.id(x), active.context(x)?);
     let bound = state.bindings.get(id).map(|binding| &**binding);
     bound
         .filter(|binding| binding.is_by_person() || binding.context.as_ref() == Some(context))
@@ -67,7 +62,7 @@ fn parked_in<'s>(state: &'s State, id: &AtomId, context: &Digest) -> Option<&'s 
 }
 
 /// The results upstream that an atom is made from, digested along the dependencies.
-pub(crate) fn inputs(graph: &Graph, standing: &ActiveGraph, state: &State, x: Ix) -> Digest {
+pub(crate) fn inputs(graph: &Graph, active: &ActiveGraph, state: &State, x: Ix) -> Digest {
     let mut parts = Vec::new();
     let mut todo: Vec<Ix> = graph.waits_for(x).collect();
     while let Some(y) = todo.pop() {
@@ -75,9 +70,9 @@ pub(crate) fn inputs(graph: &Graph, standing: &ActiveGraph, state: &State, x: Ix
             NodeKind::Task => parts.push(y),
             NodeKind::Plan => {
                 parts.push(y);
-                todo.extend(standing.members(graph, y));
+                todo.extend(active.members(graph, y));
             }
-            NodeKind::All | NodeKind::Any => todo.extend(standing.members(graph, y)),
+            NodeKind::All | NodeKind::Any => todo.extend(active.members(graph, y)),
         }
     }
     parts.sort_unstable();
@@ -85,7 +80,7 @@ pub(crate) fn inputs(graph: &Graph, standing: &ActiveGraph, state: &State, x: Ix
     let mut text = String::new();
     for part in parts {
         let id = graph.id(part);
-        let Some(binding) = result_in(graph, state, standing, part) else {
+        let Some(binding) = result_in(graph, state, active, part) else {
             continue;
         };
         let before = binding.inputs.as_ref().map_or("", Digest::as_str);

@@ -97,7 +97,7 @@ pub(crate) enum AttemptProgress {
     },
 }
 
-/// The tree of a prospect, as the host made it.
+/// The tree of a speculation, as the host made it.
 #[derive(Debug, Clone)]
 pub(crate) struct SpeculativeTree {
     pub(crate) line: Vec<ResultCommit>,

@@ -1,9 +1,9 @@
 //! Speculation: beside the selection in force, those in which a speculative group that is not resolved yet has made
 //! another choice (contract §9).
 //!
-//! Invariant: what is solved in a prospect is a result of its context like any other, parked until that context is in
+//! Invariant: what is solved in a speculation is a result of its context like any other, parked until that context is in
 //! force; nothing here moves the head. So the measure counts the same attempts with and without speculation.
-//! Not here: who starts what (`dispatch`), and which prospect is adopted (`advance`).
+//! Not here: who starts what (`dispatch`), and which speculation is adopted (`advance`).
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
@@ -22,19 +22,19 @@ use crate::{
 pub struct Speculation {
     pub group: Ix,
     pub choice: Ix,
-    pub(crate) standing: Arc<ActiveGraph>,
+    pub(crate) active: Arc<ActiveGraph>,
     pub(crate) solved: Vec<bool>,
     /// The commits that its tree is made of.
     pub(crate) line: Vec<ResultCommit>,
 }
 
-/// What the prospects of a state are found from.
+/// What the speculations of a state are found from.
 #[derive(Clone, Copy)]
 pub(crate) struct SpeculationInputs<'a> {
     pub(crate) graph: &'a Graph,
-    pub(crate) standing: &'a ActiveGraph,
+    pub(crate) active: &'a ActiveGraph,
     pub(crate) state: &'a State,
-    pub(crate) fits: &'a ValidContexts,
+    pub(crate) valid_contexts: &'a ValidContexts,
     pub(crate) refuted: &'a [Choices],
     pub(crate) solved: &'a [bool],
 }
@@ -42,17 +42,17 @@ pub(crate) struct SpeculationInputs<'a> {
 /// In the order of groups and, within one, of the plan.
 pub(crate) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
     let SpeculationInputs { graph, state, .. } = seen;
-    let is_open = |group: &Ix| graph.vertex(*group).is_speculative && seen.standing.is_live(*group);
+    let is_open = |group: &Ix| graph.vertex(*group).is_speculative && seen.active.is_live(*group);
     let open: Vec<Ix> = graph.groups().filter(is_open).collect();
     let open: Vec<Ix> = open.into_iter().filter(|x| !seen.solved[*x]).collect();
     if open.is_empty() || state.objective.constraints.workspace() == Workspace::Shared {
         return Vec::new();
     }
-    let conflicts = search::conflicts(graph, state, seen.fits, seen.refuted);
+    let conflicts = search::conflicts(graph, state, seen.valid_contexts, seen.refuted);
     let prefer = active::selection_of(graph, state);
     let mut found = Vec::new();
     for group in open {
-        let in_force = seen.standing.selection.get(&group);
+        let in_force = seen.active.selection.get(&group);
         let others = graph.vertex(group).kids.iter();
         for choice in others.filter(|kid| Some(*kid) != in_force) {
             let fixed = fixed(seen, group, *choice);
@@ -63,7 +63,9 @@ pub(crate) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
                 plans_again: false,
             };
             let selection = search::choose_with(ground, &prefer, &BTreeMap::new(), &fixed);
-            found.extend(selection.map(|selection| prospect(seen, (group, *choice), selection)));
+            found.extend(
+                selection.map(|selection| speculation_at(seen, (group, *choice), selection)),
+            );
         }
     }
     found
@@ -74,26 +76,26 @@ fn fixed(seen: SpeculationInputs<'_>, group: Ix, choice: Ix) -> Selection {
     let above = seen.graph.above(group);
     let groups =
         above.filter(|x| matches!(seen.graph.vertex(*x).kind, NodeKind::Any | NodeKind::Plan));
-    let pairs = groups.filter_map(|x| Some((x, *seen.standing.selection.get(&x)?)));
+    let pairs = groups.filter_map(|x| Some((x, *seen.active.selection.get(&x)?)));
     pairs.chain([(group, choice)]).collect()
 }
 
-fn prospect(
+fn speculation_at(
     seen: SpeculationInputs<'_>,
     (group, choice): (Ix, Ix),
     selection: Selection,
 ) -> Speculation {
     let SpeculationInputs { graph, state, .. } = seen;
-    let standing = ActiveGraph::of(graph, selection);
-    let result = |x: Ix| results::result_in(graph, state, &standing, x);
-    let solved = results::solved_by(graph, &standing, |x| result(x).is_some());
+    let active = ActiveGraph::of(graph, selection);
+    let result = |x: Ix| results::result_in(graph, state, &active, x);
+    let solved = results::solved_by(graph, &active, |x| result(x).is_some());
     let line = result_commits::line_of(graph, &solved, state, |x| result(x)?.commit.clone());
     Speculation {
         group,
         choice,
         solved,
         line,
-        standing: Arc::new(standing),
+        active: Arc::new(active),
     }
 }
 
@@ -117,7 +119,7 @@ impl Speculation {
         let Some(task) = state.atoms.get(graph.id(x)).and_then(|atom| atom.task()) else {
             return false;
         };
-        let Some(context) = self.standing.context(x) else {
+        let Some(context) = self.active.context(x) else {
             return false;
         };
         let has_ended = || task.tried(context).is_some_and(|one| one.ended.is_some());
@@ -172,7 +174,7 @@ impl Speculation {
     }
 
     fn is_of(&self, graph: &Graph, intent: &Intent) -> bool {
-        let context = graph.ix(&intent.atom).map(|x| self.standing.context(x));
+        let context = graph.ix(&intent.atom).map(|x| self.active.context(x));
         context == Some(Some(&intent.context))
     }
 }
@@ -181,9 +183,9 @@ impl Speculation {
 #[derive(Clone, Copy)]
 pub(crate) struct LandingContext<'a> {
     pub(crate) graph: &'a Graph,
-    pub(crate) standing: &'a ActiveGraph,
+    pub(crate) active: &'a ActiveGraph,
     pub(crate) state: &'a State,
-    pub(crate) prospects: &'a [Speculation],
+    pub(crate) speculations: &'a [Speculation],
     pub(crate) is_line_settled: bool,
     pub(crate) session: &'a Session,
 }
@@ -192,12 +194,12 @@ impl<'a> LandingContext<'a> {
     /// Whether its context is that of the selection in force.
     pub(crate) fn is_in_force(&self, intent: &Intent) -> bool {
         let x = self.graph.ix(&intent.atom);
-        x.and_then(|x| self.standing.context(x)) == Some(&intent.context)
+        x.and_then(|x| self.active.context(x)) == Some(&intent.context)
     }
 
-    pub(crate) fn prospect_of(&self, intent: &Intent) -> Option<&'a Speculation> {
-        let mut all = self.prospects.iter();
-        all.find(|prospect| prospect.is_of(self.graph, intent))
+    pub(crate) fn speculation_of(&self, intent: &Intent) -> Option<&'a Speculation> {
+        let mut all = self.speculations.iter();
+        all.find(|speculation| speculation.is_of(self.graph, intent))
     }
 
     /// The head on which its result may be taken in now; the outer `None`: on none yet.
@@ -205,30 +207,33 @@ impl<'a> LandingContext<'a> {
         if self.is_in_force(intent) {
             return self.is_line_settled.then(|| self.state.run.head.clone());
         }
-        self.prospect_of(intent)?.landing(self)
+        self.speculation_of(intent)?.landing(self)
     }
 
-    /// The commit at the beginning of a prospect's line that stands already, and what is to be applied after it.
-    pub(crate) fn stages(&self, prospect: &Speculation) -> Option<(CommitId, Vec<ResultCommit>)> {
+    /// The commit at the beginning of a speculation's line that stands already, and what is to be applied after it.
+    pub(crate) fn stages(
+        &self,
+        speculation: &Speculation,
+    ) -> Option<(CommitId, Vec<ResultCommit>)> {
         let run = &self.state.run;
         let start = run.started_from.as_ref()?.commit.clone();
-        let pairs = prospect.line.iter().zip(run.line.iter());
+        let pairs = speculation.line.iter().zip(run.line.iter());
         let same = pairs.take_while(|(wanted, is)| wanted == is).count();
-        let (stays, keep) = prospect.line.split_at(same);
+        let (stays, keep) = speculation.line.split_at(same);
         let from = stays.last().map_or(start, |placed| placed.commit.clone());
         Some((from, keep.to_vec()))
     }
 }
 
-/// Trees of prospects that are none any more are forgotten.
+/// Trees of speculations that are none any more are forgotten.
 pub(crate) fn forget_staged(
     session: &mut Session,
     graph: &Graph,
-    prospects: &Arc<Vec<Speculation>>,
+    speculations: &Arc<Vec<Speculation>>,
 ) {
     if session.staged.is_empty() {
         return;
     }
-    let names: Vec<_> = prospects.iter().map(|one| one.name(graph)).collect();
+    let names: Vec<_> = speculations.iter().map(|one| one.name(graph)).collect();
     session.staged.retain(|name, _| names.contains(name));
 }

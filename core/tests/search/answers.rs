@@ -23,7 +23,7 @@ impl Sim<'_> {
             Work::Merge { intent, onto, .. } => self.merge(&intent, onto),
             Work::Rebuild { from, stays, keep } => self.rebuild(&from, stays, keep),
             Work::Stage {
-                prospect,
+                speculation,
                 wanted,
                 from,
                 keep,
@@ -31,7 +31,7 @@ impl Sim<'_> {
                 let stays = wanted[..wanted.len() - keep.len()].to_vec();
                 let (head, _, dropped) = self.build(&from, stays, keep);
                 Input::Staged {
-                    prospect,
+                    speculation,
                     wanted,
                     head,
                     dropped,

@@ -138,7 +138,7 @@ impl Judging {
     /// have left the cause behind.
     fn is_doubtful(&self, checked: &ReadyCheckout, evidence: &EvidenceCache) -> bool {
         let court = Evaluator {
-            ledger: evidence,
+            cache: evidence,
             basis: &self.basis,
             corrections: &self.world.state.corrections,
             again_max: self.world.state.objective.constraints.max_transient(),

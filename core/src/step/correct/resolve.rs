@@ -214,7 +214,7 @@ fn bind(
     let Some(x) = world.graph.ix(atom) else {
         return ReportedResult::default();
     };
-    let in_force = world.standing.context(x).cloned();
+    let in_force = world.active.context(x).cloned();
     let recorded = entry_of(state, attempt).and_then(|entry| {
         let text = |node: &Node| node.as_str().map(ToString::to_string);
         Some(Digest::new(entry.node.get("context").and_then(text)?))
@@ -229,7 +229,7 @@ fn bind(
         .and_then(|atom| atom.task())
         .map_or(1, |task| measure::attempts_max(state, task));
     let chosen = if in_force.as_ref() == Some(&context) {
-        world.standing.choices(&world.graph, x)
+        world.active.choices(&world.graph, x)
     } else {
         choices(Default::default())
     };
@@ -241,7 +241,7 @@ fn bind(
     // Else it is a repair.
     let is_counted = tried.attempts < most;
     tried.attempts += u32::from(is_counted);
-    let inputs = results::inputs(&world.graph, &world.standing, &world.state, x);
+    let inputs = results::inputs(&world.graph, &world.active, &world.state, x);
     let is_in_force = in_force.as_ref() == Some(&context);
     let mut binding = Binding {
         summary: said.0.chars().take(SUMMARY_CHARS_MAX).collect(),

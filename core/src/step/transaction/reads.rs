@@ -46,48 +46,48 @@ impl Transaction {
 
     /// The open tasks that have to be looked at to know how all stand, in their order: all of them after the selection
     /// changed, else few.
-    pub(crate) fn suspects(&self, all: bool) -> Vec<(Ix, &Task)> {
+    pub(crate) fn dirty_tasks(&self, all: bool) -> Vec<(Ix, &Task)> {
         if all {
             let open = self.graph.paired(&self.state.atoms);
             return open
                 .filter_map(|(x, atom)| Some((x, atom.task()?)))
                 .collect();
         }
-        let ids = self.suspects.union(&self.touched.atoms);
+        let ids = self.dirty_tasks.union(&self.touched.atoms);
         ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?)))
             .collect()
     }
 
     /// Whether it has failed in the context in force.
     pub(crate) fn has_failed(&self, x: Ix, task: &Task) -> bool {
-        let (graph, standing) = (&self.graph, &self.standing);
-        let context = standing.context(x).filter(|_| standing.is_leaf(graph, x));
+        let (graph, active) = (&self.graph, &self.active);
+        let context = active.context(x).filter(|_| active.is_leaf(graph, x));
         let tried = context.and_then(|context| task.tried(context));
         tried.is_some_and(|tried| tried.has_failed())
     }
 
     /// What is tried beside the selection in force.
-    pub(crate) fn prospects(&self) -> Arc<Vec<Speculation>> {
+    pub(crate) fn speculations(&self) -> Arc<Vec<Speculation>> {
         let seen = || speculation::SpeculationInputs {
             graph: &self.graph,
-            standing: &self.standing,
+            active: &self.active,
             state: &self.state,
-            fits: &self.fits,
+            valid_contexts: &self.valid_contexts,
             refuted: &self.refuted,
             solved: self.solved(),
         };
         let found = self
-            .prospects
+            .speculations
             .get_or_init(|| Arc::new(speculation::all(seen())));
         Arc::clone(found)
     }
 
-    pub(crate) fn ground<'a>(&'a self, prospects: &'a [Speculation]) -> LandingContext<'a> {
+    pub(crate) fn ground<'a>(&'a self, speculations: &'a [Speculation]) -> LandingContext<'a> {
         LandingContext {
             graph: &self.graph,
-            standing: &self.standing,
+            active: &self.active,
             state: &self.state,
-            prospects,
+            speculations,
             is_line_settled: self.is_line_settled(),
             session: &self.session,
         }
@@ -96,7 +96,7 @@ impl Transaction {
     /// What is resolved under the selection in force.
     pub(crate) fn solved(&self) -> &[bool] {
         self.solved
-            .get_or_init(|| Arc::new(results::solved(&self.graph, &self.standing, &self.state)))
+            .get_or_init(|| Arc::new(results::solved(&self.graph, &self.active, &self.state)))
     }
 
     pub(crate) fn all_resolved(&self) -> bool {
@@ -175,8 +175,8 @@ impl Transaction {
     /// Whether it is live, has fragments for its context, and stands for none.
     pub(crate) fn is_undecided(&self, x: Ix) -> bool {
         let graph = &self.graph;
-        let context = self.standing.context(x);
-        let is_leaf = self.standing.is_leaf(graph, x);
+        let context = self.active.context(x);
+        let is_leaf = self.active.is_leaf(graph, x);
         let context = context.filter(|_| is_leaf);
         context.is_some_and(|context| rounds::is_undecided(&self.state, graph.id(x), context))
     }
@@ -195,11 +195,11 @@ impl Transaction {
         intent.effect.is_once_only() || !interruptible
     }
 
-    /// Judges by what the ledger holds of `basis`.
+    /// Judges by what the cache holds of `basis`.
     pub(crate) fn court<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
         let again_max = self.state.objective.constraints.max_transient();
         judge(Evaluator {
-            ledger: &self.session.evidence,
+            cache: &self.session.evidence,
             basis,
             corrections: &self.state.corrections,
             again_max,

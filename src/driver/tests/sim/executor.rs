@@ -119,7 +119,7 @@ impl Executor for SimExecutor {
                 }))
             }),
             Work::Stage {
-                prospect,
+                speculation,
                 wanted,
                 from,
                 keep,
@@ -129,7 +129,7 @@ impl Executor for SimExecutor {
                     .saw("a tree is made for what is tried beside");
                 let built = executor.rebuild(from, Vec::new(), keep).await;
                 Ok(built.map(|(head, _, dropped)| Input::Staged {
-                    prospect,
+                    speculation,
                     wanted,
                     head,
                     dropped,
