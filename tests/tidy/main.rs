@@ -9,6 +9,7 @@ mod bugs;
 mod circles;
 mod codes;
 mod planted;
+mod prose;
 mod rules;
 mod text;
 mod tree;
@@ -286,6 +287,10 @@ fn a_type_name_stands_once_in_a_package() {
 #[test]
 fn no_parameter_takes_a_tuple_apart() {
     hold(|root| words::tuple_parameters(root, TUPLES));
+}
+#[test]
+fn comments_are_short_and_begin_with_their_subject() {
+    hold(|root| prose::comments(root, prose::HARD_SENTENCES));
 }
 #[test]
 fn ids_are_newtypes() {

@@ -38,7 +38,7 @@ type Rule = fn(&Path) -> Vec<String>;
 
 /// Each of `faults` must start a fault that `rule` finds, in this order, and there is no other.
 #[track_caller]
-fn check(rule: impl Fn(&Path) -> Vec<String>, files: &[(&str, &str)], faults: &[&str]) {
+pub(super) fn check(rule: impl Fn(&Path) -> Vec<String>, files: &[(&str, &str)], faults: &[&str]) {
     let tree = Planted::new(files);
     let found = rule(&tree.0);
     let agrees = found.len() == faults.len()

@@ -1,0 +1,430 @@
+//! Comments in short sentences that begin with their subject.
+
+use std::path::Path;
+
+use super::planted::check;
+use super::tree::{files_below, read};
+
+const FOLDERS: &[&str] = &[
+    "core/src",
+    "core/tests",
+    "migrate/src",
+    "scripts",
+    "src",
+    "tests",
+];
+const WORDS_MAX: usize = 30;
+/// Words that begin a sentence with its object, unless it is a question.
+const INVERTED: &[&str] = &["Of", "What", "Where"];
+/// Sentences of comments that are still too long or inverted, by file.
+pub(super) const HARD_SENTENCES: &[(&str, usize)] = &[
+    ("core/src/advice/tests.rs", 1),
+    ("core/src/change.rs", 1),
+    ("core/src/difference/tests.rs", 1),
+    ("core/src/event.rs", 2),
+    ("core/src/fragment/tests.rs", 1),
+    ("core/src/id.rs", 1),
+    ("core/src/lib.rs", 1),
+    ("core/src/measure.rs", 5),
+    ("core/src/measure/tests.rs", 1),
+    ("core/src/plan.rs", 1),
+    ("core/src/plan/flat.rs", 1),
+    ("core/src/state/atom.rs", 5),
+    ("core/src/state/atom/phase.rs", 3),
+    ("core/src/state/atom/plan.rs", 11),
+    ("core/src/state/atom/text.rs", 3),
+    ("core/src/state/check.rs", 4),
+    ("core/src/state/check/number.rs", 1),
+    ("core/src/state/check/pattern.rs", 1),
+    ("core/src/state/decode.rs", 5),
+    ("core/src/state/encode.rs", 3),
+    ("core/src/state/encode/lines.rs", 1),
+    ("core/src/state/fields.rs", 2),
+    ("core/src/state/fields/extra.rs", 6),
+    ("core/src/state/fields/near_miss.rs", 4),
+    ("core/src/state/limits.rs", 3),
+    ("core/src/state/objective.rs", 4),
+    ("core/src/state/patch.rs", 2),
+    ("core/src/state/record.rs", 2),
+    ("core/src/state/record/growth.rs", 1),
+    ("core/src/state/records.rs", 2),
+    ("core/src/state/run.rs", 1),
+    ("core/src/state/side.rs", 3),
+    ("core/src/state/verdicts.rs", 2),
+    ("core/src/step/advance.rs", 5),
+    ("core/src/step/attempt_end.rs", 1),
+    ("core/src/step/backtrack.rs", 3),
+    ("core/src/step/candidate.rs", 1),
+    ("core/src/step/correct.rs", 5),
+    ("core/src/step/correct/confirm.rs", 3),
+    ("core/src/step/correct/fork.rs", 1),
+    ("core/src/step/correct/merge.rs", 6),
+    ("core/src/step/correct/merge/graph.rs", 7),
+    ("core/src/step/correct/merge/lost_values.rs", 2),
+    ("core/src/step/correct/merge/run.rs", 2),
+    ("core/src/step/correct/merge/valid.rs", 1),
+    ("core/src/step/correct/missing_binding.rs", 1),
+    ("core/src/step/correct/reopen.rs", 3),
+    ("core/src/step/correct/resolve.rs", 3),
+    ("core/src/step/correct/undo.rs", 5),
+    ("core/src/step/counts.rs", 1),
+    ("core/src/step/delivery.rs", 6),
+    ("core/src/step/dispatch.rs", 3),
+    ("core/src/step/failure.rs", 2),
+    ("core/src/step/judgement.rs", 1),
+    ("core/src/step/landing.rs", 1),
+    ("core/src/step/lost_commits.rs", 2),
+    ("core/src/step/phase.rs", 6),
+    ("core/src/step/planning.rs", 1),
+    ("core/src/step/reconcile.rs", 1),
+    ("core/src/step/remedies.rs", 5),
+    ("core/src/step/repair.rs", 1),
+    ("core/src/step/result_tree.rs", 1),
+    ("core/src/step/run_end.rs", 3),
+    ("core/src/step/run_start.rs", 3),
+    ("core/src/step/tests.rs", 1),
+    ("core/src/step/trail.rs", 2),
+    ("core/src/step/trail/tests.rs", 1),
+    ("core/src/step/transaction.rs", 4),
+    ("core/src/step/transaction/reads.rs", 7),
+    ("core/src/view/why/attempts.rs", 1),
+    ("core/src/world.rs", 6),
+    ("core/src/world/candidate.rs", 1),
+    ("core/src/world/result_commits.rs", 1),
+    ("core/src/world/results.rs", 2),
+    ("core/src/world/session.rs", 4),
+    ("core/src/world/speculation.rs", 4),
+    ("core/src/world/trail_limits.rs", 1),
+    ("core/tests/fuzz/mutate.rs", 1),
+    ("core/tests/merge/laws.rs", 1),
+    ("core/tests/merge/main.rs", 1),
+    ("core/tests/newer.rs", 1),
+    ("core/tests/search/adversary.rs", 3),
+    ("core/tests/search/agreed.rs", 1),
+    ("core/tests/search/answers.rs", 4),
+    ("core/tests/search/model.rs", 9),
+    ("core/tests/search/phases.rs", 1),
+    ("core/tests/search/sim.rs", 3),
+    ("migrate/src/facts.rs", 1),
+    ("migrate/src/front_matter.rs", 2),
+    ("migrate/src/host.rs", 3),
+    ("migrate/src/lib.rs", 2),
+    ("migrate/src/reader.rs", 1),
+    ("migrate/src/report.rs", 5),
+    ("migrate/src/v1_2.rs", 2),
+    ("migrate/src/v1_3.rs", 1),
+    ("migrate/src/v1_3/graph.rs", 3),
+    ("migrate/src/v1_3/history.rs", 2),
+    ("scripts/powercut-disk/src/facts.rs", 2),
+    ("scripts/powercut-disk/src/image.rs", 4),
+    ("scripts/powercut-disk/src/log.rs", 4),
+    ("src/cli.rs", 1),
+    ("src/cli/align.rs", 4),
+    ("src/cli/align/compare.rs", 7),
+    ("src/cli/align/consent.rs", 3),
+    ("src/cli/align/costs.rs", 1),
+    ("src/cli/align/isolation.rs", 1),
+    ("src/cli/align/preview.rs", 3),
+    ("src/cli/align/proposals.rs", 3),
+    ("src/cli/align/questions.rs", 1),
+    ("src/cli/apply.rs", 3),
+    ("src/cli/ask.rs", 3),
+    ("src/cli/baseline.rs", 1),
+    ("src/cli/client.rs", 1),
+    ("src/cli/constraints.rs", 1),
+    ("src/cli/context.rs", 5),
+    ("src/cli/doctor.rs", 4),
+    ("src/cli/doctor/disk.rs", 2),
+    ("src/cli/doctor/machine.rs", 2),
+    ("src/cli/doctor/tools.rs", 1),
+    ("src/cli/edit.rs", 3),
+    ("src/cli/edit/copy.rs", 1),
+    ("src/cli/evaluate.rs", 2),
+    ("src/cli/fork.rs", 2),
+    ("src/cli/help.rs", 1),
+    ("src/cli/live.rs", 3),
+    ("src/cli/liveness.rs", 1),
+    ("src/cli/log.rs", 2),
+    ("src/cli/migrate.rs", 3),
+    ("src/cli/newer.rs", 1),
+    ("src/cli/resolve.rs", 1),
+    ("src/cli/run.rs", 3),
+    ("src/cli/show.rs", 1),
+    ("src/cli/status.rs", 1),
+    ("src/cli/timeline.rs", 2),
+    ("src/cli/trust.rs", 8),
+    ("src/cli/trust/aside.rs", 1),
+    ("src/cli/trust/origin.rs", 2),
+    ("src/cli/trust/subject.rs", 6),
+    ("src/cli/validate.rs", 3),
+    ("src/cli/verify.rs", 1),
+    ("src/cli/why.rs", 1),
+    ("src/clock.rs", 2),
+    ("src/config.rs", 2),
+    ("src/driver.rs", 1),
+    ("src/driver/executor.rs", 1),
+    ("src/driver/stall.rs", 1),
+    ("src/driver/tests.rs", 1),
+    ("src/driver/tests/faults.rs", 1),
+    ("src/driver/tests/played.rs", 2),
+    ("src/driver/tests/race.rs", 3),
+    ("src/driver/tests/sim.rs", 1),
+    ("src/driver/tests/sim/executor.rs", 1),
+    ("src/driver/tests/sim/person.rs", 4),
+    ("src/driver/tests/sim/repo.rs", 1),
+    ("src/driver/tests/sim/scene.rs", 3),
+    ("src/driver/tests/sim/story.rs", 3),
+    ("src/driver/tests/sim/watchman.rs", 7),
+    ("src/driver/watch.rs", 1),
+    ("src/evidence.rs", 1),
+    ("src/failure/lack.rs", 3),
+    ("src/files.rs", 5),
+    ("src/git/checkout.rs", 1),
+    ("src/git/tests/apply.rs", 1),
+    ("src/git/tests/candidate.rs", 1),
+    ("src/git/tests/ignored.rs", 1),
+    ("src/git/tests/private.rs", 1),
+    ("src/heartbeat.rs", 2),
+    ("src/heartbeat/tests.rs", 1),
+    ("src/ops.rs", 1),
+    ("src/ops/confirm.rs", 2),
+    ("src/ops/current.rs", 2),
+    ("src/ops/edit.rs", 2),
+    ("src/ops/liveness.rs", 2),
+    ("src/ops/resolve.rs", 1),
+    ("src/ops/stop.rs", 2),
+    ("src/ops/undo.rs", 2),
+    ("src/plan_file.rs", 2),
+    ("src/plan_file/yaml.rs", 1),
+    ("src/plan_file/yaml/build.rs", 4),
+    ("src/plan_file/yaml/lines.rs", 1),
+    ("src/plan_file/yaml/scalar.rs", 1),
+    ("src/plan_file/yaml/words.rs", 3),
+    ("src/process/ending.rs", 1),
+    ("src/process/tests/sweeps.rs", 3),
+    ("src/process/tool.rs", 1),
+    ("src/render.rs", 3),
+    ("src/render/area.rs", 1),
+    ("src/render/carried.rs", 1),
+    ("src/render/diagram.rs", 2),
+    ("src/render/event.rs", 2),
+    ("src/render/log.rs", 1),
+    ("src/render/result.rs", 2),
+    ("src/render/status.rs", 2),
+    ("src/render/style.rs", 4),
+    ("src/render/text.rs", 1),
+    ("src/render/why.rs", 5),
+    ("src/schema.rs", 2),
+    ("src/schema/files.rs", 8),
+    ("src/schema/looking.rs", 19),
+    ("src/schema/output.rs", 14),
+    ("src/schema/plan.rs", 11),
+    ("src/schema/shared.rs", 21),
+    ("src/schema/state.rs", 9),
+    ("src/schema/tests.rs", 1),
+    ("src/signal.rs", 1),
+    ("src/space.rs", 1),
+    ("src/store/disk.rs", 1),
+    ("src/store/load.rs", 2),
+    ("src/store/mode.rs", 2),
+    ("src/store/place.rs", 1),
+    ("src/store/swap.rs", 1),
+    ("src/store/sweep.rs", 1),
+    ("src/store/tests/edits.rs", 1),
+    ("src/store/tests/faulty.rs", 1),
+    ("src/store/tests/ground.rs", 1),
+    ("src/store/tests/lines.rs", 1),
+    ("src/store/tests/lossy.rs", 3),
+    ("src/store/tests/power.rs", 3),
+    ("src/store/tests/power/scenes.rs", 2),
+    ("src/store/tests/sidecars.rs", 1),
+    ("src/survey.rs", 1),
+    ("src/survey/ci.rs", 3),
+    ("src/survey/node.rs", 2),
+    ("src/survey/python.rs", 5),
+    ("src/trust.rs", 1),
+    ("src/verify.rs", 1),
+    ("src/workspace.rs", 16),
+    ("src/workspace/cache.rs", 2),
+    ("src/workspace/error.rs", 1),
+    ("src/workspace/git.rs", 5),
+    ("src/workspace/git/checks.rs", 4),
+    ("src/workspace/git/shadow.rs", 4),
+    ("src/workspace/globs.rs", 1),
+    ("src/workspace/home.rs", 1),
+    ("src/workspace/leftovers.rs", 9),
+    ("src/workspace/places.rs", 6),
+    ("src/workspace/size.rs", 1),
+    ("src/workspace/tests.rs", 1),
+    ("src/workspace/trees.rs", 1),
+    ("src/workspace/words.rs", 1),
+    ("tests/crash/call.rs", 2),
+    ("tests/crash/every_call.rs", 2),
+    ("tests/crash/faults.rs", 2),
+    ("tests/crash/notices.rs", 2),
+    ("tests/crash/outward.rs", 2),
+    ("tests/crash/session.rs", 3),
+    ("tests/crash/tracer.rs", 3),
+    ("tests/docs/blocks.rs", 2),
+    ("tests/docs/compare.rs", 3),
+    ("tests/docs/main.rs", 1),
+    ("tests/docs/shell.rs", 1),
+    ("tests/graphs/account.rs", 5),
+    ("tests/graphs/model.rs", 2),
+    ("tests/graphs/notation.rs", 1),
+    ("tests/graphs/random.rs", 1),
+    ("tests/graphs/trial.rs", 2),
+    ("tests/graphs/world.rs", 1),
+    ("tests/it/agents.rs", 1),
+    ("tests/it/agents/apart.rs", 2),
+    ("tests/it/agents/escapes.rs", 3),
+    ("tests/it/agents/escapes/escapee.rs", 3),
+    ("tests/it/agents/escapes/methods.rs", 2),
+    ("tests/it/agents/filters.rs", 1),
+    ("tests/it/agents/prompts.rs", 1),
+    ("tests/it/agents/work.rs", 1),
+    ("tests/it/agree.rs", 1),
+    ("tests/it/agree/align.rs", 1),
+    ("tests/it/agree/constraints.rs", 1),
+    ("tests/it/agree/gate.rs", 1),
+    ("tests/it/crashes/killed.rs", 1),
+    ("tests/it/crashes/mended.rs", 5),
+    ("tests/it/crashes/room.rs", 3),
+    ("tests/it/edits/edit.rs", 1),
+    ("tests/it/edits/edit/taken_out.rs", 1),
+    ("tests/it/edits/edit/told.rs", 2),
+    ("tests/it/edits/editors.rs", 1),
+    ("tests/it/edits/ground.rs", 1),
+    ("tests/it/edits/stale.rs", 1),
+    ("tests/it/looks/errors.rs", 2),
+    ("tests/it/looks/history.rs", 1),
+    ("tests/it/looks/watched.rs", 1),
+    ("tests/it/planning/phases.rs", 1),
+    ("tests/it/results/apply.rs", 1),
+    ("tests/it/results/clean.rs", 2),
+    ("tests/it/results/lineage.rs", 2),
+    ("tests/it/results/repositories/files.rs", 1),
+    ("tests/it/results/repositories/guarded.rs", 1),
+    ("tests/it/results/repositories/refused.rs", 2),
+    ("tests/it/runs/agreed.rs", 1),
+    ("tests/it/runs/confirm.rs", 1),
+    ("tests/it/runs/dead_ends.rs", 2),
+    ("tests/it/runs/long_output.rs", 1),
+    ("tests/it/runs/many_failures.rs", 1),
+    ("tests/it/runs/start.rs", 1),
+    ("tests/it/safety.rs", 1),
+    ("tests/it/safety/aside.rs", 3),
+    ("tests/it/safety/sidecars.rs", 1),
+    ("tests/it/safety/trust.rs", 2),
+    ("tests/it/steer/taken_back.rs", 1),
+    ("tests/it/support.rs", 1),
+    ("tests/it/support/passed_over.rs", 4),
+    ("tests/it/support/processes.rs", 1),
+    ("tests/it/support/screen.rs", 1),
+    ("tests/it/support/terminal.rs", 1),
+    ("tests/it/support/undisturbed.rs", 3),
+    ("tests/it/support/world.rs", 1),
+    ("tests/it/versions/newer.rs", 1),
+    ("tests/tidy/bugs.rs", 3),
+    ("tests/tidy/circles.rs", 3),
+    ("tests/tidy/main.rs", 1),
+    ("tests/tidy/rules.rs", 1),
+];
+
+/// Finds hard sentences beyond the excepted number, and exceptions that are not needed any more.
+pub(super) fn comments(root: &Path, excepted: &[(&str, usize)]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let files = FOLDERS
+        .iter()
+        .flat_map(|folder| files_below(root, folder, "rs"));
+    for path in files {
+        let found = hard_sentences(&read(&root.join(&path)));
+        let entry = excepted.iter().find(|(file, _)| *file == path);
+        let allowed = entry.map_or(0, |(_, count)| *count);
+        if found.len() < allowed {
+            faults.push(format!("{path}: list {} hard sentences", found.len()));
+        } else if found.len() > allowed {
+            faults.extend(found.iter().map(|fault| format!("{path}:{fault}")));
+        }
+    }
+    let is_gone = |(file, _): &&(&str, usize)| !root.join(file).is_file();
+    let gone = excepted.iter().filter(is_gone);
+    faults.extend(gone.map(|(file, _)| format!("{file}: is listed and not there")));
+    faults
+}
+
+/// Each begins with the number of its first line.
+fn hard_sentences(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut sentence = Vec::new();
+    let mut first = 0;
+    for (n, line) in text.lines().enumerate() {
+        let comment = line.trim_start().strip_prefix("//");
+        let comment = comment.map(|rest| rest.trim_start_matches(['/', '!']).trim());
+        if comment.is_none_or(|rest| rest.is_empty() || rest.starts_with(['-', '#', '|'])) {
+            found.extend(fault(first, &std::mem::take(&mut sentence)));
+        }
+        for word in comment.unwrap_or_default().split_whitespace() {
+            if sentence.is_empty() {
+                first = n + 1;
+            }
+            sentence.push(word);
+            if word.trim_end_matches([')', '"']).ends_with(['.', '?', '!']) {
+                found.extend(fault(first, &std::mem::take(&mut sentence)));
+            }
+        }
+    }
+    found.extend(fault(first, &sentence));
+    found
+}
+
+fn fault(line: usize, sentence: &[&str]) -> Option<String> {
+    let words = sentence.len();
+    let start = sentence[..words.min(6)].join(" ");
+    let is_question = sentence.last().is_some_and(|word| word.ends_with('?'));
+    let is_inverted = sentence.first().is_some_and(|word| INVERTED.contains(word));
+    if words > WORDS_MAX {
+        Some(format!("{line}: {words} words: {start}"))
+    } else if is_inverted && !is_question {
+        Some(format!("{line}: begins with its object: {start}"))
+    } else {
+        None
+    }
+}
+
+#[test]
+fn a_long_sentence_of_a_comment_is_seen_wherever_its_lines_end() {
+    let words = |count: usize| "word ".repeat(count);
+    let long = format!("//! Short.\n//! One {}\n//! {}end.\n", words(19), words(10));
+    let at_most = format!("/// One {}end.\n/// Another.\n", words(28));
+    let list = format!("// {}\n// - {}\n", words(20), words(20));
+    check(
+        |root| comments(root, &[]),
+        &[
+            ("core/src/a.rs", &long),
+            ("src/b.rs", &at_most),
+            ("tests/c.rs", &list),
+        ],
+        &["core/src/a.rs:2: 31 words: One word"],
+    );
+}
+
+#[test]
+fn an_inverted_sentence_is_seen_and_a_question_is_not() {
+    let text = "/// Fine. Of a thing\n/// what it is.\nfn f() {}\n// What is short?\n";
+    check(
+        |root| comments(root, &[]),
+        &[("src/a.rs", text)],
+        &["src/a.rs:1: begins with its object: Of a thing what it is."],
+    );
+}
+
+#[test]
+fn the_list_of_hard_sentences_only_shrinks() {
+    let files = [("src/a.rs", "// What is.\n\n// Where is.\n")];
+    check(|root| comments(root, &[("src/a.rs", 2)]), &files, &[]);
+    let rule = |root: &Path| comments(root, &[("src/a.rs", 1)]);
+    check(rule, &files, &["src/a.rs:1", "src/a.rs:3"]);
+    let rule = |root: &Path| comments(root, &[("src/a.rs", 3), ("src/b.rs", 1)]);
+    check(rule, &files, &["src/a.rs: list 2", "src/b.rs: is listed"]);
+}
