@@ -1,4 +1,4 @@
-//! What follows from a state as it stands: judge it, choose, start what can start, or end the run.
+//! Decides what follows from a state: judge it, choose, start what can start, or end the run.
 //!
 //! Level-triggered: nothing here asks what happened last, so a resumed run goes on exactly as an undisturbed one.
 
@@ -82,7 +82,8 @@ fn go_on(transaction: &mut Transaction, blocked: Option<BlockCause>) -> bool {
     false
 }
 
-/// No selection is left. Where a person is asked, the run ends for that; else what is ready comes to its end first.
+/// No selection is left. If a person must be asked, the run ends for that; else attempts that are ready come to their
+/// end first.
 fn at_a_dead_end(transaction: &mut Transaction) {
     let in_doubt = has_live(transaction, |status| {
         matches!(status, AtomStatus::InDoubt(_))
@@ -170,7 +171,7 @@ fn stuck_status(transaction: &Transaction) -> RunStatus {
     }
 }
 
-/// What is in doubt or unconfirmed comes before `exhausted`.
+/// A doubt or a missing confirmation comes before `exhausted`.
 fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
     match reason {
         Reason::InDoubt | Reason::Confirmation | Reason::Guidance => RunStatus::NeedsGuidance,
@@ -201,7 +202,7 @@ fn stop(transaction: &mut Transaction) {
     }
 }
 
-/// What no verdict can do without is not there: the run stops, and nothing is completed.
+/// A verdict needs something that is missing: the run stops, and nothing is completed.
 pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
     for id in transaction.flying() {
         attempt_end::lost(transaction, &id);
@@ -227,8 +228,8 @@ fn held(transaction: &mut Transaction) {
     }
 }
 
-/// Nothing new starts; what is in flight finishes, then the tree to deliver is judged, and the run ends. Where the base
-/// case holds on it and no person is asked, the run completes with the rest open.
+/// Nothing new starts. Attempts in flight finish, then the tree to deliver is judged, and the run ends. If the base
+/// case holds on that tree and no person is asked, the run completes with the rest open.
 fn end(transaction: &mut Transaction, reason: Reason) {
     if !transaction.state.run.in_flight.is_empty() {
         return;

@@ -89,8 +89,8 @@ fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
         .insert(id.clone(), AttemptProgress::Finished(Arc::new(outcome)));
 }
 
-/// It came to its end, and what it made is of no use. What it may have done outside is done: a person is asked before
-/// that happens again.
+/// The attempt came to its end, but its output is of no use. Its effect outside may have happened, so a person is asked
+/// before it happens again.
 pub(super) fn refused(transaction: &mut Transaction, id: &AttemptId, failure: Failure) {
     let is_once_only = |intent: &Intent| intent.effect.is_once_only();
     if !transaction.in_flight(id).is_some_and(is_once_only) {

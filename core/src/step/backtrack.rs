@@ -48,7 +48,7 @@ pub(super) fn blocked(transaction: &Transaction) -> Option<BlockCause> {
     {
         return Some(BlockCause::Undecided);
     }
-    // What was refuted and is opened again, by a person or for a repair, is resolved and judged once more.
+    // A refuted selection that is opened again, by a person or for a repair, is resolved and judged once more.
     let is_refuted = || transaction.refuted.contains(&active.whole(graph));
     (transaction.all_resolved() && is_refuted()).then_some(BlockCause::Refuted)
 }
@@ -76,7 +76,7 @@ pub(super) fn choose(transaction: &mut Transaction, blocked: &BlockCause) -> Opt
         plans_again: true,
     };
     let prefer = transaction.selection();
-    // What is there is tried through before anything is planned again, and that before what was planned for changes.
+    // First all selections of existing fragments are tried, then replanning, and only then other choices below a plan.
     let as_planned = || {
         let fixed = ground_of_plans(transaction, blocked)?;
         let ground = search::SearchSpace {
@@ -296,8 +296,8 @@ fn because(transaction: &Transaction, blocked: &BlockCause) -> String {
     }
 }
 
-/// The groups of the conflict, the most relevant last: by the files that the evidence names, then the nearest, then
-/// the most recent; those with external effects first, so that they change last.
+/// Ranks the groups of the conflict, the most relevant last. Groups with external effects come first, so that they
+/// change last. Then count the files that the evidence names, nearness, and how recent a group is.
 fn rank(transaction: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> {
     let (graph, active) = (&transaction.graph, &transaction.active);
     let (groups, from): (Vec<Ix>, Option<Ix>) = match blocked {

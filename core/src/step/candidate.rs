@@ -176,7 +176,7 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
     }
 }
 
-/// What could not be run is asked again after a while.
+/// A check that could not be run is asked again after a while.
 pub(super) fn ask_again_later(
     transaction: &mut Transaction,
     id: &AttemptId,

@@ -107,7 +107,7 @@ pub fn adopt(
     }
 }
 
-/// What no kind of correction stands for (a remark, a summary, a count) is told as what it is.
+/// Describes an edit that no kind of correction stands for: a remark, a summary, a count.
 fn told(before: Option<&State>, after: &State) -> String {
     let changes = before.map(|before| difference::difference(before, after));
     let words = changes.as_deref().map(difference::words);
@@ -129,7 +129,7 @@ struct PersonEdit {
     state: State,
     /// Unresolved atoms that were taken out: none of them comes back as a forgotten result.
     removed: BTreeSet<AtomId>,
-    /// What gave way, as it stands in the correction.
+    /// The values that gave way, in the form that the correction keeps.
     lost: Vec<Node>,
     effects: Vec<String>,
     kinds: Vec<(CorrectionType, String)>,
@@ -300,7 +300,7 @@ impl PersonEdit {
         }
     }
 
-    /// What failed for good with other results than these has its attempts again.
+    /// Gives new attempts to tasks that failed for good with other results than these.
     fn reopen_downstream<'r>(&mut self, results: impl Iterator<Item = &'r String>) {
         let mut results = results.peekable();
         if results.peek().is_none() {
@@ -328,7 +328,7 @@ impl PersonEdit {
         binding.by = "person".to_string();
     }
 
-    /// What was forgotten together with what it needs is taken out with it. One more is gone in each round.
+    /// Takes out atoms that were forgotten together with what they need. One more is gone in each round.
     fn drop_unfounded(&mut self, forgotten: &BTreeSet<String>) {
         let is_unfounded = |state: &State, id: &&AtomId| {
             let atom = state
@@ -381,7 +381,7 @@ impl PersonEdit {
         given_back
     }
 
-    /// What was used up for results that were taken out counts for nothing in the budgets of the plans that they are in.
+    /// Takes the attempts of removed results out of the budgets of the plans around them.
     fn give_back(&mut self, taken_out: &[(AtomId, u32)]) {
         if taken_out.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! What a result and a repair count for: attempts of the context, of the run and of the phases above.
+//! Counts results and repairs as attempts of the context, of the run and of the phases above.
 
 use super::{phase, transaction::Transaction};
 use crate::{

@@ -1,5 +1,5 @@
-//! The base case while a run goes on: on which tree it is evaluated next, what of it completes the run, which verdicts
-//! are kept, and which tree an ending delivers.
+//! The base case while a run goes on: on which tree it is evaluated next, and when it completes the run. Also which
+//! verdicts are kept, and which tree an ending delivers.
 //!
 //! Invariant: only a verdict on a deciding basis completes a run or refutes a selection. Not here: what an ending says
 //! (`run_end`), when one is due (`advance`).
@@ -16,7 +16,7 @@ use crate::{
     world::Session,
 };
 
-/// What an ending delivers.
+/// The tree that an ending delivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Delivery {
     /// The tree to deliver is not judged yet.
@@ -43,7 +43,7 @@ pub(super) fn aim(transaction: &mut Transaction) {
     aim_at(transaction, target);
 }
 
-/// A verdict that could end the run is taken on the deciding basis; any other one only steers, and is left out where
+/// A verdict that could end the run is taken on the deciding basis. Any other verdict only steers. It is left out while
 /// verifying takes more than a quarter of the time.
 fn wanted(transaction: &Transaction, warm: Basis) -> Option<Basis> {
     let deciding = warm.deciding();
@@ -221,7 +221,7 @@ fn commit_of(transaction: &Transaction, tree: &TreeId) -> Option<CommitId> {
         .cloned()
 }
 
-/// Where the warm verdict or that of `align` on the same tree was another one, a person is told.
+/// Tells a person if the warm verdict, or that of `align`, differs on the same tree.
 fn tell_differences(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(tree) = basis.tree() else { return };
     let warm = Basis::Warm(tree.clone());
@@ -273,7 +273,7 @@ fn best_verdict(transaction: &Transaction) -> Option<VerdictRecord> {
     verdicts::best(&all).cloned()
 }
 
-/// What a verdict that decides is taken on; `None` while the head's tree is not known.
+/// The basis of a deciding verdict; `None` while the head's tree is not known.
 pub(super) fn deciding_basis(transaction: &Transaction) -> Option<Basis> {
     transaction.basis().map(|basis| basis.deciding())
 }
@@ -320,8 +320,8 @@ fn base_is_open(transaction: &Transaction, basis: &Basis) -> bool {
     check.is_some_and(|check| transaction.court(basis, |court| court.next_leaf(check).is_some()))
 }
 
-/// Whether a base case that holds completes the run as things stand: everything that was agreed is done, or nothing
-/// has begun, or what is open was left open by the run that completed before.
+/// Whether a base case that holds completes the run as things stand. It does if everything agreed is done, if nothing
+/// has begun, or if the completed run before left the same open.
 pub(super) fn may_complete(transaction: &Transaction) -> bool {
     transaction.state.objective.constraints.finish_early
         || transaction.state.run.attempts_started == 0

@@ -1,4 +1,4 @@
-//! What starts: attempts of what is ready.
+//! Starts attempts of tasks that are ready.
 //!
 //! Not here: whether anything may start at all (`advance`).
 
@@ -58,7 +58,7 @@ fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
     let mut is_repairing = flying
         .iter()
         .any(|intent| transaction.is_repair(&intent.atom, &intent.context));
-    // Of many that are ready only a few have a slot: so few are looked for, and more where these had to wait.
+    // Few of many ready atoms have a slot. So few are looked for, and more if these had to wait.
     let (mut last, mut most) = (None, free);
     loop {
         let some = ready(transaction, last, most);
@@ -125,7 +125,7 @@ fn speculate(transaction: &mut Transaction, mut free: usize) {
     }
 }
 
-/// What may start in a speculation whose tree is there to begin on.
+/// The tasks that may start in a speculation whose tree is there to begin on.
 fn startable_beside(
     transaction: &Transaction,
     speculation: &Speculation,

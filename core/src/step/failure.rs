@@ -24,7 +24,7 @@ pub(super) struct Failure {
     pub(super) class: FailureClass,
     pub(super) reason: String,
     pub(super) excerpt: String,
-    /// Of what that is an excerpt.
+    /// The whole output of which `excerpt` is a part.
     pub(super) whole: Option<SideFile>,
     pub(super) criteria: Vec<(String, &'static str)>,
     pub(super) duration_ms: u64,
@@ -135,7 +135,7 @@ pub(super) fn doubt(transaction: &mut Transaction, doubt: EffectDoubt<'_>) {
     });
 }
 
-/// What the trail says of a doubt.
+/// Records a doubt in the trail.
 pub(super) fn record_doubt(to: &mut Writer, doubt: EffectDoubt<'_>) -> EntryKind {
     to.text("atom", doubt.atom.as_str())
         .text("attempt", doubt.attempt.as_str())

@@ -3,7 +3,7 @@
 
 use crate::event::Reason;
 
-/// What can be true at once.
+/// The facts about a run that can be true at once.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFacts {
     pub redirect: bool,

@@ -1,4 +1,4 @@
-//! What has landed: verdicts that came in, a candidate that becomes its atom's binding, and the tree after a backtrack.
+//! Takes in verdicts, a candidate that becomes its atom's binding, and the tree after a backtrack.
 
 use alloc::{
     format,

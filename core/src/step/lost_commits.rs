@@ -43,7 +43,7 @@ fn reopen_bound(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
         .map(|(id, binding)| (id.clone(), binding.is_by_person()))
         .collect();
     for (id, is_by_person) in lost {
-        // What a person said stands, though its change to the tree is gone.
+        // A person's result stays, though its change to the tree is gone.
         if is_by_person {
             transaction.change_binding(&id, |binding| binding.commit = None);
         } else {
@@ -82,7 +82,7 @@ fn is_gone(tried: &Try, gone: &BTreeSet<CommitId>) -> bool {
         if parked.commit.as_ref().is_some_and(|id| gone.contains(id)))
 }
 
-/// What may happen once only did happen: its result stands, without its change to the tree.
+/// An effect that may happen once only did happen: its result stays, without its change to the tree.
 fn forget(task: &mut Task, gone: &BTreeSet<CommitId>) {
     let is_once_only = task.spec.effect.is_once_only();
     for tried in task.tries.iter_mut().filter(|tried| is_gone(tried, gone)) {

@@ -1,8 +1,7 @@
-//! The budget of a phase: what its fragment has taken of it, what may still start, and what becomes of the phase when it
-//! is over (contract §5).
+//! The budget of a phase: what its fragment has used, what may still start, and how the phase ends (contract §5).
 //!
-//! Invariant: an end is decided once. A phase is resolved without its open parts only where nothing outside of it was
-//! tried under its fragment before, so that no context that something was tried in becomes another.
+//! Invariant: an end is decided once. A phase is resolved without its open parts only if nothing outside was tried
+//! under its fragment before. So no context in which something was tried becomes another.
 
 use alloc::{
     collections::BTreeSet,
@@ -178,8 +177,8 @@ fn close(
     });
 }
 
-/// Whether what the step plans for takes less than all of it, and nothing that waits for it has been tried with this
-/// fragment: so it is where the whole stood resolved once and was opened again.
+/// Whether the phase may be resolved in part. The target of the step must accept a partial result. Nothing that waits
+/// for it may have been tried with this fragment, as happens when a resolved phase was opened again.
 fn may_be_partial(transaction: &Transaction, plan: Ix, first: Ix) -> bool {
     let (graph, state) = (&transaction.graph, &transaction.state);
     let (plan_id, first) = (graph.id(plan), graph.id(first));
@@ -198,7 +197,7 @@ fn may_be_partial(transaction: &Transaction, plan: Ix, first: Ix) -> bool {
             .any(|whole| whole.get(plan_id) == Some(first))
 }
 
-/// What the result is without: the parts that budgets left open, each with the step that planned it.
+/// The missing parts of the result: those that budgets left open, each with the step that planned it.
 pub(super) fn dropped(transaction: &Transaction) -> Vec<Node> {
     let graph = &transaction.graph;
     let one = |plan: Ix, part: Ix| {
@@ -235,7 +234,7 @@ fn in_force(transaction: &Transaction) -> Vec<(Ix, &PlannedPhase)> {
     found
 }
 
-/// What a fragment with a budget has taken of it.
+/// The part of its budget that a fragment has used.
 struct PhaseUsage<'d> {
     plan: Ix,
     phase: &'d PlannedPhase,
@@ -267,7 +266,7 @@ impl<'d> PhaseUsage<'d> {
         phases.any(|(plan, phase, _)| plan == self.plan && phase.first() == self.phase.first())
     }
 
-    /// What is under way in it: repairs, or all else.
+    /// Its attempts in flight: repairs, or all others.
     fn flying<'s>(
         &'s self,
         transaction: &'s Transaction,
@@ -281,8 +280,8 @@ impl<'d> PhaseUsage<'d> {
         })
     }
 
-    /// The limit that is reached with parts open, and how much was used: not while something that is not to be cut off
-    /// is under way, or while a repair can be made.
+    /// The limit that is reached with parts open, and how much was used. `None` while an attempt is under way that must
+    /// not be cut off, or while a repair can be made.
     fn over(&self, transaction: &Transaction) -> Option<(PhaseLimit, u64)> {
         let reached = |limit, used| {
             Some((limit, used)).filter(|_| self.budget.of(limit).is_some_and(|most| used >= most))

@@ -71,7 +71,7 @@ fn refusal(outcome: &Outcome, faults: &[Fault]) -> Failure {
         class: FailureClass::Logical,
         reason: format!("its plan cannot be used: {first}{more}"),
         excerpt: whole,
-        // What it printed stands among the attempt's own files; the faults stand here.
+        // The output of the planner is kept among the attempt's own files; the faults stand here.
         whole: None,
         criteria: Vec::new(),
         duration_ms: outcome.duration_ms,

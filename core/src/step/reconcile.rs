@@ -1,5 +1,5 @@
-//! Brings bindings, attempts in flight and statuses into line with the selection in force: results of another
-//! context are parked, those of this one come back, and what was made from other inputs is made again.
+//! Brings bindings, attempts in flight and statuses into line with the selection in force. Results of another context
+//! are parked, and those of this one come back. Results that were made from other inputs are made again.
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 

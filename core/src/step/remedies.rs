@@ -1,6 +1,6 @@
-//! What a person may do when a run has ended: commands to type, and edits that open again what failed.
+//! Suggests what a person may do after a run: commands to type, and edits that open failed work again.
 //!
-//! Invariant: what is named changes something. Not here: what the next run makes of an edit (`correct`).
+//! Invariant: every remedy changes something. Not here: what the next run makes of an edit (`correct`).
 
 use alloc::{
     collections::BTreeSet,
@@ -104,8 +104,8 @@ pub fn after_completion(state: &State) -> &'static str {
     }
 }
 
-/// What a person looks at first: the groups whose choices failed or were refuted, since none of the choices alone is the
-/// cause; then what failed whatever is chosen.
+/// Commands that show the causes. Groups whose choices failed or were refuted come last, since no choice alone is the
+/// cause. Tasks that failed whatever is chosen come first.
 fn causes(transaction: &Transaction) -> Vec<String> {
     let graph = &transaction.graph;
     let failed = graph.tasks().filter(|x| {
@@ -136,7 +136,7 @@ fn causes(transaction: &Transaction) -> Vec<String> {
         .collect()
 }
 
-/// Where every choice was tried: what failed, and what would open it again.
+/// For a run in which every choice was tried: what failed, and what would open it again.
 fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
     let (mut failed, mut remedies) = (causes(transaction), BTreeSet::new());
     for x in transaction.graph.tasks() {
@@ -162,7 +162,7 @@ fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
     moves
 }
 
-/// What opens again what failed.
+/// An edit or command that opens failed work again.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Remedy {
     /// The next run forgets it.
@@ -189,7 +189,7 @@ fn remedy(state: &State, task: &Task, tried: &Try) -> Option<Remedy> {
     })
 }
 
-/// The limit that keeps a planning step from being planned again. What it was granted inside of a plan stays.
+/// The limit that keeps a planning step from being planned again; `None` for a step inside a plan, whose grant stays.
 fn planned_out(transaction: &Transaction, x: Ix) -> Option<Remedy> {
     let context = transaction.active.context(x)?;
     let plan = transaction

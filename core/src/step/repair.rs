@@ -42,7 +42,7 @@ pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, why: &str) {
     ask_before_again(transaction, id, &binding, why);
 }
 
-/// What happened outside already, and may happen once only, is not made again unasked.
+/// An effect outside that may happen once only, and did, is not repeated unasked.
 fn ask_before_again(transaction: &mut Transaction, id: &AtomId, binding: &Binding, why: &str) {
     let Some(context) = &binding.context else {
         return;

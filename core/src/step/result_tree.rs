@@ -38,7 +38,7 @@ pub(super) fn built(
         }
     }
     for atom in dropped {
-        // What a person said stands, though its change to the tree is gone.
+        // A person's result stays, though its change to the tree is gone.
         if transaction
             .state
             .bindings

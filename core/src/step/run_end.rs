@@ -51,7 +51,7 @@ pub(super) fn finish(
     });
 }
 
-/// Of the delivered tree: of the verdict that decides, where there is one.
+/// Evidence for the delivered tree, of the verdict that decides if there is one.
 fn evidence(transaction: &Transaction) -> Vec<Node> {
     let run = &transaction.state.run;
     let of_delivered = |commit: &CommitId| run.verdicts.iter().find(|one| one.commit == *commit);
@@ -119,7 +119,7 @@ fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Node 
     if !transaction.session.unsteady.is_empty() {
         to.put("unsteady", texts_node(&transaction.session.unsteady));
     }
-    // Of many it is told by the bindings, which stand in the same state.
+    // A long list is left out: the bindings in the same state tell it.
     if state.bindings.len() <= DONE_MAX {
         to.put(DONE, Node::array(done(state)));
     }
@@ -329,7 +329,7 @@ fn has_failed(evidence: &[Node]) -> bool {
     verdicts.any(|one| one.get("verdict").and_then(Node::as_str) == Some("fail"))
 }
 
-/// Where choices may be left, an atom that failed in a context without any: none of them would help.
+/// If choices are left: an atom that failed in a context without choices, so that no choice would help.
 fn failed_whatever_is_chosen(transaction: &Transaction) -> Option<&AtomId> {
     let graph = &transaction.graph;
     graph.groups().next()?;

@@ -80,7 +80,7 @@ fn left_open(transaction: &Transaction) -> Option<Vec<AtomId>> {
     Some(ids.map(AtomId::new).collect())
 }
 
-/// What came to its end before the loop died is adopted, the rest was cut off.
+/// Adopts attempts that ended before the loop died; the others were cut off.
 fn land_all(transaction: &mut Transaction, mut finished: Vec<(AttemptId, Outcome)>) {
     for id in transaction.flying() {
         let index = finished.iter().position(|(attempt, _)| *attempt == id);
@@ -120,7 +120,8 @@ fn retire_old_request(transaction: &mut Transaction, run: &RunId) {
     });
 }
 
-/// What the surroundings made fail is tried again; what was cut off too often is not: only a person forgets that.
+/// Failures of the environment are tried again. Attempts that were cut off too often are not: only a person forgets
+/// that.
 fn forget_environmental_failures(transaction: &mut Transaction) {
     let most = transaction.state.objective.constraints.max_interruptions();
     let forgotten: Vec<AtomId> = transaction
@@ -169,7 +170,7 @@ pub(super) fn asked(
     Ok(())
 }
 
-/// What is asked of the loop, with a request more.
+/// The control flags with one request added.
 pub fn control_with(
     state: &State,
     request: Request,

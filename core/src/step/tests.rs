@@ -1,4 +1,4 @@
-//! What a step refuses, where nothing that can happen leads to it: only a mistake in the code does.
+//! Refusals of a step that only a mistake in the code can cause.
 
 use num_bigint::BigUint;
 

@@ -1,9 +1,9 @@
-//! Shortens the trail: the newest failures of an atom and context stand in full, older ones as a line each, and the
-//! oldest are left out, as are the oldest choices and backtracks (contract §7).
+//! Shortens the trail (contract §7). The newest failures of an atom and context stay in full, older ones as a line
+//! each. The oldest failures, choices and backtracks are left out.
 //!
-//! Invariant: everything that decides stays. A refuted selection keeps its conflict and its context for ever; attempts
-//! and failures are counted in the tries of their atom, never here. An entry beside which a person wrote stays as it is.
-//! A look goes over all of the trail, and comes when a part of it is new: so the cost follows what was added.
+//! Invariant: everything that decides stays. A refuted selection keeps its conflict and its context for ever. Attempts
+//! and failures are counted in the tries of their atom, never here. An entry beside which a person wrote stays as it
+//! is. A pass goes over the whole trail, but only after a part of it is new: so the cost follows what was added.
 
 mod line;
 
@@ -46,7 +46,7 @@ pub(super) fn shorten(transaction: &mut Transaction) {
     transaction.session.trail_watch = Watch { len, look_at };
 }
 
-/// What becomes of an entry that is too old to stand as it is.
+/// How an entry that is too old is shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
     LeaveOut,

@@ -1,4 +1,4 @@
-//! A state under change: every edit goes through here, so that what was touched is known. What is read of it stands in
+//! A state under change: every edit goes through here, so that the touched records are known. Its queries are in
 //! `reads`. It knows none of the transitions.
 
 mod reads;
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// What an observation leads to.
+/// The consequence of an observation.
 #[derive(Debug, Clone)]
 pub struct Transition {
     pub world: World,
@@ -309,7 +309,7 @@ impl Transaction {
         Some(self.run().in_flight.remove(index))
     }
 
-    /// What can be tried from here on; counted from what was touched, for all else is as it was.
+    /// Measures what can still be tried. Only touched records are counted, for all else is as it was.
     fn measure(&self, before: &World) -> Result<Measure, Refusal> {
         let refuted = self.refuted.len();
         let after = MeasureInput {
@@ -347,7 +347,7 @@ impl Transaction {
             self.touched.run = true;
             let run = Arc::make_mut(&mut self.state.run);
             run.spent.active_ms += unwritten_ms;
-            // What a person wrote beside it stays.
+            // A person's notes beside it stay.
             let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
             run.measure = Some(run::MeasureText {
                 extra,

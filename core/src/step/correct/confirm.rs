@@ -22,12 +22,12 @@ use crate::{
     verdict::assertions::{Assertion, newest},
 };
 
-/// What is said of an assertion.
+/// A person's answer to an assertion.
 #[derive(Debug)]
 pub struct Answer<'a> {
     pub assertion: &'a Assertion,
     pub holds: bool,
-    /// The tree that was looked at, where the word is for that one alone.
+    /// The tree that was looked at, if the answer holds for that one alone.
     pub on: Option<&'a TreeId>,
     pub reason: Option<&'a str>,
 }
@@ -108,7 +108,7 @@ fn node(word: &Confirmation, what: &str, id: &str) -> Node {
     to.finish(&Extra::default())
 }
 
-/// What others added since `before`, to be told by a loop that finds it in the file.
+/// Corrections that others added since `before`, for the loop that finds them in the file.
 pub fn news(before: &State, after: &State) -> Vec<Event> {
     let added = after.corrections.iter().skip(before.corrections.len());
     let text = |node: &Node, key: &str| {
@@ -132,7 +132,7 @@ pub fn news(before: &State, after: &State) -> Vec<Event> {
         .collect()
 }
 
-/// What gave way in a correction, a line each.
+/// The values that gave way in a correction, a line each.
 pub fn lost_lines(lost: &[Node]) -> Vec<String> {
     lost.iter().filter_map(merge::sentence).collect()
 }

@@ -10,9 +10,9 @@ use crate::{
     state::{Control, RunStatus, State, Usage},
 };
 
-/// What is in flight, asked for or spent stays with the parent; what was agreed, found and tried goes along. An effect
-/// outside that is under way, and may happen once only, goes along as one that was cut off: the fork does not know
-/// either what becomes of it.
+/// A fork takes along what was agreed, found and tried. Attempts in flight, requests and spending stay with the parent.
+/// An effect outside that is under way, and may happen once only, goes along as cut off: the fork does not know its
+/// outcome.
 pub fn fork(parent: &State, lineage: Lineage) -> State {
     let mut state = parent.clone();
     state.lineage = lineage;

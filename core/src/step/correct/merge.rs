@@ -1,9 +1,10 @@
-//! An edit that began at an older state is merged, field by field, into what was committed last.
+//! An edit that began at an older state is merged, field by field, into the last commit.
 //!
-//! A field that only one side changed is taken from that side. Where both did, the person wins on what is wanted, the
+//! A field that only one side changed is taken from that side. If both did, the person wins on what is wanted, the
 //! program on what happened. Records are told apart by their ids, never by their places.
-//! Invariants: every id stands once; the graph of the outcome is a valid one where both sides are; what a person
-//! typed is in the outcome or among what was lost.
+//!
+//! Invariants: every id stands once; the graph of the outcome is valid if both sides' graphs are. Everything that a
+//! person typed is in the outcome or among the lost values.
 
 mod graph;
 mod lists;
@@ -24,14 +25,14 @@ use crate::{
 };
 use tree::{Rule, Trees};
 
-/// What came of an edit: the state that holds it, before it is counted as a commit, and what had to give way.
+/// The outcome of an edit: the state that holds it, before it is counted as a commit, and the lost values.
 #[derive(Debug, Clone)]
 pub struct MergeOutcome {
     pub state: State,
     pub lost: Vec<LostValue>,
-    /// Unresolved atoms that the edit took out: not to be mistaken for results that a person forgot.
+    /// Unresolved atoms that the edit took out. They are not results that a person forgot.
     pub removed: BTreeSet<AtomId>,
-    /// The serial of an edit that is older than what was committed last, and changes nothing of that.
+    /// The serial of an edit that is older than the last commit and changes nothing of it.
     pub saved_again: Option<Serial>,
 }
 
@@ -116,7 +117,7 @@ fn base_of<'s>(base: Option<&'s State>, ours: &'s State, theirs: &State) -> Opti
     }
 }
 
-/// What names the file: the program's alone. Unknown keys beside it are the person's.
+/// Fields that identify the file are the program's alone. Unknown keys beside them are the person's.
 fn head(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let (ours, theirs) = (sides.ours, sides.theirs);
     let is_ahead = theirs.serial > ours.serial && !is_out_of_reach(theirs.serial, ours.serial);
@@ -150,7 +151,7 @@ fn head(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
         trees.extra(sides.each(|state| &state.work_graph_extra), "/work_graph");
 }
 
-/// Where attempts work is settled by the first start: what was made in one kind of workspace is not there in another.
+/// The kind of workspace is fixed by the first start: the files of one kind do not exist in another.
 fn keep_workspace(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let ours = &sides.ours.objective.constraints;
     let wanted = merged.objective.constraints.workspace();
@@ -171,7 +172,7 @@ fn records(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let nodes = sides.each(|state| state.objective.node());
     let node = trees.record(nodes.each_ref().map(Option::as_ref), "/objective", rule);
     let read = node.and_then(|node| tree::read(&node, Objective::read));
-    // What the parts of two valid records make can always be read; were it not so, the person's stands.
+    // A merge of two valid records can always be read; were it not so, the person's stands.
     merged.objective = read.map_or_else(|| Arc::clone(&sides.theirs.objective), Arc::new);
     keep_workspace(sides, trees, merged);
     let nodes = sides.each(|state| state.control.node());

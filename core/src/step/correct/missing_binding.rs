@@ -9,8 +9,8 @@ use crate::{
     state::{Atom, State},
 };
 
-/// Puts atoms back whose bindings a person took out though others name them, or though nothing else is left: the binding
-/// was forgotten, not the atom, which stood in it alone. Whether there were any.
+/// Puts back atoms whose bindings a person took out though other atoms name them, or though nothing else is left. The
+/// person meant the binding; the atom stood in it alone. Returns whether there were any.
 pub fn put_back_forgotten(edited: &mut State, known: &State) -> bool {
     let mut found = false;
     let is_empty = edited.all_atoms().is_empty();

@@ -1,4 +1,4 @@
-//! What a person opens again: by a raised limit, by a status, by another goal.
+//! Opens atoms again after a person's edit: a raised limit, a status, another goal.
 
 use alloc::{string::ToString, sync::Arc, vec::Vec};
 
@@ -32,8 +32,8 @@ impl PersonEdit {
         self.open_within_limits(Some(&before.objective.constraints));
     }
 
-    /// What has ended by a limit that was raised since. Without the limits that it began from, what has something left by
-    /// the limits as they are: a person may have raised any.
+    /// Opens what ended by a limit that was raised since. If the old limits are unknown, opens whatever has budget left
+    /// under the present ones.
     pub(super) fn open_within_limits(&mut self, before: Option<&Constraints>) {
         let now = self.state.objective.constraints.clone();
         let is_raised = |limit: fn(&Constraints) -> u32, used: u32| {
@@ -63,8 +63,8 @@ impl PersonEdit {
         }
     }
 
-    /// Opens contexts that ended though nothing was wrong with what was tried there, where `which` says so: they go on
-    /// with the next repair, or the attempt that was cut off.
+    /// Opens contexts that ended for a reason outside the work, if `which` says so. They go on with the next repair, or
+    /// with the attempt that was cut off.
     fn reopen_environmental(&mut self, which: impl Fn(&Task, &Try) -> bool) -> bool {
         let is_environmental = |tried: &Try| {
             matches!(

@@ -38,7 +38,7 @@ pub struct Doubt {
     pub reason: Option<String>,
 }
 
-/// What a person says of it.
+/// A person's answer to a doubt.
 #[derive(Debug, Clone, Copy)]
 pub enum Resolution<'a> {
     /// It happened; in their words, if they gave any.
@@ -128,7 +128,7 @@ pub fn resolve(
     })
 }
 
-/// What the trail says of the doubts that there are, and of those whose atom may come back.
+/// The trail entries of the doubts that there are, and of those whose atom may come back.
 pub(super) fn entries(state: &State) -> Vec<Arc<Entry>> {
     let there = doubts(state).into_iter().map(|doubt| doubt.attempt);
     let absent = of_the_absent(state).into_iter().map(|(_, attempt)| attempt);
@@ -194,7 +194,7 @@ fn task<'s>(state: &'s mut State, atom: &AtomId) -> Option<&'s mut Task> {
     Arc::make_mut(state.atoms.get_mut(atom)?).task_mut()
 }
 
-/// What came of a result that a person told.
+/// The place that the result of a person got.
 #[derive(Default)]
 struct ReportedResult {
     /// It is bound; else it is kept for when its context is in force.

@@ -30,7 +30,7 @@ use crate::{
     world::World,
 };
 
-/// What an undo goes by.
+/// The input of an undo.
 pub struct Undo<'a> {
     /// As things stand.
     pub now: &'a State,
@@ -101,7 +101,7 @@ impl UndoBuilder<'_> {
             objective.constraints = Default::default();
             doc::canonical(&objective.node())
         };
-        // What the base case refuted is true of its own objective alone.
+        // A refutation by the base case is true of its own objective alone.
         if goal(then) != goal(self.undo.now) {
             self.state.trail.clone_from(&then.trail);
             self.effects
@@ -116,7 +116,7 @@ impl UndoBuilder<'_> {
         self.state
             .work_graph_extra
             .clone_from(&then.work_graph_extra);
-        // What an ending found is true of what stood there then.
+        // The last result is true of the graph that it describes.
         let run = Arc::make_mut(&mut self.state.run);
         run.last_result.clone_from(&then.run.last_result);
         let ids: Vec<AtomId> = then.all_atoms().into_keys().cloned().collect();
@@ -171,7 +171,7 @@ impl UndoBuilder<'_> {
         }
     }
 
-    /// What was under way outside when it was taken out, and comes back.
+    /// Asks about effects outside whose atoms were taken out while under way and now come back.
     fn ask_of_what_was_taken_out(&mut self) {
         resolve::ask(&mut self.state, resolve::of_the_absent(self.undo.now));
     }
@@ -276,7 +276,7 @@ impl UndoBuilder<'_> {
         }
     }
 
-    /// What may have happened outside already goes on to its end: else nobody would know whether it did.
+    /// An attempt whose effect may have happened goes on to its end: else nobody would know whether it did.
     fn stays_in_flight(&self, intent: &Intent) -> bool {
         intent.effect.is_once_only() && self.state.atoms.contains_key(&intent.atom)
     }

@@ -1,4 +1,4 @@
-//! What becomes of a trail that grows: which entries stand in full, which as a line, and that no others are left out.
+//! How a growing trail is shortened: which entries stay in full, which become a line, and that no others are left out.
 
 use alloc::{
     format,

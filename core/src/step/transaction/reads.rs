@@ -1,4 +1,4 @@
-//! What is read of a state under change. What is derived from it is derived once, and anew after an edit that it hangs on.
+//! Queries of a state under change. Derived values are computed once, and anew after an edit that affects them.
 
 use alloc::{sync::Arc, vec::Vec};
 
@@ -66,7 +66,7 @@ impl Transaction {
         tried.is_some_and(|tried| tried.has_failed())
     }
 
-    /// What is tried beside the selection in force.
+    /// The speculations beside the selection in force.
     pub(crate) fn speculations(&self) -> Arc<Vec<Speculation>> {
         let seen = || speculation::SpeculationInputs {
             graph: &self.graph,
@@ -93,7 +93,7 @@ impl Transaction {
         }
     }
 
-    /// What is resolved under the selection in force.
+    /// Whether each atom is resolved under the selection in force.
     pub(crate) fn solved(&self) -> &[bool] {
         self.solved
             .get_or_init(|| Arc::new(results::solved(&self.graph, &self.active, &self.state)))
@@ -110,7 +110,7 @@ impl Transaction {
         *self.is_line_settled.get_or_init(is_settled)
     }
 
-    /// What the groups have selected, those that are not live included.
+    /// The choices of all groups, also of those that are not live.
     pub(crate) fn selection(&self) -> Selection {
         active::selection_of(&self.graph, &self.state)
     }
@@ -137,10 +137,10 @@ impl Transaction {
         self.state.objective.constraints.workspace() == crate::state::Workspace::Shared
     }
 
-    /// Where evidence that steers is taken now; `None` while the head's tree is not known.
+    /// The basis on which steering evidence is taken now; `None` while the head's tree is not known.
     pub(crate) fn basis(&self) -> Option<Basis> {
         if self.is_shared() {
-            // What this step commits stands under the next serial; where it commits nothing, under the last one.
+            // A commit of this step gets the next serial; without one, the last serial counts.
             let serial = self.state.serial.0;
             return Some(Basis::Serial(if self.is_dirty() {
                 serial

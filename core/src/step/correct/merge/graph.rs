@@ -90,7 +90,7 @@ fn one(trees: &mut Trees, merged: &mut MergeOutcome, id: &AtomId, items: [Option
     }
 }
 
-/// What was tried and what came of it are facts: they stand as in the base, whatever the edit made of them.
+/// Tries and their results are facts: they stand as in the base, whatever the edit made of them.
 fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &str) -> AtomEntry {
     let inside = inside(&theirs, at);
     let tries = |item: &AtomEntry| item.atom.node_side_by_side().get("tries").cloned();
@@ -137,7 +137,7 @@ fn with_facts(trees: &mut Trees, base: &AtomEntry, mut theirs: AtomEntry, at: &s
     theirs
 }
 
-/// Where the keys of its task stand.
+/// The path of the task's keys.
 fn inside(item: &AtomEntry, at: &str) -> String {
     let of = if item.binding.is_some() { "/of" } else { "" };
     let is_fragment = item
@@ -148,7 +148,7 @@ fn inside(item: &AtomEntry, at: &str) -> String {
     format!("{at}{of}{planned}")
 }
 
-/// Of a binding.
+/// Keys of a binding.
 const FACTS: [&str; 6] = [
     "commit", "change", "evidence", "context", "inputs", "attempts",
 ];
@@ -224,7 +224,7 @@ fn both(
     AtomEntry { atom, binding }
 }
 
-/// Of a kind that one side changed, the rest is that side's too: what a group holds means nothing to a task.
+/// If one side changed the kind, all of that side is taken: the parts of a group mean nothing to a task.
 fn atom(
     trees: &mut Trees,
     base: Option<&AtomEntry>,
@@ -246,7 +246,7 @@ fn atom(
     }
     let rule = |key: &str| match key {
         "status" | "because" | "tries" | "interruptions" | "origin" => Rule::PROGRAM,
-        // What planners made of it.
+        // Made by planners.
         "grant" | "fragment" | "fragments" => Rule::PROGRAM,
         "checks" => Rule::CHECK,
         _ => Rule::EDIT,
@@ -254,7 +254,7 @@ fn atom(
     let nodes: Three<'_> = [b.as_ref(), Some(&o), Some(&t)];
     let merged = trees.record(nodes, at, rule);
     let read = merged.and_then(|node| tree::read(&node, Atom::read));
-    // What the parts of two readable atoms of one kind make can be read; were it not so, the person's stands.
+    // A merge of two readable atoms of one kind can be read; were it not so, the person's stands.
     read.map_or_else(|| Arc::clone(&theirs.atom), Arc::new)
 }
 
@@ -278,7 +278,7 @@ fn result(
     let [b, o, t] = nodes;
     match (o, t) {
         (Some(_), Some(_)) if b.is_some() || !trees.has_base() => trees.record(nodes, at, rule),
-        // Where nobody knows what the edit began from, what was done stands; a person's own result does too.
+        // Without a base, a result of the program stays, and so does a person's own result.
         (Some(_), None) if !trees.has_base() => {
             trees.program(at, None);
             o.cloned()

@@ -1,4 +1,4 @@
-//! What gave way in a merge, to be kept in the correction and told.
+//! The values that gave way in a merge, to be kept in the correction and told.
 
 use alloc::{
     format,
@@ -38,7 +38,7 @@ impl Winner {
 pub struct LostValue {
     pub at: String,
     pub kept: Winner,
-    /// What the other side had there; `None` where it had nothing.
+    /// The other side's value there; `None` if it had none.
     pub value: Option<Node>,
 }
 

@@ -39,7 +39,7 @@ pub(super) fn notebook(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State)
     facts(base, ours, theirs, trees);
 }
 
-/// What may be absent, and the lists.
+/// The optional fields, and the lists.
 fn parts(base: Option<&Run>, run: &mut Run, theirs: &Run, trees: &mut Trees) {
     if let Some(measure) = &mut run.measure {
         let of = |run: &Run| run.measure.as_ref().map(|measure| measure.extra.clone());
@@ -98,7 +98,7 @@ fn beside(
     }
 }
 
-/// What a person changed of the facts is told, and not taken.
+/// A person's changes to facts are told, and not taken.
 fn facts(base: Option<&Run>, ours: &Run, theirs: &Run, trees: &mut Trees) {
     let (ours, theirs) = (bare(ours), bare(theirs));
     let base = base.map_or_else(|| ours.clone(), bare);

@@ -43,7 +43,7 @@ fn faults(state: &State) -> Vec<Fault> {
     validate::check(state, &root)
 }
 
-/// What one side took out and the other came to need comes back.
+/// Brings back an atom that one side took out and the other came to need.
 fn put_back(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
     // Each round brings an atom back that stands in no earlier one.
     loop {
