@@ -14,6 +14,7 @@ mod ops;
 mod plan_file;
 mod process;
 mod render;
+#[cfg(test)]
 mod schema;
 mod signal;
 mod space;

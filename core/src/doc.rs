@@ -83,10 +83,12 @@ pub struct Member {
 }
 
 /// One thing wrong with a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
+    #[serde(skip)]
     pub span: Span,
-    /// RFC 6901; for a key longer than 256 bytes only its start.
+    /// A JSON pointer (RFC 6901); for a key longer than 256 bytes only its start.
     pub pointer: String,
     /// In kebab-case, stable.
     pub rule: &'static str,

@@ -13,7 +13,8 @@ macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(SmolStr);
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub struct $name(#[cfg_attr(feature = "schema", schemars(with = "String"))] SmolStr);
 
         impl $name {
             pub fn new(text: impl Into<SmolStr>) -> Self {
@@ -157,16 +158,19 @@ impl Digest {
 
 /// Counts the commits of a state file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Serial(pub u64);
 
 /// Counts the redirects of a lineage: a result with an older epoch is thrown away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Epoch(pub u64);
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct UnixMillis(pub u64);
 

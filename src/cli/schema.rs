@@ -1,13 +1,20 @@
-//! `descent schema`: the JSON Schemas of what people write and of what `--json` prints, for editors and programs.
+//! `descent schema`: the JSON Schemas of what people write and of what `--json` prints, for editors and programs. They are
+//! generated from types and committed under `state-schema/`.
+//!
+//! Invariant: the text of a schema depends on the types alone, and unknown keys are allowed in every object. Keys may be
+//! added within a schema's number; none is taken away or changes its meaning. A new schema begins as a line of the table
+//! and an empty file; `DESCENT_UPDATE=1 cargo test schema` fills it.
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)]
+mod tests;
 
 use clap::Args;
 use descent_core::doc;
+use serde::Serialize;
 
 use super::{End, context::Context};
-use crate::{
-    failure::Failure,
-    schema::{ALL, Schema},
-};
+use crate::failure::Failure;
 
 /// Columns of the longest name, and two more.
 const NAME_WIDTH: usize = 13;
@@ -21,6 +28,84 @@ Editors complete and check a plan by its schema:
     {\"$schema\": \"./plan.schema.json\", \"objective\": …}
   in VS Code, for all plans of a project, in .vscode/settings.json:
     {\"yaml.schemas\": {\"./plan.schema.json\": \"*.plan.yaml\"}}";
+
+macro_rules! schemas {
+    ($($name:literal: $contract:ident $type:ty,)*) => {
+        /// Every schema, what a person writes first.
+        const ALL: &[Schema] = &[$(Schema {
+            name: $name,
+            text: include_str!(concat!("../../state-schema/", $name, ".schema.json")),
+        },)*];
+
+        /// Every schema made anew, with the name of its file.
+        #[cfg(test)]
+        fn all() -> Vec<(&'static str, serde_json::Value)> {
+            vec![$((concat!($name, ".schema.json"), tests::$contract::<$type>($name)),)*]
+        }
+    };
+}
+
+schemas! {
+    "plan": read crate::schema::plan::Plan,
+    "state": read crate::schema::state::State,
+    "status": read crate::schema::output::Status,
+    "result": read crate::schema::output::RunResult,
+    "event": read crate::schema::output::Event,
+    "error": read crate::schema::output::Error,
+    "align": read crate::schema::output::Align,
+    "verify": read crate::schema::output::Verify,
+    "validate": written super::validate::ValidateOutput,
+    "edit": read crate::schema::files::Edit,
+    "migrate": read crate::schema::files::Migrate,
+    "apply": read crate::schema::output::Apply,
+    "stop": read crate::schema::output::Stop,
+    "why": read crate::schema::looking::Why,
+    "why-list": read crate::schema::looking::WhyList,
+    "graph": read crate::schema::looking::Graph,
+    "log": read crate::schema::looking::Log,
+    "difference": read crate::schema::looking::Difference,
+    "show": read crate::schema::looking::Show,
+    "undo": read crate::schema::looking::Undo,
+    "fork": read crate::schema::looking::Fork,
+    "trust": read crate::schema::output::Trust,
+    "confirm": read crate::schema::output::Confirm,
+    "doctor": read crate::schema::looking::Doctor,
+    "clean": read crate::schema::files::Clean,
+    "resolve": read crate::schema::output::Resolve,
+    "constraints": read crate::schema::looking::ConstraintsShown,
+    "schema": written SchemaOutput,
+}
+
+/// The schemas that there are: `descent schema --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SchemaOutput {
+    schema: &'static str,
+    schemas: Vec<SchemaLine>,
+}
+
+/// Printed by `descent schema NAME`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SchemaLine {
+    name: &'static str,
+    about: String,
+}
+
+/// A schema as it is committed.
+struct Schema {
+    name: &'static str,
+    text: &'static str,
+}
+
+impl Schema {
+    /// What it is about, in one line of its own words.
+    fn about(&self) -> String {
+        let schema: serde_json::Value = serde_json::from_str(self.text).unwrap_or_default();
+        let about = schema["description"].as_str().unwrap_or_default();
+        about.lines().next().unwrap_or_default().to_owned()
+    }
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = EDITORS)]
@@ -40,11 +125,14 @@ pub(super) fn schema(context: &Context, flags: &SchemaArgs) -> Result<End, Failu
 
 fn list(context: &Context) {
     if context.out.json {
-        let named =
-            |schema: &Schema| serde_json::json!({"name": schema.name, "about": schema.about()});
-        let schemas: Vec<_> = ALL.iter().map(named).collect();
-        let value = serde_json::json!({"schema": "descent/schema/1", "schemas": schemas});
-        return context.out.json(&value);
+        let line = |schema: &Schema| SchemaLine {
+            name: schema.name,
+            about: schema.about(),
+        };
+        return context.out.json(&SchemaOutput {
+            schema: "descent/schema/1",
+            schemas: ALL.iter().map(line).collect(),
+        });
     }
     let line = |schema: &Schema| format!("{:NAME_WIDTH$}{}", schema.name, schema.about());
     let lines: Vec<String> = ALL.iter().map(line).collect();

@@ -9,6 +9,7 @@ use descent_core::{
     id::Lineage,
     state::{decode, fields::NEAR_MISS},
 };
+use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
@@ -31,6 +32,16 @@ enum ValidateFormat {
     Human,
     Json,
     Gcc,
+}
+
+/// What is wrong in a file: `descent validate --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ValidateOutput {
+    schema: &'static str,
+    valid: bool,
+    faults: Vec<store::PlacedFault>,
+    warnings: Vec<store::PlacedFault>,
 }
 
 /// What was found, and the error's code where there are faults.
@@ -80,7 +91,12 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
         ValidateFormat::Human => tell(context, &path, &bytes, &found),
         ValidateFormat::Json => {
             warn(context, &path, &bytes, &found);
-            context.out.json(&json(&bytes, &found));
+            context.out.json(&ValidateOutput {
+                schema: "descent/validate/1",
+                valid: found.faults.is_empty(),
+                faults: store::place_faults(&bytes, &found.faults),
+                warnings: store::place_faults(&bytes, &found.warnings),
+            });
             Ok(found.end())
         }
         ValidateFormat::Gcc => {
@@ -236,28 +252,4 @@ fn gcc(path: &Path, bytes: &[u8], found: &ValidateReport) -> Vec<String> {
         )
     };
     all.iter().map(line).collect()
-}
-
-fn json(bytes: &[u8], found: &ValidateReport) -> serde_json::Value {
-    let list = |faults: &[Fault]| -> Vec<serde_json::Value> {
-        store::place_faults(bytes, faults)
-            .into_iter()
-            .map(|placed| {
-                serde_json::json!({
-                    "line": placed.line,
-                    "column": placed.column,
-                    "pointer": placed.fault.pointer,
-                    "rule": placed.fault.rule,
-                    "message": placed.fault.message,
-                    "hint": placed.fault.hint,
-                })
-            })
-            .collect()
-    };
-    serde_json::json!({
-        "schema": "descent/validate/1",
-        "valid": found.faults.is_empty(),
-        "faults": list(&found.faults),
-        "warnings": list(&found.warnings),
-    })
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// What became of an edit: `descent edit --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/edit/1")]
-pub(super) struct Edit {
+pub(crate) struct Edit {
     schema: String,
     result: Edited,
     /// The newest commit
@@ -28,7 +28,7 @@ enum Edited {
 /// What became of each thing in an old file: `descent migrate --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/migrate/1")]
-pub(super) struct Migrate {
+pub(crate) struct Migrate {
     schema: String,
     /// The old file
     file: String,
@@ -70,7 +70,7 @@ enum Fate {
 /// What ended runs left, and what became of it: `descent clean --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/clean/1")]
-pub(super) struct Clean {
+pub(crate) struct Clean {
     schema: String,
     /// Nothing was removed: it was only looked at
     dry_run: bool,

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// How one atom stands: `descent why ATOM --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/why/1")]
-pub(super) struct Why {
+pub(crate) struct Why {
     schema: String,
     atom: String,
     kind: String,
@@ -88,7 +88,7 @@ enum AttemptEnded {
 /// Which atoms have something to tell: `descent why --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/why-list/1")]
-pub(super) struct WhyList {
+pub(crate) struct WhyList {
     schema: String,
     atoms: Vec<Asked>,
     next: String,
@@ -104,7 +104,7 @@ struct Asked {
 /// The work graph: `descent graph --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/graph/1")]
-pub(super) struct Graph {
+pub(crate) struct Graph {
     schema: String,
     goal: String,
     /// Each group before its members
@@ -142,7 +142,7 @@ struct GraphEdge {
 /// What happened, the newest last: `descent log --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/log/1")]
-pub(super) struct Log {
+pub(crate) struct Log {
     schema: String,
     /// Older entries that `-n` left out
     left_out: u64,
@@ -165,7 +165,7 @@ struct LogEntry {
 /// What the machine gives: `descent doctor --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/doctor/1")]
-pub(super) struct Doctor {
+pub(crate) struct Doctor {
     schema: String,
     /// Nothing is missing that a run needs
     can_run: bool,
@@ -246,7 +246,7 @@ enum Phase {
 /// What changed between two commits: `descent log A..B --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/difference/1")]
-pub(super) struct Difference {
+pub(crate) struct Difference {
     schema: String,
     from: u64,
     to: u64,
@@ -275,7 +275,7 @@ enum Weight {
 /// How things stood at a commit: `descent show --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/show/1")]
-pub(super) struct Show {
+pub(crate) struct Show {
     schema: String,
     serial: u64,
     lineage: String,
@@ -292,7 +292,7 @@ pub(super) struct Show {
 /// What an undo did, or would do: `descent undo --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/undo/1")]
-pub(super) struct Undo {
+pub(crate) struct Undo {
     schema: String,
     /// `undone`, `planned` (with `-n`) or `unchanged`
     result: String,
@@ -306,7 +306,7 @@ pub(super) struct Undo {
 /// Where a fork stands: `descent fork --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/fork/1")]
-pub(super) struct Fork {
+pub(crate) struct Fork {
     schema: String,
     state: String,
     lineage: String,
@@ -323,7 +323,7 @@ struct Parent {
 /// What is in force: `descent status --constraints --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/constraints/1")]
-pub(super) struct ConstraintsShown {
+pub(crate) struct ConstraintsShown {
     schema: String,
     constraints: Vec<InForce>,
 }

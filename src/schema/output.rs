@@ -11,7 +11,7 @@ use super::looking::{Activity, Choice, Heartbeat, WaitsFor};
 /// How things stand: `descent status --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/status/1")]
-pub(super) struct Status {
+pub(crate) struct Status {
     schema: String,
     status: RunStatus,
     /// Whether a loop holds the lease
@@ -133,7 +133,7 @@ struct Flight {
 /// How a run ended: the last line of `descent run --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/result/1")]
-pub(super) struct RunResult {
+pub(crate) struct RunResult {
     result: RunStatus,
     reason: Reason,
     lineage: String,
@@ -174,7 +174,7 @@ enum Reason {
 /// What happened: a line of `descent run --json`; more keys by kind
 #[derive(JsonSchema)]
 #[schemars(title = "descent/event/1")]
-pub(super) struct Event {
+pub(crate) struct Event {
     schema: String,
     event: EventKind,
     attempt: Option<String>,
@@ -210,7 +210,7 @@ enum EventKind {
 /// An error of any command with `--json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/error/1")]
-pub(super) struct Error {
+pub(crate) struct Error {
     schema: String,
     error: ErrorBody,
 }
@@ -229,7 +229,7 @@ struct ErrorBody {
 /// What is agreed: `descent align --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/align/1")]
-pub(super) struct Align {
+pub(crate) struct Align {
     schema: String,
     goal: String,
     why: String,
@@ -253,7 +253,7 @@ pub(super) struct Align {
 /// What came from elsewhere can execute: `descent trust --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/trust/1")]
-pub(super) struct Trust {
+pub(crate) struct Trust {
     schema: String,
     subject: TrustSubject,
     /// Of a state
@@ -324,7 +324,7 @@ struct Judged {
 /// `descent verify --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/verify/1")]
-pub(super) struct Verify {
+pub(crate) struct Verify {
     schema: String,
     holds: bool,
     verdict: Verdict,
@@ -336,33 +336,10 @@ pub(super) struct Verify {
     checks: Vec<Judged>,
 }
 
-/// `descent validate --json`
-#[derive(JsonSchema)]
-#[schemars(title = "descent/validate/1")]
-pub(super) struct Validate {
-    schema: String,
-    valid: bool,
-    faults: Vec<Fault>,
-    warnings: Vec<Fault>,
-}
-
-#[derive(JsonSchema)]
-struct Fault {
-    /// From 1
-    line: u64,
-    /// From 1, in characters
-    column: u64,
-    /// A JSON pointer
-    pointer: String,
-    rule: String,
-    message: String,
-    hint: Option<String>,
-}
-
 /// `descent apply --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/apply/1")]
-pub(super) struct Apply {
+pub(crate) struct Apply {
     schema: String,
     applied: Applied,
     /// Whether it was only looked at
@@ -401,7 +378,7 @@ enum Applied {
 /// `descent stop --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/stop/1")]
-pub(super) struct Stop {
+pub(crate) struct Stop {
     schema: String,
     result: String,
 }
@@ -409,7 +386,7 @@ pub(super) struct Stop {
 /// What waits for a person's word: `descent confirm --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/confirm/1")]
-pub(super) struct Confirm {
+pub(crate) struct Confirm {
     schema: String,
     result: Word,
     assertions: Vec<Assertion>,
@@ -446,7 +423,7 @@ struct Assertion {
 /// Effects outside that are in doubt: `descent resolve --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/resolve/1")]
-pub(super) struct Resolve {
+pub(crate) struct Resolve {
     schema: String,
     result: Resolved,
     /// What is in doubt still
@@ -472,19 +449,4 @@ struct Doubt {
     since: Option<String>,
     /// Why nobody knows: `cut off`, what was wrong with its result, or why it would be made again; null where that is not known
     reason: Option<String>,
-}
-
-/// The schemas that there are: `descent schema --json`
-#[derive(JsonSchema)]
-#[schemars(title = "descent/schema/1")]
-pub(super) struct Schemas {
-    schema: String,
-    schemas: Vec<Named>,
-}
-
-/// Printed by `descent schema NAME`
-#[derive(JsonSchema)]
-struct Named {
-    name: String,
-    about: String,
 }

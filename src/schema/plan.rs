@@ -16,7 +16,7 @@ use super::shared::{
 /// What shall be reached, and the work: `descent align --plan`
 #[derive(JsonSchema)]
 #[schemars(title = "descent plan")]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// For editors: where this schema is
     #[serde(rename = "$schema")]
     schema: Option<String>,

@@ -13,7 +13,7 @@ use super::shared::{AtomId, Binding, Check, Constraints, Count, Effect, WorkGrap
 /// The state file: what was agreed, what is done, what is under way
 #[derive(JsonSchema)]
 #[schemars(title = "descent state")]
-pub(super) struct State {
+pub(crate) struct State {
     /// For editors: where this schema is
     #[serde(rename = "$schema")]
     schema: Option<String>,

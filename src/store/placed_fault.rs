@@ -4,11 +4,15 @@ use std::fmt;
 
 use descent_core::doc::Fault;
 
-/// A fault with its place; line and column count from 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A fault with its place.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlacedFault {
+    /// From 1.
     pub line: usize,
+    /// From 1, in characters.
     pub column: usize,
+    #[serde(flatten)]
     pub fault: Fault,
 }
 

@@ -164,6 +164,8 @@ const PURE_PACKAGES: &[(&str, &[&str])] = &[
             "jiff",
             "miniz_oxide",
             "num-bigint",
+            // Optional: it derives schemas from types, for the tests of the program.
+            "schemars",
             "serde",
             "serde_json",
             "sha2",

@@ -22,6 +22,22 @@ impl Serialize for Node {
     }
 }
 
+/// Any JSON value.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Node {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "Node".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        true.into()
+    }
+}
+
 /// A number that no machine type holds is written as its text.
 fn number<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
     if let Ok(count) = text.parse::<u64>() {

@@ -5,9 +5,55 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
-use super::{all, text};
+use super::all;
+
+/// The schema of what a person writes: what has a default can be left out.
+pub(super) fn read<T: JsonSchema>(_name: &str) -> Value {
+    let settings = SchemaSettings::draft2020_12();
+    settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}
+
+/// The schema of what `--json` prints.
+pub(super) fn written<T: JsonSchema>(name: &str) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    let mut schema = schema.to_value();
+    let title = format!("descent/{name}/1");
+    if let Some(tag) = schema.pointer_mut("/properties/schema") {
+        tag["const"] = title.clone().into();
+    }
+    schema["title"] = title.into();
+    schema
+}
+
+/// The text of a schema as it is committed: keys sorted, two spaces, a newline at the end.
+fn text(schema: &Value) -> String {
+    format!("{:#}\n", sorted(schema))
+}
+
+/// A map keeps its order or sorts by itself, as the build has it: this makes both the same.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(key, _)| key.as_str());
+            Value::Object(
+                members
+                    .into_iter()
+                    .map(|(key, value)| (key.clone(), sorted(value)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
+}
 
 fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
