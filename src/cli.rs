@@ -3,7 +3,6 @@
 mod align;
 mod apply;
 mod ask;
-mod baseline;
 mod clean;
 mod client;
 mod completions;

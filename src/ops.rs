@@ -3,10 +3,13 @@
 //! Whoever starts one is its [`Client`]: it is told what happens on the way, and asked what only a person can answer.
 //! Not here: flags, text for a terminal and JSON (`cli`).
 
+pub mod baseline;
 mod commit;
+pub mod compare;
 pub mod confirm;
 mod current;
 pub mod edit;
+pub mod evaluate;
 pub mod limits;
 pub mod liveness;
 pub mod resolve;

@@ -1,9 +1,9 @@
 //! `descent align`: the agreement and the first work graph, from a plan or from flags.
 
-mod compare;
 mod consent;
 mod costs;
 pub(super) mod isolation;
+mod offers;
 mod preview;
 mod proposals;
 mod questions;
@@ -35,6 +35,7 @@ use super::{
 use crate::{
     config::{self, Config},
     failure::{Failure, exit, quoted},
+    ops::compare::CheckoutComparison,
     plan_file::{self, PlanFile},
     store::{self, StatePlace, Store, StoreError},
     workspace::Workspaces,
@@ -192,7 +193,7 @@ fn unchanged(
 ) -> Result<End, Failure> {
     let world = World::new(found.state.clone());
     if context.out.json {
-        let mut value = preview::json(&world, &compare::CheckoutComparison::default(), config);
+        let mut value = preview::json(&world, &CheckoutComparison::default(), config);
         value["unchanged"] = true.into();
         context.out.json(&value);
     } else {

@@ -14,10 +14,13 @@ use descent_core::{
 use super::{
     End, align,
     context::{Context, WaitOutcome, interruptible, surroundings},
-    evaluate, newer, run, trust,
+    evaluate::drawn,
+    newer, run, trust,
 };
 use crate::{
     failure::{Failure, exit},
+    ops::evaluate::{self, Evaluation},
+    process::programs::RealPrograms,
     render::{self, Line, Meaning, Page},
     workspace::{Checkout, Workspaces},
 };
@@ -51,17 +54,19 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let state = &loaded.state;
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
     let subject = subject(flags, state, &workspaces)?;
-    let judged = interruptible(|cancel| {
-        let (place, on) = (store.place(), subject.commit.clone());
-        evaluate::all_leaves(
-            context,
-            place,
-            state,
-            &workspaces,
-            on,
-            Checkout::Judging,
-            cancel,
-        )
+    let environment = context.environment(state);
+    let judged = interruptible(async |cancel| {
+        let evaluation = Evaluation {
+            place: store.place(),
+            workspaces: &workspaces,
+            commit: subject.commit.clone(),
+            checkout: Checkout::Judging,
+            environment: &environment,
+            programs: &RealPrograms,
+            cancel: &cancel,
+            on_check: &drawn(context),
+        };
+        evaluation.base_case(state).await
     })?;
     let judged = match judged {
         WaitOutcome::Done(judged) => judged,

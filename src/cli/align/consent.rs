@@ -12,10 +12,17 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::{baseline, context::Context},
-    AlignArgs, compare, costs, preview, proposals, questions,
+    super::{context::Context, evaluate::drawn},
+    AlignArgs, costs, offers, preview, proposals, questions,
 };
-use crate::{config::Config, failure::Failure, store::StatePlace, workspace::Workspaces};
+use crate::{
+    config::Config,
+    failure::Failure,
+    ops::{baseline, compare::CheckoutBench, evaluate::Evaluation},
+    process::programs::RealPrograms,
+    store::StatePlace,
+    workspace::{Checkout, Workspaces},
+};
 
 /// How often what a fresh checkout lacks is offered.
 const OFFERS_MAX: usize = 5;
@@ -42,8 +49,10 @@ impl Consent<'_> {
         costs::refuse_setup_of_links(&state, self.top)?;
         baseline::forget(&mut state);
         let start = workspaces.snapshot()?;
-        let bench = compare::CheckoutBench {
-            context: self.context,
+        let environment = self.context.environment(&state);
+        let bench = CheckoutBench {
+            environment: &environment,
+            programs: &RealPrograms,
             top: self.top,
             place: self.place,
             start: start.as_ref().map(|start| start.commit.clone()),
@@ -59,7 +68,7 @@ impl Consent<'_> {
                 break;
             }
             let before = state.clone();
-            if !bench.offer(&mut state, &looks).await {
+            if !offers::offer(out, self.top, &mut state, &looks, &bench.cancel).await {
                 break;
             }
             out.say("evaluating the checks in a fresh checkout again…");
@@ -80,17 +89,19 @@ impl Consent<'_> {
             // What was cut off is no measurement: nothing of it is shown.
             return Ok(None);
         }
-        let at = (&workspaces, bench.start.clone());
-        let cancel = bench.cancel.clone();
-        baseline::measure(
-            self.context,
-            self.place,
-            &mut state,
-            &looks.fresh,
-            at,
-            cancel,
-        )
-        .await?;
+        {
+            let evaluation = Evaluation {
+                place: self.place,
+                workspaces: &workspaces,
+                commit: bench.start.clone(),
+                checkout: Checkout::Verify,
+                environment: &environment,
+                programs: &RealPrograms,
+                cancel: &bench.cancel,
+                on_check: &drawn(self.context),
+            };
+            baseline::measure(&evaluation, &mut state, &looks.fresh).await?;
+        }
         let uncommitted = workspaces.uncommitted()?;
         let world = World::new(state);
         if out.json {

@@ -1,15 +1,15 @@
 //! What verdicts that decide cost, and when they would be stale: how long `setup` takes in a fresh checkout, what would
 //! save it, and linked directories beside a lock file.
 //!
-//! Not here: measuring (`compare`), the page (`preview`).
+//! Not here: measuring (`ops::compare`), the page (`preview`).
 
 use std::path::{Path, PathBuf};
 
 use descent_core::state::State;
 
-use super::compare::CheckoutComparison;
 use crate::{
     failure::{Failure, exit, quoted},
+    ops::compare::CheckoutComparison,
     render,
 };
 

@@ -13,14 +13,15 @@ use descent_core::{
 };
 
 use super::{
-    super::evaluate,
-    compare::CheckoutComparison,
     costs,
     verdict_text::{WIDTH, ended, said, two},
 };
 use crate::{
     config::Config,
+    failure::quoted,
+    ops::{compare::CheckoutComparison, evaluate},
     render::{self, Line, Meaning, Page},
+    survey::Proposal,
     workspace::Workspaces,
 };
 
@@ -52,6 +53,12 @@ pub(super) struct Preview<'a> {
     pub(super) config: &'a Config,
 }
 
+/// As flags to add to a command line.
+fn flags(looks: &CheckoutComparison) -> Vec<String> {
+    let flag = |link: Proposal| format!("--link {}", quoted(&link.text));
+    looks.likely_links().into_iter().map(flag).collect()
+}
+
 pub(super) fn json(
     world: &World,
     looks: &CheckoutComparison,
@@ -59,7 +66,7 @@ pub(super) fn json(
 ) -> serde_json::Value {
     let objective = &world.state.objective;
     let suggested: Vec<String> = match looks.differ() {
-        true => looks.flags(),
+        true => flags(looks),
         false => Vec::new(),
     };
     serde_json::json!({
@@ -255,7 +262,7 @@ fn difference(looks: &CheckoutComparison) -> String {
             "  a fresh checkout lacks, since git ignores it: ",
             &paths.join(", "),
         ));
-        text.push(wrapped("  add what it needs: ", &looks.flags().join(" ")));
+        text.push(wrapped("  add what it needs: ", &flags(looks).join(" ")));
         text.push("  or what makes it:  --setup COMMAND".to_owned());
     }
     if !looks.not_here.is_empty() {

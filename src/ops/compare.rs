@@ -1,9 +1,9 @@
 //! Every check runs twice: in the working directory, and in a fresh checkout as a run makes it. Where the verdicts
-//! differ, what git ignores is the likely cause, and is offered as `link` or `setup`.
+//! differ, what git ignores is the likely cause.
 //!
 //! Invariant: one after the other, never both at once. In the workspace `shared` there is one place, and one look.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 use descent_core::{
     advice::{self, Advice, LeafFacts},
@@ -14,23 +14,19 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    super::{
-        ask::{self, ListAnswer},
-        context::Context,
-        evaluate,
-    },
-    proposals, questions,
-};
+use super::evaluate;
 use crate::{
     driver,
-    failure::{Failure, quoted},
-    process::{self, environment::Environment, programs::RealPrograms},
+    failure::Failure,
+    process::{self, Programs, environment::Environment},
     store::StatePlace,
     survey::Proposal,
     verify,
     workspace::{Checkout, Stamps, Workspaces},
 };
+
+/// One leaf, as it was seen in one place.
+type LeafResult = Vec<Option<Measurement>>;
 
 /// Paths offered at most.
 const OFFERS_MAX: usize = 8;
@@ -49,38 +45,36 @@ const CACHES: &[&str] = &[
     ".cache",
 ];
 
-/// One leaf, as it was seen in one place.
-type LeafResult = Vec<Option<Measurement>>;
-
 /// The two looks.
 #[derive(Debug, Default)]
-pub(super) struct CheckoutComparison {
+pub struct CheckoutComparison {
     /// In a fresh checkout (in place, where the workspace is shared): what a run goes by.
-    pub(super) fresh: Vec<VerdictView>,
+    pub fresh: Vec<VerdictView>,
     /// In the working directory; empty where the workspace is shared.
-    pub(super) here: Vec<VerdictView>,
+    pub here: Vec<VerdictView>,
     /// Ignored paths that the checkout lacks, and that the working directory lacks.
-    pub(super) not_fresh: Vec<String>,
-    pub(super) not_here: Vec<String>,
-    pub(super) advice: Vec<Advice>,
+    pub not_fresh: Vec<String>,
+    pub not_here: Vec<String>,
+    pub advice: Vec<Advice>,
     /// How long `setup` took in the fresh checkout, and the ignored paths that were there after it.
-    pub(super) setup_ms: Option<u64>,
-    pub(super) made_by_setup: Vec<String>,
+    pub setup_ms: Option<u64>,
+    pub made_by_setup: Vec<String>,
     seen_here: LeafResult,
     changed: Vec<Vec<String>>,
 }
 
 /// Where and how checks are measured.
-pub(super) struct CheckoutBench<'a> {
-    pub(super) context: &'a Context,
-    pub(super) top: &'a Path,
-    pub(super) place: &'a StatePlace,
-    pub(super) start: Option<CommitId>,
-    pub(super) cancel: CancellationToken,
+pub struct CheckoutBench<'a> {
+    pub environment: &'a Environment,
+    pub programs: &'a dyn Programs,
+    pub top: &'a Path,
+    pub place: &'a StatePlace,
+    pub start: Option<CommitId>,
+    pub cancel: CancellationToken,
 }
 
 impl CheckoutComparison {
-    pub(super) fn differ(&self) -> bool {
+    pub fn differ(&self) -> bool {
         let pairs = self.here.iter().zip(&self.fresh);
         pairs
             .into_iter()
@@ -88,13 +82,13 @@ impl CheckoutComparison {
     }
 
     /// Titles of the checks that failed in the fresh checkout.
-    pub(super) fn failed(&self) -> Vec<String> {
+    pub fn failed(&self) -> Vec<String> {
         let failed = self.fresh.iter().filter(|one| one.verdict == Verdict::Fail);
         failed.map(|one| one.check.clone()).collect()
     }
 
     /// What the checkout lacks and could be linked, the likely ones first.
-    pub(super) fn links(&self) -> Vec<Proposal> {
+    pub fn links(&self) -> Vec<Proposal> {
         let mut paths: Vec<&String> = self.not_fresh.iter().collect();
         paths.sort_by_key(|path| is_cache(path));
         let offer = |path: &String| Proposal {
@@ -104,25 +98,20 @@ impl CheckoutComparison {
         paths.into_iter().take(OFFERS_MAX).map(offer).collect()
     }
 
-    /// As flags to add to a command line; what tools leave only where there is nothing else.
-    pub(super) fn flags(&self) -> Vec<String> {
-        let links = self.links();
+    /// Without what tools leave, unless there is nothing else.
+    pub fn likely_links(&self) -> Vec<Proposal> {
+        let mut links = self.links();
         let likely = links.iter().filter(|link| !is_cache(&link.text)).count();
-        let count = if likely == 0 { links.len() } else { likely };
-        let flag = |link: &Proposal| format!("--link {}", quoted(&link.text));
-        links.iter().take(count).map(flag).collect()
+        if likely > 0 {
+            links.truncate(likely);
+        }
+        links
     }
-}
-
-/// What a tool leaves behind.
-fn is_cache(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")
 }
 
 impl CheckoutBench<'_> {
     /// Both looks.
-    pub(super) async fn look(
+    pub async fn look(
         &self,
         state: &State,
         workspaces: &Workspaces,
@@ -139,20 +128,19 @@ impl CheckoutBench<'_> {
     }
 
     /// The look into a fresh checkout, again: what a workspace gets has changed.
-    pub(super) async fn look_fresh(
+    pub async fn look_fresh(
         &self,
         state: &State,
         workspaces: &Workspaces,
         looks: &mut CheckoutComparison,
     ) -> Result<(), Failure> {
-        let environment = self.context.environment(state);
-        let mark = self.mark();
+        let mark = evaluate::mark(self.place);
         let at = driver::prepare_checkout(
             workspaces,
             Checkout::Judging,
             self.start.clone(),
-            &environment,
-            &RealPrograms,
+            self.environment,
+            self.programs,
             &mark,
             &self.cancel,
         );
@@ -178,10 +166,6 @@ impl CheckoutBench<'_> {
         Ok(())
     }
 
-    fn mark(&self) -> String {
-        format!("{}/judging", self.place.mark())
-    }
-
     /// Every leaf in one directory, in the order written, with the tracked files of the project that changed.
     async fn measure(
         &self,
@@ -189,12 +173,11 @@ impl CheckoutBench<'_> {
         at: &Path,
         workspaces: &Workspaces,
     ) -> Result<(LeafResult, Vec<Vec<String>>), Failure> {
-        let environment: Environment = self.context.environment(state);
-        let mark = self.mark();
+        let mark = evaluate::mark(self.place);
         let bench = verify::MeasureContext {
             at,
-            env: &environment,
-            programs: &RealPrograms,
+            env: self.environment,
+            programs: self.programs,
             timeout_default: Duration::from_millis(
                 state.objective.constraints.attempt_timeout_ms(),
             ),
@@ -260,72 +243,12 @@ impl CheckoutBench<'_> {
         found.extend(state.objective.base_case.iter().flat_map(advice::of_tree));
         Ok(found)
     }
-
-    /// Shows the difference and offers to mend it; whether something was taken into the state.
-    pub(super) async fn offer(&self, state: &mut State, looks: &CheckoutComparison) -> bool {
-        let out = self.context.out;
-        out.say("Some checks end otherwise in a fresh checkout, where a run makes them:");
-        for (here, fresh) in looks.here.iter().zip(&looks.fresh) {
-            if here.verdict != fresh.verdict {
-                out.say(&super::verdict_text::two(here, fresh));
-            }
-        }
-        let links = looks.links();
-        let mut offers = links.clone();
-        offers.extend(proposals::of(self.top).setup);
-        // What was taken before and did not help is not offered again.
-        let setup = state.objective.constraints.setup.clone();
-        offers.retain(|offer| {
-            setup
-                .as_deref()
-                .is_none_or(|setup| !setup.contains(&offer.text))
-        });
-        if offers.is_empty() {
-            out.say("What a fresh one needs can be made by a command.  (--setup COMMAND)");
-            out.say("Enter: go on as it is; or a setup command.");
-        } else {
-            out.say("It has only what git keeps. What does it need of the rest?");
-            out.say(&questions::numbered(&questions::named(
-                &offers,
-                links.len(),
-            )));
-            out.say("Enter: go on as it is; or numbers, such as 1; or a setup command.");
-        }
-        loop {
-            let said = tokio::select! {
-                said = ask::beside(out, "> ") => said,
-                () = self.cancel.cancelled() => None,
-            };
-            let Some(said) = said else { return false };
-            match ask::taken(&said, offers.len()) {
-                ListAnswer::Text(text) if text.is_empty() => return false,
-                ListAnswer::Text(text) => add_setup(state, &text),
-                ListAnswer::Items(places) => {
-                    for at in places {
-                        if at < links.len() {
-                            constraints(state).link.push(offers[at].text.clone());
-                        } else {
-                            add_setup(state, &offers[at].text);
-                        }
-                    }
-                }
-                ListAnswer::Wrong(number) => {
-                    out.say(&format!("There is no {number} in the list."));
-                    continue;
-                }
-            }
-            return true;
-        }
-    }
 }
 
-fn constraints(state: &mut State) -> &mut descent_core::state::Constraints {
-    &mut Arc::make_mut(&mut state.objective).constraints
-}
-
-fn add_setup(state: &mut State, command: &str) {
-    let constraints = constraints(state);
-    constraints.setup = Some(questions::joined(constraints.setup.take(), command));
+/// What a tool leaves behind.
+fn is_cache(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")
 }
 
 fn leaves(state: &State) -> Vec<&Check> {

@@ -3,35 +3,27 @@
 use std::sync::Arc;
 
 use descent_core::{
-    id::{AtomId, CommitId},
+    id::AtomId,
     state::{Atom, Check, Leaf, State, check::NumberRule},
     view::VerdictView,
 };
-use tokio_util::sync::CancellationToken;
 
-use super::{context::Context, evaluate};
-use crate::{
-    failure::{Failure, exit},
-    store::StatePlace,
-    workspace::{Checkout, Workspaces},
-};
+use super::evaluate::Evaluation;
+use crate::failure::{Failure, exit};
 
 /// Lines of a command's output that a refusal shows.
 const TAIL_LINES: usize = 8;
 
 /// A plan may carry what was measured for another tree: it is measured anew.
-pub(super) fn forget(state: &mut State) {
+pub fn forget(state: &mut State) {
     each_rule(state, &mut |_, rule| rule.baseline = None);
 }
 
 /// Writes what was measured of the base case beside its leaves, and measures the leaves of the atoms.
-pub(super) async fn measure(
-    context: &Context,
-    place: &StatePlace,
+pub async fn measure(
+    evaluation: &Evaluation<'_>,
     state: &mut State,
     judged: &[VerdictView],
-    (workspaces, start): (&Workspaces, Option<CommitId>),
-    cancel: CancellationToken,
 ) -> Result<(), Failure> {
     let mut numbers = Vec::new();
     let mut missing = Vec::new();
@@ -43,17 +35,7 @@ pub(super) async fn measure(
     let of_atoms = leaves_of_atoms(state);
     if !of_atoms.is_empty() {
         let leaves: Vec<&Check> = of_atoms.iter().map(|(_, leaf)| leaf).collect();
-        let at = Checkout::Verify;
-        let seen = evaluate::leaves(
-            context,
-            place,
-            state,
-            workspaces,
-            (start, at),
-            &leaves,
-            cancel,
-        )
-        .await?;
+        let seen = evaluation.leaves(state, &leaves).await?;
         for ((atom, _), seen) in of_atoms.iter().zip(&seen) {
             note(Some(atom), seen, &mut numbers, &mut missing);
         }

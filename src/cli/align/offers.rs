@@ -1,0 +1,83 @@
+//! What a fresh checkout lacks is offered as `link` or `setup`, where a check ends otherwise there.
+
+use std::{path::Path, sync::Arc};
+
+use descent_core::state::State;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    super::ask::{self, ListAnswer},
+    proposals, questions, verdict_text,
+};
+use crate::{ops::compare::CheckoutComparison, render::Out};
+
+/// Shows the difference and offers to mend it; whether something was taken into the state.
+pub(super) async fn offer(
+    out: Out,
+    top: &Path,
+    state: &mut State,
+    looks: &CheckoutComparison,
+    cancel: &CancellationToken,
+) -> bool {
+    out.say("Some checks end otherwise in a fresh checkout, where a run makes them:");
+    for (here, fresh) in looks.here.iter().zip(&looks.fresh) {
+        if here.verdict != fresh.verdict {
+            out.say(&verdict_text::two(here, fresh));
+        }
+    }
+    let links = looks.links();
+    let mut offers = links.clone();
+    offers.extend(proposals::of(top).setup);
+    // What was taken before and did not help is not offered again.
+    let setup = state.objective.constraints.setup.clone();
+    offers.retain(|offer| {
+        setup
+            .as_deref()
+            .is_none_or(|setup| !setup.contains(&offer.text))
+    });
+    if offers.is_empty() {
+        out.say("What a fresh one needs can be made by a command.  (--setup COMMAND)");
+        out.say("Enter: go on as it is; or a setup command.");
+    } else {
+        out.say("It has only what git keeps. What does it need of the rest?");
+        out.say(&questions::numbered(&questions::named(
+            &offers,
+            links.len(),
+        )));
+        out.say("Enter: go on as it is; or numbers, such as 1; or a setup command.");
+    }
+    loop {
+        let said = tokio::select! {
+            said = ask::beside(out, "> ") => said,
+            () = cancel.cancelled() => None,
+        };
+        let Some(said) = said else { return false };
+        match ask::taken(&said, offers.len()) {
+            ListAnswer::Text(text) if text.is_empty() => return false,
+            ListAnswer::Text(text) => add_setup(state, &text),
+            ListAnswer::Items(places) => {
+                for at in places {
+                    if at < links.len() {
+                        constraints(state).link.push(offers[at].text.clone());
+                    } else {
+                        add_setup(state, &offers[at].text);
+                    }
+                }
+            }
+            ListAnswer::Wrong(number) => {
+                out.say(&format!("There is no {number} in the list."));
+                continue;
+            }
+        }
+        return true;
+    }
+}
+
+fn constraints(state: &mut State) -> &mut descent_core::state::Constraints {
+    &mut Arc::make_mut(&mut state.objective).constraints
+}
+
+fn add_setup(state: &mut State, command: &str) {
+    let constraints = constraints(state);
+    constraints.setup = Some(questions::joined(constraints.setup.take(), command));
+}
