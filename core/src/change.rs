@@ -142,6 +142,7 @@ pub fn request(
             control: true,
             ..ChangeSet::default()
         },
+        effects: Vec::new(),
         events: Vec::new(),
     })
 }

@@ -169,7 +169,7 @@ fn json(context: &Context, undone: &UndoReport, result: &str, next: &str) {
         "schema": "descent/undo/1",
         "result": result,
         "text": undone.what,
-        "effects": undone.effects,
+        "effects": undone.effects.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "serial": undone.state.serial.0,
         "next": next,
     }));

@@ -5,7 +5,12 @@
 
 use std::sync::Arc;
 
-use descent_core::{change::ChangeRefusal, event::Event, state::State, step::correct::Adoption};
+use descent_core::{
+    change::ChangeRefusal,
+    event::Event,
+    state::State,
+    step::correct::{Adoption, Consequence},
+};
 
 use super::current::restless;
 use crate::{
@@ -42,6 +47,8 @@ pub struct ChangeDenial {
 #[derive(Debug)]
 pub struct CommitReport {
     pub loaded: Arc<LoadedState>,
+    /// What follows from it.
+    pub effects: Vec<Consequence>,
     pub events: Vec<Event>,
 }
 
@@ -82,13 +89,14 @@ fn attempt<P, R>(
     decide: &mut impl FnMut(&P, &LoadedState) -> Result<Adoption, ChangeError<R>>,
 ) -> Result<CommitReport, ChangeError<R>> {
     let prepared = prepare(store)?;
-    let mut events = Vec::new();
+    let (mut effects, mut events) = (Vec::new(), Vec::new());
     let written = store.commit(|fresh| {
         // Sealed with the change, it would be taken for the program's own words.
         if fresh.is_foreign {
             return Err(ChangeError::Stale);
         }
         let adoption = decide(&prepared, fresh)?;
+        effects = adoption.effects;
         events = adoption.events;
         Ok(Some(CommitContent {
             state: adoption.state,
@@ -96,7 +104,11 @@ fn attempt<P, R>(
         }))
     });
     match written {
-        Ok(loaded) => Ok(CommitReport { loaded, events }),
+        Ok(loaded) => Ok(CommitReport {
+            loaded,
+            effects,
+            events,
+        }),
         Err(CommitError::Decide(error)) => Err(error),
         Err(CommitError::Store(error)) => Err(ChangeError::Failed(error.into())),
     }

@@ -6,7 +6,7 @@ use descent_core::{
     event::Event,
     id::{AtomId, CommitId},
     state::State,
-    step::correct,
+    step::correct::{self, Consequence},
 };
 
 use super::{ChangeError, Client, Progress, commit_change, current::basis};
@@ -21,7 +21,7 @@ use crate::{
 pub struct UndoReport {
     pub state: State,
     pub what: String,
-    pub effects: Vec<String>,
+    pub effects: Vec<Consequence>,
 }
 
 /// Nothing changes: these atoms, if any, did something outside of the tree that is not taken back.
@@ -39,7 +39,11 @@ pub fn plan(
 ) -> Result<UndoOutcome, Failure> {
     let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
     let adopted = adopt(client, &workspaces, now, then);
-    Ok(adopted.map(|adopted| report(adopted.state, &adopted.events)))
+    Ok(adopted.map(|adopted| UndoReport {
+        what: what(&adopted.events),
+        effects: adopted.effects,
+        state: adopted.state,
+    }))
 }
 
 /// Goes back, on whatever a loop has committed in the meantime. The result's files follow, unless a loop does it.
@@ -69,8 +73,11 @@ pub fn undo(
         update_result(client, store, &committed.loaded.state);
         store.write_journal();
     }
-    let state = committed.loaded.state.clone();
-    Ok(Ok(report(state, &committed.events)))
+    Ok(Ok(UndoReport {
+        what: what(&committed.events),
+        effects: committed.effects,
+        state: committed.loaded.state.clone(),
+    }))
 }
 
 fn adopt(
@@ -90,17 +97,12 @@ fn adopt(
     undo.adopt().map_err(NothingToUndo)
 }
 
-fn report(state: State, events: &[Event]) -> UndoReport {
+fn what(events: &[Event]) -> String {
     let corrected = events.iter().find_map(|event| match event {
-        Event::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),
+        Event::Corrected { what, .. } => Some(what.clone()),
         _ => None,
     });
-    let (what, effects) = corrected.unwrap_or_default();
-    UndoReport {
-        state,
-        what,
-        effects,
-    }
+    corrected.unwrap_or_default()
 }
 
 /// The result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends what fails here.

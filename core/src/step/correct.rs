@@ -1,6 +1,7 @@
 //! A person's edit of the file becomes a correction: what changed between two states, and what follows (contract §8).
 
 mod confirm;
+mod consequence;
 mod fork;
 mod merge;
 mod missing_binding;
@@ -31,6 +32,7 @@ use crate::{
 };
 
 pub use confirm::{Answer, confirm, lost_lines, news};
+pub use consequence::Consequence;
 pub use fork::fork;
 pub use merge::{LOST_MAX, LostValue, MergeOutcome, Winner, is_out_of_reach, merge};
 pub use missing_binding::put_back_forgotten;
@@ -42,6 +44,7 @@ pub use undo::Undo;
 pub struct Adoption {
     pub state: State,
     pub touched: ChangeSet,
+    pub effects: Vec<Consequence>,
     pub events: Vec<Event>,
 }
 
@@ -97,12 +100,13 @@ pub fn adopt(
     };
     let events = Vec::from([Event::Corrected {
         what,
-        effects: edit.effects,
+        effects: consequence::texts(&edit.effects),
         lost: edit.lost.iter().filter_map(merge::sentence).collect(),
     }]);
     Adoption {
         touched: ChangeSet::all(&edit.state),
         state: edit.state,
+        effects: edit.effects,
         events,
     }
 }
@@ -131,7 +135,7 @@ struct PersonEdit {
     removed: BTreeSet<AtomId>,
     /// The values that gave way, in the form that the correction keeps.
     lost: Vec<Node>,
-    effects: Vec<String>,
+    effects: Vec<Consequence>,
     kinds: Vec<(CorrectionType, String)>,
 }
 
@@ -173,8 +177,7 @@ impl PersonEdit {
             CorrectionType::ObjectiveChange,
             "the objective changed".to_string(),
         ));
-        self.effects
-            .push("the trail is cleared, every failed atom is open again".to_string());
+        self.effects.push(Consequence::TrailCleared);
         // But for what a person is still asked about.
         let doubts = resolve::entries(&self.state);
         self.state.trail = doubts.into();
@@ -216,8 +219,7 @@ impl PersonEdit {
             }
         }
         if !(added.is_empty() && removed.is_empty() && changed.is_empty()) {
-            self.effects
-                .push("results whose context no longer fits are open again".to_string());
+            self.effects.push(Consequence::GraphReopened);
         }
         let kids = |state: &State| -> BTreeSet<AtomId> {
             let all = state.all_atoms();
@@ -225,12 +227,9 @@ impl PersonEdit {
         };
         let (were, are) = (kids(before), kids(&self.state));
         let alone = were.difference(&are).filter(|id| new.contains(*id));
-        let alone: Vec<&str> = alone.map(AtomId::as_str).collect();
+        let alone: Vec<AtomId> = alone.cloned().collect();
         if !alone.is_empty() {
-            let which = alone.join(", ");
-            self.effects.push(alloc::format!(
-                "nobody's part any more, and to be solved like every other root: {which}"
-            ));
+            self.effects.push(Consequence::NewRoots(alone));
         }
     }
 
@@ -294,8 +293,7 @@ impl PersonEdit {
                     CorrectionType::BindingsOverride,
                     what.to_string() + &ids.join(", "),
                 ));
-                self.effects
-                    .push("what depends on them is open again".to_string());
+                self.effects.push(Consequence::DependentsReopened);
             }
         }
     }
@@ -414,7 +412,7 @@ impl PersonEdit {
                 Node::bool(cleared && kind == CorrectionType::ObjectiveChange),
             )
             .text("by", by);
-            to.put("changes", texts_node(&self.effects));
+            to.put("changes", texts_node(&consequence::texts(&self.effects)));
             if n == 0 && !self.lost.is_empty() {
                 to.put("lost", Node::array(self.lost.clone()));
             }

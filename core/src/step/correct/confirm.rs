@@ -68,6 +68,7 @@ pub fn confirm(
     Ok(Adoption {
         state,
         touched: ChangeSet::default(),
+        effects: Vec::new(),
         events: Vec::from([Event::Corrected {
             what,
             effects,

@@ -2,7 +2,7 @@
 
 use alloc::{string::ToString, sync::Arc, vec::Vec};
 
-use super::{LostValue, PersonEdit, Winner};
+use super::{Consequence, LostValue, PersonEdit, Winner};
 use crate::{
     doc,
     id::AtomId,
@@ -58,8 +58,7 @@ impl PersonEdit {
             is_cut_off || last.is_some_and(|last| is_raised(Constraints::max_repairs, last))
         });
         if has_attempts || has_others {
-            self.effects
-                .push("what a raised limit had ended is open again".to_string());
+            self.effects.push(Consequence::LimitReopened);
         }
     }
 

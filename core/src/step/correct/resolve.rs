@@ -9,7 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::Adoption;
+use super::{Adoption, Consequence, consequence};
 use crate::{
     doc::Node,
     event::Event,
@@ -95,23 +95,24 @@ pub fn resolve(
             let done = bind(&mut next, attempt, &atom, (&summary, by, &at));
             changed.extend(done.plans);
             let effect = if done.is_in_force {
-                "what waited for it goes on"
+                Consequence::DoubtSettled
             } else {
-                "that was for the atom as it was then: as it is now it is made again"
+                Consequence::DoubtOutdated
             };
             (format!("done: {attempt} ({summary})"), effect)
         }
         Resolution::Retry => (
             format!("to be tried again: {attempt}"),
-            "it is made again under the same number",
+            Consequence::DoubtRetried,
         ),
     };
-    let node = node(&next, (attempt, &said), (&what, effect), by, &at);
+    let effects = Vec::from([effect]);
+    let told = consequence::texts(&effects);
+    let node = node(&next, (attempt, &said), (&what, &told), by, &at);
     next.corrections.push(Arc::new(Correction {
         node,
         confirms: None,
     }));
-    let effects = Vec::from([effect.to_string()]);
     Ok(Adoption {
         touched: ChangeSet {
             atoms: changed,
@@ -120,9 +121,10 @@ pub fn resolve(
             ..ChangeSet::default()
         },
         state: next,
+        effects,
         events: Vec::from([Event::Corrected {
             what,
-            effects,
+            effects: told,
             lost: Vec::new(),
         }]),
     })
@@ -305,7 +307,7 @@ fn evidence((_, by, at): (&str, &str, &str)) -> Node {
 fn node(
     state: &State,
     (attempt, said): (&AttemptId, &Resolution<'_>),
-    (what, effect): (&str, &str),
+    (what, effects): (&str, &[String]),
     by: &str,
     at: &str,
 ) -> Node {
@@ -317,7 +319,7 @@ fn node(
         .text("description", what)
         .put("trail_cleared", Node::bool(false))
         .text("by", by)
-        .put("changes", texts_node(&[effect]))
+        .put("changes", texts_node(effects))
         .text("attempt", attempt.as_str())
         .put("done", Node::bool(done));
     to.finish(&Extra::default())

@@ -4,16 +4,10 @@
 //! Invariant: what happened outside of the tree is not done again: an atom that may happen once only keeps what is
 //! known of it. To undo an undo brings back what stood before it.
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 use core::fmt;
 
-use super::{Adoption, resolve};
+use super::{Adoption, Consequence, consequence::texts, resolve};
 use crate::{
     difference,
     doc::{self, Node},
@@ -85,7 +79,7 @@ struct UndoBuilder<'a> {
     outside: Vec<AtomId>,
     /// Atoms whose result the repository no longer holds.
     lost: Vec<AtomId>,
-    effects: Vec<String>,
+    effects: Vec<Consequence>,
 }
 
 impl UndoBuilder<'_> {
@@ -104,8 +98,7 @@ impl UndoBuilder<'_> {
         // A refutation by the base case is true of its own objective alone.
         if goal(then) != goal(self.undo.now) {
             self.state.trail.clone_from(&then.trail);
-            self.effects
-                .push("the trail is that of the objective that is back".to_string());
+            self.effects.push(Consequence::TrailRestored);
         }
     }
 
@@ -247,12 +240,9 @@ impl UndoBuilder<'_> {
             .partition(|intent| self.stays_in_flight(intent));
         run.in_flight = outside;
         if !flying.is_empty() {
-            let names: BTreeSet<&str> = flying.iter().map(|intent| intent.atom.as_str()).collect();
-            let names: Vec<&str> = names.into_iter().collect();
-            self.effects.push(format!(
-                "what is in flight ends, at no cost: {}",
-                names.join(", ")
-            ));
+            let atoms: BTreeSet<AtomId> = flying.iter().map(|intent| intent.atom.clone()).collect();
+            let atoms = atoms.into_iter().collect();
+            self.effects.push(Consequence::FlightEnds(atoms));
         }
         if !run.status.is_active() {
             run.status = RunStatus::Aligned;
@@ -286,10 +276,7 @@ impl UndoBuilder<'_> {
     fn tree(&mut self, run: &mut Run) {
         let then = &self.undo.then.run;
         if self.state.objective.constraints.workspace() == Workspace::Shared {
-            self.effects.push(
-                "agents work in place here: the files stay as they are, only the record goes back"
-                    .to_string(),
-            );
+            self.effects.push(Consequence::FilesStay);
             return;
         }
         let start = || run.started_from.as_ref().map(|start| start.commit.clone());
@@ -302,35 +289,23 @@ impl UndoBuilder<'_> {
             Some(head) => {
                 run.head = Some(head);
                 run.line.clone_from(&then.line);
-                self.effects
-                    .push("the result is the tree that it was then".to_string());
+                self.effects.push(Consequence::ResultRestored);
             }
-            None if run.head.is_some() => self
-                .effects
-                .push("the result is made again from what stays, when the loop runs".to_string()),
+            None if run.head.is_some() => self.effects.push(Consequence::ResultRemade),
             None => {}
         }
     }
 
     fn tell(&mut self) {
-        let list = |ids: &[AtomId]| {
-            let names: Vec<&str> = ids.iter().map(AtomId::as_str).collect();
-            names.join(", ")
-        };
-        if !self.outside.is_empty() {
-            let names = list(&self.outside);
-            self.effects.push(format!(
-                "what these did outside of the tree is not taken back: {names}"
-            ));
+        let outside = core::mem::take(&mut self.outside);
+        if !outside.is_empty() {
+            self.effects.push(Consequence::OutsideStays(outside));
         }
-        if !self.lost.is_empty() {
-            let names = list(&self.lost);
-            self.effects.push(format!(
-                "open again, for git no longer holds their results: {names}"
-            ));
+        let lost = core::mem::take(&mut self.lost);
+        if !lost.is_empty() {
+            self.effects.push(Consequence::LostReopened(lost));
         }
-        self.effects
-            .push("what is spent stays spent; what is left is counted anew".to_string());
+        self.effects.push(Consequence::SpentStays);
     }
 
     fn close(mut self, what: String) -> Adoption {
@@ -343,6 +318,7 @@ impl UndoBuilder<'_> {
                 .any(|entry| Arc::ptr_eq(entry, last))
         };
         let cleared = !self.undo.now.trail.last().is_none_or(is_kept);
+        let effects = texts(&self.effects);
         let mut to = Writer::default();
         to.text("id", &format!("c{}", self.state.corrections.len() + 1))
             .text("timestamp", &at)
@@ -350,7 +326,7 @@ impl UndoBuilder<'_> {
             .text("description", &what)
             .put("trail_cleared", Node::bool(cleared))
             .text("by", self.undo.by)
-            .put("changes", texts_node(&self.effects))
+            .put("changes", texts_node(&effects))
             .put("to", Node::uint(self.undo.then.serial.0));
         let node = to.finish(&Extra::default());
         self.state.corrections.push(Arc::new(Correction {
@@ -364,10 +340,11 @@ impl UndoBuilder<'_> {
         Adoption {
             touched,
             state: self.state,
+            effects: self.effects,
             events: Vec::from([Event::Corrected {
                 lost: Vec::new(),
                 what,
-                effects: self.effects,
+                effects,
             }]),
         }
     }

@@ -1,0 +1,90 @@
+//! What follows from a change, beside the change itself: as data, and in words.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+
+use crate::id::AtomId;
+
+/// One thing that follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consequence {
+    TrailCleared,
+    /// The graph is another: results in other contexts are open again.
+    GraphReopened,
+    /// Atoms that were parts and are roots now.
+    NewRoots(Vec<AtomId>),
+    DependentsReopened,
+    /// A limit was raised.
+    LimitReopened,
+    /// An effect outside counts as done, and its atom as solved.
+    DoubtSettled,
+    /// It counts as done for an atom that has changed since.
+    DoubtOutdated,
+    DoubtRetried,
+    TrailRestored,
+    /// At no cost.
+    FlightEnds(Vec<AtomId>),
+    FilesStay,
+    ResultRestored,
+    ResultRemade,
+    /// What these did outside of the tree is not taken back.
+    OutsideStays(Vec<AtomId>),
+    /// The repository no longer holds their results.
+    LostReopened(Vec<AtomId>),
+    SpentStays,
+}
+
+impl fmt::Display for Consequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (words, atoms) = self.words();
+        f.write_str(words)?;
+        for (n, atom) in atoms.iter().enumerate() {
+            let before = if n == 0 { ": " } else { ", " };
+            write!(f, "{before}{atom}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Consequence {
+    fn words(&self) -> (&'static str, &[AtomId]) {
+        let words = match self {
+            Self::NewRoots(ids) => {
+                let words = "nobody's part any more, and to be solved like every other root";
+                return (words, ids);
+            }
+            Self::FlightEnds(ids) => return ("what is in flight ends, at no cost", ids),
+            Self::OutsideStays(ids) => {
+                return ("what these did outside of the tree is not taken back", ids);
+            }
+            Self::LostReopened(ids) => {
+                return ("open again, for git no longer holds their results", ids);
+            }
+            Self::TrailCleared => "the trail is cleared, every failed atom is open again",
+            Self::GraphReopened => "results whose context no longer fits are open again",
+            Self::DependentsReopened => "what depends on them is open again",
+            Self::LimitReopened => "what a raised limit had ended is open again",
+            Self::DoubtSettled => "what waited for it goes on",
+            Self::DoubtOutdated => {
+                "that was for the atom as it was then: as it is now it is made again"
+            }
+            Self::DoubtRetried => "it is made again under the same number",
+            Self::TrailRestored => "the trail is that of the objective that is back",
+            Self::FilesStay => {
+                "agents work in place here: the files stay as they are, only the record goes back"
+            }
+            Self::ResultRestored => "the result is the tree that it was then",
+            Self::ResultRemade => "the result is made again from what stays, when the loop runs",
+            Self::SpentStays => "what is spent stays spent; what is left is counted anew",
+        };
+        (words, &[])
+    }
+}
+
+/// In words, a text each.
+pub(super) fn texts(consequences: &[Consequence]) -> Vec<String> {
+    consequences.iter().map(ToString::to_string).collect()
+}
