@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod limits;
 pub mod liveness;
 pub mod resolve;
+pub mod result;
 pub mod stop;
 pub mod undo;
 

@@ -2,6 +2,7 @@
 //!
 //! Not here: any test; each stands in the module that says what it is about.
 
+mod change;
 #[path = "fuzz/main.rs"]
 mod fuzz;
 mod invalid;

@@ -4,19 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use descent_core::{
-    id::CommitId,
-    state::{Run, RunStatus, State, Workspace},
-};
+use descent_core::state::Workspace;
 use serde_json::{Value, json};
 
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit, quoted},
     git::{ApplyOutcome, BranchOutcome, FileLines},
-    render,
-    store::StatePlace,
-    workspace::{self, Workspaces},
+    ops::result::{self, ResultSource},
+    render, workspace,
 };
 
 /// Files named on a terminal; `--json` has all.
@@ -33,17 +29,6 @@ pub struct ApplyArgs {
     /// Show what would happen, and write nothing; ends with 1 where it would be refused
     #[arg(short = 'n', long)]
     dry_run: bool,
-}
-
-/// A result, and where it began.
-struct ResultSource {
-    base: CommitId,
-    head: CommitId,
-    workspaces: Workspaces,
-    kind: Workspace,
-    lines: Vec<FileLines>,
-    /// What is said where the run has not completed.
-    partial: Option<String>,
 }
 
 /// What became of it, or would.
@@ -65,14 +50,17 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
         _ => None,
     };
     let loaded = store.read()?;
-    let Some(result) = open(&loaded.state, store.place())? else {
+    let Some(result) = result::open(&loaded.state, store.place())? else {
         let words =
             "there is nothing to apply: no run has made a result apart from the working tree";
         nothing(context, flags, words);
         return Ok(End::Code(0));
     };
-    if let Some(words) = &result.partial {
-        context.out.say(words);
+    if result.is_partial() {
+        let word = result.status.word();
+        context.out.say(&format!(
+            "the run has not completed ({word}): this is a partial result"
+        ));
     }
     let end = match (&flags.branch, &flags.patch) {
         (Some(name), _) => to_branch(context, flags, &result, name)?,
@@ -80,7 +68,7 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
         (None, None) => to_tree(context, flags, &result)?,
     };
     if !flags.dry_run && matches!(end, End::Code(0)) {
-        workspace::note_applied(store.place(), &loaded.state.lineage, &result.head);
+        workspace::note_applied(store.place(), &loaded.state.lineage, result.head());
     }
     Ok(end)
 }
@@ -95,49 +83,8 @@ fn refuse_mixed(context: &Context, flags: &ApplyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open(state: &State, at: &StatePlace) -> Result<Option<ResultSource>, Failure> {
-    let run = &state.run;
-    let (Some(start), Some(head)) = (&run.started_from, run.result()) else {
-        return Ok(None);
-    };
-    let constraints = &state.objective.constraints;
-    let kind = constraints.workspace();
-    let workspaces = Workspaces::open(at, &state.lineage, constraints)?;
-    for commit in [&start.commit, head] {
-        if !workspaces.head_is_there(commit)? {
-            return Err(super::context::commit_missing(commit, kind));
-        }
-    }
-    let partial = (run.status != RunStatus::Completed).then(|| {
-        let word = run.status.word();
-        format!("the run has not completed ({word}): this is a partial result")
-    });
-    let base = base(run, &workspaces)?.unwrap_or_else(|| start.commit.clone());
-    Ok(Some(ResultSource {
-        lines: workspaces.lines(&base, head)?,
-        base,
-        head: head.clone(),
-        workspaces,
-        kind,
-        partial,
-    }))
-}
-
-/// Where an earlier result of this run was brought home and the person stands at it, only what came since is left.
-fn base(run: &Run, workspaces: &Workspaces) -> Result<Option<CommitId>, Failure> {
-    // Another tree than the head's is not made from it.
-    if run.delivered.is_some() {
-        return Ok(None);
-    }
-    let home = workspaces.person_head()?;
-    let made_here = |home: &CommitId| run.line.iter().any(|placed| placed.commit == *home);
-    Ok(home.filter(made_here))
-}
-
 fn to_tree(context: &Context, flags: &ApplyArgs, result: &ResultSource) -> Result<End, Failure> {
-    let applied = result
-        .workspaces
-        .apply(&result.base, &result.head, flags.dry_run)?;
+    let applied = result.to_tree(flags.dry_run)?;
     let is_dry = flags.dry_run;
     let look = match result.kind {
         Workspace::Shadow => "descent status",
@@ -226,10 +173,7 @@ fn to_branch(
         let hint = "descent apply, or descent apply --patch FILE";
         return Err(Failure::usage(what, hint));
     }
-    let words = match result
-        .workspaces
-        .branch(name, (&result.base, &result.head), is_dry)?
-    {
+    let words = match result.to_branch(name, is_dry)? {
         BranchOutcome::New if is_dry => format!("would make the branch {name}, and nothing else"),
         BranchOutcome::New => format!("the branch {name} holds the result"),
         BranchOutcome::AlreadyThere => format!("the branch {name} stands at the result already"),
@@ -244,7 +188,7 @@ fn to_branch(
             return Err(Failure::new("E-BRANCH-EXISTS", exit::NOT_SO, what, hint));
         }
     };
-    let short: String = result.base.as_str().chars().take(12).collect();
+    let short: String = result.base().as_str().chars().take(12).collect();
     let report = ApplyReport {
         how: "branch",
         words,
@@ -261,7 +205,7 @@ fn to_patch(
     result: &ResultSource,
     file: &Path,
 ) -> Result<End, Failure> {
-    let patch = result.workspaces.patch(&result.base, &result.head)?;
+    let patch = result.patch()?;
     if file == Path::new("-") {
         if !flags.dry_run {
             context.out.bytes(&patch);
@@ -279,7 +223,7 @@ fn to_patch(
     let is_taken = file != Path::new("-")
         && match flags.dry_run {
             true => path.symlink_metadata().is_ok(),
-            false => !result.workspaces.write_new_file(&path, &patch)?,
+            false => !result.write_patch(&path, &patch)?,
         };
     if is_taken {
         let what = format!("{} exists already; it was left as it is", path.display());
@@ -289,7 +233,7 @@ fn to_patch(
         );
         return Err(Failure::new("E-FILE-EXISTS", exit::NOT_SO, what, hint));
     }
-    let top = quoted(result.workspaces.top());
+    let top = quoted(result.top());
     let shown = super::context::shown(&path);
     let report = ApplyReport {
         how: "patch",
@@ -364,7 +308,7 @@ fn value(is_dry: bool, result: &ResultSource, how: &str, more: Value) -> Value {
         "schema": "descent/apply/1",
         "applied": how,
         "dry_run": is_dry,
-        "partial": result.partial.is_some(),
+        "partial": result.is_partial(),
         "files": files,
         "changes": changes,
     });

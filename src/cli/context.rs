@@ -7,13 +7,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use descent_core::{
-    event::Event,
-    id::CommitId,
-    state::{State, Workspace},
-    trust::is_another_hand,
-    view::Surroundings,
-};
+use descent_core::{event::Event, state::State, trust::is_another_hand, view::Surroundings};
 
 use super::{Global, ask};
 use crate::{
@@ -285,17 +279,4 @@ fn unheard<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// What a person reads instead of a long path.
 pub(super) fn shown(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// A repository that a result of the state stands in has lost it.
-pub(super) fn commit_missing(commit: &CommitId, kind: Workspace) -> Failure {
-    let place = match kind {
-        Workspace::Shadow => "the repository beside the state does not hold",
-        Workspace::Git | Workspace::Shared => {
-            "neither your repository nor the one beside the state holds"
-        }
-    };
-    let message = format!("{place} the commit {commit} that the state names");
-    let hint = "with HEAD and the files as the run found them `descent run` makes again what is lost; else align --force begins anew from the files as they are";
-    Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint)
 }

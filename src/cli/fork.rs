@@ -9,16 +9,13 @@ use descent_core::{
     step::correct,
 };
 
-use super::{
-    End,
-    context::{self, Context},
-    trust,
-};
+use super::{End, context::Context, trust};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
     git::Git,
-    ops, render,
+    ops::{self, result::commit_missing},
+    render,
     store::{StatePlace, Store},
     workspace::Workspaces,
 };
@@ -79,7 +76,7 @@ fn take_over(
     for commit in start.map(|start| &start.commit).into_iter().chain([head]) {
         if !fork.head_is_there(commit)? {
             let kind = state.objective.constraints.workspace();
-            return Err(context::commit_missing(commit, kind));
+            return Err(commit_missing(commit, kind));
         }
     }
     Ok(fork.follow(head)?)

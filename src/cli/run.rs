@@ -17,7 +17,7 @@ use descent_core::{
 
 use super::{
     End, align, constraints,
-    context::{self, Context, WaitOutcome, interruptible, runtime, signals},
+    context::{Context, WaitOutcome, interruptible, runtime, signals},
     live::LiveArea,
     newer, trust,
 };
@@ -28,7 +28,7 @@ use crate::{
     evidence::{self, EvidenceStore},
     failure::{Failure, exit},
     heartbeat::Heartbeat,
-    ops::{self, liveness},
+    ops::{self, liveness, result::commit_missing},
     process::programs,
     render::{self, Line, Page},
     store::{Lease, LoadedState, StatePlace, Store, StoreError},
@@ -186,10 +186,7 @@ fn open(
     // All that was made since can be made again; what the run began from cannot, but from the very files.
     if !workspaces.start_is_there(start)? {
         if !workspaces.remake_start(start)? {
-            return Err(context::commit_missing(
-                &start.commit,
-                constraints.workspace(),
-            ));
+            return Err(commit_missing(&start.commit, constraints.workspace()));
         }
         let words = "the repository of this run was lost: it is begun again from the files, which are as they were";
         context.out.say(words);

@@ -143,6 +143,19 @@ const DOORS: &[Door] = &[
         files: &["src/cli/", "src/process/"],
     },
     Door {
+        opens: "speaks to a person: an operation tells its `Client`",
+        words: &[
+            "out.say(",
+            "out.data(",
+            "out.page(",
+            "out.json(",
+            "out.raw(",
+            "out.bytes(",
+            "out.ask(",
+        ],
+        files: &["src/cli.rs", "src/cli/"],
+    },
+    Door {
         opens: "prints",
         words: &["println!", "eprintln!", "print!", "eprint!"],
         files: &["src/main.rs", "src/render.rs", "src/render/"],

@@ -1,0 +1,116 @@
+//! The result of a run, and the ways to bring it home: into the working tree, as a branch, or as a patch.
+
+use std::path::Path;
+
+use descent_core::{
+    id::CommitId,
+    state::{Run, RunStatus, State, Workspace},
+};
+
+use crate::{
+    failure::{Failure, exit},
+    git::{ApplyOutcome, BranchOutcome, FileLines},
+    store::StatePlace,
+    workspace::Workspaces,
+};
+
+/// A result, and where it began.
+pub struct ResultSource {
+    base: CommitId,
+    head: CommitId,
+    workspaces: Workspaces,
+    pub kind: Workspace,
+    pub status: RunStatus,
+    /// Added and removed lines of each file.
+    pub lines: Vec<FileLines>,
+}
+
+/// The result that a state names; `None` where no run has made one apart from the working tree.
+pub fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, Failure> {
+    let run = &state.run;
+    let (Some(start), Some(head)) = (&run.started_from, run.result()) else {
+        return Ok(None);
+    };
+    let constraints = &state.objective.constraints;
+    let kind = constraints.workspace();
+    let workspaces = Workspaces::open(place, &state.lineage, constraints)?;
+    for commit in [&start.commit, head] {
+        if !workspaces.head_is_there(commit)? {
+            return Err(commit_missing(commit, kind));
+        }
+    }
+    let base = base(run, &workspaces)?.unwrap_or_else(|| start.commit.clone());
+    Ok(Some(ResultSource {
+        lines: workspaces.lines(&base, head)?,
+        base,
+        head: head.clone(),
+        workspaces,
+        kind,
+        status: run.status,
+    }))
+}
+
+/// Where an earlier result of this run was brought home and the person stands at it, only what came since is left.
+fn base(run: &Run, workspaces: &Workspaces) -> Result<Option<CommitId>, Failure> {
+    // Another tree than the head's is not made from it.
+    if run.delivered.is_some() {
+        return Ok(None);
+    }
+    let home = workspaces.person_head()?;
+    let made_here = |home: &CommitId| run.line.iter().any(|placed| placed.commit == *home);
+    Ok(home.filter(made_here))
+}
+
+impl ResultSource {
+    pub fn base(&self) -> &CommitId {
+        &self.base
+    }
+
+    pub fn head(&self) -> &CommitId {
+        &self.head
+    }
+
+    /// The person's repository, or their files.
+    pub fn top(&self) -> &Path {
+        self.workspaces.top()
+    }
+
+    /// Less than was agreed.
+    pub fn is_partial(&self) -> bool {
+        self.status != RunStatus::Completed
+    }
+
+    /// Into the working tree; a dry one only looks.
+    pub fn to_tree(&self, is_dry: bool) -> Result<ApplyOutcome, Failure> {
+        Ok(self.workspaces.apply(&self.base, &self.head, is_dry)?)
+    }
+
+    /// As a new branch, a commit an atom.
+    pub fn to_branch(&self, name: &str, is_dry: bool) -> Result<BranchOutcome, Failure> {
+        let ends = (&self.base, &self.head);
+        Ok(self.workspaces.branch(name, ends, is_dry)?)
+    }
+
+    /// As `git apply` takes it; empty where nothing differs.
+    pub fn patch(&self) -> Result<Vec<u8>, Failure> {
+        Ok(self.workspaces.patch(&self.base, &self.head)?)
+    }
+
+    /// Whether the patch has the name now; nothing that stands there is written over.
+    pub fn write_patch(&self, path: &Path, patch: &[u8]) -> Result<bool, Failure> {
+        Ok(self.workspaces.write_new_file(path, patch)?)
+    }
+}
+
+/// A commit that the state names is in no repository.
+pub fn commit_missing(commit: &CommitId, kind: Workspace) -> Failure {
+    let place = match kind {
+        Workspace::Shadow => "the repository beside the state does not hold",
+        Workspace::Git | Workspace::Shared => {
+            "neither your repository nor the one beside the state holds"
+        }
+    };
+    let message = format!("{place} the commit {commit} that the state names");
+    let hint = "with HEAD and the files as the run found them `descent run` makes again what is lost; else align --force begins anew from the files as they are";
+    Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint)
+}
