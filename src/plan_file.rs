@@ -31,7 +31,7 @@ use crate::{
 
 /// Bytes at most of a plan, as many as the reader takes (`doc::Limits`).
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// What stands for standard input, on the command line and in front of a place.
+/// The names of standard input, on the command line and in front of a place.
 const STDIN: (&str, &str) = ("-", "<stdin>");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct PlanFile {
     pub notation: Notation,
 }
 
-/// What a plan, flags included, comes to.
+/// The outcome of reading a plan with its flags.
 #[derive(Debug)]
 pub struct PlanDraft {
     pub state: State,

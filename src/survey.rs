@@ -70,7 +70,7 @@ impl ProposalList {
     }
 }
 
-/// What can be proposed for a project.
+/// The proposals for a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// Commands for the base case, the best first.

@@ -1,6 +1,6 @@
-//! What a person changes, as data: a change is applied to a state and gives the next one, with what follows from it.
+//! A person's changes as data: a change is applied to a state and gives the next one, with its consequences.
 //!
-//! Not here: an edit of the file, of which only the outcome is known (`step::correct::adopt`).
+//! Not here: an edit of the file, which is known by its outcome alone (`step::correct::adopt`).
 
 use alloc::{borrow::ToOwned, boxed::Box, string::String, sync::Arc, vec::Vec};
 

@@ -115,7 +115,7 @@ impl Outcome {
     }
 }
 
-/// What an attempt made of the commit that it started from.
+/// The output of an attempt, relative to the commit that it started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Product {
     Unchanged,
@@ -125,7 +125,7 @@ pub enum Product {
     Broken(String),
 }
 
-/// What an agent wrote into its result file: untrusted, capped by its reader.
+/// An agent's own report from its result file: untrusted, capped by its reader.
 #[derive(Debug, Clone, Default)]
 pub struct AgentReport {
     pub summary: String,

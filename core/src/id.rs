@@ -133,7 +133,7 @@ fn by_value(a: &str, b: &str) -> Ordering {
 }
 
 impl Digest {
-    /// Of the text of a digest that was taken here.
+    /// The length of a digest's text.
     pub const BYTES: usize = 71;
 
     /// The digest of `bytes`.

@@ -1,5 +1,5 @@
 #![no_std]
-//! What descent decides: the state file's meaning, the graph, the search, the measure, and what happens next.
+//! The decisions of descent: the meaning of the state file, the graph, the search, the measure, and what happens next.
 //!
 //! The host's contract: load a state, give `step` an input, commit the state that it returns, and only then start
 //! the `desired` work and end the rest. Outcomes come back as inputs. Nothing here reads a file, a clock or chance,

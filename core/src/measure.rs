@@ -1,37 +1,39 @@
 //! The measure: what can still be tried, as the pair (attempts, verdicts), compared in this order.
 //!
-//! *attempts* is the sum over tasks and the contexts that they can see, not closed, of the attempts left there. A
-//! task's contexts are the choices that can be in force upstream; independent groups add up, they don't multiply.
-//! *verdicts* counts the whole selections that the base case has not refuted.
+//! *attempts* is the sum of the attempts left over all tasks and the open contexts that each can see. A task's contexts
+//! are the choices that can be in force upstream; independent groups add up, they don't multiply. *verdicts* counts the
+//! whole selections that the base case has not refuted.
 //!
-//! A planning step stands for atoms that nobody knows yet. It was granted so many of them, in so many contexts, with so
-//! many alternatives, in so many rounds; for each of its contexts it counts, for every round that has no fragment yet, the
-//! attempts to plan and those that the granted atoms can take. As a part of what waits for it, it counts as many
-//! configurations as it was granted alternatives in all its rounds. A fragment is taken in only where it fits: its tasks,
-//! in the contexts that they see inside it, and what is granted to steps inside it, take no more than was granted, and it
-//! can be resolved in no more ways. A fragment belongs to one context of its step, so what is outside of it adds nothing.
-//! Fragments stay in the state, those that failed too, so that what was used up in them stays counted.
+//! A planning step stands for atoms that nobody knows yet. Its grant says how many atoms, in how many contexts, with
+//! how many alternatives, in how many rounds. In each of its contexts, every round without a fragment counts the
+//! attempts to plan and those that the granted atoms can take. A step that other work waits for counts as many
+//! configurations as it was granted alternatives in all its rounds. A fragment is taken in only if it takes no more
+//! than was granted. That covers its tasks, in the contexts that they see inside it, and the grants of steps inside it.
+//! Nor may it be resolvable in more ways. A fragment belongs to one context of its step, so it adds nothing outside.
+//! Fragments stay in the state, failed ones too, so that what was used up in them stays counted.
 //!
-//! **Why the loop halts.** Both are whole numbers. The contexts of a task that a person wrote, or that stands in a
-//! fragment, and the number of whole selections depend on that graph and on what was granted, which only a correction
-//! changes:
+//! **Why the loop halts.** Both are whole numbers. The contexts of a known task, and the number of whole selections,
+//! depend on the graph and on the grants. Only a correction changes these:
 //! - an attempt that ends takes one from its context, or closes it (solved, parked, failed): *attempts* falls;
-//! - a planning step that succeeds takes its whole round from *attempts*, at least one attempt of its own and all that was
-//!   granted for the round, and adds what its fragment takes, which is no more than what was granted: *attempts* falls;
+//! - a planning step that succeeds takes its whole round from *attempts*: at least one attempt of its own and the grant
+//!   of the round. Its fragment adds no more than that grant: *attempts* falls;
 //! - to plan again adds no round, only ends the wait for one: the rounds of a context were counted from the start;
-//! - a closed context is never opened by the loop: a backtrack parks and revives, and what is opened to be repaired
-//!   has all its attempts used;
+//! - a closed context is never opened by the loop: a backtrack parks and revives, and an atom opened for a repair has
+//!   all its attempts used;
 //! - a refuted selection takes one from *verdicts*, and conflicts keep it from being selected again;
 //! - everything else (starting, interrupting, acknowledging) touches neither.
 //!
-//! So the measure never rises, falls at each end of an attempt and each refuted base case, and is bounded below by
-//! (0, 0). Transient retries, interruptions and repairs leave it as it is: each has a cap of its own.
+//! So the measure never rises, falls at each end of an attempt and each refuted base case, and is bounded below by (0,
+//! 0). Transient retries, interruptions and repairs leave it as it is: each has a cap of its own.
 //!
-//! **How often anything is started** ([`Bound::starts`]) follows from it. Each attempt that is left is started once, and
-//! once more for each of its transient retries; a repair likewise, so often in each context, and once more for what is
-//! live whenever the choices change, which each time a context that failed or a refuted selection pays for; a crash cuts off
-//! an atom only so often; and whatever else is cut off at no cost, is so by a context that closes or a selection that is
-//! refuted, each of which cuts off at most all that goes on side by side.
+//! **How often anything is started** ([`RunBound::starts`]) follows from it:
+//! - Each attempt that is left is started once, and once more for each of its transient retries.
+//! - A repair is started likewise, so often in each context.
+//! - Live work is repaired once more whenever the choices change; each change is paid for by a failed context or a
+//!   refuted selection.
+//! - A crash cuts off an atom only so often.
+//! - All else that is cut off at no cost is cut off by a context that closes or a selection that is refuted. Each of
+//!   these cuts off at most all that goes on side by side.
 
 use num_bigint::BigUint;
 

@@ -194,8 +194,8 @@ impl PlanReading {
         self.atoms.insert(id, atom);
     }
 
-    /// Judges the last step by the base case, where a worker does it: nothing comes after that could make it hold,
-    /// and what fails it is then tried again, with the reason.
+    /// Judges the last step by the base case if a worker does it: nothing later could make the base case hold. A failed
+    /// last step is then tried again, with the reason.
     pub fn judge_last_step(&mut self) {
         let last = self
             .last_step

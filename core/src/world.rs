@@ -35,14 +35,14 @@ pub struct World {
     /// Whole selections that the base case refuted.
     pub(crate) refuted: Arc<Vec<Choices>>,
     pub(crate) solved: Arc<Vec<bool>>,
-    /// What is tried beside the selection in force.
+    /// The selections tried beside the one in force.
     pub(crate) speculations: Arc<Vec<Speculation>>,
     pub(crate) measure: Measure,
     pub(crate) is_line_settled: bool,
-    /// Results were brought into line with this selection, and inputs looked at; a state from a file is looked at anew.
+    /// Results were brought into line with this selection and inputs were checked. A state from a file is checked anew.
     pub(crate) is_settled: bool,
-    /// Of a settled world, the open atoms that may not stand as their tries tell, or have failed in force; all others
-    /// were looked at and not touched since. So a step looks at few atoms, however many there are.
+    /// The open atoms of a settled world whose status may not match their tries, or that failed in force. All others
+    /// were checked and not touched since. So a step looks at few atoms, however many there are.
     pub(crate) dirty_tasks: Arc<BTreeSet<AtomId>>,
 }
 
@@ -84,17 +84,17 @@ impl World {
         }
     }
 
-    /// What is resolved: a bound task whose dependencies are, an `all` of such, an `any` whose choice is.
+    /// Whether each atom is resolved: a bound task whose dependencies are, an `all` of such, an `any` whose choice is.
     pub fn solved(&self) -> &[bool] {
         &self.solved
     }
 
-    /// What can still be tried.
+    /// The work that can still be tried.
     pub fn measure(&self) -> &Measure {
         &self.measure
     }
 
-    /// What can still happen at most.
+    /// An upper bound of what can still happen.
     pub fn bound(&self) -> RunBound {
         RunBound::of(self.measured(), &self.measure)
     }
@@ -145,7 +145,7 @@ impl World {
         self.graph.plans().filter_map(left_ms).min()
     }
 
-    /// What is resolved and what is not, among the live atoms.
+    /// The live atoms: those that are resolved, and those that are not.
     pub fn split(&self) -> (Vec<AtomId>, Vec<AtomId>) {
         let solved = self.solved();
         let live = (0..self.graph.len()).filter(|x| self.active.is_live(*x));

@@ -1,4 +1,4 @@
-//! What an old file knows that can be written only into a whole state: the contexts in which things were made or failed.
+//! Facts of an old file that fit only into a whole state: the contexts in which things were made or failed.
 
 use alloc::{format, sync::Arc, vec::Vec};
 

@@ -138,7 +138,7 @@ fn say_what_was_split(text: &str, parts: &Parts, report: &mut Report) {
 /// The text up to the end of the front matter with bare quotes escaped.
 struct MendedText {
     text: String,
-    /// Where a backslash was added.
+    /// The places at which a backslash was added.
     added: Vec<usize>,
 }
 
@@ -200,8 +200,8 @@ impl MendedText {
     }
 }
 
-/// Of `description: "say "hi" now"` the inner quotes, where the line is one that the scripts write and is no YAML as
-/// it stands.
+/// The inner quotes of `description: "say "hi" now"`. Only lines that the scripts write, and that are no YAML as they
+/// stand, have any.
 fn bare_quotes(line: &str) -> Vec<usize> {
     let trimmed = line.trim_end();
     let key = trimmed.trim_start().trim_start_matches("- ").trim_start();

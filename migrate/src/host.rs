@@ -1,4 +1,4 @@
-//! What the program hands in beside the old file.
+//! The input that the program hands in beside the old file.
 
 use alloc::{string::String, vec::Vec};
 
@@ -7,16 +7,16 @@ use descent_core::{
     state::check::Pattern,
 };
 
-/// What the host does for a migration.
+/// The services of the host for a migration.
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
-    /// Reads a text as YAML from that byte on; what is odd, and no fault, goes to the warnings.
+    /// Reads a text as YAML from that byte on; oddities that are no faults go to the warnings.
     pub yaml: fn(&str, usize, &Limits, &mut Vec<Fault>) -> Parsed,
     /// The faults of the regular expressions among them.
     pub pattern_faults: fn(&[Pattern]) -> Vec<Fault>,
 }
 
-/// What a person adds because the old file has none of it.
+/// A person's additions of things that the old file lacks.
 #[derive(Debug, Default)]
 pub struct Additions {
     pub why: Option<String>,

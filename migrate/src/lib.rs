@@ -1,8 +1,8 @@
 #![no_std]
 //! The state file of an AoT loop becomes a state of descent: one frozen module a version, on the lossless tree.
 //!
-//! `front_matter` takes the old text apart. `v1_2` and `v1_3` know the contracts; both end in a tree of version 2.0,
-//! whose nodes carry the places of the old file, so that every fault is told where it was written. Not here: files, and
+//! `front_matter` takes the old text apart. `v1_2` and `v1_3` know the contracts; both end in a tree of version 2.0.
+//! Its nodes carry the places of the old file, so that every fault is told where it was written. Not here: files, and
 //! the reader of YAML, which the host hands in.
 //!
 //! Invariant: nothing is dropped without a word; what has no place here is kept under `notes`.
@@ -36,7 +36,7 @@ pub struct Migration {
     /// The contract that the old file follows.
     pub contract: &'static str,
     pub state: State,
-    /// What became of each thing in the old file, by fate and place.
+    /// The fate of each thing in the old file, by fate and place.
     pub items: Vec<Item>,
     pub warnings: Vec<Fault>,
 }

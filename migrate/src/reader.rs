@@ -243,7 +243,7 @@ impl<'a, 'r> Reader<'a, 'r> {
         self.report.fault(rule, &self.at, span, message, hint);
     }
 
-    /// What was not taken is kept.
+    /// Keeps all members that were not taken.
     pub(crate) fn finish(self) {
         for member in self.node.as_object().unwrap_or_default() {
             if !self.taken.contains(&member.key.as_str()) && !member.node.is_null() {

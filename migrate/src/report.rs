@@ -1,4 +1,4 @@
-//! What became of each thing in an old file, with its place there.
+//! The fate of each thing in an old file, with its place there.
 
 use alloc::{
     borrow::ToOwned,
@@ -12,7 +12,7 @@ use descent_core::{
     state::fields::{Extra, Writer},
 };
 
-/// What was done with something.
+/// The treatment of a thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// It looks wrong, and was carried as it stands.
@@ -54,7 +54,7 @@ pub struct Item {
     pub column: usize,
     /// The JSON pointer of it in the old file.
     pub from: String,
-    /// What became of it, and why; of what is carried only where it stands now.
+    /// Its fate and the reason; for a thing that is only carried, its new place.
     pub what: String,
 }
 
@@ -70,7 +70,7 @@ struct Remark {
 pub(crate) struct Report {
     remarks: Vec<Remark>,
     faults: Vec<Fault>,
-    /// What has no place, by where it stood.
+    /// Things without a place in the new state, by their old place.
     kept: Vec<(String, Node)>,
 }
 
@@ -102,7 +102,7 @@ impl Report {
         });
     }
 
-    /// What was told as carried from there became something else after all.
+    /// Marks something that was reported as carried from there as changed after all.
     pub(crate) fn change(&mut self, from: &str, what: String) {
         let told = self.remarks.iter_mut().rev();
         let mut carried = told.filter(|one| one.from == from && one.fate == Fate::Carried);

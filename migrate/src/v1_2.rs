@@ -1,7 +1,7 @@
 //! Contract 1.2 of the AoT loop's state file, as 1.3 has it. Frozen: a file of this version means this for good.
 //!
-//! What 1.3 added: checklists, the counter of the previous iteration, the failed choices of a group. What 1.2 wrote
-//! inside of the objective (`control`, `corrections`) stands at the top there.
+//! Version 1.3 added checklists, the counter of the previous iteration and the failed choices of a group. It moved
+//! `control` and `corrections` from the objective to the top.
 
 use alloc::{format, vec::Vec};
 

@@ -24,7 +24,7 @@ use crate::{
     report::{Fate, Report},
 };
 
-/// What the template writes where nobody wrote a prompt.
+/// The template's text for a missing prompt.
 const NO_PROMPT: &str = "(The user's original request will be recorded here)";
 /// The limits that the template writes into every file.
 const ITERATIONS: u64 = 20;

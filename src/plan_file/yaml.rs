@@ -22,7 +22,7 @@ const FAULTS_MAX: usize = 100;
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Reads a text whole. A syntax error ends the reading, with one fault and no tree; all else is found in one pass.
-/// What is odd, and no fault, goes to `warnings`.
+/// Oddities that are no faults go to `warnings`.
 pub(super) fn parse(text: &str, limits: &Limits, warnings: &mut Vec<Fault>) -> Parsed {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if body.is_empty() {

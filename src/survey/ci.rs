@@ -1,7 +1,7 @@
-//! What the CI runs: commands of workflow files that look like checks, each with its line.
+//! Commands of CI workflow files that look like checks, each with its line.
 //!
-//! Read line by line: a command that is not plain on its line (an expression, a continuation, a pipe that a shell
-//! would go on with) is left out, and so is a step that works in another directory.
+//! Files are read line by line. A command that is not plain on its line is left out: an expression, a continuation, a
+//! pipe that a shell would go on with. A step that works in another directory is left out too.
 
 use super::{ProposalList, Rank, reader::Reader};
 
@@ -135,7 +135,7 @@ fn commands(text: &str, path: &str, keys: &[&str]) -> Vec<CiCommand> {
         });
         let said = match under {
             Some("" | "|" | "|-" | "|+" | ">" | ">-") => {
-                // What stands deeper than the key itself is its block.
+                // Deeper lines than the key itself are its block.
                 block = Some(line.len() - bare.len());
                 continue;
             }

@@ -6,7 +6,7 @@ use super::{Proposal, ProposalList, Rank, proposal, reader::Reader};
 
 struct Manager {
     lock: &'static str,
-    /// What runs a script.
+    /// The command that runs a script.
     run: &'static str,
     test: &'static str,
     install: &'static str,
@@ -100,7 +100,7 @@ fn package(reader: &Reader) -> Option<Value> {
     serde_json::from_str(&reader.read("package.json")?).ok()
 }
 
-/// What a fresh copy of the project lacks.
+/// The needs of a fresh copy of the project.
 pub(super) fn needs(
     reader: &Reader,
     is_ignored: &dyn Fn(&str) -> bool,

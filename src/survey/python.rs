@@ -2,7 +2,7 @@
 
 use super::{Proposal, ProposalList, Rank, proposal, reader::Reader};
 
-/// What tells that pytest is the project's runner.
+/// Signs that pytest is the project's runner.
 const PYTEST: &[(&str, &[&str])] = &[
     ("pytest.ini", &[""]),
     ("pyproject.toml", &["[tool.pytest", "pytest"]),
@@ -14,11 +14,11 @@ const PYTEST: &[(&str, &[&str])] = &[
     ("tests/conftest.py", &[""]),
 ];
 
-/// Where virtual environments lie by habit.
+/// The usual directories of virtual environments.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
 
 pub(super) fn propose(reader: &Reader, found: &mut ProposalList) {
-    // Where a lock file names the tool that holds the environment, programs run through it.
+    // If a lock file names the tool that holds the environment, programs run through it.
     let through = [("uv.lock", "uv run "), ("poetry.lock", "poetry run ")];
     let through = through.iter().find(|(lock, _)| reader.is_file(lock));
     let through = through.map_or("", |(_, run)| run);
@@ -67,7 +67,7 @@ fn holds(reader: &Reader, dir: &str, program: &str) -> bool {
         .all(|file| reader.is_file(file))
 }
 
-/// Where files lie that unittest finds by their names.
+/// The directory with test files that unittest finds by their names.
 fn unittests(reader: &Reader) -> Option<&'static str> {
     let is_test = |name: &String| {
         name.starts_with("test_") && name.len() > "test_.py".len() && name.ends_with(".py")
@@ -77,7 +77,7 @@ fn unittests(reader: &Reader) -> Option<&'static str> {
         .find(|dir| reader.names(dir).iter().any(is_test))
 }
 
-/// What a fresh copy of the project lacks.
+/// The needs of a fresh copy of the project.
 pub(super) fn needs(
     reader: &Reader,
     is_ignored: &dyn Fn(&str) -> bool,

@@ -85,7 +85,7 @@ fn a_program_that_is_not_there_is_no_failure_of_the_goal() {
     plain(r#"{"command": "./x"}"#, 126, "", &["not executable"]);
     plain(r#"{"not_command": "nope"}"#, 127, said, &["not found"]);
     plain(r#"{"command": "nope", "expect_exit": 127}"#, 127, "", &[]);
-    // Where it is found in one place the difference of the two is shown instead.
+    // If it is found in one place, the difference of the two is shown instead.
     let (here, fresh) = (ended(0, ""), ended(127, said));
     expect(
         r#"{"command": "tool"}"#,

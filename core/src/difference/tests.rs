@@ -79,7 +79,7 @@ fn visit(node: &mut Node, left: &mut usize, way: Way) -> Option<()> {
     Some(())
 }
 
-/// What the two say, without serial and seal, in whatever order keys stand.
+/// The content of a state, without serial and seal, in whatever order keys stand.
 fn content(state: &State) -> String {
     let mut state = state.clone();
     state.serial = crate::id::Serial(0);

@@ -1,4 +1,4 @@
-//! What a planner may print: every stage with its fault, and what comes out of a fragment that holds.
+//! The output of a planner: every stage with its fault, and the outcome of a valid fragment.
 
 use alloc::{format, string::String, vec::Vec};
 

@@ -1,4 +1,4 @@
-//! What the measure counts, on small graphs.
+//! Counts of the measure on small graphs.
 
 use alloc::{format, string::String, vec::Vec};
 

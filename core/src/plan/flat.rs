@@ -107,7 +107,7 @@ fn taken_by_kids(atom: &Node, taken: &mut BTreeSet<String>) {
 
 #[derive(Default)]
 struct Flattening {
-    /// Where faults of the text are.
+    /// The places that have a fault in the text.
     known: BTreeSet<usize>,
     /// Ids that the program must not make.
     taken: BTreeSet<String>,

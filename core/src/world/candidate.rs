@@ -37,7 +37,7 @@ pub(crate) fn of_candidate<'c>(
     Some((basis, progress))
 }
 
-/// Where the evidence of an attempt's own checks is taken.
+/// The basis on which an attempt's own checks are measured.
 pub(crate) fn basis_of(merge: &Merge, serial: u64) -> Basis {
     match merge {
         Merge::Clean { tree, .. } | Merge::Unchanged { tree: Some(tree) } => {

@@ -8,8 +8,8 @@ use crate::{
     state::{ResultCommit, State, Workspace},
 };
 
-/// The commits that the result should be made of: of what is live and solved, in the order in which they stand, but none
-/// before what it depends on; new ones at the end.
+/// The commits that the result should consist of: those of live, solved atoms. They keep their order, but none stands
+/// before what it depends on; new ones come last.
 pub(crate) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<ResultCommit> {
     let commit = |x: Ix| state.bindings.get(graph.id(x))?.commit.clone();
     line_of(graph, solved, state, commit)
@@ -26,7 +26,8 @@ pub(crate) fn line_of(
         .zip(0..)
         .map(|(placed, place)| (&placed.atom, (place, placed)))
         .collect();
-    // The last place of all that stands before one: what comes back under an atom is new, and draws it along.
+    // The latest position among an atom's prerequisites. A result restored below it counts as new, so the atom moves
+    // after it.
     let mut places = alloc::vec![0; graph.len()];
     let mut wanted: Vec<(usize, ResultCommit)> = Vec::new();
     for x in graph.order().iter().copied().filter(|x| solved[*x]) {

@@ -8,7 +8,7 @@ use crate::{
     state::{Binding, State, TryEnd},
 };
 
-/// What is resolved under the selection in force.
+/// Whether each atom is resolved under the selection in force.
 pub(crate) fn solved(graph: &Graph, active: &ActiveGraph, state: &State) -> Vec<bool> {
     let mut bound = alloc::vec![false; graph.len()];
     graph
@@ -17,7 +17,7 @@ pub(crate) fn solved(graph: &Graph, active: &ActiveGraph, state: &State) -> Vec<
     solved_by(graph, active, |x| bound[x])
 }
 
-/// What is resolved where these tasks have results.
+/// Whether each atom is resolved if these tasks have results.
 pub(crate) fn solved_by(
     graph: &Graph,
     active: &ActiveGraph,

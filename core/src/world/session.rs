@@ -1,4 +1,4 @@
-//! What a loop knows beside the file. A crash forgets it.
+//! The knowledge of a loop beside the file. A crash forgets it.
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use crate::{
     verdict::{Basis, EvidenceCache},
 };
 
-/// What a loop knows beside the file, and may forget: a crash costs the attempts in flight and nothing else.
+/// The knowledge of a loop beside the file. Without it, the attempts in flight are lost and nothing else.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     /// How many attempts the host can make side by side.
@@ -36,7 +36,7 @@ pub struct Session {
     pub(crate) unsteady: Vec<String>,
     /// Why the run had to stop.
     pub(crate) unavailable: Option<String>,
-    /// What the base case is being evaluated on.
+    /// The basis on which the base case is being evaluated.
     pub(crate) base_target: Option<Basis>,
     /// When that began, in active time.
     pub(crate) base_since_ms: u64,
@@ -47,7 +47,7 @@ pub struct Session {
     /// Attempts of the lineage when this run began.
     pub(crate) started_with: u64,
     pub(crate) active_ms: u64,
-    /// What evaluations of the base case took, with their checkouts and the starts of their processes.
+    /// The time that evaluations of the base case took, with their checkouts and the starts of their processes.
     pub(crate) verify_ms: u64,
     /// Active time not yet written into the state.
     pub(crate) unwritten_ms: u64,

@@ -28,7 +28,7 @@ pub struct Speculation {
     pub(crate) line: Vec<ResultCommit>,
 }
 
-/// What the speculations of a state are found from.
+/// The input from which speculations are found.
 #[derive(Clone, Copy)]
 pub(crate) struct SpeculationInputs<'a> {
     pub(crate) graph: &'a Graph,
@@ -104,8 +104,8 @@ impl Speculation {
         (graph.id(self.group).clone(), graph.id(self.choice).clone())
     }
 
-    /// The first choice that is solved is adopted. What another group has won stays won: where conflicts tie two groups
-    /// together, each would undo the other for ever.
+    /// The first choice that is solved is adopted. A choice that another group has won stays won. Otherwise two groups
+    /// that conflicts tie together would undo each other for ever.
     pub(crate) fn is_won(&self, graph: &Graph, solved: &[bool]) -> bool {
         let is_inside = |x: Ix| graph.above(x).any(|y| y == self.group);
         let groups = graph.groups().chain(graph.plans());
@@ -113,8 +113,8 @@ impl Speculation {
         self.solved[self.group] && others.all(|x| self.solved[x])
     }
 
-    /// Live here, not solved, not given up, and all that it waits for solved. What reaches outside of the tree is not
-    /// tried on speculation, and nothing is planned on it.
+    /// Live here, not solved, not given up, with all its prerequisites solved. A task with effects outside of the tree
+    /// is not tried on speculation, and nothing is planned on it.
     pub(crate) fn is_startable(&self, graph: &Graph, state: &State, x: Ix) -> bool {
         let Some(task) = state.atoms.get(graph.id(x)).and_then(|atom| atom.task()) else {
             return false;
@@ -179,7 +179,7 @@ impl Speculation {
     }
 }
 
-/// What tells where the result of an attempt may be taken in.
+/// The facts that decide where the result of an attempt may be taken in.
 #[derive(Clone, Copy)]
 pub(crate) struct LandingContext<'a> {
     pub(crate) graph: &'a Graph,

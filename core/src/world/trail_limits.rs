@@ -9,10 +9,10 @@ pub struct TrailLimits {
     pub failure_lines: usize,
     /// Choices and backtracks together.
     pub steps: usize,
-    /// Of the failures that stand in full, and of refuted selections, those whose output does.
+    /// Failures in full, and refuted selections, that keep their output.
     pub failures_long: usize,
     pub refuted_long: usize,
-    /// How many more may, while a run goes on; or a part of the trail, where that is more.
+    /// How many more may stay while a run goes on; a fraction of the trail, if that is more.
     pub surplus: usize,
 }
 

@@ -60,7 +60,7 @@ struct Sections {
     decompositions: BTreeMap<String, Decomposition>,
     /// By the id that the group gets here.
     groups: BTreeMap<String, Group>,
-    /// Of each member, the group that it is part or choice of.
+    /// For each member, its group.
     owner: BTreeMap<String, String>,
 }
 
@@ -236,7 +236,7 @@ impl Sections {
         there
     }
 
-    /// What an atom says of its group, and what the group says of its choices, has to agree.
+    /// Checks that an atom's group and the group's choices agree.
     fn check_members(&self, graph: &WorkGraph, report: &mut Report) {
         for (id, atom) in &self.atoms {
             let Some(name) = &atom.or_group else {
@@ -292,7 +292,7 @@ impl Sections {
         above
     }
 
-    /// What `id` can wait for where `dep` was meant: the outermost group around it that is not around `id` too.
+    /// The atom that `id` can wait for instead of `dep`: the outermost group around `dep` that is not around `id` too.
     fn reachable<'a>(&'a self, id: &str, dep: &'a str) -> &'a str {
         let around = self.above(id);
         let above = self.above(dep).into_iter();

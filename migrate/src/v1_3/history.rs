@@ -1,4 +1,4 @@
-//! What happened, by contract 1.3: the choices that were made, what people corrected, and the loop's own counters.
+//! The past by contract 1.3: the choices that were made, a person's corrections, and the loop's own counters.
 
 use alloc::{format, vec::Vec};
 
@@ -14,7 +14,7 @@ const CORRECTIONS: [&str; 4] = [
     "bindings_override",
 ];
 
-/// What of the loop's notebook is kept, and why it does not go on.
+/// The counters of the loop that are kept, and why they do not go on.
 const COUNTERS: [(&str, &str); 5] = [
     (
         "status",

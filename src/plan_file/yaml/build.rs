@@ -15,7 +15,7 @@ const KEY_SHOWN_MAX: usize = 200;
 const NO_TAGS: &str = "a plan takes no tags; a text that begins with `!` needs quotes";
 const TEXT_KEYS: &str = "put the key in quotes";
 
-/// What is open: a list, or an object with the key that waits for its value.
+/// An open container: a list, or an object with the key that waits for its value.
 enum OpenContainer {
     List(Vec<Node>),
     Object(Vec<Member>, Option<(String, Span)>),
@@ -39,7 +39,7 @@ pub(super) struct Builder<'t> {
     anchors: BTreeMap<usize, Node>,
     /// Written and copied ones.
     nodes: usize,
-    /// Of strings and keys that anchors and aliases copied.
+    /// The bytes of strings and keys that anchors and aliases copied.
     copied_bytes: usize,
     faults: Vec<Fault>,
     pub(super) warnings: Vec<Fault>,
@@ -138,7 +138,7 @@ impl<'t> Builder<'t> {
         (self.faults.len() < FAULTS_MAX).then_some(())
     }
 
-    /// Of what is being read.
+    /// The place of the node that is being read.
     fn pointer(&self) -> String {
         let mut pointer = String::new();
         for frame in &self.stack {
@@ -261,7 +261,7 @@ impl<'t> Builder<'t> {
         self.put(Node { value, span }, anchor)
     }
 
-    /// Where a value that is not written would stand: behind its key.
+    /// The place of a missing value: behind its key.
     fn missing(&self, span: Span) -> Span {
         let Some(Frame {
             open: OpenContainer::Object(_, Some((_, key))),

@@ -15,7 +15,7 @@ pub(super) struct YamlLines<'t> {
     text: &'t str,
     /// Lines above the first one.
     above: usize,
-    /// Where each line starts.
+    /// The start of each line.
     starts: Vec<usize>,
     /// For each line the index of its first place in `places`.
     firsts: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What a bare word is, by the core schema of YAML 1.2: null, true or false, a number, else a string.
+//! The type of a bare word, by the core schema of YAML 1.2: null, true or false, a number, else a string.
 //!
 //! Numbers that JSON cannot write, or that readers of YAML take for different ones, are faults: hexadecimal and octal,
 //! leading zeros, infinity and not-a-number. Invariant: a number kept as a number is one to JSON.

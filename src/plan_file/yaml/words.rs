@@ -1,7 +1,7 @@
-//! What goes wrong in YAML, in words that say what to type instead.
+//! YAML's pitfalls, in words that say what to type instead.
 //!
-//! Here: the parser's errors in plain words, hints for what YAML made of a text that was meant as one, and warnings
-//! of what it drops without a word. Not here: finding errors.
+//! Here: the parser's errors in plain words, hints for values that YAML read differently than meant, and warnings of
+//! text that it drops silently. Not here: finding errors.
 
 use descent_core::doc::{Fault, Span};
 
@@ -34,7 +34,8 @@ pub(super) fn explain(info: &str, text: &str, at: usize) -> (&'static str, Strin
     (RULE, format!("this is no YAML: {plain}"), hint.to_owned())
 }
 
-/// Where an error is shown: a tab that indents where it stands, not where the text that it breaks began.
+/// The place at which an error is shown. For a tab that indents it is the tab, not the start of the text that it
+/// breaks.
 pub(super) fn place(info: &str, text: &str, at: Span) -> Span {
     if !info.contains("tab") || info.contains("unprintable") {
         return at;
@@ -198,8 +199,8 @@ fn of_bad_check(fault: &Fault, text: &str) -> Option<String> {
     is_command.then(|| "a command stands behind `command: `, in quotes if it holds `: `".to_owned())
 }
 
-/// What YAML drops without a word: `run: grep -c #include x` ends at the ` #`. An ordinary comment has a blank behind
-/// its `#`, and is none of this. `end` is the end of a bare text.
+/// Warns of text that YAML drops silently: `run: grep -c #include x` ends at the ` #`. An ordinary comment has a blank
+/// behind its `#` and is not meant. `end` is the end of a bare text.
 pub(super) fn trap(text: &str, end: usize) -> Option<Fault> {
     let end = text[..end].trim_end_matches([' ', '\t']).len();
     let rest = &text[end..];
