@@ -1,4 +1,4 @@
-//! What can be typed: the commands and their flags, and which file answers each.
+//! The command line: the commands and their flags, and which file answers each.
 
 mod align;
 mod apply;

@@ -1,8 +1,8 @@
 //! The door to the clocks: the time of day for records, active time for waits and budgets, and how long the machine
 //! slept.
 //!
-//! Invariant: active time is monotonic and stands still while the machine sleeps; the time of day, which anybody can
-//! set, decides nothing; the loop reads no clock but the one that was handed in.
+//! Invariant: active time is monotonic and stands still while the machine sleeps. The time of day, which anybody can
+//! set, decides nothing. The loop reads no clock but the one that was handed in.
 #![allow(clippy::disallowed_methods)] // this is the door
 
 use std::{
@@ -18,7 +18,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a loop asks of time.
+/// The clock of a loop.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The time of day: it may jump, in either direction.
     fn now(&self) -> UnixMillis;

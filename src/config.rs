@@ -1,4 +1,4 @@
-//! What a person configures for a project, in `descent.toml` at its top: who does the work.
+//! A person's configuration of a project, in `descent.toml` at its top: who does the work.
 //!
 //! Invariant: an unknown key is an error, never passed over. Not here: what was agreed for one run
 //! (the state file's constraints).
@@ -180,7 +180,7 @@ fn only(table: &DeTable<'_>, known: &[&str]) -> Result<(), ConfigFault> {
     })
 }
 
-/// What the shell itself understands; a word of these is no program to look for.
+/// Words that the shell itself understands: none is a program to look for.
 const SHELL_WORDS: &[&str] = &[
     ".", ":", "[", "alias", "bg", "break", "case", "cd", "command", "continue", "do", "done",
     "echo", "elif", "else", "esac", "eval", "exec", "exit", "export", "false", "fc", "fg", "fi",

@@ -118,7 +118,7 @@ struct Loop<'t> {
     done: mpsc::UnboundedSender<FinishedWork>,
     inbox: mpsc::UnboundedReceiver<FinishedWork>,
     pending: VecDeque<Input>,
-    /// What is wrong with the file, while the loop waits for a correction.
+    /// The faults of the file, while the loop waits for a correction.
     waits_for_file: Option<Vec<String>>,
     disk_wait: disk_wait::DiskWait,
     watch_stamp: watch::Stamp,

@@ -44,7 +44,7 @@ const MOST: SizeLimit = SizeLimit {
     bytes: 64 * 1024 * 1024,
     files: 4_096,
 };
-/// What the disk must have left: the last of it is reserved for the state.
+/// The space that the disk must have left: the last of it is reserved for the state.
 const SPARE_BYTES: u64 = 16 * 1024 * 1024;
 const NOW: Timespec = Timespec {
     tv_sec: 0,

@@ -1,9 +1,9 @@
 //! Files of our own beside a state, in the cache and among the records: one way to open, read, make and remove them.
 //!
 //! Invariant: only a regular file is opened, under its very name: no link is followed, and no pipe or device is waited
-//! for. A read has a maximum. What is written to has one name only, and only its owner may read it. A directory is a
-//! directory and no link to one. Whatever else lies there is refused by name ([`Odd`]).
-//! Not here: the state file itself (`store::disk`), the trees of attempts.
+//! for. A read has a maximum. A file that is written to has one name only, and only its owner may read it. A directory
+//! is a directory and no link to one. Whatever else lies there is refused by name ([`Odd`]). Not here: the state file
+//! itself (`store::disk`), the trees of attempts.
 #![allow(clippy::disallowed_methods)] // door: opens, makes and removes files of our own
 
 #[cfg(test)]
@@ -29,7 +29,7 @@ use rustix::{
     io::Errno,
 };
 
-/// What lies where a file or a directory of ours should.
+/// The kind of a path that should be a file or a directory of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
     Link,
@@ -72,7 +72,7 @@ impl fmt::Display for PathKind {
     }
 }
 
-/// What lies at the name of a file of ours, and is none. Carried by the `io::Error` of a call.
+/// A path of ours that is not a file of ours. Carried by the `io::Error` of a call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` {what}", path.display())]
 pub struct Odd {
@@ -142,7 +142,7 @@ pub fn read_some(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where nothing is.
+/// Writes a file at a path at which nothing is.
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make_new(path)?.write_all(bytes)
 }
@@ -236,7 +236,7 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// What lies in a directory, in no order; nothing where it is none, or a link to one.
+/// The paths in a directory, in no order; none if it is no directory, or a link to one.
 pub fn entries(dir: &Path) -> Vec<PathBuf> {
     let names = names(dir).unwrap_or_default();
     names.into_iter().map(|name| dir.join(name)).collect()

@@ -76,7 +76,7 @@ struct HeartbeatShared {
     changed: Condvar,
 }
 
-/// What the loop last reported.
+/// The last report of the loop.
 #[derive(Debug)]
 struct LoopActivity {
     heartbeat: HeartbeatRecord,
@@ -205,7 +205,7 @@ fn host() -> String {
     name.nodename().to_string_lossy().into_owned()
 }
 
-/// What can be observed of the loop of a state, with its newest heartbeat.
+/// The observable signs of a state's loop, with its newest heartbeat.
 #[derive(Debug)]
 pub struct HeartbeatReading {
     pub pulse: LoopSignals,

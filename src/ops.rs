@@ -29,7 +29,7 @@ use crate::{
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
 pub use current::{adopt_edit, current, keep_superseded};
 
-/// What happens while an operation is under way, beside its result.
+/// A message while an operation is under way, beside its result.
 #[derive(Debug)]
 pub enum Progress {
     /// An edit of the file was committed first.

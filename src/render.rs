@@ -46,7 +46,7 @@ const SET_BACK_MS: u64 = 60_000;
 /// Columns that a view is made for at least, however narrow the terminal.
 const WIDTH_MIN: usize = 30;
 
-/// Where a command's words go.
+/// The output of a command and its volume.
 #[derive(Debug, Clone, Copy)]
 pub struct Out {
     pub json: bool,
@@ -99,7 +99,7 @@ impl Out {
         write(std::io::stdout(), &text);
     }
 
-    /// What is said beside the data.
+    /// Prints a message beside the data.
     pub fn say(self, text: &str) {
         if !self.quiet {
             told(&Page::of(text));
@@ -144,7 +144,7 @@ pub fn is_coloured() -> bool {
     style::is_coloured(&std::io::stdout())
 }
 
-/// Where tracing writes: above what is drawn, as everything else.
+/// The output of tracing: above the live area, like everything else.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceWriter;
 

@@ -60,7 +60,7 @@ impl Signals {
         Ok(Signals::of(told))
     }
 
-    /// What `told` says.
+    /// Takes signals from a channel.
     #[must_use]
     pub fn of(told: mpsc::Receiver<Signal>) -> Signals {
         Signals(told)

@@ -9,7 +9,7 @@ use rustix::fs::StatVfsMountFlags;
 /// With less, nothing of use can be written.
 const BYTES_MIN: u64 = 256 << 10;
 
-/// What is free for an ordinary user.
+/// The free space for an ordinary user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     pub free_bytes: u64,

@@ -3,7 +3,7 @@
 //!
 //! Invariant: a record is believed only if it is a plain file of our own that nobody else can read
 //! or write, and if it names exactly what is asked about. No record is in the cache, which may be
-//! deleted at any time. Not here: what needs a record, and who is asked (`cli`).
+//! deleted at any time. Not here: when a record is needed, and who is asked (`cli`).
 
 mod disk;
 #[cfg(test)]

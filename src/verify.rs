@@ -36,7 +36,7 @@ struct CommandMeasure<'a> {
     number: Option<&'a str>,
 }
 
-/// Where and how leaves are measured.
+/// The setting in which leaves are measured.
 #[derive(Debug)]
 pub struct MeasureContext<'a> {
     /// The directory.

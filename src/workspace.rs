@@ -1,7 +1,7 @@
-//! The door between the driver and trees of files: where an attempt works, where checks run, and
-//! what comes of the work. In a repository that is `git`, elsewhere `shadow`, in place `shared`.
+//! The door between the driver and trees of files: workspaces of attempts, trees for checks, and the results. In a
+//! repository that is `git`, elsewhere `shadow`, in place `shared`.
 //!
-//! Invariant: everything that is made here lies in the cache, or in the repository beside the state; the person's own
+//! Invariant: everything that is made here lies in the cache, or in the repository beside the state. The person's own
 //! files and repository change in `apply` alone, but for one reference to their HEAD of the start. All functions block.
 //! Not here: when a tree is made (`driver`), how git is asked (`git`).
 
@@ -60,13 +60,13 @@ enum WorkspaceKind {
 /// The trees that checks run in: each is used by one evaluation at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checkout {
-    /// Of the integrated commit, for the base case.
+    /// A tree of the integrated commit, for the base case.
     Verify,
-    /// Of what an attempt made, for an atom's own checks.
+    /// A tree of an attempt's output, for an atom's own checks.
     Candidate,
-    /// Like the pristine one, of whatever a person asks about, also while a loop uses the others.
+    /// Like the pristine tree, for any commit that a person asks about, also while a loop uses the others.
     Judging,
-    /// Made anew each time: the commit alone, with nothing ignored left from before but what `keep` names.
+    /// Made anew each time: the commit alone. No ignored file is left from before but those that `keep` names.
     #[allow(dead_code)] // for verdicts that decide, which are about to ask
     Pristine,
 }
@@ -74,13 +74,13 @@ pub enum Checkout {
 /// A directory to work in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkDir {
-    /// Where the project is in it.
+    /// The project's directory in it.
     pub path: PathBuf,
     /// Whether `setup` has yet to be run here.
     pub is_new: bool,
-    /// What earlier checks left here may still be here.
+    /// Whether files of earlier checks may still be here.
     pub is_reused: bool,
-    /// What `setup` reads here, where that has a say in whether it is run again.
+    /// The digest of the files that `setup` reads here, if it decides whether `setup` runs again.
     inputs: Option<Digest>,
 }
 
@@ -95,10 +95,10 @@ impl WorkDir {
     }
 }
 
-/// Where the change of an attempt goes, and what its commit there is called.
+/// The target of an attempt's change, and the message of its commit there.
 #[derive(Debug, Clone, Copy)]
 pub struct LandingSpec<'a> {
-    /// What the attempt started from.
+    /// The commit that the attempt started from.
     pub base: &'a CommitId,
     pub onto: &'a CommitId,
     pub message: &'a str,
@@ -203,7 +203,7 @@ impl Workspaces {
         }
     }
 
-    /// What a person should know of the last snapshot: what was left out, what was taken against expectation.
+    /// Notes on the last snapshot for a person: files that were left out, or taken against expectation.
     pub fn notes(&self) -> Vec<String> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.notes(),
@@ -219,7 +219,7 @@ impl Workspaces {
         }
     }
 
-    /// What lies in the project and is no part of any commit: paths that git ignores, a directory as one.
+    /// Files in the project that are no part of any commit: paths that git ignores, a directory as one.
     pub fn ignored(&self) -> Result<Vec<String>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.ignored(None),
@@ -268,7 +268,7 @@ impl Workspaces {
         }
     }
 
-    /// What evidence on that commit is taken on; nothing in `shared`.
+    /// The tree of that commit, as the basis of evidence; `None` in `shared`.
     pub fn tree_of(&self, commit: &CommitId) -> Result<Option<TreeId>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.tree_of(commit).map(Some),
@@ -319,7 +319,7 @@ impl Workspaces {
         }
     }
 
-    /// What the attempt in that slot made of `base`; none where it has no tree of its own.
+    /// The output of the attempt in that slot, relative to `base`; `None` if it has no tree of its own.
     pub fn made(
         &self,
         slot: usize,
@@ -345,7 +345,7 @@ impl Workspaces {
         }
     }
 
-    /// What an attempt made, brought to a head.
+    /// Brings the output of an attempt to a head.
     pub fn land(&self, made: &Product, landing: &LandingSpec<'_>) -> Result<Merge> {
         let WorkspaceKind::Git(rooms) = &*self.0 else {
             return Ok(nothing_to_merge());
@@ -388,7 +388,7 @@ impl Workspaces {
         }
     }
 
-    /// What `parent` has made since `start` is here from now on too.
+    /// Copies the commits that `parent` has made since `start`.
     pub fn take_over(&self, parent: &Self, start: Option<&StartedFrom>) -> Result<()> {
         match (&*self.0, &*parent.0) {
             (WorkspaceKind::Git(rooms), WorkspaceKind::Git(parent)) => {
@@ -445,7 +445,7 @@ impl Workspaces {
         }
     }
 
-    /// Where `deliver` puts the result.
+    /// The place at which `deliver` puts the result.
     pub fn path_of_result(&self) -> PathBuf {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.path_of_result(),
@@ -488,7 +488,7 @@ fn git_landing<'a>(made: &'a CommitId, landing: &LandingSpec<'a>) -> crate::git:
     }
 }
 
-/// What an attempt without a tree of its own comes to.
+/// The merge of an attempt without a tree of its own.
 pub fn nothing_to_merge() -> Merge {
     Merge::Unchanged { tree: None }
 }

@@ -112,7 +112,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         Err(AlignRefusal::Incomplete(missing)) if asks => {
             refuse_unfinished(existing(context)?.as_deref(), flags.force)?;
             questions::fill(context.out, &mut flags, &missing, &top, &config)?;
-            // What the plan itself is warned of was said.
+            // The plan's own warnings were printed by the first reading.
             read(&file, &flags, |_| ())
         }
         read => read,
@@ -386,7 +386,7 @@ fn existing(context: &Context) -> Result<Option<Arc<store::LoadedState>>, Failur
 
 /// The same agreement, whatever has been done of it since, and whatever was measured for it.
 fn is_same(old: &State, new: &State) -> bool {
-    // What stands there because align had a terminal, or found no repository, was said by nobody.
+    // Values that align set because it had a terminal, or found no repository, were chosen by nobody.
     let (now, then) = (&new.objective.constraints, &old.objective.constraints);
     let unasked = now.on_stuck.is_none() && then.on_stuck == Some(OnStuck::Ask);
     let unplaced = now.workspace.is_none() && then.workspace == Some(Workspace::Shadow);

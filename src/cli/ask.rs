@@ -15,9 +15,9 @@ pub(super) fn now(out: Out, question: &str) -> Option<String> {
     read()
 }
 
-/// What was typed before a question was seen answers nothing: above all not whether something may run.
+/// Drops input that was typed before a question was seen: above all it must not answer whether something may run.
 pub(super) fn forget_typed() {
-    // Where it is no terminal nobody types.
+    // Without a terminal nobody types.
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
@@ -43,7 +43,7 @@ fn read() -> Option<String> {
     Some(String::from_utf8(bytes).ok()?.trim().to_owned())
 }
 
-/// What was taken of a numbered list: its items by their numbers, or a text of the person's own.
+/// A person's answer to a numbered list: items by their numbers, or a text of their own.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ListAnswer {
     Items(Vec<usize>),

@@ -15,7 +15,7 @@ use crate::{
 
 pub(super) struct CommandClient<'a> {
     context: &'a Context,
-    /// Where the worker is started too: it has to be allowed with the state.
+    /// Given if the worker is started too: it has to be allowed with the state.
     config: Option<&'a Config>,
 }
 

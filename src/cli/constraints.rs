@@ -21,7 +21,7 @@ pub(super) fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constra
     constraints_with(constraints, &changes(pairs)?).map_err(Failure::bug)
 }
 
-/// What the pairs change. Each is read for itself, so that what is wrong is told of the pair that was typed.
+/// Reads the changes of the pairs. Each pair is read by itself, so that a fault names the pair that was typed.
 pub(super) fn changes(pairs: &[String]) -> Result<Vec<ConstraintChange>, Failure> {
     let change = |pair: &String| {
         let (limit, value) = read(pair)?;

@@ -1,4 +1,4 @@
-//! What every command starts from: where it runs, where the state is, whether it may ask.
+//! The setting of every command: its directory, the place of its state, and whether it may ask.
 
 use std::{
     io::IsTerminal,
@@ -65,8 +65,8 @@ impl Context {
         })
     }
 
-    /// Where the state is. One that was found upwards must not be another account's: whoever made a `.descent` above the
-    /// project would decide what is read and written here.
+    /// The place of the state. A state found in a directory above must not be another account's: whoever made that
+    /// `.descent` would decide what is read and written here.
     pub(super) fn place(&self) -> Result<Option<StatePlace>, Failure> {
         let Some(place) = StatePlace::find(&self.dir, self.state.as_deref()) else {
             return Ok(None);
@@ -167,7 +167,7 @@ impl Context {
         false
     }
 
-    /// Where the agreement is made: the top of the work tree, else here.
+    /// The directory in which the agreement is made: the top of the work tree, else the present one.
     pub(super) fn top(&self) -> Result<PathBuf, Failure> {
         if let Some(place) = self.place()? {
             return Ok(place.project);
@@ -200,7 +200,7 @@ pub(super) fn surroundings(store: &Store, state: &State) -> Surroundings {
     }
 }
 
-/// What waiting came to.
+/// The outcome of waiting.
 pub(super) enum WaitOutcome<T> {
     Done(T),
     /// A signal came first; what was under way has ended.
@@ -276,7 +276,7 @@ fn unheard<T>(work: impl FnOnce() -> T) -> Option<T> {
     done.ok()
 }
 
-/// What a person reads instead of a long path.
+/// A path as it is shown to a person.
 pub(super) fn shown(path: &Path) -> String {
     path.display().to_string()
 }

@@ -35,12 +35,12 @@ pub(super) enum Health {
 pub(super) struct Finding {
     name: &'static str,
     health: Health,
-    /// What was found.
+    /// The observation.
     found: String,
-    /// What follows from it, where it is not as it should be.
+    /// Its consequence, if something is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     means: Option<&'static str>,
-    /// What mends it.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     mend: Option<String>,
 }
@@ -153,7 +153,7 @@ fn row(page: &mut Page, finding: &Finding) {
     }
     if let Some(mend) = &finding.mend {
         let to = Line::indent(left).dim("mend: ");
-        // What is typed is not broken.
+        // A command that is to be typed is not broken.
         if to.width() + mend.len() <= WIDTH {
             page.whole(to.put(Meaning::Next, mend));
         } else {

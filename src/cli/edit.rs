@@ -43,7 +43,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
         None if has_terminal(context) => "vi".to_owned(),
         None => return Err(no_terminal(&store)),
     };
-    // Where another process finds it, and this one when the loop has moved on.
+    // The journal shows the base of the edit to another process, and to this one when the loop has moved on.
     store.write_journal();
     let serial = begun.state.serial.0;
     let made = Copy::create(&store.place().dir, serial, &begun.bytes);
@@ -89,7 +89,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     Err(not_taken(&copy, 1))
 }
 
-/// What the editor left.
+/// The outcome of an editor session.
 enum EditorOutcome {
     Nothing,
     Text(Vec<u8>),
@@ -144,7 +144,7 @@ fn typed(
     })
 }
 
-/// What was committed of a text, and what is to be told.
+/// The commit of an edited text, and its events.
 type EditOutcome = Result<(Arc<LoadedState>, Vec<Event>), EditRefusal>;
 
 fn take_in(

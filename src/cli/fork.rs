@@ -64,7 +64,7 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
     Ok(End::Code(0))
 }
 
-/// What the state names, in the fork's own repository, before the state is there that names it.
+/// Copies the commits that the state names into the fork's own repository, before that state is written.
 fn take_over(
     fork: &Workspaces,
     parent: &Workspaces,
@@ -82,7 +82,7 @@ fn take_over(
     Ok(fork.follow(head)?)
 }
 
-/// Where the fork will stand; what stands there already is never written over.
+/// The place of the fork; a file that exists there is never overwritten.
 fn place_of(
     context: &Context,
     parent: &StatePlace,

@@ -87,7 +87,7 @@ pub(super) fn command() -> Command {
     command.override_help(whole)
 }
 
-/// What it is, and every command with its line, by group.
+/// The overview: every command with its line, by group.
 fn whole(command: &Command) -> String {
     let about = |one: &Command| one.get_about().map(ToString::to_string).unwrap_or_default();
     let known: Vec<(String, String)> = command

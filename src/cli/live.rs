@@ -1,4 +1,4 @@
-//! What is at work now, drawn below everything else while it lasts: for a person at a terminal, and for nobody else.
+//! A live view of the work in progress, drawn below everything else: for a person at a terminal, and for nobody else.
 //!
 //! Here: from what the driver hands over to rows, and the thread that draws them again as time passes. It decides
 //! nothing and reads nothing but the clock. Not here: the drawing itself (`render::area`).
@@ -177,7 +177,7 @@ fn draw(shared: &LiveShared) {
         let lines = scene.lines(clock::now(), columns, rows);
         drop(scene);
         area::show(lines);
-        // What comes meanwhile is drawn together; the end is not kept waiting.
+        // Changes that come meanwhile are drawn together; the end is not kept waiting.
         let pause = Duration::from_millis(DRAW_EVERY_MS);
         let paused = shared
             .changed
@@ -360,7 +360,7 @@ fn attempt_row(world: &World, intent: &Intent, desired: &DesiredWork, depth: usi
     }
 }
 
-/// What goes on beside the attempts.
+/// Work beside the attempts.
 fn beside(desired: &DesiredWork) -> Vec<(&'static str, Option<Scope>)> {
     let named = desired
         .effects

@@ -1,4 +1,4 @@
-//! What a loop does, in a line for a person.
+//! The activity of a loop, in a line for a person.
 
 use descent_core::view::liveness::{Activity, WaitsFor};
 

@@ -71,7 +71,7 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
 /// Entries that stand for many.
 const COUNTS: [&str; 2] = ["failures", "steps"];
 
-/// What the state tells, each with its serial; and what only the journal knows any more.
+/// Joins the events of the state, each with its serial, and those that only the journal still knows.
 fn joined(mut diary: Vec<LogEntry>, commits: &[Commit]) -> Vec<LogEntry> {
     let mut told = BTreeSet::new();
     for entry in &mut diary {

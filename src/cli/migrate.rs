@@ -21,7 +21,7 @@ const HOST: Host = Host {
     yaml: plan_file::yaml_below,
     pattern_faults: store::pattern_faults,
 };
-/// Where the AoT loop keeps its state.
+/// The usual path of the AoT loop's state.
 const USUAL: &str = ".claude/aot-loop-state.md";
 
 #[derive(Debug, Args)]
@@ -92,7 +92,7 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     Ok(End::Code(0))
 }
 
-/// Of a file that is a state of this program, of whatever version.
+/// The version of a file that is a state of this program already.
 fn version_of(file: &PlanFile) -> Option<String> {
     if file.notation != Notation::Json {
         return None;

@@ -32,8 +32,8 @@ pub(super) fn gate(store: &Store, loaded: &LoadedState) -> Result<(), Failure> {
     Err(Failure::new("E-VERSION-NEEDED", exit::INVALID, message, hint).with(lines))
 }
 
-/// Of a newer major version: the state, where all of it could be read and holds together; else the refusal, with what
-/// could be made out.
+/// Gives a state of a newer major version, if all of it could be read and holds together. Otherwise refuses it, with
+/// the parts that could be made out.
 pub(super) fn understood(
     context: &Context,
     store: &Store,

@@ -151,7 +151,7 @@ fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
     })
 }
 
-/// Where a save by hand is less safe than elsewhere, a person is told.
+/// Warns a person if a save by hand is less safe here than elsewhere.
 fn say_mode(context: &Context, store: &Store) -> Result<(), Failure> {
     match store.mode() {
         Ok(mode) if mode.is_degraded() => {
@@ -224,7 +224,7 @@ fn start_from(state: &State, workspaces: &Workspaces, rev: &str) -> Result<Start
     })
 }
 
-/// What would make every attempt fail is said before the first.
+/// Reports problems that would make every attempt fail before the first one starts.
 fn look_before(
     state: &State,
     config: &Config,
@@ -312,7 +312,7 @@ fn next_of(place: &StatePlace, world: &World) -> String {
     view::next(world, &around)
 }
 
-/// What a verdict that decides did not have for itself.
+/// Names the things that a deciding verdict shared with other trees.
 pub(super) fn judged_where(page: &mut Page, workspaces: &Workspaces, which: Checkout) {
     let row = |word: &str| Line::indent(2).then(Line::new().dim(word).pad(8));
     if !workspaces.has_pristine() {

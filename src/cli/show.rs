@@ -81,7 +81,7 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
         ),
     });
     let notes: Vec<render::StatusNote> = note.into_iter().collect();
-    // What ran then ran: only of the present state it can be said that nothing does.
+    // Only of the present state can it be said that nothing runs.
     let is_past = point.state.serial != timeline.now.state.serial;
     let world = World::new(point.state);
     let around = view::Surroundings {

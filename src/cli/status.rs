@@ -113,7 +113,7 @@ fn show(
     End::Code(code)
 }
 
-/// What stands beside the state: what a loop does, and whether the file was edited.
+/// Notes beside the state: what a loop does, and whether the file was edited.
 fn notes(look: &LoopObservation, is_edited: bool) -> Vec<StatusNote> {
     let edited = is_edited.then(|| StatusNote {
         meaning: Meaning::Unknown,

@@ -1,5 +1,5 @@
-//! A point in the past as a person types it, and the state that stood there: `41`, `-1` for the commit before the
-//! present one, `10m` for what stood ten minutes ago.
+//! A point in the past as a person types it, and the state at that point. `41` is a serial, `-1` the commit before the
+//! present one, and `10m` ten minutes ago.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     store::{Commit, History, LoadedState, Store},
 };
 
-/// What stands, and all that is kept of what came before it.
+/// The present state, and all that is kept of earlier ones.
 pub(super) struct Timeline {
     pub(super) now: Arc<LoadedState>,
     pub(super) history: History,

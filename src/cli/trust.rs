@@ -35,12 +35,12 @@ use crate::{
 
 use subject::{Doubts, TrustQuestion};
 
-/// What `descent trust` shows at most; `--json` shows all.
+/// The most that `descent trust` shows; `--json` shows all.
 const WHOLE: Bounds = Bounds {
     items_max: 200,
     chars_max: 2_000,
 };
-/// What a refusal shows at most.
+/// The most that a refusal shows.
 const EXCERPT: Bounds = Bounds {
     items_max: 20,
     chars_max: 300,
@@ -64,10 +64,10 @@ pub struct TrustArgs {
     worker: bool,
 }
 
-/// Before anything of a state runs, or is written in its place: the state as it stands, and where the worker is started
-/// the worker too, are one's own or were allowed. What another hand left beside it is moved aside first.
+/// Checks trust before anything of a state runs, or is written in its place. The state must be the person's own or
+/// allowed, and so must the worker if it is started. Files of another account beside it are moved aside first.
 ///
-/// Gives the state that may be gone on with. What is taken in afterwards passes [`gate_adopted`].
+/// Gives the state that may be gone on with. A state that is adopted later passes [`gate_adopted`].
 pub(super) fn gate(
     context: &Context,
     store: &mut Store,
@@ -104,7 +104,7 @@ pub(super) fn gate(
     }
 }
 
-/// What came from the journal, a late save or an edit is held to what was allowed: it is what runs.
+/// Checks a state from the journal, a late save or an edit against what was allowed: it is what runs.
 pub(super) fn gate_adopted(
     context: &Context,
     store: &Store,
@@ -119,7 +119,7 @@ pub(super) fn gate_adopted(
     }
 }
 
-/// What lies beside a state that was another's was made by who made the state: it is moved before the state is allowed.
+/// Allows a state. Files beside another's state were made by whoever made the state, so they are moved aside first.
 fn allow(
     context: &Context,
     store: &mut Store,
@@ -283,7 +283,7 @@ fn allow_in(
     }
 }
 
-/// What is asked about, and of a state where it stands.
+/// The subject of the question; for a state, also its store.
 fn asked_about(
     context: &Context,
     flags: &TrustArgs,

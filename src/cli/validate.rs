@@ -44,7 +44,7 @@ pub(super) struct ValidateOutput {
     warnings: Vec<store::PlacedFault>,
 }
 
-/// What was found, and the error's code where there are faults.
+/// The faults and warnings of a file, and the error code if there are faults.
 struct ValidateReport {
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
@@ -134,8 +134,8 @@ fn look_at_plan(file: &PlanFile) -> ValidateReport {
     }
 }
 
-/// What the agreement lacks. What is there, but wrong or in another place, is not missing too; and what is made from the
-/// base case is not asked for.
+/// The parts that the agreement lacks. A part that is present but wrong, or in another place, is not missing too. A
+/// part that is derived from the base case is not asked for.
 fn missing(draft: &PlanDraft) -> Vec<Fault> {
     let has_objective = draft.root.get("objective").is_some();
     let atoms = draft

@@ -35,9 +35,9 @@ pub struct VerifyArgs {
     result: bool,
 }
 
-/// What is judged, and how it is called.
+/// The subject of the checks, and its name.
 struct VerifySubject {
-    /// Absent in `shared`: whatever stands there.
+    /// Absent in `shared`: the files as they are.
     commit: Option<CommitId>,
     name: String,
 }

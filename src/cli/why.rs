@@ -78,7 +78,7 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
-/// What commits did to one atom, as far as they are kept: attempts, choices, results and who changed it.
+/// The changes that commits made to one atom, as far as they are kept: attempts, choices, results and who changed it.
 fn past(commits: &[Commit], atom: &str) -> Vec<render::StoryLine> {
     let mut told = Vec::new();
     for commit in commits {

@@ -36,7 +36,7 @@ pub type Measuring = Arc<dyn Fn(&Scope, &str) + Send + Sync>;
 /// The start of a run, and messages for a person about how it was found.
 pub type StartSnapshot = (Option<StartedFrom>, Vec<String>);
 
-/// What an earlier run left for this one.
+/// Results of an earlier run for this one.
 #[derive(Debug, Default)]
 pub struct RunLeftovers {
     /// Outcomes to be used as they are.

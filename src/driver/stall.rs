@@ -18,7 +18,7 @@ pub(super) struct StallDetector {
     looks: u32,
 }
 
-/// What one turn of the loop finds.
+/// The findings of one turn of the loop.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LoopTurn {
     /// The commit that the loop is at.

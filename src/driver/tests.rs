@@ -34,7 +34,7 @@ struct Project {
 type Bell = tokio::sync::mpsc::Sender<Signal>;
 
 impl Project {
-    /// Of three steps; what `more` says stands among the constraints.
+    /// A run of three steps; `more` is added to the constraints.
     fn new(more: &str) -> Self {
         let text = format!(
             r#"{{"objective": {{"goal": "g", "background_intent": "w", "base_case": {{"command": "test -e c"}},

@@ -60,7 +60,7 @@ impl Watch {
         }
     }
 
-    /// What `told` says.
+    /// Takes the events from a channel.
     pub(super) fn told(events: mpsc::Receiver<()>) -> Self {
         Self {
             events,

@@ -1,10 +1,10 @@
-//! What was lacking, where that alone made something fail: it comes back, by itself or by a person's hand.
+//! A missing resource that alone made something fail: it comes back, by itself or by a person's hand.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// What comes back by itself, or by a person's hand, while a run waits.
+/// A resource that comes back, by itself or by a person's hand, while a run waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lack {
     /// Blocks, files or quota of a disk.
@@ -17,7 +17,7 @@ pub enum Lack {
     Processes,
 }
 
-/// What the system lacked, if that is why it failed.
+/// The missing resource, if that is the cause of the error.
 pub fn lack_of(error: &io::Error) -> Option<Lack> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Lack::Space),

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What happens to files that are not in the commit.
+/// The treatment of files that are not in the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftovers {
     /// Untracked files are removed, ignored ones (build caches) stay.

@@ -1,4 +1,4 @@
-//! What is written is read, whatever else lies there.
+//! A heartbeat that is written can be read, whatever else lies there.
 
 use descent_core::id::RunId;
 

@@ -1,4 +1,4 @@
-//! What `"baseline"` stands for: the value measured by `align`, on the tree that a run would start from (contract §3).
+//! The value of `"baseline"`: measured by `align`, on the tree that a run would start from (contract §3).
 
 use std::sync::Arc;
 

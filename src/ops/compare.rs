@@ -31,7 +31,7 @@ type LeafResult = Vec<Option<Measurement>>;
 /// Paths offered at most.
 const OFFERS_MAX: usize = 8;
 
-/// What is made by tools and seldom what a check needs: offered last.
+/// Directories that tools make and checks seldom need: offered last.
 const CACHES: &[&str] = &[
     "target",
     "__pycache__",
@@ -267,7 +267,7 @@ fn judged(state: &State, seen: &LeafResult) -> Vec<VerdictView> {
         .collect()
 }
 
-/// What git ignores and one of the two places lacks.
+/// Ignored paths that one of the two places lacks.
 fn lacking(
     workspaces: &Workspaces,
     fresh: &Path,

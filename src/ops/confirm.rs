@@ -17,7 +17,7 @@ use crate::{
     workspace::Workspaces,
 };
 
-/// What a person says of an assertion.
+/// A person's answer to an assertion.
 #[derive(Debug)]
 pub struct AnswerRequest<'a> {
     pub assertion: &'a Assertion,
@@ -25,7 +25,7 @@ pub struct AnswerRequest<'a> {
     pub reason: Option<&'a str>,
 }
 
-/// What has to be known of the result before the state is locked.
+/// Facts about the result that are read before the state is locked.
 struct ResultBasis {
     result: Option<CommitId>,
     tree: Option<TreeId>,

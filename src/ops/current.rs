@@ -20,8 +20,8 @@ const TRIES_MAX: u32 = 250;
 /// Tries between two looks at what the loop does.
 const LOOK_TIMES: u32 = 25;
 
-/// What is written on it becomes our own file: another hand's state must not become so unseen. So the client is asked
-/// about it as it stands, and as it is taken in.
+/// Gives the present state after adopting an edit. An operation makes the file our own, so another account's state must
+/// not pass unseen: the client is asked before and after the adoption.
 pub fn current(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
     let present = client.authorize(store)?;
     keep_superseded(client, store, &present)?;
@@ -30,7 +30,7 @@ pub fn current(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState
     Ok(current)
 }
 
-/// What the caller has read already; from the second try on, the present state.
+/// The state that the caller has read already; from the second try on, the present one.
 pub(super) fn basis(
     known: &mut Option<Arc<LoadedState>>,
     client: &dyn Client,

@@ -53,7 +53,7 @@ pub fn read(
     if !typed.is_foreign {
         return Ok(EditText::Same);
     }
-    // What no run would start from is no edit to take in, unless it was so before.
+    // A text that no run would start from is refused, unless the state was so before.
     if begun.gate().is_empty() && !typed.gate().is_empty() {
         return Err(EditRefusal::Invalid(typed.gate().to_vec()));
     }
@@ -95,7 +95,7 @@ fn merge(
     Ok(correct::adopt(Some(ours), merged, &by, now))
 }
 
-/// What is wrong with a state that no text was read for.
+/// The faults of a state that no text was read for.
 fn faults_of(state: &State) -> Vec<Fault> {
     let read = decode(StateText::of(state).text(state).as_bytes());
     let mut faults = read.faults;

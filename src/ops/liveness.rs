@@ -1,4 +1,4 @@
-//! What a loop does, for the operations that meet one, and why they cannot wait for it.
+//! The activity of a loop, for the operations that meet one, and the reasons why they cannot wait for it.
 
 use descent_core::{
     state::RunStatus,
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug)]
 pub struct LoopObservation {
     pub liveness: Liveness,
-    /// What the holder of the lease said of itself.
+    /// The description that the holder of the lease left.
     pub holder: Option<String>,
     is_stopped: bool,
 }

@@ -1,4 +1,4 @@
-//! What became of an effect outside that was cut off, as a person tells it.
+//! A person's report on an effect outside that was cut off.
 
 use descent_core::{
     change::{self, Change},

@@ -34,7 +34,7 @@ pub struct StopRequest {
     pub waits: bool,
 }
 
-/// What came of it.
+/// The outcome of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopOutcome {
     NothingRuns,
@@ -42,7 +42,7 @@ pub enum StopOutcome {
     Stopped,
 }
 
-/// What came of asking.
+/// The reply to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reply {
     New,

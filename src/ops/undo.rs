@@ -16,7 +16,7 @@ use crate::{
     workspace::Workspaces,
 };
 
-/// What an undo did, or would do.
+/// The result of an undo, or of a dry run.
 #[derive(Debug)]
 pub struct UndoReport {
     pub state: State,
@@ -30,7 +30,7 @@ pub struct NothingToUndo(pub Vec<AtomId>);
 
 type UndoOutcome = Result<UndoReport, NothingToUndo>;
 
-/// What it would do now; nothing is written.
+/// Plans the undo; nothing is written.
 pub fn plan(
     client: &dyn Client,
     store: &Store,

@@ -1,8 +1,11 @@
 //! The methods that end a job for good, and whether they work on this machine.
 //!
-//! From the strongest: a PID namespace, whose end makes the kernel end everything in it; a control
-//! group, which one write kills; a guard, which adopts every orphan of the job. The first two have
-//! a guard too, and a namespace also has a control group if one is available. The method is chosen
+//! From the strongest to the weakest, they are:
+//! - a PID namespace, whose end makes the kernel end everything in it;
+//! - a control group, which one write kills;
+//! - a guard, which adopts every orphan of the job.
+//!
+//! The first two have a guard too, and a namespace also has a control group if one is available. The method is chosen
 //! by trial once per process: a test job that leaves something behind is run with it.
 //!
 //! A PID namespace is chosen automatically only if it needs no user namespace. Inside a user

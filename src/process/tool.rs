@@ -43,7 +43,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const LOOK_AGAIN_MIN: Duration = Duration::from_micros(50);
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(10);
 
-/// What to run.
+/// A program to run.
 #[derive(Debug, Clone)]
 pub struct Tool {
     /// An absolute path: PATH is not searched here.

@@ -1,8 +1,8 @@
 //! The few lines below everything else that are drawn over again while something runs.
 //!
-//! Here: drawing and erasing on standard error. What stands in the lines is their maker's affair (`cli::live`).
+//! Here: drawing and erasing on standard error. The content of the lines is their maker's affair (`cli::live`).
 //!
-//! Invariant: whatever is printed is printed above; nothing of the area is left when it ends, also after a panic. The
+//! Invariant: all output is printed above the area. Nothing of the area is left when it ends, also after a panic. The
 //! terminal's modes are never changed, so that there is nothing to restore.
 
 use std::{

@@ -1,7 +1,7 @@
 //! Commands that somebody else may have written, for a person who decides about them.
 //!
-//! Invariant: nothing in a command can hide a part of it: what a terminal would obey, turn round or not draw is
-//! spelled out, and what is left out is counted.
+//! Invariant: nothing in a command can hide a part of it. Characters that a terminal would obey, turn round or not draw
+//! are spelled out. Omissions are counted.
 
 use descent_core::trust::{TrustItem, TrustList};
 

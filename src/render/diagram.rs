@@ -1,7 +1,7 @@
 //! The work graph in the languages of Mermaid and of Graphviz.
 //!
-//! Invariant: no label can end its quotes, whatever an atom is called or said to be; nodes have names of their own
-//! (`n0`, `n1` …), for an id such as `end` means something there.
+//! Invariant: no label can end its quotes, whatever an atom is called or described as. Nodes have names of their own
+//! (`n0`, `n1` …), since an id such as `end` is a keyword there.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ fn parts(view: &GraphView) -> Vec<DiagramPart<'_>> {
     parts
 }
 
-/// What is waited for, and what waits, by place.
+/// The dependencies by place: what is waited for, and what waits.
 fn waits(view: &GraphView) -> Vec<(usize, usize)> {
     let places: BTreeMap<&str, usize> = view
         .nodes

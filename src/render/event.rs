@@ -36,7 +36,7 @@ pub(super) fn doubted(atom: &str, attempt: &str, why: &str) -> String {
     format!("{atom}: {why}{stop}nobody knows whether the effect of {attempt} happened")
 }
 
-/// What the end of a phase's budget left open.
+/// The parts that a phase left open when its budget ended.
 pub(super) fn dropped<T: std::borrow::Borrow<str>>(
     atom: &str,
     limit: &str,
@@ -54,7 +54,7 @@ pub(super) fn dropped<T: std::borrow::Borrow<str>>(
     }
 }
 
-/// What matters most stands first: the end may be cut off.
+/// The most important words come first: the end may be cut off.
 fn words(event: &Event) -> Option<String> {
     Some(match event {
         Event::RunStarted {

@@ -1,4 +1,4 @@
-//! What happened, a line an entry, in words.
+//! The past in words, a line for each entry.
 
 use descent_core::{
     doc::{Member, Node},

@@ -126,7 +126,7 @@ fn evidence(page: &mut Page, proof: &Node) {
     }
 }
 
-/// Of a result that is partial: how many checks hold on it, and the choices that it was made with.
+/// Describes a partial result: how many checks hold on it, and the choices that it was made with.
 fn of_result(page: &mut Page, result: &Node) {
     let Some(verdict) = result.get("verdict") else {
         return;
@@ -144,7 +144,7 @@ fn of_result(page: &mut Page, result: &Node) {
     page.push(Line::indent(10).dim(format!("{held} of {of} checks hold on it{with}")));
 }
 
-/// What a person can do then.
+/// The next moves of a person.
 pub fn moves(page: &mut Page, result: &Node) {
     let moves: Vec<&str> = items(result, "next_moves")
         .iter()

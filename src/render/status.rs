@@ -15,7 +15,7 @@ const FAILED_MAX: usize = 3;
 const CHOICES_MAX: usize = 3;
 const NAMES_MAX: usize = 12;
 
-/// What a command knows beside the state.
+/// A note of a command beside the state.
 #[derive(Debug)]
 pub struct StatusNote {
     pub meaning: Meaning,
@@ -228,7 +228,7 @@ pub(super) fn choice(choice: &ChoiceView) -> Line {
     line
 }
 
-/// What it may still cost, what it has cost, where it came from and where it went.
+/// The remaining and past costs, the origin of the result and its place.
 fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if status.status != "completed" {
         let bound = &status.bound;

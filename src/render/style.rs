@@ -1,18 +1,18 @@
-//! What a colour means, in one place: nothing else names a colour.
+//! The meaning of colours, in one place: nothing else names a colour.
 //!
-//! Invariant: whatever a colour says is said by a word or a mark too.
+//! Invariant: a word or a mark says the same as the colour.
 
 use std::io::IsTerminal;
 
 use anstyle::{AnsiColor, Style};
 
-/// What a piece of text is to its reader.
+/// The role of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     Plain,
     /// A name, or what matters most in a line.
     Strong,
-    /// What is beside the point: headings, ages, counts.
+    /// A secondary text: headings, ages, counts.
     Dim,
     Pass,
     Fail,
@@ -69,8 +69,8 @@ pub fn of_help() -> clap::builder::Styles {
         .invalid(Meaning::Unknown.style())
 }
 
-/// `--color`, for this whole process. It is looked for before the command line is parsed, so that an error in the
-/// command line is told in it too; what cannot be understood there is told by the parser.
+/// Applies `--color` to this whole process. It is looked for before the command line is parsed, so that a usage error
+/// has the right colours too. The parser reports a wrong value.
 pub fn choose(args: impl Iterator<Item = std::ffi::OsString>) {
     let words: Vec<String> = args
         .map(|word| word.to_string_lossy().into_owned())

@@ -216,7 +216,7 @@ impl Page {
         }
     }
 
-    /// What to type next, at the end of every view.
+    /// The command to type next, at the end of every view.
     pub fn next(&mut self, command: &str) {
         self.advice.push(self.lines.len());
         self.whole(Line::new().dim("next: ").put(Meaning::Next, command));

@@ -107,7 +107,7 @@ fn about(page: &mut Page, why: &Why) {
     }
 }
 
-/// What it came to, and where that is to be seen.
+/// The result, and the place to see it.
 fn result(page: &mut Page, why: &Why, commit_is_in: Option<&str>) {
     let Some(binding) = &why.binding else { return };
     page.gap();
@@ -148,7 +148,7 @@ fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
         page.push(Line::indent(2).dim(format!("… {left_out} before")));
     }
     for attempt in why.attempts.iter().skip(left_out) {
-        // What it came to stands above already.
+        // Its result is shown above already.
         let is_told = attempt.ended == "solved" && why.binding.is_some();
         one_attempt(page, attempt, is_told, now);
         proofs(page, &attempt.evidence, lies_at);
@@ -239,7 +239,7 @@ fn output(page: &mut Page, text: &str) {
     }
 }
 
-/// Where all of it is to be read.
+/// The place of the whole output.
 fn whole(page: &mut Page, one: Option<&SideFile>, lies_at: LiesAt<'_>) {
     let Some(one) = one else { return };
     let line = Line::indent(6).dim(format!("│ all {} KiB: ", one.bytes.div_ceil(1024)));
@@ -249,7 +249,7 @@ fn whole(page: &mut Page, one: Option<&SideFile>, lies_at: LiesAt<'_>) {
     });
 }
 
-/// Choices around it. What failed stands with the attempts already.
+/// The choices around it. Failures are shown with the attempts already.
 fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     let entries: Vec<&Node> = why
         .trail
@@ -276,7 +276,7 @@ fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     }
 }
 
-/// What happened to it, commit by commit: also what the state itself has let go of.
+/// Its history, commit by commit, also as far as the state itself no longer knows it.
 fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
     let left_out = past.len().saturating_sub(PAST_MAX);
     let Some(last) = past.last() else { return };

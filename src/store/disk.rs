@@ -49,7 +49,7 @@ pub(super) struct FileBytes {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What has the name of the directory that was opened.
+/// The holder of the name of the directory that was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryCheck {
     Same,

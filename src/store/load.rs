@@ -52,7 +52,7 @@ impl LoadedState {
         &self.remarks().warnings
     }
 
-    /// What the start gate still demands.
+    /// The faults that the start gate still demands to be mended.
     #[must_use]
     pub fn gate(&self) -> &[Fault] {
         &self.remarks().gate
@@ -92,7 +92,7 @@ impl LoadedState {
         newer.into_iter().chain(values).collect()
     }
 
-    /// What the start gate demands, one line each.
+    /// The demands of the start gate, one line each.
     #[must_use]
     pub fn missing(&self, path: &Path) -> Vec<String> {
         show_faults(path, &self.bytes, self.gate())

@@ -1,7 +1,7 @@
-//! What the file system of a state can do, and so what a save in the very instant of a commit meets.
+//! The abilities of a state's file system, and so the fate of a save in the very instant of a commit.
 //!
-//! Invariant: found out by trying it in the very directory, never from a name; what is made for it is cleared away.
-//! Not here: what a commit does about it (`swap`, which meets the same refusals call by call).
+//! Invariant: abilities are found by trying them in the very directory, never from a name. Trial files are cleared
+//! away. Not here: how a commit reacts (`swap`, which meets the same refusals call by call).
 
 use std::io;
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Mode {
         self != Self::Full
     }
 
-    /// What it means for whoever edits the state file by hand.
+    /// The consequence for whoever edits the state file by hand.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {

@@ -56,7 +56,7 @@ impl StatePlace {
         Ok(Self::of_file(&place.state, place.project))
     }
 
-    /// Where the state of a project would be; nothing is made.
+    /// The place that the state of a project would have; nothing is made.
     #[must_use]
     pub fn at(project: &Path, explicit: Option<&Path>) -> Self {
         match explicit {

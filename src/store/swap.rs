@@ -65,7 +65,7 @@ impl OldFile<'_> {
     }
 }
 
-/// What to do if somebody has the file open for writing.
+/// The reaction if somebody has the file open for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
     GiveWay,

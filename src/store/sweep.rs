@@ -206,7 +206,7 @@ fn take_up(
 ) -> SweepOutcome {
     let present = disk.open_and_read(&names.state, names.bytes_max).ok();
     let present = present.and_then(|found| load::read(&names.state, found.bytes).ok());
-    // Of two edits at once, the one that has the name goes first.
+    // If there are two edits at once, the one that has the name goes first.
     let Some((present, _)) = present.filter(|(present, _)| !present.is_foreign) else {
         return SweepOutcome::Waits;
     };

@@ -1,10 +1,10 @@
-//! Where the cache of this account is.
+//! The place of this account's cache.
 //!
-//! Not here: what lies in it, or making it.
+//! Not here: its contents, or making it.
 
 use std::{ffi::OsString, path::PathBuf};
 
-/// Where workspaces are, if there is a place for them; nothing is made.
+/// The directory of the workspaces, if there is a place for it; nothing is made.
 pub fn cache_dir() -> Option<PathBuf> {
     cache_root(variable)
 }

@@ -117,7 +117,7 @@ impl WorkspaceError {
         }
     }
 
-    /// What it lacked, if that is why.
+    /// The missing resource, if that is the cause.
     pub(super) fn lack(&self) -> Option<Lack> {
         match self {
             Self::CacheUnwritable { source, .. }

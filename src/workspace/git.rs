@@ -33,7 +33,7 @@ use crate::{
 };
 
 const SNAPSHOT_MESSAGE: &str = "descent: the working tree as it was\n";
-/// What the trees of attempts are called, before the number of the slot.
+/// The names of attempts' trees, before the number of the slot.
 const ATTEMPT: &str = "attempt-";
 
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub(super) struct Worktrees {
     project: PathBuf,
     /// The project in the repository; empty at its top.
     prefix: PathBuf,
-    /// Of this lineage and this project.
+    /// The cache directory of this lineage and this project.
     cache: PathBuf,
     lineage: Lineage,
     refs: String,
@@ -174,7 +174,8 @@ impl Worktrees {
         Ok(start)
     }
 
-    /// What a run begins from outlives gc and a power cut: in our own repository, and what the person had of it in theirs.
+    /// Keeps the start of a run through gc and a power cut: in our own repository, and the person's part of it in
+    /// theirs.
     fn hold(&self, start: &StartedFrom) -> Result<()> {
         let reference = format!("{}/start", self.refs);
         self.git.set_ref(&reference, &start.commit)?;
@@ -210,7 +211,7 @@ impl Worktrees {
         Ok(self.git.uncommitted()?)
     }
 
-    /// Where a home directory is the repository, our own worktrees lie in it: no news for a person.
+    /// In a repository that is a home directory, our own worktrees are nested repositories: no news for a person.
     fn is_about_us(&self, note: &git::SnapshotNote) -> bool {
         match note {
             git::SnapshotNote::Nested(path) => {
@@ -220,7 +221,7 @@ impl Worktrees {
         }
     }
 
-    /// Of all lineages.
+    /// The cache of all lineages.
     fn whole_cache(&self) -> &Path {
         self.cache.ancestors().nth(2).unwrap_or(&self.cache)
     }

@@ -10,7 +10,7 @@ use descent_core::state::Constraints;
 
 use super::{Result, WorkspaceError, links};
 
-/// What is wrong with the paths and patterns of the constraints, before anything is made.
+/// Checks the paths and patterns of the constraints before anything is made.
 pub(super) fn check(constraints: &Constraints) -> Result<()> {
     links::read(&constraints.link)?;
     for (key, globs) in [

@@ -100,7 +100,8 @@ fn applied_note(at: &StatePlace, lineage: &Lineage) -> PathBuf {
     repository.join("applied")
 }
 
-/// Where `deliver` puts the result, if it did, and the reference that follows it: known without asking git.
+/// The place at which `deliver` puts the result, if it did, and the reference that follows it: known without asking
+/// git.
 pub fn result_of(
     project: &Path,
     lineage: &Lineage,

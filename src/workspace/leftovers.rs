@@ -1,8 +1,8 @@
-//! What ended runs left: workspaces in the cache, repositories beside the state, references and worktrees of earlier
+//! Leftovers of ended runs: workspaces in the cache, repositories beside the state, references and worktrees of earlier
 //! versions in the person's repository.
 //!
-//! Invariant: nothing is named for removal whose lineage a state in place names, or of which it cannot be told; a result
-//! that was not applied is told apart.
+//! Invariant: a lineage that a state in place names, or may name, is never offered for removal. A result that was not
+//! applied is told apart.
 #![allow(clippy::disallowed_methods)] // door: removes directories of the cache and of ended lineages
 
 use std::{
@@ -23,7 +23,7 @@ use crate::{
 /// Files that are counted below one directory.
 const FILES_MAX: usize = 1_000_000;
 
-/// Where something was left.
+/// The place of a leftover.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeftoverPlace {
     /// Trees of attempts and checks, in the cache.
@@ -36,7 +36,7 @@ pub enum LeftoverPlace {
     Worktree(PathBuf),
 }
 
-/// What one lineage left.
+/// The leftovers of one lineage.
 #[derive(Debug, Default)]
 pub struct Leftover {
     pub lineage: String,
@@ -50,7 +50,7 @@ pub struct Leftover {
     pub saved_state: Option<PathBuf>,
 }
 
-/// What there is for a state at that place, in all of the cache.
+/// The leftovers for a state at that place, in all of the cache.
 pub fn leftovers(at: &StatePlace, cache: Option<&Path>) -> Result<Vec<Leftover>> {
     let mut look = LeftoverScan::new(at)?;
     look.at_cache(cache);
@@ -74,7 +74,7 @@ impl Leftover {
                 | LeftoverPlace::Repository(dir)
                 | LeftoverPlace::Worktree(dir) => {
                     kept::remove(dir)?;
-                    // Of its lineage, or of all; not empty where something else is in it.
+                    // The parent holds one lineage, or all; it stays if anything else is in it.
                     let _ = dir.parent().map(fs::remove_dir);
                 }
                 LeftoverPlace::References(name) => {
@@ -91,7 +91,7 @@ impl Leftover {
 struct LeftoverScan<'a> {
     at: &'a StatePlace,
     person: Option<Git>,
-    /// Of states that are there, under the names of their directories; `None`: one that cannot be read names any.
+    /// Directory names of the states that are there. `None` if a state cannot be read: it may name any.
     in_place: Option<BTreeSet<String>>,
     found: BTreeMap<String, Leftover>,
 }
@@ -136,7 +136,7 @@ impl<'a> LeftoverScan<'a> {
         for (name, dir) in places.chain(of_checks).collect::<Vec<_>>() {
             let (project, state) = places::noted(&dir);
             let Some(project) = project else {
-                // Of an earlier version, where no project has a place: the repository of all of them.
+                // An earlier version had one repository for all projects.
                 if dir.file_name() == Some(OsStr::new("shadow.git")) {
                     self.add(&name, LeftoverPlace::Repository(dir));
                 }
@@ -150,7 +150,7 @@ impl<'a> LeftoverScan<'a> {
                 self.in_place.as_mut().map(|names| names.insert(name));
                 continue;
             }
-            // Of another project's archived run only that project can tell.
+            // Whether another project's archived run was applied, only that project can tell.
             let repository = project.join(".descent/repository").join(&name);
             let is_elsewhere = project != self.at.project && repository.is_dir();
             let saved_state = saved_state(&dir);
@@ -211,7 +211,7 @@ impl<'a> LeftoverScan<'a> {
             });
             let repositories: Vec<PathBuf> = repositories.collect();
             for dir in repositories {
-                // What cannot be told counts as not applied.
+                // A result counts as not applied if that cannot be told.
                 one.is_unapplied |= !is_applied(at, person.as_ref(), &dir, &refs).unwrap_or(false);
             }
             let has_refs = one.left.contains(&LeftoverPlace::References(refs.clone()));

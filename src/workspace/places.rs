@@ -30,12 +30,12 @@ pub(super) fn place_in(cache: &Path, project: &Path, lineage: &Lineage) -> PathB
     cache.join(name(lineage.as_str())).join(short(project))
 }
 
-/// Where versions before 2.1 had the repository of a lineage that is in none of the person's.
+/// The place at which versions before 2.1 had the repository of a lineage outside of the person's.
 pub(super) fn old_repository_in(cache: &Path, lineage: &Lineage) -> PathBuf {
     cache.join(name(lineage.as_str())).join("shadow.git")
 }
 
-/// Where the references of one lineage are.
+/// The prefix of one lineage's references.
 pub(super) fn refs_of(lineage: &Lineage) -> String {
     format!("refs/descent/{}", name(lineage.as_str()))
 }
@@ -44,7 +44,7 @@ pub(super) fn result_ref(lineage: &Lineage) -> String {
     format!("{}/result", refs_of(lineage))
 }
 
-/// What may stand in a path and in a reference; anything else goes by its digest.
+/// A name that is safe in a path and in a reference: the text itself, else its digest.
 pub(super) fn name(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let fits = !text.is_empty() && text.len() <= NAME_BYTES_MAX && text.chars().all(is_plain);
@@ -136,7 +136,7 @@ pub(super) fn move_dir(from: &Path, to: &Path) -> Result<()> {
     kept::remove(from)
 }
 
-/// Of directories and regular files: all that a repository is made of.
+/// Copies directories and regular files, which is all that a repository is made of.
 fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
     let mut open = vec![PathBuf::new()];
     while let Some(path) = open.pop() {
@@ -203,7 +203,7 @@ pub(super) fn abandoned_checks(cache: &Path, lineage: &Lineage) -> Vec<PathBuf> 
 }
 
 const CHECKS: &str = "checks";
-/// Of 62 kinds each.
+/// Each is one of 62 characters.
 const RANDOM_CHARS: usize = 22;
 
 fn all_checks(cache: &Path) -> Vec<PathBuf> {
@@ -235,7 +235,7 @@ pub(super) fn real_project(at: &StatePlace) -> Result<PathBuf> {
     project.canonicalize().map_err(WorkspaceError::io(project))
 }
 
-/// Where the repository of a lineage lies, with the directory of the sidecars made.
+/// The repository of a lineage; makes the directory of the sidecars.
 pub(super) fn repository_of(at: &StatePlace, lineage: &Lineage) -> Result<PathBuf> {
     at.make().map_err(WorkspaceError::io(&at.dir))?;
     Ok(at.repositories().join(name(lineage.as_str())))

@@ -27,7 +27,7 @@ pub enum Size {
     },
 }
 
-/// Of all files but the linked ones; repositories inside are left out, as the snapshot leaves them out.
+/// The size of all files but the linked ones. Repositories inside are left out, as the snapshot leaves them out.
 pub fn size_of(project: &Path, constraints: &Constraints) -> Result<Size> {
     let mut left_out = links::read(&constraints.link)?;
     left_out.push(PathBuf::from(".descent"));

@@ -117,7 +117,7 @@ fn change(w: &Workspaces, base: &CommitId, onto: &CommitId, path: &str, text: &s
     taken(w, base, onto, &message)
 }
 
-/// What stands in slot 0, brought onto `onto`.
+/// The content of slot 0, brought onto `onto`.
 fn taken(w: &Workspaces, base: &CommitId, onto: &CommitId, message: &str) -> Merge {
     let made = w.made(0, base, message, AT).unwrap().unwrap();
     let landing = LandingSpec {

@@ -1,4 +1,4 @@
-//! What is to be known of the trees for checks: what they share, what survives in them, and how they go.
+//! Facts about the trees for checks: what they share, what survives in them, and how they are removed.
 //!
 //! Not here: how they are made (`git`).
 

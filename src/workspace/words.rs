@@ -1,4 +1,4 @@
-//! What stands in the commits of atoms: their messages and dates.
+//! The messages and dates of atoms' commits.
 
 use descent_core::id::{AtomId, UnixMillis};
 

@@ -27,7 +27,7 @@ use crate::{
 /// How often what a fresh checkout lacks is offered.
 const OFFERS_MAX: usize = 5;
 
-/// What an agreement is made with.
+/// The setting in which an agreement is made.
 pub(super) struct Consent<'a> {
     pub(super) context: &'a Context,
     pub(super) flags: &'a AlignArgs,
@@ -86,7 +86,7 @@ impl Consent<'_> {
             }
         }
         if bench.cancel.is_cancelled() {
-            // What was cut off is no measurement: nothing of it is shown.
+            // A measurement that was cut off counts for nothing: nothing of it is shown.
             return Ok(None);
         }
         {
@@ -151,7 +151,7 @@ impl Consent<'_> {
     }
 }
 
-/// Where align had a terminal there is somebody who can be asked later too (contract §4).
+/// If align has a terminal, somebody can be asked later too (contract §4).
 fn ask_when_stuck(state: &mut State) {
     let constraints = &mut Arc::make_mut(&mut state.objective).constraints;
     constraints.on_stuck.get_or_insert(OnStuck::Ask);

@@ -1,5 +1,5 @@
-//! What verdicts that decide cost, and when they would be stale: how long `setup` takes in a fresh checkout, what would
-//! save it, and linked directories beside a lock file.
+//! The cost of deciding verdicts, and the risk that they are stale. That is the time that `setup` takes in a fresh
+//! checkout, ways to save it, and linked directories beside a lock file.
 //!
 //! Not here: measuring (`ops::compare`), the page (`preview`).
 

@@ -1,7 +1,7 @@
-//! Where attempts work, where nobody said so: outside of any repository it is written down, for what lies around a
-//! state decides nothing later.
+//! The workspace of an agreement that names none. Outside of any repository it is written down, so that later changes
+//! around the state decide nothing.
 //!
-//! Invariant: in place nobody works who did not say it.
+//! Invariant: nobody works in place who did not ask for it.
 
 use std::{path::Path, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What would be agreed, shown before it is: for a person in eighty columns, and as one value for a program.
+//! A preview of an agreement: for a person in eighty columns, and as one value for a program.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ use crate::{
 const ATOMS_MAX: usize = 40;
 /// Lines at most of what a person wrote about the goal.
 const LINES_MAX: usize = 8;
-/// What stands before a colon and tells what the line is about.
+/// Words before a colon that tell what the line is about.
 const LEADS: [&str; 8] = [
     "runs",
     "setup",
@@ -296,7 +296,7 @@ fn limits(world: &World) -> String {
     )
 }
 
-/// Where it starts from, where it works, and who does it.
+/// The start commit, the workspace, and the worker.
 fn places(world: &World, shown: &Preview<'_>) -> String {
     let constraints = &world.state.objective.constraints;
     let mut text = Vec::new();

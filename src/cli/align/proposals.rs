@@ -1,6 +1,6 @@
-//! What the project itself proposes, and the command line that would make an agreement complete.
+//! Proposals from the project itself, and the command line that would make an agreement complete.
 //!
-//! Invariant: nothing is adopted here. What is filled into a command line is typed by a person or not at all.
+//! Invariant: nothing is adopted here. A proposal in a command line is typed by a person or not at all.
 
 use std::path::Path;
 
@@ -82,7 +82,7 @@ pub(super) fn again(mut refusal: Failure, flags: &AlignArgs) -> Failure {
     refusal
 }
 
-/// What was typed, with what is missing filled in: by the first proposal, else by a word in capitals.
+/// The typed command with missing parts filled in: by the first proposal, else by a word in capitals.
 fn command_line(
     missing: &[MissingPart],
     flags: &AlignArgs,

@@ -53,7 +53,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Where attempts work in a directory that is large; `Err` where the person left.
+/// Asks for the workspace in a large directory; `Err` if the person left.
 pub(super) fn workspace(out: Out, holds: &str, largest: &str) -> Result<Workspace, Failure> {
     out.say(&format!(
         "\n{holds}. Where shall attempts work?  (--set workspace=…)"

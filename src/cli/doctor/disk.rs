@@ -61,7 +61,7 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
     findings
 }
 
-/// What ended runs left; nothing is said where that is nothing, or cannot be told.
+/// The leftovers of ended runs; `None` if there are none or they cannot be told.
 fn leftovers(place: &StatePlace, cache: &Path) -> Option<Finding> {
     let all = workspace::leftovers(place, Some(cache)).ok()?;
     let bytes = all.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
@@ -214,7 +214,7 @@ fn owner(dir: &Path) -> Finding {
     Finding::ok("owner", found)
 }
 
-/// What is there of a place that a run would make.
+/// The nearest existing directory of a path that a run would make.
 fn nearest(path: &Path) -> PathBuf {
     let there = path.ancestors().find(|path| path.is_dir());
     there.unwrap_or(Path::new("/")).to_owned()

@@ -1,4 +1,4 @@
-//! What the machine itself gives: clocks, ways to end processes, file events, limits, and the terminal.
+//! The abilities of the machine: clocks, ways to end processes, file events, limits, and the terminal.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ fn clocks() -> Finding {
     }
 }
 
-/// What a run can use to end all that an attempt started, each tried.
+/// The ways to end all that an attempt started, each tried.
 fn ending() -> Finding {
     if let Err(refused) = process::ending::check_requested() {
         let means = "a run would not begin";

@@ -68,7 +68,7 @@ fn repository(place: &StatePlace) -> Vec<Finding> {
     }
 }
 
-/// What the state says, where there is one that can be read.
+/// The workspace that the state names, if there is a state that can be read.
 fn chosen(place: &StatePlace) -> Option<Workspace> {
     let loaded = Store::open(place.clone()).read().ok()?;
     Some(loaded.state.objective.constraints.workspace())

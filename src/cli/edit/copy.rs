@@ -46,7 +46,7 @@ impl Copy {
         files::read_some(&self.path, BYTES_MAX + 1)
     }
 
-    /// What stands in it stands in the state.
+    /// Removes the copy: its text is in the state.
     pub(super) fn remove(self) {
         // A copy too many harms nobody.
         let _ = fs::remove_file(self.path);

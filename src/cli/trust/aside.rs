@@ -1,4 +1,4 @@
-//! What lies beside a state that is another's is moved aside, and a person is told.
+//! Moves files beside another's state aside, and tells the person.
 //!
 //! Not here: what counts as a sidecar (`store`), when a state is another's (`subject`).
 

@@ -13,7 +13,8 @@ use crate::{git::Git, store::Store, trust};
 /// A file that is larger is none that is read.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Of a plan, or of `descent.toml`; what is no file (standard input, a pipe) is the person's own doing.
+/// The origin of a plan or of `descent.toml`. A path that is no file (standard input, a pipe) is the person's own
+/// doing.
 pub(super) fn of(project: &Path, path: &Path) -> Origin {
     let Ok(path) = path.canonicalize() else {
         return Origin::Own;
@@ -48,7 +49,7 @@ fn history(project: &Path, path: &Path) -> Option<rule::History> {
     git.history(path, &bytes)
 }
 
-/// What commits of another person brought, of a state and what lies beside it.
+/// Files that another person's commits brought: a state and its sidecars.
 #[derive(Debug, Default)]
 pub(super) struct ForeignCommits {
     /// Why the state is another's, where it is as they committed it.

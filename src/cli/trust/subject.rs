@@ -1,4 +1,4 @@
-//! What a person is asked about: a state, a plan or a worker, with what allowing it means.
+//! The subjects of trust questions: a state, a plan or a worker, with the consequences of allowing it.
 
 use std::path::Path;
 
@@ -44,13 +44,13 @@ pub(super) struct TrustQuestion {
     pub(super) title: String,
     /// Everything that is shown, and that the digest is taken over.
     pub(super) carried: TrustList,
-    /// What allowing it records.
+    /// The facts that allowing it records.
     pub(super) facts: Vec<Fact>,
-    /// What of it has to be held before it may run, with the words for where it is not.
+    /// The facts that must be recorded before it may run, with the words for a missing one.
     needs: Vec<(Fact, String)>,
     /// Shows it and asks.
     pub(super) command: String,
-    /// What to type when it is allowed.
+    /// The command to type when it is allowed.
     pub(super) next: &'static str,
     lineage: Option<Lineage>,
 }
@@ -177,7 +177,7 @@ fn another(hand: Option<Hand>) -> Option<u32> {
         .map(|hand| hand.uid)
 }
 
-/// What the configuration makes run.
+/// The worker that the configuration runs.
 pub(super) fn worker(config: Option<&Config>) -> Option<TrustList> {
     let worker = config?.worker.as_ref()?;
     Some(TrustList::of_worker(&worker.run))
@@ -188,7 +188,7 @@ pub(super) fn plan_name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// What a plan by itself can run: flags of `align` that are laid over it are the person's own.
+/// The commands that a plan itself can run: flags of `align` that are laid over it are the person's own.
 pub(super) fn read_plan(dir: &Path, path: &Path) -> Result<TrustList, Failure> {
     let file = plan_file::read(dir, path)?;
     let plan = file.plan();

@@ -1,4 +1,4 @@
-//! What a run comes to when its clock, its disk, its programs or a person fail it.
+//! Runs whose clock, disk, programs or person fail.
 
 use std::{process::Command, sync::Arc, time::Duration};
 

@@ -30,7 +30,7 @@ use crate::{
 
 const START: &str = "start";
 
-/// What is in the trees outlives the executor, as a repository does a process.
+/// The trees outlive the executor, as a repository outlives a process.
 #[derive(Debug, Default)]
 pub(super) struct Trees {
     commits: Mutex<BTreeMap<CommitId, BTreeSet<String>>>,
@@ -40,7 +40,7 @@ pub(super) struct Trees {
 }
 
 pub(super) struct PlayedHands {
-    /// Where the intent of an attempt has to stand before it begins.
+    /// The state that must hold the intent of an attempt before it begins.
     pub(super) place: StatePlace,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) trees: Arc<Trees>,

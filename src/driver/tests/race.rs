@@ -54,7 +54,7 @@ fn beginning() -> State {
     decode(state.to_string().as_bytes()).state.unwrap()
 }
 
-/// What the committer has made, for the person to look at.
+/// The committer's files, for the person to look at.
 #[derive(Default)]
 struct Committed {
     /// Every text of its own that stood in a committed state.
@@ -191,7 +191,7 @@ struct Person<'m> {
     random: u64,
     editors: Vec<Editor>,
     /// Atoms that should be there, beside those of the beginning.
-    /// What each atom should say: an atom by its id, and what was typed there last.
+    /// The expected text of each atom: its id, and the text that was typed there last.
     words: BTreeMap<String, String>,
     added: BTreeSet<String>,
     typed: BTreeSet<String>,
@@ -338,7 +338,7 @@ fn setting(name: &str, absent: u64) -> u64 {
         .unwrap_or(absent)
 }
 
-/// What came of a file, or of all.
+/// The outcome for one file, or for all.
 #[derive(Default)]
 struct Raced {
     counts: BTreeMap<String, u64>,

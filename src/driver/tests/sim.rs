@@ -1,9 +1,9 @@
-//! The whole loop under all faults at once, by seeds: the driver, the store and the core as they are, on a disk, a
-//! clock and executor that are simulated.
+//! The whole loop under all faults at once, by seeds. The driver, the store and the core are real; the disk, the clock
+//! and the executor are simulated.
 //!
-//! Each seed is one story: a small graph, loops that die, disks that fail and people who edit, then peace, in which
-//! the run comes to the end that brute force says. A seed that fails tells its story. `DESCENT_SOAK_SIM=<count>` tells
-//! so many stories from `DESCENT_SOAK_SEED=<seed>` on; the seed alone tells that one, aloud.
+//! Each seed is one story: a small graph, loops that die, disks that fail and people who edit, then peace. In peace the
+//! run comes to the end that brute force says. A seed that fails tells its story. `DESCENT_SOAK_SIM=<count>` tells so
+//! many stories from `DESCENT_SOAK_SEED=<seed>` on; the seed alone tells that one, aloud.
 
 mod executor;
 #[path = "../../../core/tests/search/grow.rs"]

@@ -1,4 +1,4 @@
-//! What comes into the person's working tree, and what is refused.
+//! Changes that come into the person's working tree, and those that are refused.
 
 use super::*;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! What an attempt made, as one commit.
+//! An attempt's output as one commit.
 
 use super::*;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! What git ignores, and what changed, is told without a trace.
+//! Ignored and changed files are listed without leaving a trace.
 
 use super::*;
 

@@ -182,7 +182,7 @@ fn objects_that_were_lost_are_noticed_and_made_again_though_their_files_are_know
 fn a_file_that_looks_as_it_did_is_not_read_again() {
     let plain = Plain::new();
     let commit = plain.taken().commit;
-    // What git is told to take for unchanged shows that it was asked by what it knew.
+    // A file that git must take for unchanged shows that git answered from its index.
     let top = plain.0.top().display().to_string();
     let marked = [
         "--work-tree",

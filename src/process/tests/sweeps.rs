@@ -1,4 +1,4 @@
-//! What a start finds of an earlier loop, and what it leaves alone.
+//! A start finds jobs of an earlier loop, and leaves everything else alone.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command as StdCommand;
@@ -20,7 +20,7 @@ fn sleeper(tag: Option<Tag>) -> (std::process::Child, RegistryEntry) {
             plain
         }
     };
-    // What a program took over from a job's environment does not make it the job's.
+    // A tag that a program took over from a job's environment does not make it the job's.
     command.process_group(0).env(table::MARK, "a-1/r/x");
     let (child, registered) =
         registry::spawn(|| command.spawn().map(|child| (child.id(), child))).unwrap();
@@ -87,7 +87,7 @@ fn record(pid: u32, start_ticks: u64) -> JobRecord {
     }
 }
 
-/// Of a record alone: no owner is named.
+/// Ends a job by its record alone: no owner is named.
 fn end_recorded(record: &JobRecord) -> Vec<u32> {
     sweep(&unique("nobody"), std::slice::from_ref(record))
 }

@@ -355,7 +355,7 @@ fn sidecars_cleared_away_are_made_again() {
     assert!(world.path().join(".descent/commit.lock").exists());
 }
 
-/// Of tmpfs and the ext family, asked without the store.
+/// Whether the file system is tmpfs or one of the ext family, asked without the store.
 #[cfg(target_os = "linux")]
 fn has_leases(dir: &Path) -> bool {
     let kind = rustix::fs::statfs(dir).map(|stat| stat.f_type);

@@ -159,7 +159,7 @@ impl Disk for Faulty {
         self.real().write(file, bytes)
     }
 
-    /// What a power cut takes is tried in `power`.
+    /// Losses at a power cut are tried in `power`.
     fn fsync(&self, _: &fs::File) -> io::Result<()> {
         self.call("fsync")
     }

@@ -1,4 +1,4 @@
-//! What another hand does to the ground under a store: links, moved directories, locks cleared away.
+//! Another hand changes the ground under a store: links, moved directories, locks cleared away.
 
 use std::os::unix::fs::symlink;
 

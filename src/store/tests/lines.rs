@@ -1,4 +1,4 @@
-//! What a person writes in these tests: lines added to the notes, each of its own, and the least that a merge does.
+//! A person's edits in these tests: lines added to the notes, each unique, and the smallest merge that keeps them.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
-//! A disk that forgets: at a power cut only what was synced is sure to be there; of the rest any part may be.
+//! A disk that forgets: at a power cut only synced data is sure to be there; of the rest any part may be.
 //!
-//! The files are real ones, so that locks, leases and file handles are; what would survive is kept in a model beside
-//! them, and after a power cut the files are made anew from it. Invariant: an operation of a directory survives whole
-//! or not at all, and no two of them that were not synced depend on one another.
+//! The files are real ones, so that locks, leases and file handles are. A model beside them holds the data that would
+//! survive. After a power cut the files are made anew from it. Invariant: an operation of a directory survives whole or
+//! not at all, and no two unsynced ones depend on one another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,7 +15,7 @@ use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
 use super::super::lease::ReadLease;
 use super::*;
 
-/// What happens around the calls, and who hears of it.
+/// Takes part in the calls: may fail them, and hears of their effects.
 pub trait Fate: fmt::Debug + Send + Sync {
     /// Before each call: it may fail, or end everything.
     fn call(&self, name: &'static str) -> io::Result<()>;
@@ -102,7 +102,7 @@ impl Lossy {
             fs::rename(&beside, &self.state).unwrap();
             self.drive().hold(inode)
         };
-        // What tells one save from another is the time of the sleep between them, which has none here.
+        // Saves differ by their times, which come from a sleep between them; there is none here.
         let at = std::time::UNIX_EPOCH + Duration::from_nanos(self.drive().tick());
         let file = fs::File::options().write(true).open(&self.state).unwrap();
         file.set_modified(at).unwrap();

@@ -1,9 +1,9 @@
 //! Power cuts: the real store over a disk that remembers what was made durable.
 //!
 //! Before every call, and at the end, each image that a power cut could leave is made in a directory of its own and
-//! read by a new store: the unsynced changes of names in any subset, unsynced bytes there, torn or not at all. The
-//! image in which all survived is that of a kill. In each a reader finds a whole state, nothing that was reported is
-//! missing, and every save of a person is taken in by the next commits.
+//! read by a new store. Any subset of the unsynced name changes is tried, with unsynced bytes there, torn or not at
+//! all. The image in which all survived is that of a kill. In each image a reader finds a whole state, and nothing that
+//! was reported is missing. Every save of a person is taken in by the next commits.
 
 mod scenes;
 
@@ -20,7 +20,7 @@ use super::*;
 
 type File = u64;
 type Names = BTreeMap<PathBuf, File>;
-/// What lies in the directory after a cut: the bytes under each name.
+/// The content of the directory after a cut: the bytes under each name.
 type Image = BTreeMap<PathBuf, Vec<u8>>;
 type Person = Box<dyn Fn(&Power, &'static str, usize) + Send + Sync>;
 
@@ -249,7 +249,7 @@ struct Recovered {
     lines: BTreeSet<String>,
 }
 
-/// What the next program makes of it: reads, takes in, looks at what lies beside.
+/// A recovery by the next program: it reads, takes in edits, and looks at the files beside.
 fn recover(world: &World) -> Recovered {
     let mut store = world.store_on(Faulty::default());
     let first = store.read().unwrap();

@@ -1,4 +1,4 @@
-//! What stands beside a state file: its place, its locks, its journal.
+//! The sidecars of a state file: its place, its locks, its journal.
 
 use super::*;
 

@@ -44,7 +44,7 @@ impl Worktrees {
         if setup_marks::is_set_up(&root, &mark, setup, &inputs) {
             return Ok(ready(path));
         }
-        // What `setup` leaves behind when it is cut off halfway belongs to no tree.
+        // Leftovers of a `setup` that is cut off halfway belong to no tree.
         setup_marks::forget(&mark).map_err(WorkspaceError::io(&mark))?;
         let is_new = true;
         let inputs = Some(inputs);
@@ -56,7 +56,7 @@ impl Worktrees {
         })
     }
 
-    /// What `setup` reads in a commit: all of it, unless somebody said what.
+    /// The digest of `setup`'s inputs in a commit: the whole tree, unless they are named.
     fn inputs_of_setup(&self, commit: &CommitId) -> Result<Digest> {
         if self.setup_inputs.is_empty() {
             return Ok(Digest::of(self.tree_of(commit)?.as_str().as_bytes()));
@@ -108,8 +108,8 @@ impl Worktrees {
         }
         let all = [PathBuf::new()];
         for path in &kept::matching(aside, &all, &self.keep, &self.prefix) {
-            // Of directories that the commit does not have, the topmost has to be an ignored one. Git tells it of a
-            // directory only where that is there.
+            // The topmost directory that the commit lacks must be an ignored one. Git tells that only of an existing
+            // directory.
             let Some(top) = kept::first_missing(root, path) else {
                 continue;
             };
@@ -160,7 +160,7 @@ impl Worktrees {
             return Ok(known.clone());
         }
         let found = places::checks_of(self.whole_cache(), &self.cache, &self.lineage)?;
-        // What was known and is gone was deleted with the cache: it is found by its name in the same way again.
+        // If the known directory is gone, it was deleted with the cache: it is found by its name in the same way again.
         Ok(self.checks_root.get_or_init(|| found.clone()).clone())
             .map(|known| if known.is_dir() { known } else { found })
     }

@@ -1,8 +1,9 @@
-//! The workspace `shadow`: the same on a repository of our own, for a directory that is in none or is not to be touched.
+//! The workspace `shadow`: the same on a repository of our own. It serves a directory that is in no repository, or in
+//! one that must not be touched.
 //!
-//! Like the other it lies beside the state, and moves with it. What is lost with it is made again: the start from the
-//! files, where they still are what the run began from, and the rest as repairs. Invariant: to a person's own repository
-//! nothing is written.
+//! Like `git` it lies beside the state, and moves with it. If it is lost it is made again. The start comes from the
+//! files, if they are unchanged since, and the rest from repairs. Invariant: nothing is written to a person's own
+//! repository.
 
 use std::{
     path::{Path, PathBuf},
@@ -44,7 +45,7 @@ impl Worktrees {
         Ok(rooms)
     }
 
-    /// What the run began from, taken again; whether it is the same.
+    /// Takes the start of the run again; returns whether it is the same.
     pub(in super::super) fn remake_start(&self, start: &StartedFrom) -> Result<bool> {
         let again = self.snapshot()?;
         let is_same = again.tree == start.tree && again.commit == start.commit;
@@ -54,7 +55,7 @@ impl Worktrees {
         Ok(is_same)
     }
 
-    /// What another lineage's repository holds is here from now on too, and what it holds in the person's.
+    /// Copies another lineage's commits, and its references in the person's repository.
     pub(in super::super) fn take_over(
         &self,
         parent: &Self,
@@ -71,7 +72,7 @@ impl Worktrees {
         }
     }
 
-    /// What lies in the directory and is no part of the work; in a home directory our own cache does.
+    /// Paths in the directory that are no part of the work; in a home directory that includes our own cache.
     pub(super) fn left_out(&self) -> Vec<PathBuf> {
         let cache = self.whole_cache().strip_prefix(&self.project);
         let cache = cache.ok().map(Path::to_owned);

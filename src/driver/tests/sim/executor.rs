@@ -181,7 +181,7 @@ impl Executor for SimExecutor {
 }
 
 impl SimExecutor {
-    /// What may not be is told; then nothing comes of it.
+    /// Reports an impossible observation; then nothing comes of it.
     fn sound<T>(&self, of: Sim<T>) -> Option<T> {
         of.map_err(|what| self.scene.wrong(what)).ok()
     }

@@ -1,4 +1,4 @@
-//! What people do beside a loop: they edit its file, stop and redirect it, set clocks, close lids and fill disks.
+//! People beside a loop: they edit its file, stop and redirect it, set clocks, close lids and fill disks.
 
 use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 
@@ -42,9 +42,9 @@ pub(super) struct Person {
     pub(super) executor: SimExecutor,
     /// A file as it was opened, with what was typed since.
     buffer: Option<Vec<u8>>,
-    /// What will stand in the file once it is mended.
+    /// The future content of the file, once it is mended.
     to_mend: Option<Vec<u8>>,
-    /// What it was mended with last.
+    /// The last mended content.
     mended: Vec<u8>,
     edits: u32,
     requests: u32,
@@ -349,7 +349,7 @@ fn reworded(bytes: &[u8], atom: &str, words: &str) -> Option<Vec<u8>> {
 }
 
 impl SimExecutor {
-    /// Of the atoms that a person may change: nothing outside hangs on them.
+    /// The atoms that a person may change: nothing outside hangs on them.
     pub(super) fn open_to_edits(&self) -> Vec<String> {
         let nodes = &self.model.nodes;
         let outside = (0..nodes.len()).filter(|x| nodes[*x].is_external);

@@ -81,7 +81,7 @@ impl Repo {
         self.loose.remove(commit);
     }
 
-    /// What was loose is gone; what runs, too.
+    /// A power cut: loose commits are gone, and so is all that runs.
     pub(super) fn cut(&mut self) {
         for commit in std::mem::take(&mut self.loose) {
             self.commits.remove(&commit);

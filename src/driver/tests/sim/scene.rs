@@ -1,4 +1,4 @@
-//! What one story has in common: its chance, its clock, its faults to come, and what was seen of it.
+//! The common parts of one story: its chance, its clock, its faults to come, and its observations.
 //!
 //! Invariant: all that happens by chance comes from the one seed, in the one order in which it is asked for.
 
@@ -56,11 +56,11 @@ pub(super) struct Scene {
     pub(super) watchman: Mutex<Watchman>,
     /// Who hears that the file changed.
     news: Mutex<Option<mpsc::Sender<()>>>,
-    /// What a person does in the middle of a commit, after so many calls of the disk.
+    /// A person's act in the middle of a commit, after so many calls of the disk.
     intrusion: Mutex<Option<(u64, Intrusion)>>,
 }
 
-/// What a person does between two calls.
+/// A person's act between two calls.
 pub(super) type Intrusion = Box<dyn FnOnce() + Send>;
 
 impl fmt::Debug for Scene {

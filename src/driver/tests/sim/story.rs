@@ -44,7 +44,7 @@ use crate::{
 
 const LIVES_MAX: u32 = 4;
 const PEACEFUL_LIVES_MAX: u32 = 40;
-/// Of simulated time.
+/// A limit in simulated time.
 const PEACE_MAX: Duration = Duration::from_secs(6 * 3_600);
 const LIFE_MAX: Duration = Duration::from_secs(120);
 const STEPS: usize = 700;
@@ -262,7 +262,7 @@ impl Story {
     /// The state, and what was kept beside it because it came too late.
     fn texts(&self) -> Vec<String> {
         let mut store = self.disk.calm().store(self.place.clone());
-        // What waits to come to rest is looked at.
+        // Files that wait to come to rest are looked at.
         store.tend(UnixMillis(u64::MAX)).unwrap();
         let rescued = store
             .rescued()
@@ -359,7 +359,7 @@ async fn loop_of(
     run(host(store), loaded, eyes).await
 }
 
-/// What a person edited while no loop lived goes first, as `run` has it.
+/// A person's edit while no loop lived goes first, as in `run`.
 fn taken_in(scene: &Scene, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
     match adopt::adopt(store, None, "ada", scene.clock.now()) {
         Ok((loaded, _)) => Ok(loaded),

@@ -12,11 +12,11 @@ use descent_core::{
 
 use crate::store::{LoadedState, tests::whole};
 
-/// What a person wrote into one place.
+/// A person's edit of one place.
 #[derive(Debug)]
 pub(super) struct Edit {
     pub(super) atom: String,
-    /// What stands in that place since.
+    /// The text of that place since then.
     pub(super) words: String,
     /// It was seen in a commit.
     is_in: bool,
@@ -42,7 +42,7 @@ pub(super) struct Watchman {
     /// The newest serial that anybody was told of.
     reported: Serial,
     landed: BTreeSet<AttemptId>,
-    /// Of those, what landed in `last`.
+    /// The attempts among them that landed in `last`.
     landed_last: Vec<AttemptId>,
     /// Attempts that came to an end which counts.
     pub(super) ended: BTreeSet<AttemptId>,
@@ -103,8 +103,8 @@ impl Watchman {
         });
     }
 
-    /// What was shown last could not be made to stay, and a person's save has its name: the loop goes on from what it had
-    /// before, and makes the same step again.
+    /// Whether the commit shown last could not be made to stay and a person's save has its name. Then the loop goes on
+    /// from its earlier state, and makes the same step again.
     fn gives_way(&self) -> bool {
         self.is_edited && self.has_failed
     }
@@ -114,7 +114,7 @@ impl Watchman {
         self.has_failed = self.shown.is_some();
     }
 
-    /// What was shown last stays, whatever a person puts over it.
+    /// The commit shown last stays, whatever a person puts over it.
     pub(super) fn kept(&mut self) -> Looked {
         let gave_way = self.gives_way();
         let shown = self.shown.take().filter(|_| !gave_way);
@@ -132,7 +132,7 @@ impl Watchman {
         if let Some(last) = self.last.take() {
             // The first could not be made to stay, and what a person saved over it is in the second.
             if last.serial == next.serial {
-                // What had landed in the first alone flies on.
+                // Attempts that landed in the first alone are in flight again.
                 for id in self.landed_last.drain(..) {
                     self.landed.remove(&id);
                 }
@@ -249,7 +249,7 @@ impl Watchman {
         if self.saves.contains(bytes) {
             let serial = whole(bytes).map(|loaded| loaded.state.serial);
             self.saved();
-            // What it does not hold is nowhere else, unless the journal had time to keep it.
+            // Commits that the save lacks are nowhere else, unless the journal had time to keep them.
             if serial.is_none_or(|serial| serial < self.reported) {
                 self.is_excused = true;
             }

@@ -1,4 +1,4 @@
-//! What is cut, and what must be there afterwards: a story a scene, before each call to the disk.
+//! Scenes to cut, each with the facts that must hold afterwards: a story a scene, before each call to the disk.
 //!
 //! Not here: the disk that forgets.
 
@@ -52,7 +52,7 @@ impl Scene {
             (model.serial, model.iteration)
         };
         let done = self.store.commit(|now| {
-            // Of what the loop knows already; a line that was not read yet comes by itself.
+            // Only known lines count; a line that was not read yet comes by itself.
             let known = known.intersection(&notes(&now.state)).cloned().collect();
             let (mut next, _) = merged(&known, now);
             Arc::make_mut(&mut next.state.run).iteration = iteration + 1;
