@@ -55,7 +55,7 @@ fn words_of(text: &str) -> Vec<(usize, usize)> {
     let mut places = Vec::new();
     for key in WORDS {
         let before = format!("\"{key}\": \"");
-        // Of the free values of atoms (an output schema) nothing is known in any version.
+        // The free values of atoms (an output schema) are unknown in every version.
         let free = (key == "type")
             .then(|| text.rfind("\n  \"trail\""))
             .flatten();

@@ -19,7 +19,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// What a descriptor of the program's stands for: an argument of the call.
+    /// The path of a descriptor that is an argument of the call.
     pub fn file(&self, arg: usize) -> String {
         let link = format!("/proc/{}/fd/{}", self.thread, self.args[arg]);
         let target = std::fs::read_link(link).unwrap_or_default();
@@ -45,8 +45,8 @@ impl Call {
     }
 }
 
-/// `starter`, which starts the program of `command` in its place and surroundings: in a process group of its own, what
-/// it says goes where a session that fails looks for it.
+/// `starter`, which starts the program of `command` with its directory and environment. It runs in a process group of
+/// its own. Its output goes to files that a failing session shows.
 pub fn in_place_of(command: &Command, mut starter: Command) -> Command {
     let directory = command.get_current_dir().expect("a directory");
     let to = |name: &str| {

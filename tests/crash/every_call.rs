@@ -89,7 +89,7 @@ fn check_killed(
     );
 }
 
-/// Where a session fails: what was done to it.
+/// The fault of a failing session.
 pub struct Told(pub String);
 
 impl Drop for Told {
@@ -127,7 +127,7 @@ fn killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one() {
                 0 => 1 + rng.below(200),
                 _ => 1 + rng.below(calls / 4),
             };
-            // What is left of the session is to be long enough for all of them.
+            // The rest of the session must be long enough for all of them.
             let first = 1 + point / 2;
             [first]
                 .into_iter()

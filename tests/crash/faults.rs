@@ -1,5 +1,5 @@
-//! A whole session in which the N-th call of a loop fails, once or from there on for a while: the loop goes on, or ends
-//! with a told error; and the next start ends as an undisturbed one does.
+//! A whole session in which the N-th call of a loop fails, once or from there on for a while. The loop goes on, or ends
+//! with a told error, and the next start ends as an undisturbed one does.
 
 use std::{
     process::Command,
@@ -157,7 +157,7 @@ fn makes_a_process(call: &Call, _: &str) -> bool {
     kinds.contains(&call.number) && super::outward::is_outward(call)
 }
 
-/// What befalls a session.
+/// The fault of a session.
 struct Plan {
     fault: &'static Fault,
     /// The first call that fails, of those that it may befall.

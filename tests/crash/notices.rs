@@ -165,7 +165,7 @@ impl Watcher {
     }
 }
 
-/// Puts this thread, and all that it will start, under the filter. Where its notices come in.
+/// Puts this thread, and all that it will start, under the filter. Returns the descriptor that its notices come from.
 fn filter() -> io::Result<OwnedFd> {
     prctl::set_no_new_privs()?;
     let mut steps = steps();
@@ -191,7 +191,7 @@ fn filter() -> io::Result<OwnedFd> {
     Ok(listener)
 }
 
-/// What is certain not to be told from outside happens at once; of all else there is a notice. Nothing here makes calls of
+/// Calls that certainly leave no trace outside happen at once; all others give a notice. Nothing here makes calls of
 /// another architecture.
 fn steps() -> Vec<sock_filter> {
     let load = |offset| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0);

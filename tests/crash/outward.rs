@@ -1,14 +1,14 @@
 //! Which system calls can be told from outside once the program is dead.
 //!
-//! A program killed before any other call leaves the very world that it leaves when it is killed before the next of
-//! these: descriptors, locks, leases, memory and threads go with it. So these are all the moments at which a kill can
-//! make a difference.
+//! A program killed before an inward call leaves the same world as one killed before the next outward call. Its
+//! descriptors, locks, leases, memory and threads go with it. So these are all the moments at which a kill can make a
+//! difference.
 
 use nix::libc;
 
 use super::call::Call;
 
-/// What changes nothing but the program itself. A call that is not known counts as outward.
+/// Calls that change nothing but the program itself. An unknown call counts as outward.
 pub const INWARD: &[i64] = &[
     libc::SYS_read,
     libc::SYS_pread64,

@@ -1,7 +1,8 @@
-//! One whole session, in which everything happens once: attempts side by side, a choice taken back, changes taken in, an
-//! effect outside, an edit by hand, a stop, a resume; and all that must hold at its end, whatever was done to its loops.
+//! One whole session, in which everything happens once: attempts side by side, a choice taken back, changes taken in,
+//! an effect outside, an edit by hand, a stop, a resume. All that must hold at its end is checked, whatever was done to
+//! its loops.
 //!
-//! Not here: what is done to them.
+//! Not here: the faults.
 
 use std::{
     fs,
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(4);
 /// Starts of one session at most: far more than what is done to it needs.
 const STARTS_MAX: usize = 12;
-/// What the person makes of an atom's description.
+/// The person's new text of an atom's description.
 const EDITED: &str = "ring softly";
 
 /// How a loop of the session ended.
@@ -245,7 +246,8 @@ fn check_beside(world: &World) {
     }
 }
 
-/// What keeps commits from gc, where the result is and where it began; the person's branch and stash.
+/// Checks the references that keep commits from gc, those of the result and of its start, and the person's branch and
+/// stash.
 fn check_references(world: &World) {
     let format = ["for-each-ref", "--format=%(refname)"];
     let all = world.git(&format) + &world.ours(&format);

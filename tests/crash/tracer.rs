@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// `PTRACE_SYSCALL_INFO_ENTRY`.
 const ENTRY: u8 = 1;
 
-/// What becomes of a call.
+/// The outcome that a call is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Happens,
@@ -75,7 +75,7 @@ fn start_stopped(command: &Command) -> Pid {
     pid
 }
 
-/// What was begun at the entry of a call and is done at its exit.
+/// The part of a change that is done at the exit of a call.
 #[derive(Clone, Copy)]
 enum Rest {
     Fail(Errno),
@@ -164,7 +164,7 @@ fn go_on(thread: Pid, with: Option<Signal>) {
 
 #[cfg(target_arch = "x86_64")]
 mod registers {
-    //! Where this processor keeps the number of a call, its arguments and its result.
+    //! The registers in which this processor keeps the number of a call, its arguments and its result.
     use nix::{libc::user_regs_struct, sys::ptrace, unistd::Pid};
 
     pub fn of(thread: Pid) -> (i64, [u64; 6]) {

@@ -1,4 +1,4 @@
-//! What a page asks to be done, in order.
+//! The steps that a page asks for, in order.
 //!
 //! - a block ```` ```console ````: `$ COMMAND`, `> ` where it goes on, then its output. A command that ends with
 //!   `# exit N` ends so, any other with 0.
@@ -156,7 +156,7 @@ impl Page {
     }
 }
 
-/// What follows `# exit `, at the end of a command or before another remark.
+/// The number after `# exit `, at the end of a command or before another remark.
 fn exit_of(command: &str) -> i32 {
     let said = command.rsplit_once("# exit ").map(|(_, said)| said);
     let digits = said.map(|said| said.split(|c: char| !c.is_ascii_digit()).next());

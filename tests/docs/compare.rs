@@ -12,7 +12,7 @@ use super::{
     shell::Outcome,
 };
 
-/// What varies from run to run, and the one word that it is taken for.
+/// Patterns that vary from run to run, and the one word that each is taken for.
 static VARIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         (
@@ -36,7 +36,7 @@ const COMES_AND_GOES: &str = "checked ";
 /// Verdicts that decide nothing.
 const STEERS: [&str; 2] = ["does not hold yet", "; still open: "];
 
-/// What is wrong with a step, beginning with its line.
+/// The fault of a step, beginning with its line.
 pub fn fault(step: &Step, outcome: &Outcome) -> Option<String> {
     let code = outcome.code;
     match &step.what {
@@ -147,7 +147,7 @@ pub fn updated(page: &Page, outcomes: &[Outcome]) -> String {
     lines_now.join("\n") + "\n"
 }
 
-/// What was said, in the written words where those still fit, and with `…` where its end can still be found.
+/// The output in the written words as far as those still fit, and with `…` if its end can still be found.
 fn woven(written: &[String], said: &[String]) -> Vec<String> {
     let mut new = Vec::new();
     let mut rest = said;

@@ -1,8 +1,8 @@
 //! The commands in README.md and docs/ are run as written, and what they print is compared with what is written.
 //!
-//! A page is one shell session, from top to bottom, in a world of its own (`shell`). What a page is made of stands in
-//! `blocks`, what counts as the same output in `compare`. `DESCENT_UPDATE=1` writes the present output into the pages.
-//! Not here: what the program promises (`tests/it`); a page shows it to a person.
+//! A page is one shell session, from top to bottom, in a world of its own (`shell`). `blocks` reads the steps of a
+//! page, and `compare` decides which outputs count as the same. `DESCENT_UPDATE=1` writes the present output into the
+//! pages. Not here: the promises of the program (`tests/it`); a page shows it to a person.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

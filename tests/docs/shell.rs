@@ -27,7 +27,7 @@ pub struct Outcome {
     pub code: i32,
 }
 
-/// What came of each step, as far as it got.
+/// Runs a page; gives the outcome of each step, as far as it got.
 pub fn run(page: &Page) -> Vec<Outcome> {
     let root = TempDir::new().expect("a temporary directory");
     let home = root.path().canonicalize().expect("its path");

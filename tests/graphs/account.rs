@@ -1,4 +1,4 @@
-//! What a run left behind, held against the model: attempts by context, the tree, its history, the measure.
+//! Compares the remains of a run with the model: attempts by context, the tree, its history, the measure.
 //!
 //! Invariant: each function says with a sentence what is wrong, or nothing.
 
@@ -113,7 +113,7 @@ fn contexts_with(model: &Model, x: Ix, known: &Ids) -> usize {
     contexts.collect::<BTreeSet<_>>().len()
 }
 
-/// The atoms of a state, each with what it is in the model: planned atoms have names of the program's own, and stand there
+/// The atoms of a state, each with its place in the model. Planned atoms have names of the program's own, and appear
 /// once for each context that they were planned in.
 struct Names(BTreeMap<String, (Ix, Value)>);
 
@@ -216,7 +216,7 @@ pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, St
     hold(history == names, || {
         format!("the tree holds {names:?}, its history {history:?}")
     })?;
-    // Where another tree is delivered than that of the selection in force, what is solved there is told beside it.
+    // If another selection's tree is delivered, its atoms are named beside those that are solved.
     let is_of_another = state["run"]["delivered"].is_string();
     hold(is_of_another || done == names, || {
         format!("the tree holds {names:?}, the result names {done:?}")
@@ -237,7 +237,7 @@ fn is_in_order(model: &Model, history: &[Ix]) -> bool {
     model.selections().iter().any(fits)
 }
 
-/// What was done could be done: each in a tree with what it needs, all under one selection.
+/// Checks that the result is possible: each atom was made in a tree with its prerequisites, all under one selection.
 pub fn could_be_made(model: &Model, files: &Ids) -> Held {
     let fits = |s: &Selection| {
         files.is_subset(&model.live_tasks(s)) && files.iter().all(|x| model.succeeds(*x, s))
@@ -250,8 +250,8 @@ pub fn could_be_made(model: &Model, files: &Ids) -> Held {
     })
 }
 
-/// Between the starts of one attempt more than go side by side, one has ended: it sees a smaller measure than the first
-/// of them, unless one of these was cut off. At the end the measure has fallen once more, or was it the last that was.
+/// One attempt more than run side by side cannot start before one has ended. So the last of them sees a smaller measure
+/// than the first, unless one was cut off. At the end the measure has fallen once more, or was it the last that was.
 pub fn measure_fell(world: &World, slots: usize, cut_off: usize) -> Held {
     let mut states = world.states_seen();
     states.sort_by_key(|state| state["serial"].as_u64());

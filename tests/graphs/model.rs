@@ -1,5 +1,5 @@
-//! What a graph means, by enumeration: its whole selections, under which of them everything can be done, and in which
-//! contexts each task can be tried.
+//! The meaning of a graph, by enumeration: its whole selections, and under which of them everything can be done. Also
+//! the contexts in which each task can be tried.
 //!
 //! Invariant: definitions only, each as plain as it can be; graphs are small enough for that.
 
@@ -115,7 +115,7 @@ impl Model {
         seen
     }
 
-    /// What must be resolved before it is tried, under a selection.
+    /// The atoms that must be resolved before it is tried, under a selection.
     pub fn seen(&self, x: Ix, selection: &Selection) -> Ids {
         let (mut seen, mut todo) = (Ids::new(), self.waits_for(x));
         while let Some(y) = todo.pop() {

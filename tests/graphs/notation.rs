@@ -1,7 +1,10 @@
-//! Graphs as text, to write and to print: one atom a line.
+//! Graphs as text, to write and to print: one atom a line. An atom without a line is a task that succeeds at once.
+//! - `G: any a b`; with `beside` tried side by side, with `planned` by a step that plans one after another;
+//! - `P: all c d after G`;
+//! - `x: after G needs b at 2`;
+//! - `y: never checked`.
 //!
-//! `G: any a b` (`beside`: tried side by side; `planned`: by a step that plans one after another) · `P: all c d after G` · `x: after G needs b at 2` · `y: never checked`; an atom without a line is a
-//! task that succeeds at once. Then `attempts 2`, `slots 3`, `want a b`, `refuse c`, `whole`.
+//! Then `attempts 2`, `slots 3`, `want a b`, `refuse c`, `whole`.
 
 use std::fmt;
 

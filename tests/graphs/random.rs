@@ -80,7 +80,7 @@ fn a_run_completes_exactly_where_brute_force_finds_a_way() {
         share(&outcomes, |o| o.backtracks > 0),
     );
     println!("{completed} % completed, {backtracked} % backtracked");
-    // Of other graphs than the usual ones chance decides how many are hard.
+    // In graphs other than the usual ones, chance decides how many are hard.
     if !is_usual {
         return;
     }

@@ -11,7 +11,7 @@ use super::{
 
 const KILLS_MAX: usize = 3;
 
-/// What came of it, for those that look at many.
+/// The outcome of a run, for tests that look at many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
     pub is_completed: bool,
@@ -21,7 +21,7 @@ pub struct Outcome {
     pub cut_off: usize,
 }
 
-/// What came before the run that is looked at.
+/// The events before the run that is looked at.
 #[derive(Default)]
 struct Before {
     is_resumed: bool,

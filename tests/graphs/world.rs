@@ -25,7 +25,7 @@ pub struct World {
     workspace: Workspace,
 }
 
-/// Where attempts work.
+/// The workspace of attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workspace {
     /// In a repository.

@@ -1,4 +1,4 @@
-//! What an attempt gets, what it may do, and that nothing of it is left.
+//! The setting of attempts, their rights, and that nothing of them is left.
 
 pub(crate) mod apart;
 pub(crate) mod escapes;

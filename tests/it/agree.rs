@@ -1,4 +1,4 @@
-//! What is agreed: plans, checks, constraints, and what `align` says of them.
+//! Agreements: plans, checks, constraints, and the words of `align` about them.
 
 pub(crate) mod align;
 pub(crate) mod checks;

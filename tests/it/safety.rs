@@ -1,4 +1,4 @@
-//! What another hand wrote: shown, refused, moved aside.
+//! Files of another hand: shown, refused, moved aside.
 
 pub(crate) mod aside;
 pub(crate) mod sidecars;

@@ -1,4 +1,4 @@
-//! What the tests stand on: a world, a terminal, processes, chance, and what a test could not look at.
+//! The foundation of the tests: a world, a terminal, processes, chance, and tests that were passed over.
 
 pub(crate) mod begun;
 pub(crate) mod chance;

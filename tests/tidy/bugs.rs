@@ -1,4 +1,4 @@
-//! The planted bugs: each fits the code, and names tests that are there. What they break is not looked at here.
+//! The planted bugs: each fits the code, and names tests that are there. Not here: their effects.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,7 +29,7 @@ fn fits(root: &Path, patch: &str) -> bool {
     git.output().is_ok_and(|ran| ran.status.success())
 }
 
-/// What stands in `Caught-by:` beside the options of cargo and their values.
+/// The test filters in `Caught-by:`, without the options of cargo and their values.
 fn filters(patch: &str) -> Vec<String> {
     let head = patch.lines().take_while(|line| !line.starts_with("diff "));
     let lines = head.filter_map(|line| line.strip_prefix("Caught-by: "));
@@ -42,8 +42,8 @@ fn filters(patch: &str) -> Vec<String> {
     lines.filter_map(of_line).collect()
 }
 
-/// What begins a line and is called or typed in it, by its path, as the test harness names it; also of a module `tests`
-/// in the file. A macro may have made a test of it.
+/// The paths of possible tests: names at the beginning of a line that are called or typed there, as the test harness
+/// writes them. A module `tests` in the file counts too, and a macro may have made a test.
 fn tests(sources: &[Source]) -> Vec<String> {
     let mut tests = Vec::new();
     for source in sources {

@@ -1,7 +1,7 @@
 //! Circles: files of a room that import one another, so that none of them can be read alone.
 //!
-//! A file and the files in its folder are one: what a part takes from the file above it makes no circle. What it takes
-//! through that file from a neighbour does, so names are followed through `use` to where they stand.
+//! A file and the files in its folder are one: a part may import from the file above it. A part that imports a
+//! neighbour through that file makes a circle, so names are followed through `use` to their definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -43,7 +43,7 @@ type Names = Vec<String>;
 /// A file, by where it stands and what it names.
 struct Module {
     path: String,
-    /// What `use` binds, by the name that it has in the file.
+    /// The names that `use` binds in the file.
     aliases: BTreeMap<String, Names>,
     paths: Vec<Names>,
 }
@@ -112,7 +112,7 @@ impl Package {
         Some(at)
     }
 
-    /// What a file takes from others of its room, but for those above it.
+    /// The files of its room that a file imports from, but for those above it.
     fn imports(&self, names: &Names, module: &Module) -> BTreeSet<&Names> {
         let paths = module.paths.iter();
         let targets = paths.filter_map(|path| self.target(names, path, HOPS_MAX));

@@ -78,7 +78,7 @@ const CIRCLES: &[&[&str]] = &[
     ],
 ];
 
-/// What a door opens, the words that open it, and who may: a file, or a folder with a `/` at its end.
+/// A door's subject, the words that open it, and who may: a file, or a folder with a `/` at its end.
 struct Door {
     opens: &'static str,
     words: &'static [&'static str],

@@ -194,7 +194,7 @@ pub(crate) fn ten_packages(root: &Path) -> Vec<String> {
 pub(crate) fn no_machine_paths(root: &Path) -> Vec<String> {
     let mut texts = files_below(root, "docs", "md");
     texts.extend(files_below(root, "docs", "svg"));
-    // Where this checkout lies is a place on one machine too.
+    // The place of this checkout is a place on one machine too.
     let here = format!("{}/", root.display());
     let places = || MACHINE_PATHS.iter().copied().chain([here.as_str()]);
     texts.extend(

@@ -7,7 +7,7 @@ use std::{
 };
 
 const BYTES_MAX: usize = 64 << 10;
-/// What a syntax is made of.
+/// The tokens of the syntax.
 const WORDS: [&str; 30] = [
     "{",
     "}",

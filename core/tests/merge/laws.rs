@@ -184,7 +184,7 @@ proptest! {
         let typed = theirs.to_string();
         for change in made {
             let text = change.text("theirs");
-            // What a person wrote over again is not in the file that was saved.
+            // Text that a person overwrote is not in the saved file.
             if typed.contains(&text) {
                 prop_assert!(holds(&merged, &text), "{text} in {:#}", content(&merged.state));
             }

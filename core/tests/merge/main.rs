@@ -78,7 +78,7 @@ fn merge(base: &Value, ours: &Value, theirs: &Value) -> MergeOutcome {
     correct::merge(Some(&state(base)), Some(&state(ours)), &state(theirs))
 }
 
-/// What was committed of it.
+/// The commit that adopts the merge.
 fn adopt(ours: &Value, merged: MergeOutcome) -> Adoption {
     correct::adopt(Some(&state(ours)), merged, "ada", UnixMillis(1_000))
 }

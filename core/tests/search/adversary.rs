@@ -1,5 +1,5 @@
-//! Adversaries: whatever attempts, merges and crashes do, no run starts more than its bound said, each ends, and what can
-//! be tried falls at every end of an attempt and every refuted base case.
+//! Adversaries: whatever attempts, merges and crashes do, no run starts more than its bound said, and each ends. The
+//! measure falls at every end of an attempt and every refuted base case.
 
 use descent_core::{event::Event, state::RunStatus};
 
@@ -16,7 +16,7 @@ struct Adversary {
     faults: Faults,
     limits: &'static str,
     slots_max: usize,
-    /// Of a hundred groups, how many are planning steps.
+    /// How many of a hundred groups are planning steps.
     plans: usize,
 }
 
@@ -137,8 +137,8 @@ const CALM: Faults = Faults {
     reads_back: false,
 };
 
-/// A graph in which nothing has to be solvable: every task fails always, at once, or at every other attempt. What is
-/// planned has budgets, some of them for a target that takes a part.
+/// A graph in which nothing has to be solvable: every task fails always, at once, or at every other attempt. Fragments
+/// have budgets, some of them for a target that accepts a partial result.
 fn graph(rng: &mut Rng, plans: usize) -> Model {
     let mut model = Model::random_with(rng, plans);
     model.budgets(rng);

@@ -1,5 +1,5 @@
-//! What was agreed is done: a run completes when the base case holds and every agreed root is resolved; at a dead end
-//! also with open atoms, where the base case holds on the tree that it delivers.
+//! A run does all that was agreed: it completes when the base case holds and every agreed root is resolved. At a dead
+//! end it completes with open atoms too, if the base case holds on the tree that it delivers.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a host would do, by the model: attempts, merges, rebuilds, measurements.
+//! A model of the host: attempts, merges, rebuilds, measurements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,7 +80,7 @@ impl Sim<'_> {
         }
     }
 
-    /// What is left over in a checkout that was used before may turn a verdict round.
+    /// Leftovers in a used checkout may turn a verdict round.
     fn leave_over(&mut self, measurement: &mut Measurement) {
         if let MeasurementKind::Command { how, .. } = &mut measurement.what
             && self.rng.percent(self.faults.left_over)
@@ -92,7 +92,7 @@ impl Sim<'_> {
         }
     }
 
-    /// What stands in the one working directory, where nothing is isolated.
+    /// The content of the one working directory, if nothing is isolated.
     fn in_place(&self, scope: &Scope) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for id in self.world.state.all_atoms().into_keys() {
@@ -185,7 +185,7 @@ impl Sim<'_> {
         }
     }
 
-    /// What a planner prints in this round; beyond its rounds, what it printed before.
+    /// The fragment that a planner prints in this round; beyond its rounds, the one that it printed before.
     fn planned(&mut self, x: usize, intent: &Intent) -> Outcome {
         let atom = self.world.state.atom(&intent.atom).expect("an atom");
         let plan = atom.plan().expect("a planning step");

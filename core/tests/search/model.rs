@@ -28,19 +28,19 @@ pub(crate) struct Node {
     pub(crate) has_check: bool,
     /// It succeeds without a change to the tree.
     pub(crate) is_silent: bool,
-    /// What it does is outside of the tree: nothing undoes it.
+    /// Its effect is outside of the tree: nothing undoes it.
     pub(crate) is_external: bool,
     /// Its choices are tried side by side.
     pub(crate) is_speculative: bool,
-    /// Of a fragment: how often its planner fails before, in its round.
+    /// For a fragment: how often its planner fails before, in its round.
     pub(crate) fails_before: u32,
-    /// It fails by printing what cannot be used.
+    /// It fails by printing an invalid fragment.
     pub(crate) fails_by_faults: bool,
-    /// Of a planning step: what each of its fragments may take, in attempts and in milliseconds.
+    /// For a planning step: the budget of each of its fragments, in attempts and in milliseconds.
     pub(crate) budget: (Option<u32>, Option<u64>),
-    /// Of a planning step: what it plans for.
+    /// For a planning step: its target.
     pub(crate) target: Option<usize>,
-    /// It can begin with a part of what was planned for it.
+    /// It can begin with a partial result of its fragment.
     pub(crate) accepts_partial: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Node {
 pub(crate) struct Model {
     pub(crate) nodes: Vec<Node>,
     pub(crate) wanted: Vec<usize>,
-    /// Where there are any, the base case holds as soon as these tasks are done, whatever else is.
+    /// If there are any, the base case holds as soon as these tasks are done, whatever else is.
     pub(crate) enough: Vec<usize>,
     /// Its planners print something new whenever they are asked.
     pub(crate) plans_for_ever: bool,
@@ -115,7 +115,7 @@ impl Model {
             .collect()
     }
 
-    /// What can be chosen there.
+    /// The choices there.
     fn options(&self, x: usize) -> Vec<usize> {
         match self.nodes[x].kind {
             Kind::Any => self.nodes[x].kids.clone(),
@@ -283,7 +283,7 @@ impl Model {
         atoms.collect::<Vec<_>>().join(", ")
     }
 
-    /// What the planner of that fragment prints.
+    /// The output of the planner for that fragment.
     pub(crate) fn fragment(&self, fragment: usize) -> String {
         let plan = self.nodes[fragment].parent;
         let innermost = |x: usize| self.above(x).find(|y| self.nodes[*y].kind == Kind::Plan);
@@ -313,7 +313,7 @@ impl Model {
                 )
             }
             Kind::Plan => {
-                // Of a person's: wide enough for whatever chance makes.
+                // A person's grant: wide enough for whatever chance makes.
                 let x = self.ix(&node.id);
                 let grant = match self.is_planned(x) {
                     true => String::new(),
@@ -335,7 +335,7 @@ impl Model {
         }
     }
 
-    /// What a planning step alone has.
+    /// The keys that only a planning step has.
     fn planning(&self, node: &Node) -> String {
         let mut own = String::new();
         if let Some(target) = node.target {

@@ -70,7 +70,7 @@ fn a_plan_of_which_nothing_was_done_is_no_partial_result() {
     }
 }
 
-/// What failed for good inside of what was dropped says nothing any more.
+/// A failure inside of a dropped part says nothing any more.
 #[test]
 fn what_failed_before_it_was_dropped_keeps_nobody_from_going_on() {
     let mut model = phase((Some(2), None), &[&[("a", true), ("b", false)]], true);

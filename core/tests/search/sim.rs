@@ -33,7 +33,7 @@ pub(crate) struct Faults {
     pub(crate) unknown: usize,
     /// A warm verdict on the base case is the wrong one.
     pub(crate) left_over: usize,
-    /// What an attempt made cannot be checked out.
+    /// The output of an attempt cannot be checked out.
     pub(crate) broken: usize,
     /// Every commit is read back.
     pub(crate) reads_back: bool,
@@ -185,7 +185,7 @@ impl<'m> Sim<'m> {
         self.rendered.text(&self.world.state)
     }
 
-    /// What was written reads back as what is known.
+    /// The written text reads back as the state that is known.
     pub(crate) fn read_back(&self) {
         let text = self.text();
         let whole = StateText::of(&self.world.state);
@@ -400,7 +400,7 @@ impl<'m> Sim<'m> {
     }
 }
 
-/// Where everything is read back, whatever can be shortened is, at once.
+/// If every commit is read back, the trail is shortened at once.
 fn session(slots: u32, faults: Faults) -> Session {
     let mut session = Session::new(slots);
     if faults.reads_back {

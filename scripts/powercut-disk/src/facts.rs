@@ -1,4 +1,4 @@
-//! What was reported, and how long the log was by then: lines `AT WHAT [NUMBER]`.
+//! The facts that were reported, each with the length of the log by then: lines `AT WHAT [NUMBER]`.
 
 use crate::log;
 use serde_json::Value;
@@ -100,7 +100,7 @@ pub fn value(file: &Path, pointer: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What must be the same whatever was cut: the attempts of each atom that is bound, in each context, and of all.
+/// Prints the facts that no cut may change: the attempts of each bound atom, in each context, and of all.
 pub fn ending(state: &Path) -> io::Result<()> {
     let state: Value = serde_json::from_slice(&fs::read(state)?)?;
     println!("all {}", state["run"]["spent"]["attempts"]);

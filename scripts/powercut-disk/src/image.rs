@@ -1,4 +1,4 @@
-//! What a power cut could have left: all that was written before the last flush, and some of what came after it.
+//! Images that a power cut could have left: all writes before the last flush, and some of the later ones.
 //!
 //! Invariant: a cut and a seed give the same image for good.
 
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
-/// What a disk writes whole or not at all.
+/// The size of a write that a disk does whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
 /// A small generator, so that a seed is all that a story needs (SplitMix64).
@@ -32,7 +32,7 @@ impl Rng {
     }
 }
 
-/// What becomes of the writes since the last flush.
+/// The fate of the writes since the last flush.
 enum Fate {
     Lost,
     /// As far as the disk came, the last one torn.
@@ -41,8 +41,8 @@ enum Fate {
     Some(u64),
 }
 
-/// Where to cut, a line each: `CUT SEED`. A third anywhere; a third in the instant that something was reported; a third
-/// before a flush, when the most is under way.
+/// Places to cut, a line each: `CUT SEED`. A third lie anywhere, a third in the instant that something was reported,
+/// and a third before a flush, when the most is under way.
 pub fn cuts(log: &Path, facts: &[Fact], count: u64, seed: u64) -> io::Result<()> {
     let first = facts.first().map_or(0, |fact| fact.at);
     let (mut all, mut unflushed) = (Vec::new(), Vec::new());

@@ -1,7 +1,8 @@
-//! What reached the disk, in its order: a record a write, a record a flush. A place in the log is its length in bytes.
+//! The writes that reached the disk, in their order: a record a write, a record a flush. A place in the log is its
+//! length in bytes.
 //!
-//! Invariant: a record is in the file before the one who wrote gets an answer, so whatever was seen done by the time the
-//! log had a length lies below that length.
+//! Invariant: a record is in the file before its writer gets an answer. So all that was seen done by the time the log
+//! had a length lies below that length.
 
 use std::{
     fs::File,
@@ -11,13 +12,13 @@ use std::{
 
 const WRITE: u64 = 1;
 const FLUSH: u64 = 2;
-/// Of a kind, an offset and a length.
+/// The bytes of a kind, an offset and a length.
 const HEADER_BYTES: usize = 24;
 /// Far more than the kernel hands over in one request.
 const WRITE_BYTES_MAX: u64 = 64 << 20;
 
 pub struct Record {
-    /// Where in the log it ends.
+    /// The place in the log at which it ends.
     pub end: u64,
     pub what: What,
 }

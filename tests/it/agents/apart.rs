@@ -1,5 +1,5 @@
-//! What an attempt does with git stays in its own repository: the person's, its siblings' and the one that judges are out
-//! of its reach, and what it leaves as `.git` is nobody's business.
+//! An attempt's use of git stays in its own repository. The person's, its siblings' and the one that judges are out of
+//! its reach. Leftovers named `.git` are nobody's business.
 
 use std::{
     collections::BTreeMap,
@@ -39,7 +39,7 @@ fn lived_in() -> World {
     world
 }
 
-/// What a clumsy agent may do, each line whatever became of the one before.
+/// Acts of a clumsy agent, each line whatever became of the one before.
 const MISDEEDS: &str = "
     git stash; echo x > x; git stash -u; git stash pop; git stash clear
     git branch -D feature; git branch mine; git checkout -q -b other; git tag -f v1 HEAD; git tag agent

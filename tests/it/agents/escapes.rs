@@ -1,5 +1,5 @@
-//! Everything that a job starts ends with it, whatever it does to get away: on its end, a timeout, a stop, a kill -9 of
-//! the loop, of the job's guard, and of both.
+//! Everything that a job starts ends with it, whatever it does to get away. Its end may be its own, a timeout, a stop,
+//! or a kill -9 of the loop, of the job's guard, or of both.
 //!
 //! Many tricks at once, in one attempt. `DESCENT_SOAK_ESCAPES=<count>` tries so many, and prints what was run.
 
@@ -58,7 +58,7 @@ const BY_SHELL: &[(&str, &str)] = &[
 /// Thirty programs are started for every case, on a machine that may be busy with others.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Of some hundred processes of the respawner on a machine that is idle.
+/// The time of some hundred processes of the respawner on an idle machine.
 const GENERATIONS: Duration = Duration::from_millis(400);
 
 /// A look goes over all processes of the machine.
@@ -342,7 +342,7 @@ fn bystander(world: &World) -> Child {
     command.spawn().expect("a person's program")
 }
 
-/// What a program that an attempt asked to open something would have in its environment.
+/// The tag in the environment of a program that an attempt asked to open something.
 fn mark_of(world: &World) -> String {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(world.repo().join(".descent")).expect("the state's directory");

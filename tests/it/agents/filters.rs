@@ -1,4 +1,4 @@
-//! What git starts for the loop: the person's filters, which may hang, and may leave a server behind.
+//! Programs that git starts for the loop: the person's filters, which may hang, and may leave a server behind.
 
 use std::os::unix::process::CommandExt;
 

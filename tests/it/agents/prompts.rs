@@ -1,4 +1,4 @@
-//! What the prompt says of the groups that an atom stands in.
+//! The words of a prompt about the groups around its atom.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What an attempt gets: its workspace, its environment, what it is told, and what stays out of its reach.
+//! The setting of an attempt: its workspace, environment and prompt, and the things that stay out of its reach.
 
 use serde_json::json;
 

@@ -189,7 +189,7 @@ fn enter_takes_the_first_proposal_and_the_goal_as_the_work() {
         state["work_graph"]["atoms"]["S1"]["description"],
         "have a log"
     );
-    // What fails the goal fails the only attempt at it, which is tried again.
+    // A failure of the goal fails the only attempt at it, which is tried again.
     assert_eq!(
         state["work_graph"]["atoms"]["S1"]["checks"],
         state["objective"]["base_case"]

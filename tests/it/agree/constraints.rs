@@ -161,7 +161,7 @@ fn an_old_buffer_saved_while_run_sets_a_constraint_takes_nothing_back() {
         .args([COMMIT_WAITS, env!("CARGO_BIN_EXE_descent")])
         .args(["run", "--set", "max_attempts=7"]);
     let mut run = Running::of(command);
-    // What is tried out in the directory before is small, and gone at once.
+    // Trial files made in the directory before are small, and gone at once.
     let is_written = |entry: std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
         let len = entry.metadata().map_or(0, |meta| meta.len());

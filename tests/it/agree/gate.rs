@@ -1,4 +1,4 @@
-//! What must be agreed before anything starts, and that nothing is made where nothing is agreed.
+//! The parts of an agreement that are needed before anything starts; without an agreement nothing is made.
 
 use serde_json::{Value, json};
 

@@ -172,7 +172,7 @@ fn killed_while_it_integrates_and_rebuilds_each_change_is_in_once() {
             let mut run = world.start(&["run"]);
             let seen = world.left("ended").lines().count();
             let more = seen + 1 + usize::try_from(rng.below(2)).unwrap();
-            // What integrates comes right after what ends; a run that has none left is killed as it is.
+            // An integration comes right after the end of an attempt; a run that has none left is killed as it is.
             let mut is_over = false;
             wait_for("the end of an attempt", || {
                 is_over = world.state()["run"]["status"] == "completed";

@@ -1,5 +1,4 @@
-//! What a power cut takes back of a run, and what a crash leaves: the next run mends it, makes it again, or says what
-//! is lost.
+//! Losses by a power cut, and leftovers of a crash: the next run mends them, makes them again, or says what is lost.
 
 use std::{fs, path::PathBuf};
 
@@ -38,13 +37,13 @@ impl Stopped {
         Self { world }
     }
 
-    /// Of the lineage.
+    /// The repository of the lineage.
     fn git_dir(&self) -> PathBuf {
         self.world.repository()
     }
 
-    /// What is known of the trees of attempts and checks that a run uses: another command may be at work in the one that
-    /// is made for it.
+    /// Git's records of the trees of attempts and checks that a run uses. The tree for a person's questions is left
+    /// out: another command may be at work in it.
     fn records(&self) -> Vec<PathBuf> {
         let records = fs::read_dir(self.git_dir().join("trees")).unwrap();
         let records = records.map(|record| record.unwrap().path());
@@ -167,7 +166,7 @@ fn locks_of_our_own_that_a_crash_left_are_removed() {
     stopped.check(&ONCE);
 }
 
-/// What a kill in the very instant before leaves, when a reference was deleted.
+/// The leftover of a kill in the very instant before, when a reference was deleted.
 #[test]
 fn a_new_lock_on_all_of_our_references_is_removed_once_nobody_holds_it() {
     let stopped = Stopped::new();
@@ -282,7 +281,7 @@ fn the_state_alone_is_enough_at_every_stage() {
     }
 }
 
-/// What stands on it, at whatever distance, cannot be kept either.
+/// Results that depend on it, at whatever distance, cannot be kept either.
 #[test]
 fn after_an_undo_to_a_state_whose_oldest_commit_is_lost_the_run_makes_all_of_it_again() {
     let world = World::new();

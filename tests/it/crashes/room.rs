@@ -1,5 +1,5 @@
-//! A disk that is full, or may not be written, at every phase of a run, and has room again: through small file systems
-//! of a test's own. Where none can be made, a test is passed over.
+//! A disk that is full, or may not be written, at every phase of a run, and has room again. The tests make small file
+//! systems of their own. If none can be made, a test is passed over.
 
 use std::{
     fs,
@@ -68,7 +68,7 @@ fn mount(options: &[&str], at: &Path) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// What a run leaves that nothing disturbed.
+/// The end of an undisturbed run.
 fn end_of(world: &World) -> (Value, Value, String) {
     let state = world.state();
     (
@@ -288,7 +288,7 @@ fn a_stop_of_a_loop_that_waits_for_room_after_its_end_says_what_it_waits_for() {
     );
 }
 
-/// What fails because its disk is full proves nothing: no attempt is spent on it.
+/// A failure on a full disk proves nothing: no attempt is spent on it.
 #[test]
 fn an_attempt_that_fails_on_a_full_disk_is_tried_again_and_costs_none() {
     let world = World::new();

@@ -122,7 +122,7 @@ fn with_a_typo_the_loop_waits_says_where_and_goes_on_by_itself_when_it_is_mended
         it.run.said().contains("state.json:2:")
     });
     assert!(it.run.said().contains("waiting"), "{}", it.run.said());
-    // What is in flight finishes, and nothing is written.
+    // Attempts in flight finish, and nothing is written.
     it.world.touch("go");
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(it.world.state_text(), broken);

@@ -1,5 +1,5 @@
-//! Real editors, and a loop that meets their files: vim open since before the start, the loop killed while it waits,
-//! a system without file events, and what an edit touches of attempts side by side.
+//! Real editors, and a loop that meets their files. Vim is open since before the start, the loop is killed while it
+//! waits, or a system has no file events. Also the effect of an edit on attempts side by side.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};

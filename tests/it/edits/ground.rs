@@ -1,4 +1,4 @@
-//! What another hand does to the ground of a run: links, directories, lock files, limits, signals.
+//! Another hand changes the ground of a run: links, directories, lock files, limits, signals.
 
 use std::{fs, os::unix::fs::symlink, process::Command};
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Running, World, after, plan, task, wait_for_or};
 
-/// What a person typed into a buffer that was opened while nothing was solved yet.
+/// A person's text in a buffer that was opened while nothing was solved yet.
 const TYPED: &str = "from an old buffer";
 
 /// A run whose second atom waits: the first is solved, and the text of the file from before that.

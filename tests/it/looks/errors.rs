@@ -132,7 +132,7 @@ fn a_state_that_would_be_too_large_is_not_written() {
         json!({}),
         json!({"A1": task("touch done")}),
     );
-    // Where the person's own words are not given, the goal stands for them: it is written twice.
+    // Without the person's own words the goal stands for them: it is written twice.
     plan["objective"]["raw_input"] = json!("");
     plan["objective"]["goal"] = json!("x".repeat(9 << 20));
     let path = world.plan(&plan);
@@ -147,7 +147,7 @@ fn a_state_that_would_be_too_large_is_not_written() {
 #[test]
 fn a_commit_that_the_repository_lost_is_told_by_its_code() {
     let world = World::new();
-    // What the person had not committed is nowhere else.
+    // Uncommitted files of the person are nowhere else.
     world.write("mine.txt", "not committed\n");
     world.align(&plan(
         &["test -f done"],

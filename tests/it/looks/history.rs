@@ -24,7 +24,7 @@ fn serial(world: &World) -> u64 {
     world.state()["serial"].as_u64().expect("a serial")
 }
 
-/// What `undo` restores.
+/// The parts that `undo` restores.
 fn content(state: &Value) -> Value {
     json!([
         state["objective"],

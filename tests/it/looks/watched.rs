@@ -1,4 +1,4 @@
-//! What a person at a terminal sees while something runs, what is left of it, and colour.
+//! The live view for a person at a terminal, its remains, and colour.
 
 use rustix::process::Signal;
 use serde_json::json;

@@ -153,8 +153,8 @@ fn a_budget_that_limits_nothing_is_a_fault_of_the_plan() {
     }
 }
 
-/// The first part is taken out of the results and the time is over: it may not start, and so nothing waits for the second,
-/// which is to be made again.
+/// The first part is taken out of the results and the time is over, so it may not start. So nothing waits for the
+/// second, which is to be made again.
 #[test]
 fn a_repair_that_waits_for_what_may_not_start_holds_nobody_up() {
     let world = World::new();

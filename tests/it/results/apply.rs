@@ -10,7 +10,7 @@ fn work() -> Value {
     plan(&["grep -q world a.txt"], json!({}), atoms)
 }
 
-/// What a run must not change: HEAD, index, branches, stash, files.
+/// The things that a run must not change: HEAD, index, branches, stash, files.
 fn persons(world: &World) -> (Vec<u8>, String, Vec<(String, String)>) {
     let index = std::fs::read(world.repo().join(".git/index")).unwrap();
     let refs = world.git(&["for-each-ref", "--exclude=refs/descent"])

@@ -1,4 +1,4 @@
-//! What ended runs left behind: `descent clean` removes it, and nothing that somebody may want yet.
+//! Leftovers of ended runs: `descent clean` removes them, and nothing that somebody may want yet.
 
 use std::{fs, path::PathBuf};
 
@@ -30,7 +30,7 @@ fn clean(world: &World, flags: &[&str]) -> Value {
         .json()
 }
 
-/// Where a lineage has something.
+/// The places at which a lineage has something.
 fn places(world: &World, lineage: &str) -> Vec<PathBuf> {
     let mut dirs = vec![
         world.cache().join("descent").join(lineage),

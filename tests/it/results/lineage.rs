@@ -54,7 +54,7 @@ fn without_its_repository_a_run_from_files_that_are_others_now_says_what_is_lost
 #[test]
 fn objects_that_the_person_prunes_in_mid_run_are_no_loss() {
     let world = World::new();
-    // Of one that was staged, and is in no commit.
+    // This file is staged, and is in no commit.
     world.write("staged.txt", "staged\n");
     world.git(&["add", "staged.txt"]);
     let (at, go) = (world.out("at"), world.out("go"));
@@ -169,7 +169,7 @@ fn an_unfinished_run_of_the_old_layout_goes_on_after_one_move() {
     world.git(&["worktree", "add", "-q", "--detach", &mine]);
     let lineage = as_before(&world);
     open_again(&world);
-    // What only looks, and what takes home, does without the move.
+    // Commands that only look, or apply, work without the move.
     world.descent(&["apply", "-n"]).expect(0);
     world.descent(&["run"]).expect(0).says("was moved to");
     assert_eq!(world.left("ended"), "A1\nA2\n");

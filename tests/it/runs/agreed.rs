@@ -1,4 +1,5 @@
-//! What was agreed is done: when a run completes, what it names as open, and what an ending without success delivers.
+//! A run does what was agreed: when it completes, which atoms it names as open, and which tree it delivers without
+//! success.
 
 use serde_json::{Value, json};
 

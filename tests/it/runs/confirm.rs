@@ -1,4 +1,5 @@
-//! What only a person can say: `descent confirm`, from the ending that asks for it to the one that it brings.
+//! Assertions that only a person can decide: `descent confirm`, from the ending that asks for it to the one that it
+//! brings.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Where nothing is left to try: what a person is told to do about it, and that it helps.
+//! A dead end: a person is told how to go on, and that helps.
 
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ fn a_plan_that_may_not_be_made_again_names_the_limit() {
     }
 }
 
-/// Nothing failed but the base case: no run changes that. What a person has changed since, one does.
+/// Only the base case failed, and no run changes that. After a person's change one does.
 #[test]
 fn the_next_command_changes_something() {
     let world = World::new();

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::world::{World, plan, task, with};
 
-/// What a check prints: about 200 KB.
+/// A check's output of about 200 KB.
 const PRINTS: &str = "seq 1 36000";
 
 fn printed() -> String {

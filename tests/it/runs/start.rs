@@ -1,4 +1,4 @@
-//! Where a run starts, and what becomes of it when the ground under it moves.
+//! The start of a run, and its fate when the ground under it moves.
 
 use std::fs;
 

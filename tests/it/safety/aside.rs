@@ -1,4 +1,4 @@
-//! What came beside a state that another hand made: moved aside when the state is allowed, and never taken in.
+//! Files beside another hand's state: moved aside when the state is allowed, and never taken in.
 
 use std::{fs, path::PathBuf};
 
@@ -9,7 +9,7 @@ use crate::{
     world::{Running, World, plan, task, with},
 };
 
-/// What a stranger planted is run if this is there.
+/// The file that tells whether a stranger's program was run.
 const PWNED: &str = "pwned";
 
 /// A clone of what a stranger committed, sidecars and all: agreed on their machine, with a harmless command.
@@ -35,7 +35,7 @@ impl Clone {
         Self { world }
     }
 
-    /// Where what was moved lies now.
+    /// The directory of the files that were moved.
     fn aside(&self) -> PathBuf {
         let dir = self.world.repo().join(".descent");
         let entries = fs::read_dir(dir).unwrap().flatten();

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::world::{Ran, Running, World, plan, task};
 
-/// What the links lead to, and what has to stay in it.
+/// The target of the links, which must stay as it is.
 const THEIRS: &str = "# nobody writes here\n";
 
 fn agreed() -> World {

@@ -1,4 +1,4 @@
-//! What another hand wrote runs only when a person of this machine allowed it, and nobody is asked about their own.
+//! Another hand's commands run only when a person of this machine allowed them, and nobody is asked about their own.
 
 use std::{
     fs,
@@ -111,7 +111,7 @@ fn a_state_of_another_machine_executes_nothing_and_every_command_of_it_is_shown(
     assert_eq!(world.state_bytes(), before);
 }
 
-/// What they write would become our own file, and a fork even our own lineage.
+/// The changed state would become our own file, and a fork even our own lineage.
 #[test]
 fn a_state_of_another_machine_is_neither_changed_nor_forked_unasked() {
     let world = agreed();

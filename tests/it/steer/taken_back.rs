@@ -23,7 +23,7 @@ fn a_selected_that_names_no_choice_leaves_the_tree_and_the_group_is_chosen_anew(
         .says("did you mean `right`?");
     let ran = world.run().expect(0);
     assert_eq!(ran.count("corrected"), 1, "{}", ran.stdout);
-    // What is recorded against `left` still holds, and the result of `right` comes back without an attempt.
+    // The records against `left` still hold, and the result of `right` comes back without an attempt.
     assert_eq!(world.state()["run"]["spent"]["attempts"], attempts);
     assert_eq!(
         world.state()["work_graph"]["atoms"]["way"]["selected"],

@@ -1,9 +1,9 @@
-//! What a test could not look at on this machine: told in the summary of `scripts/test`, never in silence.
+//! Tests that this machine cannot run: told in the summary of `scripts/test`, never in silence.
 //!
-//! `DESCENT_PASSED_OVER` names the file that gets a line for each test. Where `DESCENT_TEST_ALL` is set, a test that lacks
-//! what `scripts/test` could have installed fails. What the machine does not give stays a line.
-//! Invariant: what is lacking is found out without the program under test, so that what broke there is no lack.
-//! The program's own tests have this file as a module too (`src/main.rs`).
+//! `DESCENT_PASSED_OVER` names the file that gets a line for each test. If `DESCENT_TEST_ALL` is set, a test fails if
+//! it lacks something that `scripts/test` could have installed. A feature that the machine lacks stays a line.
+//! Invariant: the machine is asked without the program under test, so that a broken feature is no lack. The program's
+//! own tests have this file as a module too (`src/main.rs`).
 #![allow(
     clippy::disallowed_methods,
     clippy::panic,
@@ -13,7 +13,7 @@
 
 use std::{env, fs::OpenOptions, io::Write, process::Command, thread};
 
-/// What a test lacks.
+/// The missing requirement of a test.
 #[derive(Debug, Clone, Copy)]
 pub enum Lack<'a> {
     /// A program, by the package of Debian that it is in.

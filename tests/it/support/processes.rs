@@ -1,4 +1,4 @@
-//! What runs on this machine, as far as a test may tell its own apart.
+//! The processes of this machine, as far as a test may tell its own apart.
 
 use std::fs;
 

@@ -141,7 +141,8 @@ impl Drop for Terminal {
     }
 }
 
-/// What such a terminal shows, with as many rows as are needed: of the sequences only those that the program may use.
+/// The screen of such a terminal, with as many rows as are needed. It knows only the sequences that the program may
+/// use.
 fn screen(written: &str) -> Vec<String> {
     let mut rows: Vec<Vec<char>> = vec![Vec::new()];
     let (mut row, mut column) = (0, 0);

@@ -1,6 +1,6 @@
 //! A terminal with a person at it: the program's standard input and error, and what the person types.
 //!
-//! Not here: what the program asks. What a child prints must fit into a pipe. Ctrl-C is sent as the signal that it
+//! Not here: the program's questions. The output of a child must fit into a pipe. Ctrl-C is sent as the signal that it
 //! is: the test's terminal controls nothing.
 
 use std::{

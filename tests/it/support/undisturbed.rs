@@ -1,6 +1,6 @@
-//! What must be the same, and what must hold, at the end of a run, whatever was done to its loops.
+//! Facts that must be the same, or must hold, at the end of a run, whatever was done to its loops.
 //!
-//! Not here: what is done to them.
+//! Not here: the faults.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{chance, world::World};
 
-/// What must be the same whatever was killed.
+/// The facts that must be the same whatever was killed.
 #[derive(Debug, PartialEq)]
 pub struct End {
     tree: String,
@@ -87,8 +87,8 @@ pub fn side_by_side(lanes: u64, times: u64, one: impl Fn(u64) + Sync) {
     });
 }
 
-/// Nothing that is bound began more often than its attempts, transient ones and interruptions say; `cut_off`
-/// tells how often something else may have cut it off, which is not counted there.
+/// Checks that no bound atom began more often than its attempts, transient ones and interruptions say. `cut_off` tells
+/// how often something else may have cut it off, which is not counted there.
 pub fn check_counts(world: &World, seed: u64, cut_off: impl Fn(&str) -> u64) {
     let (state, began) = (world.state(), world.left("began"));
     for (id, binding) in state["bindings"].as_object().unwrap() {

@@ -270,7 +270,7 @@ impl World {
         fs::read_to_string(self.repo().join(name)).expect("a file")
     }
 
-    /// What an attempt left outside; empty where it left nothing.
+    /// A file that an attempt left outside; empty if it left none.
     pub fn left(&self, name: &str) -> String {
         fs::read_to_string(self.out(name)).unwrap_or_default()
     }

@@ -187,7 +187,7 @@ fn a_newer_major_version_is_looked_at_and_never_written() {
     }
     world.descent(&["stop"]).expect(0);
     assert_eq!(world.state_text(), text);
-    // What does not fit any more is told as far as it can be made out.
+    // A text that does not fit any more is told as far as it can be made out.
     world.save(&text.replacen("\"trail\": []", "\"trail\": {}", 1));
     world
         .descent(&["status"])

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// What its file's name begins with.
+/// The prefix of its file's name.
 pub const NAME: &str = "escapee-";
 /// The file in which each process of the respawner stands, one after the other.
 pub const GENERATION: &str = "generation";
@@ -164,7 +164,7 @@ fn be_traced() {
     }
 }
 
-/// Where it is forbidden, it is no more than a session of its own.
+/// On a machine that forbids it, this is no more than a session of its own.
 fn unshare(flags: i32) {
     new_session();
     // SAFETY: numbers only.
@@ -175,8 +175,8 @@ fn unshare(flags: i32) {
     }
 }
 
-/// Says that it is out, and is another process from then on, every few milliseconds: each says so, and the last is
-/// the one that finds its file gone, so that none outlives the test.
+/// Says that it is out, and becomes another process every few milliseconds. Each says so, and the last one finds its
+/// file gone, so that none outlives the test.
 fn respawn(trick: &str, exe: &Path) {
     is_out(trick, exe);
     while exe.exists() {

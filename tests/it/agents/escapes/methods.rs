@@ -1,5 +1,5 @@
-//! Which methods of ending there are, and which of them a machine lacks: found out by a run, and, so that a method that
-//! broke does not pass for one that is lacking, without the program too.
+//! The methods of ending, and those that a machine lacks. A run finds them, and so does the test without the program: a
+//! method that broke must not pass for one that is lacking.
 
 use std::{
     collections::BTreeMap,
@@ -39,7 +39,7 @@ fn tried(method: &str) -> Option<String> {
     why_not
 }
 
-/// What the program finds lacking, it does not use: so the machine is asked without it.
+/// A method that the program finds lacking is not used: so the machine is asked without it.
 fn must_work(method: &str) -> bool {
     let mut unshare = Command::new("unshare");
     let unshare = unshare

@@ -1,4 +1,4 @@
-//! What a person takes out of the file: an atom, a result, what a run starts from.
+//! A person takes things out of the file: an atom, a result, the start of a run.
 
 use serde_json::json;
 

@@ -1,11 +1,11 @@
-//! What is said of an edit that is no change of the goal, the graph or the results.
+//! The words for an edit that changes neither the goal nor the graph nor the results.
 
 use serde_json::json;
 
 use super::waiting;
 use crate::world::{wait_for, wait_for_or};
 
-/// What the run tells of the edit of `from` to `to`.
+/// Checks the run's words for the edit of `from` to `to`.
 #[track_caller]
 fn check(from: &str, to: &str, words: &str) {
     let mut it = waiting();

@@ -1,4 +1,4 @@
-//! What can lie in a working tree, and what a repository can make of its files.
+//! The files that can lie in a working tree, and their treatment by a repository's settings.
 
 use super::*;
 use std::os::unix::{ffi::OsStrExt, fs::symlink};

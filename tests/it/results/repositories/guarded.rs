@@ -1,4 +1,4 @@
-//! What a repository's settings could start, ask or reach: none of it happens, but for filters, which are the person's.
+//! Dangers in a repository's settings: nothing is started, asked or reached but filters, which are the person's.
 
 use super::*;
 

@@ -5,7 +5,7 @@ use std::{fs, os::unix::process::CommandExt, process::Command};
 use super::*;
 use crate::{passed_over::is_root, world::Running};
 
-/// Of no account.
+/// The id of no account.
 const NOBODY: u32 = 65_534;
 
 /// Refused, told how to mend it, and nothing was made.
@@ -22,7 +22,7 @@ fn refused(world: &World, code: &str, words: &[&str]) {
 fn by_an_ordinary_user(world: &World, args: &[&str]) -> Command {
     let mut command = world.command(args);
     if rustix::process::geteuid().is_root() {
-        // Where the tests were built, nobody else may look.
+        // Nobody else may look into the directory in which the tests were built.
         let program = world.root().join("bin/descent");
         fs::copy(env!("CARGO_BIN_EXE_descent"), &program).unwrap();
         let mut give = Command::new("chown");
