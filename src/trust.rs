@@ -1,9 +1,8 @@
-//! A person's consents on this machine: small records, one file each, outside of repository and
-//! cache.
+//! A person's consents on this machine: small records, one file each, outside of repository and cache.
 //!
-//! Invariant: a record is believed only if it is a plain file of our own that nobody else can read
-//! or write, and if it names exactly what is asked about. No record is in the cache, which may be
-//! deleted at any time. Not here: when a record is needed, and who is asked (`cli`).
+//! Invariant: a record is believed only if it is a plain file of our own that nobody else can read or write. It must
+//! name exactly what is asked about. No record is in the cache, which may be deleted at any time. Not here: when a
+//! record is needed, and who is asked (`cli`).
 
 mod disk;
 #[cfg(test)]

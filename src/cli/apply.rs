@@ -31,7 +31,7 @@ pub struct ApplyArgs {
     dry_run: bool,
 }
 
-/// What became of it, or would.
+/// The outcome of an apply, or of a dry run.
 struct ApplyReport<'a> {
     how: &'a str,
     words: String,

@@ -99,7 +99,7 @@ struct Schema {
 }
 
 impl Schema {
-    /// What it is about, in one line of its own words.
+    /// The subject of the schema, in one line of its own words.
     fn about(&self) -> String {
         let schema: serde_json::Value = serde_json::from_str(self.text).unwrap_or_default();
         let about = schema["description"].as_str().unwrap_or_default();

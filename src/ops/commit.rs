@@ -47,7 +47,7 @@ pub struct ChangeDenial {
 #[derive(Debug)]
 pub struct CommitReport {
     pub loaded: Arc<LoadedState>,
-    /// What follows from it.
+    /// The consequences of the change.
     pub effects: Vec<Consequence>,
     pub events: Vec<Event>,
 }

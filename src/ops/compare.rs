@@ -1,5 +1,5 @@
-//! Every check runs twice: in the working directory, and in a fresh checkout as a run makes it. Where the verdicts
-//! differ, what git ignores is the likely cause.
+//! Every check runs twice: in the working directory, and in a fresh checkout as a run makes it. If the verdicts differ,
+//! files that git ignores are the likely cause.
 //!
 //! Invariant: one after the other, never both at once. In the workspace `shared` there is one place, and one look.
 
@@ -63,7 +63,7 @@ pub struct CheckoutComparison {
     changed: Vec<Vec<String>>,
 }
 
-/// Where and how checks are measured.
+/// The setting in which checks are measured.
 pub struct CheckoutBench<'a> {
     pub environment: &'a Environment,
     pub programs: &'a dyn Programs,
@@ -87,7 +87,7 @@ impl CheckoutComparison {
         failed.map(|one| one.check.clone()).collect()
     }
 
-    /// What the checkout lacks and could be linked, the likely ones first.
+    /// Paths that the checkout lacks and that could be linked, the likely ones first.
     pub fn links(&self) -> Vec<Proposal> {
         let mut paths: Vec<&String> = self.not_fresh.iter().collect();
         paths.sort_by_key(|path| is_cache(path));
@@ -245,7 +245,7 @@ impl CheckoutBench<'_> {
     }
 }
 
-/// What a tool leaves behind.
+/// Whether a path looks like a tool's leftovers.
 fn is_cache(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")

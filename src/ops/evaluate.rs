@@ -27,7 +27,7 @@ pub struct CheckStart<'a> {
     pub all: usize,
 }
 
-/// Where and how leaves are evaluated.
+/// The setting in which leaves are evaluated.
 pub struct Evaluation<'a> {
     pub place: &'a StatePlace,
     pub workspaces: &'a Workspaces,
@@ -80,7 +80,7 @@ impl Evaluation<'_> {
             timeout_default: Duration::from_millis(timeout_ms),
             mark: &mark,
             cancel: self.cancel,
-            // What a command prints goes to the person, not into the state.
+            // A command's output goes to the person, not into the state.
             keep: None,
         };
         let mut judged = Vec::new();
@@ -186,7 +186,7 @@ fn ended(rule: &Leaf, seen: &Measurement) -> String {
     }
 }
 
-/// What a person said of it, on this tree.
+/// A person's verdict on the assertion, for this tree.
 pub fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView {
     let statement = match leaf.leaf() {
         Some(Leaf::Assertion { statement }) => statement.clone(),

@@ -50,7 +50,7 @@ pub fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, F
     }))
 }
 
-/// Where an earlier result of this run was brought home and the person stands at it, only what came since is left.
+/// If an earlier result of this run was applied and the person's HEAD is at it, only later commits are left.
 fn base(run: &Run, workspaces: &Workspaces) -> Result<Option<CommitId>, Failure> {
     // Another tree than the head's is not made from it.
     if run.delivered.is_some() {

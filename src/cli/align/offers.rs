@@ -1,4 +1,4 @@
-//! What a fresh checkout lacks is offered as `link` or `setup`, where a check ends otherwise there.
+//! Offers files that a fresh checkout lacks as `link` or `setup`, if a check ends differently there.
 
 use std::{path::Path, sync::Arc};
 
@@ -28,7 +28,7 @@ pub(super) async fn offer(
     let links = looks.links();
     let mut offers = links.clone();
     offers.extend(proposals::of(top).setup);
-    // What was taken before and did not help is not offered again.
+    // A command that was taken before and did not help is not offered again.
     let setup = state.objective.constraints.setup.clone();
     offers.retain(|offer| {
         setup

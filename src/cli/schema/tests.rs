@@ -227,7 +227,7 @@ fn no_object_forbids_unknown_keys() {
     }
 }
 
-/// Where a schema says `additionalProperties: false`; maps by atom id may, for their keys are ids.
+/// The places at which a schema says `additionalProperties: false`. Maps by atom id may, since their keys are ids.
 fn closed_objects(schema: &Value, at: &str) -> Vec<String> {
     let mut closed = Vec::new();
     match schema {

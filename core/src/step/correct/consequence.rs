@@ -1,4 +1,4 @@
-//! What follows from a change, beside the change itself: as data, and in words.
+//! The consequences of a change, beside the change itself: as data, and in words.
 
 use alloc::{
     string::{String, ToString},
@@ -30,7 +30,7 @@ pub enum Consequence {
     FilesStay,
     ResultRestored,
     ResultRemade,
-    /// What these did outside of the tree is not taken back.
+    /// The effects of these atoms outside of the tree are not taken back.
     OutsideStays(Vec<AtomId>),
     /// The repository no longer holds their results.
     LostReopened(Vec<AtomId>),
