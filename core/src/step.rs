@@ -1,8 +1,8 @@
-//! The one way in which a state changes: `step` takes an observation and gives the next state, what of it was
-//! touched, and what is to be said. Same state, session, event and time: the same bytes.
+//! The one way in which a state changes: `step` takes an observation. It gives the next state, the touched records and
+//! the events. Same state, session, event and time: the same bytes.
 //!
-//! One arm a line here; what an arm does lives in a file of its own under `step/`. Not here: what should be going on
-//! (`desired`), which only reads.
+//! Each kind of observation is one arm here, and its transition is in a file of its own under `step/`. Not here: the
+//! desired work (`desired`), which only reads.
 
 mod advance;
 mod attempt_end;

@@ -1,6 +1,6 @@
 //! Decides what follows from a state: judge it, choose, start what can start, or end the run.
 //!
-//! Level-triggered: nothing here asks what happened last, so a resumed run goes on exactly as an undisturbed one.
+//! Level-triggered: nothing here depends on the last input, so a resumed run goes on exactly as an undisturbed one.
 
 use alloc::{string::String, vec::Vec};
 
@@ -21,7 +21,7 @@ use crate::{
     verdict::{self, Verdict},
 };
 
-/// Selections looked at in one step at most; where there are more, the next step goes on.
+/// Selections tried in one step at most; if there are more, the next step goes on.
 const ROUNDS_MAX: usize = 100;
 
 pub(super) fn advance(transaction: &mut Transaction) {
@@ -31,7 +31,7 @@ pub(super) fn advance(transaction: &mut Transaction) {
     transaction.session.forget_trees(head.as_ref());
 }
 
-/// Looks at everything once; true where the selection changed, so that all must be looked at again.
+/// Checks everything once; true if the selection changed, so that all must be checked again.
 fn goes_round(transaction: &mut Transaction) -> bool {
     reconcile::settle(transaction);
     if backtrack::adopt(transaction) {
@@ -63,13 +63,13 @@ fn goes_round(transaction: &mut Transaction) -> bool {
     false
 }
 
-/// True where the selection changed, or a phase came to its end.
+/// True if the selection changed, or a phase came to its end.
 fn go_on(transaction: &mut Transaction, blocked: Option<BlockCause>) -> bool {
     if phase::end_over(transaction) {
         return true;
     }
     match blocked {
-        // Attempts go on beside.
+        // Other attempts go on meanwhile.
         Some(blocked) => match backtrack::choose(transaction, &blocked) {
             Some(choice) => {
                 planning::plan_again(transaction, &choice.selection, &choice.because);
@@ -136,7 +136,7 @@ fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool 
     })
 }
 
-/// Nothing runs and nothing can: a person is needed, whatever else.
+/// Nothing runs and nothing can start: a person is needed.
 fn nothing_left(transaction: &Transaction) -> Option<Reason> {
     let flying = &transaction.state.run.in_flight;
     let all_wait = flying
@@ -252,7 +252,7 @@ fn set_aside(transaction: &mut Transaction) {
     interrupt(transaction, |_, _| true, "a person must confirm it");
 }
 
-/// Ends attempts at no cost.
+/// Ends attempts without counting them.
 fn interrupt(
     transaction: &mut Transaction,
     which: impl Fn(&Intent, bool) -> bool,
@@ -271,7 +271,7 @@ fn interrupt(
         .for_each(|id| attempt_end::cut_off(transaction, id, why));
 }
 
-/// With all roots resolved and the base case failed on this very tree, the selection is refuted.
+/// Refutes the selection if all roots are resolved and the base case failed on this very tree.
 fn note_refutation(transaction: &mut Transaction) {
     if delivery::base_verdict(transaction) != Some(Verdict::Fail)
         || !transaction.all_resolved()
@@ -311,7 +311,7 @@ fn note_refutation(transaction: &mut Transaction) {
     backtrack::refute(transaction, failed, evidence, &text);
 }
 
-/// Whether all that a machine can tell holds, and a person must say the rest.
+/// Whether all machine checks hold and a person must decide the rest.
 fn base_waits_for_person(transaction: &Transaction) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
     let (Some(check), Some(basis)) = (check, delivery::deciding_basis(transaction)) else {
@@ -325,7 +325,7 @@ fn base_waits_for_person(transaction: &Transaction) -> bool {
     })
 }
 
-/// With nothing left to try: only a person's word is missing on the tree as it stands.
+/// At a dead end: whether only a person's confirmation is missing on the present tree.
 fn unconfirmed(transaction: &Transaction) -> Option<Reason> {
     (transaction.is_line_settled() && base_waits_for_person(transaction))
         .then_some(Reason::Confirmation)

@@ -1,4 +1,4 @@
-//! An attempt comes to its end: what its outcome means (contract §13), and what a failure costs.
+//! The end of an attempt: the meaning of its outcome (contract §13), and the cost of a failure.
 
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 
@@ -29,7 +29,7 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         return;
     };
     match outcome.how {
-        // It did not come to its own end: of an effect outside nobody knows then whether it happened.
+        // The attempt did not end by itself, so nobody knows whether its effect outside happened.
         CommandEnd::TimedOut | CommandEnd::Signal(_) if intent.effect.is_once_only() => {
             lost(transaction, id)
         }
@@ -63,7 +63,7 @@ fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
     }
 }
 
-/// It says that it is done: its change is looked at next, nothing is decided yet.
+/// The agent reports success: its change is merged next, and nothing is decided yet.
 fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
     let id = &intent.id;
     if let Some(fault) = &outcome.report_fault {
@@ -111,7 +111,7 @@ fn in_doubt<'a>(intent: &'a Intent, reason: &'a str) -> EffectDoubt<'a> {
     }
 }
 
-/// The agent says that it cannot be done: no further attempt in this context.
+/// The agent reports that it cannot be done: no further attempt in this context.
 fn blocked(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, words: String) {
     let Some(intent) = transaction.in_flight(id).cloned() else {
         return;
@@ -179,7 +179,7 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
         return;
     };
     tried.transient = 0;
-    // With all attempts used it can only be a repair that failed; that has a limit of its own.
+    // If all attempts are used, this was a repair; repairs have a limit of their own.
     let is_repair = tried.attempts >= most;
     tried.attempts += u32::from(!is_repair);
     let left = if for_good {
@@ -212,7 +212,7 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
     });
 }
 
-/// The loop itself ends it, at no cost; of an effect outside nobody knows then whether it happened.
+/// The loop itself ends the attempt, and it is not counted. Nobody knows then whether an effect outside happened.
 pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &'static str) {
     let is_once_only = |intent: &Intent| intent.effect.is_once_only();
     if transaction.in_flight(id).is_some_and(is_once_only) {
@@ -227,7 +227,7 @@ pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &'stat
     }
 }
 
-/// A crash cut it off: it costs no attempt and is made again under the same number, so often and no more.
+/// A crash cut the attempt off. It is not counted and starts again under the same number, up to a limit.
 pub(super) fn lost(transaction: &mut Transaction, id: &AttemptId) {
     let Some(intent) = transaction.land(id) else {
         return;

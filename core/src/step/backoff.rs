@@ -1,4 +1,4 @@
-//! How long is waited before something is tried again.
+//! The wait before another try.
 
 use crate::id::Digest;
 

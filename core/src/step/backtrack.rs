@@ -20,7 +20,7 @@ use crate::{
     world::speculation::Speculation,
 };
 
-/// Why the selection in force cannot be gone on with.
+/// Why the run cannot go on under the selection in force.
 pub(super) enum BlockCause {
     /// A group that is live has selected nothing.
     Undecided,
@@ -30,7 +30,7 @@ pub(super) enum BlockCause {
     Refuted,
 }
 
-/// Whether something live has failed for good, or has to be chosen.
+/// Finds a live atom that failed for good, or a group that needs a choice.
 pub(super) fn blocked(transaction: &Transaction) -> Option<BlockCause> {
     let (graph, active) = (&transaction.graph, &transaction.active);
     let first_failed = |all: bool| {
@@ -92,8 +92,8 @@ pub(super) fn choose(transaction: &mut Transaction, blocked: &BlockCause) -> Opt
     Some(Choice { selection, because })
 }
 
-/// The choices that the steps were planned under whose fragments what is blocked depends on; `None` where it depends on
-/// none.
+/// For every planning step whose fragment the blocked atom depends on: the group choices in force when it was planned.
+/// `None` if there is no such step.
 fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Selection> {
     let (graph, active) = (&transaction.graph, &transaction.active);
     let involved = match blocked {
@@ -116,8 +116,8 @@ fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
     Some(pairs.iter().filter_map(pair).collect())
 }
 
-/// Selects what was tried beside and is solved first; what the other choices had under way ends. False where nothing is,
-/// or where what is under way may happen once only: that is waited for.
+/// Selects a solved speculation, and ends attempts under other choices. False if there is no such speculation, or if an
+/// attempt in flight may happen once only: its end is awaited.
 pub(super) fn adopt(transaction: &mut Transaction) -> bool {
     let speculations = transaction.speculations();
     let is_won =
@@ -143,8 +143,8 @@ pub(super) fn adopt(transaction: &mut Transaction) -> bool {
     true
 }
 
-/// Other choices may leave what has nothing to do with them without a place to apply to; it is made again for that. Each
-/// change gives every atom that is live one repair back, so that a search of many choices uses none of them up.
+/// Another choice may leave an unrelated result with nothing to apply to, so that it is made again. Each change gives
+/// every live atom one repair back: thus a search of many choices uses none of them up.
 fn give_back_repairs(transaction: &mut Transaction) {
     let graph = Arc::clone(&transaction.graph);
     for x in graph.tasks() {
@@ -167,7 +167,7 @@ fn give_back_repairs(transaction: &mut Transaction) {
                     Arc::make_mut(&mut binding.of).task_mut().map(give_back);
                 });
             }
-        // One that is open is known as a repair by its count.
+        // The count tells whether an open atom is under repair.
         } else if transaction
             .task_of(id)
             .and_then(repaired)
@@ -211,7 +211,7 @@ fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
     transaction.set_selection(selection);
 }
 
-/// A selection brings a fragment of before into force.
+/// A selection brings an earlier fragment into force.
 fn take_up(transaction: &mut Transaction, plan: Ix, first: Ix) {
     let (id, first) = (
         transaction.graph.id(plan).clone(),
@@ -411,7 +411,7 @@ fn last_files(state: &State) -> Vec<String> {
         .collect()
 }
 
-/// Every root is resolved and the base case failed on the tree: the whole selection is refuted, once.
+/// Refutes the whole selection, once: every root is resolved and the base case failed on the tree.
 pub(super) fn refute(
     transaction: &mut Transaction,
     failed: Vec<String>,
@@ -444,6 +444,6 @@ pub(super) fn refute(
             context,
         }
     });
-    // The trail is a list that only grows, so it needs no mark of its own; the run does change.
+    // The trail only grows, so it needs no mark of its own; the run does change.
     transaction.run().iteration += 1;
 }

@@ -1,4 +1,4 @@
-//! Candidates: what an attempt made, merged onto the head with no ref moved, and judged by the atom's own checks.
+//! Candidates: the output of an attempt, merged onto the head with no ref moved, and judged by the atom's own checks.
 //!
 //! Invariant: a candidate is taken in only on the head that it was made on, and while the tree stands as it should.
 
@@ -21,7 +21,7 @@ use crate::{
     world::{AttemptProgress, candidate},
 };
 
-/// Its change on a head: the candidate.
+/// Takes the candidate: the change of an attempt on a head.
 pub(super) fn tried(
     transaction: &mut Transaction,
     id: &AttemptId,
@@ -77,7 +77,7 @@ pub(super) fn tried(
     );
 }
 
-/// Whether its result may be taken in on this head now.
+/// Whether the result may be integrated into this head now.
 fn lands_on(transaction: &Transaction, id: &AttemptId, onto: &Option<CommitId>) -> bool {
     let speculations = transaction.speculations();
     let ground = transaction.ground(&speculations);
@@ -87,8 +87,8 @@ fn lands_on(transaction: &Transaction, id: &AttemptId, onto: &Option<CommitId>) 
     landing.as_ref() == Some(onto)
 }
 
-/// A result that does not merge is made again on the new head; so not what may happen once only, of which a person is
-/// asked.
+/// A result that does not merge is made again on the new head. If its effect may happen once only, a person is asked
+/// instead.
 fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
     let why = format!("its change does not merge: {}", paths.join(", "));
     if transaction
@@ -110,7 +110,7 @@ fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, path
     }
 }
 
-/// Whether all that a machine can check of a candidate holds, and a person must say the rest.
+/// Whether all machine checks of a candidate hold and a person must decide the rest.
 pub(super) fn awaits_person(transaction: &Transaction, intent: &Intent) -> bool {
     let serial = transaction.state.serial.0.saturating_sub(1);
     let speculations = transaction.speculations();
@@ -118,7 +118,7 @@ pub(super) fn awaits_person(transaction: &Transaction, intent: &Intent) -> bool 
     matches!(seen, Some((_, verdict::CheckProgress::Confirm(_))))
 }
 
-/// Takes in every candidate that its checks have decided.
+/// Decides every candidate whose checks are complete.
 pub(super) fn decide_all(transaction: &mut Transaction) {
     transaction
         .flying()
@@ -126,7 +126,7 @@ pub(super) fn decide_all(transaction: &mut Transaction) {
         .for_each(|id| decide(transaction, id));
 }
 
-/// Integrates a candidate once its own checks hold; fails it when they do not.
+/// Integrates a candidate if its own checks hold; fails it if they do not.
 fn decide(transaction: &mut Transaction, id: &AttemptId) {
     let Some(AttemptProgress::Merged {
         outcome,

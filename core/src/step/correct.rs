@@ -1,4 +1,4 @@
-//! A person's edit of the file becomes a correction: what changed between two states, and what follows (contract §8).
+//! A person's edit of the file becomes a correction: the difference of two states, and its consequences (contract §8).
 
 mod confirm;
 mod consequence;
@@ -48,9 +48,9 @@ pub struct Adoption {
     pub events: Vec<Event>,
 }
 
-/// Records what a person changed and draws the consequences.
+/// Records a person's changes and draws the consequences.
 ///
-/// `before` is the last committed state, where it is known; without it nothing can be told but that it was edited.
+/// `before` is the last committed state, if it is known. Without it, only the fact of an edit can be recorded.
 pub fn adopt(
     before: Option<&State>,
     merged: impl Into<MergeOutcome>,
@@ -121,7 +121,7 @@ fn told(before: Option<&State>, after: &State) -> String {
     }
 }
 
-/// The flags by which a person asks something of the loop.
+/// The flags by which a person requests something of the loop.
 fn asks(state: &State) -> (bool, bool) {
     (
         state.control.stop_requested,
@@ -178,7 +178,7 @@ impl PersonEdit {
             "the objective changed".to_string(),
         ));
         self.effects.push(Consequence::TrailCleared);
-        // But for what a person is still asked about.
+        // Entries that a person is still asked about stay.
         let doubts = resolve::entries(&self.state);
         self.state.trail = doubts.into();
         self.reopen_failed(|_, _| true);
@@ -347,7 +347,7 @@ impl PersonEdit {
         }
     }
 
-    /// A binding that a person took out opens its atom again; the attempts that the result took.
+    /// Opens the atom of a binding that a person took out; gives the attempts that the result took.
     fn forget(&mut self, before: &State, id: &AtomId) -> u32 {
         let Some(binding) = before.bindings.get(id) else {
             return 0;
@@ -361,7 +361,7 @@ impl PersonEdit {
             .all_atoms()
             .values()
             .any(|atom| atom.kids().contains(id));
-        // Written into the graph by hand, or put back already because others name it.
+        // The atom may have been written by hand, or put back already because others name it.
         let is_there = self.state.atoms.get(id).cloned();
         let is_gone = self.removed.contains(id) || !(is_named || was_root);
         if is_there.is_none() && is_gone {
@@ -461,7 +461,7 @@ fn free_id(corrections: &[Arc<Correction>]) -> String {
         .iter()
         .filter_map(|one| one.node.get("id")?.as_str())
         .collect();
-    // One of so many more names than there are corrections is free.
+    // There is one candidate more than corrections, so one is free.
     let mut names =
         (1..=corrections.len() + 1).map(|n| alloc::format!("c{}", corrections.len() + n));
     names

@@ -29,7 +29,7 @@ pub(super) fn count_success(transaction: &mut Transaction, intent: &Intent) -> u
     attempts
 }
 
-/// Counts a repair of an open atom; past the limit the atom fails: then it is false.
+/// Counts a repair of an open atom. Past the limit the atom fails, and this is false.
 pub(super) fn count_repair(
     transaction: &mut Transaction,
     id: &AtomId,

@@ -1,8 +1,8 @@
 //! The base case while a run goes on: on which tree it is evaluated next, and when it completes the run. Also which
 //! verdicts are kept, and which tree an ending delivers.
 //!
-//! Invariant: only a verdict on a deciding basis completes a run or refutes a selection. Not here: what an ending says
-//! (`run_end`), when one is due (`advance`).
+//! Invariant: only a verdict on a deciding basis completes a run or refutes a selection. Not here: the final result
+//! (`run_end`), and when a run ends (`advance`).
 
 use alloc::{string::String, vec::Vec};
 
@@ -23,14 +23,14 @@ pub(super) enum Delivery {
     Awaited,
     /// The base case holds on it.
     Holds(DeliveredCommit),
-    /// The base case holds on no tree that is known: the best one.
+    /// The base case holds on no known tree: the best one.
     Best(DeliveredCommit),
 }
 
-/// The commit, where it is not the head.
+/// The commit, if it is not the head.
 pub(super) type DeliveredCommit = Option<CommitId>;
 
-/// Decides on what the base case is evaluated next: one evaluation at a time.
+/// Picks the basis on which the base case is evaluated next: one evaluation at a time.
 pub(super) fn aim(transaction: &mut Transaction) {
     let Some(warm) = transaction.basis() else {
         return;
@@ -65,14 +65,14 @@ fn aim_at(transaction: &mut Transaction, target: Option<Basis>) {
     }
 }
 
-/// Before a run ends, the tree that it delivers is judged: the head, and where the base case does not hold on it the best
-/// tree that is known.
+/// Judges the tree to deliver before a run ends. This is the head. If the base case does not hold on it, it is the best
+/// known tree.
 pub(super) fn choose(transaction: &mut Transaction) -> Delivery {
     if !transaction.is_line_settled() {
         return Delivery::Awaited;
     }
     let Some(head) = deciding_basis(transaction) else {
-        // A head whose tree is not known yet is being looked up.
+        // The tree of the head is still being looked up.
         return match transaction.state.run.head {
             Some(_) => Delivery::Awaited,
             None => Delivery::Best(None),
@@ -88,7 +88,7 @@ pub(super) fn choose(transaction: &mut Transaction) -> Delivery {
     }
 }
 
-/// Whether nothing is left to measure there; else it is measured next.
+/// Whether nothing is left to measure on this basis; otherwise it is measured next.
 fn is_judged_on(transaction: &mut Transaction, basis: &Basis) -> bool {
     if !base_is_open(transaction, basis) {
         return true;
@@ -118,7 +118,7 @@ fn best(transaction: &mut Transaction, head: &Basis) -> Delivery {
     }
 }
 
-/// The base case was evaluated: what was found is kept, and said.
+/// Keeps the result of an evaluated base case, and announces it.
 pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     if transaction.session.base_target.as_ref() == Some(basis) {
         transaction.session.base_target = None;
@@ -127,7 +127,7 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
     let Some(found) = progress(transaction, check, basis) else {
         return;
     };
-    // A verdict that could end the run is taken once more where it decides, before anything starts.
+    // A verdict that could end the run is taken again on the deciding basis, before anything starts.
     let is_taken_again = !basis.decides()
         && may_complete(transaction)
         && base_holds_so_far(transaction, basis)
@@ -161,7 +161,7 @@ struct Evaluation {
     again: Option<String>,
 }
 
-/// `None` while it has to be measured further.
+/// `None` while more must be measured.
 fn progress(transaction: &Transaction, check: &Check, basis: &Basis) -> Option<Evaluation> {
     let found = |verdict, awaits, again| Evaluation {
         verdict,
@@ -180,7 +180,7 @@ fn progress(transaction: &Transaction, check: &Check, basis: &Basis) -> Option<E
     })
 }
 
-/// A verdict is no commit of its own: the next commit takes it along.
+/// Keeps a verdict for the next commit: a verdict is no commit of its own.
 fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(tree) = basis.tree().cloned() else {
         return;
@@ -296,7 +296,7 @@ pub(super) fn verdict_on(transaction: &Transaction, basis: &Basis) -> Option<Ver
     })
 }
 
-/// Whether all holds there that a machine can tell.
+/// Whether all machine checks hold on this basis.
 fn base_holds_so_far(transaction: &Transaction, basis: &Basis) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
     check.is_some_and(|check| {
@@ -314,7 +314,7 @@ fn base_is_due(transaction: &Transaction) -> bool {
     at_ms.is_none_or(|at_ms| at_ms <= transaction.session.active_ms)
 }
 
-/// Whether something is left to measure there.
+/// Whether something is left to measure on this basis.
 fn base_is_open(transaction: &Transaction, basis: &Basis) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
     check.is_some_and(|check| transaction.court(basis, |court| court.next_leaf(check).is_some()))
@@ -343,14 +343,14 @@ fn is_left_open(transaction: &Transaction) -> bool {
         .all(|step| left.contains(step))
 }
 
-/// Whether a person agreed to a root: one that `align` or a planner made does not count.
+/// Whether a person agreed to a root; roots that `align` or a planner made do not count.
 fn is_agreed(transaction: &Transaction, root: Ix) -> bool {
     let atom = transaction.state.atom(transaction.graph.id(root));
     let by = atom.and_then(|atom| atom.origin.as_ref()?.get("by")?.as_str());
     !matches!(by, Some("planner" | "align"))
 }
 
-/// The open tasks and planning steps of agreed roots; a root of which none is live yet stands for itself.
+/// The open tasks and planning steps of agreed roots. A root without any live one is listed itself.
 pub(super) fn open_steps(transaction: &Transaction) -> Vec<AtomId> {
     let (graph, active) = (&transaction.graph, &transaction.active);
     let mut open = Vec::new();

@@ -14,7 +14,7 @@ use crate::{
     world::{self, speculation::Speculation},
 };
 
-/// Interruptions from which on an atom runs alone: it may be what ends the loop.
+/// After so many interruptions an atom runs alone: it may be the cause.
 const FRAGILE: u32 = 2;
 
 pub(super) fn go_on(transaction: &mut Transaction) {
@@ -24,8 +24,8 @@ pub(super) fn go_on(transaction: &mut Transaction) {
     delivery::aim(transaction);
 }
 
-/// At a dead end: what is ready under the selection in force is brought to its end, and nothing else is tried. True while
-/// that goes on.
+/// At a dead end, brings ready atoms of the selection in force to their end, and tries nothing else. True while that
+/// goes on.
 pub(super) fn bring_to_end(transaction: &mut Transaction) -> bool {
     let is_ready = |transaction: &Transaction| startable(transaction).next().is_some();
     if is_ready(transaction) {
@@ -108,7 +108,7 @@ fn start_or_wait(
     if is_fragile { 0 } else { free - 1 }
 }
 
-/// Slots that are free after all else try other choices side by side with the selected one.
+/// Uses slots that are left over to try other choices side by side with the selected one.
 fn speculate(transaction: &mut Transaction, mut free: usize) {
     for speculation in transaction.speculations().iter() {
         for (x, head) in startable_beside(transaction, speculation) {
@@ -202,7 +202,7 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
     });
 }
 
-/// The first of what comes after that one, could start, and is not waiting for its backoff.
+/// The first startable atoms after `last` that do not wait for a backoff.
 fn ready(transaction: &Transaction, last: Option<Ix>, most: usize) -> Vec<Ix> {
     let is_due = |x: &Ix| {
         let context = transaction.active.context(*x);
@@ -221,8 +221,8 @@ fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
     until_ms.is_none_or(|until_ms| *until_ms <= transaction.session.active_ms)
 }
 
-/// Live, pending, not in flight, and everything that it waits for resolved. A planning step whose fragments are to be
-/// chosen from is none.
+/// Atoms that are live, pending and not in flight, with all prerequisites resolved. A planning step with fragments to
+/// choose from does not start.
 fn startable(transaction: &Transaction) -> impl Iterator<Item = Ix> {
     let flying: BTreeSet<&AtomId> = transaction
         .state
@@ -276,7 +276,7 @@ fn is_flying(transaction: &Transaction, atom: &AtomId) -> bool {
     flying.any(|intent| intent.atom == *atom)
 }
 
-/// Whether something in flight touches what this atom touches.
+/// Whether an attempt in flight touches the same files as this atom.
 fn is_in_the_way(transaction: &Transaction, atom: &AtomId) -> bool {
     let workspace = transaction.state.objective.constraints.workspace();
     let Some(task) = transaction

@@ -1,4 +1,4 @@
-//! A failure, and what the trail tells of it and of an effect in doubt. Not here: what a failure costs (`attempt_end`).
+//! Failures and doubts in the trail. Not here: the cost of a failure (`attempt_end`).
 
 use alloc::{string::String, vec::Vec};
 
@@ -30,7 +30,7 @@ pub(super) struct Failure {
     pub(super) duration_ms: u64,
 }
 
-/// An effect outside of which nobody knows whether it happened.
+/// An effect outside that may or may not have happened.
 #[derive(Clone, Copy)]
 pub(super) struct EffectDoubt<'a> {
     pub(super) atom: &'a AtomId,
@@ -107,8 +107,8 @@ pub(super) fn files_named(transaction: &Transaction, text: &str) -> Vec<String> 
     named
 }
 
-/// Nobody knows whether an effect outside happened, or whether it may happen again: a person says so. An atom that was
-/// taken out is asked about when it comes back.
+/// Puts an effect outside in doubt: a person must say whether it happened, or may happen again. A removed atom is asked
+/// about when it comes back.
 pub(super) fn doubt(transaction: &mut Transaction, doubt: EffectDoubt<'_>) {
     let EffectDoubt {
         atom,

@@ -22,7 +22,7 @@ use crate::{
 /// Paths at most in a binding's list of artifacts.
 const ARTIFACTS_MAX: usize = 100;
 
-/// The head moves in the state, the atom becomes its binding: one commit.
+/// Moves the head in the state and binds the atom, in one commit.
 pub(super) fn integrate(
     transaction: &mut Transaction,
     id: &AttemptId,
@@ -108,7 +108,7 @@ pub(super) fn integrate(
     });
 }
 
-/// How things stand where the attempt was made, if that is not under the selection in force.
+/// The active graph that the attempt was made under, if it is not the one in force.
 fn speculation_of(transaction: &Transaction, intent: &Intent) -> Option<Arc<ActiveGraph>> {
     let speculations = transaction.speculations();
     let ground = transaction.ground(&speculations);
@@ -119,7 +119,7 @@ fn speculation_of(transaction: &Transaction, intent: &Intent) -> Option<Arc<Acti
     Some(Arc::clone(&speculation.active))
 }
 
-/// Without a result file: how it ended, how long it took, what changed, and the last line that is not blank.
+/// Without a result file: how the attempt ended, how long it took, the changes, and the last line that is not blank.
 fn summary(outcome: &Outcome, files: &[String]) -> String {
     let seconds = outcome.duration_ms / 1_000;
     let tenths = outcome.duration_ms % 1_000 / 100;

@@ -1,7 +1,7 @@
-//! A repository that lost commits which the state names: what stands on them is made again, the rest stays.
+//! A repository lost commits that the state names. Results that depend on them are made again; the rest stays.
 //!
-//! Invariant: after this the head is a commit that is there, and every result whose commit is gone is open, in this
-//! context or another.
+//! Invariant: afterwards the head is an existing commit, and every result whose commit is gone is open, in this context
+//! or another.
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
@@ -52,8 +52,8 @@ fn reopen_bound(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     }
 }
 
-/// A parked result without its commit cannot come back: its context is tried again when it does. Those of a resolved
-/// atom stand inside its binding.
+/// A parked result without its commit cannot come back: its context is tried again when it is in force. Parked results
+/// of a resolved atom are inside its binding.
 fn forget_parked(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     let all = transaction.state.all_atoms();
     let holders = all.into_iter().filter(|(_, atom)| {
@@ -96,7 +96,7 @@ fn forget(task: &mut Task, gone: &BTreeSet<CommitId>) {
     }
 }
 
-/// The head goes back to the last commit of the line that is there, else to where the run began.
+/// Moves the head back to the last existing commit of the result, else to the start of the run.
 fn step_back(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     let run = &transaction.state.run;
     let is_lost = run.head.as_ref().is_some_and(|head| gone.contains(head))

@@ -1,4 +1,4 @@
-//! Measurements that came in: they are recorded as evidence, then the candidate or the base case is looked at.
+//! Takes in measurements: they are recorded as evidence, then the candidate or the base case is examined.
 
 use alloc::vec::Vec;
 

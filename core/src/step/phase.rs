@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// An attempt of an atom came to its end: each fragment that it is in has one less.
+/// Counts an ended attempt in each fragment around its atom.
 pub(super) fn count(transaction: &mut Transaction, atom: &AtomId) {
     let graph = Arc::clone(&transaction.graph);
     let Some(x) = graph.ix(atom) else { return };
@@ -41,8 +41,8 @@ pub(super) fn count(transaction: &mut Transaction, atom: &AtomId) {
     }
 }
 
-/// Counts the attempts of each fragment that an atom is in anew; `count` is told whether a budget limits them. Gives the
-/// plans that these fragments are of.
+/// Changes the attempt counts of each fragment around an atom. `count` is told whether a budget limits them. Gives the
+/// plans of these fragments.
 pub(super) fn recount(
     state: &mut State,
     graph: &Graph,
@@ -72,7 +72,7 @@ pub(super) fn recount(
     plans
 }
 
-/// Whether the budgets above an atom leave room for an attempt of it. A repair makes again what was paid for.
+/// Whether the budgets above an atom leave room for an attempt. A repair was paid for already.
 pub(super) fn may_start(transaction: &Transaction, x: Ix, context: &Digest) -> bool {
     let mut phases = transaction.graph.phases_above(x).peekable();
     if phases.peek().is_none() || transaction.is_repair(transaction.graph.id(x), context) {
@@ -88,7 +88,7 @@ pub(super) fn may_start(transaction: &Transaction, x: Ix, context: &Digest) -> b
     })
 }
 
-/// The clocks of new fragments begin; phases whose budget is over end. True where one did.
+/// Starts the clocks of new fragments, and ends phases whose budget is over. True if one ended.
 pub(super) fn end_over(transaction: &mut Transaction) -> bool {
     begin_clocks(transaction);
     let graph = Arc::clone(&transaction.graph);
@@ -126,7 +126,7 @@ fn begin_clocks(transaction: &mut Transaction) {
     let now_ms = transaction.spent_ms();
     let waits = |plan: &&PlanningStep| {
         let has_budget = plan.budget.as_ref().is_some_and(|one| one.time.is_some());
-        // A fork counts its time anew, and so do its clocks.
+        // A fork counts its time anew, so the clock starts again.
         let is_behind = |since_ms: Option<u64>| since_ms.is_none_or(|since_ms| since_ms > now_ms);
         has_budget && plan.in_force().is_some_and(|one| is_behind(one.since_ms))
     };
@@ -222,7 +222,7 @@ fn budget<'d>(transaction: &'d Transaction, plan: &AtomId) -> Option<&'d PhaseBu
     transaction.plan_of(plan)?.budget.as_ref()
 }
 
-/// The live planning steps that stand for a fragment, the outer ones after those inside them.
+/// The live planning steps with a fragment in force, inner ones first.
 fn in_force(transaction: &Transaction) -> Vec<(Ix, &PlannedPhase)> {
     let (graph, active) = (&transaction.graph, &transaction.active);
     let of = |plan: &Ix| Some((*plan, active.phase(graph, *plan)?));
@@ -305,7 +305,7 @@ impl<'d> PhaseUsage<'d> {
         (is_open && !is_bound && !waits).then_some(over)
     }
 
-    /// A person is asked first: what is dropped is asked about no more.
+    /// Whether a person must be asked first: a dropped doubt is never asked about again.
     fn is_in_doubt(&self, transaction: &Transaction) -> bool {
         let mut open = transaction.graph.paired(&transaction.state.atoms);
         open.any(|(x, atom)| {
@@ -316,7 +316,7 @@ impl<'d> PhaseUsage<'d> {
         })
     }
 
-    /// Whether a repair could be made now: one that waits for what may not start any more is waited for by nobody.
+    /// Whether a repair could be made now. A repair whose prerequisites may not start any more is not awaited.
     fn awaits_repair(&self, transaction: &Transaction) -> bool {
         let parts = self.phase.remaining();
         let mut inside = parts

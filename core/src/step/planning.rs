@@ -1,4 +1,4 @@
-//! Planning steps: a fragment is taken in or refused, and planned again where it failed whole (contract §5).
+//! Planning steps: a fragment is accepted or refused, and planned again if it failed whole (contract §5).
 //!
 //! Invariant: the atoms of a fragment, the change of its step and the entry of the trail are one commit.
 
@@ -23,10 +23,10 @@ use crate::{
     state::{EntryKind, FailureClass, Intent, PlanningStep, fields::texts_node},
 };
 
-/// Characters at most of the faults that a failure tells.
+/// Characters at most of the faults in a failure.
 const FAULTS_CHARS_MAX: usize = 4_000;
 
-/// A planner came to its end and says that it is done: its fragment is taken in, or the attempt has failed.
+/// A planner reports success: its fragment is accepted, or the attempt has failed.
 pub(super) fn finished(
     transaction: &mut Transaction,
     id: &AttemptId,
@@ -78,7 +78,7 @@ fn refusal(outcome: &Outcome, faults: &[Fault]) -> Failure {
     }
 }
 
-/// All of it, or nothing.
+/// Adds all of the fragment, or nothing.
 fn materialise(
     transaction: &mut Transaction,
     intent: &Intent,
@@ -114,8 +114,8 @@ fn materialise(
     });
 }
 
-/// The planning steps that a selection leaves without a fragment, though they have had one in this context, begin
-/// another round.
+/// Begins another round of planning steps that a selection leaves without a fragment, though they have had one in this
+/// context.
 pub(super) fn plan_again(transaction: &mut Transaction, selection: &Selection, because: &str) {
     let graph = Arc::clone(&transaction.graph);
     for x in graph.plans().filter(|x| !selection.contains_key(x)) {
@@ -130,7 +130,7 @@ pub(super) fn plan_again(transaction: &mut Transaction, selection: &Selection, b
             Round::Made {
                 may_plan_again: true,
             } => begin(transaction, x, &context, because),
-            // It stood for an older fragment while its round had failed; a person gave the round its attempts again.
+            // An older fragment was in force while this round had failed. A person gave the round its attempts again.
             Round::Open if !is_leaf => set_aside(transaction, graph.id(x)),
             Round::Open | Round::Made { .. } | Round::Failed => {}
         }

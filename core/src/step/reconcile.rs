@@ -24,8 +24,8 @@ pub(super) fn settle(transaction: &mut Transaction) {
     statuses(transaction, is_all_new);
 }
 
-/// A fragment of another context waits until that comes back, and one whose budget is over stands for nothing any more:
-/// the step is a leaf again.
+/// Sets aside fragments of another context, which wait for it, and fragments whose budget is over. Their steps are
+/// leaves again.
 fn set_aside_stale(transaction: &mut Transaction) {
     let graph = Arc::clone(&transaction.graph);
     for x in graph.plans() {
@@ -90,7 +90,7 @@ fn revive(transaction: &mut Transaction, id: &AtomId, context: &Digest) {
     transaction.say(Event::Revived { atom: id.clone() });
 }
 
-/// In topological order, so that what is opened here is not solved for those after it.
+/// Goes in topological order, so that an atom opened here does not count as solved for later ones.
 fn reopen_changed_inputs(transaction: &mut Transaction, is_all_new: bool) {
     let (graph, active) = (
         Arc::clone(&transaction.graph),
@@ -130,7 +130,7 @@ fn reopen_changed_inputs(transaction: &mut Transaction, is_all_new: bool) {
     }
 }
 
-/// The bound tasks that were made from these results, or from what was made from them.
+/// The bound tasks that depend on these results, directly or not.
 fn bound_downstream(transaction: &Transaction, results: &BTreeSet<Ix>) -> BTreeSet<Ix> {
     let graph = &transaction.graph;
     let mut found = BTreeSet::new();
@@ -149,7 +149,7 @@ fn bound_downstream(transaction: &Transaction, results: &BTreeSet<Ix>) -> BTreeS
     found
 }
 
-/// Attempts whose context is not in force any more are ended, at no cost.
+/// Ends attempts whose context is no longer in force, without counting them.
 fn end_abandoned(transaction: &mut Transaction) {
     let speculations = transaction.speculations();
     let ground = transaction.ground(&speculations);
@@ -169,7 +169,7 @@ fn end_abandoned(transaction: &mut Transaction) {
     }
 }
 
-/// `failed` tells of the context in force; the tries tell of each.
+/// `failed` concerns the context in force; the tries record every context.
 fn statuses(transaction: &mut Transaction, is_all_new: bool) {
     let graph = Arc::clone(&transaction.graph);
     let mut failed = BTreeSet::new();

@@ -19,7 +19,7 @@ use crate::{
     verdict::assertions,
 };
 
-/// Next moves named at most, unless more limits than usual meet.
+/// Next moves at most, unless more limits than usual are reached.
 const MOVES_MAX: usize = 5;
 
 pub(super) fn next_moves(
@@ -66,7 +66,8 @@ enum RaisableLimit {
     Time,
 }
 
-/// The command that doubles a limit: of attempts the one in force, of iterations and time what was spent.
+/// The command that doubles a limit. For attempts it doubles the limit in force, for iterations and time the amount
+/// spent.
 fn raise(transaction: &Transaction, limit: RaisableLimit) -> String {
     let constraints = &transaction.state.objective.constraints;
     let twice = |count: u32| u64::from(count).saturating_mul(2).max(1).to_string();
@@ -93,7 +94,7 @@ fn raise(transaction: &Transaction, limit: RaisableLimit) -> String {
     format!("descent run --set {key}={value}")
 }
 
-/// A result that changes no file needs no `apply`.
+/// The next command; a result that changes no file needs no `apply`.
 pub fn after_completion(state: &State) -> &'static str {
     let run = &state.run;
     let start = run.started_from.as_ref().map(|start| &start.commit);
@@ -170,7 +171,7 @@ enum Remedy {
     Raise(RaisableLimit),
 }
 
-/// `None` where an agent gave up: only another task helps.
+/// `None` if an agent gave up: only another task helps.
 fn remedy(state: &State, task: &Task, tried: &Try) -> Option<Remedy> {
     let constraints = &state.objective.constraints;
     if !matches!(

@@ -1,4 +1,4 @@
-//! A result that does not fit any more is made again, so often and no more.
+//! Makes an outdated result again, up to a limit.
 
 use alloc::{
     format,
@@ -18,8 +18,7 @@ use crate::{
     state::{Binding, Extra, FailureClass, Intent, SideEffect, Task, Try},
 };
 
-/// Opens a solved atom again in its context: it is made again, so often and no more. Its attempts are used up by that:
-/// what is a repair counts as one.
+/// Opens a solved atom again in its context, up to a limit. Its attempts are used up by that: a repair counts as one.
 pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, why: &str) {
     let Some(binding) = transaction.unbind(id) else {
         return;
@@ -64,7 +63,7 @@ fn ask_before_again(transaction: &mut Transaction, id: &AtomId, binding: &Bindin
     }
 }
 
-/// It had to be made again more often than it may: told as a failure like any other, though nothing was attempted.
+/// Records a failure when the limit of repairs is reached, though nothing was attempted.
 pub(super) fn out_of_repairs(
     transaction: &mut Transaction,
     atom: &AtomId,

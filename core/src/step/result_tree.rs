@@ -1,4 +1,4 @@
-//! The tree was made anew of the commits that the selection wants, after a backtrack.
+//! Takes in the tree that was rebuilt after a backtrack, from the commits that the selection wants.
 
 use alloc::{collections::BTreeSet, vec::Vec};
 
@@ -9,7 +9,7 @@ use crate::{
     state::ResultCommit,
 };
 
-/// The tree stands as the selection wants it; what no longer applies is made again.
+/// Records the rebuilt tree; results that no longer apply are made again.
 pub(super) fn built(
     transaction: &mut Transaction,
     head: CommitId,

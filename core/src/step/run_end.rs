@@ -1,4 +1,4 @@
-//! A run ends: one typed final result on every ending.
+//! The end of a run: one typed final result, whatever the reason.
 
 use alloc::{
     format,
@@ -21,13 +21,13 @@ use crate::{
     verdict::{self, Basis},
 };
 
-/// Atoms at most that the recorded result names as done.
+/// Done atoms at most in the recorded result.
 const DONE_MAX: usize = 100;
 const DONE: &str = "done";
-/// Open steps at most that the recorded result names.
+/// Open steps at most in the recorded result.
 const OPEN_MAX: usize = 100;
 
-/// `delivered`: the commit of the result, where that is not the head.
+/// `delivered`: the commit of the result, if it is not the head.
 pub(super) fn finish(
     transaction: &mut Transaction,
     status: RunStatus,
@@ -70,7 +70,7 @@ fn evidence(transaction: &Transaction) -> Vec<Node> {
     verdict::evidence_of(check, &basis, cache, &transaction.state.corrections)
 }
 
-/// The agreed steps that are open, each with what became of it.
+/// The agreed steps that are open, each with its fate.
 fn open(transaction: &Transaction) -> Vec<Node> {
     let steps = delivery::open_steps(transaction).into_iter().take(OPEN_MAX);
     let steps = steps.map(|id| {
@@ -85,7 +85,7 @@ fn open(transaction: &Transaction) -> Vec<Node> {
     steps.collect()
 }
 
-/// How much of the base case held on the delivered tree, and the selection that it was made under.
+/// How much of the base case held on the delivered tree, and the selection that the tree was made under.
 fn verdict_on_result(transaction: &Transaction) -> Option<Node> {
     let run = &transaction.state.run;
     let commit = run.result()?;
@@ -275,7 +275,7 @@ fn newest_failure<'s>(state: &'s State, id: &AtomId) -> Option<(&'static str, &'
     })
 }
 
-/// The newest failure of each atom that was tried and is not solved.
+/// The newest failure of each unsolved atom that was tried.
 fn failed(state: &State) -> Vec<Node> {
     let mut failed = Vec::new();
     for (id, atom) in state.atoms.iter() {
@@ -314,7 +314,7 @@ fn failed(state: &State) -> Vec<Node> {
     failed
 }
 
-/// A check that could not be run is no check that failed.
+/// A check that could not be run did not fail.
 fn why_refuted(entry: &Node) -> &'static str {
     let evidence = entry.get("evidence").and_then(Node::as_array);
     if has_failed(evidence.unwrap_or_default()) {

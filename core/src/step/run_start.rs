@@ -1,4 +1,4 @@
-//! A run begins, and what people ask of it.
+//! The beginning of a run, and a person's requests to it.
 
 use alloc::{
     collections::BTreeSet,
@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// A loop took the lease: what was in flight and has no outcome is lost, old requests are retired, environmental
-/// failures forgotten.
+/// A loop took the lease. Attempts without an outcome are lost, old requests are retired, and environmental failures
+/// are forgotten.
 pub(super) fn started(
     transaction: &mut Transaction,
     run: RunId,
@@ -28,7 +28,7 @@ pub(super) fn started(
     gone: &BTreeSet<CommitId>,
 ) {
     transaction.counts_anew = true;
-    // From here on keys may be written that an older program does not know to decide by.
+    // From here on keys may be written that an older program cannot interpret.
     transaction.state.version = transaction.state.version.max(VERSION);
     retire_old_request(transaction, &run);
     forget_environmental_failures(transaction);
@@ -61,8 +61,8 @@ pub(super) fn started(
     });
 }
 
-/// The steps that the run before this one left open when it completed, unless a person changed something since: what
-/// kept them from being made may be gone.
+/// The steps that the last run left open when it completed. None if a person changed something since: the obstacle may
+/// be gone.
 fn left_open(transaction: &Transaction) -> Option<Vec<AtomId>> {
     let run = &transaction.state.run;
     let result = run.last_result.as_ref();
@@ -100,8 +100,8 @@ fn land_all(transaction: &mut Transaction, mut finished: Vec<(AttemptId, Outcome
     }
 }
 
-/// A request to a run that is dead is retired with a record, never obeyed by the next. A flag set by hand, without a
-/// request, is for this run.
+/// Retires a request to a dead run with a record; the next run never obeys it. A flag set by hand, without a request,
+/// is for this run.
 fn retire_old_request(transaction: &mut Transaction, run: &RunId) {
     let Some(request) = transaction.state.control.request.clone() else {
         return;
@@ -158,7 +158,7 @@ fn is_environmental(tried: &crate::state::Try) -> bool {
     )
 }
 
-/// The loop itself asks, on a signal.
+/// A request of the loop itself, on a signal.
 pub(super) fn asked(
     transaction: &mut Transaction,
     request: Request,
@@ -197,7 +197,7 @@ pub fn control_with(
     Ok(control)
 }
 
-/// All attempts are ended and their results thrown away; the loop goes on.
+/// Ends all attempts and discards their results; the loop goes on.
 pub(super) fn redirect(transaction: &mut Transaction) {
     for id in transaction.flying() {
         attempt_end::cut_off(transaction, &id, "redirected");

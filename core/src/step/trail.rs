@@ -18,7 +18,7 @@ use crate::{
     world::trail_limits::{TrailLimits, Watch},
 };
 
-/// The part of the trail that may stand beyond what should.
+/// The trail divided by this is the surplus that may stay.
 const SURPLUS_PART: usize = 4;
 
 pub(super) fn shorten(transaction: &mut Transaction) {
@@ -41,7 +41,7 @@ pub(super) fn shorten(transaction: &mut Transaction) {
     }
     let len = transaction.state.trail.len();
     let most = most(len);
-    // Every new entry may be one too many; half as many pass in any case before all are gone over again.
+    // Every new entry may be surplus. Half of the limit passes in any case before the next pass.
     let look_at = len + most.saturating_sub(surplus).max(most / 2);
     transaction.session.trail_watch = Watch { len, look_at };
 }
@@ -54,14 +54,14 @@ enum Cut {
     ShortOutput,
 }
 
-/// Entries that are limited together.
+/// Entries that share a limit.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LimitedGroup {
     Failures { atom: AtomId, context: String },
     Steps,
 }
 
-/// The entries that could be less, by their place.
+/// The entries that can be shortened, by their place.
 fn cuts(trail: &[Arc<Entry>], limits: TrailLimits) -> BTreeMap<usize, Cut> {
     let mut cuts = BTreeMap::new();
     let mut newer: BTreeMap<LimitedGroup, usize> = BTreeMap::new();
@@ -86,7 +86,7 @@ fn cuts(trail: &[Arc<Entry>], limits: TrailLimits) -> BTreeMap<usize, Cut> {
     cuts
 }
 
-/// For the `nth` newest of its group.
+/// The cut for the `nth` newest entry of its group.
 fn cut_of(entry: &Entry, nth: usize, limits: TrailLimits) -> Option<Cut> {
     if !matches!(entry.kind, EntryKind::Failure { .. }) {
         return (nth > limits.steps).then_some(Cut::LeaveOut);
@@ -111,7 +111,7 @@ fn group_of(entry: &Entry) -> Option<LimitedGroup> {
     }
 }
 
-/// Keys that the program writes into what it cuts.
+/// Keys of the program in entries that it shortens.
 const KEYS: [&str; 23] = [
     "type",
     "at",
@@ -138,7 +138,7 @@ const KEYS: [&str; 23] = [
     "parked",
 ];
 
-/// Whether nothing stands in an entry but what the program wrote: only that may be cut.
+/// Whether an entry holds only what the program wrote: only such an entry may be shortened.
 fn is_ours(node: &Node) -> bool {
     let members = node.as_object().unwrap_or_default();
     members.iter().all(|member| KEYS.contains(&&*member.key))

@@ -45,7 +45,7 @@ pub struct Transition {
     pub is_quiet: bool,
 }
 
-/// Why an observation cannot be taken: the state stays as it is.
+/// Why an observation is refused: the state stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("nothing is running, so there is nothing to stop")]
@@ -65,16 +65,16 @@ pub(super) struct Transaction {
     pub(super) session: Session,
     pub(super) touched: ChangeSet,
     pub(super) events: Vec<Event>,
-    /// The loop itself is looking: it may dispatch and end. False for a request of another process.
+    /// Whether the loop itself takes the step and may dispatch and end; false for a request of another process.
     pub(super) is_loop: bool,
-    /// The measure counts anew from here: a correction, or a new run.
+    /// Whether the measure counts anew from here: a correction, or a new run.
     pub(super) counts_anew: bool,
-    /// Atoms were added: what is derived from the graph is derived anew.
+    /// Whether atoms were added, so that the graph's derived values are computed anew.
     is_rebuilt: bool,
-    /// Results may stand that another selection made.
+    /// Whether results may be those of another selection.
     pub(super) is_settled: bool,
     dirty_tasks: Arc<BTreeSet<AtomId>>,
-    /// Tasks that were bound in this step: what was made from them may be made from another result now.
+    /// Tasks that were bound in this step: results made from them may need to be made from another result now.
     pub(super) rebound: BTreeSet<Ix>,
     solved: OnceCell<Arc<Vec<bool>>>,
     speculations: OnceCell<Arc<Vec<Speculation>>>,
@@ -153,7 +153,7 @@ impl Transaction {
         Arc::make_mut(atom).task_mut()
     }
 
-    /// The entry of a context, made where there is none; it counts from now on.
+    /// The try of a context, created if missing; it is counted from now on.
     pub(super) fn tried(
         &mut self,
         id: &AtomId,
@@ -196,12 +196,12 @@ impl Transaction {
         Some(binding)
     }
 
-    /// A result waits in the try of its context until that is in force.
+    /// Parks a result in the try of its context until that context is in force.
     pub(super) fn park(&mut self, id: &AtomId, mut binding: Binding) {
         let Some(context) = binding.context.clone() else {
             return;
         };
-        // The atom stands around its parked result: a copy of it inside would only grow the file.
+        // The atom itself holds the parked result: a copy of it inside would only grow the file.
         binding.of = Arc::new(binding::nothing());
         if let Some(tried) = self
             .task(id)
@@ -251,7 +251,7 @@ impl Transaction {
         }
     }
 
-    /// Derives anew what hangs on the graph, after atoms were added to it.
+    /// Computes the graph's derived values anew, after atoms were added.
     pub(super) fn rebuild(&mut self) {
         let graph = Graph::of(&self.state);
         let renumber = |x: &Ix| graph.ix(self.graph.id(*x));
@@ -276,7 +276,7 @@ impl Transaction {
         self.is_line_settled.take();
     }
 
-    /// All were looked at: these have failed in force.
+    /// Records that all tasks were checked: these failed in force.
     pub(super) fn set_suspects(&mut self, failed: BTreeSet<AtomId>) {
         if !(failed.is_empty() && self.dirty_tasks.is_empty()) {
             self.dirty_tasks = Arc::new(failed);
@@ -296,7 +296,7 @@ impl Transaction {
             .push(Arc::new(record::close(&mut to, kind)));
     }
 
-    /// Takes an attempt out of flight, and all that the session knew of it.
+    /// Takes an attempt out of flight, with the session's record of it.
     pub(super) fn land(&mut self, id: &AttemptId) -> Option<Intent> {
         let index = self
             .state
@@ -334,7 +334,7 @@ impl Transaction {
         Ok(measure)
     }
 
-    /// Writes the time spent and the measure, and holds that the measure did not rise.
+    /// Writes the time spent and the measure, and checks that the measure did not rise.
     pub(super) fn close(mut self, before: &World) -> Result<Transition, Refusal> {
         let is_quiet = !self.is_dirty();
         let is_line_settled = self.is_line_settled();

@@ -32,7 +32,7 @@ pub struct Answer<'a> {
     pub reason: Option<&'a str>,
 }
 
-/// Records a word; `Err` with the earlier one where the same was said already.
+/// Records an answer; `Err` with the earlier one if the same was recorded already.
 pub fn confirm(
     state: &State,
     word: &Answer<'_>,

@@ -8,24 +8,24 @@ use core::fmt;
 
 use crate::id::AtomId;
 
-/// One thing that follows.
+/// One consequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Consequence {
     TrailCleared,
-    /// The graph is another: results in other contexts are open again.
+    /// The graph changed: results in other contexts are open again.
     GraphReopened,
-    /// Atoms that were parts and are roots now.
+    /// Former parts that are roots now.
     NewRoots(Vec<AtomId>),
     DependentsReopened,
     /// A limit was raised.
     LimitReopened,
     /// An effect outside counts as done, and its atom as solved.
     DoubtSettled,
-    /// It counts as done for an atom that has changed since.
+    /// The effect counts as done for an atom that has changed since.
     DoubtOutdated,
     DoubtRetried,
     TrailRestored,
-    /// At no cost.
+    /// Attempts end without being counted.
     FlightEnds(Vec<AtomId>),
     FilesStay,
     ResultRestored,
@@ -84,7 +84,7 @@ impl Consequence {
     }
 }
 
-/// In words, a text each.
+/// The consequences in words, a text each.
 pub(super) fn texts(consequences: &[Consequence]) -> Vec<String> {
     consequences.iter().map(ToString::to_string).collect()
 }

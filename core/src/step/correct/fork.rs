@@ -1,6 +1,6 @@
-//! A second state that begins where this one stands: another lineage, its parent recorded.
+//! A second state that begins at this one: another lineage, with its parent recorded.
 //!
-//! Not here: where it lies, what of the repository it needs.
+//! Not here: its place, and its needs from the repository.
 
 use alloc::sync::Arc;
 

@@ -47,10 +47,10 @@ impl From<State> for MergeOutcome {
     }
 }
 
-/// Merges an edit into what was committed last.
+/// Merges an edit into the last commit.
 ///
 /// `base` is the state that the person started from, `ours` the newest committed one. Without a base every difference
-/// is told; without `ours` the edit is all there is.
+/// is reported; without `ours` the edit is all there is.
 pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> MergeOutcome {
     let Some(ours) = ours else {
         return MergeOutcome::from(theirs.clone());
@@ -97,7 +97,7 @@ fn newer<'s>(base: Option<&'s State>, ours: &'s State) -> &'s State {
         .unwrap_or(ours)
 }
 
-/// How far ahead of what is known the commits of other processes can be.
+/// How far ahead of the known serial the commits of other processes can be.
 const AHEAD_MAX: u64 = 1_000;
 
 /// Whether no other process can have made the commits from `known` to `serial`: a person wrote that number.
@@ -105,8 +105,8 @@ pub fn is_out_of_reach(serial: Serial, known: Serial) -> bool {
     serial.0.saturating_sub(known.0) > AHEAD_MAX
 }
 
-/// A seal names the base. The serial does where there is no seal alone: two commits can have had it, of which one did not
-/// stay.
+/// Finds the base of an edit: its seal names it. The serial counts only for a file without a seal. Two commits can have
+/// had the same serial, one of which did not stay.
 fn base_of<'s>(base: Option<&'s State>, ours: &'s State, theirs: &State) -> Option<&'s State> {
     let is_sealed_so = |state: &State| state.seal.is_some() && state.seal == theirs.seal;
     match base {
@@ -163,7 +163,7 @@ fn keep_workspace(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     Arc::make_mut(&mut merged.objective).constraints.workspace = ours.workspace;
 }
 
-/// Objective and control: the person's.
+/// Merges the objective and the control record, which are the person's.
 fn records(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let rule = |key: &str| match key {
         "base_case" => Rule::CHECK,

@@ -1,6 +1,6 @@
 //! A binding that was taken out of the file while others still name its atom, which stood in it alone.
 //!
-//! Not here: what follows for those who built on it.
+//! Not here: the consequences for dependents.
 
 use alloc::{sync::Arc, vec::Vec};
 

@@ -48,7 +48,7 @@ impl PersonEdit {
             is_raised(limit, tried)
         });
         let has_others = self.reopen_environmental(|task, tried| {
-            // The repair that ended it was counted too.
+            // The repair that ended it was counted as well.
             let last = tried.repairs.checked_sub(1);
             let most = now.max_attempts(task.spec.action.is_some());
             let was_under_way = tried.attempts < most || tried.repairs > 0;
@@ -96,8 +96,8 @@ impl PersonEdit {
         has_opened
     }
 
-    /// Opens contexts that had failed, where `which` says so by the atom and (attempts made, is a shell action); whether
-    /// there were any.
+    /// Opens failed contexts for which `which` holds, given the atom and (attempts made, is a shell action). Returns
+    /// whether there were any.
     pub(super) fn reopen_failed(&mut self, which: impl Fn(&AtomId, (u32, bool)) -> bool) -> bool {
         let mut has_opened = false;
         for (id, atom) in self.state.atoms.iter_mut() {
@@ -126,8 +126,8 @@ impl PersonEdit {
         has_opened
     }
 
-    /// A failed, invalid or doubtful atom that a person set to pending is tried again. Whether one has come to its end is
-    /// the program's to say: a status is no refutation.
+    /// Retries a failed, invalid or doubtful atom that a person set to pending. Only the program decides whether an
+    /// atom has come to its end: a status is no refutation.
     pub(super) fn statuses(&mut self, before: &State) {
         let (mut opened, mut asked) = (Vec::new(), Vec::new());
         for (id, atom) in self.state.atoms.iter_mut() {

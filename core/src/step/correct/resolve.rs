@@ -1,4 +1,4 @@
-//! A person's word on an effect outside of which nobody knows whether it happened: it becomes a correction of type
+//! A person's answer about an effect outside that may or may not have happened. It becomes a correction of type
 //! `resolution` (contract §8, §10).
 
 use alloc::{
@@ -32,9 +32,9 @@ pub struct Doubt {
     pub attempt: AttemptId,
     pub atom: AtomId,
     pub description: String,
-    /// When its attempt was started.
+    /// The start of its attempt.
     pub since: Option<String>,
-    /// Why nobody knows whether its effect happened, or whether it may happen again.
+    /// Why its effect is in doubt, or whether it may happen again.
     pub reason: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub enum Resolution<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotInDoubt;
 
-/// All that is in doubt, in the order of the atoms.
+/// All doubts, in the order of the atoms.
 pub fn doubts(state: &State) -> Vec<Doubt> {
     let doubtful = state.atoms.iter().filter_map(|(id, atom)| {
         let AtomStatus::InDoubt(attempt) = &atom.task()?.status else {
@@ -70,7 +70,7 @@ pub fn doubts(state: &State) -> Vec<Doubt> {
     doubtful.collect()
 }
 
-/// Decides what was in doubt.
+/// Resolves a doubt.
 pub fn resolve(
     state: &State,
     attempt: &AttemptId,
@@ -141,7 +141,7 @@ pub(super) fn entries(state: &State) -> Vec<Arc<Entry>> {
     state.trail.iter().filter(is_of).cloned().collect()
 }
 
-/// The atom and the attempt, where an entry of the trail tells of a doubt.
+/// The atom and the attempt, if an entry of the trail records a doubt.
 fn doubt_of(entry: &Entry) -> Option<(AtomId, AttemptId)> {
     let text = |key: &str| Some(entry.node.get(key)?.as_str()?.to_string());
     if type_of(entry) != "in_doubt" {
@@ -158,7 +158,7 @@ fn is_resolved(state: &State, attempt: &AttemptId) -> bool {
     state.corrections.iter().any(names)
 }
 
-/// Doubts that nobody answered, of atoms that were taken out while their effect was under way.
+/// Unanswered doubts of atoms that were taken out while their effect was under way.
 pub(super) fn of_the_absent(state: &State) -> Vec<(AtomId, AttemptId)> {
     let all = state.all_atoms();
     let is_open = |(atom, attempt): &(AtomId, AttemptId)| {
@@ -168,7 +168,7 @@ pub(super) fn of_the_absent(state: &State) -> Vec<(AtomId, AttemptId)> {
     doubts.filter(is_open).collect()
 }
 
-/// Asks about these where their atoms are back, and open.
+/// Asks about these doubts if their atoms are back, and open.
 pub(super) fn ask(state: &mut State, doubts: Vec<(AtomId, AttemptId)>) {
     for (id, attempt) in doubts {
         let is_open = |atom: &Arc<Atom>| {
@@ -199,13 +199,14 @@ fn task<'s>(state: &'s mut State, atom: &AtomId) -> Option<&'s mut Task> {
 /// The place that the result of a person got.
 #[derive(Default)]
 struct ReportedResult {
-    /// It is bound; else it is kept for when its context is in force.
+    /// Whether it is bound; otherwise it is kept for when its context is in force.
     is_in_force: bool,
     /// The plans in whose budgets its attempt counts.
     plans: BTreeSet<AtomId>,
 }
 
-/// The result of the context that the attempt was started in. It is counted as the loop counts an attempt that ends well.
+/// Binds the result in the context that the attempt was started in. It is counted like an attempt that the loop saw
+/// succeed.
 fn bind(
     state: &mut State,
     attempt: &AttemptId,
@@ -240,7 +241,7 @@ fn bind(
     };
     let is_action = task.spec.action.is_some();
     let tried = task.tried_mut(&context, &chosen);
-    // Else it is a repair.
+    // Otherwise it is a repair.
     let is_counted = tried.attempts < most;
     tried.attempts += u32::from(is_counted);
     let inputs = results::inputs(&world.graph, &world.active, &world.state, x);

@@ -1,8 +1,8 @@
-//! Back to an earlier state, as a new commit: what was agreed and what was found then; never what is spent, what was
-//! interrupted, or the lineage (contract §8).
+//! Returns to an earlier state, as a new commit: to its agreement and its results. Spending, interruptions and the
+//! lineage are never taken back (contract §8).
 //!
-//! Invariant: what happened outside of the tree is not done again: an atom that may happen once only keeps what is
-//! known of it. To undo an undo brings back what stood before it.
+//! Invariant: an effect outside of the tree is not repeated: an atom that may happen once only keeps its record. To
+//! undo an undo restores the state before it.
 
 use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 use core::fmt;
@@ -26,9 +26,9 @@ use crate::{
 
 /// The input of an undo.
 pub struct Undo<'a> {
-    /// As things stand.
+    /// The present state.
     pub now: &'a State,
-    /// As they stood, in the same lineage.
+    /// The earlier state, in the same lineage.
     pub then: &'a State,
     pub by: &'a str,
     pub at: UnixMillis,
@@ -44,7 +44,7 @@ impl fmt::Debug for Undo<'_> {
 }
 
 impl Undo<'_> {
-    /// The next state; or, where nothing of it would be another, the atoms that stay for what they did outside.
+    /// The next state. `Err` if nothing would change: the atoms that stay for their effects outside.
     pub fn adopt(&self) -> Result<Adoption, Vec<AtomId>> {
         let mut back = UndoBuilder {
             undo: self,
@@ -137,7 +137,7 @@ impl UndoBuilder<'_> {
         }
     }
 
-    /// A context in which it happened stays closed, whatever else is undone.
+    /// Keeps every context closed in which an effect outside happened, whatever else is undone.
     fn keep_what_is_outside(&mut self) {
         let (now, then) = (self.undo.now, self.undo.then);
         for (id, atom) in now.all_atoms() {
@@ -169,7 +169,7 @@ impl UndoBuilder<'_> {
         resolve::ask(&mut self.state, resolve::of_the_absent(self.undo.now));
     }
 
-    /// The record of today, at the place in the graph that it had then.
+    /// Takes the present record, at the earlier place in the graph.
     fn keep(&mut self, id: &AtomId, old: &Atom) {
         let now = self.undo.now;
         self.state.atoms.remove(id);
@@ -184,7 +184,7 @@ impl UndoBuilder<'_> {
         self.change(id, |atom| atom.depends_on = depends_on);
     }
 
-    /// A result that git has swept away is made again.
+    /// Makes results again that git has swept away.
     fn open_what_is_lost(&mut self) {
         let is_lost = |binding: &Binding| {
             let commit = binding.commit.as_ref();
@@ -211,7 +211,7 @@ impl UndoBuilder<'_> {
         }
     }
 
-    /// The attempt that a person is asked about, with the entry of the trail that says why.
+    /// The attempt that a person is asked about, from the entry of the trail that gives the reason.
     fn doubt(&mut self, id: &AtomId, context: &Digest, since: &str) -> AttemptId {
         let run = Arc::make_mut(&mut self.state.run);
         let attempt = run.next_attempt(id);
@@ -230,7 +230,7 @@ impl UndoBuilder<'_> {
         attempt
     }
 
-    /// Attempts in flight end, and their results come too late by their epoch.
+    /// Ends attempts in flight; the epoch makes their results come too late.
     fn notebook(&mut self) {
         let mut run: Run = (*self.state.run).clone();
         run.epoch = Epoch(run.epoch.0 + 1);
@@ -271,8 +271,8 @@ impl UndoBuilder<'_> {
         intent.effect.is_once_only() && self.state.atoms.contains_key(&intent.atom)
     }
 
-    /// The very tree of then, where git still holds it and nothing else must stay; else the loop makes it from what
-    /// stays.
+    /// Takes the earlier tree, if git still holds it and nothing else must stay. Otherwise the loop builds a tree from
+    /// the results that stay.
     fn tree(&mut self, run: &mut Run) {
         let then = &self.undo.then.run;
         if self.state.objective.constraints.workspace() == Workspace::Shared {

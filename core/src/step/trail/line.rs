@@ -1,6 +1,6 @@
-//! An older entry of the trail in few words: a failure as a line with its fingerprint, an output as its last line.
+//! Shortens an older entry of the trail: a failure to a line with its fingerprint, an output to its last line.
 //!
-//! Not here: which entries are older (`trail`).
+//! Not here: the choice of entries (`trail`).
 
 use alloc::{string::String, vec::Vec};
 
@@ -10,19 +10,19 @@ use crate::{
     state::{Entry, EntryKind},
 };
 
-/// Characters of an output, or of a reason, that are kept of an older one: of the output its last line.
+/// Characters kept of an older output, or of a reason; the output keeps its last line.
 const LINE_CHARS_MAX: usize = 200;
 const FINGERPRINT: &str = "fingerprint";
-/// How a failure came about, which its fingerprint is taken over.
+/// The keys of a failure's cause, over which its fingerprint is taken.
 const TOLD_BY: [&str; 5] = ["class", "reason", "output", "criteria", "files"];
-/// Keys that a line does without.
+/// Keys that a line omits.
 const LONG: [&str; 4] = ["output", "whole", "criteria", "files"];
 
 pub(super) fn is_line(failure: &Node) -> bool {
     failure.get(FINGERPRINT).is_some()
 }
 
-/// Who failed when, in which context, why in one line, and a fingerprint that tells whether two failed alike.
+/// A failure as a line: who failed when, in which context, and why. Equal fingerprints mean equal failures.
 pub(super) fn failure_line(entry: &Entry) -> Entry {
     let mut node = entry.node.clone();
     let fingerprint = Node::string(fingerprint(&node).as_str());
@@ -55,7 +55,7 @@ fn first_line(reason: &str) -> String {
     first.chars().take(LINE_CHARS_MAX).collect()
 }
 
-/// The last line of an output that is longer.
+/// The last line of an output, if it is longer.
 fn short_output(record: &Node) -> Option<String> {
     let output = record.get("output").and_then(Node::as_str)?;
     let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
@@ -73,7 +73,7 @@ pub(super) fn has_long_output(record: &Node) -> bool {
     all.any(|one| short_output(one).is_some())
 }
 
-/// With the last line of each output; what it was of, how it ended and its side file stay.
+/// The entry with the last line of each output. Its command, its end and its side file stay.
 pub(super) fn with_short_output(entry: &Entry) -> Entry {
     let mut node = entry.node.clone();
     if let Some(Value::Array(proofs)) = member(&mut node, "evidence") {

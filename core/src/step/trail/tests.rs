@@ -80,7 +80,7 @@ fn check(trail: &[Arc<Entry>], expected: &[&str]) -> Vec<Arc<Entry>> {
     let short = shorten(trail);
     assert_eq!(told(&short), expected);
     assert!(cuts(&short, LIMITS).is_empty(), "it is done at once");
-    // As the file has it.
+    // As read from the file.
     let read: Vec<Arc<Entry>> = texts(&short).iter().map(|text| entry(text)).collect();
     assert_eq!(told(&read), expected);
     short

@@ -44,8 +44,7 @@ impl Transaction {
         self.state.atoms.get(id)?.plan()
     }
 
-    /// The open tasks that have to be looked at to know how all stand, in their order: all of them after the selection
-    /// changed, else few.
+    /// The open tasks whose status must be checked, in their order: all of them after the selection changed, else few.
     pub(crate) fn dirty_tasks(&self, all: bool) -> Vec<(Ix, &Task)> {
         if all {
             let open = self.graph.paired(&self.state.atoms);
@@ -58,7 +57,7 @@ impl Transaction {
             .collect()
     }
 
-    /// Whether it has failed in the context in force.
+    /// Whether the task has failed in the context in force.
     pub(crate) fn has_failed(&self, x: Ix, task: &Task) -> bool {
         let (graph, active) = (&self.graph, &self.active);
         let context = active.context(x).filter(|_| active.is_leaf(graph, x));
@@ -103,7 +102,7 @@ impl Transaction {
         self.graph.roots().iter().all(|root| self.solved()[*root])
     }
 
-    /// Whether the tree is made of exactly what stays.
+    /// Whether the tree consists of exactly the results that stay.
     pub(crate) fn is_line_settled(&self) -> bool {
         let is_settled =
             || result_commits::is_line_settled(&self.graph, self.solved(), &self.state);
@@ -115,7 +114,7 @@ impl Transaction {
         active::selection_of(&self.graph, &self.state)
     }
 
-    /// The attempts in flight, for those who land some of them.
+    /// The attempts in flight, as a list that stays while some of them land.
     pub(crate) fn flying(&self) -> Vec<AttemptId> {
         let intents = self.state.run.in_flight.iter();
         intents.map(|intent| intent.id.clone()).collect()
@@ -152,7 +151,7 @@ impl Transaction {
         self.tree_of(head).map(Basis::Warm)
     }
 
-    /// The tree of a commit, as far as the host has told it.
+    /// The tree of a commit, if the host has reported it.
     pub(crate) fn tree_of(&self, commit: &CommitId) -> Option<TreeId> {
         let start = self.state.run.started_from.as_ref();
         let start = start.filter(|start| start.commit == *commit);
@@ -172,7 +171,7 @@ impl Transaction {
             || !touched.bindings.is_empty()
     }
 
-    /// Whether it is live, has fragments for its context, and stands for none.
+    /// Whether it is live and has fragments for its context, but none is in force.
     pub(crate) fn is_undecided(&self, x: Ix) -> bool {
         let graph = &self.graph;
         let context = self.active.context(x);
@@ -181,13 +180,13 @@ impl Transaction {
         context.is_some_and(|context| rounds::is_undecided(&self.state, graph.id(x), context))
     }
 
-    /// Whether an attempt there would make again what was made before.
+    /// Whether an attempt there would make a result again.
     pub(crate) fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
         let tried = self.task_of(atom).and_then(|task| task.tried(context));
         tried.is_some_and(|tried| tried.repairs > 0)
     }
 
-    /// Whether it finishes although the run is about to end.
+    /// Whether the attempt finishes although the run is about to end.
     pub(crate) fn must_finish(&self, intent: &Intent) -> bool {
         let interruptible = self
             .task_of(&intent.atom)
@@ -195,7 +194,7 @@ impl Transaction {
         intent.effect.is_once_only() || !interruptible
     }
 
-    /// Judges by what the cache holds of `basis`.
+    /// Judges by the evidence that the cache holds for `basis`.
     pub(crate) fn court<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
         let again_max = self.state.objective.constraints.max_transient();
         judge(Evaluator {

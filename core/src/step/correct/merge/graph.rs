@@ -1,4 +1,4 @@
-//! Atoms and their results, by id: one thing, whether it stands among the atoms or among the bindings.
+//! Merges atoms and their results by id. An atom is one thing, whether it stands among the atoms or among the bindings.
 
 use alloc::{collections::BTreeSet, format, string::String, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     state::{Atom, Binding, State},
 };
 
-/// An atom, and what it is bound to.
+/// An atom and its binding.
 struct AtomEntry {
     atom: Arc<Atom>,
     binding: Option<Arc<Binding>>,
@@ -153,7 +153,7 @@ const FACTS: [&str; 6] = [
     "commit", "change", "evidence", "context", "inputs", "attempts",
 ];
 
-/// As the edit named it, else as it stands now.
+/// The path as in the edit, else as in the present state.
 fn pointer(id: &AtomId, items: &[Option<AtomEntry>; 3]) -> String {
     let item = items.iter().rev().flatten().next();
     if item.is_some_and(|item| item.binding.is_some()) {
@@ -163,7 +163,7 @@ fn pointer(id: &AtomId, items: &[Option<AtomEntry>; 3]) -> String {
     }
 }
 
-/// In the edit alone: added by it, or taken out since it began.
+/// For an atom in the edit alone: added by the edit, or removed since the base.
 fn added(
     trees: &mut Trees,
     merged: &mut MergeOutcome,
@@ -183,7 +183,7 @@ fn added(
     theirs.place(id, &mut merged.state);
 }
 
-/// Not in the edit: taken out by it, or come since it began.
+/// For an atom that the edit lacks: removed by the edit, or added since the base.
 fn taken_out(
     trees: &mut Trees,
     merged: &mut MergeOutcome,
@@ -258,7 +258,7 @@ fn atom(
     read.map_or_else(|| Arc::clone(&theirs.atom), Arc::new)
 }
 
-/// Whether it is resolved, and to what: a person's own result is never overwritten.
+/// Merges whether the atom is resolved, and to what: a person's own result is never overwritten.
 fn result(
     trees: &mut Trees,
     base: Option<&AtomEntry>,
@@ -307,7 +307,7 @@ fn is_by_person(item: &AtomEntry) -> bool {
     binding.is_some_and(|binding| binding.is_by_person())
 }
 
-/// A result around the atom that it is of.
+/// Puts a result around its atom.
 fn bound(
     mut result: Node,
     atom: &Arc<Atom>,

@@ -1,4 +1,5 @@
-//! Trail and corrections: records of what happened. A person may write beside an entry, and add a correction.
+//! Merges trail and corrections, which are records of the past. A person may write beside an entry, and add a
+//! correction.
 
 use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
@@ -42,7 +43,7 @@ pub(super) fn corrections(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Sta
         }
     }
     for node in walked.added {
-        // Saved before under an id that was taken.
+        // The edit was saved before, under an id that was taken.
         let bare = |node: &Node| signature(node, &["timestamp", "type", "description"]);
         let known = sides.ours.corrections.iter();
         let known = known.skip(sides.base.map_or(0, |base| base.corrections.len()));
@@ -52,7 +53,7 @@ pub(super) fn corrections(sides: &Sides<'_>, trees: &mut Trees, merged: &mut Sta
     }
 }
 
-/// An id that is taken meanwhile is replaced: ids are the program's to give.
+/// Adds a correction. An id that is taken meanwhile is replaced: ids are the program's to give.
 fn add(corrections: &mut Vec<Arc<Correction>>, mut node: Node) {
     let id = node.get("id").and_then(Node::as_str);
     let is_taken = id.is_some_and(|id| {
@@ -81,7 +82,7 @@ fn signature(node: &Node, keys: &[&str]) -> String {
     keys.iter().map(value).collect::<Vec<_>>().join("\n")
 }
 
-/// Entries by what they are of; of several alike, by their order.
+/// Entries by their subject; several alike by their order.
 fn named<'n>(
     nodes: &[&'n Node],
     name: &dyn Fn(&Node) -> String,
@@ -125,7 +126,7 @@ fn walk(
             }
             Some(_) => {}
             None if was.is_none() => walked.added.push((*node).clone()),
-            // It is not kept any more: a limit dropped it, or the trail was cleared.
+            // The entry is gone: a limit dropped it, or the trail was cleared.
             None if !same(was, Some(node)) => {
                 trees.program(
                     &doc::pointer_push(at, &format!("{index}")),
@@ -144,7 +145,7 @@ fn walk(
     walked
 }
 
-/// The keys of an entry are the program's, what is added to them is the person's.
+/// The keys of an entry are the program's; additions to them are the person's.
 fn remarked(trees: &mut Trees, [was, is, edited]: tree::Three<'_>, at: &str) -> Node {
     let keys = |node: Option<&Node>| -> Vec<String> {
         let members = node.and_then(Node::as_object).unwrap_or_default();

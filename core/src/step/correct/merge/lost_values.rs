@@ -11,13 +11,13 @@ use crate::{
     state::fields::{Extra, Writer},
 };
 
-/// Beyond these only their number is told.
+/// Beyond this number values are only counted.
 pub const LOST_MAX: usize = 500;
-/// A larger value is told by its beginning.
+/// A larger value is shortened to its beginning.
 const VALUE_BYTES_MAX: usize = 64 << 10;
 const SHOWN_CHARS_MAX: usize = 120;
 
-/// Whose value stands.
+/// The side whose value stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Winner {
     Edit,
@@ -43,7 +43,7 @@ pub struct LostValue {
 }
 
 impl LostValue {
-    /// As it stands in a correction.
+    /// The value as a correction records it.
     pub fn node(&self) -> Node {
         let mut to = Writer::default();
         to.text("at", &self.at).text("kept", self.kept.word());
@@ -52,7 +52,7 @@ impl LostValue {
     }
 }
 
-/// A line for a person, from what a correction keeps.
+/// A line for a person, from the record in a correction.
 pub(in crate::step::correct) fn sentence(node: &Node) -> Option<String> {
     let at = node.get("at")?.as_str()?;
     let value = node.get("value").filter(|value| !value.is_null());
@@ -71,7 +71,7 @@ fn shown(value: &Node) -> String {
     }
 }
 
-/// Within the limits, by place.
+/// Drops values beyond the limits, in the order of places.
 pub(super) fn capped(mut lost: Vec<LostValue>) -> Vec<LostValue> {
     lost.sort_by(|a, b| a.at.cmp(&b.at));
     let more = lost.len().saturating_sub(LOST_MAX);

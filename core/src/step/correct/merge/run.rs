@@ -1,4 +1,4 @@
-//! The loop's own notebook: its facts are the program's, what a person wrote beside them is the person's.
+//! Merges the loop's own notebook: its facts are the program's, remarks beside them the person's.
 
 use alloc::{string::String, sync::Arc};
 
@@ -85,7 +85,7 @@ fn parts(base: Option<&Run>, run: &mut Run, theirs: &Run, trees: &mut Trees) {
     }
 }
 
-/// A record that the edit does not know has no remark of it.
+/// Merges remarks; a record that the edit does not know has none of its own.
 fn beside(
     ours: &mut Extra,
     base: Option<Extra>,

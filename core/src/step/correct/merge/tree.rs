@@ -1,6 +1,6 @@
-//! Three trees into one: base, ours, theirs.
+//! Merges three trees into one: base, ours, theirs.
 //!
-//! Not here: what a key means; a rule says whose it is.
+//! Not here: the meaning of keys; a rule says whose a key is.
 
 use alloc::{
     collections::BTreeMap,
@@ -14,11 +14,11 @@ use crate::{
     state::fields::{Extra, Findings},
 };
 
-/// Whose a place is where both sides changed it, and how far it may be taken apart.
+/// The side that wins a place which both sides changed, and how finely the place may be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) kept: Winner,
-    /// Inside of a check: `all` and `any` are walked, a leaf is one thing.
+    /// Whether it is a check: `all` and `any` are walked, a leaf is one thing.
     is_check: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Trees {
     pub(super) lost: Vec<LostValue>,
 }
 
-/// A record of a node, where nothing is wrong with it.
+/// The record of a node, if it has no fault.
 pub(super) fn read<T>(
     node: &Node,
     read: impl Fn(&Node, &str, &mut Findings) -> Option<T>,
@@ -58,7 +58,7 @@ pub(super) fn read<T>(
     found.faults.is_empty().then_some(record)
 }
 
-/// The same content, whatever the order of keys.
+/// Whether the content is the same, whatever the order of keys.
 pub(super) fn same(a: Option<&Node>, b: Option<&Node>) -> bool {
     match (a, b) {
         (None, None) => true,
@@ -77,19 +77,19 @@ impl Trees {
         self.has_base
     }
 
-    /// The program's stands; `value` is what the edit had.
+    /// The program's value stays; `value` is the edit's.
     pub(super) fn program(&mut self, at: &str, value: Option<Node>) {
         let (at, kept) = (at.to_string(), Winner::Program);
         self.lost.push(LostValue { at, kept, value });
     }
 
-    /// The edit stands; `value` is what had come there.
+    /// The edit's value stays; `value` is the other one.
     pub(super) fn edit(&mut self, at: &str, value: Option<Node>) {
         let (at, kept) = (at.to_string(), Winner::Edit);
         self.lost.push(LostValue { at, kept, value });
     }
 
-    /// One place, by its rule.
+    /// Merges one place, by its rule.
     pub(super) fn three(&mut self, nodes: Three<'_>, at: &str, rule: Rule) -> Option<Node> {
         match self.settled(nodes) {
             Some(settled) => settled.cloned(),
@@ -97,7 +97,7 @@ impl Trees {
         }
     }
 
-    /// An object whose keys are each of a rule of their own.
+    /// Merges an object whose keys each have a rule.
     pub(super) fn record(
         &mut self,
         nodes: Three<'_>,
@@ -110,7 +110,7 @@ impl Trees {
         }
     }
 
-    /// Unknown keys: the person's.
+    /// Merges unknown keys, which are the person's.
     pub(super) fn extra(&mut self, extras: [Option<&Extra>; 3], at: &str) -> Extra {
         let [base, ours, theirs] = extras;
         let none = Extra::default();
@@ -127,7 +127,7 @@ impl Trees {
         Extra::merged(ours, theirs, key)
     }
 
-    /// `Some` where one side alone changed, or both alike.
+    /// `Some` if one side alone changed, or both alike.
     pub(super) fn settled<'n>(&self, [base, ours, theirs]: Three<'n>) -> Option<Option<&'n Node>> {
         if self.has_base && same(ours, base) || same(ours, theirs) {
             return Some(theirs);
@@ -155,7 +155,7 @@ impl Trees {
         }
     }
 
-    /// One has nothing there. Without a base nobody knows whether it was taken out or came later: it stays.
+    /// Merges a place that one side lacks. Without a base nobody knows whether it was removed or added later: it stays.
     fn one_has_none(
         &mut self,
         ours: Option<&Node>,
@@ -199,7 +199,7 @@ impl Trees {
         let keys = woven(keys(nodes[2]), &keys(nodes[1]), |_| true);
         let mut members: Vec<(String, Node)> = Vec::with_capacity(keys.len());
         for key in keys {
-            // A remark is the person's wherever it stands.
+            // A remark is the person's wherever it is.
             let rule = if key == "notes" {
                 Rule::EDIT
             } else {
@@ -213,7 +213,7 @@ impl Trees {
         Node::object(members)
     }
 
-    /// `None` where the lists can only be taken whole.
+    /// `None` if the lists can only be taken whole.
     fn arrays(&mut self, lists: [&[Node]; 3], at: &str, rule: Rule) -> Option<Node> {
         if !self.has_base {
             return None;
@@ -254,7 +254,7 @@ fn size(node: &Node) -> usize {
     items.max(node.as_object().map_or(0, <[_]>::len))
 }
 
-/// Two checks are mixed where both are groups of the same kind.
+/// Two checks can be merged if both are groups of the same kind.
 fn may_mix(ours: &Node, theirs: &Node, rule: Rule) -> bool {
     let group = |node: &Node| {
         ["all", "any"]
@@ -269,7 +269,7 @@ fn name_of(node: &Node) -> Option<&str> {
     ["id", "context", "name"].into_iter().find_map(named)
 }
 
-/// A list by the names of its items; `None` where one comes twice.
+/// A list by the names of its items; `None` if a name comes twice.
 fn keyed(list: &[Node]) -> Option<(Vec<String>, BTreeMap<String, &Node>)> {
     let key = |node: &Node| name_of(node).map_or_else(|| doc::canonical(node), ToString::to_string);
     let keys: Vec<String> = list.iter().map(key).collect();
@@ -277,7 +277,7 @@ fn keyed(list: &[Node]) -> Option<(Vec<String>, BTreeMap<String, &Node>)> {
     (map.len() == keys.len()).then_some((keys, map))
 }
 
-/// `first`, with what of `second` is not in it put behind what it followed there.
+/// Merges two key lists: keys that only `second` has go after the key that they followed there.
 pub(super) fn woven(
     first: Vec<String>,
     second: &[String],

@@ -1,6 +1,7 @@
-//! Two valid graphs may make one that is not: what was taken out is needed, or arrows close a circle.
+//! Makes the merged graph valid. Two valid graphs may merge into an invalid one: a removed atom is needed, or
+//! dependencies form a cycle.
 //!
-//! Invariant: the outcome is valid where ours is; what of the edit had to give way for it is told.
+//! Invariant: the outcome is valid if ours is. Everything that the edit had to give up for it is reported.
 
 use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
 
@@ -45,7 +46,7 @@ fn faults(state: &State) -> Vec<Fault> {
 
 /// Brings back an atom that one side took out and the other came to need.
 fn put_back(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
-    // Each round brings an atom back that stands in no earlier one.
+    // Each round restores an atom that no earlier round did.
     loop {
         let missing = missing(&merged.state);
         let mut is_better = false;
@@ -73,7 +74,7 @@ fn put_back(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
     }
 }
 
-/// Ids that are named and not there.
+/// Ids that are named but missing.
 fn missing(state: &State) -> BTreeSet<AtomId> {
     let all = state.all_atoms();
     let named = all
@@ -82,7 +83,7 @@ fn missing(state: &State) -> BTreeSet<AtomId> {
     named.filter(|id| !all.contains_key(id)).cloned().collect()
 }
 
-/// Arrows, parts and choices as they were committed, of every atom that both sides have.
+/// Takes dependencies, parts and choices as committed, for every atom that both sides have.
 fn structure_of_ours(sides: &Sides<'_>, trees: &mut Trees, state: &mut State) {
     for (id, ours) in sides.ours.all_atoms() {
         let Some(atom) = state.atom(id).map(Arc::clone) else {
@@ -124,7 +125,7 @@ fn set(state: &mut State, id: &AtomId, atom: Arc<Atom>) {
     }
 }
 
-/// The committed graph as it is; all that the edit had otherwise is told.
+/// Takes the committed graph whole, and reports all differences of the edit.
 fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
     let base = sides.base.unwrap_or(sides.ours);
     let node = |state: &State, id: &AtomId| state.atom(id).map(|atom| atom.node());
@@ -150,7 +151,7 @@ fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome
     merged.state.bindings.clone_from(&sides.ours.bindings);
 }
 
-/// The graph that stands does not fit the limits of the edit: how deep, in which workspace.
+/// Takes the committed limits if the graph does not fit the edit's: its depth, its workspace.
 fn limits_of_ours(sides: &Sides<'_>, trees: &mut Trees, state: &mut State) {
     let edited = state.objective.constraints.node();
     trees.program("/objective/constraints", Some(edited));
