@@ -52,7 +52,7 @@ pub struct Workspaces(Arc<WorkspaceKind>);
 
 #[derive(Debug)]
 enum WorkspaceKind {
-    /// Also `shadow`: the repository is another.
+    /// Also for `shadow`, on another repository.
     Git(Box<git::Worktrees>),
     Shared(shared::SharedWorkspace),
 }
@@ -105,16 +105,16 @@ pub struct LandingSpec<'a> {
     pub at: UnixMillis,
 }
 
-/// Line by line what the result would be without some of its commits.
+/// The rebuilt head, its commits, and the atoms whose commits were dropped.
 pub type RebuildResult = (CommitId, Vec<ResultCommit>, Vec<AtomId>);
 
 impl Workspaces {
-    /// Looks at the project, and makes the place in the cache and the repository beside the state.
+    /// Reads the project, and makes the place in the cache and the repository beside the state.
     pub fn open(at: &StatePlace, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
         Self::open_in(programs::real(), cache_dir(), at, lineage, constraints)
     }
 
-    /// The same in that cache, with who runs git.
+    /// The same in that cache, with a runner for git.
     pub fn open_in(
         programs: Arc<dyn Programs>,
         cache: Option<PathBuf>,
@@ -144,8 +144,8 @@ impl Workspaces {
         Ok(Self(Arc::new(kind)))
     }
 
-    /// For a run that has not begun: with the person's settings (filters, attributes, line endings) as they are now. From
-    /// then on those count.
+    /// For a run that has not begun: takes the person's present settings (filters, attributes, line endings). They
+    /// count from then on.
     pub fn begin(&self) -> Result<Self> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => {
@@ -155,7 +155,7 @@ impl Workspaces {
         }
     }
 
-    /// The person's working tree as it is now; nothing in `shared`.
+    /// The person's working tree as it is now; `None` in `shared`.
     pub fn snapshot(&self) -> Result<Option<StartedFrom>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.snapshot().map(Some),
@@ -163,7 +163,7 @@ impl Workspaces {
         }
     }
 
-    /// The same as what a run begins from: kept, and durable.
+    /// The same as the start of a run: kept, and durable.
     pub fn start(&self) -> Result<Option<StartedFrom>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.start().map(Some),
@@ -171,7 +171,8 @@ impl Workspaces {
         }
     }
 
-    /// Takes in what versions before 2.1 made of a run, and tells where it is now; nobody else may be at work on it.
+    /// Takes in a run that versions before 2.1 kept elsewhere, and tells its new place. Nobody else may be at work on
+    /// it.
     pub fn move_in(&self, start: &StartedFrom) -> Result<Option<String>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.move_in(start),
@@ -179,7 +180,7 @@ impl Workspaces {
         }
     }
 
-    /// The commit that a person names, to be judged; `None` where there is no such commit.
+    /// The commit that a person names, to be judged; `None` if there is no such commit.
     pub fn resolve(&self, rev: &str) -> Result<Option<CommitId>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => Ok(rooms.git().resolve(rev)?),
@@ -187,7 +188,7 @@ impl Workspaces {
         }
     }
 
-    /// The commit that a person names, kept by a reference; `None` where there is no such commit.
+    /// The commit that a person names, kept by a reference; `None` if there is no such commit.
     pub fn start_from(&self, rev: &str) -> Result<Option<StartedFrom>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.start_from(rev),
@@ -195,7 +196,7 @@ impl Workspaces {
         }
     }
 
-    /// Lets go of what was made where the project stood before it was moved.
+    /// Lets go of workspaces at the project's former places.
     pub fn tidy(&self) -> Result<()> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.tidy(),
@@ -227,7 +228,7 @@ impl Workspaces {
         }
     }
 
-    /// The same of a tree for checks.
+    /// The same for a tree for checks.
     pub fn ignored_in(&self, which: Checkout) -> Result<Vec<String>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.ignored(Some(which)),
@@ -243,8 +244,8 @@ impl Workspaces {
         }
     }
 
-    /// The tracked files of the project that differ from what git recorded, each with what tells one change from
-    /// the next; nothing in `shared`.
+    /// The tracked files of the project that differ from git's record, each with a stamp that changes with it; empty in
+    /// `shared`.
     pub fn stamps(&self) -> Result<Stamps> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.stamps(),
@@ -252,7 +253,7 @@ impl Workspaces {
         }
     }
 
-    /// How many paths of the working tree are in no commit yet.
+    /// The number of paths in the working tree that are in no commit yet.
     pub fn uncommitted(&self) -> Result<usize> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.uncommitted(),
@@ -260,7 +261,7 @@ impl Workspaces {
         }
     }
 
-    /// Whether the commit, and so the result that ends in it, can still be read.
+    /// Whether the commit of a head, and so its result, can still be read.
     pub fn head_is_there(&self, head: &CommitId) -> Result<bool> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.is_there(head),
@@ -276,7 +277,7 @@ impl Workspaces {
         }
     }
 
-    /// A tree that holds `base` and nothing of any attempt before; so it is always new.
+    /// A tree that holds `base` and nothing of any earlier attempt, so that it is always new.
     pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<WorkDir> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.for_attempt(slot, base),
@@ -284,7 +285,7 @@ impl Workspaces {
         }
     }
 
-    /// A tree that checks run in, brought to `commit`. In all but a pristine one ignored files (build caches) stay. In
+    /// A tree that checks run in, brought to `commit`. Ignored files (build caches) stay in all but a pristine one. In
     /// `shared` it is the project itself, whichever is asked for.
     pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<WorkDir> {
         match &*self.0 {
@@ -293,7 +294,7 @@ impl Workspaces {
         }
     }
 
-    /// `setup` has succeeded in the tree for checks: it is new no more, while what `setup` reads stays the same.
+    /// Marks a tree for checks as set up: it is no longer new until the files that `setup` reads change.
     pub fn checks_are_set_up(&self, which: Checkout, room: &WorkDir) -> Result<()> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.checks_are_set_up(which, room),
@@ -301,7 +302,7 @@ impl Workspaces {
         }
     }
 
-    /// The paths that a tree for checks shares with the project (`link`), as it stands; none in `shared`.
+    /// The paths that a tree for checks shares with the project (`link`); none in `shared`.
     #[allow(dead_code)] // for verdicts, which are about to tell it
     pub fn linked(&self, which: Checkout) -> Vec<String> {
         match &*self.0 {
@@ -331,7 +332,7 @@ impl Workspaces {
             WorkspaceKind::Git(rooms) => match rooms.made(slot, base, message, at) {
                 Ok(Some(commit)) => Ok(Some(Product::Commit(commit))),
                 Ok(None) => Ok(Some(Product::Unchanged)),
-                // With the repository itself in order it is the attempt that broke its workspace.
+                // The repository itself is in order, so the attempt broke its workspace.
                 Err(error)
                     if error.lack().is_none()
                         && !crate::failure::is_from_outside(&error.to_string())
@@ -359,8 +360,8 @@ impl Workspaces {
         }
     }
 
-    /// Mends what a crash or a power cut left of ours in the repository, keeps every one of `commits` from being
-    /// pruned, and tells those that are gone. Nobody else may be at work on this state.
+    /// Mends our part of the repository after a crash or a power cut, and keeps each of `commits` from being pruned.
+    /// Gives those that are gone. Nobody else may be at work on this state.
     pub fn mend(
         &self,
         start: Option<&StartedFrom>,
@@ -372,7 +373,7 @@ impl Workspaces {
         }
     }
 
-    /// Whether what the run began from can still be read.
+    /// Whether the start of the run can still be read.
     pub fn start_is_there(&self, start: &StartedFrom) -> Result<bool> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.start_is_there(start),
@@ -380,7 +381,7 @@ impl Workspaces {
         }
     }
 
-    /// Takes what the run began from again, where that can be, and tells whether it is back.
+    /// Takes the start of the run again, if that is possible; returns whether it is back.
     pub fn remake_start(&self, start: &StartedFrom) -> Result<bool> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.remake_start(start),
@@ -398,7 +399,7 @@ impl Workspaces {
         }
     }
 
-    /// The result made again of what stays; atoms whose change no longer applies are named.
+    /// Rebuilds the result from the commits that stay; names the atoms whose change no longer applies.
     pub fn rebuild(&self, from: &CommitId, keep: &[ResultCommit]) -> Result<RebuildResult> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.rebuild(from, keep),
@@ -406,7 +407,8 @@ impl Workspaces {
         }
     }
 
-    /// Saves a commit from being pruned, and from a power cut, before the state names it: all that `known` lacks.
+    /// Keeps a commit from being pruned, and from a power cut, before the state names it: everything that `known`
+    /// lacks.
     pub fn keep(&self, name: &str, commit: &CommitId, known: &CommitId) -> Result<()> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.keep(name, commit, known),
@@ -414,7 +416,7 @@ impl Workspaces {
         }
     }
 
-    /// Lets go of what `keep` saved and nobody needs any more.
+    /// Releases commits that `keep` saved and nobody needs any more.
     pub fn release(&self, needed: &BTreeSet<CommitId>) -> Result<()> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.release(needed),
@@ -422,7 +424,7 @@ impl Workspaces {
         }
     }
 
-    /// Lets the reference of the result follow the state's head.
+    /// Moves the reference of the result to the state's head.
     pub fn follow(&self, head: &CommitId) -> Result<()> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.follow(head),
@@ -461,7 +463,7 @@ impl Workspaces {
         }
     }
 
-    /// Saves the last bytes of a state file that vanished; gives where.
+    /// Saves the last bytes of a state file that vanished; gives the new path.
     pub fn save_state(&self, bytes: &[u8]) -> Result<PathBuf> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => saved::save(rooms.cache(), bytes),
@@ -469,7 +471,7 @@ impl Workspaces {
         }
     }
 
-    /// Takes back all that was made for an agreement that did not come about.
+    /// Removes everything that was made for an agreement that did not come about.
     pub fn discard(&self) -> Result<()> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.discard(),

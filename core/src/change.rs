@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// One change: one commit, and what the corrections say of it.
+/// One change: one commit, and the text of its correction.
 #[derive(Debug)]
 pub enum Change<'a> {
     Constraints(&'a [ConstraintChange]),
@@ -28,7 +28,7 @@ pub enum Change<'a> {
     },
 }
 
-/// A constraint that gets another value, or its default again.
+/// A constraint with its new value, or back at its default.
 #[derive(Debug, Clone)]
 pub struct ConstraintChange {
     key: &'static str,
@@ -51,7 +51,7 @@ pub enum ChangeRefusal {
 }
 
 impl ConstraintChange {
-    /// `null` takes a choice back. A value that no state may hold is a fault.
+    /// Builds a change; `null` takes a choice back. A value that no state may hold is a fault.
     pub fn new(rule: &ConstraintRule, value: Node) -> Result<Self, Fault> {
         let key = rule.key;
         if value.is_null() {
@@ -70,7 +70,7 @@ impl ConstraintChange {
     }
 }
 
-/// Constraints with changes laid over them; the last of one key counts.
+/// Constraints with changes applied; the last change of a key counts.
 pub fn constraints_with(
     constraints: &Constraints,
     changes: &[ConstraintChange],
@@ -127,7 +127,7 @@ fn constrain(state: &State, changes: &[ConstraintChange]) -> Result<State, Chang
     Ok(next)
 }
 
-/// The state with a request to the running loop. It is no correction: nothing but the request is another.
+/// The state with a request to the running loop. It is no correction, since only the request changes.
 pub fn request(
     state: &State,
     request: Request,

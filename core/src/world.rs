@@ -1,6 +1,6 @@
-//! A state with what is derived from it, and what a loop knows beside it. Everything here only reads.
+//! A state with its derived values, and a loop's knowledge beside it. Everything here only reads.
 //!
-//! Not here: how a state changes (`step`), what should be going on (`desired`).
+//! Not here: changes of a state (`step`), the desired work (`desired`).
 
 pub(crate) mod candidate;
 pub(crate) mod result_commits;
@@ -25,7 +25,7 @@ use crate::{
     state::{PhaseLimit, ResultCommit, State, Workspace, record::Choices},
 };
 
-/// A state with what is derived from it.
+/// A state with its derived values.
 #[derive(Debug, Clone)]
 pub struct World {
     pub state: State,
@@ -39,7 +39,8 @@ pub struct World {
     pub(crate) speculations: Arc<Vec<Speculation>>,
     pub(crate) measure: Measure,
     pub(crate) is_line_settled: bool,
-    /// Results were brought into line with this selection and inputs were checked. A state from a file is checked anew.
+    /// Whether results were brought into line with this selection and inputs were checked. A state from a file is
+    /// checked anew.
     pub(crate) is_settled: bool,
     /// The open atoms of a settled world whose status may not match their tries, or that failed in force. All others
     /// were checked and not touched since. So a step looks at few atoms, however many there are.
@@ -109,7 +110,7 @@ impl World {
         }
     }
 
-    /// Whether the tree is made of exactly what stays.
+    /// Whether the tree consists of exactly the results that stay.
     pub(crate) fn is_line_settled(&self) -> bool {
         self.is_line_settled
     }
@@ -125,7 +126,7 @@ impl World {
         }
     }
 
-    /// The commits that the result should be made of.
+    /// The commits that the result should consist of.
     pub fn line_wanted(&self) -> Vec<ResultCommit> {
         if self.state.objective.constraints.workspace() == Workspace::Shared {
             return self.state.run.line.to_vec();
@@ -133,7 +134,7 @@ impl World {
         result_commits::line_wanted(&self.graph, &self.solved, &self.state)
     }
 
-    /// In how long the first budget of time of a phase is over, in milliseconds of active time, of which so many are spent.
+    /// The milliseconds of active time until the first phase's time budget ends, given the active time spent.
     pub(crate) fn phase_over_in_ms(&self, spent_ms: u64) -> Option<u64> {
         let left_ms = |plan: Ix| {
             self.active.phase(&self.graph, plan)?;
@@ -155,7 +156,7 @@ impl World {
     }
 }
 
-/// The effective number of side-by-side attempts.
+/// The number of attempts that may run side by side.
 pub fn slots(state: &State, session: &Session) -> usize {
     session
         .slots

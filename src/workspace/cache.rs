@@ -9,7 +9,7 @@ pub fn cache_dir() -> Option<PathBuf> {
     cache_root(variable)
 }
 
-/// Without HOME, the account's own entry tells.
+/// Without HOME, the account's own entry counts.
 fn variable(name: &str) -> Option<OsString> {
     match name {
         "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
@@ -17,7 +17,7 @@ fn variable(name: &str) -> Option<OsString> {
     }
 }
 
-/// By the XDG rules: a relative path in a variable counts as none.
+/// Follows the XDG rules: a relative path in a variable is ignored.
 pub(super) fn cache_root(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| {
         var(name)

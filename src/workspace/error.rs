@@ -1,4 +1,4 @@
-//! Why there is no workspace: one sentence each, a stable code, and what to do next.
+//! Workspace errors: one sentence each, a stable code, and the next step.
 
 use std::{io, path::PathBuf};
 
@@ -68,7 +68,7 @@ impl WorkspaceError {
         }
     }
 
-    /// By the contract's table: unavailable, invalid, a bug, I/O.
+    /// The exit code by the contract's table: unavailable, invalid, a bug, I/O.
     pub fn exit(&self) -> u8 {
         match self {
             Self::NotARepository { .. }

@@ -1,8 +1,8 @@
-//! Workspaces on a repository of our own, which lies beside the state and borrows from the person's, or (`shadow`) has
-//! all there is.
+//! Workspaces on a repository of our own, which lies beside the state. It borrows objects from the person's repository,
+//! or (`shadow`) is complete by itself.
 //!
 //! `<cache>/<lineage>/<project>/` holds `attempt-<slot>`, `result`, the name of the project, and our own indexes while
-//! one is needed; the trees for checks lie elsewhere (`checks`). Invariant: two projects, and two state files of one
+//! one is needed. The trees for checks lie elsewhere (`checks`). Invariant: two projects, and two state files of one
 //! project, share no directory and no reference.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
@@ -38,14 +38,14 @@ const ATTEMPT: &str = "attempt-";
 
 #[derive(Debug, Clone)]
 pub(super) struct Worktrees {
-    /// Ours; the person's is behind it.
+    /// Our own repository; the person's is behind it.
     git: Git,
-    /// There is none of the person's behind it.
+    /// Whether no repository of the person's is behind it.
     is_private: bool,
-    /// It was found where versions before 2.1 had it, and moved.
+    /// Whether it was found at the place of versions before 2.1, and moved.
     is_moved: bool,
     project: PathBuf,
-    /// The project in the repository; empty at its top.
+    /// The project's path in the repository; empty at its top.
     prefix: PathBuf,
     /// The cache directory of this lineage and this project.
     cache: PathBuf,
@@ -116,7 +116,7 @@ impl Worktrees {
         })
     }
 
-    /// The same with the person's settings of today: for a run that has not begun.
+    /// The same with the person's present settings: for a run that has not begun.
     pub(super) fn begin(&self) -> Result<Self> {
         Ok(Self {
             git: self.git.begin()?,
@@ -226,7 +226,7 @@ impl Worktrees {
         self.cache.ancestors().nth(2).unwrap_or(&self.cache)
     }
 
-    /// A commit that the person names, instead of their working tree; `None`: there is none.
+    /// The commit that the person names instead of their working tree; `None` if there is none.
     pub(super) fn start_from(&self, rev: &str) -> Result<Option<StartedFrom>> {
         let Some(commit) = self.git.resolve(rev)? else {
             return Ok(None);
@@ -270,13 +270,13 @@ impl Worktrees {
         at: UnixMillis,
     ) -> Result<Option<CommitId>> {
         let workspace = &self.slot(slot);
-        // A link in its place would lead to files that are nobody's work.
+        // A link in its place would lead to files that are not the attempt's work.
         let meta = fs::symlink_metadata(workspace).map_err(WorkspaceError::io(workspace))?;
         if !meta.is_dir() {
             let not_ours = std::io::Error::from(std::io::ErrorKind::NotADirectory);
             return Err(WorkspaceError::io(workspace)(not_ours));
         }
-        // Checks and attempts work in the project's directory: a link in its place would lead them elsewhere.
+        // Checks and attempts work in the project's directory, and a link in its place would lead them elsewhere.
         places::own_dir(workspace, &self.prefix)?;
         let exclude = &self.linked_in(workspace);
         Ok(self.git.candidate(&Candidate {
@@ -336,7 +336,7 @@ impl Worktrees {
         start: Option<&StartedFrom>,
         commits: &BTreeSet<CommitId>,
     ) -> Result<BTreeSet<CommitId>> {
-        // Who holds the lease alone works in these.
+        // Only the holder of the lease works in these.
         self.git.tidy_trees(|at| !self.is_attempt(at))?;
         let Some(start) = start else {
             self.git.mend_refs(&self.refs, &BTreeSet::new())?;
@@ -371,7 +371,7 @@ impl Worktrees {
         name.is_some_and(|name| name.starts_with(ATTEMPT))
     }
 
-    /// Takes in what versions before 2.1 kept in the person's repository; tells what was moved.
+    /// Takes in the references that versions before 2.1 kept in the person's repository; tells which moved.
     pub(super) fn move_in(&self, start: &StartedFrom) -> Result<Option<String>> {
         let is_moved = match self.is_private {
             true => self.is_moved,
@@ -385,7 +385,7 @@ impl Worktrees {
         Ok(is_moved.then(|| format!("what earlier versions made of this run was moved to {to}")))
     }
 
-    /// Whether the commit that the run began from is there, with all that it has beside the person's own.
+    /// Whether the start commit of the run is there, with all that it has beside the person's own.
     pub(super) fn start_is_there(&self, start: &StartedFrom) -> Result<bool> {
         if self.is_private {
             return Ok(self.git.holds_all_of(&start.commit)?);
@@ -435,7 +435,7 @@ impl Worktrees {
         &self.git
     }
 
-    /// Forgets the workspaces of places where a project of this lineage stood and stands no more.
+    /// Removes the workspaces of former places of this lineage's projects.
     pub(super) fn tidy(&self) -> Result<()> {
         for place in places::abandoned(&self.cache) {
             self.git.remove_worktrees(&place)?;
@@ -443,7 +443,7 @@ impl Worktrees {
         self.tidy_checks()
     }
 
-    /// Brings a tree to a commit; gives where the project is in it.
+    /// Brings a tree to a commit; gives the project's path in it.
     fn bring(&self, root: &Path, commit: &CommitId, leftovers: Leftovers) -> Result<PathBuf> {
         places::make_private(root.parent().unwrap_or(root))?;
         self.git.checkout(root, commit, leftovers, &[])?;
@@ -472,7 +472,7 @@ impl Worktrees {
         let repository = self.git.common_dir();
         for dir in [repository, &self.cache] {
             fs::remove_dir_all(dir).map_err(WorkspaceError::io(dir))?;
-            // That of all lineages, and the lineage's own; not empty where another has its place there.
+            // These hold all lineages, and this lineage; they stay if another has its place there.
             let _ = dir.parent().map(fs::remove_dir);
         }
         Ok(())

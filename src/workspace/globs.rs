@@ -1,6 +1,6 @@
 //! Patterns as a person writes them, for paths of the project.
 //!
-//! Not here: what a pattern is used for.
+//! Not here: the use of a pattern.
 
 use std::path::Path;
 
@@ -23,12 +23,12 @@ pub(super) fn check(constraints: &Constraints) -> Result<()> {
     Ok(())
 }
 
-/// The patterns of one constraint; each is meant from the project, or from the repository's top.
+/// The patterns of one constraint; each is relative to the project, or to the repository's top.
 #[derive(Debug, Clone)]
 pub(super) struct Globs(GlobSet);
 
 impl Globs {
-    /// `*` stops at a slash, `**` does not, `tests/` means all in it. `key` names the constraint in an error.
+    /// `*` stops at a slash, `**` does not, and `tests/` means all in it. `key` names the constraint in an error.
     pub(super) fn read(key: &'static str, patterns: &[String]) -> Result<Self> {
         let mut set = GlobSetBuilder::new();
         let bad = |glob: &str, error: &globset::Error| WorkspaceError::BadGlob {

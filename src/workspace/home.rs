@@ -1,6 +1,6 @@
-//! How a result comes home: into the person's files, as a patch, as a branch; and where it lies until then.
+//! Delivers a result: into the person's files, as a patch, or as a branch; and its place until then.
 //!
-//! Not here: what a result is.
+//! Not here: the content of a result.
 
 use std::path::{Path, PathBuf};
 
@@ -16,11 +16,11 @@ use crate::{
     store::StatePlace,
 };
 
-/// The name of a commit is shorter.
+/// More than the length of a commit's name.
 const NOTE_BYTES_MAX: u64 = 128;
 
 impl Workspaces {
-    /// The commit that the person stands at; none in `shared` and `shadow`, where nothing of theirs is one.
+    /// The person's HEAD; `None` in `shared` and `shadow`, which have no commits of theirs.
     pub fn person_head(&self) -> Result<Option<CommitId>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.person_head(),
@@ -28,7 +28,7 @@ impl Workspaces {
         }
     }
 
-    /// Brings `base`→`head` into the person's working tree; a dry one only looks.
+    /// Applies `base`→`head` to the person's working tree; a dry run only checks.
     pub fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<ApplyOutcome> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.apply(base, head, is_dry),
@@ -44,7 +44,7 @@ impl Workspaces {
         }
     }
 
-    /// The result as `git apply` takes it; empty where nothing differs.
+    /// The result as a patch for `git apply`; empty if nothing differs.
     pub fn patch(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => Ok(rooms.git().patch(base, head)?),
@@ -52,7 +52,7 @@ impl Workspaces {
         }
     }
 
-    /// A file of a person's choice, where nothing has the name yet; else false.
+    /// Writes a file of a person's choice; false if the name is taken.
     pub fn write_new_file(&self, path: &Path, bytes: &[u8]) -> Result<bool> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => Ok(rooms.git().write_new_file(path, bytes)?),
@@ -60,7 +60,7 @@ impl Workspaces {
         }
     }
 
-    /// The result, from its base to its head, as a new branch of the person's, or what is in its way.
+    /// Makes the result, from its base to its head, a new branch of the person's. Otherwise tells the obstacle.
     pub fn branch(
         &self,
         name: &str,
@@ -73,7 +73,7 @@ impl Workspaces {
         }
     }
 
-    /// The top of the person's working tree, from which the paths of a result are meant.
+    /// The top of the person's working tree, to which the paths of a result are relative.
     pub fn top(&self) -> &Path {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.git().top(),
@@ -82,8 +82,8 @@ impl Workspaces {
     }
 }
 
-/// Notes that this result was brought home, for [`applied`]. Without the note, only what is typed next is less to the
-/// point: so no error stops what has been done.
+/// Records that this result was applied, for [`applied`]. Without the record only the suggested next command is worse,
+/// so no error stops anything.
 pub fn note_applied(at: &StatePlace, lineage: &Lineage, head: &CommitId) {
     let _ = files::write_durably(&applied_note(at, lineage), head.as_str().as_bytes());
 }

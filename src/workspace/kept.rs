@@ -1,7 +1,7 @@
 //! Ignored paths that survive from one pristine checkout to the next (`keep`): moved aside, and back.
 //!
-//! Invariant: only directories and regular files are moved, never through a symlink, and back
-//! only to where nothing is.
+//! Invariant: only directories and regular files are moved, never through a symlink, and back only to free places.
+//!
 //! Not here: which paths git ignores.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
@@ -13,10 +13,10 @@ use std::{
 use super::{Result, WorkspaceError, globs::Globs};
 use crate::files;
 
-/// Paths looked at below one tree.
+/// Paths examined below one tree.
 const PATHS_MAX: usize = 1_000_000;
 
-/// The topmost paths at or below `within`, relative to `root`, that `globs` names.
+/// The topmost paths at or below `within`, relative to `root`, that match `globs`.
 pub(super) fn matching(
     root: &Path,
     within: &[PathBuf],
@@ -42,7 +42,7 @@ pub(super) fn matching(
     found
 }
 
-/// Takes `paths` of one tree to the same places in another; what is there gives way.
+/// Moves `paths` of one tree to the same places in another; existing files there are replaced.
 pub(super) fn put_aside(root: &Path, aside: &Path, paths: &[PathBuf]) -> Result<()> {
     for path in paths {
         let to = aside.join(path);
@@ -53,7 +53,7 @@ pub(super) fn put_aside(root: &Path, aside: &Path, paths: &[PathBuf]) -> Result<
     Ok(())
 }
 
-/// The topmost part of a path that is not there yet; none where all of it is, or is beyond a symlink.
+/// The topmost part of a path that does not exist yet; `None` if all of it exists, or is beyond a symlink.
 pub(super) fn first_missing(root: &Path, path: &Path) -> Option<PathBuf> {
     let parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
     let missing = parts.take_while(|part| root.join(part).symlink_metadata().is_err());
@@ -61,7 +61,7 @@ pub(super) fn first_missing(root: &Path, path: &Path) -> Option<PathBuf> {
     topmost.map(Path::to_owned)
 }
 
-/// Takes one path back, to where nothing is.
+/// Moves one path back, if its place is free.
 pub(super) fn put_back(aside: &Path, root: &Path, path: &Path) -> Result<()> {
     let to = root.join(path);
     make_parent(&to)?;

@@ -2,7 +2,7 @@
 //! versions in the person's repository.
 //!
 //! Invariant: a lineage that a state in place names, or may name, is never offered for removal. A result that was not
-//! applied is told apart.
+//! applied is marked.
 #![allow(clippy::disallowed_methods)] // door: removes directories of the cache and of ended lineages
 
 use std::{
@@ -40,11 +40,11 @@ pub enum LeftoverPlace {
 #[derive(Debug, Default)]
 pub struct Leftover {
     pub lineage: String,
-    /// The project that it was about, as far as that is known.
+    /// The project that it belonged to, if known.
     pub project: Option<PathBuf>,
     pub left: BTreeSet<LeftoverPlace>,
     pub bytes: u64,
-    /// Its result was not applied, or it cannot be told whether it was.
+    /// Whether its result was not applied, or this cannot be told.
     pub is_unapplied: bool,
     /// A state that a loop saved here when its own place was gone: it is nowhere else.
     pub saved_state: Option<PathBuf>,
@@ -66,7 +66,7 @@ pub fn leftovers(at: &StatePlace, cache: Option<&Path>) -> Result<Vec<Leftover>>
 }
 
 impl Leftover {
-    /// Removes all of it. The repository that holds the result goes last.
+    /// Removes all of it; the repository that holds the result goes last.
     pub fn remove(&self, at: &StatePlace) -> Result<()> {
         for left in &self.left {
             match left {
@@ -118,7 +118,7 @@ impl<'a> LeftoverScan<'a> {
         one
     }
 
-    /// The trees of lineages whose state is not where it was.
+    /// Finds the trees of lineages whose state has moved or gone.
     fn at_cache(&mut self, cache: Option<&Path>) {
         let Some(cache) = cache else { return };
         let of_attempts = entries(cache)
@@ -146,7 +146,7 @@ impl<'a> LeftoverScan<'a> {
             let there = lineages_of(&project, &states);
             let is_there = there.is_none_or(|names| names.contains(&name));
             if is_there || self.is_in_place(&name) {
-                // Wherever that state is: its references in this repository are in use too.
+                // Wherever that state is, its references in this repository are in use.
                 self.in_place.as_mut().map(|names| names.insert(name));
                 continue;
             }
@@ -198,7 +198,7 @@ impl<'a> LeftoverScan<'a> {
         Ok(())
     }
 
-    /// Which of them hold a result that is nowhere else.
+    /// Finds the leftovers that hold a result that is nowhere else.
     fn results(&mut self) {
         let (at, person) = (self.at, self.person.clone());
         for (name, one) in &mut self.found {
@@ -222,7 +222,7 @@ impl<'a> LeftoverScan<'a> {
     }
 }
 
-/// Whether nothing was made there, or the person has it in files or commits.
+/// Whether the run made nothing, or the person has its result in files or commits.
 fn is_applied(at: &StatePlace, person: Option<&Git>, dir: &Path, refs: &str) -> Result<bool> {
     let borrows = dir.join("objects/info/alternates").exists();
     let git = match person.filter(|_| borrows) {
@@ -241,7 +241,7 @@ fn is_applied(at: &StatePlace, person: Option<&Git>, dir: &Path, refs: &str) -> 
         || git.apply(start, result, &scratch, true)? == ApplyOutcome::Nothing)
 }
 
-/// The lineages of the states in a project, and of those elsewhere; none where one cannot be read.
+/// The lineages of the states in a project, and of those elsewhere; `None` if one cannot be read.
 fn lineages_of(project: &Path, more: &[&Path]) -> Option<BTreeSet<String>> {
     let beside = entries_of_files(&project.join(".descent"));
     let states = beside.filter(|path| path.extension() == Some(OsStr::new("json")));
@@ -257,7 +257,7 @@ fn lineages_of(project: &Path, more: &[&Path]) -> Option<BTreeSet<String>> {
     Some(names)
 }
 
-/// Under the name that its directories have.
+/// The lineage of a state, by the name of its directories.
 fn lineage_in(state: &Path) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct LineageOnly {
@@ -288,7 +288,7 @@ fn entries_of_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     files.map(|entry| entry.path())
 }
 
-/// On the disk, as far as it can be counted.
+/// The bytes on the disk, as far as they can be counted.
 fn bytes_of(left: &LeftoverPlace) -> u64 {
     let (LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir) | LeftoverPlace::Worktree(dir)) =
         left

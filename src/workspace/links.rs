@@ -12,7 +12,7 @@ use std::{
 
 use super::{Result, WorkspaceError};
 
-/// Plain relative paths, for joining.
+/// Reads the links as plain relative paths, for joining.
 pub(super) fn read(links: &[String]) -> Result<Vec<PathBuf>> {
     links.iter().map(|link| plain(link)).collect()
 }
@@ -29,8 +29,8 @@ fn plain(link: &str) -> Result<PathBuf> {
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Err(bad()),
         }
     }
-    // Whoever shares the repository or the state with an attempt lets it change what judges it. A file system may not
-    // tell upper from lower case.
+    // An attempt that shares the repository or the state could change what judges it. A file system may not tell upper
+    // from lower case.
     let is_ours = |part: Component<'_>| {
         let name = part.as_os_str();
         name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case(".descent")
@@ -60,7 +60,7 @@ pub(super) fn place(project: &Path, workspace: &Path, links: &[PathBuf]) -> Resu
     Ok(())
 }
 
-/// Whether the directory above `link` is one of the workspace's own; made where it is missing.
+/// Whether the directory above `link` is the workspace's own; made if missing.
 fn has_own_parent(workspace: &Path, link: &Path) -> io::Result<bool> {
     let mut dir = workspace.to_owned();
     for name in link.parent().into_iter().flat_map(Path::components) {

@@ -1,8 +1,8 @@
-//! The directories of the cache: what they are called, and which project each serves, so that those of a project that
-//! was moved away can be told.
+//! The directories of the cache: their names, and the project that each serves. So those of a project that was moved
+//! away can be told.
 //!
-//! Invariants: two lineages share no directory and no reference; only a place that names its project, which is not
-//! there, is called abandoned.
+//! Invariants: two lineages share no directory and no reference. A place is called abandoned only if it names its
+//! project, and that project is gone.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 use std::{
@@ -70,7 +70,7 @@ fn hex(bytes: &[u8]) -> String {
     digest.as_str().trim_start_matches("sha256:").to_owned()
 }
 
-/// For this person alone: a workspace holds what the project holds.
+/// Makes a directory for this person alone, since a workspace holds what the project holds.
 pub(super) fn make_private(dir: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     let unwritable = |source| WorkspaceError::CacheUnwritable {
@@ -85,7 +85,7 @@ pub(super) fn make_private(dir: &Path) -> Result<()> {
     .map_err(|errno| unwritable(errno.into()))
 }
 
-/// Says in a place which project and which state it serves.
+/// Records the project and the state that a place serves.
 pub(super) fn note(place: &Path, project: &Path, state: &Path) -> io::Result<()> {
     for (name, wanted) in [(NAME, project), (STATE, state)] {
         let (path, wanted) = (place.join(name), wanted.as_os_str().as_bytes());
@@ -96,7 +96,7 @@ pub(super) fn note(place: &Path, project: &Path, state: &Path) -> io::Result<()>
     Ok(())
 }
 
-/// The project and the state that a place says it serves.
+/// The project and the state that a place serves, by its record.
 pub(super) fn noted(place: &Path) -> (Option<PathBuf>, Option<PathBuf>) {
     let read = |name: &str| {
         let bytes = files::read(&place.join(name), NOTE_BYTES_MAX).ok()?;
@@ -105,7 +105,7 @@ pub(super) fn noted(place: &Path) -> (Option<PathBuf>, Option<PathBuf>) {
     (read(NAME), read(STATE))
 }
 
-/// The directory at `inside` of a tree, made where it is missing; an error where a commit has something else there.
+/// The directory at `inside` of a tree, made if missing; an error if a commit has something else there.
 pub(super) fn own_dir(tree: &Path, inside: &Path) -> Result<PathBuf> {
     let mut dir = tree.to_owned();
     for name in inside {
@@ -122,7 +122,7 @@ pub(super) fn own_dir(tree: &Path, inside: &Path) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// A directory takes another name, on whatever file system that is.
+/// Renames a directory, also to another file system.
 pub(super) fn move_dir(from: &Path, to: &Path) -> Result<()> {
     make_private(to.parent().unwrap_or(to))?;
     let beside = to.with_extension("half-moved");
@@ -154,8 +154,8 @@ fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The directory in which the trees for checks of one lineage and project lie: under a name that nobody can guess, apart
-/// from the trees of attempts. It serves what `place` serves.
+/// The directory with the trees for checks of one lineage and project. Nobody can guess its name, and it is apart from
+/// the trees of attempts. It serves the same project as `place`.
 pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result<PathBuf> {
     let (lineage, served) = (name(lineage.as_str()), noted(place));
     let mut found = all_checks(cache);
@@ -186,13 +186,13 @@ pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result
     Ok(dir)
 }
 
-/// The lineage that such a directory is of, under the name of its directories.
+/// The lineage of such a directory, by the name of its directories.
 pub(super) fn lineage_of_checks(dir: &Path) -> Option<String> {
     let bytes = files::read(&dir.join(LINEAGE), NOTE_BYTES_MAX).ok()?;
     String::from_utf8(bytes).ok()
 }
 
-/// Those of the lineage whose project is there no more.
+/// The directories of the lineage whose project is gone.
 pub(super) fn abandoned_checks(cache: &Path, lineage: &Lineage) -> Vec<PathBuf> {
     let lineage = name(lineage.as_str());
     let mut all = all_checks(cache);

@@ -1,6 +1,6 @@
 //! The last bytes of a state file that vanished while a loop ran on it.
 //!
-//! Invariant: what was saved before is never written over.
+//! Invariant: an earlier saved file is never overwritten.
 #![allow(clippy::disallowed_methods)] // door: one file in the cache
 
 use std::{

@@ -1,7 +1,7 @@
-//! Whether `setup` was run in the tree for checks, which is kept from one commit to the next.
+//! Marks that `setup` was run in a tree for checks, which is kept from one commit to the next.
 //!
-//! Invariant: the mark speaks of one directory, one command and what that command read. A tree that was made anew, a
-//! command that was changed or files that differ are not set up, whatever became of the process in between.
+//! Invariant: a mark is valid for one directory, one command and the files that the command read. A tree that was made
+//! anew, a changed command or changed files need `setup` again, however the process ended in between.
 #![allow(clippy::disallowed_methods)] // door: holds a directory of the cache open
 
 use std::{fs::File, io, os::unix::fs::MetadataExt, path::Path};
@@ -20,7 +20,7 @@ pub(super) fn hold(dir: &Path) -> DirectoryPin {
     DirectoryPin(File::open(dir).ok())
 }
 
-/// Whether the directory is the one that was held.
+/// Whether the directory is the same as the pinned one.
 pub(super) fn is_same(held: &DirectoryPin, dir: &Path) -> bool {
     let before = held.0.as_ref().and_then(|file| file.metadata().ok());
     before.is_some_and(|before| {
@@ -29,7 +29,7 @@ pub(super) fn is_same(held: &DirectoryPin, dir: &Path) -> bool {
     })
 }
 
-/// Forgets the mark where the directory was made anew since it was held.
+/// Removes the mark if the directory was made anew since it was pinned.
 pub(super) fn forget_if_remade(held: &DirectoryPin, dir: &Path, mark: &Path) -> io::Result<()> {
     if is_same(held, dir) {
         return Ok(());
@@ -41,7 +41,7 @@ pub(super) fn forget(mark: &Path) -> io::Result<()> {
     files::remove(mark)
 }
 
-/// `inputs`: what the command reads.
+/// `inputs` is the digest of the files that the command reads.
 pub(super) fn is_set_up(dir: &Path, mark: &Path, setup: &str, inputs: &Digest) -> bool {
     let wanted = text(dir, setup, inputs);
     wanted.is_ok_and(|wanted| {

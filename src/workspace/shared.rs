@@ -1,6 +1,6 @@
 //! The workspace `shared`: the project itself, in place.
 //!
-//! Invariant: no isolation and no memory: nothing is snapshot, merged, kept or undone here.
+//! Invariant: no isolation and no memory: nothing is recorded, merged, kept or undone here.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::{Result, WorkDir, WorkspaceError};
 #[derive(Debug)]
 pub(super) struct SharedWorkspace {
     project: PathBuf,
-    /// Only for what has to outlive the project's own files; made when it is needed.
+    /// For files that must outlive the project's own; made when it is needed.
     cache: Option<PathBuf>,
     setup: Option<String>,
 }
@@ -38,7 +38,7 @@ impl SharedWorkspace {
         self.setup.as_deref()
     }
 
-    /// Never new: `setup` is for workspaces, and the person's own directory is set up by them.
+    /// Never new: `setup` is for workspaces, and people set up their own directory.
     pub(super) fn made(&self) -> WorkDir {
         WorkDir::ready(self.project.clone())
     }

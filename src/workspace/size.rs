@@ -1,6 +1,6 @@
-//! How much a private repository would take of a directory: counted only as far as it matters.
+//! Estimates the size of a private repository for a directory: counted only as far as it matters.
 //!
-//! Invariant: nothing but names and sizes is read, and no more of them than the limits allow.
+//! Invariant: only names and sizes are read, and no more of them than the limits allow.
 
 use std::{
     collections::BTreeMap,
@@ -13,14 +13,14 @@ use descent_core::state::Constraints;
 
 use super::{Result, WorkspaceError, links};
 
-/// Up to here nobody is asked (contract §4).
+/// Up to this size nobody is asked (contract §4).
 const FILES_MAX: u64 = 50_000;
 const BYTES_MAX: u64 = 2 << 30;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Size {
     Usual,
-    /// More than that, and in which part of the directory most of it is.
+    /// Larger than that, and the part of the directory that holds most of it.
     Large {
         what: &'static str,
         largest: PathBuf,
@@ -46,7 +46,7 @@ pub fn size_of(project: &Path, constraints: &Constraints) -> Result<Size> {
 const MANY_FILES: &str = "more than 50,000 files";
 const MANY_BYTES: &str = "more than 2 GB of files";
 
-/// Files and bytes, in all and by the first part of the path.
+/// Files and bytes: in total, and by the first part of the path.
 #[derive(Default)]
 struct SizeCount {
     files: u64,
@@ -92,7 +92,7 @@ fn look(
     let entries = match fs::read_dir(&at) {
         Ok(entries) => entries,
         Err(error) if is_top => return Err(WorkspaceError::io(at)(error)),
-        // The snapshot cannot look into it either.
+        // The snapshot cannot read it either.
         Err(_) => return Ok(Vec::new()),
     };
     let mut dirs = Vec::new();

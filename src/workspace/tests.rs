@@ -63,7 +63,7 @@ impl World {
         String::from_utf8(ran.stdout).unwrap().trim().to_owned()
     }
 
-    /// In our own repository.
+    /// Runs git in our own repository.
     fn git_of_ours(&self, args: &[&str]) -> String {
         let repository = self.top().join(".descent/repository/1-2-3");
         let repository = repository.display().to_string();

@@ -15,7 +15,7 @@ impl Workspaces {
         }
     }
 
-    /// Removes a tree for checks; where it was, is given back. Nothing in `shared`.
+    /// Removes a tree for checks and gives its path; nothing in `shared`.
     pub fn remove_checks(&self, which: Checkout) -> Result<Option<PathBuf>> {
         match &*self.0 {
             WorkspaceKind::Git(rooms) => rooms.remove_checks(which).map(Some),

@@ -5,8 +5,8 @@ use descent_core::id::{AtomId, UnixMillis};
 /// Characters at most in the first line of a commit message.
 const SUBJECT_CHARS_MAX: usize = 72;
 
-/// A time of the state file, to date commits by; what cannot be read is the beginning of 1970, so
-/// that the same file always gives the same commit.
+/// A time of the state file, to date commits by. An unreadable time is the beginning of 1970, so that the same file
+/// always gives the same commit.
 pub fn time_of(text: &str) -> UnixMillis {
     let time = text.parse::<jiff::Timestamp>().ok();
     let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());

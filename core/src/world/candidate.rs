@@ -1,4 +1,4 @@
-//! How far the checks of a candidate are.
+//! The progress of a candidate's checks.
 
 use super::{AttemptProgress, speculation::LandingContext};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     verdict::{Basis, CheckProgress, Evaluator},
 };
 
-/// How far the checks of a candidate are, on the head as it stands; `None` where it has none to be judged.
+/// The progress of a candidate's checks on the present head; `None` if it has none to be judged.
 pub(crate) fn of_candidate<'c>(
     ground: &LandingContext<'c>,
     intent: &Intent,

@@ -1,4 +1,4 @@
-//! The commits that the result should be made of, in their order, and whether it is made of them.
+//! The commits that the result should consist of, in their order, and whether it consists of them.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -52,7 +52,7 @@ pub(crate) fn line_of(
     wanted.into_iter().map(|(_, placed)| placed).collect()
 }
 
-/// Whether the line is the wanted one: it holds what is wanted and as much, and its own order is kept.
+/// Whether the result consists of exactly the wanted commits; its present order stays.
 pub(crate) fn is_line_settled(graph: &Graph, solved: &[bool], state: &State) -> bool {
     if state.objective.constraints.workspace() == Workspace::Shared {
         return true;

@@ -1,4 +1,4 @@
-//! Which atoms are resolved under a selection, by which results, and from which results an atom is made.
+//! Resolved atoms under a selection, their results, and the results that each atom is made from.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -32,7 +32,7 @@ pub(crate) fn solved_by(
         let by_members = || !members.is_empty() && members.iter().all(|y| solved[*y]);
         solved[x] = match graph.vertex(x).kind {
             NodeKind::Task => has_result(x),
-            // A person may resolve it instead.
+            // A person may resolve the step instead.
             NodeKind::Plan => has_result(x) || by_members(),
             NodeKind::All | NodeKind::Any => by_members(),
         };
@@ -40,7 +40,7 @@ pub(crate) fn solved_by(
     solved
 }
 
-/// The result of a task in the context that it has under a selection: bound, or parked.
+/// The result of a task in its context under a selection: bound, or parked.
 pub(crate) fn result_in<'s>(
     graph: &Graph,
     state: &'s State,
@@ -61,7 +61,7 @@ fn parked_in<'s>(state: &'s State, id: &AtomId, context: &Digest) -> Option<&'s 
     }
 }
 
-/// The results upstream that an atom is made from, digested along the dependencies.
+/// The digest of the upstream results that an atom is made from, along the dependencies.
 pub(crate) fn inputs(graph: &Graph, active: &ActiveGraph, state: &State, x: Ix) -> Digest {
     let mut parts = Vec::new();
     let mut todo: Vec<Ix> = graph.waits_for(x).collect();

@@ -18,17 +18,17 @@ use crate::{
 /// The knowledge of a loop beside the file. Without it, the attempts in flight are lost and nothing else.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
-    /// How many attempts the host can make side by side.
+    /// The number of attempts that the host can run side by side.
     pub slots: u32,
     pub evidence: EvidenceCache,
     pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
-    /// Trees by commit, as far as the host has told.
+    /// Trees by commit, as far as the host has reported them.
     pub(crate) trees: BTreeMap<CommitId, TreeId>,
-    /// The trees of what is tried beside the selection in force, by group and choice.
+    /// The trees of speculations, by group and choice.
     pub(crate) staged: BTreeMap<(AtomId, AtomId), SpeculativeTree>,
-    /// The base case was evaluated since the start.
+    /// Whether the base case was evaluated since the start.
     pub(crate) base_was_seen: bool,
-    /// The steps that were open when the run before this one completed: they are not waited for again.
+    /// The steps that were open when the last run completed: they are not awaited again.
     pub(crate) left_open: Option<Vec<AtomId>>,
     /// Verdicts that no commit holds yet.
     pub(crate) verdicts: Vec<VerdictRecord>,
@@ -38,13 +38,13 @@ pub struct Session {
     pub(crate) unavailable: Option<String>,
     /// The basis on which the base case is being evaluated.
     pub(crate) base_target: Option<Basis>,
-    /// When that began, in active time.
+    /// The beginning of that evaluation, in active time.
     pub(crate) base_since_ms: u64,
-    /// Backoffs end at an active time of this session: a clock that is set, or a machine that sleeps, moves none.
+    /// The end of a backoff, in active time of this session. Setting a clock or suspending the machine moves none.
     pub(crate) base_again_at_ms: Option<u64>,
     pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
     pub(crate) checks_wait_until_ms: BTreeMap<AttemptId, u64>,
-    /// Attempts of the lineage when this run began.
+    /// The lineage's attempts when this run began.
     pub(crate) started_with: u64,
     pub(crate) active_ms: u64,
     /// The time that evaluations of the base case took, with their checkouts and the starts of their processes.
@@ -53,12 +53,12 @@ pub struct Session {
     pub(crate) unwritten_ms: u64,
     pub trail_limits: TrailLimits,
     pub(crate) trail_watch: Watch,
-    /// A step came to its limit before everything that follows was looked at.
+    /// Whether a step reached its limit before all consequences were handled.
     pub(crate) has_more: bool,
 }
 
 impl Session {
-    /// A loop that can make `slots` attempts side by side, and knows nothing yet.
+    /// The session of a new loop that can run `slots` attempts side by side.
     pub fn new(slots: u32) -> Self {
         Self {
             slots,
@@ -66,7 +66,7 @@ impl Session {
         }
     }
 
-    /// Forgets the trees of commits that nothing asks for any more.
+    /// Forgets the trees of commits that nothing needs any more.
     pub(crate) fn forget_trees(&mut self, head: Option<&CommitId>) {
         let candidates = self
             .progress
@@ -86,7 +86,7 @@ impl Session {
     }
 }
 
-/// How far an attempt is that has ended well.
+/// The progress of an attempt that succeeded.
 #[derive(Debug, Clone)]
 pub(crate) enum AttemptProgress {
     Finished(Arc<Outcome>),
@@ -102,6 +102,6 @@ pub(crate) enum AttemptProgress {
 pub(crate) struct SpeculativeTree {
     pub(crate) line: Vec<ResultCommit>,
     pub(crate) head: CommitId,
-    /// All of the line applied.
+    /// Whether all commits applied.
     pub(crate) is_whole: bool,
 }

@@ -1,9 +1,9 @@
-//! Speculation: beside the selection in force, those in which a speculative group that is not resolved yet has made
-//! another choice (contract §9).
+//! Speculation: the selections that differ from the one in force by another choice of an unresolved speculative group
+//! (contract §9).
 //!
-//! Invariant: what is solved in a speculation is a result of its context like any other, parked until that context is in
-//! force; nothing here moves the head. So the measure counts the same attempts with and without speculation.
-//! Not here: who starts what (`dispatch`), and which speculation is adopted (`advance`).
+//! Invariant: a result of a speculation is a result of its context like any other, parked until that context is in
+//! force. Nothing here moves the head. So the measure counts the same attempts with and without speculation. Not here:
+//! starting attempts (`dispatch`), and adopting a speculation (`advance`).
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
@@ -24,7 +24,7 @@ pub struct Speculation {
     pub choice: Ix,
     pub(crate) active: Arc<ActiveGraph>,
     pub(crate) solved: Vec<bool>,
-    /// The commits that its tree is made of.
+    /// The commits of its tree.
     pub(crate) line: Vec<ResultCommit>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct SpeculationInputs<'a> {
     pub(crate) solved: &'a [bool],
 }
 
-/// In the order of groups and, within one, of the plan.
+/// Ordered by group, and within one group by the plan.
 pub(crate) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
     let SpeculationInputs { graph, state, .. } = seen;
     let is_open = |group: &Ix| graph.vertex(*group).is_speculative && seen.active.is_live(*group);
@@ -71,7 +71,7 @@ pub(crate) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
     found
 }
 
-/// The group with that choice, live as it is.
+/// The group with that choice, and the live groups above it as they are.
 fn fixed(seen: SpeculationInputs<'_>, group: Ix, choice: Ix) -> Selection {
     let above = seen.graph.above(group);
     let groups =
@@ -133,7 +133,7 @@ impl Speculation {
             && !has_ended()
     }
 
-    /// The head to start new work on: of exactly what is solved here. The outer `None`: it is not made yet.
+    /// The head to start new work on, of exactly the results solved here. The outer `None`: it is not made yet.
     pub(crate) fn head(&self, ground: &LandingContext<'_>) -> Option<Option<CommitId>> {
         if let Some(head) = self.made_already(ground.state) {
             return Some(head);
@@ -142,7 +142,7 @@ impl Speculation {
         (staged.is_whole && staged.line == self.line).then(|| Some(staged.head.clone()))
     }
 
-    /// The line of the result may begin with it.
+    /// The head, if the result so far begins with these commits.
     fn made_already(&self, state: &State) -> Option<Option<CommitId>> {
         let run = &state.run;
         if !run.line.starts_with(&self.line) {
@@ -155,7 +155,7 @@ impl Speculation {
         })
     }
 
-    /// The head to take results in on: what is in its tree must still belong there, and need not be all that does.
+    /// The head to take results in on. All of its commits must still belong there, but some may be missing.
     fn landing(&self, ground: &LandingContext<'_>) -> Option<Option<CommitId>> {
         if let Some(staged) = ground.session.staged.get(&self.name(ground.graph)) {
             let belongs = |placed: &ResultCommit| self.line.contains(placed);
@@ -166,7 +166,7 @@ impl Speculation {
         self.made_already(ground.state)
     }
 
-    /// Its tree as it stands does not hold what it should, and was not found to be impossible.
+    /// Whether its tree lacks something that it should hold, and was not found to be impossible.
     pub(crate) fn wants_staging(&self, ground: &LandingContext<'_>) -> bool {
         let staged = ground.session.staged.get(&self.name(ground.graph));
         self.made_already(ground.state).is_none()
@@ -202,7 +202,7 @@ impl<'a> LandingContext<'a> {
         all.find(|speculation| speculation.is_of(self.graph, intent))
     }
 
-    /// The head on which its result may be taken in now; the outer `None`: on none yet.
+    /// The head on which the result of an attempt may be taken in now. The outer `None`: on none yet.
     pub(crate) fn landing(&self, intent: &Intent) -> Option<Option<CommitId>> {
         if self.is_in_force(intent) {
             return self.is_line_settled.then(|| self.state.run.head.clone());
@@ -210,7 +210,7 @@ impl<'a> LandingContext<'a> {
         self.speculation_of(intent)?.landing(self)
     }
 
-    /// The commit at the beginning of a speculation's line that stands already, and what is to be applied after it.
+    /// The existing commit at the beginning of a speculation's commits, and those to be applied after it.
     pub(crate) fn stages(
         &self,
         speculation: &Speculation,
@@ -225,7 +225,7 @@ impl<'a> LandingContext<'a> {
     }
 }
 
-/// Trees of speculations that are none any more are forgotten.
+/// Forgets the trees of speculations that no longer exist.
 pub(crate) fn forget_staged(
     session: &mut Session,
     graph: &Graph,

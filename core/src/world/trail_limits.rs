@@ -1,11 +1,11 @@
-//! How much of the trail stands, and when it is looked at again. Not here: how it is shortened (`step::trail`).
+//! The limits of the trail, and when it is checked against them. Not here: the shortening (`step::trail`).
 
-/// How much of the trail stands: the newest of each.
+/// How many of the newest entries stay, of each kind.
 #[derive(Debug, Clone, Copy)]
 pub struct TrailLimits {
-    /// Failures of one atom and context that stand in full.
+    /// Failures of one atom and context that stay in full.
     pub failures: usize,
-    /// Older ones of the same that stand as a line.
+    /// Older ones of the same that stay as a line.
     pub failure_lines: usize,
     /// Choices and backtracks together.
     pub steps: usize,
@@ -29,10 +29,10 @@ impl Default for TrailLimits {
     }
 }
 
-/// When the trail is looked at again: by its length, which is what it grows by.
+/// When the trail is checked again: by its length, which only grows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Watch {
-    /// When it was looked at last; shorter, it is another.
+    /// Its length at the last check; a shorter trail is another one.
     pub(crate) len: usize,
     pub(crate) look_at: usize,
 }

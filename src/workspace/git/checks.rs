@@ -1,8 +1,8 @@
 //! The trees that checks run in: kept from one commit to the next, or made anew (`Pristine`). They lie in
 //! `<cache>/checks/<random>/`, apart from those of attempts.
 //!
-//! Invariants: in a pristine tree nothing is left from before but what `keep` names and git ignores, and nothing beside
-//! it. In a tree that is kept `setup` has been run for the very files that it reads, or the tree is called new.
+//! Invariants: in a pristine tree nothing is left from before but ignored paths that `keep` names, and nothing lies
+//! beside it. In a kept tree `setup` has been run for the very files that it reads; else the tree counts as new.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ impl Worktrees {
         let (root, mark) = self.checks(which)?;
         let held = setup_marks::hold(&root);
         let brought = self.bring(&root, commit, Leftovers::KeepIgnored);
-        // Also when that failed halfway: the tree may have been made anew first.
+        // Also done after a failure halfway: the tree may have been made anew first.
         setup_marks::forget_if_remade(&held, &root, &mark).map_err(WorkspaceError::io(&mark))?;
         let path = brought?;
         let is_reused = setup_marks::is_same(&held, &root);
@@ -101,7 +101,7 @@ impl Worktrees {
         kept::put_aside(root, aside, &found)
     }
 
-    /// Only what git ignores in the new tree too.
+    /// Moves back only paths that git ignores in the new tree too.
     fn put_back(&self, root: &Path, aside: &Path) -> Result<()> {
         if !aside.is_dir() {
             return Ok(());
@@ -136,7 +136,7 @@ impl Worktrees {
         links.map(|link| link.display().to_string()).collect()
     }
 
-    /// A tree for checks, and the mark that it is set up.
+    /// The path of a tree for checks, and of its mark.
     pub(super) fn checks(&self, which: Checkout) -> Result<(PathBuf, PathBuf)> {
         let name = match which {
             Checkout::Verify => "verify",
@@ -149,7 +149,7 @@ impl Worktrees {
         Ok((tree, above.join(format!("{name}.set-up"))))
     }
 
-    /// With the directory that it alone lies in: a check may have written beside its tree.
+    /// Removes the tree with its own directory: a check may have written beside its tree.
     fn remove_tree(&self, tree: &Path) -> Result<()> {
         self.git.remove_worktree(tree)?;
         Ok(self.git.remove_worktrees(tree.parent().unwrap_or(tree))?)
@@ -180,7 +180,7 @@ impl Worktrees {
     pub(super) fn discard_checks(&self) -> Result<()> {
         let root = self.checks_root()?;
         kept::remove(&root)?;
-        // That of all lineages; not empty where another has its trees there.
+        // The parent holds all lineages; it stays if another has its trees there.
         let _ = root.parent().map(std::fs::remove_dir);
         Ok(())
     }

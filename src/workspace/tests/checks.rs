@@ -1,4 +1,4 @@
-//! The trees that checks run in: what stays in them, and when `setup` has to be run.
+//! The trees that checks run in: their remaining files, and when `setup` has to be run.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn a_kept_tree_is_new_until_it_is_set_up_and_again_when_made_anew() {
     assert!(warm(&other, &base).is_new, "another directory");
 }
 
-/// The commit on `base` that an attempt makes of it.
+/// The commit that an attempt makes on `base`.
 fn with(w: &Workspaces, base: &CommitId, path: &str, text: &str) -> CommitId {
     clean(change(w, base, base, path, text)).0
 }
@@ -70,7 +70,7 @@ fn a_kept_tree_is_set_up_again_whenever_what_setup_reads_differs() {
             .unwrap();
         assert_eq!(warm(&w, &a).is_new, is_new_after_a);
         assert!(warm(&w, &s).is_new, "it reads all of sub");
-        // Cut off halfway, it may have left what belongs to no tree.
+        // A `setup` that was cut off may have left files that belong to no tree.
         assert!(warm(&w, &base).is_new);
     }
 }

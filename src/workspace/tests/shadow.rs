@@ -1,4 +1,4 @@
-//! The workspace `shadow`: the same verbs, of a directory without a repository.
+//! The workspace `shadow`: the same operations on a directory without a repository.
 
 use super::*;
 
