@@ -135,11 +135,11 @@ enum Command {
     Completions(completions::CompletionsArgs),
 }
 
-/// How a command ended well.
+/// How a command ended without an error.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
     Code(u8),
-    /// In order, and then by the signal that asked for it.
+    /// It ended in order, and the process then ends by the signal that asked for it.
     Signal(Signal),
 }
 
@@ -175,7 +175,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Help and version were asked for; all else is a usage error, for a program too where it asked for JSON.
+/// Prints help and version if asked for. All else is a usage error, as JSON if a program asked for that.
 fn not_understood(error: &clap::Error) -> ExitCode {
     if error.exit_code() == 0 {
         let _ = error.print();

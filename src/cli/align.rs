@@ -41,7 +41,7 @@ use crate::{
     workspace::Workspaces,
 };
 
-/// Why plan and flags make no agreement.
+/// Why a plan and flags make no agreement.
 enum AlignRefusal {
     /// These parts are missing: a person can be asked for them.
     Incomplete(Vec<MissingPart>),
@@ -158,7 +158,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         }
     });
     if !matches!(ending, Ok(None)) {
-        // Nothing came of it: nothing of it stays.
+        // The agreement did not come about, so nothing of it stays.
         workspaces.discard()?;
         place.unmake().ok();
     }
@@ -172,7 +172,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     }
 }
 
-/// A person is asked where there is one; who says yes to all, or wants a value for a program, is not.
+/// A person is asked if there is one, unless they agreed to all or a program wants JSON.
 fn asks(context: &Context, flags: &AlignArgs) -> bool {
     context.may_ask && !context.out.json && !flags.yes
 }
@@ -204,7 +204,7 @@ fn unchanged(
     Ok(End::Code(0))
 }
 
-/// Who will do the work. A mistake in the file is what `run` refuses for: here it is a warning.
+/// The configured worker. A mistake in the file makes `run` refuse; here it is a warning.
 fn configured(context: &Context, top: &Path) -> Config {
     config::load(top).unwrap_or_else(|error| {
         context.out.say(&format!("warning: {error}"));
@@ -230,7 +230,7 @@ fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<
     Ok(())
 }
 
-/// The state that plan and flags make, with what the plan alone can execute; or every fault in them.
+/// The state from plan and flags, with the plan's own commands; or every fault in them.
 fn read(
     file: &PlanFile,
     flags: &AlignArgs,
@@ -256,7 +256,7 @@ fn read(
     Ok((draft.state, carried))
 }
 
-/// The start gate refuses, naming each missing part and how to give it.
+/// The refusal of the start gate, which names each missing part and how to give it.
 pub(super) fn not_aligned(missing: &[MissingPart]) -> Failure {
     let line = |part: &MissingPart| {
         let (pointer, message, hint) = (part.pointer(), part.message(), part.hint());
@@ -274,7 +274,7 @@ pub(super) fn not_aligned(missing: &[MissingPart]) -> Failure {
     .with(lines)
 }
 
-/// Its name would be taken for the goal in words.
+/// Refuses the name of a plan that would be taken for the goal in words.
 fn refuse_a_plan_as_a_goal(context: &Context, flags: &AlignArgs) -> Result<(), Failure> {
     let Some(goal) = flags.goal.as_deref().filter(|_| flags.plan.is_none()) else {
         return Ok(());
@@ -291,7 +291,7 @@ fn refuse_a_plan_as_a_goal(context: &Context, flags: &AlignArgs) -> Result<(), F
     Err(Failure::usage(message, hint))
 }
 
-/// An empty variable of a script, mostly: a check of nothing would hold at once.
+/// Refuses blank flags, mostly an empty variable of a script: an empty check would hold at once.
 fn refuse_blank(flags: &AlignArgs) -> Result<(), Failure> {
     let setup: Vec<String> = flags.setup.iter().cloned().collect();
     let given = [
@@ -313,7 +313,7 @@ fn refuse_blank(flags: &AlignArgs) -> Result<(), Failure> {
         .try_for_each(|step| refuse_half_a_step(step))
 }
 
-/// A step has a name, and a command where it has a `=`: without one it would be the worker's.
+/// A step with `=` must have a name and a command: without a command it would be the worker's.
 fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
     let (name, command) = match step.split_once('=') {
         Some((name, command)) => (name, Some(command)),
@@ -384,7 +384,7 @@ fn existing(context: &Context) -> Result<Option<Arc<store::LoadedState>>, Failur
     }
 }
 
-/// The same agreement, whatever has been done of it since, and whatever was measured for it.
+/// Whether it is the same agreement, whatever has been done or measured since.
 fn is_same(old: &State, new: &State) -> bool {
     // Values that align set because it had a terminal, or found no repository, were chosen by nobody.
     let (now, then) = (&new.objective.constraints, &old.objective.constraints);

@@ -1,5 +1,5 @@
-//! `descent apply`: brings the difference from where the run started to its result home: into the working tree, as a
-//! branch, or as a patch.
+//! `descent apply`: applies the difference between the start of a run and its result: to the working tree, as a branch,
+//! or as a patch.
 
 use std::path::{Path, PathBuf};
 
@@ -42,9 +42,9 @@ struct ApplyReport<'a> {
 pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure> {
     refuse_mixed(context, flags)?;
     let mut store = context.store()?;
-    // Without a state nothing is made beside it.
+    // Read first: without a state nothing is made beside it.
     store.read()?;
-    // Only what writes to the working tree needs the loop to be at rest.
+    // Only writing to the working tree requires that no loop runs.
     let _lease = match (flags.dry_run, &flags.branch, &flags.patch) {
         (false, None, None) => Some(store.lease("apply")?),
         _ => None,
@@ -248,7 +248,7 @@ fn to_patch(
     Ok(End::Code(0))
 }
 
-/// Without `..` and links on the way, where the folder is there: the path is shown to be typed again.
+/// The path without `..` and links, if the folder exists: it is shown to be typed again.
 fn shortest(path: &Path) -> PathBuf {
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     match (folder, path.file_name()) {
@@ -257,7 +257,7 @@ fn shortest(path: &Path) -> PathBuf {
     }
 }
 
-/// After a look, the same command without `-n`.
+/// After a dry run, the same command without `-n`.
 fn next(flags: &ApplyArgs, after: &str) -> String {
     match (flags.dry_run, &flags.branch, &flags.patch) {
         (false, ..) => after.to_owned(),

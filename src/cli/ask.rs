@@ -1,6 +1,6 @@
 //! A question on the terminal, and one line as its answer.
 //!
-//! Invariant: the end of the input is never an answer. Not here: whether may be asked (`context`).
+//! Invariant: the end of the input is never an answer. Not here: whether a person may be asked (`context`).
 
 use std::io::{BufRead, Read};
 
@@ -9,7 +9,7 @@ use crate::render::Out;
 /// Bytes at most of an answer; a terminal gives fewer.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
-/// Waits for the answer where no runtime runs: Ctrl-C ends the program as it ends any other.
+/// Waits for the answer outside of a runtime: Ctrl-C ends the program as usual.
 pub(super) fn now(out: Out, question: &str) -> Option<String> {
     out.ask(question);
     read()
@@ -21,7 +21,7 @@ pub(super) fn forget_typed() {
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
-/// The same beside other work.
+/// The same while other work goes on.
 pub(super) async fn beside(out: Out, question: &str) -> Option<String> {
     out.ask(question);
     let (tell, answer) = tokio::sync::oneshot::channel();
@@ -32,7 +32,7 @@ pub(super) async fn beside(out: Out, question: &str) -> Option<String> {
     answer.await.ok().flatten()
 }
 
-/// One line without its end; `None` at the end of the input, and for what is no text.
+/// One line without its end; `None` at the end of the input, and for bytes that are no text.
 fn read() -> Option<String> {
     let mut bytes = Vec::new();
     let mut stdin = std::io::stdin().lock().take(ANSWER_BYTES_MAX);

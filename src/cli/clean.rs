@@ -1,7 +1,7 @@
-//! `descent clean`: what ended runs left in the cache, beside the state and in the repository goes.
+//! `descent clean`: removes the leftovers of ended runs from the cache, from beside the state and from the repository.
 //!
-//! Invariant: nothing of a lineage goes whose state is in place; nothing of one whose result was not applied, unless a
-//! person says so. Not here: what was left.
+//! Invariant: a lineage whose state is in place is never touched. A result that was not applied is removed only if a
+//! person says so. Not here: finding the leftovers.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A command as the client of an operation: what happens is said on standard error, and a person is asked there.
+//! A command as the client of an operation: progress goes to standard error, and a person is asked there.
 
 use std::sync::Arc;
 

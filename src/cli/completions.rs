@@ -1,4 +1,4 @@
-//! `descent completions`: what shells need to complete the command line, and the man pages.
+//! `descent completions`: completion scripts for shells, and the man pages.
 #![allow(clippy::disallowed_methods)] // door: the man pages, in the directory that a person names
 
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ enum Target {
     Constraints,
 }
 
-/// Completes the names that the command line alone does not tell.
+/// Completes names that the command line alone does not contain.
 const OF_BASH: &str = r#"
 _descent_names() {
     local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"
@@ -113,7 +113,7 @@ fn with_names(shell: Shell, script: &str) -> String {
     }
 }
 
-/// Nothing where there is no state, or none that can be read: a person is typing.
+/// Prints nothing if there is no readable state: a person is typing.
 fn atoms(context: &Context) -> Result<End, Failure> {
     let loaded = context.store().ok().and_then(|mut store| store.read().ok());
     let atoms = loaded.map(|loaded| loaded.state.all_atoms().into_keys().cloned().collect());
@@ -153,7 +153,7 @@ fn manual(context: &Context, to: Option<&Path>) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
-/// The main page first, then one a command.
+/// The main page first, then one for each command.
 fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut whole = help::command();
     whole.build();

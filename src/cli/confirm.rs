@@ -1,4 +1,4 @@
-//! `descent confirm`: what only a person can say, recorded as a correction.
+//! `descent confirm`: a person's answer to an assertion, recorded as a correction.
 
 use clap::Args;
 use descent_core::{

@@ -12,11 +12,11 @@ use descent_core::{
 use super::{End, context::Context};
 use crate::{failure::Failure, render};
 
-/// A longer value pushes only its own row out of line.
+/// A longer value widens only its own row.
 const VALUE_WIDTH_MAX: usize = 20;
 const LOOK: &str = "descent status --constraints shows them all";
 
-/// Constraints with `KEY=VALUE` laid over them; `null` takes a choice back.
+/// Constraints with `KEY=VALUE` applied; `null` takes a choice back.
 pub(super) fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constraints, Failure> {
     constraints_with(constraints, &changes(pairs)?).map_err(Failure::bug)
 }
@@ -34,7 +34,7 @@ pub(super) fn changes(pairs: &[String]) -> Result<Vec<ConstraintChange>, Failure
     pairs.iter().map(change).collect()
 }
 
-/// Every constraint there is.
+/// The names of all constraints.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     LIMITS.iter().map(|limit| limit.key)
 }
@@ -58,7 +58,7 @@ fn read(pair: &str) -> Result<(&'static ConstraintRule, Node), Failure> {
     Ok((limit, value_of(limit.form, value.trim())))
 }
 
-/// A command may look like JSON, so text is taken as it stands; a list may be written with commas.
+/// A command may look like JSON, so text is taken as it is; a list may be written with commas.
 fn value_of(form: ValueForm, value: &str) -> Node {
     let parsed = doc::parse(value, &doc::Limits::default());
     let json = parsed.node.filter(|_| parsed.faults.is_empty());
@@ -89,7 +89,7 @@ fn example(limit: &ConstraintRule) -> String {
     format!("--set {}={value}", limit.key)
 }
 
-/// `status --constraints`: what is in force, and who chose it.
+/// `status --constraints`: the constraints in force, and who chose them.
 pub(super) fn show(context: &Context, state: &State) -> End {
     let all = limits::in_force(&state.objective.constraints);
     if context.out.json {

@@ -23,7 +23,7 @@ use crate::{
     trust, workspace,
 };
 
-/// How often a question is put again whose answer was neither yes nor no.
+/// How often a question is repeated if the answer was neither yes nor no.
 const ASKED_MAX: usize = 5;
 
 pub(super) struct Context {
@@ -31,9 +31,9 @@ pub(super) struct Context {
     pub(super) dir: PathBuf,
     pub(super) state: Option<PathBuf>,
     pub(super) may_ask: bool,
-    /// A person may be there: neither `--no-input` nor CI says otherwise.
+    /// Whether a person may be present: neither `--no-input` nor CI says otherwise.
     pub(super) is_attended: bool,
-    /// As it was typed.
+    /// The command as it was typed.
     command: String,
 }
 
@@ -78,7 +78,7 @@ impl Context {
         }
     }
 
-    /// The state's store, or what to type where there is none.
+    /// The state's store, or the command to type if there is none.
     pub(super) fn store(&self) -> Result<Store, Failure> {
         let Some(place) = self.place()? else {
             return Err(self.no_state());
@@ -86,7 +86,7 @@ impl Context {
         Ok(self.open(place))
     }
 
-    /// A store whose commits say who made them.
+    /// A store that records the author of its commits.
     pub(super) fn open(&self, place: StatePlace) -> Store {
         let mut store = Store::open(place);
         store.set_author(&self.command, &Self::by());
@@ -109,12 +109,12 @@ impl Context {
         )
     }
 
-    /// The variables that attempts and checks get.
+    /// The environment of attempts and checks.
     pub(super) fn environment(&self, state: &State) -> Environment {
         environment::for_attempts(std::env::vars_os(), &state.objective.constraints.env)
     }
 
-    /// Who changes the file: the name of the account.
+    /// The author of changes: the name of the account.
     pub(super) fn by() -> String {
         std::env::var("USER")
             .or_else(|_| std::env::var("LOGNAME"))
@@ -152,7 +152,7 @@ impl Context {
         }
     }
 
-    /// Asks for a yes; what cannot be asked is not consented to by silence.
+    /// Asks for a yes; silence is never consent.
     pub(super) async fn consents(&self, question: &str) -> bool {
         let question = format!("{question} [y/N] ");
         ask::forget_typed();
@@ -177,7 +177,7 @@ impl Context {
         }
         match Git::open(&self.dir) {
             Ok(Some(git)) => Ok(git.top().to_owned()),
-            // Whether git is needed is told by the workspace.
+            // The workspace reports whether git is needed.
             Ok(None) | Err(_) => Ok(self.dir.clone()),
         }
     }
@@ -203,11 +203,11 @@ pub(super) fn surroundings(store: &Store, state: &State) -> Surroundings {
 /// The outcome of waiting.
 pub(super) enum WaitOutcome<T> {
     Done(T),
-    /// A signal came first; what was under way has ended.
+    /// A signal came first; the work has ended.
     Signal(Signal),
 }
 
-/// Runs work that starts processes; a signal cancels it, and it is waited for until nothing of it runs.
+/// Runs work that starts processes. A signal cancels it, and this waits until none of its processes is left.
 pub(super) fn interruptible<T, F>(
     work: impl FnOnce(CancellationToken) -> F,
 ) -> Result<WaitOutcome<T>, Failure>
@@ -223,7 +223,7 @@ where
             done = &mut work => done.map(WaitOutcome::Done),
             signal = signals.next() => {
                 cancel.cancel();
-                // Its result is not wanted any more, its end is.
+                // Its result is no longer wanted, but its end is awaited.
                 let mut is_second = false;
                 while !is_second {
                     tokio::select! {
@@ -239,7 +239,7 @@ where
     })
 }
 
-/// To be called inside of a runtime.
+/// Must be called inside of a runtime.
 pub(super) fn signals() -> Result<Signals, Failure> {
     tool::keep_signals_from_tools();
     Signals::install().map_err(|error| Failure::io("the signals cannot be taken", &error))
@@ -259,7 +259,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
             let lack = lack_at_start(&error);
             Failure::io(what, &error).lacking(lack)
         }),
-        // It makes a pair of sockets that signals wake it by, and panics where there is none.
+        // It makes a pair of sockets that signals wake it by, and panics without one.
         None => {
             let error = std::io::Error::from(rustix::io::Errno::MFILE);
             Err(Failure::io(what, &error).lacking(Some(Lack::Files)))
@@ -267,7 +267,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     }
 }
 
-/// `None` where it panicked, of which nobody reads.
+/// `None` if the work panicked; nobody reads the message.
 fn unheard<T>(work: impl FnOnce() -> T) -> Option<T> {
     let loud = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));

@@ -1,5 +1,5 @@
-//! `descent doctor`: what the machine gives, tried in the very places that a run uses; what it means, and how to mend
-//! it. It works without a state too, and nothing of it stays.
+//! `descent doctor`: the abilities of the machine, tried in the very places that a run uses, with their consequences
+//! and remedies. It works without a state too, and leaves nothing behind.
 
 mod disk;
 mod machine;
@@ -20,12 +20,12 @@ const WIDTH: usize = 80;
 /// Columns of the names.
 const NAME_WIDTH: usize = 15;
 
-/// How one thing stands.
+/// The state of one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Health {
     Ok,
-    /// A run works without it, or with less of it.
+    /// A run works without it, or with a part of it.
     Degraded,
     /// No run works without it.
     Missing,

@@ -1,7 +1,7 @@
-//! `descent edit`: the state in a person's editor, on a copy, taken in only when it is valid, by a merge.
+//! `descent edit`: opens a copy of the state in a person's editor; a valid text is merged in.
 //!
-//! Invariant: what was typed is never lost: it is in the state, or in the copy, and it is said where. Nothing is held
-//! while the person types: a loop goes on. Not here: how the text is taken in (`ops::edit`).
+//! Invariant: typed text is never lost: it is in the state, or in the copy, whose path is printed. Nothing is locked
+//! while the person types: a loop goes on. Not here: adopting the text (`ops::edit`).
 
 mod copy;
 
@@ -28,9 +28,9 @@ use crate::{
 
 use copy::Copy;
 
-/// How often an invalid text is opened again; nobody types so long.
+/// How often an invalid text is opened again.
 const EDITED_MAX: usize = 1_000;
-/// How often a question is put again that was not understood.
+/// How often a question is repeated if the answer was not understood.
 const ASKED_MAX: usize = 5;
 
 pub(super) fn edit(context: &Context) -> Result<End, Failure> {
@@ -38,7 +38,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     let begun = ops::current(&context.client(None), &mut store)?;
     let named = named_editor(|name| std::env::var_os(name));
     let command = match named {
-        // Who names an editor knows whether it needs a terminal: a script does not.
+        // A named editor may work without a terminal, as a script does.
         Some(named) => named,
         None if has_terminal(context) => "vi".to_owned(),
         None => return Err(no_terminal(&store)),
@@ -93,7 +93,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
 enum EditorOutcome {
     Nothing,
     Text(Vec<u8>),
-    /// How it ended, and whether the text is another.
+    /// How it ended, and whether the text changed.
     Failed(String, bool),
     Signal(Signal, bool),
 }
@@ -105,7 +105,7 @@ fn typed(
     command: &str,
 ) -> Result<EditorOutcome, Failure> {
     let ended = runtime()?.block_on(async {
-        // Ctrl-C in the editor is the editor's: here it is only taken off.
+        // Ctrl-C in the editor is meant for the editor; here it is only consumed.
         let mut signals = Signals::install()?;
         let mut editor = Editor::open(command, &copy.path, context.is_attended)?;
         let mut told = None;
@@ -169,7 +169,7 @@ fn take_in(
     }
 }
 
-/// Why a text was not taken in, with its places.
+/// The reasons why a text was refused, with their places.
 fn lines(copy: &Copy, bytes: &[u8], refusal: &EditRefusal) -> Vec<String> {
     match refusal {
         EditRefusal::Invalid(faults) => validate::explained(&copy.path, bytes, faults),
@@ -196,7 +196,7 @@ fn has_terminal(context: &Context) -> bool {
     context.is_attended && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// The end of the input is no wish to go on; nor is there one where nobody is.
+/// Asks whether to edit again. The end of the input means no, and so does an absent person.
 fn again(context: &Context) -> bool {
     if !has_terminal(context) {
         return false;
@@ -264,7 +264,7 @@ fn no_terminal(store: &Store) -> Failure {
     Failure::new("E-NO-TERMINAL", exit::UNAVAILABLE, message, hint)
 }
 
-/// `None`: nothing was changed.
+/// `None`: nothing changed.
 fn report(context: &Context, store: &Store, state: &State, events: Option<&[Event]>) {
     let events = events.filter(|events| !events.is_empty());
     let live = store.is_live();

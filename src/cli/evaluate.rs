@@ -1,4 +1,4 @@
-//! The check that is measured outside of a loop, drawn while it lasts.
+//! Shows the check that is measured outside of a loop.
 
 use std::cell::OnceCell;
 

@@ -1,4 +1,4 @@
-//! `descent fork`: a second state that begins where this one stands, to try another way from the same point.
+//! `descent fork`: a second state that begins at this one, to try another way from the same point.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::{
     workspace::Workspaces,
 };
 
-/// Names tried where none is given.
+/// Names tried if none is given.
 const NAMES_MAX: u32 = 1000;
 
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub struct ForkArgs {
 pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let config = config::load(&store.place().project)?;
-    // The fork is made here: what it can execute must be our own, or allowed, before.
+    // The fork is made here, so its commands must be our own, or allowed, first.
     let parent = ops::current(&context.client(Some(&config)), &mut store)?;
     let place = place_of(context, store.place(), flags.to.as_deref())?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
@@ -49,7 +49,7 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
         let workspaces = Workspaces::open(&place, &lineage, constraints)?;
         let taken = take_over(&workspaces, &of_parent, &state, head);
         if taken.is_err() {
-            // Nothing came of it: nothing of it stays.
+            // The fork did not come about, so nothing of it stays.
             workspaces.discard()?;
             place.unmake().ok();
         }
@@ -106,7 +106,7 @@ fn place_of(
     Ok(place)
 }
 
-/// The directory of another worktree that is to it what the parent's project is to its own: what the checks name is there.
+/// A directory of another worktree, at the same path below its top as the project: then paths in checks exist there.
 fn in_worktree(parent: &StatePlace, dir: &Path) -> Result<StatePlace, Failure> {
     let place = StatePlace::at(dir, None);
     let open = |project: &Path| Git::open(project).ok().flatten();
@@ -123,7 +123,7 @@ fn in_worktree(parent: &StatePlace, dir: &Path) -> Result<StatePlace, Failure> {
     Err(elsewhere(dir, &place.project))
 }
 
-/// A state file is about the directory that it lies in.
+/// A state file concerns the directory that it lies in.
 fn beside(parent: &StatePlace, file: &Path) -> Result<StatePlace, Failure> {
     let place = StatePlace::at(&parent.project, Some(file));
     if place.project == parent.project {

@@ -1,4 +1,4 @@
-//! `descent graph`: the work graph as a tree, or for a program that draws.
+//! `descent graph`: the work graph as a tree, or as input for a program that draws.
 
 use clap::{Args, ValueEnum};
 use descent_core::{view, world::World};

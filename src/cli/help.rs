@@ -1,6 +1,6 @@
-//! The help: which command stands in which group, and an example for each.
+//! The help: the groups of commands, and an example for each.
 //!
-//! Invariant: every command stands in one group; one that was forgotten here is listed under `more`.
+//! Invariant: every command is in one group; one that was forgotten here is listed under `more`.
 
 use clap::{ColorChoice, Command, CommandFactory};
 
@@ -10,7 +10,7 @@ use crate::render::{self, Line, Meaning, Page};
 /// Columns of the help.
 const WIDTH: usize = 80;
 
-/// Groups in the order of a day's work. Names that this build does not have are passed over.
+/// Groups in the order of a day's work. Names that this build lacks are skipped.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("start", &["align", "run", "apply"]),
     ("steer", &["stop", "confirm", "resolve", "undo", "fork"]),
@@ -19,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("more", &["verify", "doctor", "clean", "completions"]),
 ];
 
-/// One call that does what the command is for.
+/// One typical call of each command.
 const EXAMPLES: [(&str, &str); 22] = [
     (
         "align",
@@ -54,7 +54,7 @@ const EXAMPLES: [(&str, &str); 22] = [
     ("schema", "descent schema plan > plan.schema.json"),
 ];
 
-/// The options of every command in few lines: the help of one command has them in full.
+/// The options of every command in few lines: a command's own help has them in full.
 const OPTIONS: [(&str, &str); 3] = [
     (
         "-C DIR, --state FILE",
@@ -82,7 +82,7 @@ pub(super) fn command() -> Command {
             None => one,
         }
     });
-    // Written whole: clap would break styled lines anew.
+    // Written whole, because clap would wrap styled lines again.
     let whole = whole(&command);
     command.override_help(whole)
 }

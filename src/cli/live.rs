@@ -1,7 +1,7 @@
 //! A live view of the work in progress, drawn below everything else: for a person at a terminal, and for nobody else.
 //!
-//! Here: from what the driver hands over to rows, and the thread that draws them again as time passes. It decides
-//! nothing and reads nothing but the clock. Not here: the drawing itself (`render::area`).
+//! Here: the rows for the driver's data, and the thread that draws them again as time passes. It decides nothing and
+//! reads nothing but the clock. Not here: the drawing itself (`render::area`).
 
 use std::{
     collections::BTreeMap,
@@ -27,18 +27,18 @@ use crate::{
     render::{self, Line, Meaning, area},
 };
 
-/// Between two drawings at least.
+/// The shortest time between two drawings.
 const DRAW_EVERY_MS: u64 = 100;
-/// Without news it is drawn again for the seconds that pass.
+/// Without news it is drawn again so often, for the seconds shown.
 const TICK_MS: u64 = 500;
-/// A single check is shown when it takes longer.
+/// A single check is shown if it takes longer.
 const PATIENCE_MS: u64 = 1_000;
-/// Below it, words are left out.
+/// On a narrower terminal, words are left out.
 const NARROW: usize = 60;
 /// Rows at most above the last one.
 const ROWS_MAX: usize = 12;
 
-/// The drawing lasts as long as this.
+/// Draws until it is dropped.
 pub(super) struct LiveArea {
     shared: Arc<LiveShared>,
     drawer: Option<JoinHandle<()>>,
@@ -54,9 +54,9 @@ struct LiveShared {
 struct Scene {
     rows: Vec<Row>,
     foot: Option<Foot>,
-    /// The check that is measured for each, and since when.
+    /// The check that is measured in each scope, and its start.
     measured: BTreeMap<Scope, (String, UnixMillis)>,
-    /// When what has no time of its own was seen first.
+    /// First sight of activities without a time of their own.
     seen: BTreeMap<&'static str, UnixMillis>,
     is_over: bool,
 }
@@ -68,7 +68,7 @@ struct Row {
 }
 
 enum RowKind {
-    /// A group that something at work is in.
+    /// A group around something at work.
     Group(&'static str),
     Attempt {
         id: AttemptId,
@@ -88,14 +88,14 @@ struct Foot {
     resolved: usize,
     all: usize,
     attempts_left: String,
-    /// Active time before this process, and when it began.
+    /// Active time before this process, and the start of the process.
     active_ms: u64,
     began: UnixMillis,
     budget_ms: Option<u64>,
 }
 
 impl LiveArea {
-    /// Nothing where nobody looks: no terminal, `--json`, `--quiet`, `--no-input`, CI.
+    /// Draws nothing if nobody looks: no terminal, `--json`, `--quiet`, `--no-input`, CI.
     pub(super) fn start(context: &Context) -> Self {
         let shared = Arc::new(LiveShared::default());
         let is_wanted = context.is_attended && !context.out.json && !context.out.quiet;
@@ -106,7 +106,7 @@ impl LiveArea {
         Self { shared, drawer }
     }
 
-    /// Takes in what should be going on.
+    /// Takes in the desired work.
     pub(super) fn look(&self, world: &World, desired: &DesiredWork) {
         if self.drawer.is_some() {
             let now = clock::now();
@@ -116,7 +116,7 @@ impl LiveArea {
         }
     }
 
-    /// A hook for whoever measures checks of a run.
+    /// A hook for a run's measurement of checks.
     pub(super) fn measuring(&self) -> Measuring {
         let shared = Arc::clone(&self.shared);
         Arc::new(move |scope, check| {
@@ -126,7 +126,7 @@ impl LiveArea {
         })
     }
 
-    /// One check outside of a run, the `nth` of `all`.
+    /// Shows one check outside of a run, the `nth` of `all`.
     pub(super) fn checking(&self, check: &str, nth: usize, all: usize) {
         let now = clock::now();
         let mut scene = self.shared.lock();
@@ -150,7 +150,7 @@ impl Drop for LiveArea {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_one();
         if let Some(drawer) = self.drawer.take() {
-            // A drawer that broke has drawn its last; the area is taken away all the same.
+            // A drawer that panicked draws no more; the area is removed all the same.
             let _ = drawer.join();
             area::show(Vec::new());
         }

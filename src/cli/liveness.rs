@@ -10,7 +10,7 @@ use crate::{
     render::{self, Meaning, StatusNote},
 };
 
-/// One line of what is going on, where something is.
+/// One line on the activity of a loop, if there is any.
 pub(super) fn note(look: &LoopObservation) -> Option<StatusNote> {
     let (meaning, text) = match (look.liveness.activity, look.holder.as_deref()) {
         (Activity::Running, who) => {
@@ -40,7 +40,7 @@ pub(super) fn note(look: &LoopObservation) -> Option<StatusNote> {
     Some(StatusNote { meaning, text })
 }
 
-/// The file cannot be read: a loop that waits for it is told beside that, for it too can be ended.
+/// Adds the state of a loop to a failure: one that waits for the file can still be ended.
 pub(super) fn beside(look: &LoopObservation, mut failure: Failure) -> Failure {
     let is_waiting = look.liveness.waits_for == Some(WaitsFor::File);
     if let Some(note) = note(look).filter(|_| is_waiting) {

@@ -1,5 +1,5 @@
-//! `descent log`: who changed what and why, as the state and the journal beside it keep it; and what changed between
-//! two commits.
+//! `descent log`: who changed what and why, from the state and the journal beside it; also the difference of two
+//! commits.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
-/// Entries that stand for many.
+/// Entries that stand for many others.
 const COUNTS: [&str; 2] = ["failures", "steps"];
 
 /// Joins the events of the state, each with its serial, and those that only the journal still knows.
@@ -81,7 +81,7 @@ fn joined(mut diary: Vec<LogEntry>, commits: &[Commit]) -> Vec<LogEntry> {
             .find(|commit| commit.stamps.contains(&entry.at));
         if let Some(commit) = commit {
             entry.serial = Some(commit.serial.0);
-            // A count tells nothing of the commit that its newest is of.
+            // A count says nothing about the commit of its newest entry.
             if !COUNTS.contains(&&*entry.kind) {
                 told.insert(commit.serial);
             }
@@ -159,7 +159,7 @@ fn oldest_or(timeline: &Timeline, text: &str) -> Result<Point, Failure> {
     }
 }
 
-/// Up to now is up to what stands in the file, edited or not.
+/// Without an end, the range goes up to the file as it is, edited or not.
 fn newest_or(timeline: &Timeline, text: &str) -> Result<Point, Failure> {
     if text.is_empty() {
         return Ok(Point {

@@ -1,6 +1,8 @@
-//! `descent migrate`: the state file of an AoT loop becomes a state of this program, with a word on each thing in it.
+//! `descent migrate`: converts the state file of an AoT loop into a state of this program, with a word on each thing in
+//! it.
 //!
-//! Invariant: the old file is only read, and nothing of it is run. Not here: what its keys mean (`descent-migrate`).
+//! Invariant: the old file is only read, and nothing of it is run. Not here: the meaning of its keys
+//! (`descent-migrate`).
 
 use std::path::{Path, PathBuf};
 
@@ -78,7 +80,7 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     }
     let output = flags.output.as_ref().map(|path| context.dir.join(path));
     let named = output.as_deref().or(context.state.as_deref());
-    // Nothing is made beside a file that stays as it is.
+    // Nothing is created beside a file that stays as it is.
     StatePlace::at(&top, named).is_free()?;
     let mut state = migration.state.clone();
     align::isolation::presume(&top, &mut state)?;

@@ -1,7 +1,7 @@
-//! States of newer versions: what of them is not understood is never acted on, and never written over.
+//! States of newer versions: unknown content is never acted on, and never overwritten.
 //!
-//! A newer minor version is read and written with all that it holds; only where something hangs on a value that is not
-//! known here does a command refuse. A newer major version is only looked at. Not here: what is known (`state` of the core).
+//! A newer minor version is read and written with all its content. A command refuses only if something depends on an
+//! unknown value. A newer major version is only shown. Not here: which keys are known (`state` of the core).
 
 use descent_core::{
     doc::Node,
@@ -16,7 +16,7 @@ use crate::{
     store::{self, LoadedState, Store, StoreError},
 };
 
-/// `run` and `verify` go on only where nothing that they decide by is beyond them.
+/// Lets `run` and `verify` go on only if all that they decide by is known.
 pub(super) fn gate(store: &Store, loaded: &LoadedState) -> Result<(), Failure> {
     let lines = loaded.not_understood(&store.place().state);
     if lines.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn understood(
     Ok(state)
 }
 
-/// The few things that every version will have, as they stand.
+/// The few fields that every version will have.
 fn made_out(root: &Node) -> Vec<String> {
     let text = |keys: [&str; 2]| {
         let node = root.get(keys[0])?.get(keys[1])?;

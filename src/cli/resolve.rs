@@ -1,4 +1,4 @@
-//! `descent resolve`: what became of an effect outside that was cut off, as only a person can tell.
+//! `descent resolve`: a person's report on an effect outside that was cut off.
 
 use clap::Args;
 use descent_core::{

@@ -91,7 +91,7 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     workspaces.tidy()?;
     let path = store.place().clone();
     crate::process::prepare()?;
-    // Taken off before the lease is.
+    // Removed before the lease is released.
     let own = crate::process::own_tag::OwnTag::begin(&format!("{}/{run}/tools", path.mark()));
     let live = LiveArea::start(context);
     let out = context.out;
@@ -139,7 +139,7 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     finish((context, flags), &path, &ending, &workspaces)
 }
 
-/// A hung loop keeps its lease: a person is told what it is, and how to get it going.
+/// Takes the lease. A hung loop keeps it: then a person is told which loop it is, and how to go on.
 fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
     store.lease("run").map_err(|error| {
         let failure = Failure::from(error);
@@ -161,14 +161,14 @@ fn say_mode(context: &Context, store: &Store) -> Result<(), Failure> {
             ));
         }
         Ok(_) => {}
-        // The first commit will say it better; but who waits for a lock waits once.
+        // The first commit will report it better; but a lock is awaited only once.
         Err(error @ StoreError::LockTimeout { .. }) => return Err(error.into()),
         Err(error) => tracing::debug!(%error, "the file system of the state could not be tried"),
     }
     Ok(())
 }
 
-/// The workspaces, with what the run began from.
+/// The workspaces, with the start of the run.
 fn open(
     context: &Context,
     store: &Store,
@@ -183,7 +183,7 @@ fn open(
     if let Some(words) = workspaces.move_in(start)? {
         context.out.say(&words);
     }
-    // All that was made since can be made again; what the run began from cannot, but from the very files.
+    // Later commits can be made again; the start of the run cannot, except from the very same files.
     if !workspaces.start_is_there(start)? {
         if !workspaces.remake_start(start)? {
             return Err(commit_missing(&start.commit, constraints.workspace()));
@@ -303,7 +303,7 @@ fn finish(
     Ok(End::Code(code_of(run)))
 }
 
-/// The command after a completed run, whose result may have been applied before.
+/// The command after a completed run; its result may have been applied already.
 fn next_of(place: &StatePlace, world: &World) -> String {
     let around = Surroundings {
         live: false,
@@ -328,7 +328,7 @@ pub(super) fn judged_where(page: &mut Page, workspaces: &Workspaces, which: Chec
     }
 }
 
-/// The signals are taken by now, and have to be answered: on a thread of its own, for it waits for git.
+/// Signals are caught by now and must be answered, so a thread of its own waits for git.
 fn apply(context: &Context) -> Result<End, Failure> {
     let (over, is_over) = tokio::sync::oneshot::channel::<()>();
     std::thread::scope(|scope| {
@@ -338,7 +338,7 @@ fn apply(context: &Context) -> Result<End, Failure> {
             applied
         });
         let waited = interruptible(|_| async {
-            // It says nothing, it ends.
+            // Its end is the message.
             let _ = is_over.await;
             Ok(())
         });

@@ -1,4 +1,4 @@
-//! `descent show`: how things stood at a commit.
+//! `descent show`: the state at a commit.
 
 use clap::Args;
 use descent_core::{doc, id::UnixMillis, view, world::World};
@@ -97,7 +97,7 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
     Ok(End::Code(0))
 }
 
-/// The state file cannot be read: then its newest commit that is kept can be had, to be put back.
+/// For an unreadable state file: its newest kept commit, to be put back.
 fn newest_kept(
     context: &Context,
     store: &Store,

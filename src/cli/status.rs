@@ -1,4 +1,4 @@
-//! `descent status`, and `descent` alone: how things stand, and one command to type next.
+//! `descent status`, and `descent` alone: the present state, and one command to type next.
 
 use clap::Args;
 use descent_core::{
@@ -106,7 +106,7 @@ fn show(
     let code = match (flags.exit_code, world.state.run.status.is_active()) {
         (false, _) => 0,
         (true, false) => run::code_of(&world.state.run),
-        // No ending yet: a loop is at it, or was cut off.
+        // No ending yet: a loop is at work, or was cut off.
         (true, true) if around.live => exit::LEASE,
         (true, true) => exit::STOPPED,
     };

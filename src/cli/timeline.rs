@@ -22,7 +22,7 @@ pub(super) struct Timeline {
     pub(super) commits: Vec<Commit>,
 }
 
-/// A state as it was committed, or as it stands.
+/// A state as it was committed, or the present one.
 pub(super) struct Point {
     pub(super) state: State,
     pub(super) bytes: Vec<u8>,
@@ -38,7 +38,7 @@ impl Timeline {
         }
     }
 
-    /// The serial that a text names.
+    /// The serial of a text.
     pub(super) fn serial(&self, text: &str) -> Result<Serial, Failure> {
         let newest = self.now.state.serial;
         if let Some(back) = text
@@ -88,7 +88,7 @@ impl Timeline {
         })
     }
 
-    /// `41`, or `0192f3:41` of a state that was replaced.
+    /// `41`, or `0192f3:41` for a state that was replaced.
     pub(super) fn named(&self, text: &str) -> Result<Point, Failure> {
         let Some((lineage, serial)) = text.split_once(':') else {
             return self.point(self.serial(text)?);

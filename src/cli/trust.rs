@@ -1,8 +1,8 @@
-//! `descent trust`, and the gate before everything that executes what a file says: what another hand wrote is shown,
-//! and run only when a person allowed exactly that.
+//! `descent trust`, and the gate before everything that executes a file's commands. Another hand's commands are shown,
+//! and run only after a person allowed exactly those.
 //!
 //! Invariant: a yes is never implied, by a flag, a folder or a name. Not here: the rule of whose file it is (the core),
-//! how it is remembered (`trust`).
+//! and the records (`trust`).
 
 mod aside;
 mod origin;
@@ -83,7 +83,7 @@ pub(super) fn gate(
     let doubts = subject.doubts(&records);
     if doubts.is_empty() {
         aside::came_with_commits(context, store, &committed.beside)?;
-        // Nothing beside it tells of another one now.
+        // No sidecar refers to another state now.
         return Ok(store.read()?);
     }
     let subject = match config {
@@ -133,7 +133,7 @@ fn allow(
     remember(records, &subject.facts)
 }
 
-/// Allowed is allowed: what cannot be remembered is asked again the next time.
+/// A consent is valid even if it cannot be recorded: it is asked for again the next time.
 fn not_remembered(context: &Context, failure: Failure) -> Result<(), Failure> {
     if failure.code != "E-TRUST-UNWRITABLE" {
         return Err(failure);
@@ -151,7 +151,7 @@ fn changed_meanwhile(subject: &TrustQuestion) -> Failure {
     Failure::new("E-NOT-TRUSTED", exit::UNTRUSTED, message, hint)
 }
 
-/// `align`: a plan or a worker that is somebody else's is shown before anything of it runs.
+/// `align`: shows another hand's plan or worker before anything of it runs.
 pub(super) fn before_align(
     context: &Context,
     project: &Path,
@@ -201,8 +201,8 @@ pub(super) fn before_align(
     remember(&records, &subject.facts).or_else(|failure| not_remembered(context, failure))
 }
 
-/// Remembers that the state of this lineage was made here, and with which worker. The agreement stands without that
-/// too: what cannot be remembered now is asked about by `run`.
+/// Records that the state of this lineage was made here, and with which worker. The agreement is valid without the
+/// record: then `run` asks.
 pub(super) fn made_here(context: &Context, lineage: &Lineage, config: &Config) {
     let worker = subject::worker(Some(config));
     let worker = worker.map(|worker| Fact::Worker(lineage.clone(), worker.digest()));
@@ -213,7 +213,8 @@ pub(super) fn made_here(context: &Context, lineage: &Lineage, config: &Config) {
     }
 }
 
-/// A state that was made here from a file: where that is another hand's, its commands are asked about before they run.
+/// Records a state that was made here from a file. If another hand wrote the file, its commands are asked about before
+/// they run.
 pub(super) fn taken_from(
     context: &Context,
     project: &Path,
@@ -269,7 +270,7 @@ pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure
     Ok(End::Code(0))
 }
 
-/// With its sidecars out of the way, where it is a state.
+/// Moves the sidecars aside, if it is a state.
 fn allow_in(
     context: &Context,
     store: Option<&mut Store>,
@@ -315,7 +316,7 @@ fn asked_about(
     Ok((subject, Some(store)))
 }
 
-/// The commands are those that the digest was given for.
+/// Checks that the commands are those of the given digest.
 fn hold_to(subject: &TrustQuestion, text: &str, hash: &Digest) -> Result<(), Failure> {
     let Some(given) = rule::typed_digest(text) else {
         let hint = "--hash sha256:… and 64 hexadecimal digits, as `descent trust` shows it";
@@ -336,7 +337,7 @@ fn hold_to(subject: &TrustQuestion, text: &str, hash: &Digest) -> Result<(), Fai
     Err(Failure::new("E-TRUST-HASH", exit::UNTRUSTED, message, hint).with(details))
 }
 
-/// An error unless a person says yes to what is shown.
+/// An error unless a person says yes to the commands shown.
 fn ask_or_refuse(
     context: &Context,
     subject: &TrustQuestion,

@@ -76,7 +76,7 @@ pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> 
     Ok(End::Code(0))
 }
 
-/// The state before the last thing that a person changed; an edit that undid one is a change too.
+/// The state before a person's last change; an edit that undid one is a change too.
 fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
     let commits = &timeline.commits;
     let is_present = |commit: &&Commit| commit.serial <= timeline.now.state.serial;

@@ -1,11 +1,11 @@
-//! A command line that cannot be read: what is wrong with it, and the command that was probably meant.
+//! A command line that cannot be read: its fault, and the command that was probably meant.
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use super::help;
 use crate::failure::Failure;
 
-/// Names that other programs have for what a command here does.
+/// Other programs' names for the commands here.
 const MEANT: [(&[&str], &str); 14] = [
     (
         &["list", "ls", "ps", "info", "watch", "state"],
@@ -80,7 +80,7 @@ fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -
     Failure::usage(what, hint)
 }
 
-/// The bare words behind `align`, up to the first option.
+/// The bare words after `align`, up to the first option.
 fn goal(typed: &[String]) -> String {
     let words = typed.iter().skip_while(|word| *word != "align").skip(1);
     let words = words.take_while(|word| !word.starts_with('-'));
@@ -104,7 +104,7 @@ fn help_of(command: Option<&String>) -> String {
     }
 }
 
-/// Its first sentence, with all that it lists, such as the arguments that are missing.
+/// Its first sentence, with the list that belongs to it, such as the missing arguments.
 fn first_line(error: &Error) -> String {
     let text = error.to_string();
     let sentence = text.split("\n\n").next().unwrap_or_default();

@@ -65,7 +65,8 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
             let path = place.state.clone();
             let bytes = store::read_bytes(&path)?;
             let mut found = look_at_state(&bytes);
-            // Taken out of what is known, a binding is forgotten: no fault, though others name its atom, or none is left.
+            // A binding taken out of a known state is a forgotten result: no fault, though others name its atom, or
+            // none is left.
             if !found.faults.is_empty()
                 && let Ok(loaded) = context.open(place).examine(&path, bytes.clone())
             {
@@ -109,7 +110,7 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
     }
 }
 
-/// A plan holds nothing of what only a state has; a state is JSON.
+/// Whether the file is a plan: it has no key of a state, or is not JSON.
 fn is_plan(file: &PlanFile) -> bool {
     if file.notation == Notation::Yaml {
         return true;
@@ -205,7 +206,7 @@ fn tell(
     Err(Failure::new(found.code, exit::INVALID, message, hint).with(details))
 }
 
-/// Each fault with the line that it stands in.
+/// Each fault with its line.
 pub(super) fn explained(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<String> {
     let text = doc::readable(bytes);
     let lines: Vec<&str> = text.split('\n').collect();
@@ -235,7 +236,7 @@ fn gcc(path: &Path, bytes: &[u8], found: &ValidateReport) -> Vec<String> {
     all.sort_by_key(|(at, _)| (at.line, at.column));
     let line = |(at, kind): &(store::PlacedFault, &str)| {
         let fault = &at.fault;
-        // A line a fault, whatever a person called an atom.
+        // One line for each fault, whatever the name of an atom.
         let place = match fault.pointer.replace('\n', "\\n") {
             pointer if pointer.is_empty() => pointer,
             pointer => format!("{pointer}: "),

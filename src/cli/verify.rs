@@ -1,4 +1,4 @@
-//! `descent verify`: the base case, evaluated now in a pristine checkout: of what the person has, of the run's result, or
+//! `descent verify`: evaluates the base case now in a pristine checkout: of the person's files, of the run's result, or
 //! of a commit.
 
 use clap::Args;
@@ -150,7 +150,7 @@ fn of_result(state: &State) -> Result<VerifySubject, Failure> {
     Ok(VerifySubject { commit, name })
 }
 
-/// How the working tree is called that was looked at.
+/// The name of the working tree that was checked.
 fn words(start: &StartedFrom) -> String {
     let Some(branch) = &start.branch else {
         return "your files as they are".to_owned();

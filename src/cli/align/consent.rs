@@ -1,7 +1,6 @@
-//! From a state that could be agreed to one that is: the checks run, differences are offered, all is shown, and the
-//! person consents.
+//! Turns a draft into an agreement: the checks run, differences are offered, all is shown, and the person consents.
 //!
-//! Invariant: nothing is written here; whoever says no, or leaves, gets no state.
+//! Invariant: nothing is written here; without a yes there is no state.
 
 use std::{path::Path, sync::Arc};
 
@@ -24,7 +23,7 @@ use crate::{
     workspace::{Checkout, Workspaces},
 };
 
-/// How often what a fresh checkout lacks is offered.
+/// How often additions for a fresh checkout are offered.
 const OFFERS_MAX: usize = 5;
 
 /// The setting in which an agreement is made.
@@ -38,7 +37,7 @@ pub(super) struct Consent<'a> {
 }
 
 impl Consent<'_> {
-    /// Shows what would be agreed, with today's verdicts; the state when it is to be written.
+    /// Shows the agreement with today's verdicts; gives the state if it is to be written.
     pub(super) async fn agree(
         self,
         mut state: State,

@@ -19,7 +19,8 @@ const SLOW_MS: u64 = 1_000;
 /// Paths named at most in one piece of advice.
 const NAMED_MAX: usize = 3;
 
-/// Files that tell a package manager what to install: a directory of installed packages beside one fits it, or is stale.
+/// Files that tell a package manager what to install. A directory of installed packages beside one fits it, or is
+/// stale.
 const LOCK_FILES: [&str; 15] = [
     "package-lock.json",
     "npm-shrinkwrap.json",
@@ -38,7 +39,7 @@ const LOCK_FILES: [&str; 15] = [
     "go.sum",
 ];
 
-/// How long `setup` takes, and what would save it: a line each.
+/// The duration of `setup`, and ways to save it: a line each.
 pub(super) fn of_setup(state: &State, looks: &CheckoutComparison, top: &Path) -> Vec<String> {
     let Some(setup_ms) = looks.setup_ms else {
         return Vec::new();
@@ -69,7 +70,7 @@ pub(super) fn of_setup(state: &State, looks: &CheckoutComparison, top: &Path) ->
     lines
 }
 
-/// `setup` would install into the person's own directory.
+/// Refuses a `setup` that would install into the person's own directory.
 pub(super) fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Failure> {
     let stale = stale_links(state, top);
     let (Some(_), Some((link, lock))) = (&state.objective.constraints.setup, stale.first()) else {
@@ -82,7 +83,7 @@ pub(super) fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Fai
     Err(Failure::new("E-LINK", exit::INVALID, message, hint))
 }
 
-/// Linked directories that a lock file of the project speaks of, each with that file.
+/// Linked directories that belong to a lock file of the project, each with that file.
 pub(super) fn stale_links(state: &State, top: &Path) -> Vec<(String, String)> {
     let links = state.objective.constraints.link.iter();
     let links = links.filter(|link| top.join(link).is_dir());

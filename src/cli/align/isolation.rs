@@ -14,8 +14,8 @@ use crate::{
     workspace::{Size, size_of},
 };
 
-/// The workspace of an agreement that names none: in a repository what is usual, elsewhere `shadow`; where that is
-/// large, what the person says.
+/// Chooses the workspace of an agreement that names none: in a repository the default, elsewhere `shadow`. For a large
+/// directory the person decides.
 pub(super) fn choose(
     context: &Context,
     top: &Path,
@@ -37,7 +37,7 @@ pub(super) fn choose(
     Ok(())
 }
 
-/// The same where nobody is asked: what is large is left to `run --set`.
+/// The same without asking: a large directory is left to `run --set`.
 pub(in super::super) fn presume(top: &Path, state: &mut State) -> Result<(), Failure> {
     if is_open(top, state) && size_of(top, &state.objective.constraints)? == Size::Usual {
         set(state, Workspace::Shadow);
@@ -45,7 +45,7 @@ pub(in super::super) fn presume(top: &Path, state: &mut State) -> Result<(), Fai
     Ok(())
 }
 
-/// Whether nobody chose, and there is no repository. One that cannot be used is for `git` to refuse.
+/// Whether nobody chose, and there is no repository. A broken one is for `git` to refuse.
 fn is_open(top: &Path, state: &State) -> bool {
     state.objective.constraints.workspace.is_none() && matches!(Git::open(top), Ok(None))
 }

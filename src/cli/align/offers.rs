@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{ops::compare::CheckoutComparison, render::Out};
 
-/// Shows the difference and offers to mend it; whether something was taken into the state.
+/// Shows the difference and offers remedies; true if one was taken into the state.
 pub(super) async fn offer(
     out: Out,
     top: &Path,

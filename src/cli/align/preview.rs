@@ -25,9 +25,9 @@ use crate::{
     workspace::Workspaces,
 };
 
-/// Atoms shown one by one at most.
+/// Atoms at most that are shown one by one.
 const ATOMS_MAX: usize = 40;
-/// Lines at most of what a person wrote about the goal.
+/// Lines at most of a person's words about the goal.
 const LINES_MAX: usize = 8;
 /// Words before a colon that tell what the line is about.
 const LEADS: [&str; 8] = [
@@ -41,19 +41,19 @@ const LEADS: [&str; 8] = [
     "left out",
 ];
 
-/// All that is shown beside the agreement itself.
+/// The data shown beside the agreement itself.
 pub(super) struct Preview<'a> {
     pub(super) looks: &'a CheckoutComparison,
     pub(super) top: &'a Path,
     pub(super) workspaces: &'a Workspaces,
     pub(super) start: Option<&'a StartedFrom>,
     pub(super) uncommitted: usize,
-    /// Every atom, however many there are.
+    /// Whether every atom is shown, however many there are.
     pub(super) is_whole: bool,
     pub(super) config: &'a Config,
 }
 
-/// As flags to add to a command line.
+/// The remedies as flags to add to a command line.
 fn flags(looks: &CheckoutComparison) -> Vec<String> {
     let flag = |link: Proposal| format!("--link {}", quoted(&link.text));
     looks.likely_links().into_iter().map(flag).collect()
@@ -110,7 +110,7 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     page
 }
 
-/// Lines that are broken already; what they are about stands before the colon.
+/// Adds lines that are wrapped already; their subject comes before the colon.
 fn add(page: &mut Page, text: &str) {
     for line in text.lines() {
         let (lead, rest) = line.split_once(": ").unwrap_or(("", line));
@@ -123,7 +123,7 @@ fn add(page: &mut Page, text: &str) {
     }
 }
 
-/// The tree of checks, with the verdicts of today.
+/// The tree of checks, with today's verdicts.
 fn checks(page: &mut Page, world: &World, looks: &CheckoutComparison) {
     let where_to = match looks.here.is_empty() {
         true => "today",
@@ -168,7 +168,7 @@ fn tree<'l>(
         CheckKind::All(parts) => (parts, "all of"),
         CheckKind::Any(parts) => (parts, "any of"),
     };
-    // The outermost `all` is what "this holds" says.
+    // The outermost `all` is implied by "this holds".
     let is_plain = depth == 1 && word == "all of" && check.name.is_none();
     if !is_plain {
         let name = check
@@ -184,7 +184,7 @@ fn tree<'l>(
     }
 }
 
-/// The tree, with the command of each atom under it; of a large plan the counts.
+/// The tree, with the command of each atom under it; for a large plan the counts.
 fn work(page: &mut Page, world: &World, is_whole: bool) {
     let view = view::graph::graph(world);
     if view.nodes.len() > ATOMS_MAX && !is_whole {
@@ -200,7 +200,7 @@ fn work(page: &mut Page, world: &World, is_whole: bool) {
     }
 }
 
-/// The command of an atom, where its description does not say it already.
+/// The command of an atom, unless its description shows it already.
 fn command<'w>(world: &'w World, id: &AtomId) -> Option<&'w str> {
     let atom = world.state.atom(id)?;
     let run = atom.task()?.spec.action.as_ref()?.run.as_str();
@@ -231,7 +231,7 @@ fn counts(world: &World, nodes: &[NodeView]) -> String {
     format!("{} atoms: {}", nodes.len(), parts.join(", "))
 }
 
-/// One verdict; how it ended goes on a line of its own where it would not fit.
+/// One verdict; its end goes on a line of its own if it would not fit.
 fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
     let verdict = Line::new().word(judged.verdict.word()).pad(8);
     let head = Line::indent(indent)
@@ -316,7 +316,7 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
     }
     let node = constraints.node();
     let members = node.as_object().unwrap_or_default().iter();
-    // Which workspace it is stands above.
+    // The workspace is shown above.
     let members = members.filter(|member| member.key != "workspace");
     let chosen = members.map(|member| format!("{} = {}", member.key, value(&member.node)));
     let chosen: Vec<String> = chosen.collect();
@@ -332,7 +332,7 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
     text.join("\n")
 }
 
-/// As a person writes it: texts bare, a list with commas.
+/// A value as a person writes it: texts bare, a list with commas.
 fn value(node: &Node) -> String {
     match (node.as_str(), node.as_array()) {
         (Some(text), _) => text.to_owned(),
@@ -360,7 +360,7 @@ fn needs_worker(world: &World) -> bool {
     atoms.any(|atom| atom.task().is_some_and(|task| task.spec.action.is_none()))
 }
 
-/// Pairs at most of atoms that may be in each other's way.
+/// Pairs at most of atoms that may conflict in the files that they touch.
 const MEETINGS_MAX: usize = 3;
 
 fn warnings(world: &World, shown: &Preview<'_>) -> String {
@@ -393,7 +393,7 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
         );
     }
     let meetings = match is_shared {
-        // There they wait for each other.
+        // These atoms wait for each other.
         true => Vec::new(),
         false => overlap::meetings(&world.graph, &world.state),
     };
@@ -413,7 +413,7 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
             "the work needs a worker, and none is named yet",
             "before the run, write a line like this in descent.toml, at the top of the project:",
         );
-        // Whole, for it is to be copied.
+        // Not wrapped, because it is to be copied.
         to_copy =
             Some("          worker = {run = \"my-agent < \\\"$DESCENT_PROMPT\\\"\"}".to_owned());
     }
@@ -421,7 +421,7 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
     text.join("\n")
 }
 
-/// `lead` and a text, broken at words so that it fits; what follows the first line stands under it.
+/// `lead` and a text, wrapped at words; further lines are indented under the first.
 fn wrapped(lead: &str, text: &str) -> String {
     let hang = " ".repeat(lead.chars().count().min(10));
     let mut lines = vec![lead.to_owned()];

@@ -14,7 +14,7 @@ use crate::{
 
 use super::{AlignArgs, not_aligned};
 
-/// Looks at the project; what git ignores is asked of git, where there is one.
+/// Surveys the project; git, if there is one, tells which files are ignored.
 pub(super) fn of(top: &Path) -> Survey {
     let git = Git::open(top).ok().flatten();
     let prefix = git
@@ -31,14 +31,14 @@ pub(super) fn of(top: &Path) -> Survey {
     survey::survey(top, &is_ignored)
 }
 
-/// Whether a person is asked for checks: there are none, or none that a machine decides.
+/// Whether a person is asked for checks: there are none, or no machine decides any.
 pub(super) fn wants_checks(missing: &[MissingPart]) -> bool {
     missing
         .iter()
         .any(|part| matches!(part, MissingPart::BaseCase | MissingPart::MachineLeaf))
 }
 
-/// The gate's refusal with what could be given, and a command line to paste.
+/// The gate's refusal with possible values, and a command line to paste.
 pub(super) fn complete(
     missing: &[MissingPart],
     flags: &AlignArgs,
@@ -75,7 +75,7 @@ pub(super) fn complete(
     refusal
 }
 
-/// The refusal of whoever said no, with all that was answered as a command line: to be changed, not to be said anew.
+/// The refusal after a no, with all answers as a command line, so that they need not be typed again.
 pub(super) fn again(mut refusal: Failure, flags: &AlignArgs) -> Failure {
     let line = command_line(&[], flags, &Survey::default(), true);
     refusal.hint = format!("change what is not right: {line}");

@@ -1,6 +1,6 @@
-//! Questions on a terminal for what is missing: the answers become flags, as if they had been typed.
+//! Asks for missing parts on a terminal: the answers become flags, as if they had been typed.
 //!
-//! Invariant: nothing is written and no process is started here, so whoever leaves leaves nothing behind.
+//! Invariant: nothing is written and no process is started here, so a person who leaves leaves nothing behind.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use super::{
 /// Checks and steps at most that are asked for.
 const ANSWERS_MAX: usize = 20;
 
-/// Asks for each missing part; `Err` where the person left.
+/// Asks for each missing part; `Err` if the person left.
 pub(super) fn fill(
     out: Out,
     flags: &mut AlignArgs,
@@ -45,7 +45,7 @@ pub(super) fn fill(
         let goal = flags.goal.clone().unwrap_or_default();
         flags.step.extend(steps(out, config, &goal)?);
     }
-    // A plan says itself what it wants.
+    // A plan states its own goal.
     if flags.plan.is_none() {
         options(out, flags, &survey)?;
     }
@@ -82,7 +82,7 @@ pub(super) fn left() -> Failure {
     )
 }
 
-/// The answer to a question; the end of the input leaves.
+/// The answer to a question; the end of the input means leaving.
 fn answer(out: Out) -> Result<String, Failure> {
     ask::now(out, "> ").ok_or_else(|| {
         out.say("");
@@ -90,7 +90,7 @@ fn answer(out: Out) -> Result<String, Failure> {
     })
 }
 
-/// Asked until something is said.
+/// Asks until there is an answer.
 fn needed(out: Out, question: &str) -> Result<String, Failure> {
     out.say(&format!("\n{question}"));
     for _ in 0..ANSWERS_MAX {
@@ -103,7 +103,7 @@ fn needed(out: Out, question: &str) -> Result<String, Failure> {
     Err(left())
 }
 
-/// A list as it is offered, each with where it came from.
+/// A numbered list of offers, each with its origin.
 pub(super) fn numbered(proposals: &[Proposal]) -> String {
     let width = proposals.iter().map(|one| one.text.chars().count()).max();
     let width = width.unwrap_or(0).min(40);
@@ -209,7 +209,7 @@ fn options(out: Out, flags: &mut AlignArgs, survey: &Survey) -> Result<(), Failu
     Ok(())
 }
 
-/// Links by their flag and setups by theirs, so that a list of both is plain.
+/// Names links and setups by their flags, so that a list of both is plain.
 pub(super) fn named(offers: &[Proposal], links: usize) -> Vec<Proposal> {
     let one = |(at, offer): (usize, &Proposal)| Proposal {
         text: match at < links {
@@ -221,7 +221,7 @@ pub(super) fn named(offers: &[Proposal], links: usize) -> Vec<Proposal> {
     offers.iter().enumerate().map(one).collect()
 }
 
-/// Two setups are one command.
+/// Joins two setups into one command.
 pub(super) fn joined(before: Option<String>, more: &str) -> String {
     match before {
         None => more.to_owned(),

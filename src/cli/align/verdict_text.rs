@@ -1,4 +1,4 @@
-//! A verdict in words: how the check ended, its last line, and two verdicts that differ.
+//! A verdict in words: the end of the check, its last line, and two verdicts that differ.
 
 use descent_core::{verdict::Verdict, view::VerdictView};
 
@@ -31,7 +31,7 @@ pub(super) fn two(here: &VerdictView, fresh: &VerdictView) -> String {
     )
 }
 
-/// The last line of what does not pass.
+/// The last output line of a check that does not pass.
 pub(super) fn said(judged: &VerdictView) -> Option<String> {
     let mut lines = judged.output.lines().rev().map(str::trim);
     let said = lines.find(|line| !line.is_empty())?;

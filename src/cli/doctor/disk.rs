@@ -13,11 +13,11 @@ use crate::{
     trust, workspace,
 };
 
-/// Below it a run may soon stand still.
+/// With less, a run may soon wait.
 const FREE_BYTES_LOW: u64 = 512 << 20;
 const FREE_FILES_LOW: u64 = 10_000;
 
-/// Numbers by which the kernel tells file systems, as far as they matter here.
+/// The kernel's numbers of file systems, as far as they matter here.
 const KINDS: [(u64, &str); 17] = [
     (0xEF53, "ext4"),
     (0x5846_5342, "xfs"),
@@ -153,7 +153,7 @@ fn kind_of(dir: &Path) -> String {
     let Ok(stat) = rustix::fs::statfs(dir) else {
         return "unknown".to_owned();
     };
-    // The field is signed on some machines: the number is of 32 bits everywhere.
+    // The field is signed on some machines, but the number has 32 bits everywhere.
     #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
     let number = stat.f_type as u64 & 0xffff_ffff;
     let known = KINDS.iter().find(|(known, _)| *known == number);
@@ -190,7 +190,7 @@ fn room(name: &'static str, dir: &Path) -> Finding {
     Finding::ok(name, found)
 }
 
-/// In whole megabytes, or gigabytes.
+/// The size in whole megabytes, or gigabytes.
 pub(in super::super) fn size(bytes: u64) -> String {
     match bytes >> 20 {
         megabytes @ 0..10_240 => format!("{megabytes} MB"),

@@ -10,10 +10,10 @@ use crate::{
     render::{self, area},
 };
 
-/// git, pipes and the program's own files, of some attempts side by side.
+/// Enough for git, pipes and the program's own files, with some attempts side by side.
 const FILES_MIN: u64 = 256;
 const PROCESSES_MIN: u64 = 128;
-/// Columns that a page needs.
+/// The columns that a page needs.
 const COLUMNS_MIN: usize = 60;
 
 pub(super) fn findings() -> Vec<Finding> {

@@ -62,7 +62,7 @@ fn repository(place: &StatePlace) -> Vec<Finding> {
             "repository",
             "none around this directory: descent keeps a private one in the cache",
         )],
-        // Told by its version already.
+        // The finding on git's version reports it already.
         Err(git::GitError::Missing | git::GitError::TooOld { .. }) => Vec::new(),
         Err(error) => vec![missing("repository", error)],
     }

@@ -1,4 +1,4 @@
-//! The copy that a person edits: beside the state file, and never taken away with text in it that is nowhere else.
+//! The copy that a person edits: beside the state file, and never removed while it holds text that is nowhere else.
 #![allow(clippy::disallowed_methods)] // door: removes the copy
 
 use std::{
@@ -9,9 +9,9 @@ use std::{
 
 use crate::files;
 
-/// Copies that earlier edits may have left of one serial.
+/// Copies that earlier edits may have left for one serial.
 const SAME_NAME_MAX: u32 = 100;
-/// As much as the reader takes (`doc::Limits`).
+/// The reader's limit (`doc::Limits`).
 const BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// For its owner alone, as the state is.
+    /// Creates it for its owner alone, like the state.
     pub(super) fn create(dir: &Path, serial: u64, bytes: &[u8]) -> io::Result<Self> {
         for n in 1..=SAME_NAME_MAX {
             let more = if n == 1 {
@@ -41,14 +41,14 @@ impl Copy {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// By its name: editors replace files.
+    /// Reads it by name, since editors replace files.
     pub(super) fn read(&self) -> io::Result<Vec<u8>> {
         files::read_some(&self.path, BYTES_MAX + 1)
     }
 
     /// Removes the copy: its text is in the state.
     pub(super) fn remove(self) {
-        // A copy too many harms nobody.
+        // A leftover copy harms nobody.
         let _ = fs::remove_file(self.path);
     }
 }

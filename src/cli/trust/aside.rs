@@ -1,6 +1,6 @@
 //! Moves files beside another's state aside, and tells the person.
 //!
-//! Not here: what counts as a sidecar (`store`), when a state is another's (`subject`).
+//! Not here: the list of sidecars (`store`), and when a state is another's (`subject`).
 
 use std::path::PathBuf;
 
@@ -12,16 +12,16 @@ use crate::{
     store::Store,
 };
 
-/// Names that are told.
+/// Names that are printed.
 const NAMED_MAX: usize = 8;
 
-/// Who made the state made these too.
+/// Moves all sidecars: whoever made the state made these too.
 pub(super) fn everything(context: &Context, store: &mut Store) -> Result<(), Failure> {
     let sidecars = store.sidecars();
     set_aside(context, store, &sidecars, "it came with the state")
 }
 
-/// A loop that lives took in what lies there already.
+/// Moves sidecars that came with commits. A live loop has taken in all that lies there.
 pub(super) fn came_with_commits(
     context: &Context,
     store: &mut Store,

@@ -1,4 +1,4 @@
-//! The facts about a file from which the core tells whose it is: its owner, and what git knows of it.
+//! The facts about a file from which the core infers its origin: its owner, and git's record of it.
 
 use std::{
     io::Read,
@@ -10,7 +10,7 @@ use descent_core::trust::{self as rule, Hand, Origin, OriginFacts};
 
 use crate::{git::Git, store::Store, trust};
 
-/// A file that is larger is none that is read.
+/// A larger file is not read.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The origin of a plan or of `descent.toml`. A path that is no file (standard input, a pipe) is the person's own
@@ -34,10 +34,10 @@ pub(super) fn of(project: &Path, path: &Path) -> Origin {
     })
 }
 
-/// `None` too where git is not there or does not work: a project without git has no committers.
+/// `None` also if git is missing or does not work: a project without git has no committers.
 fn history(project: &Path, path: &Path) -> Option<rule::History> {
     let project = Git::open(project).ok()??;
-    // A repository inside of this one, a submodule, has a history of its own.
+    // A submodule inside of this repository has a history of its own.
     let git = Git::open(path.parent()?).ok()??;
     let top = project.top().canonicalize().ok()?;
     if !git.top().canonicalize().ok()?.starts_with(top) {
@@ -52,7 +52,7 @@ fn history(project: &Path, path: &Path) -> Option<rule::History> {
 /// Files that another person's commits brought: a state and its sidecars.
 #[derive(Debug, Default)]
 pub(super) struct ForeignCommits {
-    /// Why the state is another's, where it is as they committed it.
+    /// Why the state is another's, if it is as they committed it.
     pub(super) state: Option<String>,
     /// Sidecars: this program never commits any.
     pub(super) beside: Vec<PathBuf>,

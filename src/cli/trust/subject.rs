@@ -16,11 +16,11 @@ use crate::{
     trust::{self, Fact, RecordState, Records},
 };
 
-/// Why something may not run; empty where nothing speaks against it.
+/// Why something may not run; empty if nothing speaks against it.
 #[derive(Default)]
 pub(super) struct Doubts {
     pub(super) lines: Vec<String>,
-    /// The state itself is another's, and with it what lies beside it.
+    /// Whether the state itself is another's, and with it its sidecars.
     pub(super) is_of_state: bool,
 }
 
@@ -38,17 +38,17 @@ impl Doubts {
 
 pub(super) struct TrustQuestion {
     kind: &'static str,
-    /// In a sentence.
+    /// Its name within a sentence.
     pub(super) name: String,
-    /// Above the commands.
+    /// The title above the commands.
     pub(super) title: String,
-    /// Everything that is shown, and that the digest is taken over.
+    /// Everything that is shown, and over which the digest is taken.
     pub(super) carried: TrustList,
     /// The facts that allowing it records.
     pub(super) facts: Vec<Fact>,
     /// The facts that must be recorded before it may run, with the words for a missing one.
     needs: Vec<(Fact, String)>,
-    /// Shows it and asks.
+    /// The command that shows it and asks.
     pub(super) command: String,
     /// The command to type when it is allowed.
     pub(super) next: &'static str,
@@ -56,7 +56,8 @@ pub(super) struct TrustQuestion {
 }
 
 impl TrustQuestion {
-    /// `config` where the worker would be started too; `committed` tells why git says that the file is another's.
+    /// `config` is given if the worker would be started too; `committed` is the reason why git says that the file is
+    /// another's.
     pub(super) fn of_state(
         store: &Store,
         state: &State,
@@ -132,7 +133,7 @@ impl TrustQuestion {
         }
     }
 
-    /// Why it may not run: nothing where all that it needs is held.
+    /// Why it may not run; empty if all the needed facts are recorded.
     pub(super) fn doubts(&self, records: &Records) -> Doubts {
         let mut doubts = Doubts::default();
         for (fact, why) in &self.needs {
@@ -147,14 +148,14 @@ impl TrustQuestion {
                 doubts.add(&not);
             }
             if matches!(fact, Fact::Lineage(_)) {
-                // All the rest follows from it.
+                // All further doubts follow from this one.
                 break;
             }
         }
         doubts
     }
 
-    /// For where nobody can answer.
+    /// The hint if nobody can answer.
     pub(super) fn by_hash(&self, hash: &Digest) -> String {
         format!("{} --hash {hash}", self.command)
     }
