@@ -68,7 +68,7 @@ pub fn now() -> UnixMillis {
 pub struct SinceBoot {
     /// Without the time that the machine slept.
     pub awake_ms: u64,
-    /// With it; the same where the system does not tell.
+    /// With the sleep; the same if the system does not tell it.
     pub total_ms: u64,
 }
 
@@ -80,7 +80,7 @@ pub fn since_boot() -> SinceBoot {
     }
 }
 
-/// Whether the sleep of the machine can be told from time that passed.
+/// Whether sleep of the machine can be told from active time.
 pub fn tells_sleep() -> bool {
     with_sleep_ms().is_some()
 }
@@ -102,7 +102,7 @@ fn read_ms(clock: ClockId) -> u64 {
     whole_ms.saturating_add(u64::try_from(nanos).unwrap_or(0) / 1_000_000)
 }
 
-/// Measures what has passed between two looks.
+/// Measures the time between two readings.
 #[derive(Debug)]
 pub struct Stopwatch {
     clock: Arc<dyn Clock>,
@@ -117,7 +117,7 @@ impl Stopwatch {
         }
     }
 
-    /// Milliseconds since the last lap, which goes on.
+    /// Milliseconds since the last lap; the lap goes on.
     pub fn passed_ms(&self) -> u64 {
         let passed_ms = self.clock.active().saturating_sub(self.at).as_millis();
         u64::try_from(passed_ms).unwrap_or(u64::MAX)

@@ -25,7 +25,7 @@ const WORKER_KEYS: &[&str] = &["run"];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
-    /// Who does a task that has no action of its own.
+    /// The worker for tasks without an action of their own.
     pub worker: Option<Worker>,
 }
 
@@ -78,7 +78,7 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// No file is an empty configuration.
+/// Without a file the configuration is empty.
 pub fn load(project: &Path) -> Result<Config, ConfigError> {
     let path = project.join(FILE_NAME);
     let text = match read(&path) {
@@ -159,7 +159,7 @@ fn parse(text: &str) -> Result<Config, ConfigFault> {
     }
 }
 
-/// The first key, as written, that is none of `known`.
+/// The first key, as written, that is not in `known`.
 fn only(table: &DeTable<'_>, known: &[&str]) -> Result<(), ConfigFault> {
     let unknown = table
         .keys()
@@ -211,7 +211,7 @@ pub fn missing_program(command: &str, path: &OsStr) -> Option<String> {
 }
 
 fn is_in(word: &str, path: &OsStr) -> bool {
-    // An entry that is not absolute means a place that is not known here.
+    // A relative entry means a place that is unknown here.
     std::env::split_paths(path).any(|dir| !dir.is_absolute() || is_program(&dir.join(word)))
 }
 
@@ -229,7 +229,7 @@ fn is_assignment(word: &str) -> bool {
     starts_well && name.chars().all(is_name) && (value.is_empty() || is_plain(value))
 }
 
-/// Nothing in it means anything to a shell.
+/// Whether nothing in it has a meaning for a shell.
 fn is_plain(word: &str) -> bool {
     word.chars()
         .all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c))

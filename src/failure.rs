@@ -1,5 +1,5 @@
-//! The one shape in which an error reaches a person or a program: a stable code, what happened, what to do next,
-//! and the exit code that goes with it. Contract §12.
+//! The one form of an error for a person or a program: a stable code, a message, the next step, and the exit code
+//! (contract §12).
 //!
 //! Not here: the typed errors of the rooms; each turns into this at its own border.
 
@@ -26,7 +26,7 @@ pub mod exit {
     pub const CONFIG: u8 = 78;
 }
 
-/// A path or a text as a shell takes it, for commands that a person types.
+/// A path or a text quoted for a shell, for commands that a person types.
 pub fn quoted(text: impl AsRef<OsStr>) -> String {
     let text = text.as_ref().to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
@@ -42,10 +42,10 @@ pub struct Failure {
     pub code: &'static str,
     pub exit: u8,
     pub message: String,
-    /// One line a fault, or whatever else belongs to it.
+    /// One line for each fault, or other lines.
     pub details: Vec<String>,
     pub hint: String,
-    /// It failed for want of this alone.
+    /// The missing resource that alone caused it.
     pub lack: Option<Lack>,
 }
 
@@ -66,7 +66,7 @@ impl Failure {
         }
     }
 
-    /// Whatever was being done: a lack has one code and one way to mend it.
+    /// Adds a missing resource: each has one code and one remedy, whatever was being done.
     #[must_use]
     pub fn lacking(mut self, lack: Option<Lack>) -> Self {
         self.lack = lack;
@@ -114,7 +114,7 @@ impl Failure {
         )
     }
 
-    /// As `--json` has it.
+    /// The value for `--json`.
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({
             "schema": "descent/error/1",

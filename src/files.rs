@@ -37,9 +37,9 @@ pub enum PathKind {
     Pipe,
     Socket,
     Device,
-    /// A hard link: what is written there would be written elsewhere too.
+    /// A hard link: a write would change the other name's file too.
     SecondName,
-    /// With the bytes that are read at most.
+    /// Larger than the bytes that are read at most.
     Larger(u64),
 }
 
@@ -86,47 +86,47 @@ impl Odd {
         io::Error::new(io::ErrorKind::InvalidInput, Self { path, what })
     }
 
-    /// Whether a call failed for it.
+    /// The oddity that made a call fail, if there was one.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 }
 
-/// Neither follows a link, nor waits for the other end of a pipe, nor takes a terminal for ours.
+/// Follows no link, does not wait for the other end of a pipe, and takes no terminal for ours.
 const PLAIN: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// To be read.
+/// Opens a file to be read.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
     how.read(true);
     plain(how, path).map(|(file, _)| file)
 }
 
-/// To be read and written; made where nothing is.
+/// Opens a file to be read and written; makes it if nothing is there.
 pub fn open_or_make(path: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
     how.read(true).write(true).create(true).truncate(false);
     with_one_name(how, path)
 }
 
-/// To be appended to; made where nothing is.
+/// Opens a file to be appended to; makes it if nothing is there.
 pub fn append(path: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
     how.append(true).create(true);
     with_one_name(how, path)
 }
 
-/// A new one; fails where anything is.
+/// Makes a new file; fails if anything is there.
 pub fn make_new(path: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
     how.write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// All of it; refused where it is more.
+/// Reads all of it; refuses a larger file.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let bytes = read_some(path, bytes_max.saturating_add(1))?;
     match bytes.len() as u64 > bytes_max {
@@ -135,7 +135,7 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// All of it, or as much of its beginning.
+/// Reads all of it, or as much of its beginning.
 pub fn read_some(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
@@ -147,7 +147,7 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make_new(path)?.write_all(bytes)
 }
 
-/// In the place of whatever is there.
+/// Replaces whatever is there.
 pub fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match write_new(path, bytes) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -158,7 +158,7 @@ pub fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// A whole file under its name, durable when this returns; the directory is there.
+/// Writes a whole file under its name, durable when this returns; the directory exists.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     // Made with the mode 0600, under a name that nobody guesses.
@@ -169,7 +169,7 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_dir(dir)
 }
 
-/// Whatever is there; follows no link.
+/// Removes whatever is there; follows no link.
 pub fn remove(path: &Path) -> io::Result<()> {
     let removed = match path.symlink_metadata() {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
@@ -182,7 +182,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Nothing has the name `to` before; both are in one file system.
+/// Moves a file to a free name in the same file system.
 pub fn move_to(from: &Path, to: &Path) -> io::Result<()> {
     match to.symlink_metadata() {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -190,7 +190,7 @@ pub fn move_to(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// A directory for its owner alone; one that is there stays as it is. Whether it is new, and so holds nothing.
+/// Makes a directory for its owner alone; an existing one stays as it is. Returns whether it is new, and so empty.
 pub fn make_dir(dir: &Path) -> io::Result<bool> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -200,7 +200,7 @@ pub fn make_dir(dir: &Path) -> io::Result<bool> {
     }
 }
 
-/// The same, with its name durable before anything in it is.
+/// The same, with its name durable before any content.
 pub fn make_dir_durably(dir: &Path) -> io::Result<()> {
     match (make_dir(dir)?, dir.parent()) {
         (true, Some(parent)) => sync_dir(parent),
@@ -208,23 +208,23 @@ pub fn make_dir_durably(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// With all that is lacking above it; links above are a person's affair.
+/// Makes all missing directories above too; existing links above are a person's affair.
 pub fn make_dirs(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// An error unless it is a directory itself.
+/// An error unless the path itself is a directory.
 pub fn plain_dir(dir: &Path) -> io::Result<()> {
     let meta = dir.symlink_metadata()?;
     match what(&meta) {
         Some(PathKind::Directory) => Ok(()),
         Some(odd) => Err(Odd::error(dir, odd)),
-        // In the way, and harmless.
+        // Something is in the way, but harmless.
         None => Err(io::ErrorKind::NotADirectory.into()),
     }
 }
 
-/// An error where a link is.
+/// An error if the path is a link.
 pub fn no_link(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(meta) if meta.is_symlink() => Err(Odd::error(path, PathKind::Link)),
@@ -255,7 +255,7 @@ fn names(dir: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// An error where anything but a regular file with one name is; nothing is opened.
+/// An error unless it is a regular file with one name; nothing is opened.
 pub fn plain_file(path: &Path) -> io::Result<()> {
     let meta = match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -269,7 +269,7 @@ fn with_one_name(mut how: OpenOptions, path: &Path) -> io::Result<File> {
     how.mode(0o600);
     let (file, meta) = plain(how, path)?;
     match meta.nlink() {
-        // None: it was removed in this very moment, which is the caller's to find out.
+        // 0: it was removed in this very moment, which the caller finds out.
         0 | 1 => Ok(file),
         _ => Err(Odd::error(path, PathKind::SecondName)),
     }
@@ -285,7 +285,7 @@ fn plain(mut how: OpenOptions, path: &Path) -> io::Result<(File, Metadata)> {
     }
 }
 
-/// The refusals of the system that say what lies there.
+/// Names the kind of path for the system's refusals.
 fn named(error: io::Error, path: &Path) -> io::Error {
     let is_refused = matches!(
         Errno::from_io_error(&error),

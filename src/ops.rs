@@ -1,6 +1,6 @@
-//! The operations that a person asks for, apart from how they are typed and shown: values in, values out.
+//! A person's operations, apart from how they are typed and shown: values in, values out.
 //!
-//! Whoever starts one is its [`Client`]: it is told what happens on the way, and asked what only a person can answer.
+//! The starter of an operation is its [`Client`]. It receives progress, and answers questions that only a person can.
 //! Not here: flags, text for a terminal and JSON (`cli`).
 
 pub mod baseline;
@@ -36,24 +36,24 @@ pub enum Progress {
     Adopted(Event),
     /// An older agreement has the state's name again; the one that had replaced it is kept.
     Superseded { state: PathBuf, kept: PathBuf },
-    /// A loop is about to begin, or to end, and cannot be asked yet; the process that a signal ends.
+    /// A loop is about to begin or to end, and cannot be asked yet; with the process that a signal ends.
     LoopNotReady { pid: Option<u32> },
-    /// Somebody asked the loop to end before.
+    /// The loop was already asked to end.
     StopRequestedAlready,
-    /// The loop waits for what may not be interrupted.
+    /// The loop waits for attempts that may not be interrupted.
     LoopEnding,
     /// The files of the result could not be brought up to date; the next run does it.
     ResultNotUpdated { error: String },
 }
 
-/// Whoever starts an operation: a command, or another program.
+/// The starter of an operation: a command, or another program.
 pub trait Client {
-    /// In whose name changes are recorded.
+    /// The author of changes.
     fn by(&self) -> String;
     fn now(&self) -> UnixMillis;
     fn tell(&self, progress: &Progress);
     /// The present state; an error unless it is the person's own, or was allowed.
     fn authorize(&self, store: &mut Store) -> Result<Arc<LoadedState>, Failure>;
-    /// The same of a state that was taken in since.
+    /// The same for a state that was adopted since.
     fn authorize_adopted(&self, store: &Store, state: &State) -> Result<(), Failure>;
 }

@@ -1,7 +1,7 @@
-//! A plan as it lies in a file or comes from standard input: its bytes, its notation, its tree, its faults.
+//! A plan in a file or from standard input: its bytes, its notation, its tree, its faults.
 //!
-//! Here: reading with a limit, JSON or YAML (`yaml`), and what is wrong with a plan, placed in its text. Not here:
-//! what a plan means (`descent_core::plan`), what is made of it (`cli`).
+//! Here: reading with a limit, JSON or YAML (`yaml`), and the faults of a plan, placed in its text. Not here: the
+//! meaning of a plan (`descent_core::plan`), and its use (`cli`).
 //!
 //! Invariant: a fault has the line and column of the text that the person wrote, in either notation.
 
@@ -40,7 +40,7 @@ pub enum Notation {
     Yaml,
 }
 
-/// The text of a plan, and how a person calls it.
+/// The text of a plan, and its name for a person.
 #[derive(Debug)]
 pub struct PlanFile {
     pub name: PathBuf,
@@ -59,7 +59,7 @@ pub struct PlanDraft {
     pub warnings: Vec<Fault>,
 }
 
-/// Reads `path`, from `dir` where it is relative; `-` is standard input.
+/// Reads `path`, relative to `dir`; `-` is standard input.
 pub fn read(dir: &Path, path: &Path) -> Result<PlanFile, Failure> {
     let is_stdin = path.as_os_str() == STDIN.0;
     let name = if is_stdin { Path::new(STDIN.1) } else { path };
@@ -80,7 +80,7 @@ pub fn read(dir: &Path, path: &Path) -> Result<PlanFile, Failure> {
     })
 }
 
-/// One byte more than is taken tells that there are too many.
+/// Reads one byte more than the limit, so that a larger text is noticed.
 fn capped(source: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -88,7 +88,7 @@ fn capped(source: impl Read) -> io::Result<Vec<u8>> {
 }
 
 impl Notation {
-    /// As the name says, else as the text begins: with `{` it is JSON.
+    /// The notation by the name of the file, else by its beginning: `{` is JSON.
     fn of(path: &Path, bytes: &[u8]) -> Self {
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         match extension.to_ascii_lowercase().as_str() {
@@ -107,7 +107,7 @@ impl Notation {
 }
 
 impl PlanFile {
-    /// No plan: all comes from flags.
+    /// No plan: everything comes from flags.
     pub fn none() -> Self {
         Self {
             name: PathBuf::from("plan"),
@@ -130,7 +130,7 @@ impl PlanFile {
         plan
     }
 
-    /// The tree, with warnings of what the notation made of the text.
+    /// The tree, with warnings of text that the notation read differently than meant.
     fn tree_and_traps(&self) -> (Parsed, Vec<Fault>) {
         let limits = Limits::default();
         let mut traps = Vec::new();
@@ -143,12 +143,12 @@ impl PlanFile {
         (tree, traps)
     }
 
-    /// One line a fault: `plan.yaml:3:5: /objective/goal: what is wrong (hint)`.
+    /// One line for each fault: `plan.yaml:3:5: /objective/goal: what is wrong (hint)`.
     pub fn lines(&self, faults: &[Fault]) -> Vec<String> {
         store::show_faults(&self.name, &self.bytes, faults)
     }
 
-    /// The error that names every fault, where there is one.
+    /// The error that names every fault, if there are any.
     pub fn refuse(&self, faults: &[Fault]) -> Result<(), Failure> {
         if faults.is_empty() {
             return Ok(());

@@ -37,13 +37,13 @@ use descent_core::{doc::Node, id::UnixMillis};
 
 use crate::failure::Failure;
 
-/// Characters at most of a text that was written elsewhere: a goal, a command, a reason.
+/// Characters at most of a text from elsewhere: a goal, a command, a reason.
 const TEXT_WIDTH_MAX: usize = 160;
 /// Columns of a view that goes to no terminal.
 const PIPE_WIDTH: usize = 110;
-/// A clock that is corrected by less is not worth a word.
+/// A smaller correction of the clock is not reported.
 const SET_BACK_MS: u64 = 60_000;
-/// Columns that a view is made for at least, however narrow the terminal.
+/// The least columns of a view, however narrow the terminal.
 const WIDTH_MIN: usize = 30;
 
 /// The output of a command and its volume.
@@ -55,12 +55,12 @@ pub struct Out {
 }
 
 impl Out {
-    /// The data that was asked for, byte for byte.
+    /// Prints the data, byte for byte.
     pub fn raw(self, text: &str) {
         write(std::io::stdout(), text);
     }
 
-    /// The data that was asked for, in lines.
+    /// Prints the data, in lines.
     pub fn data(self, text: &str) {
         self.page(&Page::of(text));
     }
@@ -77,7 +77,7 @@ impl Out {
         }
     }
 
-    /// Columns that a page may have.
+    /// The columns of a page.
     pub fn width(self) -> usize {
         let stdout = std::io::stdout();
         let of_terminal = stdout
@@ -87,7 +87,7 @@ impl Out {
         of_terminal.map_or(PIPE_WIDTH, |(columns, _)| columns.max(WIDTH_MIN))
     }
 
-    /// Data as it is, such as a patch: nothing is added and nothing made visible.
+    /// Prints data such as a patch unchanged: nothing is added or made visible.
     pub fn bytes(self, bytes: &[u8]) {
         let mut stdout = std::io::stdout();
         note_loss(stdout.write_all(bytes).and_then(|()| stdout.flush()));
@@ -106,10 +106,10 @@ impl Out {
         }
     }
 
-    /// A question: the answer is typed behind it. Also where little is said, for it is waited for.
+    /// Prints a question whose answer is typed after it. Also printed with `--quiet`, because it is waited for.
     pub fn ask(self, text: &str) {
         let mut to = std::io::stderr();
-        // Nobody reads it: then nobody answers either.
+        // If nobody reads it, nobody answers.
         let _ = to
             .write_all(clean(text).as_bytes())
             .and_then(|()| to.flush());
@@ -139,7 +139,7 @@ fn told(page: &Page) {
     write(stderr, &text);
 }
 
-/// Whether what is printed on standard output is coloured.
+/// Whether standard output is coloured.
 pub fn is_coloured() -> bool {
     style::is_coloured(&std::io::stdout())
 }
@@ -165,10 +165,10 @@ impl Write for TraceWriter {
     }
 }
 
-/// Data that could not be written, though somebody still reads.
+/// Whether data could not be written although somebody still reads.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether the data of this command reached where it goes.
+/// Whether data of this command was lost on its way.
 pub fn data_was_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
@@ -187,14 +187,14 @@ fn write(mut to: impl Write + IsTerminal, text: &str) {
 }
 
 fn note_loss(written: std::io::Result<()>) {
-    // A reader that has gone wants no more; there is nobody left to tell.
+    // A reader that has gone wants no more.
     if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
         LOST.store(true, Ordering::Relaxed);
     }
 }
 
-/// Control characters made visible, but for line breaks and tabs; marks that turn the reading direction or take no room
-/// too. The two joiners stay, which scripts and emoji are written with.
+/// Makes control characters visible, except line breaks and tabs. So too marks that turn the reading direction or have
+/// no width. The two joiners stay, since scripts and emoji need them.
 pub fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
@@ -223,7 +223,7 @@ pub fn time(ms: u64) -> String {
     }
 }
 
-/// A length that somebody chose: `30 m`, `2 h`, else as `time` has it.
+/// A length that somebody chose: `30 m`, `2 h`, else as in `time`.
 pub fn length(ms: u64) -> String {
     match ms {
         ms if ms >= 3_600_000 && ms % 3_600_000 == 0 => format!("{} h", ms / 3_600_000),
@@ -232,7 +232,7 @@ pub fn length(ms: u64) -> String {
     }
 }
 
-/// How long ago or how long since, as a person says it: `12 s`, `3 m`, `5 h`, `2 d`.
+/// An age in a person's words: `12 s`, `3 m`, `5 h`, `2 d`.
 pub fn age(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
@@ -243,13 +243,13 @@ pub fn age(ms: u64) -> String {
     }
 }
 
-/// Milliseconds since 1970 of a time in a record; what cannot be read is no time.
+/// The time of a record in milliseconds since 1970; `None` if it cannot be read.
 pub fn moment(at: &str) -> Option<UnixMillis> {
     let time: jiff::Timestamp = at.parse().ok()?;
     u64::try_from(time.as_millisecond()).ok().map(UnixMillis)
 }
 
-/// From a time in a record until now. A clock that was set back is no age.
+/// The time from a record until now; `None` if the clock was set back.
 pub fn since(at: &str, now: UnixMillis) -> Option<u64> {
     moment(at).map(|UnixMillis(at)| now.0.saturating_sub(at))
 }
@@ -259,7 +259,7 @@ pub fn ago(at: &str, now: UnixMillis) -> String {
     moment(at).map_or_else(|| "some time ago".to_owned(), |at| since_moment(at, now))
 }
 
-/// `3 m ago`; of a time that the clock has not reached, after it was set back, the day.
+/// `3 m ago`; the day, for a time in the future after the clock was set back.
 pub fn since_moment(at: UnixMillis, now: UnixMillis) -> String {
     if at.0 > now.0.saturating_add(SET_BACK_MS) {
         return format!("on {}, by a clock that was set back since", at.day());
@@ -274,7 +274,7 @@ pub fn count(n: impl std::fmt::Display, word: &str) -> String {
     format!("{n} {word}{end}")
 }
 
-/// Names in a row, and how many there are beyond those.
+/// Names in a row, and the number of further ones.
 pub fn listed<T: std::borrow::Borrow<str>>(names: &[T], most: usize) -> String {
     let shown: Vec<&str> = names
         .iter()
@@ -288,7 +288,7 @@ pub fn listed<T: std::borrow::Borrow<str>>(names: &[T], most: usize) -> String {
     }
 }
 
-/// All on one line, cut to what a person reads.
+/// A text on one line, cut to a readable length.
 pub fn line(text: &str) -> String {
     let flat = text
         .lines()

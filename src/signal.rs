@@ -1,15 +1,14 @@
 //! The signals that ask this process to end, as a stream; and ending by one.
 //!
-//! A signal that was ignored when we were started (`nohup`, a background job of a shell) stays
-//! ignored: who starts a loop that way wants it to go on.
-//! Not here: what the loop does about it (`driver`).
+//! A signal that was ignored at the start (`nohup`, a background job of a shell) stays ignored: such a loop is meant to
+//! go on. Not here: the loop's reaction (`driver`).
 
 use std::io;
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Signals that wait to be taken; what comes on top is as good as said.
+/// Signals that wait to be taken; further ones say nothing new.
 const WAITING_MAX: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +44,7 @@ impl Signal {
 pub struct Signals(mpsc::Receiver<Signal>);
 
 impl Signals {
-    /// From here on these signals don't end the process. To be called inside of a runtime.
+    /// Takes these signals over, so that they don't end the process. To be called inside of a runtime.
     ///
     /// # Errors
     /// When the system refuses the handler.
@@ -66,11 +65,11 @@ impl Signals {
         Signals(told)
     }
 
-    /// The next one; several of a kind at once may come as one. Safe to drop and call again.
+    /// The next signal; several of a kind at once may come as one. Safe to drop and call again.
     pub async fn next(&mut self) -> Signal {
         match self.0.recv().await {
             Some(one) => one,
-            // All were ignored when we were started.
+            // All were ignored at the start.
             None => std::future::pending().await,
         }
     }
@@ -84,8 +83,8 @@ async fn pass_on(one: Signal, mut stream: Stream, tell: mpsc::Sender<Signal>) {
     }
 }
 
-/// From here on a file that grows beyond the limit of this process (`ulimit -f`) is an error of the write, and not
-/// the end of the process. Children begin with the system's own way: a handler is not inherited.
+/// Makes a write beyond the file size limit (`ulimit -f`) an error instead of the end of the process. Children begin
+/// with the system's default: a handler is not inherited.
 pub fn outlive_the_file_limit() {
     let seen = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     if let Err(error) = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), seen) {
@@ -97,7 +96,7 @@ fn is_in(mask: u64, one: Signal) -> bool {
     mask & (1 << (one.number() - 1)) != 0
 }
 
-/// The kernel's mask of ignored signals; 0 where it doesn't tell.
+/// The kernel's mask of ignored signals; 0 if it is not known.
 fn ignored_mask() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     parse_ignored(&status)
@@ -109,10 +108,10 @@ fn parse_ignored(status: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Ends this process the way the signal would have: so a shell sees that it was interrupted, and
-/// stops its own script too.
+/// Ends this process the way the signal would have. So a shell sees that it was interrupted, and stops its own script
+/// too.
 pub fn die_by(one: Signal) -> ! {
-    // It returns only if the signal could not be raised; the code says the same to a shell.
+    // This returns only if the signal could not be raised; the code says the same to a shell.
     let _ = signal_hook::low_level::emulate_default_handler(one.number());
     std::process::exit(128 + one.number())
 }

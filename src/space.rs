@@ -6,14 +6,14 @@ use std::path::Path;
 
 use rustix::fs::StatVfsMountFlags;
 
-/// With less, nothing of use can be written.
+/// With less, nothing useful can be written.
 const BYTES_MIN: u64 = 256 << 10;
 
 /// The free space for an ordinary user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     pub free_bytes: u64,
-    /// Nothing where the file system makes them as they are needed.
+    /// `None` if the file system makes them as needed.
     pub free_files: Option<u64>,
     pub is_read_only: bool,
 }
@@ -27,7 +27,7 @@ pub fn of(path: &Path) -> Option<Space> {
     })
 }
 
-/// Whether what failed there may have failed for want of room.
+/// Whether a failure there may be for want of room.
 pub fn is_used_up(path: &Path) -> bool {
     of(path).is_some_and(|space| {
         space.free_bytes < BYTES_MIN || space.free_files == Some(0) || space.is_read_only

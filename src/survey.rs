@@ -1,8 +1,8 @@
-//! Reads what a project says of itself, and proposes what could be agreed: checks, what no attempt may change, and
-//! what a fresh workspace needs. No model is asked.
+//! Surveys a project and proposes parts of an agreement: checks, protected files, and the needs of a fresh workspace.
+//! No model is asked.
 //!
-//! Invariant: nothing outside of the project is read, nothing is run, nothing is written, and all that is read is
-//! bounded. A proposal is never adopted here: a person takes it.
+//! Invariant: only files of the project are read, within limits; nothing is run or written. A proposal is never adopted
+//! here: a person does that.
 
 mod cargo;
 mod ci;
@@ -24,14 +24,14 @@ use reader::Reader;
 const CHECKS_MAX: usize = 6;
 const OTHERS_MAX: usize = 5;
 
-/// Something that could be agreed, and the place in the project that speaks for it.
+/// A possible part of an agreement, and its place in the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     pub text: String,
     pub from: String,
 }
 
-/// How much a check says of a goal: the first is offered first.
+/// How much a check says about a goal: the first is offered first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Test,
@@ -53,7 +53,7 @@ impl ProposalList {
         self.0.push((rank, proposal));
     }
 
-    /// The best of each, the earlier source first where two say the same.
+    /// The best of each kind; of two alike the earlier source comes first.
     fn ranked(mut self) -> Vec<Proposal> {
         self.0.sort_by_key(|(rank, _)| *rank);
         let mut seen = Vec::new();
@@ -79,7 +79,7 @@ pub struct Survey {
     pub protected: Vec<Proposal>,
     /// Paths that a fresh workspace would lack.
     pub link: Vec<Proposal>,
-    /// Commands that make what a fresh workspace lacks.
+    /// Commands that make the missing parts of a fresh workspace.
     pub setup: Vec<Proposal>,
 }
 
@@ -121,7 +121,7 @@ fn proposal(text: impl Into<String>, from: impl Into<String>) -> Proposal {
     }
 }
 
-/// The command without what does not change what it says.
+/// The command without parts that do not change its meaning.
 fn plain(command: &str) -> String {
     const SILENT: &[&str] = &[
         "-q",

@@ -30,7 +30,7 @@ pub fn lack_of(error: &io::Error) -> Option<Lack> {
     }
 }
 
-/// The same of a program that could not be started.
+/// The same for a program that could not be started.
 pub fn lack_at_start(error: &io::Error) -> Option<Lack> {
     lack_of(error).or_else(|| {
         let errno = Errno::from_io_error(error)?;
@@ -39,11 +39,11 @@ pub fn lack_at_start(error: &io::Error) -> Option<Lack> {
     })
 }
 
-/// The same of what another program said, in the words of the system.
+/// The same for another program's message, in the words of the system.
 pub fn lack_in(text: &str) -> Option<Lack> {
     let words = [
         ("No space left on device", Lack::Space),
-        // git, of a write that wrote nothing.
+        // git's message for a write that wrote nothing.
         ("Out of diskspace", Lack::Space),
         ("Disk quota exceeded", Lack::Space),
         ("Read-only file system", Lack::Writing),
@@ -55,8 +55,7 @@ pub fn lack_in(text: &str) -> Option<Lack> {
     found.map(|(_, lack)| *lack)
 }
 
-/// Whether what failed says that a disk failed under it, or that it was killed, or cut off: then nobody is to blame for
-/// what it was about.
+/// Whether the text says that a disk failed, or that a program was killed or cut off. Then its subject is not to blame.
 pub fn is_from_outside(text: &str) -> bool {
     let words = ["Input/output error", "signal: ", "did not end within"];
     words.iter().any(|words| text.contains(words))

@@ -14,12 +14,12 @@ use crate::failure::{Failure, exit};
 /// Lines of a command's output that a refusal shows.
 const TAIL_LINES: usize = 8;
 
-/// A plan may carry what was measured for another tree: it is measured anew.
+/// Forgets values that a plan carries from another tree: they are measured anew.
 pub fn forget(state: &mut State) {
     each_rule(state, &mut |_, rule| rule.baseline = None);
 }
 
-/// Writes what was measured of the base case beside its leaves, and measures the leaves of the atoms.
+/// Measures the base case and the leaves of the atoms, and records the values beside the leaves.
 pub async fn measure(
     evaluation: &Evaluation<'_>,
     state: &mut State,
@@ -57,7 +57,7 @@ fn is_wanted(leaf: &Check) -> bool {
     rule.is_some_and(NumberRule::has_baseline)
 }
 
-/// In the order of `each_rule`.
+/// The leaves in the order of `each_rule`.
 fn leaves_of_atoms(state: &State) -> Vec<(AtomId, Check)> {
     let mut found = Vec::new();
     for (id, atom) in state.atoms.iter() {

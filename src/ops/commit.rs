@@ -1,6 +1,6 @@
-//! One change becomes one commit, whatever others commit or save meanwhile.
+//! Commits one change, whatever others commit or save meanwhile.
 //!
-//! Invariant: a change is never sealed together with an edit that nobody took in. Not here: what a change means
+//! Invariant: a change is never sealed together with an edit that was not adopted. Not here: the meaning of a change
 //! (`descent_core`).
 
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::{
 /// How often a change is prepared again.
 const TRIES_MAX: u32 = 250;
 
-/// Why a change is not committed as it stands.
+/// Why a change is not committed.
 #[derive(Debug)]
 pub enum ChangeError<R> {
-    /// The state is not the one that the change was prepared on: it is prepared again.
+    /// The state changed after the preparation: prepare again.
     Stale,
     Refused(R),
     Failed(Failure),
@@ -36,7 +36,7 @@ impl<R> From<Failure> for ChangeError<R> {
     }
 }
 
-/// A change that the state of the moment does not take, with that state.
+/// A change that the present state refuses, with that state.
 #[derive(Debug)]
 pub struct ChangeDenial {
     pub refusal: ChangeRefusal,
@@ -61,9 +61,9 @@ impl ChangeDenial {
     }
 }
 
-/// Commits what `decide` makes of the present state, under the commit lock.
+/// Commits the result of `decide` on the present state, under the commit lock.
 ///
-/// `prepare` runs before each try, without the lock: it takes in a pending edit and looks up what `decide` needs.
+/// `prepare` runs before each try, without the lock: it adopts a pending edit and reads the facts that `decide` needs.
 pub fn commit_change<P, R>(
     store: &mut Store,
     mut prepare: impl FnMut(&mut Store) -> Result<P, ChangeError<R>>,
@@ -91,7 +91,7 @@ fn attempt<P, R>(
     let prepared = prepare(store)?;
     let (mut effects, mut events) = (Vec::new(), Vec::new());
     let written = store.commit(|fresh| {
-        // Sealed with the change, it would be taken for the program's own words.
+        // A foreign file sealed with the change would be taken for the program's own words.
         if fresh.is_foreign {
             return Err(ChangeError::Stale);
         }

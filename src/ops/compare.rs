@@ -1,7 +1,7 @@
 //! Every check runs twice: in the working directory, and in a fresh checkout as a run makes it. If the verdicts differ,
 //! files that git ignores are the likely cause.
 //!
-//! Invariant: one after the other, never both at once. In the workspace `shared` there is one place, and one look.
+//! Invariant: one run after the other, never both at once. In the workspace `shared` there is one place, and one run.
 
 use std::{path::Path, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{
     workspace::{Checkout, Stamps, Workspaces},
 };
 
-/// One leaf, as it was seen in one place.
+/// The leaves of one run.
 type LeafResult = Vec<Option<Measurement>>;
 
 /// Paths offered at most.
@@ -45,18 +45,18 @@ const CACHES: &[&str] = &[
     ".cache",
 ];
 
-/// The two looks.
+/// Both runs.
 #[derive(Debug, Default)]
 pub struct CheckoutComparison {
-    /// In a fresh checkout (in place, where the workspace is shared): what a run goes by.
+    /// In a fresh checkout (in place if the workspace is shared): these verdicts decide.
     pub fresh: Vec<VerdictView>,
-    /// In the working directory; empty where the workspace is shared.
+    /// In the working directory; empty if the workspace is shared.
     pub here: Vec<VerdictView>,
     /// Ignored paths that the checkout lacks, and that the working directory lacks.
     pub not_fresh: Vec<String>,
     pub not_here: Vec<String>,
     pub advice: Vec<Advice>,
-    /// How long `setup` took in the fresh checkout, and the ignored paths that were there after it.
+    /// The duration of `setup` in the fresh checkout, and the ignored paths after it.
     pub setup_ms: Option<u64>,
     pub made_by_setup: Vec<String>,
     seen_here: LeafResult,
@@ -98,7 +98,7 @@ impl CheckoutComparison {
         paths.into_iter().take(OFFERS_MAX).map(offer).collect()
     }
 
-    /// Without what tools leave, unless there is nothing else.
+    /// Without leftovers of tools, unless there is nothing else.
     pub fn likely_links(&self) -> Vec<Proposal> {
         let mut links = self.links();
         let likely = links.iter().filter(|link| !is_cache(&link.text)).count();
@@ -110,7 +110,7 @@ impl CheckoutComparison {
 }
 
 impl CheckoutBench<'_> {
-    /// Both looks.
+    /// Does both runs.
     pub async fn look(
         &self,
         state: &State,
@@ -127,7 +127,7 @@ impl CheckoutBench<'_> {
         Ok(looks)
     }
 
-    /// The look into a fresh checkout, again: what a workspace gets has changed.
+    /// Repeats the run in a fresh checkout, after the setup of workspaces changed.
     pub async fn look_fresh(
         &self,
         state: &State,
@@ -166,7 +166,7 @@ impl CheckoutBench<'_> {
         Ok(())
     }
 
-    /// Every leaf in one directory, in the order written, with the tracked files of the project that changed.
+    /// Measures every leaf in one directory, in the order written, and lists the project's tracked files that changed.
     async fn measure(
         &self,
         state: &State,
@@ -218,7 +218,7 @@ impl CheckoutBench<'_> {
     ) -> Result<Vec<Advice>, Failure> {
         let timeout_ms = state.objective.constraints.attempt_timeout_ms();
         let mut found: Vec<Advice> = Vec::new();
-        // A command that does not pass today may make a file once the work is done.
+        // A command that fails today may make a file once the work is done.
         let mut may_be_made = false;
         for (at, leaf) in leaves(state).into_iter().enumerate() {
             let seen = |list: &'_ LeafResult| list.get(at).cloned().flatten();

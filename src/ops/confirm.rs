@@ -1,4 +1,4 @@
-//! A person's word on an assertion becomes a correction.
+//! Records a person's answer to an assertion as a correction.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn look_up(store: &Store, state: &State, assertion: &Assertion) -> Result<Result
     Ok(ResultBasis { result, tree })
 }
 
-/// The tree of the result as it stands; before the first run the one that it would start from.
+/// The tree of the present result; before the first run the tree that it would start from.
 fn tree_of(
     store: &Store,
     state: &State,

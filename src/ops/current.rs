@@ -1,7 +1,7 @@
-//! The state without an edit that nobody took in yet: what an operation writes must not be written over one.
+//! Gives the state without pending edits: an operation must not overwrite one.
 //!
-//! A running loop takes its edits in itself, so it is waited for; what keeps it from that is said. Not here: what the
-//! operations write.
+//! A running loop adopts edits itself, so it is waited for; an obstacle is reported. Not here: the changes of
+//! operations.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,10 +14,10 @@ use crate::{
     store::{LoadedState, Store, StoreError},
 };
 
-/// Between two tries, while the loop takes in an edit or moves on.
+/// Between two tries, while the loop adopts an edit or commits.
 const RETRY_MS: u64 = 20;
 const TRIES_MAX: u32 = 250;
-/// Tries between two looks at what the loop does.
+/// Tries between two checks of the loop's activity.
 const LOOK_TIMES: u32 = 25;
 
 /// Gives the present state after adopting an edit. An operation makes the file our own, so another account's state must
@@ -53,7 +53,7 @@ fn adopted(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, F
     adopted
 }
 
-/// Takes in what a person edited while no loop lived: a commit with a correction. The caller holds the lease.
+/// Adopts an edit from while no loop lived: a commit with a correction. The caller holds the lease.
 pub fn adopt_edit(
     client: &dyn Client,
     store: &mut Store,
@@ -75,7 +75,7 @@ pub fn adopt_edit(
     Ok(loaded)
 }
 
-/// An older agreement that has the name again goes on; what stood there since is kept, and the client is told.
+/// An older agreement that has the name again goes on. The newer state is kept, and the client is told.
 pub fn keep_superseded(
     client: &dyn Client,
     store: &Store,
@@ -88,7 +88,7 @@ pub fn keep_superseded(
     Ok(())
 }
 
-/// Waits until a running loop has taken in what was saved; `None`: something was, and no loop is there to do so.
+/// Waits until a running loop has adopted a save; `None` if there is a save but no loop.
 pub(super) fn wait_for_loop(store: &mut Store) -> Result<Option<Arc<LoadedState>>, Failure> {
     for again in 1..=TRIES_MAX {
         let loaded = store.read()?;
@@ -106,7 +106,7 @@ pub(super) fn wait_for_loop(store: &mut Store) -> Result<Option<Arc<LoadedState>
     Err(restless(store))
 }
 
-/// A file that did not come to rest; or one that the loop does not take in as it is, and has said why.
+/// The error for a file that keeps changing, or that the loop refuses with a reason.
 pub(super) fn restless(store: &Store) -> Failure {
     let waiting = liveness::look(store, RunStatus::Running).refuses_the_file();
     waiting.unwrap_or_else(|| {

@@ -1,6 +1,6 @@
-//! A text that a person changed on a copy becomes a commit, by a merge.
+//! Commits a text that a person changed on a copy, by a merge.
 //!
-//! Not here: the editor and the copy (`cli`), the merge and what follows from a change (`descent_core`).
+//! Not here: the editor and the copy (`cli`), the merge and the consequences of a change (`descent_core`).
 
 use std::{path::Path, sync::Arc};
 
@@ -17,25 +17,25 @@ use crate::{
     store::{LoadedState, Store, StoreError},
 };
 
-/// Why a text is not taken in.
+/// Why a text is refused.
 #[derive(Debug)]
 pub enum EditRefusal {
-    /// With the places in the text.
+    /// The faults, with their places in the text.
     Invalid(Vec<Fault>),
     Unreadable(StoreError),
-    /// It is valid by itself, and not together with what was committed meanwhile.
+    /// It is valid by itself, but not together with later commits.
     Conflict(Vec<Fault>),
 }
 
 /// A text that was read.
 #[derive(Debug)]
 pub enum EditText {
-    /// Written in another way, and nothing else.
+    /// Only formatted differently.
     Same,
     Changed(Box<LoadedState>),
 }
 
-/// Reads what a person typed, from the bytes that have `path`.
+/// Reads a person's text, from the bytes of `path`.
 pub fn read(
     store: &Store,
     begun: &LoadedState,
@@ -60,7 +60,7 @@ pub fn read(
     Ok(EditText::Changed(Box::new(typed)))
 }
 
-/// Commits what a person typed on top of what was committed since `begun`.
+/// Commits a person's text on top of the commits since `begun`.
 pub fn commit(
     client: &dyn Client,
     store: &mut Store,
@@ -75,7 +75,7 @@ pub fn commit(
     )
 }
 
-/// The edit on top of what was committed meanwhile, with what follows from it.
+/// The edit merged with later commits, and its consequences.
 fn merge(
     client: &dyn Client,
     begun: &State,
@@ -86,7 +86,7 @@ fn merge(
         return Err(ChangeError::Stale);
     }
     let merged = correct::merge(Some(begun), Some(ours), typed);
-    // Two valid states can make one that is not.
+    // Two valid states can merge into an invalid one.
     let faults = faults_of(&merged.state);
     if !faults.is_empty() {
         return Err(ChangeError::Refused(EditRefusal::Conflict(faults)));

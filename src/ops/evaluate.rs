@@ -31,7 +31,7 @@ pub struct CheckStart<'a> {
 pub struct Evaluation<'a> {
     pub place: &'a StatePlace,
     pub workspaces: &'a Workspaces,
-    /// In a clean checkout of it; in place where the workspace is shared.
+    /// Leaves are evaluated in a clean checkout of this commit; in place if the workspace is shared.
     pub commit: Option<CommitId>,
     pub checkout: Checkout,
     pub environment: &'a Environment,
@@ -48,7 +48,7 @@ impl Evaluation<'_> {
         self.leaves(state, &checks).await
     }
 
-    /// The same of these leaves.
+    /// Verdicts on these leaves.
     pub async fn leaves(
         &self,
         state: &State,
@@ -102,7 +102,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// By which the processes of an evaluation are known.
+/// The mark of an evaluation's processes.
 pub fn mark(place: &StatePlace) -> String {
     format!("{}/judging", place.mark())
 }
@@ -123,7 +123,7 @@ fn combine(check: &Check, verdicts: &mut impl Iterator<Item = Verdict>) -> Verdi
         CheckKind::All(parts) => (parts, Verdict::Fail, Verdict::Pass),
         CheckKind::Any(parts) => (parts, Verdict::Pass, Verdict::Fail),
     };
-    // Every part is looked at, so that each takes its own leaves.
+    // Every part is evaluated, so that each takes its own leaves.
     let parts: Vec<Verdict> = parts.iter().map(|part| combine(part, verdicts)).collect();
     if parts.contains(&decisive) {
         decisive
@@ -150,7 +150,7 @@ pub fn of(leaf: &Check, rule: &Leaf, seen: Measurement) -> VerdictView {
     }
 }
 
-/// The number that it found, where it came to its own end.
+/// The number that a command printed, if the command ended by itself.
 fn number_of(rule: &Leaf, seen: &Measurement) -> Option<f64> {
     let (Leaf::Command(leaf), MeasurementKind::Command { how, number, .. }) = (rule, &seen.what)
     else {

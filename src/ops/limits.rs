@@ -1,4 +1,4 @@
-//! Constraints that a person changes before a run begins: a correction of its own.
+//! A person's changes of constraints before a run begins: a correction of its own.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     store::{LoadedState, Store},
 };
 
-/// The state with the changes, and what is to be told of them. The caller holds the lease.
+/// The state with the changes, and the events to report. The caller holds the lease.
 pub fn change(
     client: &dyn Client,
     store: &mut Store,
@@ -47,7 +47,7 @@ pub fn change(
     }
 }
 
-/// With an edit taken in, and held to what was allowed before and after: it is what will run.
+/// Adopts an edit and checks trust before and after, since this state will run.
 pub fn adopt_under_lease(
     client: &dyn Client,
     store: &mut Store,

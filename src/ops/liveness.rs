@@ -82,7 +82,7 @@ impl LoopObservation {
         )
     }
 
-    /// An error if the loop hangs, or waits for room: it does nothing that a command could wait for.
+    /// An error if the loop hangs, or waits for room: then a command waits in vain.
     pub fn goes_on(&self, so_far: &str) -> Result<(), Failure> {
         self.lives(so_far)?;
         match self.liveness.waits_for {
@@ -99,7 +99,7 @@ impl LoopObservation {
         }
     }
 
-    /// The loop has read what was saved, and does not take it in.
+    /// The error if the loop has read a saved file and refuses it.
     pub fn refuses_the_file(&self) -> Option<Failure> {
         let what = self
             .liveness
@@ -119,7 +119,7 @@ impl LoopObservation {
         ))
     }
 
-    /// How to end the loop instead, where its process is known.
+    /// The way to end the loop instead, if its process is known.
     pub fn or_end(&self) -> String {
         let pid = self.holder.as_deref().and_then(heartbeat::pid_in);
         let or = pid.map(|pid| format!("; or end the loop: kill -INT {pid}"));
@@ -133,7 +133,7 @@ impl LoopObservation {
         Failure::new("E-DISK-FULL", exit::IO, message, hint)
     }
 
-    /// For a command that the hung loop keeps from its work; `but` is what was done all the same.
+    /// The failure of a command that a hung loop blocks; `but` names what was done all the same.
     pub fn failure(&self, code: &'static str, but: &str) -> Failure {
         let mend = self.liveness.mend.clone();
         let hint = mend.unwrap_or_else(|| "descent status".to_owned());

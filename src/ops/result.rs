@@ -1,4 +1,4 @@
-//! The result of a run, and the ways to bring it home: into the working tree, as a branch, or as a patch.
+//! The result of a run, and the ways to apply it: to the working tree, as a branch, or as a patch.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::{
     workspace::Workspaces,
 };
 
-/// A result, and where it began.
+/// A result, and the commit that it started from.
 pub struct ResultSource {
     base: CommitId,
     head: CommitId,
@@ -25,7 +25,7 @@ pub struct ResultSource {
     pub lines: Vec<FileLines>,
 }
 
-/// The result that a state names; `None` where no run has made one apart from the working tree.
+/// The result that a state names; `None` if no run has made one apart from the working tree.
 pub fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, Failure> {
     let run = &state.run;
     let (Some(start), Some(head)) = (&run.started_from, run.result()) else {
@@ -52,7 +52,7 @@ pub fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, F
 
 /// If an earlier result of this run was applied and the person's HEAD is at it, only later commits are left.
 fn base(run: &Run, workspaces: &Workspaces) -> Result<Option<CommitId>, Failure> {
-    // Another tree than the head's is not made from it.
+    // A tree other than the head's is not based on it.
     if run.delivered.is_some() {
         return Ok(None);
     }
@@ -75,34 +75,34 @@ impl ResultSource {
         self.workspaces.top()
     }
 
-    /// Less than was agreed.
+    /// Whether the run did less than was agreed.
     pub fn is_partial(&self) -> bool {
         self.status != RunStatus::Completed
     }
 
-    /// Into the working tree; a dry one only looks.
+    /// Applies it to the working tree; a dry run only checks.
     pub fn to_tree(&self, is_dry: bool) -> Result<ApplyOutcome, Failure> {
         Ok(self.workspaces.apply(&self.base, &self.head, is_dry)?)
     }
 
-    /// As a new branch, a commit an atom.
+    /// Makes it a new branch, with one commit for each atom.
     pub fn to_branch(&self, name: &str, is_dry: bool) -> Result<BranchOutcome, Failure> {
         let ends = (&self.base, &self.head);
         Ok(self.workspaces.branch(name, ends, is_dry)?)
     }
 
-    /// As `git apply` takes it; empty where nothing differs.
+    /// The patch for `git apply`; empty if nothing differs.
     pub fn patch(&self) -> Result<Vec<u8>, Failure> {
         Ok(self.workspaces.patch(&self.base, &self.head)?)
     }
 
-    /// Whether the patch has the name now; nothing that stands there is written over.
+    /// Writes the patch to a free name; false if the name is taken.
     pub fn write_patch(&self, path: &Path, patch: &[u8]) -> Result<bool, Failure> {
         Ok(self.workspaces.write_new_file(path, patch)?)
     }
 }
 
-/// A commit that the state names is in no repository.
+/// The error for a commit that the state names and no repository has.
 pub fn commit_missing(commit: &CommitId, kind: Workspace) -> Failure {
     let place = match kind {
         Workspace::Shadow => "the repository beside the state does not hold",

@@ -16,13 +16,13 @@ use super::{
 };
 use crate::{failure::Failure, heartbeat, store::Store};
 
-/// Between two looks at whether the loop has ended.
+/// Between two checks whether the loop has ended.
 const LOOK_MS: u64 = 10;
-/// Between two looks at whether it hangs.
+/// Between two checks whether it hangs.
 const PULSE_MS: u64 = 500;
-/// Between two words while it takes long.
+/// Between two messages while it takes long.
 const WORD_MS: u64 = 5_000;
-/// The request stands: a hung loop obeys when it goes on, and who goes on after it retires it.
+/// The request stays: a hung loop obeys when it goes on, and the next loop retires it.
 const REQUESTED: &str = "the stop is requested, but ";
 
 /// How the loop is to end.
@@ -30,7 +30,7 @@ const REQUESTED: &str = "the stop is requested, but ";
 pub struct StopRequest {
     pub kind: RequestKind,
     pub reason: Option<String>,
-    /// Whether to return only when it has ended.
+    /// Whether to return only after it has ended.
     pub waits: bool,
 }
 
@@ -50,7 +50,7 @@ enum Reply {
     NothingRuns,
 }
 
-/// Asks the loop to end.
+/// Requests the end of the loop.
 pub fn stop(
     client: &dyn Client,
     store: &mut Store,
@@ -72,19 +72,19 @@ pub fn stop(
     Ok(StopOutcome::Stopped)
 }
 
-/// A loop that lives and whose state does not run is about to begin, or to end: it is asked when it has begun.
+/// For a live loop without an active run, which is about to begin or to end: it is asked when it has begun.
 fn ask_when_ready(
     client: &dyn Client,
     store: &mut Store,
     request: &StopRequest,
 ) -> Result<Reply, Failure> {
     let mut patience = Patience {
-        // It reads no request yet, or none any more, and may wait for a filter of git's that hangs: a signal it obeys.
+        // It reads no requests now, and may wait for a hanging git filter; but it obeys a signal.
         progress: |store| Progress::LoopNotReady {
             pid: store.holder().as_deref().and_then(heartbeat::pid_in),
         },
         so_far: "nothing is requested yet: ",
-        // Without a run to stop, a loop that waits for room cannot be asked for anything.
+        // Without a run to stop, a loop that waits for room cannot be asked.
         check: LoopObservation::goes_on,
         waited_ms: 0,
     };
@@ -126,7 +126,7 @@ fn ask(client: &dyn Client, store: &mut Store, request: &StopRequest) -> Result<
     }
 }
 
-/// Until the loop has ended; a hung one is not waited for.
+/// Waits for the end of the loop; a hung one is not waited for.
 fn wait_for_end(client: &dyn Client, store: &Store) -> Result<(), Failure> {
     let mut patience = Patience {
         progress: |_| Progress::LoopEnding,
@@ -140,7 +140,7 @@ fn wait_for_end(client: &dyn Client, store: &Store) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Looks again and again, says so when it takes long, and gives up on a loop that does nothing.
+/// Checks repeatedly, reports a long wait, and gives up on a loop that does nothing.
 struct Patience {
     progress: fn(&Store) -> Progress,
     so_far: &'static str,

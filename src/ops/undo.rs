@@ -1,4 +1,4 @@
-//! Back to an earlier state, as a new commit.
+//! Returns to an earlier state, as a new commit.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct UndoReport {
     pub effects: Vec<Consequence>,
 }
 
-/// Nothing changes: these atoms, if any, did something outside of the tree that is not taken back.
+/// Nothing changes. The effects of these atoms, if any, are outside of the tree and not taken back.
 #[derive(Debug)]
 pub struct NothingToUndo(pub Vec<AtomId>);
 
@@ -46,7 +46,7 @@ pub fn plan(
     }))
 }
 
-/// Goes back, on whatever a loop has committed in the meantime. The result's files follow, unless a loop does it.
+/// Undoes, on top of whatever a loop has committed meanwhile. The result's files follow, unless a loop updates them.
 pub fn undo(
     client: &dyn Client,
     store: &mut Store,
@@ -105,7 +105,8 @@ fn what(events: &[Event]) -> String {
     corrected.unwrap_or_default()
 }
 
-/// The result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends what fails here.
+/// Updates the result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends failures
+/// here.
 fn update_result(client: &dyn Client, store: &Store, state: &State) {
     let (Some(head), place) = (&state.run.head, store.place()) else {
         return;

@@ -1,4 +1,4 @@
-//! Plans in YAML: the tree is that of the JSON that says the same, and every fault has its place.
+//! Plans in YAML: the tree equals that of the same JSON, and every fault has its place.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn check_tree(yaml: &str, json: &str) {
     assert_eq!(parsed.node.unwrap(), tree_of_json(json), "{yaml}");
 }
 
-/// The faults of the text alone, not of what it says.
+/// The faults of the text alone, not of its meaning.
 #[track_caller]
 fn check_faults(yaml: impl AsRef<[u8]>, expected: &[&str]) {
     let file = file(yaml);

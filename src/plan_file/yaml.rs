@@ -1,10 +1,10 @@
-//! A YAML text into the lossless tree that JSON has too, so that all behind it sees one notation.
+//! Turns a YAML text into the lossless tree of JSON, so that all later stages see one notation.
 //!
-//! Here: the reader, from the events of the parser; `scalar` says what a bare word is, `words` what a syntax error
-//! means, `lines` where a marker stands. Not here: what keys mean.
+//! Here: the reader, from the events of the parser. `scalar` types bare words, `words` explains syntax errors, and
+//! `lines` places markers. Not here: the meaning of keys.
 //!
-//! Invariant: a JSON text reads as the same tree; spans are bytes of the text; the tree is no larger than the limits,
-//! whatever its aliases name. Strings are strings where YAML 1.2 says so: `yes`, `no`, `on` and dates too.
+//! Invariant: a JSON text reads as the same tree. Spans are bytes of the text. The tree is no larger than the limits,
+//! whatever its aliases name. Strings are strings by the rules of YAML 1.2: `yes`, `no`, `on` and dates too.
 
 mod build;
 mod lines;
@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str, limits: &Limits, warnings: &mut Vec<Fault>) -> P
     )
 }
 
-/// Reads what stands from byte `from` to the end: numbers may be keys there, as other programs write them.
+/// Reads the text from byte `from` to the end. Numbers may be keys there, as other programs write them.
 pub fn parse_below(text: &str, from: usize, limits: &Limits, warnings: &mut Vec<Fault>) -> Parsed {
     let mut builder = Builder::new(text, from, limits);
     builder.takes_number_keys = true;
@@ -83,7 +83,7 @@ fn fault(rule: &'static str, span: Span, message: &str, hint: Option<&str>) -> F
     }
 }
 
-/// Whether the parser says that the text is over.
+/// Whether the parser reports the end of the text.
 fn is_end(event: &Event<'_>) -> bool {
     matches!(event, Event::StreamEnd)
 }

@@ -12,14 +12,14 @@ use std::{
 
 use super::{Line, style};
 
-/// Columns where the terminal does not tell.
+/// Columns if the terminal does not report them.
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
 #[derive(Debug)]
 pub(super) struct Area {
     lines: Vec<Line>,
-    /// How wide each drawn line is; none while nothing is drawn.
+    /// The width of each drawn line; empty while nothing is drawn.
     drawn: Vec<usize>,
 }
 
@@ -52,12 +52,12 @@ pub(super) fn size_of(stream: impl std::os::fd::AsFd) -> Option<(usize, usize)> 
     Some((known(size.ws_col, COLUMNS), known(size.ws_row, ROWS)))
 }
 
-/// Draws these lines in place of those before; none ends the area.
+/// Draws these lines in place of the last ones; no lines end the area.
 pub fn show(lines: Vec<Line>) {
     ON_PANIC.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            // Whoever holds the area may be the one that panics.
+            // The holder of the area may be the one that panics.
             if let Ok(mut area) = AREA.try_lock() {
                 area.erase();
                 area.lines.clear();
@@ -80,7 +80,7 @@ pub(super) fn lock() -> MutexGuard<'static, Area> {
 }
 
 impl Area {
-    /// Takes the area away, so that something can be printed.
+    /// Removes the area, so that something can be printed.
     pub(super) fn erase(&mut self) {
         if self.drawn.is_empty() {
             return;
@@ -90,7 +90,7 @@ impl Area {
         tell(&format!("{up}\x1b[J"));
     }
 
-    /// Puts it back.
+    /// Draws it again.
     pub(super) fn draw(&mut self) {
         if !self.lines.is_empty() {
             let text = self.over();
@@ -98,13 +98,13 @@ impl Area {
         }
     }
 
-    /// The new lines over the old ones in one piece: each cleared to its end, so that nothing flickers.
+    /// The new lines over the old ones in one piece. Each is cleared to its end, so that nothing flickers.
     fn over(&mut self) -> String {
         let (columns, rows) = size();
         let is_coloured = style::is_coloured(&std::io::stderr());
         let mut text = self.up();
         self.drawn.clear();
-        // A line in the last column would wrap in some terminals.
+        // A line in the last column would wrap on some terminals.
         let fitting = self.lines.iter().take(rows.saturating_sub(2).max(1));
         for line in fitting {
             let line = line.clone().cut(columns.saturating_sub(1));
@@ -116,7 +116,7 @@ impl Area {
         text
     }
 
-    /// From below the drawn lines to the first. A terminal that became narrower has wrapped them.
+    /// Moves from below the drawn lines to the first. A terminal that became narrower has wrapped them.
     fn up(&self) -> String {
         let columns = size().0.max(1);
         let rows: usize = self
@@ -132,7 +132,7 @@ impl Area {
     }
 }
 
-/// A terminal that cannot be written to shows nothing: that is no fault of what runs.
+/// A write error shows nothing: that is no fault of the run.
 fn tell(text: &str) {
     let mut to = std::io::stderr().lock();
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());

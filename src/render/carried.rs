@@ -17,7 +17,7 @@ pub struct Bounds {
 /// Columns of the word before a command.
 const LABEL_WIDTH_MAX: usize = 20;
 
-/// One line a command; further lines of the same command are marked. Ends with what was left out, and the command that
+/// One line for each command; its further lines are marked. Ends with the number of omissions, and the command that
 /// shows all.
 pub fn carried(carried: &TrustList, bounds: Bounds, command: &str) -> Vec<String> {
     let items = carried.items();
@@ -65,7 +65,7 @@ fn one(item: &TrustItem, width: usize, chars_max: usize) -> Vec<String> {
     lines
 }
 
-/// On one line, with every character that is drawn as nothing, or as another, spelled out.
+/// A text on one line. Every character that would be drawn as nothing, or as another, is spelled out.
 pub fn visible(text: &str) -> String {
     let mut seen = String::with_capacity(text.len());
     for c in text.chars() {

@@ -14,7 +14,7 @@ const ABOUT_MAX: usize = 60;
 /// Characters at most of one of its lines.
 const ROW_MAX: usize = 28;
 
-/// How a state is drawn: class, fill, border, text.
+/// The look of a state: class, fill, border, text.
 const CLASSES: [(&str, &str, &str, &str); 5] = [
     ("resolved", "#d7f0dc", "#2e7d43", "#12331b"),
     ("running", "#d8ecfb", "#1f6fb2", "#0d3048"),
@@ -57,7 +57,7 @@ fn about(node: &NodeView) -> Vec<String> {
     rows
 }
 
-/// Nodes by place, and each group closed where its members end.
+/// Nodes by place, and the end of each group after its members.
 enum DiagramPart<'g> {
     Open(usize, &'g NodeView),
     Leaf(usize, &'g NodeView),
@@ -155,7 +155,7 @@ fn assign(view: &GraphView, text: &mut Vec<String>, class: &str, is: impl Fn(&No
     }
 }
 
-/// Letters, digits and what has no meaning inside quotes stay; all else by its number.
+/// Letters, digits and characters without meaning inside quotes stay; all others are written as numbers.
 fn in_mermaid(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -215,7 +215,7 @@ pub fn dot(view: &GraphView) -> String {
     text.join("\n")
 }
 
-/// Colours of its state; a choice that is in force has a strong border, one that is not a dashed one.
+/// The colours of its state. A selected choice has a strong border, another one a dashed border.
 fn looks(node: &NodeView, between: &str) -> String {
     let name = class(node);
     let (fill, border, ink) = CLASSES.iter().find(|(class, ..)| *class == name).map_or(
@@ -239,7 +239,7 @@ fn looks(node: &NodeView, between: &str) -> String {
     .join(between)
 }
 
-/// An edge of Graphviz joins leaves; where a group is meant it ends at the group's border.
+/// An edge of Graphviz joins leaves; for a group it ends at the group's border.
 fn dot_edge(view: &GraphView, from: usize, to: usize) -> String {
     let leaf = |place: usize| {
         let inside = view.nodes.iter().enumerate().skip(place);

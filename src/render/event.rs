@@ -1,4 +1,4 @@
-//! One line for each thing that happens in a run.
+//! One line for each event of a run.
 
 use descent_core::{event::Event, verdict::Verdict};
 
@@ -7,7 +7,7 @@ use super::{Line, count, line, time};
 /// Columns of the word that a line begins with.
 const WORD_WIDTH: usize = 10;
 
-/// A line for what happened, and one for each thing that gave way; none for what only a program wants to know.
+/// A line for an event, and one for each value that gave way; none for events that only a program needs.
 pub fn event(event: &Event, width: usize) -> Vec<Line> {
     let lost: &[String] = match event {
         Event::Corrected { lost, .. } => lost,
@@ -20,7 +20,7 @@ pub fn event(event: &Event, width: usize) -> Vec<Line> {
 
 fn head(event: &Event, width: usize) -> Option<Line> {
     let words = words(event)?;
-    // The word stands in a column of its own.
+    // The word has a column of its own.
     let column = words
         .char_indices()
         .nth(WORD_WIDTH)
@@ -30,7 +30,7 @@ fn head(event: &Event, width: usize) -> Option<Line> {
     Some(head.plain(what).cut(width))
 }
 
-/// An effect of which nobody knows whether it happened.
+/// An effect that may or may not have happened.
 pub(super) fn doubted(atom: &str, attempt: &str, why: &str) -> String {
     let stop = if why.is_empty() { "" } else { "; " };
     format!("{atom}: {why}{stop}nobody knows whether the effect of {attempt} happened")

@@ -1,10 +1,10 @@
 //! One line of a text with a caret under a place in it.
 //!
-//! Invariant: two lines, no wider than a screen however long the line is. Not here: finding the place.
+//! Invariant: two lines, no wider than a screen, even for a long line. Not here: finding the place.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Characters of the line that are shown at most, and how many of them stand before the place.
+/// Characters of the line shown at most, and how many of them come before the place.
 const SHOWN_MAX: usize = 90;
 const BEFORE_MAX: usize = 60;
 
@@ -20,7 +20,7 @@ pub fn excerpt(text: &str, line: usize, column: usize) -> String {
     format!("  {number} | {shown}\n  {gutter} | {blanks}^")
 }
 
-/// A tab or a mark without width would put the caret elsewhere than it points.
+/// Replaces tabs and marks without width, which would move the caret.
 fn visible(c: char) -> char {
     match c {
         '\t' => ' ',

@@ -4,10 +4,10 @@ use descent_core::view::graph::{GraphView, NodeView};
 
 use super::{Line, Meaning, Page};
 
-/// Columns at most of the ids, so that descriptions begin in one place.
+/// Columns at most of the ids, so that descriptions line up.
 const IDS_WIDTH_MAX: usize = 32;
 
-/// How a state looks: its mark, and what it means.
+/// The look of a state: its mark, and the mark's meaning.
 fn mark(node: &NodeView) -> (&'static str, Meaning, &'static str) {
     let state = match node.state.as_str() {
         "dropped" => "dropped",
@@ -29,7 +29,7 @@ fn is_aside(node: &NodeView) -> bool {
     matches!(node.state.as_str(), "not chosen" | "dropped")
 }
 
-/// The tree, and what its marks mean.
+/// The tree, and a legend of its marks.
 pub fn graph(view: &GraphView, width: usize) -> Page {
     let mut page = Page::new(width);
     if view.nodes.is_empty() {
@@ -50,7 +50,7 @@ pub fn graph(view: &GraphView, width: usize) -> Page {
     page
 }
 
-/// One line an atom: its mark, its place, its id, what it waits for, what it is.
+/// One line for each atom: its mark, its place, its id, its dependencies, its description.
 pub fn lines(view: &GraphView) -> Vec<Line> {
     let heads: Vec<Line> = placed(view);
     let widest = heads.iter().map(Line::width).max().unwrap_or(0);
@@ -68,9 +68,9 @@ pub fn lines(view: &GraphView) -> Vec<Line> {
     .collect()
 }
 
-/// Marks and ids behind the lines of the tree.
+/// Marks and ids after the lines of the tree.
 fn placed(view: &GraphView) -> Vec<Line> {
-    // Whether each level has more members to come.
+    // Whether each level has further members.
     let mut open: Vec<bool> = Vec::new();
     let mut heads = Vec::with_capacity(view.nodes.len());
     let last = last_members(view);
@@ -104,7 +104,7 @@ fn plans(node: &NodeView) -> String {
     format!("plans{partial}{}  ", budget.unwrap_or_default())
 }
 
-/// Whether each node is the last member of its group. Looked at from the end: a node closes its level.
+/// Whether each node is the last member of its group. Goes from the end: a node closes its level.
 fn last_members(view: &GraphView) -> Vec<bool> {
     let mut seen: Vec<bool> = Vec::new();
     let mut last = Vec::with_capacity(view.nodes.len());

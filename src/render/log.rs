@@ -10,12 +10,12 @@ use super::{Line, Page, ago, field, items, line};
 
 /// Columns of the first word of an entry.
 const WORD_WIDTH: usize = 10;
-/// Columns of an age at least: that of most.
+/// The usual width of an age, and the least.
 const AGE_WIDTH: usize = 9;
 /// Columns of the person's name at most.
 const BY_WIDTH_MAX: usize = 16;
 
-/// How the time of an entry is told.
+/// The form of an entry's time.
 #[derive(Debug, Clone, Copy)]
 pub enum LogTime {
     /// `3 m ago`.
@@ -78,7 +78,7 @@ pub fn log(entries: &[LogEntry], left_out: usize, time: LogTime, width: usize) -
     page
 }
 
-/// An entry as a word and what follows it.
+/// An entry as a word and the text after it.
 pub fn words(entry: &LogEntry) -> (&'static str, String) {
     told(&entry.kind, &entry.entry)
 }
@@ -97,7 +97,7 @@ pub(super) fn told(kind: &str, node: &Node) -> (&'static str, String) {
             );
             ("failed", what)
         }
-        // Counts, as earlier versions wrote them.
+        // Counts that earlier versions wrote.
         "failures" => {
             let what = format!("{}, {} attempts before", of("atom"), count(node));
             ("failed", what)
@@ -215,7 +215,7 @@ fn refuted(node: &Node) -> String {
         .iter()
         .filter(|proof| match field(proof, "verdict") {
             "pass" => false,
-            // An assertion of which nobody said anything: it did not speak against the selection.
+            // An assertion without an answer did not speak against the selection.
             "unknown" => proof.get("duration_ms").is_some(),
             _ => true,
         })

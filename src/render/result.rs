@@ -8,7 +8,7 @@ use descent_core::{
 
 use super::{Line, Meaning, Page, field, items, line, time};
 
-/// Verdicts on checks, one a line.
+/// Verdicts on checks, one per line.
 pub fn judged(checks: &[VerdictView]) -> Vec<Line> {
     let titles = checks
         .iter()
@@ -42,7 +42,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     page.wrapped(head, Meaning::Strong, field(result, "summary"), 3);
     for proof in items(result, "evidence") {
         evidence(&mut page, proof);
-        // The excerpt is left to who asks why; a check that no choice hangs on is explained nowhere else.
+        // `why` shows the excerpt of a choice's check; a check without a choice is explained nowhere else.
         if let Some(path) = SideFile::beside(proof).and_then(|one| lies_at(&one)) {
             page.whole(Line::indent(10).dim("all that it printed: ").plain(path));
         }
@@ -96,10 +96,10 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     page
 }
 
-/// Lines shown at most of what a check printed that does not hold.
+/// Lines at most of a failed check's output.
 const OUTPUT_LINES_MAX: usize = 5;
 
-/// A check with its verdict, and where it does not hold how it ended and the last lines that it printed.
+/// A check with its verdict. If it does not hold, its end and the last lines of its output follow.
 fn evidence(page: &mut Page, proof: &Node) {
     let verdict = field(proof, "verdict");
     let row = Line::indent(2).then(Line::new().word(verdict).pad(8));

@@ -1,4 +1,4 @@
-//! How things stand, on one screen: what holds and what doesn't, what runs, what was chosen, what it cost.
+//! The present state, on one screen: checks that hold or not, running work, choices, costs.
 
 use descent_core::{
     doc::{self, Node},
@@ -61,7 +61,7 @@ fn head(page: &mut Page, status: &StatusView, notes: &[StatusNote]) {
     gave_way(page, &status.gave_way);
 }
 
-/// The first of what gave way in the newest edit, and where the rest is read.
+/// The first value that gave way in the newest edit, and where to read the rest.
 fn gave_way(page: &mut Page, lines: &[String]) {
     let Some(first) = lines.first() else { return };
     let more = match lines.len() - 1 {
@@ -72,7 +72,7 @@ fn gave_way(page: &mut Page, lines: &[String]) {
     page.push(line);
 }
 
-/// One row a check: its verdict, its name, how it ended, how old that is.
+/// One row for each check: its verdict, its name, its end, its age.
 fn checks(page: &mut Page, checks: &[CheckView], now: UnixMillis) {
     let names = checks
         .iter()
@@ -125,7 +125,7 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         page.push(flying(flight, status.live, now));
     }
     more(page, status.in_flight.len(), RUNNING_MAX);
-    // Once the goal is reached, what failed on the way is told by the choices.
+    // Once the goal is reached, the choices tell of failures on the way.
     let is_reached = status.status == "completed";
     let failed = status.failed.iter();
     let failed: Vec<&FailedView> = failed
@@ -152,7 +152,7 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
     }
 }
 
-/// As many names as there is room for, and how many there are beyond those.
+/// As many names as fit, and the number of further ones.
 fn within(names: &[&str], room: usize) -> String {
     let fits = |most: &usize| Line::of(listed(names, *most)).width() <= room;
     let most = (1..=names.len().min(NAMES_MAX)).rev().find(fits);
@@ -260,7 +260,7 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
             format!(", {}", ago(at, now))
         };
         let (ending, reason) = (field(result, "result"), field(result, "reason"));
-        // A stop is its own reason.
+        // A stop explains itself.
         let reason = Some(reason).filter(|reason| *reason != ending);
         let reason = reason
             .map(|reason| format!(" ({reason})"))

@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     Plain,
-    /// A name, or what matters most in a line.
+    /// A name, or the most important part of a line.
     Strong,
     /// A secondary text: headings, ages, counts.
     Dim,
@@ -41,7 +41,7 @@ impl Meaning {
         }
     }
 
-    /// The meaning of a word that tells how something stands.
+    /// The meaning of a status word.
     pub fn of(word: &str) -> Self {
         match word {
             "pass" | "resolved" | "solved" | "completed" | "reused" => Meaning::Pass,
@@ -69,8 +69,8 @@ pub fn of_help() -> clap::builder::Styles {
         .invalid(Meaning::Unknown.style())
 }
 
-/// Applies `--color` to this whole process. It is looked for before the command line is parsed, so that a usage error
-/// has the right colours too. The parser reports a wrong value.
+/// Applies `--color` to this whole process. It is read before the command line is parsed, so that a usage error has the
+/// right colours too. The parser reports a wrong value.
 pub fn choose(args: impl Iterator<Item = std::ffi::OsString>) {
     let words: Vec<String> = args
         .map(|word| word.to_string_lossy().into_owned())
@@ -94,8 +94,7 @@ pub fn choose(args: impl Iterator<Item = std::ffi::OsString>) {
     choice.write_global();
 }
 
-/// Whether that stream is to be coloured: as chosen, else NO_COLOR, CLICOLOR_FORCE, and whether it is a terminal that
-/// can.
+/// Whether that stream is coloured: as chosen, else by NO_COLOR, CLICOLOR_FORCE, and the terminal's ability.
 pub(super) fn is_coloured(stream: &(impl IsTerminal + anstream::stream::RawStream)) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }

@@ -1,6 +1,6 @@
-//! Lines made of pieces with a meaning, as wide as they look: what every view is made of.
+//! Lines made of pieces with a meaning, measured by their width on the screen: every view consists of them.
 //!
-//! Invariant: a piece is on one line and holds no control characters, whatever it was made from; colour comes last.
+//! Invariant: a piece is on one line and holds no control characters, whatever its source; colour comes last.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -26,7 +26,7 @@ impl Line {
         Self::new().dim(name).pad(LABEL_WIDTH)
     }
 
-    /// Spaces, and then what follows.
+    /// Spaces before the next piece.
     pub fn indent(columns: usize) -> Self {
         Self::of(" ".repeat(columns))
     }
@@ -55,7 +55,7 @@ impl Line {
         self.put(Meaning::Strong, text)
     }
 
-    /// A word that tells how something stands, in its colour.
+    /// A status word, in its colour.
     #[must_use]
     pub fn word(self, word: &str) -> Self {
         self.put(Meaning::of(word), word)
@@ -75,14 +75,14 @@ impl Line {
         self.0.iter().map(|(_, text)| text.width()).sum()
     }
 
-    /// Spaces up to that column; one at least, so that columns never touch.
+    /// Spaces up to that column; at least one, so that columns never touch.
     #[must_use]
     pub fn pad(self, to: usize) -> Self {
         let missing = to.saturating_sub(self.width()).max(1);
         self.plain(" ".repeat(missing))
     }
 
-    /// At most so wide; what is missing is shown by a mark.
+    /// The line at this width at most; a mark shows that something is missing.
     #[must_use]
     pub fn cut(self, width_max: usize) -> Self {
         if self.width() <= width_max {
@@ -139,11 +139,11 @@ fn first_columns(text: &str, columns: usize) -> &str {
     text
 }
 
-/// Several lines, cut to a width where they are prose.
+/// Several lines; prose is cut to a width.
 #[derive(Debug, Clone)]
 pub struct Page {
     lines: Vec<Line>,
-    /// Which lines say what to type next.
+    /// The lines with the next command.
     advice: Vec<usize>,
     pub width: usize,
 }
@@ -157,7 +157,7 @@ impl Page {
         }
     }
 
-    /// Text that was put together elsewhere: only what is typed next, and warnings, have a meaning.
+    /// A page from a text made elsewhere: only the next command, and warnings, have a meaning.
     pub fn of(text: &str) -> Self {
         let mut page = Self::new(usize::MAX);
         for line in text.lines() {
@@ -183,7 +183,7 @@ impl Page {
         lines.into_iter().for_each(|line| self.push(line));
     }
 
-    /// Prose broken between words, below the first column of `head`, on `lines_max` lines at most.
+    /// Wraps prose between words, below the first column of `head`, on `lines_max` lines at most.
     pub fn wrapped(&mut self, head: Line, meaning: Meaning, text: &str, lines_max: usize) {
         let left = head.width();
         let room = self.width.saturating_sub(left).max(20);
@@ -222,7 +222,7 @@ impl Page {
         self.whole(Line::new().dim("next: ").put(Meaning::Next, command));
     }
 
-    /// For who wants only what was asked for.
+    /// The page without advice, for `--quiet`.
     #[must_use]
     pub fn without_advice(&self) -> Self {
         let lines = self.lines.iter().enumerate();

@@ -1,4 +1,4 @@
-//! The story of an atom, for a person: how it stands, every attempt with its evidence, what was chosen around it.
+//! The story of an atom, for a person: its state, every attempt with its evidence, the choices around it.
 
 use descent_core::{
     doc::Node,
@@ -9,7 +9,7 @@ use descent_core::{
 
 use super::{Line, Meaning, Page, age, ago, field, line, listed, log, since, status, time};
 
-/// Lines at most of what an attempt or a check printed, from its end.
+/// Lines at most of an attempt's or a check's output, from its end.
 const OUTPUT_LINES_MAX: usize = 6;
 /// Attempts shown at most; the newest matter most.
 const ATTEMPTS_MAX: usize = 12;
@@ -17,7 +17,7 @@ const NAMES_MAX: usize = 8;
 /// Commits shown at most.
 const PAST_MAX: usize = 12;
 
-/// One thing that a commit did to it.
+/// One change of the atom by a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoryLine {
     pub serial: u64,
@@ -157,7 +157,7 @@ fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     }
 }
 
-/// How it ended, in the words of the terminal.
+/// The end of an attempt, in the words of the terminal.
 fn ended(attempt: &AttemptView) -> &str {
     match attempt.ended {
         "parked" => "set aside",
@@ -206,7 +206,7 @@ fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixM
     }
 }
 
-/// Verdicts with what the check printed, where it does not hold.
+/// Verdicts, with the output of checks that do not hold.
 fn proofs(page: &mut Page, evidence: &[Node], lies_at: LiesAt<'_>) {
     for proof in evidence {
         let (verdict, ended) = (field(proof, "verdict"), field(proof, "ended"));
@@ -224,7 +224,7 @@ fn proofs(page: &mut Page, evidence: &[Node], lies_at: LiesAt<'_>) {
     }
 }
 
-/// The last lines that say something.
+/// The last lines that are not blank.
 fn output(page: &mut Page, text: &str) {
     let said: Vec<&str> = text
         .lines()
@@ -298,7 +298,7 @@ fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
     }
 }
 
-/// The atoms that have something to tell.
+/// The atoms whose story is worth reading.
 pub fn worth_asking(asking: &Asking, width: usize) -> Page {
     let mut page = Page::new(width);
     if asking.atoms.is_empty() {

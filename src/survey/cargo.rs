@@ -25,7 +25,7 @@ pub(super) fn propose(reader: &Reader, ci: &[CiCommand], found: &mut ProposalLis
     let from = "Cargo.toml";
     found.add(Rank::Test, format!("cargo test -q{whole}"), from);
     found.add(Rank::Build, format!("cargo build -q{whole}"), from);
-    // Lints are the project's own only where it says so; the words of its CI come first.
+    // Lints count only if the project configures them; the commands of its CI come first.
     let in_ci = |tool: &str| ci.iter().any(|line| line.text.starts_with(tool));
     for file in ["clippy.toml", ".clippy.toml"] {
         if reader.is_file(file) && !in_ci("cargo clippy") {

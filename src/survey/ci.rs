@@ -9,7 +9,7 @@ const WORKFLOWS: &str = ".github/workflows";
 const FILES_MAX: usize = 20;
 const COMMAND_CHARS_MAX: usize = 120;
 
-/// How a command begins that checks something.
+/// Beginnings of commands that check something.
 const CHECKS: &[(&str, Rank)] = &[
     ("cargo test", Rank::Test),
     ("cargo nextest run", Rank::Test),
@@ -117,7 +117,7 @@ fn commands(text: &str, path: &str, keys: &[&str]) -> Vec<CiCommand> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
     let mut block: Option<usize> = None;
-    // From a `cd` on, the rest of a block works elsewhere.
+    // After a `cd`, the rest of a block works elsewhere.
     let mut has_moved = false;
     for (at, line) in lines.iter().enumerate() {
         if line.trim().is_empty() {
@@ -157,7 +157,7 @@ fn commands(text: &str, path: &str, keys: &[&str]) -> Vec<CiCommand> {
     found
 }
 
-/// The plain command that `said` is, if it checks something.
+/// The plain command in `said`, if it checks something.
 fn check(said: &str) -> Option<(String, Rank)> {
     let said = said.trim();
     let unquoted = ['"', '\'']
@@ -179,12 +179,12 @@ fn check(said: &str) -> Option<(String, Rank)> {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
     let (_, rank) = CHECKS.iter().find(|(begin, _)| begins(begin))?;
-    // Formatting without a look only would change the files.
+    // Formatting without `--check` would change the files.
     let changes = said.starts_with("cargo fmt") && !said.contains("--check");
     (!changes).then(|| (said.to_owned(), *rank))
 }
 
-/// Whether the step around a line, or the file, names another directory to work in.
+/// Whether the step around a line, or the file, names another working directory.
 fn works_elsewhere(lines: &[&str], at: usize) -> bool {
     let names = |line: &str| {
         let line = line.trim_start().trim_start_matches("- ");

@@ -1,13 +1,13 @@
-//! The files that judge the work: tests by where they lie or how they are named, and what the CI runs.
+//! The files that judge the work: tests by their place or name, and the commands of the CI.
 
 use super::{Proposal, proposal, reader::Reader};
 
-/// Directories of tests, with the glob that means all in them.
+/// Directories of tests, with the glob for all in them.
 const DIRS: &[&str] = &["tests", "test", "spec", "__tests__", "e2e"];
 
 type NameTest = (&'static str, fn(&str) -> bool);
 
-/// Files that are tests by their names, wherever they lie.
+/// Files that are tests by their names, wherever they are.
 const NAMED: &[NameTest] = &[
     ("**/*_test.go", |name| name.ends_with("_test.go")),
     ("**/*.test.*", |name| is_script(name, ".test.")),

@@ -28,7 +28,7 @@ const MANAGERS: &[Manager] = &[
     Manager {
         lock: "bun.lock",
         run: "bun run",
-        // `bun test` is another thing: bun's own runner.
+        // `bun test` is different: bun's own runner.
         test: "bun run test",
         install: "bun install --frozen-lockfile",
     },
@@ -85,7 +85,7 @@ pub(super) fn propose(reader: &Reader, found: &mut ProposalList) {
     }
 }
 
-/// The placeholder of `npm init`, what waits for changes and what always holds are no checks.
+/// The placeholder of `npm init`, watchers, and scripts that always succeed are no checks.
 fn is_check(script: &str) -> bool {
     let watches = script
         .split_whitespace()

@@ -1,4 +1,4 @@
-//! Python: `pyproject.toml`, `setup.cfg`, `tox.ini`, `pytest.ini`, and tests that lie there.
+//! Python: `pyproject.toml`, `setup.cfg`, `tox.ini`, `pytest.ini`, and tests beside them.
 
 use super::{Proposal, ProposalList, Rank, proposal, reader::Reader};
 
@@ -29,7 +29,7 @@ pub(super) fn propose(reader: &Reader, found: &mut ProposalList) {
     let pytest = PYTEST.iter().find(|(file, words)| names(file, words));
     if let Some((file, _)) = pytest {
         match ENVIRONMENTS.iter().find(|dir| holds(reader, dir, "pytest")) {
-            // As a module, so that the copy's own sources come before installed ones.
+            // Run as a module, so that the copy's own sources come before installed ones.
             Some(dir) if through.is_empty() => {
                 let command = format!("{dir}/bin/python -m pytest -q");
                 found.add(Rank::Test, command, *file);

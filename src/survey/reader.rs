@@ -1,7 +1,7 @@
 //! The project as the survey sees it: small text files and short lists of names.
 //!
-//! Invariant: a symlink that leads out of the project is as good as not there; so is what is too large, not UTF-8,
-//! or no regular file.
+//! Invariant: a symlink that leads out of the project counts as missing. So does a file that is too large, not UTF-8,
+//! or not regular.
 
 use std::{
     fs::File,
@@ -10,12 +10,12 @@ use std::{
 };
 
 const FILE_BYTES_MAX: u64 = 512 * 1024;
-/// Names looked at in one directory, and in all.
+/// Names read in one directory, and in all.
 const NAMES_MAX: usize = 500;
 const WALK_NAMES_MAX: usize = 4_000;
 const DEPTH_MAX: usize = 4;
 
-/// Never walked into: what is made, and what is not the project's own.
+/// Directories never entered: build output, and files that are not the project's own.
 const NOT_WALKED: &[&str] = &[
     "node_modules",
     "target",
@@ -45,7 +45,7 @@ impl Reader {
 
     pub(super) fn read(&self, path: &str) -> Option<String> {
         let real = self.inside(path)?;
-        // Before it is opened: a pipe would wait for a writer.
+        // Checked before it is opened: a pipe would wait for a writer.
         if !real.metadata().is_ok_and(|meta| meta.is_file()) {
             return None;
         }
@@ -80,7 +80,7 @@ impl Reader {
         names
     }
 
-    /// Whether some file of the project, not too deep, has such a name.
+    /// Whether a file of the project, not too deep, has such a name.
     pub(super) fn any_file(&self, fits: impl Fn(&str) -> bool) -> bool {
         let mut todo = vec![(String::new(), 0)];
         let mut seen = 0;

@@ -1,4 +1,4 @@
-//! The survey as a table: small planted projects, and what is proposed for them.
+//! The survey as a table: small planted projects, and the proposals for them.
 #![allow(clippy::disallowed_methods)] // door: plants projects
 
 use std::{fs, os::unix::fs::symlink, path::Path};

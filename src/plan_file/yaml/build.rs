@@ -1,7 +1,6 @@
-//! The tree, put together event by event on a stack of what is open.
+//! Builds the tree event by event, on a stack of open containers.
 //!
-//! Invariant: no recursion; the stack is no higher than the limit of depth; what aliases copy counts as what is
-//! written does.
+//! Invariant: no recursion; the stack is no higher than the limit of depth; copies by aliases count like written nodes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use saphyr_parser::{Event, ScalarStyle};
 
 use super::{FAULTS_MAX, fault, is_end, lines::YamlLines, scalar, words};
 
-/// Characters of a key that a message or a pointer repeats.
+/// Characters of a key that a message or a pointer shows.
 const KEY_SHOWN_MAX: usize = 200;
 const NO_TAGS: &str = "a plan takes no tags; a text that begins with `!` needs quotes";
 const TEXT_KEYS: &str = "put the key in quotes";
@@ -37,7 +36,7 @@ pub(super) struct Builder<'t> {
     root: Option<Node>,
     /// Finished nodes that have an anchor.
     anchors: BTreeMap<usize, Node>,
-    /// Written and copied ones.
+    /// Nodes so far, written and copied.
     nodes: usize,
     /// The bytes of strings and keys that anchors and aliases copied.
     copied_bytes: usize,
@@ -65,7 +64,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// The whole text, and what of it is to be read.
+    /// The whole text, and the part to be read.
     pub(super) fn texts(&self) -> (&'t str, &'t str) {
         (self.text, &self.text[self.from..])
     }
@@ -329,7 +328,7 @@ impl<'t> Builder<'t> {
         self.put(node, 0)
     }
 
-    /// Counts what an anchor or an alias copies; a few lines could name more than any memory holds.
+    /// Counts the copies of an anchor or an alias; a few lines could name more than any memory holds.
     fn copied(&mut self, (nodes, bytes): (usize, usize), span: Span) -> Option<()> {
         self.nodes += nodes;
         self.copied_bytes += bytes;

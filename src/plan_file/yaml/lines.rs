@@ -1,7 +1,7 @@
-//! From the parser's markers to bytes of the text.
+//! Converts the parser's markers to bytes of the text.
 //!
-//! A marker counts lines and characters of a line; its index over the whole text is not used, for the parser counts
-//! bytes where it skips a comment. Invariant: any marker has a byte, at most the end of the text, never inside of a
+//! A marker counts lines, and characters of a line. Its index over the whole text is not used, because the parser
+//! counts bytes in comments. Invariant: any marker has a byte, at most the end of the text, never inside of a
 //! character.
 
 use descent_core::doc::Span;
@@ -10,7 +10,7 @@ use saphyr_parser::Marker;
 /// Characters from one known place of a line to the next.
 const STRIDE: usize = 64;
 
-/// The lines of a text, by what YAML takes for a line break: LF, CR, or both together.
+/// The lines of a text by YAML's line breaks: LF, CR, or both together.
 pub(super) struct YamlLines<'t> {
     text: &'t str,
     /// Lines above the first one.

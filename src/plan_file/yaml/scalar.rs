@@ -5,7 +5,7 @@
 
 use descent_core::doc::{Value, fits_double, is_number};
 
-/// A value, or what is wrong with it: message and hint. `value` then is what it was probably meant to be.
+/// A value or its fault: message and hint. `value` then is the one that was probably meant.
 pub(super) struct Scalar {
     pub(super) value: Value,
     pub(super) wrong: Option<(&'static str, String)>,
@@ -32,7 +32,7 @@ fn wrong(text: &str, message: &'static str, hint: String) -> Scalar {
     }
 }
 
-/// `None` where the word is no number of the core schema.
+/// `None` if the word is no number of the core schema.
 fn number(text: &str) -> Option<Scalar> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
@@ -100,7 +100,7 @@ fn is_decimal(digits: &str, rest: &str) -> bool {
     !exponent.is_empty() && exponent.chars().all(|c| c.is_ascii_digit())
 }
 
-/// The text of the number as JSON has it: a digit on both sides of the point, no plus, no leading zero.
+/// The number in JSON's form: a digit on both sides of the point, no plus, no leading zero.
 fn json_number(is_negative: bool, digits: &str, rest: &str) -> String {
     let sign = if is_negative { "-" } else { "" };
     let whole = match digits.trim_start_matches('0') {

@@ -9,7 +9,7 @@ use super::fault;
 
 const QUOTE: &str = "put the whole text in quotes, or write it under `|`";
 
-/// An error of the parser at `at`: its rule, what is wrong, and what to do.
+/// An error of the parser at `at`: its rule, its message, and the remedy.
 pub(super) fn explain(info: &str, text: &str, at: usize) -> (&'static str, String, String) {
     const RULE: &str = "yaml-syntax";
     if info.contains("recursion limit") {
@@ -53,7 +53,7 @@ pub(super) fn place(info: &str, text: &str, at: Span) -> Span {
     at
 }
 
-/// By a part of the parser's words.
+/// Errors by a part of the parser's message.
 const KNOWN: &[(&str, &str, &str)] = &[
     (
         "mapping values are not allowed",
@@ -158,7 +158,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Adds a hint where YAML made something else of what was meant as a text.
+/// Adds a hint if YAML read a text as something else.
 pub(in super::super) fn hint(faults: &mut [Fault], text: &str) {
     for fault in faults {
         let hint = match fault.rule {
