@@ -3,7 +3,8 @@
 //! The starter of an operation is its [`Client`]. It receives progress, and answers questions that only a person can.
 //! Not here: flags, text for a terminal and JSON (`cli`).
 
-pub mod baseline;
+pub mod align;
+mod baseline;
 mod commit;
 pub mod compare;
 pub mod confirm;

@@ -448,7 +448,7 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
 }
 
 /// A check and its verdict, for `align` and `verify`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct VerdictView {
     pub check: String,
     /// Nothing was measured: a person decides it.

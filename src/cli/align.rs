@@ -2,7 +2,6 @@
 
 mod consent;
 mod costs;
-pub(super) mod isolation;
 mod offers;
 mod preview;
 mod proposals;
@@ -12,16 +11,14 @@ mod verdict_text;
 use std::{
     io::IsTerminal,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use clap::Args;
 use descent_core::{
-    doc,
     graph::validate::{self, MissingPart},
     id::Lineage,
     plan::PlanReading,
-    state::{Atom, Check, Objective, OnStuck, RunStatus, State, Workspace},
+    state::{Objective, State},
     trust::TrustList,
     view,
     world::World,
@@ -34,11 +31,15 @@ use super::{
 };
 use crate::{
     config::{self, Config},
-    failure::{Failure, exit, quoted},
-    ops::compare::CheckoutComparison,
+    failure::{Failure, quoted},
+    ops::{
+        self,
+        align::{existing, is_same, isolation, refuse_unfinished},
+        compare::CheckoutComparison,
+    },
     plan_file::{self, PlanFile},
-    store::{self, StatePlace, Store, StoreError},
-    workspace::Workspaces,
+    store::{LoadedState, StatePlace},
+    workspace::{Size, Workspaces},
 };
 
 /// Why a plan and flags make no agreement.
@@ -110,7 +111,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     let asks = asks(context, &flags);
     let state = match read(&file, &flags, |line| context.out.say(line)) {
         Err(AlignRefusal::Incomplete(missing)) if asks => {
-            refuse_unfinished(existing(context)?.as_deref(), flags.force)?;
+            refuse_unfinished(existing(context.place()?)?.as_deref(), flags.force)?;
             questions::fill(context.out, &mut flags, &missing, &top, &config)?;
             // The plan's own warnings were printed by the first reading.
             read(&file, &flags, |_| ())
@@ -123,7 +124,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         }
         AlignRefusal::Failed(failure) => failure,
     })?;
-    let existing = existing(context)?;
+    let existing = existing(context.place()?)?;
     if let Some(found) = &existing
         && !flags.force
         && is_same(&found.state, &state)
@@ -133,7 +134,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     refuse_unfinished(existing.as_deref(), flags.force)?;
     let plan = flags.plan.as_deref().zip(carried.as_ref());
     trust::before_align(context, &top, plan, &config, flags.yes)?;
-    isolation::choose(context, &top, asks, &mut state)?;
+    choose_workspace(context, &top, asks, &mut state)?;
     let place = context
         .place()?
         .unwrap_or_else(|| StatePlace::at(&top, context.state.as_deref()));
@@ -154,7 +155,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         WaitOutcome::Done(None) => Ok(Some(End::Code(0))),
         WaitOutcome::Done(Some(state)) => {
             trust::made_here(context, &state.lineage, &config);
-            write(&top, context, state, existing.is_some()).map(|()| None)
+            write(context, &top, state, existing.is_some()).map(|()| None)
         }
     });
     if !matches!(ending, Ok(None)) {
@@ -186,11 +187,7 @@ fn how_agreed(context: &Context, flags: &AlignArgs, asks: bool) -> &'static str 
     }
 }
 
-fn unchanged(
-    context: &Context,
-    found: &store::LoadedState,
-    config: &Config,
-) -> Result<End, Failure> {
+fn unchanged(context: &Context, found: &LoadedState, config: &Config) -> Result<End, Failure> {
     let world = World::new(found.state.clone());
     if context.out.json {
         let mut value = preview::json(&world, &CheckoutComparison::default(), config);
@@ -212,21 +209,33 @@ fn configured(context: &Context, top: &Path) -> Config {
     })
 }
 
-fn write(top: &Path, context: &Context, state: State, replaces: bool) -> Result<(), Failure> {
+fn write(context: &Context, top: &Path, state: State, replaces: bool) -> Result<(), Failure> {
     let mut store = context.open(StatePlace::create(top, context.state.as_deref())?);
-    if replaces {
-        let _lease = store.lease("align")?;
-        let (_, archived) = store.replace(state, true)?;
-        if let Some(archived) = archived {
-            let state = quoted(&store.place().state);
-            let kept = format!("what stood here is kept in {}", archived.display());
-            let back = format!("to bring it back: cp {} {state}", quoted(&archived));
-            context.out.say(&format!("{kept}\n{back}"));
-        }
-    } else {
-        store.create(state)?;
+    if let Some(archived) = ops::align::write(&mut store, state, replaces)? {
+        let state = quoted(&store.place().state);
+        let kept = format!("what stood here is kept in {}", archived.display());
+        let back = format!("to bring it back: cp {} {state}", quoted(&archived));
+        context.out.say(&format!("{kept}\n{back}"));
     }
-    store.write_journal();
+    Ok(())
+}
+
+/// Asks where attempts work if the directory is large and nobody said it.
+fn choose_workspace(
+    context: &Context,
+    top: &Path,
+    asks: bool,
+    state: &mut State,
+) -> Result<(), Failure> {
+    let Size::Large { what, largest } = isolation::presume(top, state)? else {
+        return Ok(());
+    };
+    if !asks {
+        return Err(isolation::too_large(top, what, &largest));
+    }
+    let holds = format!("{} holds {what}", top.display());
+    let kind = questions::workspace(context.out, &holds, &quoted(&largest))?;
+    isolation::set(state, kind);
     Ok(())
 }
 
@@ -254,24 +263,6 @@ fn read(
         return Err(AlignRefusal::Incomplete(missing));
     }
     Ok((draft.state, carried))
-}
-
-/// The refusal of the start gate, which names each missing part and how to give it.
-pub(super) fn not_aligned(missing: &[MissingPart]) -> Failure {
-    let line = |part: &MissingPart| {
-        let (pointer, message, hint) = (part.pointer(), part.message(), part.hint());
-        format!("{pointer}: {message} ({hint})")
-    };
-    let lines = missing.iter().map(line).collect();
-    let hint =
-        "give what is missing: descent align GOAL --why TEXT --check COMMAND --step TEXT[=COMMAND]";
-    Failure::new(
-        "E-NOT-ALIGNED",
-        exit::NOT_ALIGNED,
-        "the agreement is not complete",
-        hint,
-    )
-    .with(lines)
 }
 
 /// Refuses the name of a plan that would be taken for the goal in words.
@@ -371,70 +362,4 @@ fn add(to: &mut Vec<String>, more: &[String]) {
             to.push(text.clone());
         }
     }
-}
-
-fn existing(context: &Context) -> Result<Option<Arc<store::LoadedState>>, Failure> {
-    let Some(place) = context.place()? else {
-        return Ok(None);
-    };
-    match Store::open(place).read() {
-        Ok(loaded) => Ok(Some(loaded)),
-        Err(StoreError::NoState { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Whether it is the same agreement, whatever has been done or measured since.
-fn is_same(old: &State, new: &State) -> bool {
-    // Values that align set because it had a terminal, or found no repository, were chosen by nobody.
-    let (now, then) = (&new.objective.constraints, &old.objective.constraints);
-    let unasked = now.on_stuck.is_none() && then.on_stuck == Some(OnStuck::Ask);
-    let unplaced = now.workspace.is_none() && then.workspace == Some(Workspace::Shadow);
-    let objective = |state: &State| {
-        let mut objective = (*state.objective).clone();
-        if unasked {
-            objective.constraints.on_stuck = None;
-        }
-        if unplaced {
-            objective.constraints.workspace = None;
-        }
-        objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
-        doc::canonical(&objective.node())
-    };
-    let spec = |atom: &Atom| {
-        let mut atom = atom.clone();
-        if let Some(task) = atom.task_mut() {
-            let spec = Arc::make_mut(&mut task.spec);
-            spec.checks = spec.checks.as_ref().map(Check::unmeasured);
-        }
-        atom.spec_digest()
-    };
-    let shape = |state: &State| -> Vec<_> {
-        let atoms = state.all_atoms().into_iter();
-        atoms
-            .map(|(id, atom)| {
-                (
-                    id.clone(),
-                    std::mem::discriminant(&atom.body),
-                    spec(atom),
-                    atom.depends_on.clone(),
-                    atom.kids().to_vec(),
-                )
-            })
-            .collect()
-    };
-    objective(old) == objective(new) && shape(old) == shape(new)
-}
-
-fn refuse_unfinished(existing: Option<&store::LoadedState>, force: bool) -> Result<(), Failure> {
-    let Some(loaded) = existing else {
-        return Ok(());
-    };
-    let is_finished = matches!(loaded.state.run.status, RunStatus::Completed);
-    if force || is_finished {
-        return Ok(());
-    }
-    let message = format!("a run stands here, {}", loaded.state.run.status.word());
-    let hint = "descent run goes on with it; align --force archives it and begins anew";
-    Err(Failure::new("E-UNFINISHED", exit::USAGE, message, hint))
 }

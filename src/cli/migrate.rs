@@ -10,10 +10,11 @@ use clap::{Args, ValueEnum};
 use descent_core::{doc::Fault, id::Lineage, state::VERSION};
 use descent_migrate::{Additions, Fate, Host, Item, Migration};
 
-use super::{End, align, context::Context, trust, validate};
+use super::{End, context::Context, trust, validate};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
+    ops::align::isolation,
     plan_file::{self, Notation, PlanFile},
     render::{self, Line, Meaning, Page},
     store::{self, StatePlace, Store},
@@ -83,7 +84,8 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     // Nothing is created beside a file that stays as it is.
     StatePlace::at(&top, named).is_free()?;
     let mut state = migration.state.clone();
-    align::isolation::presume(&top, &mut state)?;
+    // A large directory is left to `run --set`.
+    isolation::presume(&top, &mut state)?;
     let mut store = Store::open(StatePlace::create(&top, named)?);
     store.create(state)?;
     store.write_journal();

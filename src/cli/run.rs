@@ -7,7 +7,6 @@ use descent_core::{
     desired::DesiredWork,
     doc::Node,
     event::Reason,
-    graph::validate::missing_parts,
     id::RunId,
     state::{Run, RunStatus, StartedFrom, State, Workspace},
     step::run_end,
@@ -16,7 +15,7 @@ use descent_core::{
 };
 
 use super::{
-    End, align, constraints,
+    End, constraints,
     context::{Context, WaitOutcome, interruptible, runtime, signals},
     live::LiveArea,
     newer, trust,
@@ -52,10 +51,7 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let first = store.read()?;
     newer::gate(&store, &first)?;
-    let missing = missing_parts(&first.state);
-    if !missing.is_empty() {
-        return Err(align::not_aligned(&missing));
-    }
+    ops::align::refuse_incomplete(&first.state)?;
     let config = config::load(&store.place().project)?;
     let first = trust::gate(context, &mut store, Some(&config))?;
     let lease = lease(&store, &first.state)?;

@@ -3,7 +3,6 @@
 
 use clap::Args;
 use descent_core::{
-    graph::validate::missing_parts,
     id::CommitId,
     state::{StartedFrom, State},
     verdict::Verdict,
@@ -12,14 +11,17 @@ use descent_core::{
 };
 
 use super::{
-    End, align,
+    End,
     context::{Context, WaitOutcome, interruptible, surroundings},
     evaluate::drawn,
     newer, run, trust,
 };
 use crate::{
     failure::{Failure, exit},
-    ops::evaluate::{self, Evaluation},
+    ops::{
+        self,
+        evaluate::{self, Evaluation},
+    },
     process::programs::RealPrograms,
     render::{self, Line, Meaning, Page},
     workspace::{Checkout, Workspaces},
@@ -46,10 +48,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let mut store = context.store()?;
     let first = store.read()?;
     newer::gate(&store, &first)?;
-    let missing = missing_parts(&first.state);
-    if !missing.is_empty() {
-        return Err(align::not_aligned(&missing));
-    }
+    ops::align::refuse_incomplete(&first.state)?;
     let loaded = trust::gate(context, &mut store, None)?;
     let state = &loaded.state;
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;

@@ -46,7 +46,7 @@ const CACHES: &[&str] = &[
 ];
 
 /// Both runs.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct CheckoutComparison {
     /// In a fresh checkout (in place if the workspace is shared): these verdicts decide.
     pub fresh: Vec<VerdictView>,

@@ -2,25 +2,22 @@
 //!
 //! Invariant: nothing is written here; without a yes there is no state.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
-use descent_core::{
-    state::{Agreed, Extra, OnStuck, State},
-    world::World,
-};
+use descent_core::{state::State, world::World};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{context::Context, evaluate::drawn},
-    AlignArgs, costs, offers, preview, proposals, questions,
+    AlignArgs, offers, preview, proposals, questions,
 };
 use crate::{
     config::Config,
     failure::Failure,
-    ops::{baseline, compare::CheckoutBench, evaluate::Evaluation},
+    ops::{align::AgreementDraft, compare::CheckoutBench},
     process::programs::RealPrograms,
     store::StatePlace,
-    workspace::{Checkout, Workspaces},
+    workspace::Workspaces,
 };
 
 /// How often additions for a fresh checkout are offered.
@@ -40,104 +37,77 @@ impl Consent<'_> {
     /// Shows the agreement with today's verdicts; gives the state if it is to be written.
     pub(super) async fn agree(
         self,
-        mut state: State,
-        mut workspaces: Workspaces,
+        state: State,
+        workspaces: Workspaces,
         cancel: CancellationToken,
     ) -> Result<Option<State>, Failure> {
         let out = self.context.out;
-        costs::refuse_setup_of_links(&state, self.top)?;
-        baseline::forget(&mut state);
-        let start = workspaces.snapshot()?;
         let environment = self.context.environment(&state);
+        out.say(match workspaces.has_pristine() {
+            true => "evaluating the checks as things stand, here and in a fresh checkout…",
+            false => "evaluating the checks as things stand…",
+        });
         let bench = CheckoutBench {
             environment: &environment,
             programs: &RealPrograms,
             top: self.top,
             place: self.place,
-            start: start.as_ref().map(|start| start.commit.clone()),
-            cancel,
+            start: None,
+            cancel: cancel.clone(),
         };
-        out.say(match start {
-            Some(_) => "evaluating the checks as things stand, here and in a fresh checkout…",
-            None => "evaluating the checks as things stand…",
-        });
-        let mut looks = bench.look(&state, &workspaces).await?;
+        let mut draft = AgreementDraft::evaluate(state, workspaces, bench).await?;
         for _ in 0..OFFERS_MAX {
-            if !self.asks || !looks.differ() || bench.cancel.is_cancelled() {
+            if !self.asks || !draft.looks.differ() || cancel.is_cancelled() {
                 break;
             }
-            let before = state.clone();
-            if !offers::offer(out, self.top, &mut state, &looks, &bench.cancel).await {
+            let mut constraints = draft.state.objective.constraints.clone();
+            if !offers::offer(out, self.top, &mut constraints, &draft.looks, &cancel).await {
                 break;
             }
             out.say("evaluating the checks in a fresh checkout again…");
-            let constraints = &state.objective.constraints;
-            let looked = match Workspaces::open(self.place, &state.lineage, constraints) {
-                Ok(opened) => {
-                    workspaces = opened;
-                    bench.look_fresh(&state, &workspaces, &mut looks).await
-                }
-                Err(error) => Err(error.into()),
-            };
-            if let Err(failure) = looked {
+            if let Err(failure) = draft.try_constraints(constraints).await {
                 out.failure(&failure);
-                state = before;
             }
         }
-        if bench.cancel.is_cancelled() {
+        if cancel.is_cancelled() {
             // A measurement that was cut off counts for nothing: nothing of it is shown.
             return Ok(None);
         }
-        {
-            let evaluation = Evaluation {
-                place: self.place,
-                workspaces: &workspaces,
-                commit: bench.start.clone(),
-                checkout: Checkout::Verify,
-                environment: &environment,
-                programs: &RealPrograms,
-                cancel: &bench.cancel,
-                on_check: &drawn(self.context),
-            };
-            baseline::measure(&evaluation, &mut state, &looks.fresh).await?;
+        draft.measure_baselines(&drawn(self.context)).await?;
+        self.show(&draft)?;
+        if self.flags.dry_run {
+            out.say("nothing was written\nnext: the same without -n");
+            return Ok(None);
         }
-        let uncommitted = workspaces.uncommitted()?;
-        let world = World::new(state);
+        if self.asks && !self.consents(&cancel).await {
+            let left = questions::left();
+            return Err(match cancel.is_cancelled() {
+                true => left,
+                false => proposals::again(left, self.flags),
+            });
+        }
+        Ok(Some(draft.agreed(self.context.may_ask)))
+    }
+
+    fn show(&self, draft: &AgreementDraft<'_>) -> Result<(), Failure> {
+        let out = self.context.out;
+        let uncommitted = draft.workspaces.uncommitted()?;
+        let world = World::new(draft.state.clone());
         if out.json {
-            out.json(&preview::json(&world, &looks, self.config));
+            out.json(&preview::json(&world, &draft.looks, self.config));
         } else if !out.quiet || self.asks || self.flags.dry_run {
             let shown = preview::Preview {
-                looks: &looks,
+                looks: &draft.looks,
                 top: self.top,
-                workspaces: &workspaces,
-                start: start.as_ref(),
+                workspaces: &draft.workspaces,
+                start: draft.start.as_ref(),
                 uncommitted,
                 config: self.config,
                 is_whole: out.verbose,
             };
             out.page(&preview::page(&world, &shown));
         }
-        if self.flags.dry_run {
-            out.say("nothing was written\nnext: the same without -n");
-            return Ok(None);
-        }
-        if self.asks && !self.consents(&bench.cancel).await {
-            let left = questions::left();
-            return Err(match bench.cancel.is_cancelled() {
-                true => left,
-                false => proposals::again(left, self.flags),
-            });
-        }
-        let mut state = world.state;
-        Arc::make_mut(&mut state.run).agreed = start.map(|start| Agreed {
-            tree: start.tree,
-            failed: looks.failed(),
-            extra: Extra::default(),
-        });
-        if self.context.may_ask {
-            ask_when_stuck(&mut state);
-        }
-        Ok(Some(state))
+        Ok(())
     }
 
     /// Ctrl-C is an answer too.
@@ -148,10 +118,4 @@ impl Consent<'_> {
             () = cancel.cancelled() => false,
         }
     }
-}
-
-/// If align has a terminal, somebody can be asked later too (contract §4).
-fn ask_when_stuck(state: &mut State) {
-    let constraints = &mut Arc::make_mut(&mut state.objective).constraints;
-    constraints.on_stuck.get_or_insert(OnStuck::Ask);
 }

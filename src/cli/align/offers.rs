@@ -1,8 +1,8 @@
 //! Offers files that a fresh checkout lacks as `link` or `setup`, if a check ends differently there.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
-use descent_core::state::State;
+use descent_core::state::Constraints;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -11,11 +11,11 @@ use super::{
 };
 use crate::{ops::compare::CheckoutComparison, render::Out};
 
-/// Shows the difference and offers remedies; true if one was taken into the state.
+/// Shows the difference and offers to mend it; whether something was taken into the constraints.
 pub(super) async fn offer(
     out: Out,
     top: &Path,
-    state: &mut State,
+    constraints: &mut Constraints,
     looks: &CheckoutComparison,
     cancel: &CancellationToken,
 ) -> bool {
@@ -29,7 +29,7 @@ pub(super) async fn offer(
     let mut offers = links.clone();
     offers.extend(proposals::of(top).setup);
     // A command that was taken before and did not help is not offered again.
-    let setup = state.objective.constraints.setup.clone();
+    let setup = constraints.setup.clone();
     offers.retain(|offer| {
         setup
             .as_deref()
@@ -54,13 +54,13 @@ pub(super) async fn offer(
         let Some(said) = said else { return false };
         match ask::taken(&said, offers.len()) {
             ListAnswer::Text(text) if text.is_empty() => return false,
-            ListAnswer::Text(text) => add_setup(state, &text),
+            ListAnswer::Text(text) => add_setup(constraints, &text),
             ListAnswer::Items(places) => {
                 for at in places {
                     if at < links.len() {
-                        constraints(state).link.push(offers[at].text.clone());
+                        constraints.link.push(offers[at].text.clone());
                     } else {
-                        add_setup(state, &offers[at].text);
+                        add_setup(constraints, &offers[at].text);
                     }
                 }
             }
@@ -73,11 +73,6 @@ pub(super) async fn offer(
     }
 }
 
-fn constraints(state: &mut State) -> &mut descent_core::state::Constraints {
-    &mut Arc::make_mut(&mut state.objective).constraints
-}
-
-fn add_setup(state: &mut State, command: &str) {
-    let constraints = constraints(state);
+fn add_setup(constraints: &mut Constraints, command: &str) {
     constraints.setup = Some(questions::joined(constraints.setup.take(), command));
 }

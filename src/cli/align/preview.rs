@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config::Config,
     failure::quoted,
-    ops::{compare::CheckoutComparison, evaluate},
+    ops::{align::locks, compare::CheckoutComparison, evaluate},
     render::{self, Line, Meaning, Page},
     survey::Proposal,
     workspace::Workspaces,
@@ -384,7 +384,7 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
             "take the workspace git or shadow, or plan without groups",
         );
     }
-    for (link, lock) in costs::stale_links(&world.state, shown.top) {
+    for (link, lock) in locks::stale_links(&world.state, shown.top) {
         warn(
             &format!(
                 "`{link}` is linked, so a result that changes {lock} is judged with what stands there now"

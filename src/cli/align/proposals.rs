@@ -9,10 +9,11 @@ use descent_core::graph::validate::MissingPart;
 use crate::{
     failure::{Failure, quoted},
     git::Git,
+    ops::align::not_aligned,
     survey::{self, Proposal, Survey},
 };
 
-use super::{AlignArgs, not_aligned};
+use super::AlignArgs;
 
 /// Surveys the project; git, if there is one, tells which files are ignored.
 pub(super) fn of(top: &Path) -> Survey {

@@ -1,0 +1,213 @@
+//! An agreement: the checks as they stand today, the baselines, and the state that is written at the end.
+//!
+//! Invariant: nothing is written before [`write`]. Not here: plans and flags, what a person is shown and asked (`cli`).
+
+pub mod isolation;
+pub mod locks;
+
+use std::{path::PathBuf, sync::Arc};
+
+use descent_core::{
+    doc,
+    graph::validate::{MissingPart, missing_parts},
+    state::{
+        Agreed, Atom, Check, Constraints, Extra, OnStuck, RunStatus, StartedFrom, State, Workspace,
+    },
+};
+
+use super::{
+    baseline,
+    compare::{CheckoutBench, CheckoutComparison},
+    evaluate::{CheckStart, Evaluation},
+};
+use crate::{
+    failure::{Failure, exit},
+    store::{LoadedState, StatePlace, Store, StoreError},
+    workspace::{Checkout, Workspaces},
+};
+
+/// A state that could be agreed, with what was measured for it.
+pub struct AgreementDraft<'a> {
+    pub state: State,
+    pub workspaces: Workspaces,
+    /// The start of a run; absent where agents work in place.
+    pub start: Option<StartedFrom>,
+    pub looks: CheckoutComparison,
+    bench: CheckoutBench<'a>,
+}
+
+impl<'a> AgreementDraft<'a> {
+    /// Evaluates the checks here and in a fresh checkout. `bench` gets its start from the working tree.
+    pub async fn evaluate(
+        mut state: State,
+        workspaces: Workspaces,
+        mut bench: CheckoutBench<'a>,
+    ) -> Result<Self, Failure> {
+        locks::refuse_setup_of_links(&state, bench.top)?;
+        baseline::forget(&mut state);
+        let start = workspaces.snapshot()?;
+        bench.start = start.as_ref().map(|start| start.commit.clone());
+        Ok(Self {
+            looks: bench.look(&state, &workspaces).await?,
+            state,
+            workspaces,
+            start,
+            bench,
+        })
+    }
+
+    /// Evaluates the checks in a fresh checkout again, under other constraints; an error leaves the draft as it was.
+    pub async fn try_constraints(&mut self, constraints: Constraints) -> Result<(), Failure> {
+        let mut state = self.state.clone();
+        Arc::make_mut(&mut state.objective).constraints = constraints;
+        let constraints = &state.objective.constraints;
+        let workspaces = Workspaces::open(self.bench.place, &state.lineage, constraints)?;
+        let mut looks = self.looks.clone();
+        self.bench
+            .look_fresh(&state, &workspaces, &mut looks)
+            .await?;
+        (self.state, self.workspaces, self.looks) = (state, workspaces, looks);
+        Ok(())
+    }
+
+    /// Measures the value that each `"baseline"` stands for.
+    pub async fn measure_baselines(
+        &mut self,
+        on_check: &dyn Fn(CheckStart<'_>),
+    ) -> Result<(), Failure> {
+        let evaluation = Evaluation {
+            place: self.bench.place,
+            workspaces: &self.workspaces,
+            commit: self.bench.start.clone(),
+            checkout: Checkout::Verify,
+            environment: self.bench.environment,
+            programs: self.bench.programs,
+            cancel: &self.bench.cancel,
+            on_check,
+        };
+        baseline::measure(&evaluation, &mut self.state, &self.looks.fresh).await
+    }
+
+    /// The state to be written. If somebody could be asked now, they can be asked later too (contract §4).
+    pub fn agreed(self, may_ask: bool) -> State {
+        let mut state = self.state;
+        Arc::make_mut(&mut state.run).agreed = self.start.map(|start| Agreed {
+            tree: start.tree,
+            failed: self.looks.failed(),
+            extra: Extra::default(),
+        });
+        if may_ask {
+            let constraints = &mut Arc::make_mut(&mut state.objective).constraints;
+            constraints.on_stuck.get_or_insert(OnStuck::Ask);
+        }
+        state
+    }
+}
+
+/// Writes the agreement; the path of what stood there before, which is archived.
+pub fn write(store: &mut Store, state: State, replaces: bool) -> Result<Option<PathBuf>, Failure> {
+    let mut archived = None;
+    if replaces {
+        let _lease = store.lease("align")?;
+        (_, archived) = store.replace(state, true)?;
+    } else {
+        store.create(state)?;
+    }
+    store.write_journal();
+    Ok(archived)
+}
+
+/// The agreement at a place.
+pub fn existing(place: Option<StatePlace>) -> Result<Option<Arc<LoadedState>>, Failure> {
+    let Some(place) = place else {
+        return Ok(None);
+    };
+    match Store::open(place).read() {
+        Ok(loaded) => Ok(Some(loaded)),
+        Err(StoreError::NoState { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// An unfinished run is replaced only by force.
+pub fn refuse_unfinished(existing: Option<&LoadedState>, force: bool) -> Result<(), Failure> {
+    let Some(loaded) = existing else {
+        return Ok(());
+    };
+    let is_finished = matches!(loaded.state.run.status, RunStatus::Completed);
+    if force || is_finished {
+        return Ok(());
+    }
+    let message = format!("a run stands here, {}", loaded.state.run.status.word());
+    let hint = "descent run goes on with it; align --force archives it and begins anew";
+    Err(Failure::new("E-UNFINISHED", exit::USAGE, message, hint))
+}
+
+/// The start gate: a run and a verdict need a complete agreement.
+pub fn refuse_incomplete(state: &State) -> Result<(), Failure> {
+    let missing = missing_parts(state);
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(not_aligned(&missing)),
+    }
+}
+
+/// The refusal of the start gate, which names each missing part and how to give it.
+pub fn not_aligned(missing: &[MissingPart]) -> Failure {
+    let line = |part: &MissingPart| {
+        let (pointer, message, hint) = (part.pointer(), part.message(), part.hint());
+        format!("{pointer}: {message} ({hint})")
+    };
+    let lines = missing.iter().map(line).collect();
+    let hint =
+        "give what is missing: descent align GOAL --why TEXT --check COMMAND --step TEXT[=COMMAND]";
+    Failure::new(
+        "E-NOT-ALIGNED",
+        exit::NOT_ALIGNED,
+        "the agreement is not complete",
+        hint,
+    )
+    .with(lines)
+}
+
+/// Whether it is the same agreement, whatever has been done or measured since.
+pub fn is_same(old: &State, new: &State) -> bool {
+    // Values that align set because it had a terminal, or found no repository, were chosen by nobody.
+    let (now, then) = (&new.objective.constraints, &old.objective.constraints);
+    let unasked = now.on_stuck.is_none() && then.on_stuck == Some(OnStuck::Ask);
+    let unplaced = now.workspace.is_none() && then.workspace == Some(Workspace::Shadow);
+    let objective = |state: &State| {
+        let mut objective = (*state.objective).clone();
+        if unasked {
+            objective.constraints.on_stuck = None;
+        }
+        if unplaced {
+            objective.constraints.workspace = None;
+        }
+        objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
+        doc::canonical(&objective.node())
+    };
+    let spec = |atom: &Atom| {
+        let mut atom = atom.clone();
+        if let Some(task) = atom.task_mut() {
+            let spec = Arc::make_mut(&mut task.spec);
+            spec.checks = spec.checks.as_ref().map(Check::unmeasured);
+        }
+        atom.spec_digest()
+    };
+    let shape = |state: &State| -> Vec<_> {
+        let atoms = state.all_atoms().into_iter();
+        atoms
+            .map(|(id, atom)| {
+                (
+                    id.clone(),
+                    std::mem::discriminant(&atom.body),
+                    spec(atom),
+                    atom.depends_on.clone(),
+                    atom.kids().to_vec(),
+                )
+            })
+            .collect()
+    };
+    objective(old) == objective(new) && shape(old) == shape(new)
+}
