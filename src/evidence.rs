@@ -164,7 +164,7 @@ impl EvidenceStore {
             let _ = files::open(&path).map(|file| rustix::fs::futimens(&file, &TOUCHED));
             return Ok(false);
         }
-        let free = space::of(&self.dir).map_or(u64::MAX, |space| space.free_bytes);
+        let free = space::free_space(&self.dir).map_or(u64::MAX, |space| space.free_bytes);
         if free.saturating_sub(one.bytes) < self.spare_bytes {
             return Err(io::ErrorKind::StorageFull.into());
         }

@@ -241,7 +241,7 @@ pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) ->
             slept_ms: slept_ms(heartbeat, now),
             waits_for: heartbeat.waits_for,
         }),
-        can_beat: !space::of(&place.dir).is_some_and(|space| space.is_read_only),
+        can_beat: !space::free_space(&place.dir).is_some_and(|space| space.is_read_only),
     };
     HeartbeatReading { pulse, view }
 }

@@ -102,7 +102,7 @@ impl Out {
     /// Prints a message beside the data.
     pub fn say(self, text: &str) {
         if !self.quiet {
-            told(&Page::of(text));
+            print_aside(&Page::of(text));
         }
     }
 
@@ -129,11 +129,11 @@ impl Out {
         let details = failure.details.iter().flat_map(|detail| detail.lines());
         details.for_each(|detail| page.whole(Line::indent(2).plain(detail)));
         page.next(&failure.hint);
-        told(&page);
+        print_aside(&page);
     }
 }
 
-fn told(page: &Page) {
+fn print_aside(page: &Page) {
     let stderr = std::io::stderr();
     let text = page.text(style::is_coloured(&stderr));
     write(stderr, &text);

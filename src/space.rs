@@ -18,7 +18,7 @@ pub struct Space {
     pub is_read_only: bool,
 }
 
-pub fn of(path: &Path) -> Option<Space> {
+pub fn free_space(path: &Path) -> Option<Space> {
     let stat = rustix::fs::statvfs(path).ok()?;
     Some(Space {
         free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
@@ -29,7 +29,7 @@ pub fn of(path: &Path) -> Option<Space> {
 
 /// Whether a failure there may be for want of room.
 pub fn is_used_up(path: &Path) -> bool {
-    of(path).is_some_and(|space| {
+    free_space(path).is_some_and(|space| {
         space.free_bytes < BYTES_MIN || space.free_files == Some(0) || space.is_read_only
     })
 }
@@ -41,8 +41,8 @@ mod tests {
     #[test]
     fn where_there_is_room_it_is_not_used_up() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(of(dir.path()).is_some());
-        assert!(of(&dir.path().join("gone")).is_none());
+        assert!(free_space(dir.path()).is_some());
+        assert!(free_space(&dir.path().join("gone")).is_none());
         assert!(!is_used_up(&dir.path().join("gone")));
         let full = Path::new("/proc");
         assert!(!full.exists() || is_used_up(full));

@@ -124,7 +124,7 @@ pub fn words(changes: &[Difference]) -> String {
     }
     told.extend(of(Weight::Left));
     let groups = grouped(&told);
-    let mut texts: Vec<String> = groups.iter().take(TOLD_MAX).map(said).collect();
+    let mut texts: Vec<String> = groups.iter().take(TOLD_MAX).map(group_text).collect();
     if groups.len() > TOLD_MAX {
         texts.push(format!("{} more", groups.len() - TOLD_MAX));
     }
@@ -149,7 +149,7 @@ fn grouped<'c>(told: &[&'c Difference]) -> Vec<(Vec<&'c str>, &'c str)> {
     groups
 }
 
-fn said((names, what): &(Vec<&str>, &str)) -> String {
+fn group_text((names, what): &(Vec<&str>, &str)) -> String {
     if names.is_empty() {
         return (*what).to_string();
     }

@@ -51,7 +51,7 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis, lies_at: LiesAt<
         ("{atom}", intent.atom.to_string()),
         ("{n}", intent.n.to_string()),
         ("{description}", description.to_owned()),
-        ("{groups}", groups::told(world, &intent.atom)),
+        ("{groups}", groups::section(world, &intent.atom)),
         ("{checks}", checks(world, &intent.atom)),
         ("{whole}", whole(world, &intent.atom)),
         ("{protected}", protected(&objective.constraints.protected)),
@@ -133,7 +133,7 @@ fn protected(globs: &[String]) -> String {
 
 fn known(world: &World, id: &AtomId) -> String {
     let mut text = String::new();
-    let (told, left_out) = told(world, id);
+    let (told, left_out) = inputs(world, id);
     for (name, binding) in told {
         text.push_str(&format!("- {name}: {}\n", binding.summary));
     }
@@ -235,7 +235,7 @@ fn leaves(world: &World, x: Ix, each: &mut impl FnMut(Ix)) {
 }
 
 /// The results that an attempt is told, and the names of those left out.
-fn told<'w>(world: &'w World, id: &AtomId) -> (Vec<(String, &'w Binding)>, Vec<String>) {
+fn inputs<'w>(world: &'w World, id: &AtomId) -> (Vec<(String, &'w Binding)>, Vec<String>) {
     let is_plan = |atom: &Arc<Atom>| atom.plan().is_some();
     match world.state.atom(id).is_some_and(is_plan) {
         true => planning::bindings(world, id),
@@ -259,7 +259,7 @@ fn title<'w>(world: &'w World, id: &'w AtomId) -> &'w str {
 
 /// The text of `$DESCENT_BINDINGS`. It includes a planning step if a part of it is missing.
 pub fn bindings(world: &World, id: &AtomId) -> String {
-    let (told, _) = told(world, id);
+    let (told, _) = inputs(world, id);
     let one = |(name, binding): (String, &Binding)| (name, binding_node(binding));
     let missing = planning::missing(world, id).into_iter().map(|missing| {
         let mut to = Writer::default();

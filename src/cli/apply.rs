@@ -121,7 +121,7 @@ fn to_tree(context: &Context, flags: &ApplyArgs, result: &ResultSource) -> Resul
         },
         ApplyOutcome::Refused(paths) => return refused(context, result, is_dry, paths),
     };
-    tell(context, flags, result, &report);
+    print_report(context, flags, result, &report);
     Ok(End::Code(0))
 }
 
@@ -195,7 +195,7 @@ fn to_branch(
         next: next(flags, &format!("git log --stat {short}..{name}")),
         more: json!({"branch": name}),
     };
-    tell(context, flags, result, &report);
+    print_report(context, flags, result, &report);
     Ok(End::Code(0))
 }
 
@@ -244,7 +244,7 @@ fn to_patch(
         next: next(flags, &format!("git -C {top} apply {}", quoted(&path))),
         more: json!({"patch": shown}),
     };
-    tell(context, flags, result, &report);
+    print_report(context, flags, result, &report);
     Ok(End::Code(0))
 }
 
@@ -279,7 +279,12 @@ fn nothing(context: &Context, flags: &ApplyArgs, words: &str) {
     }
 }
 
-fn tell(context: &Context, flags: &ApplyArgs, result: &ResultSource, report: &ApplyReport<'_>) {
+fn print_report(
+    context: &Context,
+    flags: &ApplyArgs,
+    result: &ResultSource,
+    report: &ApplyReport<'_>,
+) {
     if context.out.json {
         let value = value(flags.dry_run, result, report.how, report.more.clone());
         context.out.json(&value);

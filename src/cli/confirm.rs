@@ -54,7 +54,10 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     let recorded = ops::confirm::confirm(&client, &mut store, loaded, &request)?;
     let (state, result) = match recorded {
         Ok(report) => {
-            report.events.iter().for_each(|event| say(context, event));
+            report
+                .events
+                .iter()
+                .for_each(|event| print_correction(context, event));
             let result = if flags.no { "denied" } else { "confirmed" };
             (report.loaded.state.clone(), result)
         }
@@ -62,7 +65,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
             refusal: ChangeRefusal::SameAnswer(earlier),
             state,
         }) => {
-            let told = render::line(&told(&earlier));
+            let told = render::line(&answer_text(&earlier));
             context.out.say(&format!("{told} already"));
             (*state, "unchanged")
         }
@@ -83,7 +86,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     Ok(End::Code(0))
 }
 
-fn say(context: &Context, event: &Event) {
+fn print_correction(context: &Context, event: &Event) {
     if let Event::Corrected { what, .. } = event {
         context.out.say(&render::line(what));
     }
@@ -111,7 +114,7 @@ fn unknown(name: &str, all: &[Assertion]) -> Failure {
     Failure::usage(format!("no assertion is called `{name}`"), hint)
 }
 
-fn told(word: &Confirmation) -> String {
+fn answer_text(word: &Confirmation) -> String {
     let verb = if word.holds { "confirmed" } else { "denied" };
     format!("{verb} by {} at {}", word.by, word.at)
 }
@@ -155,8 +158,8 @@ fn row(one: &Assertion, state: &State) -> String {
     };
     let earlier = || assertions::newest(&state.corrections, &one.name, &one.statement, |_| true);
     let told = match (word, word.is_none().then(earlier).flatten()) {
-        (Some(word), _) => told(word),
-        (None, Some(earlier)) => format!("{}, of another tree", told(earlier)),
+        (Some(word), _) => answer_text(word),
+        (None, Some(earlier)) => format!("{}, of another tree", answer_text(earlier)),
         (None, None) => "nobody said anything of it yet".to_owned(),
     };
     let atoms: Vec<&str> = one.atoms.iter().map(|id| id.as_str()).collect();

@@ -160,20 +160,19 @@ pub(super) fn before_align(
     is_yes: bool,
 ) -> Result<(), Failure> {
     let mut doubted = Vec::new();
-    let plan =
-        plan.and_then(
-            |(path, carried)| match origin::of(project, &context.dir.join(path)) {
-                Origin::Own => None,
-                Origin::Another(why) => {
-                    doubted.push((subject::plan_name(path), why, carried.digest()));
-                    Some((path, carried))
-                }
-            },
-        );
+    let plan = plan.and_then(|(path, carried)| {
+        match origin::origin_of(project, &context.dir.join(path)) {
+            Origin::Own => None,
+            Origin::Another(why) => {
+                doubted.push((subject::plan_name(path), why, carried.digest()));
+                Some((path, carried))
+            }
+        }
+    });
     let worker = subject::worker(Some(config));
     let file = project.join(config::FILE_NAME);
     if let Some(worker) = &worker
-        && let Origin::Another(why) = origin::of(project, &file)
+        && let Origin::Another(why) = origin::origin_of(project, &file)
     {
         doubted.push((config::FILE_NAME.to_owned(), why, worker.digest()));
     }
@@ -222,7 +221,7 @@ pub(super) fn taken_from(
     lineage: &Lineage,
     config: &Config,
 ) {
-    match origin::of(project, file) {
+    match origin::origin_of(project, file) {
         Origin::Own => made_here(context, lineage, config),
         Origin::Another(why) => context.out.say(&format!(
             "its commands are another's ({why}): `descent trust` shows them before anything runs"

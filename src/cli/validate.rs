@@ -89,7 +89,7 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
         chosen => chosen,
     };
     match format {
-        ValidateFormat::Human => tell(context, &path, &bytes, &found),
+        ValidateFormat::Human => print_for_person(context, &path, &bytes, &found),
         ValidateFormat::Json => {
             warn(context, &path, &bytes, &found);
             context.out.json(&ValidateOutput {
@@ -189,7 +189,7 @@ fn warn(context: &Context, path: &Path, bytes: &[u8], found: &ValidateReport) {
     }
 }
 
-fn tell(
+fn print_for_person(
     context: &Context,
     path: &Path,
     bytes: &[u8],

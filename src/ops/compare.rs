@@ -260,7 +260,7 @@ fn judged(state: &State, seen: &LeafResult) -> Vec<VerdictView> {
     let pairs = leaves(state).into_iter().zip(seen);
     pairs
         .map(|(leaf, seen)| match (leaf.leaf(), seen) {
-            (Some(rule), Some(seen)) => evaluate::of(leaf, rule, seen.clone()),
+            (Some(rule), Some(seen)) => evaluate::verdict_of(leaf, rule, seen.clone()),
             // Nobody has confirmed anything yet.
             _ => evaluate::by_person(leaf, state, None),
         })

@@ -96,7 +96,7 @@ impl Evaluation<'_> {
             let Some(seen) = verify::measure(rule, &bench).await else {
                 break;
             };
-            judged.push(of(leaf, rule, seen));
+            judged.push(verdict_of(leaf, rule, seen));
         }
         Ok(judged)
     }
@@ -135,7 +135,7 @@ fn combine(check: &Check, verdicts: &mut impl Iterator<Item = Verdict>) -> Verdi
 }
 
 /// A leaf that a machine decides, with its verdict.
-pub fn of(leaf: &Check, rule: &Leaf, seen: Measurement) -> VerdictView {
+pub fn verdict_of(leaf: &Check, rule: &Leaf, seen: Measurement) -> VerdictView {
     // A baseline that is being measured is met by itself.
     let number = number_of(rule, &seen);
     let rule = with_baseline(rule, number);

@@ -72,7 +72,7 @@ pub fn show(lines: Vec<Line>) {
     }
     area.lines = lines;
     let text = area.over();
-    tell(&text);
+    write_to_terminal(&text);
 }
 
 pub(super) fn lock() -> MutexGuard<'static, Area> {
@@ -87,14 +87,14 @@ impl Area {
         }
         let up = self.up();
         self.drawn.clear();
-        tell(&format!("{up}\x1b[J"));
+        write_to_terminal(&format!("{up}\x1b[J"));
     }
 
     /// Draws it again.
     pub(super) fn draw(&mut self) {
         if !self.lines.is_empty() {
             let text = self.over();
-            tell(&text);
+            write_to_terminal(&text);
         }
     }
 
@@ -133,7 +133,7 @@ impl Area {
 }
 
 /// A write error shows nothing: that is no fault of the run.
-fn tell(text: &str) {
+fn write_to_terminal(text: &str) {
     let mut to = std::io::stderr().lock();
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
 }

@@ -57,7 +57,7 @@ pub fn lines(view: &GraphView) -> Vec<Line> {
     let column = widest.min(IDS_WIDTH_MAX) + 2;
     let both = heads.into_iter().zip(&view.nodes);
     both.map(|(head, node)| {
-        let head = head.pad(column).then(told(node));
+        let head = head.pad(column).then(description(node));
         let about = if is_aside(node) {
             Meaning::Dim
         } else {
@@ -118,7 +118,7 @@ fn last_members(view: &GraphView) -> Vec<bool> {
     last
 }
 
-fn told(node: &NodeView) -> Line {
+fn description(node: &NodeView) -> Line {
     let mut line = match (node.kind, &node.selected) {
         ("any", Some(selected)) => Line::new()
             .dim("one of, now ")

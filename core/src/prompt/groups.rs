@@ -28,7 +28,7 @@ const WORDS_CHARS_MAX: usize = 2_000;
 const LINE_CHARS_MAX: usize = 300;
 
 /// The part of the prompt; empty for an atom without a group.
-pub(super) fn told(world: &World, id: &AtomId) -> String {
+pub(super) fn section(world: &World, id: &AtomId) -> String {
     let Some(x) = world.graph.ix(id) else {
         return String::new();
     };

@@ -206,7 +206,7 @@ fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
             _ => chosen.push((*group, *choice)),
         }
     }
-    tell(transaction, because, changes, chosen);
+    record_choices(transaction, because, changes, chosen);
     let selection = transaction.selection();
     transaction.set_selection(selection);
 }
@@ -225,7 +225,7 @@ fn take_up(transaction: &mut Transaction, plan: Ix, first: Ix) {
     }
 }
 
-fn tell(
+fn record_choices(
     transaction: &mut Transaction,
     because: &str,
     changes: Vec<ChoiceChange>,

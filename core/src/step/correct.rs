@@ -94,7 +94,7 @@ pub fn adopt(
             Some(Serial(old)) => alloc::format!(
                 "nothing: serial {old} was saved again, and what came since stands (descent undo {old} goes back to it)"
             ),
-            None => told(before, &edit.state),
+            None => describe_edit(before, &edit.state),
         },
         kinds => kinds.join("; "),
     };
@@ -112,7 +112,7 @@ pub fn adopt(
 }
 
 /// Describes an edit that no kind of correction stands for: a remark, a summary, a count.
-fn told(before: Option<&State>, after: &State) -> String {
+fn describe_edit(before: Option<&State>, after: &State) -> String {
     let changes = before.map(|before| difference::difference(before, after));
     let words = changes.as_deref().map(difference::words);
     match words.filter(|words| words != difference::NOTHING) {

@@ -27,7 +27,7 @@ pub(super) async fn offer(
     }
     let links = looks.links();
     let mut offers = links.clone();
-    offers.extend(proposals::of(top).setup);
+    offers.extend(proposals::survey_of(top).setup);
     // A command that was taken before and did not help is not offered again.
     let setup = constraints.setup.clone();
     offers.retain(|offer| {

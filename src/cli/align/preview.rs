@@ -14,7 +14,7 @@ use descent_core::{
 
 use super::{
     costs,
-    verdict_text::{WIDTH, ended, said, two},
+    verdict_text::{WIDTH, ended, last_line, two},
 };
 use crate::{
     config::Config,
@@ -250,7 +250,7 @@ fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
         page.whole(head);
         page.whole(Line::indent(indent + 8).then(ended));
     }
-    page.extend(said(judged).map(|said| Line::indent(indent + 10).dim(said)));
+    page.extend(last_line(judged).map(|said| Line::indent(indent + 10).dim(said)));
 }
 
 fn difference(looks: &CheckoutComparison) -> String {

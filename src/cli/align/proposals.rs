@@ -16,7 +16,7 @@ use crate::{
 use super::AlignArgs;
 
 /// Surveys the project; git, if there is one, tells which files are ignored.
-pub(super) fn of(top: &Path) -> Survey {
+pub(super) fn survey_of(top: &Path) -> Survey {
     let git = Git::open(top).ok().flatten();
     let prefix = git
         .as_ref()
@@ -56,7 +56,7 @@ pub(super) fn complete(
         .collect();
     let mut refusal = not_aligned(&named);
     let survey = if wants_checks {
-        of(top)
+        survey_of(top)
     } else {
         Survey::default()
     };

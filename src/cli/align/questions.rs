@@ -30,7 +30,7 @@ pub(super) fn fill(
     config: &Config,
 ) -> Result<(), Failure> {
     let lacks = |part| missing.contains(&part);
-    let survey = proposals::of(top);
+    let survey = proposals::survey_of(top);
     out.say("A few questions first; Ctrl-C leaves, and nothing is kept.");
     if lacks(MissingPart::Goal) {
         flags.goal = Some(needed(out, "What shall be reached?  (GOAL)")?);

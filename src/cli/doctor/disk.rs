@@ -169,7 +169,7 @@ fn kind_of(_: &Path) -> String {
 }
 
 fn room(name: &'static str, dir: &Path) -> Finding {
-    let Some(space) = space::of(dir) else {
+    let Some(space) = space::free_space(dir) else {
         return Finding::degraded(name, "unknown", "a full disk is noticed when it is full");
     };
     let files = space.free_files;

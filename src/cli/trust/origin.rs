@@ -15,7 +15,7 @@ const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The origin of a plan or of `descent.toml`. A path that is no file (standard input, a pipe) is the person's own
 /// doing.
-pub(super) fn of(project: &Path, path: &Path) -> Origin {
+pub(super) fn origin_of(project: &Path, path: &Path) -> Origin {
     let Ok(path) = path.canonicalize() else {
         return Origin::Own;
     };
@@ -70,7 +70,7 @@ pub(super) fn committed(store: &Store) -> ForeignCommits {
         .committed(&asked)
         .into_iter()
         .partition(|path| *path == place.state);
-    let state = states.first().map(|path| of(&place.project, path));
+    let state = states.first().map(|path| origin_of(&place.project, path));
     let is_anothers = |path: &PathBuf| {
         let history = git.history_of(path);
         rule::is_another_committer(&history)
