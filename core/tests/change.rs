@@ -1,4 +1,4 @@
-//! Changes as data: what they give, what follows from them, and why they are refused.
+//! Changes as data: their results, their consequences, and the reasons for refusals.
 
 use descent_core::{
     change::{self, Change, ChangeRefusal, ConstraintChange},

@@ -45,7 +45,7 @@ fn files(name: &str) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Everything that the core finds wrong with a file.
+/// All faults that the core finds in a file.
 fn faults(read: &Decoding) -> Vec<Fault> {
     let mut faults = read.faults.clone();
     if let (Some(state), Some(root)) = (&read.state, &read.root) {
@@ -238,13 +238,13 @@ fn unknown_keys_keep_their_order_when_the_key_before_them_is_left_out() {
     assert_eq!(rendered(once.as_bytes()), once);
 }
 
-/// In the place of the status of A1, `words` lack a key at `at`.
+/// With `words` in the place of A1's status, a key is missing at `at`.
 #[track_caller]
 fn lacks(words: &str, at: &str) {
     refused(words, ("missing-key", at));
 }
 
-/// In the place of the status of A1.
+/// With `words` in the place of A1's status, the state has this fault.
 #[track_caller]
 fn refused(words: &str, fault: (&str, &str)) {
     let text = String::from_utf8(files("valid")["minimal.json"].clone()).expect("text");

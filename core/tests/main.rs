@@ -1,6 +1,6 @@
-//! The core from outside, as one program: what is built once is linked once.
+//! The core from outside, as one program, so that it is linked once.
 //!
-//! Not here: any test; each stands in the module that says what it is about.
+//! Not here: any test; each is in the module of its subject.
 
 mod change;
 #[path = "fuzz/main.rs"]

@@ -1,4 +1,4 @@
-//! States of newer versions: what is not understood stays as it is, and is told where something hangs on it.
+//! States of newer versions: unknown content stays as it is, and is reported if something depends on it.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -50,7 +50,7 @@ fn of_version(text: &str, version: &str) -> String {
     newer
 }
 
-/// The text with another value at each of these places of a word; and the places, from and to.
+/// The places of a key's word in the text, from and to.
 fn words_of(text: &str) -> Vec<(usize, usize)> {
     let mut places = Vec::new();
     for key in WORDS {
@@ -110,7 +110,7 @@ fn every_word_of_a_newer_minor_version_is_kept_where_it_stands() {
                 .iter()
                 .filter(|one| one.span.start() + 1 == from);
             let is_free = read.warnings.is_empty() || told.count() == 0;
-            // The type of an entry of the trail is free: what is not known there is history.
+            // The type of an entry of the trail is free: an unknown entry is history.
             let is_history = text[..from].contains("\n  \"trail\"");
             assert!(!is_free || is_history, "{name}:{line}: nothing is said");
             tried += 1;

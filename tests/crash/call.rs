@@ -1,6 +1,6 @@
-//! A call of another program that is about to happen, and how that program is started to be looked at.
+//! A call of another program that is about to happen, and the start of that program under watch.
 //!
-//! Not here: how its calls are met (`tracer`, `notices`).
+//! Not here: how its calls are intercepted (`tracer`, `notices`).
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! A whole session whose loops are killed at their N-th system call, for every N or a fair sample of them; and killed
+//! A whole session whose loops are killed at their N-th system call, for every N or a fair sample of them. It is killed
 //! again while they resume. It ends as an undisturbed one does.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +12,12 @@ use super::{
     undisturbed::side_by_side,
 };
 
-/// Sessions at once: more than small machines have cores, for each of them mostly waits.
+/// Sessions at once. They are more than small machines have cores, since each of them mostly waits.
 const SIDE_BY_SIDE: u64 = 4;
 /// Kills of one session after its first.
 const RESUMES_KILLED: u64 = 3;
 
-/// Counted over the loops of the session, it is killed after each of `gaps`, from the kill before. Returns the calls.
+/// Kills the session's loops after each of `gaps`, counted from the last kill. Returns the calls.
 fn play(session: &mut Session, gaps: &[u64]) -> u64 {
     let (mut gaps, mut left, mut calls) = (gaps.iter().copied(), None, 0);
     session.play(|world, command| {
@@ -39,7 +39,7 @@ fn play(session: &mut Session, gaps: &[u64]) -> u64 {
     calls
 }
 
-/// Every so many calls one, at a place that the seed chooses.
+/// One of every so many calls, at a place that the seed chooses.
 fn sample(calls: u64, times: u64) -> Vec<u64> {
     let mut rng = Rng::new(chance::seed());
     let stride = (calls / times).max(1);
@@ -47,7 +47,7 @@ fn sample(calls: u64, times: u64) -> Vec<u64> {
     (0..times).map(place).collect()
 }
 
-/// Sessions killed as told, side by side; each ends as the calm one.
+/// Kills sessions as given, side by side; each ends like the calm one.
 fn check_killed(
     name: &str,
     times: impl Fn(u64) -> u64,
@@ -122,7 +122,7 @@ fn killed_again_while_it_resumes_the_session_ends_as_an_undisturbed_one() {
         |_| chance::count("KILLS_AGAIN", 12).div_ceil(RESUMES_KILLED),
         |point, calls| {
             let mut rng = Rng::new(chance::seed() ^ point);
-            // A resume begins with what mends: half of these kills fall into it.
+            // A resume begins with repairs: half of these kills fall into it.
             let again = |_| match rng.below(2) {
                 0 => 1 + rng.below(200),
                 _ => 1 + rng.below(calls / 4),

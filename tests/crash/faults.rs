@@ -22,15 +22,15 @@ use super::{
 
 /// Sessions at once.
 const SIDE_BY_SIDE: u64 = 4;
-/// As long as a fault that does not go away by itself stays.
+/// The duration of a fault that does not go away by itself.
 const STAYS: Duration = Duration::from_millis(1500);
 
-/// A fault, and the calls that it may befall.
+/// A fault, and the calls that it may hit.
 struct Fault {
     name: &'static str,
     fate: Fate,
     befalls: fn(&Call, &str) -> bool,
-    /// May it befall every call for a while?
+    /// Whether it may hit every call for a while.
     stays: bool,
 }
 
@@ -79,7 +79,7 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-/// The loop's own output is none of the disk that the session lies on.
+/// The loop's own output does not lie on the disk of the session.
 fn is_here(path: &str, here: &str) -> bool {
     !path.starts_with('/') || path.starts_with(here) && !path.contains("/out/")
 }
@@ -160,7 +160,7 @@ fn makes_a_process(call: &Call, _: &str) -> bool {
 /// The fault of a session.
 struct Plan {
     fault: &'static Fault,
-    /// The first call that fails, of those that it may befall.
+    /// The first call that fails, among those that it may hit.
     first: u64,
     stays: bool,
 }
@@ -193,7 +193,7 @@ impl Plan {
     }
 }
 
-/// One loop under the fault. Returns how many calls it could befall.
+/// One loop under the fault. Returns the number of calls that it could hit.
 fn run_under(plan: &Plan, before: u64, world: &World, command: &Command) -> (Ending, u64) {
     let here = world.root().display().to_string();
     let (mut seen, mut since) = (before, None::<Instant>);
@@ -225,7 +225,7 @@ fn run_under(plan: &Plan, before: u64, world: &World, command: &Command) -> (End
     (Ending::Code(code), seen)
 }
 
-/// How many calls of a calm session each fault may befall.
+/// The number of calls of a calm session that each fault may hit.
 fn count_befallen(calm: &mut Session) -> Vec<u64> {
     let mut befallen = vec![0; FAULTS.len()];
     calm.play(|world, command| {
@@ -287,7 +287,7 @@ fn whatever_call_fails_the_session_ends_as_an_undisturbed_one() {
         .map(|fault| fault.name)
         .zip(befallen)
         .collect();
-    // A session that a fault changes may come to fewer calls than were counted.
+    // A session that a fault changes may make fewer calls than were counted.
     assert!(2 * met.into_inner() >= times, "nothing failed");
     println!(
         "{times} sessions with a fault, {} of which ended with an error and were started again; {names:?}; seed {}",

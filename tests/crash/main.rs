@@ -1,7 +1,7 @@
-//! A whole session through the binary, at every system call of which something goes wrong.
+//! A whole session through the binary, with a fault at every system call.
 //!
-//! The world of such a test, and what must hold at its end, are those of `tests/it`. Linux on x86-64 only: elsewhere
-//! nobody here can look into the calls of another program.
+//! The world of such a test, and the facts at its end, are those of `tests/it`. Linux on x86-64 only: elsewhere these
+//! tests cannot read the calls of another program.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(
     clippy::disallowed_methods,

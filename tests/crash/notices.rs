@@ -1,9 +1,10 @@
-//! A program that is killed at its N-th call that can be told from outside, over all its threads.
+//! A program that is killed at its N-th call with an outside effect, over all its threads.
 //!
-//! The kernel holds such a call up and hands its number to a watcher (`seccomp_unotify(2)`): one stop a call, and none at
-//! all for what changes the program alone. A tracer stops at every call twice, which made a session three times as long.
+//! The kernel suspends such a call and hands its number to a watcher (`seccomp_unotify(2)`). That is one stop for each
+//! call, and none for calls that change the program alone. A tracer stops at every call twice, which made a session
+//! three times as long.
 //!
-//! Invariant: what the program starts is under the same filter, and goes on untouched for as long as it lives.
+//! Invariant: the program's children are under the same filter, and go on untouched for as long as they live.
 #![allow(unsafe_code)] // door: a filter of system calls, and its notices
 
 use std::{
@@ -40,14 +41,14 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const RECEIVE: libc::c_ulong = 0xc050_2100;
 const SEND: libc::c_ulong = 0xc018_2101;
 
-/// Whether this kernel, and this account's sandbox, let a program be watched so.
+/// Whether this kernel, and this account's sandbox, allow such watching.
 pub fn are_here() -> bool {
     std::thread::spawn(|| filter().is_ok())
         .join()
         .unwrap_or(false)
 }
 
-/// Runs it until its `at`-th such call, and kills it before that happens. How it ended, and how many there were.
+/// Runs it until its `at`-th such call, and kills it before that happens. Returns its end, and the number of calls.
 #[track_caller]
 pub fn run_killed_at(command: &Command, at: u64) -> (ExitStatus, u64) {
     let program = in_place_of(command, Command::new(command.get_program()));
@@ -62,8 +63,8 @@ pub fn run_killed_at(command: &Command, at: u64) -> (ExitStatus, u64) {
     (status.expect("a child"), seen.load(Ordering::Relaxed))
 }
 
-/// The filter is a thread's and its children's, for good: so a thread of its own takes it on, starts the program, and
-/// ends.
+/// The filter belongs to a thread and its children, for good. So a thread of its own takes it on, starts the program,
+/// and ends.
 fn start_watched(mut program: Command, at: u64, seen: &Arc<AtomicU64>) -> (Child, Pid) {
     let (tell_listener, listener) = mpsc::channel();
     let starter = std::thread::spawn(move || {
@@ -80,7 +81,7 @@ fn start_watched(mut program: Command, at: u64, seen: &Arc<AtomicU64>) -> (Child
         at,
         seen: Arc::clone(seen),
     };
-    // It outlives the program: what that left behind would fail in every call without it.
+    // It outlives the program: children left behind would fail in every call without it.
     std::thread::spawn(move || watcher.watch());
     let child = starter.join().expect("a program");
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
@@ -91,7 +92,7 @@ struct Watcher {
     listener: OwnedFd,
     starter: Pid,
     root: Option<Pid>,
-    /// Since its first `execve`: before, it is a copy of the test.
+    /// Whether it has made its first `execve`: before, it is a copy of the test.
     is_program: bool,
     at: u64,
     seen: Arc<AtomicU64>,
@@ -127,7 +128,7 @@ impl Watcher {
         is_own && is_outward(call) && self.seen.fetch_add(1, Ordering::Relaxed) + 1 == self.at
     }
 
-    /// None once nobody is left under the filter.
+    /// `None` once nothing is left under the filter.
     fn next(&self) -> Option<seccomp_notif> {
         loop {
             let mut ready = libc::pollfd {
@@ -144,14 +145,14 @@ impl Watcher {
             let mut notice: seccomp_notif = unsafe { std::mem::zeroed() };
             // SAFETY: the call fills the structure that it is named for.
             let got = unsafe { libc::ioctl(ready.fd, RECEIVE, &raw mut notice) };
-            // Else whose call it was has been killed meanwhile.
+            // Otherwise the caller has been killed meanwhile.
             if got == 0 {
                 return Some(notice);
             }
         }
     }
 
-    /// Who made the call may have been killed meanwhile.
+    /// The caller may have been killed meanwhile.
     fn let_happen(&self, id: u64) {
         let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap();
         let mut answer = seccomp_notif_resp {
@@ -196,7 +197,7 @@ fn filter() -> io::Result<OwnedFd> {
 fn steps() -> Vec<sock_filter> {
     let load = |offset| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0);
     let end = |with| step(libc::BPF_RET | libc::BPF_K, with, 0, 0);
-    // Else so many steps are passed over.
+    // Otherwise so many steps are skipped.
     let equals = |value, over| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, value, 0, over);
     let has = |bits, over| step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, bits, 0, over);
     let (notice, happens) = (libc::SECCOMP_RET_USER_NOTIF, libc::SECCOMP_RET_ALLOW);

@@ -1,4 +1,4 @@
-//! Which system calls can be told from outside once the program is dead.
+//! The system calls whose effect is visible outside once the program is dead.
 //!
 //! A program killed before an inward call leaves the same world as one killed before the next outward call. Its
 //! descriptors, locks, leases, memory and threads go with it. So these are all the moments at which a kill can make a

@@ -1,12 +1,13 @@
-//! A table of processes of the test's own. Who looks through a busy machine's makes tens of thousands of calls at each
-//! look, which are traced one by one.
+//! A process table of the test's own. A scan of a busy machine's table makes tens of thousands of calls each time,
+//! which are traced one by one.
 
 use std::{env, fs, process::Command};
 
 /// Names the file that the test makes when it begins inside.
 const INSIDE: &str = "DESCENT_TEST_INSIDE";
 
-/// Runs the test of this name inside, and tells whether that was done; where it can't be, it goes on where it is.
+/// Runs the test of this name inside, and returns whether that was done. If it is impossible, the test goes on where it
+/// is.
 #[track_caller]
 pub fn runs_inside(name: &str) -> bool {
     if let Some(begun) = env::var_os(INSIDE) {

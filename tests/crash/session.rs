@@ -20,12 +20,12 @@ use super::{
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(4);
-/// Starts of one session at most: far more than what is done to it needs.
+/// Starts of one session at most: far more than its faults need.
 const STARTS_MAX: usize = 12;
 /// The person's new text of an atom's description.
 const EDITED: &str = "ring softly";
 
-/// How a loop of the session ended.
+/// The end of one loop of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     Code(i32),
@@ -36,7 +36,7 @@ pub struct Session {
     pub world: World,
     nap: String,
     before: Vec<String>,
-    /// How its loops ended, in order.
+    /// The ends of its loops, in order.
     pub endings: Vec<Ending>,
 }
 
@@ -53,7 +53,7 @@ impl Session {
         }
     }
 
-    /// To its end. `run` carries out one loop of it, and says how it ended.
+    /// Plays it to its end. `run` carries out one loop of it, and returns its ending.
     #[track_caller]
     pub fn play(&mut self, mut run: impl FnMut(&World, &Command) -> Ending) {
         let is_over = AtomicBool::new(false);
@@ -75,7 +75,7 @@ impl Session {
         });
     }
 
-    /// All that must hold now, and what must be as in every other session.
+    /// Checks all that must hold now, and gives the facts that every session must share.
     #[track_caller]
     pub fn check(&self, seed: u64) -> End {
         let world = &self.world;
@@ -89,7 +89,7 @@ impl Session {
             .filter(|one| **one == Ending::Code(3))
             .count() as u64;
         assert!(stops <= 1, "one stop, obeyed {:?}", self.endings);
-        // A stop, and a loop that ends with an error, end what is in flight in order: no interruption.
+        // A stop, or a loop that ends with an error, ends attempts in order: no interruption.
         let is_error =
             |one: &&Ending| matches!(one, Ending::Code(code) if ![0, 3, 6].contains(code));
         let errors = self.endings.iter().filter(is_error).count() as u64;
@@ -122,7 +122,7 @@ impl Drop for Session {
     }
 }
 
-/// Says that it is over even when the session fails.
+/// Marks the session as over, even if it fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -185,8 +185,8 @@ fn a_person(world: &World, is_over: &AtomicBool) {
     }
 }
 
-/// Sees at every moment a whole state, with a serial that does not fall; the person's own file has that of the state that
-/// they read.
+/// Reads a whole state at every moment, with a serial that does not fall. A file saved by the person has the serial of
+/// the state that they read.
 fn a_reader(world: &World, is_over: &AtomicBool) {
     let (mut serial, mut bytes) = (0, Vec::new());
     wait_unless(is_over, || {
@@ -216,7 +216,7 @@ fn wait_unless(is_over: &AtomicBool, mut holds: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// The effect outside was cut off: whether it happened can be seen.
+/// The effect outside was cut off, and its file shows whether it happened.
 fn look_outside(world: &World) {
     let doubts = world.descent(&["resolve", "--json"]).expect(0).json();
     let attempt = doubts["doubts"][0]["attempt"].as_str().expect("a doubt");
@@ -225,7 +225,7 @@ fn look_outside(world: &World) {
     world.descent(&["resolve", attempt, answer]).expect(0);
 }
 
-/// Beside the state lies what the contract knows, and no more; old states are kept until they are quiet.
+/// Only files of the contract lie beside the state; old states are kept until they are quiet.
 fn check_beside(world: &World) {
     let known = [
         ".gitignore",
@@ -261,7 +261,7 @@ fn check_references(world: &World) {
         let is_known = match name.strip_prefix(&own) {
             Some("keep/head" | "result" | "start") => true,
             Some(kept) => {
-                // By its own id a resume keeps what the state names and git did not show as kept.
+                // A resume keeps commits under their own id if the state names them and git did not show them as kept.
                 let id = kept.strip_prefix("keep/").filter(|id| id.len() == 40);
                 ["keep/A1.", "keep/B1.", "keep/B2."]
                     .iter()

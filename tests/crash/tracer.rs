@@ -1,8 +1,8 @@
-//! Every system call of a program, over all its threads, with something done at one of them: it fails, or writes less
-//! than was asked.
+//! Every system call of a program, over all its threads, with a fault at one of them: it fails, or writes less than
+//! asked.
 //!
-//! Invariant: the traced are the program's own threads, never its children; whoever is traced dies with its tracer.
-//! Not here: which calls, and what must hold afterwards.
+//! Invariant: only the program's own threads are traced, never its children; a traced thread dies with its tracer. Not
+//! here: the choice of calls, and the facts that must hold afterwards.
 
 use std::{collections::HashMap, process::Command, sync::mpsc, time::Duration};
 
@@ -44,7 +44,7 @@ pub fn trace(command: &Command, judge: impl FnMut(&Call) -> Fate + Send) -> Trac
     let (tell_pid, pid) = mpsc::channel();
     let (tell_end, end) = mpsc::channel();
     std::thread::scope(|scope| {
-        // The kernel knows one thread as the tracer: it starts, traces and waits.
+        // The kernel knows one thread as the tracer: that thread starts, traces and waits.
         scope.spawn(move || {
             let root = start_stopped(command);
             tell_pid.send(root).unwrap();
@@ -58,7 +58,7 @@ pub fn trace(command: &Command, judge: impl FnMut(&Call) -> Fate + Send) -> Trac
     })
 }
 
-/// A shell that stops itself before it becomes the program: so no call of the program is missed.
+/// Starts a shell that stops itself before it becomes the program, so that no call of the program is missed.
 fn start_stopped(command: &Command) -> Pid {
     let mut shell = Command::new("sh");
     shell.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]);
@@ -157,7 +157,7 @@ fn finish(thread: Pid, rest: Rest) {
     }
 }
 
-/// It may have been killed meanwhile: then there is nothing to go on.
+/// Lets a thread go on, unless it has been killed meanwhile.
 fn go_on(thread: Pid, with: Option<Signal>) {
     let _ = ptrace::syscall(thread, with);
 }

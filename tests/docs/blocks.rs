@@ -1,12 +1,12 @@
 //! The steps that a page asks for, in order.
 //!
-//! - a block ```` ```console ````: `$ COMMAND`, `> ` where it goes on, then its output. A command that ends with
-//!   `# exit N` ends so, any other with 0.
-//! - a block with `file=PATH` after its language: a file of that text; executable where it begins with `#!`.
-//! - a comment `<!-- run`, commands, `-->`: what the reader need not see.
+//! - a block ```` ```console ````: `$ COMMAND`, `> ` before its further lines, then its output. A command with `# exit
+//!   N` at its end ends with N, any other with 0.
+//! - a block with `file=PATH` after its language: a file of that text; executable if it begins with `#!`.
+//! - a comment `<!-- run`, commands, `-->`: steps that the reader need not see.
 //! - a comment `<!-- not run: REASON -->` right above a block: shown only. Every `sh` block needs it.
 //!
-//! Not here: doing it.
+//! Not here: running the steps.
 
 use std::{fs, path::Path, path::PathBuf};
 
@@ -64,13 +64,13 @@ impl Page {
         page
     }
 
-    /// `file:line: reason`, for each block that is shown only.
+    /// `file:line: reason`, for each block that is not run.
     pub fn not_run(&self) -> Vec<String> {
         let one = |(line, reason): &(usize, String)| format!("{}:{line}: {reason}", self.name);
         self.not_run.iter().map(one).collect()
     }
 
-    /// Takes what begins at a line; the line after it.
+    /// Reads the block that begins at a line; returns the line after it.
     fn take(&mut self, at: usize) -> usize {
         let line = self.lines[at].clone();
         if line == "<!-- run" {

@@ -1,7 +1,7 @@
-//! Whether a command did what its page says, and the page as it should be.
+//! Compares the output of commands with their page, and updates pages.
 //!
-//! The same are: times, durations, digests and ids of any value. `…` stands for anything in a line, and alone on a line
-//! for any lines. Lines that come and go count for nothing. Not here: running anything.
+//! Times, durations, digests and ids of any value count as equal. `…` stands for anything in a line, and alone on a
+//! line for any lines. Lines that come and go are ignored. Not here: running anything.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ static VARIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<id>"),
         (r"\b[0-9a-f]{7,64}\b", "<digest>"),
         (r"\b\d+(\.\d+)? ?(ms|s|min|m|h)\b", "<time>"),
-        // A column is as wide as what stands in it.
+        // A column is as wide as its content.
         (r"<time> ago +", "<time> ago "),
         (r#"(ms": ?)\d+"#, "$1<time>"),
         (r"\b(pid|process) \d+", "$1 <pid>"),
@@ -31,7 +31,7 @@ static VARIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     .into()
 });
 
-/// The goal's checks are evaluated beside the attempts: when, and how often, is nobody's promise.
+/// The goal's checks are evaluated beside the attempts: nothing promises when, or how often.
 const COMES_AND_GOES: &str = "checked ";
 /// Verdicts that decide nothing.
 const STEERS: [&str; 2] = ["does not hold yet", "; still open: "];
@@ -79,7 +79,7 @@ pub fn lines(output: &str) -> Vec<String> {
     trimmed.collect()
 }
 
-/// The first lines, of what is written and of what was said, that do not fit; `None` where all fits.
+/// The first lines, of the page and of the output, that do not fit; `None` if all do.
 pub fn difference(written: &[String], said: &[String]) -> Option<(usize, usize)> {
     let stays = |(_, line): &(usize, &String)| {
         let steers = STEERS.iter().any(|words| line.contains(words));
@@ -130,7 +130,7 @@ fn plain(line: &str) -> String {
     line
 }
 
-/// The page with the present output of every command; what fits stays as it is written.
+/// The page with the present output of every command; fitting lines stay as they are written.
 pub fn updated(page: &Page, outcomes: &[Outcome]) -> String {
     let mut lines_now = page.lines.clone();
     for (step, outcome) in page.steps.iter().zip(outcomes).rev() {

@@ -1,4 +1,4 @@
-//! Links between the documents lead somewhere: to a file that is there, and to a heading that it has.
+//! Links between the documents lead to existing files, and to headings that these have.
 //!
 //! Not here: links to other sites; nobody asks the network in a test.
 
@@ -45,7 +45,7 @@ fn has_heading(path: &Path, heading: &str) -> bool {
     headings.any(|line| anchor(line.trim_start_matches('#').trim()) == heading)
 }
 
-/// As GitHub makes it of a heading.
+/// The anchor that GitHub gives a heading.
 fn anchor(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
     let lower = heading.to_lowercase();

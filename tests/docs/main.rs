@@ -1,4 +1,4 @@
-//! The commands in README.md and docs/ are run as written, and what they print is compared with what is written.
+//! The commands in README.md and docs/ are run as written, and their output is compared with the pages.
 //!
 //! A page is one shell session, from top to bottom, in a world of its own (`shell`). `blocks` reads the steps of a
 //! page, and `compare` decides which outputs count as the same. `DESCENT_UPDATE=1` writes the present output into the
@@ -57,7 +57,7 @@ fn what_the_documents_show_is_what_happens() {
     );
 }
 
-/// Runs a page; every place where it says another thing than what happened.
+/// Runs a page; gives every place at which the page and the output differ.
 fn try_page(page: &Page, updates: bool) -> Vec<String> {
     let mut faults = page.faults.clone();
     if page.steps.is_empty() {
@@ -81,7 +81,7 @@ fn try_page(page: &Page, updates: bool) -> Vec<String> {
     faults
 }
 
-/// Output can be written into the page; another exit code has to be understood first.
+/// Whether writing the output into the page would not help: another exit code has to be understood first.
 fn is_wrong_whatever_is_written(what: &What, outcome: &Outcome) -> bool {
     match what {
         What::Shown { exit, .. } => *exit != outcome.code,

@@ -1,7 +1,7 @@
 //! One page as one session of `sh`, in a world of its own.
 //!
-//! Invariant: nothing of the machine reaches it but PATH; it has a deadline; what it leaves in its process group is
-//! ended. Not here: what its output should be.
+//! Invariant: nothing of the machine reaches it but PATH. It has a deadline, and the processes of its group are ended.
+//! Not here: its expected output.
 
 use std::{
     fs::{self, File},
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const LOOK: Duration = Duration::from_millis(10);
 
 pub struct Outcome {
-    /// The home directory reads `~` in it.
+    /// Its home directory is written `~`.
     pub output: String,
     pub code: i32,
 }
@@ -70,7 +70,7 @@ fn start(home: &Path, out: File) -> Child {
         .expect("sh starts")
 }
 
-/// Without what may not be entered: what a shell finds there is another error than what it finds nowhere.
+/// PATH without directories that may not be entered: a shell reports those differently than missing files.
 fn path() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::env::split_paths(&path).filter(|dir| fs::metadata(dir.join(".")).is_ok());
@@ -90,7 +90,7 @@ fn wait(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The steps, each followed by a line that tells its number and exit code behind a character no document has.
+/// The steps. After each comes a line with its number and exit code, behind a character that no document has.
 fn script(page: &Page) -> String {
     let mut text = String::new();
     for (index, step) in page.steps.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The test of the documents would notice: small pages that are wrong in one way each.
+//! Small pages that are wrong in one way each: the test of the documents would notice.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Compares the remains of a run with the model: attempts by context, the tree, its history, the measure.
 //!
-//! Invariant: each function says with a sentence what is wrong, or nothing.
+//! Invariant: each function returns a sentence that names the fault, or nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,8 +44,8 @@ fn attempts(model: &Model, log: &str) -> Result<Vec<Attempt>, String> {
         .collect()
 }
 
-/// The attempts that were really made, from what they wrote outside. At most `cut_off` of them count
-/// for nothing: a kill, or the end of the run, came before their own.
+/// The attempts that were really made, by their files outside. At most `cut_off` of them do not count: a kill, or the
+/// end of the run, came before their own end.
 pub fn attempts_were_bounded(model: &Model, world: &World, cut_off: usize, bound: usize) -> Held {
     let attempts = attempts(model, &world.log())?;
     hold(attempts.len() <= bound + cut_off, || {
@@ -94,7 +94,7 @@ fn stood_in_one_selection(model: &Model, attempt: &Attempt) -> Held {
     })
 }
 
-/// In how many contexts an attempt finds just these of the telling files.
+/// The number of contexts in which an attempt sees exactly these of the telling files.
 fn contexts_with(model: &Model, x: Ix, known: &Ids) -> usize {
     let telling = model.telling(x);
     let finds = |s: &Selection| {
@@ -136,7 +136,7 @@ impl Names {
     }
 }
 
-/// The counts in the state file, against the log.
+/// Compares the counts in the state file with the log.
 pub fn state_counts_every_attempt(model: &Model, world: &World, cut_off: usize) -> Held {
     let (state, attempts) = (world.state(), attempts(model, &world.log())?);
     let names = Names::of(model, &state);
@@ -224,7 +224,7 @@ pub fn delivered(model: &Model, world: &World, result: &Value) -> Result<Ids, St
     Ok(files)
 }
 
-/// Whether under some selection each comes after all that it sees.
+/// Whether under some selection each comes after all that it depends on.
 fn is_in_order(model: &Model, history: &[Ix]) -> bool {
     let made: Ids = history.iter().copied().collect();
     let fits = |s: &Selection| {

@@ -1,4 +1,4 @@
-//! A small graph by chance.
+//! A small random graph.
 
 use super::{
     model::{Ix, Kind, Model, Node},
@@ -38,7 +38,7 @@ struct Draw<'r> {
 }
 
 impl Draw<'_> {
-    /// Its atoms and arrows.
+    /// Draws its atoms and dependencies.
     fn shape(&mut self) {
         self.model.attempts_max = if self.rng.percent(40) { 1 } else { 2 };
         self.model.slots = 1 + self.rng.below(3);
@@ -47,7 +47,7 @@ impl Draw<'_> {
             let root = self.node(0, &[roots.clone()]);
             roots.push(root);
         }
-        // Groups stand after what is inside of them.
+        // Groups come after their members.
         for x in (0..self.model.nodes.len()).rev() {
             if self.model.nodes[x].kind == Kind::Any && self.rng.percent(35) {
                 self.plan(x);
@@ -55,7 +55,7 @@ impl Draw<'_> {
         }
     }
 
-    /// `before`: what stands before it and before each of its ancestors, as far as it may wait for it.
+    /// `before`: the atoms before it and before each of its ancestors, as far as it may depend on them.
     fn node(&mut self, depth: usize, before: &[Vec<Ix>]) -> Ix {
         let kind = match self.rng.below(100) {
             _ if depth == DEPTH_MAX => Kind::Task,
@@ -94,7 +94,7 @@ impl Draw<'_> {
         x
     }
 
-    /// Makes a group a step that plans: as many choices as it has rounds, which name nothing outside of themselves.
+    /// Makes a group a planning step: as many choices as it has rounds, which depend on nothing outside of themselves.
     fn plan(&mut self, x: Ix) {
         let planned = self
             .model
@@ -152,7 +152,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Ids whose order tells nothing.
+    /// Gives ids whose order has no meaning.
     fn ids(&mut self) {
         let mut numbers: Vec<usize> = (10..10 + self.model.nodes.len()).collect();
         self.rng.shuffle(&mut numbers);

@@ -1,8 +1,8 @@
-//! The search through the real program: graphs whose solvability brute force knows, made real with shell actions in
-//! the workspaces `git` and `shadow`.
+//! The search through the real program: graphs whose solutions brute force knows, as shell actions in the workspaces
+//! `git` and `shadow`.
 //!
-//! Invariant: nothing here is told by the program's own core; what a graph means is defined by `model` alone.
-//! Not here: the search over outcomes instead of processes; that is tested beside the core.
+//! Invariant: nothing here uses the program's own core; `model` alone defines the meaning of a graph. Not here: the
+//! search over outcomes instead of processes, which is tested beside the core.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

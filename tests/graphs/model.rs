@@ -34,7 +34,7 @@ pub struct Node {
     pub is_checked: bool,
     /// Its choices are tried side by side.
     pub is_speculative: bool,
-    /// It stands in the plan as a step that plans: what it prints, time after time, is one of its choices after another.
+    /// In the plan it is a planning step: time after time it prints one of its choices after another.
     pub is_planned: bool,
 }
 
@@ -42,14 +42,14 @@ pub struct Node {
 pub struct Model {
     pub nodes: Vec<Node>,
     pub attempts_max: u32,
-    /// Attempts side by side.
+    /// Attempts at the same time.
     pub slots: usize,
     /// Tasks whose files the base case asks for.
     pub wanted: Vec<Ix>,
     /// Tasks whose files it refuses.
     pub unwanted: Vec<Ix>,
-    /// It asks for the files of everything that is live, too. So it holds on no half of the work, and the run
-    /// completes exactly where some selection works.
+    /// The base case also needs the files of everything live. So it holds on no half of the work, and the run completes
+    /// exactly if some selection works.
     pub wants_whole: bool,
 }
 
@@ -102,7 +102,7 @@ impl Model {
             .collect()
     }
 
-    /// All that its result may depend on, whatever is chosen.
+    /// All atoms that its result may depend on, whatever is chosen.
     pub fn upstream(&self, x: Ix) -> Ids {
         let (mut seen, mut todo) = (Ids::new(), self.waits_for(x));
         while let Some(d) = todo.pop() {
@@ -175,7 +175,7 @@ impl Model {
             .collect()
     }
 
-    /// The choices in force in what it waits for.
+    /// The choices in force in its prerequisites.
     pub fn context(&self, x: Ix, selection: &Selection) -> Selection {
         let seen = self.seen(x, selection);
         selection
@@ -191,13 +191,13 @@ impl Model {
         can && node.needs.iter().all(|z| seen.contains(z))
     }
 
-    /// Whether the base case, whatever else it asks for, takes a tree with these files.
+    /// Whether the base case accepts a tree with these files, whatever else it needs.
     pub fn is_taken(&self, files: &Ids) -> bool {
         self.wanted.iter().all(|x| files.contains(x))
             && !self.unwanted.iter().any(|x| files.contains(x))
     }
 
-    /// The files of each selection under which all can be done and the base case then holds.
+    /// The files of each selection under which everything can be done and the base case then holds.
     pub fn solutions(&self) -> BTreeSet<Ids> {
         let works = |selection: &Selection| {
             let tasks = self.live_tasks(selection);
@@ -210,8 +210,8 @@ impl Model {
             .collect()
     }
 
-    /// Tasks upstream whose files lie in the tree of an attempt of `x` exactly where they are live: those that it
-    /// waits for whenever they are.
+    /// Tasks upstream whose files are in the tree of an attempt of `x` exactly if they are live: those that it waits
+    /// for whenever they are.
     pub fn telling(&self, x: Ix) -> Ids {
         let selections = self.selections_with(x);
         let tells = |z: &Ix| {

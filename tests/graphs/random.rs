@@ -13,10 +13,10 @@ use super::{
     world::Workspace,
 };
 
-/// More than there are processors: half of a run is waiting for the disk.
+/// More than there are processors: half of a run waits for the disk.
 const THREADS: usize = 4;
 
-/// Every outcome, or every seed that went wrong with its graph.
+/// Every outcome, or every seed that failed with its graph.
 fn try_all(seeds: Range<u64>, one: fn(&Model, u64) -> Result<Outcome, String>) -> Vec<Outcome> {
     let next = AtomicU64::new(seeds.start);
     let work = || {
@@ -52,7 +52,7 @@ fn try_all(seeds: Range<u64>, one: fn(&Model, u64) -> Result<Outcome, String>) -
     outcomes
 }
 
-/// The graphs that stand in every run of the tests, or those that a soak asks for.
+/// The graphs of every test run, or those that a soak asks for.
 fn seeds(usual: Range<u64>) -> Range<u64> {
     let number = |name: &str| std::env::var(name).ok()?.parse().ok();
     match number("DESCENT_SOAK_GRAPHS") {
@@ -64,7 +64,7 @@ fn seeds(usual: Range<u64>) -> Range<u64> {
     }
 }
 
-/// How many of a hundred outcomes are so.
+/// The percentage of outcomes for which `is_so` holds.
 fn share(outcomes: &[Outcome], is_so: fn(&Outcome) -> bool) -> usize {
     outcomes.iter().filter(|outcome| is_so(outcome)).count() * 100 / outcomes.len().max(1)
 }

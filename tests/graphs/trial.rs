@@ -1,4 +1,4 @@
-//! One graph through the program: aligned, run to its end (perhaps killed on the way), and looked at.
+//! One graph through the program: aligned, run to its end (perhaps killed on the way), and checked.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub fn run(model: &Model, workspace: Workspace) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Killed (-9) at moments that the seed tells, then run until it ends by itself.
+/// Killed (-9) at moments from the seed, then run until it ends by itself.
 pub fn run_killed(model: &Model, seed: u64) -> Result<Outcome, String> {
     let world = World::new(Workspace::of(seed));
     let bound = align(model, &world)?;
@@ -106,7 +106,7 @@ fn ended_rightly(model: &Model, world: &World, ran: &Ran, is_resumed: bool) -> H
     } else {
         ("exhausted", "no_choice")
     };
-    // A run that is resumed looks at the base case first, and may find the work done.
+    // A resumed run evaluates the base case first, and may find the work done.
     let is_found = is_resumed && result["reason"] == "already_held";
     let is_told = result["result"] == word && (result["reason"] == reason || is_found);
     hold(is_told && (is_completed || ran.code == Some(5)), || {

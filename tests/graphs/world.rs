@@ -1,7 +1,8 @@
 //! A directory, a cache and a place outside of both for one graph, and the graph as a plan of shell actions.
 //!
 //! A task makes `made/ID` in its workspace, so the file is in a tree exactly while the task is part of it. Each attempt
-//! first writes what it sees to the place outside, which nothing takes back.
+//! first writes a list of the files that it sees to the place outside, which nothing takes back.
+//!
 //! Invariant: nothing of the machine reaches the program but PATH; every wait has a deadline.
 
 use std::{
@@ -30,12 +31,12 @@ pub struct World {
 pub enum Workspace {
     /// In a repository.
     Git,
-    /// In a directory that is none.
+    /// In a directory without a repository.
     Shadow,
 }
 
 impl Workspace {
-    /// The seeds take turns.
+    /// Seeds alternate.
     pub fn of(seed: u64) -> Self {
         match seed % 2 {
             0 => Self::Git,
@@ -145,7 +146,7 @@ impl World {
         self.ended(&mut child)
     }
 
-    /// `run`, killed (-9) so long after it printed so many lines; without a code, unless it had ended before.
+    /// `run`, killed (-9) so long after so many lines of output; without a code, unless it had ended before.
     pub fn run_killed(&self, lines: usize, after: Duration) -> Ran {
         let mut child = self.start(&["run", "--json"]);
         let begun = Instant::now();
@@ -213,7 +214,7 @@ impl World {
         serde_json::from_slice(&bytes).expect("the state is JSON")
     }
 
-    /// An attempt a line: its atom, its number, the files that it saw.
+    /// One line for each attempt: its atom, its number, the files that it saw.
     pub fn log(&self) -> String {
         fs::read_to_string(self.path("out/log")).unwrap_or_default()
     }

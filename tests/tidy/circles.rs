@@ -9,10 +9,10 @@ use std::path::Path;
 use super::text::{is_ident, modules_of};
 use super::tree::sources;
 
-/// `use` behind `use`, until a name stands where it is defined.
+/// `use` after `use`, until a name reaches its definition.
 const HOPS_MAX: usize = 8;
 
-/// Each circle inside a room, but for the known ones, which may only shrink.
+/// Each circle inside a room, except the known ones, which may only shrink.
 pub(crate) fn circles(root: &Path, known: &[&[&str]]) -> Vec<String> {
     let mut faults = Vec::new();
     let mut open: Vec<&[&str]> = known.to_vec();
@@ -40,7 +40,7 @@ pub(crate) fn circles(root: &Path, known: &[&[&str]]) -> Vec<String> {
 /// A path in the code, by its names.
 type Names = Vec<String>;
 
-/// A file, by where it stands and what it names.
+/// A file, by its place and the names in it.
 struct Module {
     path: String,
     /// The names that `use` binds in the file.
@@ -78,7 +78,7 @@ impl Package {
         }
     }
 
-    /// The file in which the last name of a path stands, as far as it is one of ours.
+    /// The file that defines the last name of a path, if it is one of ours.
     fn target(&self, from: &[String], path: &[String], hops: usize) -> Option<Names> {
         let hops = hops.checked_sub(1)?;
         let mut at = from.to_vec();

@@ -1,4 +1,4 @@
-//! Error codes: each that the program can give is met by a test and stands in the documentation, and no other does.
+//! Error codes: each code of the program is met by a test and documented, and no other code is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(crate) fn codes(root: &Path, unmet: &[(&str, &str)]) -> Vec<String> {
     faults
 }
 
-/// Every code that stands alone between quotes in the code, with the first file that gives it.
+/// Every code that stands alone between quotes in the code, with the first file that has it.
 fn given(root: &Path) -> BTreeMap<String, String> {
     let mut given = BTreeMap::new();
     for source in production(root) {

@@ -1,8 +1,8 @@
-//! The rules of the house, held over the text of the source: floors, doors, heads, sizes.
+//! The rules of the house, held over the text of the source: floors, doors, heads, sizes, words.
 //!
-//! Each rule is a function from a tree of files to its faults, so that it can be tried on a small
-//! planted tree. The tables below are the place to edit; every list of exceptions may only shrink.
-//! Not here: what the compiler and clippy hold already, and what the program does.
+//! Each rule is a function from a tree of files to its faults, so that it can be tried on a small planted tree. The
+//! tables below are the place to edit; every list of exceptions may only shrink. Not here: the rules of the compiler
+//! and of clippy, and the behaviour of the program.
 #![allow(clippy::disallowed_methods)] // door: plants small trees to try the rules on
 
 mod bugs;
@@ -51,7 +51,7 @@ const SHELL_FLOORS: &[&[&str]] = &[
     &["main"],
 ];
 
-/// Files of a room that import one another yet.
+/// Files of a room that still import one another.
 const CIRCLES: &[&[&str]] = &[
     &[
         "core/src/state/atom.rs",
@@ -134,7 +134,7 @@ const DOORS: &[Door] = &[
             "Timestamp::now",
             "Zoned::now",
         ],
-        // How long a child took, and deadlines of killing, are the process room's own.
+        // The duration of children, and deadlines of killing, are the process room's own.
         files: &["src/clock.rs", "src/process.rs", "src/process/"],
     },
     Door {
@@ -200,7 +200,7 @@ const SHELL_MUST_USE: &[&str] = &[
     "tracing",
     "reqwest",
 ];
-/// Error codes that the binary cannot be brought to from outside, and what tries them instead.
+/// Error codes that the binary cannot give from outside, and their tests.
 const CODES_UNMET: &[(&str, &str)] = &[
     ("E-BUG", "a bug of ours: none is known"),
     (

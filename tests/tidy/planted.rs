@@ -1,4 +1,4 @@
-//! The rules tried on small planted trees: each must see what it is there to see, and no more.
+//! The rules tried on small planted trees: each must see its fault, and no more.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,6 @@
-//! Just enough reading of Rust and of a manifest: what is code, what is a test, what a path names.
+//! Just enough reading of Rust and of a manifest: code, tests, and paths.
 //!
-//! Not a parser. It never fails: on text that is not Rust it gives some answer, and the compiler
-//! says the rest.
+//! Not a parser. It never fails: on text that is not Rust it gives some answer, and the compiler says the rest.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +17,8 @@ pub(crate) fn modules_of<'a>(path: &'a str, folder: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The line and first name of what follows `crate::`, or the chain of `super::` that leads there
-/// from `depth` modules down. Inside an inline module such a chain ends lower, so that it counts
-/// only where it names a room.
+/// The line and first name after `crate::`, or after the chain of `super::` that leads there from `depth` modules down.
+/// Inside an inline module such a chain ends lower, so that it counts only if it names a room.
 pub(crate) fn paths_named(
     code: &str,
     depth: usize,

@@ -1,4 +1,4 @@
-//! The tree that the rules read: its files, and of each the code without what doesn't count.
+//! The tree that the rules read: its files, and the code of each without ignored parts.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(crate) fn is_listed(path: &str, list: &[&str]) -> bool {
         .any(|entry| path == *entry || entry.ends_with('/') && path.starts_with(entry))
 }
 
-/// Empty where there is no such file: the rules then find missing what they look for.
+/// The text of a file; empty if there is none, so that the rules report their subject as missing.
 pub(crate) fn read(path: &Path) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::tree::{Source, sources};
 
-/// Types whose name is a bare participle, or says nothing of what they are.
+/// Types whose name is a bare participle, or says nothing of their content.
 const EMPTY_NAMES: &[&str] = &[
     "Asked",
     "Branched",
@@ -116,8 +116,8 @@ fn declarations(source: &Source) -> Vec<Declaration> {
     source.code.lines().enumerate().filter_map(line).collect()
 }
 
-/// No parameter takes a tuple apart, which hides what may be swapped: a struct names it. `most`: how many stand in a file
-/// yet.
+/// No parameter takes a tuple apart, which hides values that may be swapped: a struct names them. `most`: the allowed
+/// number in each file.
 pub(crate) fn tuple_parameters(root: &Path, most: &[(&str, usize)]) -> Vec<String> {
     let all = PACKAGES.iter().flat_map(|package| sources(root, package));
     let fault = |source: Source| {
@@ -136,7 +136,7 @@ pub(crate) fn tuple_parameters(root: &Path, most: &[(&str, usize)]) -> Vec<Strin
     all.filter_map(fault).collect()
 }
 
-/// The lines of parameters `(a, b): (A, B)` of functions; those of closures are patterns on what a library hands over.
+/// The lines of parameters `(a, b): (A, B)` of functions. Those of closures are patterns on the arguments of a library.
 fn tuples_in(code: &str) -> Vec<usize> {
     let is_pattern = |inner: &str| {
         inner.contains(',')

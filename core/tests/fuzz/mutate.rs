@@ -41,7 +41,7 @@ const WORDS: [&str; 30] = [
     "'",
 ];
 
-/// Another run of the same seed makes the same inputs.
+/// The same seed makes the same inputs again.
 #[derive(Debug)]
 pub struct Rng(u64);
 
@@ -112,7 +112,7 @@ pub fn mutated(rng: &mut Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Looks at inputs until the time or the count is over; a failing one is shown with all that makes it again.
+/// Tries inputs until the time or the count is over. A failing input is shown with all that reproduces it.
 #[allow(clippy::disallowed_methods)] // a soak lasts as long as it is told to
 pub fn fuzz(name: &str, corpus: &[Vec<u8>], count: usize, look: impl Fn(&mut Rng, &[u8])) {
     let number = |name: &str| {

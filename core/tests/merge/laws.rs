@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{adopt, beginning, content, holds, merge, state, try_state};
 
-/// One small change; `n` makes what it types its own.
+/// One small change; `n` makes its text unique.
 #[derive(Debug, Clone)]
 struct Change {
     what: u8,
@@ -20,7 +20,7 @@ impl Change {
         format!("{side}-{}-{}-{}", self.what, self.id, self.n)
     }
 
-    /// Makes the change, unless it would break the state; whether it did.
+    /// Makes the change, unless it would break the state; returns whether it did.
     fn make(&self, side: &str, value: &mut Value) -> bool {
         let mut next = value.clone();
         self.apply(side, &mut next);
@@ -123,7 +123,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(change, 0..6)
 }
 
-/// The state with what of the changes could be made, and those.
+/// The state with all changes that could be made, and those changes.
 fn side(name: &str, changes: &[Change]) -> (Value, Vec<Change>) {
     let mut value = beginning();
     let made = changes
@@ -133,7 +133,7 @@ fn side(name: &str, changes: &[Change]) -> (Value, Vec<Change>) {
     (value, made)
 }
 
-/// The program's side is one commit on.
+/// The program's side, one commit later.
 fn of_program(changes: &[Change]) -> Value {
     let (mut value, _) = side("ours", changes);
     value["serial"] = json!(8);

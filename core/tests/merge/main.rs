@@ -1,6 +1,6 @@
 //! The merge of a hand edit, held to its laws: over random edits of a state on both sides, and over named cases.
 //!
-//! A side is a list of small changes of one JSON text, so that what each of them typed is known.
+//! A side is a list of small changes of one JSON text, so that the typed text of each is known.
 
 #![allow(clippy::panic, reason = "a failure tells its case")]
 
@@ -50,7 +50,7 @@ fn beginning() -> Value {
     })
 }
 
-/// Fails where the value is no valid state.
+/// Fails if the value is no valid state.
 fn state(value: &Value) -> State {
     try_state(value).unwrap_or_else(|faults| panic!("{faults}\n{value:#}"))
 }
@@ -83,7 +83,7 @@ fn adopt(ours: &Value, merged: MergeOutcome) -> Adoption {
     correct::adopt(Some(&state(ours)), merged, "ada", UnixMillis(1_000))
 }
 
-/// Whether a text stands anywhere in what was merged, or in what is told to have given way.
+/// Whether a text is anywhere in the merged state, or in the lost values.
 fn holds(merged: &MergeOutcome, text: &str) -> bool {
     let lost = merged.lost.iter().map(|lost| lost.node());
     let lost = descent_core::doc::write(&Node::array(lost.collect()));

@@ -1,11 +1,11 @@
-//! Cases that a person meets.
+//! Cases from a person's work.
 
 use descent_core::step::correct::{self, Winner};
 use serde_json::{Value, json};
 
 use super::{adopt, beginning, content, merge, state};
 
-/// Merges two edits of the beginning; gives the content, and what gave way as (pointer, whose stands).
+/// Merges two edits of the beginning; gives the content, and the lost values as (pointer, winner).
 fn check(
     ours: impl Fn(&mut Value),
     theirs: impl Fn(&mut Value),
@@ -339,7 +339,7 @@ fn a_remark_on_an_entry_of_the_trail_and_on_a_correction_stays() {
     assert_eq!(lost, []);
 }
 
-/// The only entry of the beginning is left out meanwhile, for a newer one.
+/// The only entry of the beginning is replaced by a newer one.
 fn left_out(ours: &mut Value) {
     ours["trail"] = json!([{"type": "choice", "at": "2026-01-01T00:00:01Z", "serial": 4, "pass": 1,
         "group": "G", "choice": "C2"}]);

@@ -9,7 +9,7 @@ use super::{
     sim::{Faults, Sim},
 };
 
-/// One that uses up what it can: by which faults, and under which limits, so that nothing else makes its bound wide.
+/// An adversary uses up all that it can. It names faults and limits, so that nothing else makes its bound wide.
 #[derive(Clone, Copy)]
 struct Adversary {
     name: &'static str,
@@ -154,8 +154,8 @@ fn graph(rng: &mut Rng, plans: usize) -> Model {
     model
 }
 
-/// How many attempts were started, and how near the start of the run came to its bound, in percent. A run after a crash
-/// goes on under the bound of the first: it forgets nothing that a program failed at by itself.
+/// The number of started attempts, and their share of the bound at the start of the run, in percent. A run after a
+/// crash goes on under the first bound: it forgets no failure of a program itself.
 fn spent(events: &[Event]) -> Result<(u64, u64), String> {
     let bound = events.iter().find_map(|event| match event {
         Event::RunStarted { starts_left, .. } => starts_left.parse::<u64>().ok(),
@@ -171,7 +171,7 @@ fn spent(events: &[Event]) -> Result<(u64, u64), String> {
     Ok((starts, (starts * 100).checked_div(bound).unwrap_or(0)))
 }
 
-/// How near one came to its bound at most, in percent.
+/// The highest share of a bound that was reached, in percent.
 #[track_caller]
 fn check(seeds: std::ops::Range<u64>, adversary: Adversary) -> u64 {
     let (mut started, mut nearest) = (0, 0);
@@ -182,7 +182,7 @@ fn check(seeds: std::ops::Range<u64>, adversary: Adversary) -> u64 {
         model.constraints = format!(r#"{}, "max_parallel_agents": {slots}"#, adversary.limits);
         let slots = u32::try_from(slots).expect("small");
         let mut sim = Sim::new(&model, seed, slots, adversary.faults);
-        // It panics where it does not end, and where what can be tried does not fall.
+        // It panics if it does not end, or if the measure does not fall.
         sim.run();
         assert_ne!(sim.world.state.run.status, RunStatus::Running);
         match spent(&sim.events) {

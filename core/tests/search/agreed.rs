@@ -24,7 +24,7 @@ fn three() -> Model {
     model
 }
 
-/// Runs it in many orders; each time the solved atoms and those that the result names as open.
+/// Runs it in many orders; gives the solved atoms of each, and those that the result names as open.
 fn check(model: &Model, expected: &str) -> Vec<(BTreeSet<String>, BTreeSet<String>)> {
     let run = |seed: u64| {
         let slots = 1 + u32::try_from(seed % 3).expect("small");
@@ -106,7 +106,7 @@ fn a_hard_budget_completes_where_the_base_case_holds_on_the_delivered_tree() {
     }
 }
 
-/// A random graph whose base case asks for some of its tasks alone.
+/// A random graph whose base case needs only some of its tasks.
 fn some_are_enough(seed: u64) -> Model {
     let mut rng = Rng::new(seed);
     let mut model = Model::random_with(&mut rng, 0);

@@ -210,7 +210,7 @@ impl Sim<'_> {
         }
     }
 
-    /// The node of the model that an atom is, planned or not.
+    /// The node of the model for an atom, planned or not.
     pub(crate) fn node(&self, id: &AtomId) -> usize {
         let atom = self.world.state.atom(id);
         let origin = atom.and_then(|atom| atom.origin.as_ref());

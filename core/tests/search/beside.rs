@@ -21,7 +21,7 @@ fn side_by_side() -> Model {
     model
 }
 
-/// Runs it in many orders, everything read back at every commit; the stories.
+/// Runs it in many orders, with everything read back at every commit; gives the stories.
 fn check(model: &Model, slots: u32, expected: &str) -> Vec<String> {
     let run = |seed: u64| {
         let faults = Faults {
@@ -162,7 +162,7 @@ fn two_groups_that_conflicts_tie_together_do_not_undo_each_other() {
     let h = model.add("H", Kind::Any, &[x, y], &[]);
     model.nodes[g].is_speculative = true;
     model.nodes[h].is_speculative = true;
-    // Refutes (a, x) and (b, y), then (a, y), whichever stands first.
+    // Refutes (a, x) and (b, y), then (a, y), whichever comes first.
     model.wanted = vec![b, x];
     for story in check(&model, 3, "completed") {
         let adoptions = story.matches("was solved first").count();

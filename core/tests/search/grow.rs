@@ -11,7 +11,7 @@ impl Model {
         Self::random_with(rng, 0)
     }
 
-    /// The same, of whose groups so many in a hundred are planning steps.
+    /// The same, with so many planning steps in a hundred groups.
     pub(crate) fn random_with(rng: &mut Rng, plans: usize) -> Self {
         loop {
             let model = Grow::model(rng, plans);
@@ -29,7 +29,7 @@ impl Model {
         }
     }
 
-    /// Gives planning steps budgets, and those that something waits for a target.
+    /// Gives planning steps budgets, and those with dependents a target.
     pub(crate) fn budgets(&mut self, rng: &mut Rng) {
         for x in 0..self.nodes.len() {
             if self.nodes[x].kind != Kind::Plan {
@@ -38,7 +38,7 @@ impl Model {
             let attempts = rng
                 .percent(60)
                 .then(|| 1 + u32::try_from(rng.below(4)).expect("small"));
-            // The simulation's time goes by a millisecond an event.
+            // Simulated time passes by a millisecond per event.
             let ms = rng.percent(30).then(|| 1 + rng.below(40) as u64);
             self.nodes[x].budget = (attempts, ms);
             let waits = |y: &usize| self.nodes[*y].deps.contains(&x);
@@ -77,7 +77,7 @@ impl Grow<'_> {
         grow.model
     }
 
-    /// `before`: what stood before it and before each of its ancestors, as far as it may be waited for.
+    /// `before`: the nodes before it and before each of its ancestors, as far as it may depend on them.
     fn node(&mut self, depth: usize, before: &[Vec<usize>], may_wait: bool) -> usize {
         let is_leaf = depth == 3 || self.model.nodes.len() > 12 || self.rng.percent(35);
         let kind = if is_leaf {
@@ -114,7 +114,7 @@ impl Grow<'_> {
         x
     }
 
-    /// Its atoms name one another alone.
+    /// Its atoms name only one another.
     fn fragment(&mut self, depth: usize) -> usize {
         let mut parts = Vec::new();
         for _ in 0..1 + self.rng.below(2) {

@@ -1,4 +1,4 @@
-//! The search, as the loop does it, against brute force: `step` and `desired` with outcomes instead of processes.
+//! The search of the loop against brute force: `step` and `desired` with outcomes instead of processes.
 
 #![allow(
     clippy::panic,

@@ -1,7 +1,7 @@
-//! Graphs with outcomes instead of processes, and what brute force says of them.
+//! Graphs with outcomes instead of processes, and their solutions by brute force.
 //!
-//! An atom succeeds from its k-th attempt in a context on, where the alternatives upstream that it needs are in
-//! force. A base case holds when every root is resolved and the wanted atoms are live.
+//! An atom succeeds from its k-th attempt in a context on, if the alternatives that it needs upstream are in force. A
+//! base case holds when every root is resolved and the wanted atoms are live.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ pub(crate) enum Kind {
     Task,
     All,
     Any,
-    /// A planning step: its kids are the fragments of its rounds, each an `All` that stands in no plan.
+    /// A planning step: its kids are the fragments of its rounds, each an `All` that is not in the plan.
     Plan,
 }
 
@@ -105,7 +105,7 @@ impl Model {
         (0..self.nodes.len()).filter(|x| self.nodes[*x].parent.is_none())
     }
 
-    /// The fragments that its planner comes to within its attempts. A step inside a fragment has half the rounds.
+    /// The fragments that its planner can print within its attempts. A step inside a fragment has half the rounds.
     pub(crate) fn fragments(&self, plan: usize) -> Vec<usize> {
         let above = self.above(plan);
         let depth = above.filter(|x| self.nodes[*x].kind == Kind::Plan).count();
@@ -129,7 +129,7 @@ impl Model {
         parent.is_some_and(|p| matches!(self.nodes[p].kind, Kind::Any | Kind::Plan))
     }
 
-    /// Whether a planner makes it: it stands in no plan of a person.
+    /// Whether a planner makes it: it is not in a person's plan.
     pub(crate) fn is_planned(&self, x: usize) -> bool {
         self.above(x).any(|y| self.nodes[y].kind == Kind::Plan)
     }
@@ -174,7 +174,7 @@ impl Model {
         live
     }
 
-    /// Every whole selection: of live groups alone.
+    /// Every whole selection, of live groups alone.
     pub(crate) fn selections(&self) -> Vec<Selection> {
         let (mut whole, mut todo) = (Vec::new(), vec![Selection::new()]);
         while let Some(selection) = todo.pop() {
@@ -230,8 +230,7 @@ impl Model {
         good.map(|selection| names(self.live(&selection))).collect()
     }
 
-    /// Whether the attempt `n` of `x` succeeds where these choices are in force: it sees what it waited for, and
-    /// what that was made from.
+    /// Whether the attempt `n` of `x` succeeds under these choices. It sees its prerequisites, and theirs.
     pub(crate) fn succeeds(
         &self,
         x: usize,
@@ -262,7 +261,7 @@ impl Model {
         n >= node.outcome && node.needs.iter().all(|z| seen.contains(z))
     }
 
-    /// As a plan.
+    /// The graph as a plan.
     pub(crate) fn plan(&self) -> String {
         let own = (0..self.nodes.len()).filter(|x| !self.is_planned(*x));
         let atoms = self.atoms(own);

@@ -7,7 +7,7 @@ use super::{
     sim::{Faults, Sim},
 };
 
-/// G and H, their choices given what they wait for.
+/// G and H, with the dependencies of their choices.
 fn groups(x_deps: &[&str]) -> Model {
     let mut model = Model {
         max_attempts: 1,
@@ -27,7 +27,7 @@ fn last_needs(model: &mut Model, id: &str, deps: &[&str], needs: &[&str]) {
     model.nodes[x].needs = needs.iter().map(|id| model.ix(id)).collect();
 }
 
-/// Runs it in many orders; the stories.
+/// Runs it in many orders; gives the stories.
 fn check(model: &Model, expected: &str) -> Vec<String> {
     let run = |seed: u64| {
         let slots = 1 + u32::try_from(seed % 3).expect("small");

@@ -13,7 +13,7 @@ use super::{
     sim::{Faults, Sim, outcome},
 };
 
-/// All at once: what people asked, a verdict on the base case, a budget that is over, and a dead end.
+/// All facts at once: requests of people, a verdict on the base case, a budget that is over, and a dead end.
 struct Case {
     asked: &'static [RequestKind],
     holds: bool,
@@ -74,7 +74,7 @@ fn until_only_the_base_case_is_owed(sim: &mut Sim<'_>) {
         let desired = desired::desired_work(&sim.world, &sim.session, 0);
         let has_worked = sim.world.state.run.spent.attempts == 2;
         let is_base = |key: &WorkKey| matches!(key, WorkKey::Judge(Scope::BaseCase, _));
-        // First the first verdict, without which nothing starts; then everything but the last one.
+        // The first verdict comes first, since nothing starts without it; then everything but the last one.
         let skips_base = sim.world.state.run.attempts_started > 0;
         let next = desired
             .effects
@@ -187,7 +187,7 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
         sim.story
     );
     assert_eq!(sim.world.state.serial, serial, "nothing was committed");
-    // Made again it has the same number: only the epoch tells the late result from its own.
+    // Made again it has the same number: only the epoch marks the late result.
     while sim.world.state.run.in_flight.is_empty() {
         assert!(sim.turn());
     }

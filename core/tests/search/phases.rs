@@ -1,4 +1,4 @@
-//! The budget of a phase: N is a planning step, and F waits for what it plans.
+//! The budget of a phase: N is a planning step, and F waits for its fragment.
 
 use descent_core::event::Event;
 
@@ -155,7 +155,7 @@ fn a_step_inside_a_plan_is_given_no_more_than_is_left() {
     }
 }
 
-/// F takes a part, but fails with it: then the plan failed as any other would.
+/// F accepts a part, but fails with it: then the plan failed like any other.
 #[test]
 fn a_target_that_fails_with_a_part_asks_for_another_plan() {
     let rounds: &[&[(&str, bool)]] = &[THREE, &[("d", true)]];
@@ -168,7 +168,7 @@ fn a_target_that_fails_with_a_part_asks_for_another_plan() {
     }
 }
 
-/// The first attempt of a fails: with b there is room for two of the three that the whole would take.
+/// The first attempt of a fails: with b there is room for two of the three attempts that the whole would need.
 #[test]
 fn an_attempt_that_fails_takes_of_the_budget_too() {
     let mut model = phase((Some(2), None), &[&[("a", true), ("b", true)]], true);
@@ -181,8 +181,8 @@ fn an_attempt_that_fails_takes_of_the_budget_too() {
     }
 }
 
-/// With b the plan was whole, and f failed under it; with c its budget is over. Without G it would be a plan that f was
-/// not tried with, over and over.
+/// With b the plan was whole, and f failed under it; with c its budget is over. Without G it would count as a plan that
+/// f was not tried with, again and again.
 #[test]
 fn what_was_whole_once_is_no_partial_result_later() {
     let mut model = once();

@@ -1,4 +1,4 @@
-//! Planning steps on the smallest graphs: N is a step, its fragments are what its planner prints, round after round.
+//! Planning steps on the smallest graphs: N is a step, and its planner prints a fragment in each round.
 
 use super::{
     model::{Kind, Model},
@@ -32,7 +32,7 @@ pub(crate) fn once() -> Model {
     }
 }
 
-/// Runs it in many orders, everything read back at every commit; the stories.
+/// Runs it in many orders, with everything read back at every commit; gives the stories.
 pub(crate) fn check(model: &Model, expected: &str) -> Vec<String> {
     let run = |seed: u64| {
         let slots = 1 + u32::try_from(seed % 3).expect("small");
@@ -177,7 +177,7 @@ fn a_plan_belongs_to_the_choices_that_it_was_made_under() {
     }
 }
 
-/// F would do with the first fragment and y: that costs less than another plan.
+/// F works with the first fragment and y: that costs less than another plan.
 #[test]
 fn choices_beside_a_step_change_before_it_is_planned_again() {
     let mut model = once();

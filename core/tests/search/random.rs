@@ -36,7 +36,7 @@ fn agree(seeds: std::ops::Range<u64>, constraints: &str, faults: Faults) {
     agree_with(seeds, 0, constraints, faults);
 }
 
-/// So many in a hundred groups are planning steps.
+/// The same, with so many planning steps in a hundred groups.
 fn agree_with(seeds: std::ops::Range<u64>, plans: usize, constraints: &str, faults: Faults) {
     let (mut solved, mut backtracked, mut replanned) = (0, 0, 0);
     for seed in seeds.clone() {
@@ -181,7 +181,7 @@ fn without_isolation_the_search_is_the_same() {
     agree(seeds(40_000, 120), r#", "workspace": "shared""#, faults);
 }
 
-/// Backoffs included: what waits neither comes at once nor never.
+/// Includes backoffs: a wait ends neither at once nor never.
 #[test]
 fn a_clock_that_is_set_by_ten_years_between_any_two_events_changes_nothing_of_what_happens() {
     let faults = Faults {

@@ -1,4 +1,4 @@
-//! A driver in memory: answers what is desired from a model, in an order by chance, with faults by chance.
+//! A driver in memory: does the desired work by a model, in random order, with random faults.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -55,9 +55,9 @@ pub(crate) struct Sim<'m> {
     pub(crate) session: Session,
     pub(crate) slots: u32,
     pub(crate) now: u64,
-    /// Active time that a wait took, not yet told.
+    /// Active time of a wait that is not reported yet.
     passed_ms: u64,
-    /// The wall clock is set by ten years between any two inputs, to and fro.
+    /// Between any two inputs the wall clock is set by ten years, back and forth.
     pub(crate) is_clock_set: bool,
     inputs: u64,
     pub(crate) story: String,
@@ -115,7 +115,7 @@ impl<'m> Sim<'m> {
         }
     }
 
-    /// From the start to the end of a run; the word of how it ended.
+    /// Runs from the start to the end of a run; gives the word of its ending.
     pub(crate) fn run(&mut self) -> &'static str {
         self.begin();
         for _ in 0..EVENTS_MAX {
@@ -168,7 +168,7 @@ impl<'m> Sim<'m> {
         }
     }
 
-    /// The loop dies: only the file is left.
+    /// The loop dies: only the file remains.
     pub(crate) fn crash(&mut self) {
         self.crashes += 1;
         let _ = writeln!(self.story, "  crash");
@@ -185,7 +185,7 @@ impl<'m> Sim<'m> {
         self.rendered.text(&self.world.state)
     }
 
-    /// The written text reads back as the state that is known.
+    /// Reads the written text back, and compares it with the known state.
     pub(crate) fn read_back(&self) {
         let text = self.text();
         let whole = StateText::of(&self.world.state);
@@ -313,7 +313,7 @@ impl<'m> Sim<'m> {
         );
         if let Some(before) = self.last_measure.filter(|_| !counts_anew) {
             assert!(now <= before, "the measure rose from {before:?} to {now:?}");
-            // A repair stands outside of the measure: it has a cap of its own.
+            // A repair does not count in the measure: it has a cap of its own.
             if falls && self.repairs == 0 {
                 assert!(
                     now < before,
@@ -376,14 +376,14 @@ impl<'m> Sim<'m> {
         });
     }
 
-    /// No context saw more attempts than it may, and all of them no more than was said at the start.
+    /// No context saw more attempts than allowed, and the sum is within the bound of the start.
     pub(crate) fn check_counts(&self) {
         if self.repairs > 0 {
             return;
         }
         for (context, count) in &self.ended {
             let atom = self.world.state.atom(&AtomId::new(context.0.as_str()));
-            // A planning step has as many in each of its rounds.
+            // A planning step has that many in each of its rounds.
             let plan = atom.and_then(|atom| atom.plan());
             let rounds = plan.and_then(|plan| plan.grant.as_ref()?.rounds);
             assert!(

@@ -12,7 +12,7 @@ use std::{
 
 /// Shorter than a commit.
 const LOOK_PAUSE: Duration = Duration::from_micros(500);
-/// Whoever started the look has gone.
+/// By then the starter of the look has gone.
 const LOOK_MAX: Duration = Duration::from_secs(600);
 
 pub struct Fact {
@@ -41,7 +41,7 @@ fn fact(line: &str) -> Option<Fact> {
     })
 }
 
-/// The highest number of each that had been reported by the cut: `WHAT NUMBER`.
+/// The highest number of each fact that had been reported by the cut: `WHAT NUMBER`.
 pub fn told(facts: &[Fact], cut: u64) {
     let mut told = BTreeMap::new();
     for fact in facts.iter().filter(|fact| fact.at <= cut) {
@@ -89,7 +89,7 @@ fn serial(state: &str) -> Option<u64> {
     state["serial"].as_u64()
 }
 
-/// One value of a JSON file, by its pointer; nothing where there is none.
+/// Prints one value of a JSON file, by its pointer; nothing if there is none.
 pub fn value(file: &Path, pointer: &str) -> io::Result<()> {
     let value: Value = serde_json::from_slice(&fs::read(file)?)?;
     match value.pointer(pointer) {

@@ -11,7 +11,7 @@ use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 /// The size of a write that a disk does whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
-/// A small generator, so that a seed is all that a story needs (SplitMix64).
+/// A small generator, so that a seed is enough for a story (SplitMix64).
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -35,9 +35,9 @@ impl Rng {
 /// The fate of the writes since the last flush.
 enum Fate {
     Lost,
-    /// As far as the disk came, the last one torn.
+    /// Up to the point that the disk reached, the last one torn.
     UpTo(u64),
-    /// Each by itself, in any order: so many of a hundred arrive, and some of them torn.
+    /// Each by itself, in any order: this percentage of writes arrives, and some of them torn.
     Some(u64),
 }
 
@@ -73,7 +73,7 @@ pub fn cuts(log: &Path, facts: &[Fact], count: u64, seed: u64) -> io::Result<()>
     Ok(())
 }
 
-/// Brings `disk`, a copy of what there was before the log, to what a cut could have left.
+/// Brings `disk`, a copy from before the log, to a state that a cut could have left.
 pub fn make(log: &Path, cut: u64, seed: u64, disk: &Path) -> io::Result<()> {
     let disk = File::options().write(true).open(disk)?;
     let mut pending: Vec<(u64, Vec<u8>)> = Vec::new();

@@ -1,6 +1,6 @@
-//! A disk that remembers every write and flush, and what a power cut at any of them could have left.
+//! A disk that remembers every write and flush, and the images that a power cut could have left.
 //!
-//! For `scripts/powercut` alone, which says what each command is for.
+//! For `scripts/powercut` alone, which explains each command.
 #![allow(clippy::disallowed_methods)] // a tool beside the program: it has no doors
 
 mod facts;

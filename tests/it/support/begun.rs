@@ -1,4 +1,4 @@
-//! Runs that are at work when a test begins with them.
+//! Runs that are at work when a test begins.
 
 use serde_json::json;
 

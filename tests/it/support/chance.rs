@@ -1,4 +1,4 @@
-//! Chance from a seed, and how much of it: the small figure in every run of the tests, a large one when asked for.
+//! Random numbers from a seed, and the amount of testing: a small number by default, a large one on request.
 
 /// SplitMix64: the whole of a story follows from one number.
 pub struct Rng(u64);

@@ -22,7 +22,7 @@ pub enum Lack<'a> {
     Machine(&'a str),
 }
 
-/// Tells that the test at hand did not look at `what`.
+/// Reports that the present test did not try `what`.
 #[track_caller]
 pub fn passed_over(what: &str, lack: Lack<'_>) {
     let why = match lack {
@@ -44,7 +44,7 @@ pub fn passed_over(what: &str, lack: Lack<'_>) {
     );
 }
 
-/// Whether a program is on the PATH; where it is not, the test is passed over.
+/// Whether a program is on the PATH; if not, the test is passed over.
 #[track_caller]
 pub fn has(program: &str, package: &str) -> bool {
     let is_there = Command::new(program).arg("--version").output().is_ok();
@@ -54,7 +54,7 @@ pub fn has(program: &str, package: &str) -> bool {
     is_there
 }
 
-/// Whether system calls can be watched: in some containers strace is there and may not.
+/// Whether system calls can be traced: some containers have strace but forbid it.
 #[track_caller]
 pub fn can_trace() -> bool {
     if !has("strace", "strace") {
@@ -69,7 +69,7 @@ pub fn can_trace() -> bool {
     works
 }
 
-/// Whether the tests are run by root, who alone can give files away.
+/// Whether the tests are run by root, since nobody else can give files away.
 #[track_caller]
 pub fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();

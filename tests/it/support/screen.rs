@@ -1,6 +1,6 @@
-//! A terminal for one call of the program: a pty, and what stands on its screen in the end.
+//! A terminal for one call of the program: a pty, and its screen in the end.
 //!
-//! Not here: what is expected to stand there.
+//! Not here: the expected content of the screen.
 
 use std::{
     fs::File,
@@ -25,7 +25,7 @@ pub struct Terminal {
     _master: OwnedFd,
 }
 
-/// How a call in a terminal ended: all that was written, and the screen that it left.
+/// The end of a call in a terminal: its whole output, and the screen that it left.
 pub struct Shown {
     pub code: Option<i32>,
     pub signal: Option<i32>,
@@ -79,13 +79,13 @@ impl Terminal {
             .stderr(side())
             .spawn()
             .unwrap();
-        // Else the command would keep the slave open, and the reader would never see an end.
+        // Otherwise the command would keep the slave open, and the reader would never see an end.
         drop(command);
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (to, mut from) = (Arc::clone(&bytes), File::from(master.try_clone().unwrap()));
         let reader = std::thread::spawn(move || {
             let mut block = [0; 4096];
-            // The last slave that is closed ends it, with an error.
+            // Closing the last slave ends it, with an error.
             while let Ok(n @ 1..) = from.read(&mut block) {
                 to.lock().unwrap().extend_from_slice(&block[..n]);
             }

@@ -47,7 +47,7 @@ pub fn answered(command: &mut Command, question: &str, answer: &str) -> Ran {
     let mut stdout = String::new();
     let mut pipe = child.stdout.take().expect("a pipe");
     pipe.read_to_string(&mut stdout).expect("UTF-8");
-    // With its last other end closed, the terminal has been read to its end.
+    // Once its other ends are closed, the terminal can be read to its end.
     command.stdin(Stdio::null()).stderr(Stdio::null());
     drop(terminal);
     reader.join().expect("it read");
@@ -70,13 +70,13 @@ fn open() -> (File, File) {
     (File::from(person), terminal.expect("its other end"))
 }
 
-/// A terminal for a longer talk: all that the program says, in order, and answers one by one.
+/// A terminal for a longer dialogue: the program's output in order, and answers one by one.
 pub struct Terminal {
     child: Child,
     keys: File,
     screen: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
-    /// How much of the screen was looked at.
+    /// How much of the screen was read.
     read: usize,
 }
 
@@ -122,7 +122,7 @@ impl Terminal {
         String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
     }
 
-    /// Waits until these words come after all that was waited for before.
+    /// Waits until these words come after all earlier awaited ones.
     #[track_caller]
     pub fn sees(&mut self, words: &str) -> &mut Self {
         let (read, mut found) = (self.read, None);

@@ -47,7 +47,7 @@ fn counted(atom: &Value, what: &str) -> u64 {
     tries.map(|tried| tried[what].as_u64().unwrap_or(0)).sum()
 }
 
-/// The person's own: a branch, an index with something staged, a file of no commit, a stash.
+/// The person's own things: a branch, an index with something staged, a file of no commit, a stash.
 pub fn person(world: &World) -> Vec<String> {
     [
         &["rev-parse", "HEAD", "stash@{0}"][..],
@@ -69,7 +69,7 @@ pub fn world_of_a_person() -> World {
     world
 }
 
-/// Each of `times` gets a seed of its own, and a place in one of the lanes.
+/// Runs `one` so many times in parallel lanes, each with a seed of its own.
 pub fn side_by_side(lanes: u64, times: u64, one: impl Fn(u64) + Sync) {
     let next = AtomicU64::new(0);
     std::thread::scope(|scope| {

@@ -1,7 +1,7 @@
 //! A world of its own for one test: a home, a cache, a git repository, a place outside of it, and the program in it.
 //!
-//! Invariant: nothing of the machine reaches the program but PATH; every wait has a deadline; what a test started is
-//! gone when its world is. Not here: what is expected of the program.
+//! Invariant: nothing of the machine reaches the program but PATH; every wait has a deadline; processes of a test are
+//! gone when its world is. Not here: the expected behaviour of the program.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ pub struct World {
     root: TempDir,
 }
 
-/// How one call of the program ended.
+/// The end of one call of the program.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -95,7 +95,7 @@ impl Ran {
         last
     }
 
-    /// How many events of a kind there were.
+    /// The number of events of a kind.
     pub fn count(&self, event: &str) -> usize {
         self.lines()
             .iter()
@@ -157,7 +157,7 @@ impl Running {
 
     pub fn wait(&mut self) -> Ran {
         let status = self.ended();
-        // A process that it left behind may keep a pipe open: that would be the fault to find, not to wait for.
+        // A process that it left behind may keep a pipe open: a fault to find, not to wait for.
         let deadline = Instant::now() + Duration::from_secs(5);
         while self.readers.iter().any(|reader| !reader.is_finished()) && Instant::now() < deadline {
             std::thread::sleep(LOOK);
@@ -249,7 +249,7 @@ impl World {
         self.root().join("repo")
     }
 
-    /// Outside of the repository: what is written there is not undone.
+    /// A place outside of the repository: nothing undoes a file there.
     pub fn out(&self, name: &str) -> PathBuf {
         self.root().join("out").join(name)
     }
@@ -355,7 +355,7 @@ impl World {
         self.start(args).wait()
     }
 
-    /// In another directory than the project's.
+    /// Runs the program in another directory than the project's.
     pub fn descent_in(&self, dir: &Path, args: &[&str]) -> Ran {
         let mut command = self.bare_command(env!("CARGO_BIN_EXE_descent"));
         command.args(args).current_dir(dir);
@@ -433,7 +433,7 @@ pub fn wait_for(what: &str, holds: impl FnMut() -> bool) {
     wait_for_or(what, holds, String::new);
 }
 
-/// `why` tells more where it was waited in vain.
+/// `why` describes the state after a wait in vain.
 #[track_caller]
 pub fn wait_for_or(what: &str, mut holds: impl FnMut() -> bool, why: impl Fn() -> String) {
     let deadline = Instant::now() + PATIENCE;
@@ -447,8 +447,8 @@ pub fn wait_for_or(what: &str, mut holds: impl FnMut() -> bool, why: impl Fn() -
     }
 }
 
-/// Nothing there is other than before: told by name. Objects of git that nobody names are left out, its own sweeping
-/// takes them; so is its directory of our refs where it is empty again.
+/// Nothing differs from before, by name. Objects of git that nobody names are left out, because its own sweeping takes
+/// them. So is its directory of our refs if it is empty again.
 #[track_caller]
 pub fn assert_same(dir: &Path, before: &BTreeMap<PathBuf, Vec<u8>>) {
     let is_object = |path: &Path| path.to_string_lossy().contains("/.git/objects");
@@ -461,7 +461,7 @@ pub fn assert_same(dir: &Path, before: &BTreeMap<PathBuf, Vec<u8>>) {
     assert!(other.is_empty(), "{other:?}");
 }
 
-/// Ends what still works somewhere in this world: tests that kill a run leave its children behind.
+/// Ends all processes of this world: tests that kill a run leave its children behind.
 impl Drop for World {
     fn drop(&mut self) {
         let root = self.root();
