@@ -117,7 +117,8 @@ pub struct JobRecord {
 /// its group, then everything that escaped from it. Dropping the future does the same in the
 /// background.
 ///
-/// # Errors If nothing could be started.
+/// # Errors
+/// If nothing could be started.
 pub async fn run(
     job: &Job,
     cancel: &CancellationToken,

@@ -34,7 +34,8 @@ impl Editor {
     /// nobody is attending, standard input is empty: an editor that needs a person then ends and
     /// does not wait.
     ///
-    /// # Errors If the shell cannot be started.
+    /// # Errors
+    /// If the shell cannot be started.
     pub fn open(command: &str, file: &Path, is_attended: bool) -> io::Result<Self> {
         let mode = tcgetattr(io::stdin()).ok();
         // The editor draws on the terminal, even if our data goes elsewhere.
@@ -57,7 +58,8 @@ impl Editor {
 
     /// Cancellation-safe: it may be dropped and called again.
     ///
-    /// # Errors If the system does not report how the editor ended.
+    /// # Errors
+    /// If the system does not report how the editor ended.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
         if let (Some(_), Some(mode)) = (status.signal(), &self.mode) {

@@ -93,7 +93,8 @@ pub fn methods() -> Vec<MethodProbe> {
 
 /// Prepares for the first job: this process becomes a subreaper and the method is chosen.
 ///
-/// # Errors If the requested method does not exist or does not work here.
+/// # Errors
+/// If the requested method does not exist or does not work here.
 pub fn prepare() -> Result<(), Failure> {
     if let Err(error) = orphans::become_subreaper() {
         tracing::warn!(%error, "orphans of jobs go to init instead of here");
@@ -101,7 +102,8 @@ pub fn prepare() -> Result<(), Failure> {
     check_requested()
 }
 
-/// # Errors If the requested method does not exist or does not work here.
+/// # Errors
+/// If the requested method does not exist or does not work here.
 pub fn check_requested() -> Result<(), Failure> {
     choice().as_ref().map(|_| ()).map_err(Clone::clone)
 }

@@ -39,7 +39,8 @@ static IS_SUBREAPER: AtomicBool = AtomicBool::new(false);
 /// From here on, processes that lose their parent become our children. A loop calls it once at its
 /// start; a second call does no harm.
 ///
-/// # Errors If the kernel refuses. Other systems than Linux have no subreapers, which is no error.
+/// # Errors
+/// If the kernel refuses. Other systems than Linux have no subreapers, which is no error.
 pub(crate) fn become_subreaper() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

@@ -73,7 +73,8 @@ impl StatePlace {
 
     /// Fails if a file already has the name of the state.
     ///
-    /// # Errors [`StoreError::Exists`].
+    /// # Errors
+    /// [`StoreError::Exists`].
     pub fn is_free(&self) -> Result<(), StoreError> {
         match self.state.symlink_metadata() {
             Ok(_) => Err(StoreError::Exists {
@@ -124,7 +125,8 @@ impl StatePlace {
 
     /// Makes the directory of the sidecars, hidden from git.
     ///
-    /// # Errors What the system says.
+    /// # Errors
+    /// Refusals of the system.
     pub fn make(&self) -> std::io::Result<()> {
         files::make_dir_durably(&self.dir)?;
         disk::ignore_all(&self.dir)
@@ -132,7 +134,8 @@ impl StatePlace {
 
     /// Removes it again if nothing else is in it.
     ///
-    /// # Errors What the system says.
+    /// # Errors
+    /// Refusals of the system.
     pub fn unmake(&self) -> std::io::Result<()> {
         disk::remove_unused(&self.dir)
     }
