@@ -1,7 +1,7 @@
-//! A plan (`{objective, work_graph}`) or the flags of `align` become the first state.
+//! Turns a plan (`{objective, work_graph}`), or the flags of `align`, into the first state.
 //!
-//! Here: the tree of a plan, whatever text it came from, read into records; `flat` brings what people nest into
-//! the one form of the file. Not here: asking for what is missing (`cli`), the gate (`graph::validate`).
+//! Here: reading the tree of a plan into records, whatever text it came from. `flat` flattens nested atoms into the one
+//! form of the file. Not here: asking for missing parts (`cli`), the gate (`graph::validate`).
 //!
 //! Invariant: faults name the place in the plan as it was written, nested or not.
 
@@ -59,7 +59,7 @@ pub fn read(bytes: &[u8]) -> PlanReading {
     of_tree(doc::parse_bytes(bytes, &Limits::default()))
 }
 
-/// Reads a plan from its tree, with what was found wrong with its text.
+/// Reads a plan from its tree, with the faults of its text.
 pub fn of_tree(parsed: Parsed) -> PlanReading {
     let mut plan = PlanReading {
         faults: parsed.faults,
@@ -210,7 +210,7 @@ impl PlanReading {
         }
     }
 
-    /// Adds a command to what must hold.
+    /// Adds a command to the base case.
     pub fn add_check(&mut self, command: &str) {
         let check = Check::command(command);
         let base_case = self.objective.base_case.take();

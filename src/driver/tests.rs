@@ -1,4 +1,4 @@
-//! The loop over its seams: a clock that is set, executor that are played, a disk and programs that fail.
+//! The loop over its seams: a clock that is set, a simulated executor, a disk and programs that fail.
 #![allow(clippy::disallowed_methods)] // door: plants projects
 
 mod editors;
@@ -30,7 +30,7 @@ struct Project {
     dir: tempfile::TempDir,
 }
 
-/// Who tells the loop to stop; dropped, nobody does.
+/// Sends the stop to the loop; once dropped, nobody does.
 type Bell = tokio::sync::mpsc::Sender<Signal>;
 
 impl Project {
@@ -66,7 +66,7 @@ impl Project {
         Store::open(self.place()).read().unwrap().state.clone()
     }
 
-    /// A run to its end, as run number `n` of this state.
+    /// Runs to its end, as run number `n` of this state.
     async fn run(
         &self,
         mut store: Store,

@@ -109,9 +109,8 @@ impl ActiveGraph {
         }
     }
 
-    /// The choices that the context of a live task consists of: those in what it waits for, and in
-    /// what that was made from. A group inside an alternative that is not selected is not among
-    /// them.
+    /// The choices of which a live task's context consists: those in its prerequisites, and in theirs. A group inside
+    /// an alternative that is not selected is not among them.
     pub fn choices(&self, graph: &Graph, x: Ix) -> Choices {
         let mut seen: BTreeSet<Ix> = BTreeSet::new();
         let mut todo: Vec<Ix> = graph.waits_for(x).collect();
@@ -204,8 +203,8 @@ impl Contexts {
     }
 }
 
-/// The context that a task had under `choices`, by today's specifications: it tells whether what
-/// was tried then still counts. `None` if a choice no longer exists.
+/// The context that a task had under `choices`, by today's specifications. It tells whether a try of that time still
+/// counts. `None` if a choice no longer exists.
 pub fn context_under(graph: &Graph, x: Ix, choices: &Choices) -> Option<Digest> {
     let named = |id: &AtomId| graph.ix(id);
     let mut selection = Selection::new();
@@ -219,7 +218,7 @@ pub fn context_under(graph: &Graph, x: Ix, choices: &Choices) -> Option<Digest> 
     context_in(graph, x, &selection)
 }
 
-/// An atom's context under a partial selection; only what is upstream needs to be selected.
+/// An atom's context under a partial selection; only its upstream needs to be selected.
 pub fn context_in(graph: &Graph, x: Ix, selection: &Selection) -> Option<Digest> {
     let mut contexts = Contexts::default();
     for y in upstream_first(graph, x, selection) {
@@ -228,7 +227,7 @@ pub fn context_in(graph: &Graph, x: Ix, selection: &Selection) -> Option<Digest>
     contexts.own.remove(&x)
 }
 
-/// `x` and everything that its context is made of; each comes after what it is made of.
+/// `x` and everything that its context is made of, in the order of dependency.
 fn upstream_first(graph: &Graph, x: Ix, selection: &Selection) -> Vec<Ix> {
     let mut done: BTreeMap<Ix, bool> = BTreeMap::new();
     let mut order = Vec::new();

@@ -1,4 +1,4 @@
-//! Flattens what people nest: afterwards every atom is a member of `work_graph.atoms`.
+//! Flattens nested atoms: afterwards every atom is a member of `work_graph.atoms`.
 //!
 //! A plan may write parts and choices where they are named: as an object with or without an `id`,
 //! or as a map from id to atom. `atoms` may be a list, and `depends_on` may be one id. Not here:

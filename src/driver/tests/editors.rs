@@ -1,4 +1,4 @@
-//! The hands of a person, for the race: real editors as processes, and saves as editors make them.
+//! A person's saves, for the race: real editors as processes, and saves as editors make them.
 #![allow(clippy::disallowed_methods)] // tests
 
 use std::{
@@ -18,7 +18,7 @@ pub(super) enum Editor {
     Rename,
     InPlace,
     SlowInPlace,
-    /// Opened long before it writes, without emptying the file first.
+    /// Opened long before the write, without emptying the file first.
     Late,
     Vim,
     VimInPlace,
@@ -38,7 +38,7 @@ fn run(command: &mut Command) {
     assert!(status.success(), "{command:?}: {status}");
 }
 
-/// Replaces one line, the one that begins with `mark`, by the editor itself, in the file as the editor finds it.
+/// Replaces the line that begins with `mark`, by the editor itself, in the file as the editor finds it.
 pub(super) fn replace_line(editor: Editor, path: &Path, mark: &str, line: &str) {
     let substitute = format!("s/^{mark}.*$/{line}/");
     let file = path.display();
@@ -57,9 +57,9 @@ pub(super) fn replace_line(editor: Editor, path: &Path, mark: &str, line: &str) 
     }
 }
 
-/// Saves from vim as a person does: where it asks because the file changed since it was read, the answer is yes.
+/// Saves from vim like a person: if vim asks because the file changed since it was read, the answer is yes.
 ///
-/// Without a terminal vim takes silence for a no, writes nothing and ends well.
+/// Without a terminal vim takes silence for a no, writes nothing and reports success.
 fn vim(path: &Path, substitute: &str, backupcopy: &str) {
     let options = format!("set backupcopy={backupcopy} backupdir=. nofsync");
     let everywhere = format!("%{substitute}");
@@ -78,14 +78,14 @@ fn vim(path: &Path, substitute: &str, backupcopy: &str) {
         } else if shown.contains(" written") {
             vim.types("\r:qa!\r");
         } else if shown.contains("E949") {
-            // The file changed while it was written: vim has not touched it, and says so.
+            // The file changed during the write: vim did not touch it, and reports that.
             vim.types("\r:w!\r");
         }
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Types into nano: to the line, cut it, type the new one, save, whatever nano asks.
+/// Types into nano: goes to the line, cuts it, types the new one and saves, whatever nano asks.
 fn nano(path: &Path, mark: &str, line: &str) {
     let text = fs::read_to_string(path).unwrap();
     let number = text
@@ -98,12 +98,12 @@ fn nano(path: &Path, mark: &str, line: &str) {
             .arg(path),
         "xterm",
     );
-    // Before it has drawn its keys the terminal is not its own yet.
+    // Before it has drawn its keys, it does not control the terminal yet.
     while !nano.has_ended() && !nano.shown_since_last().contains("Exit") {
         std::thread::sleep(Duration::from_millis(2));
     }
     nano.types(&format!("\x0b{line}\r\x0f\r"));
-    // `y` where nano asks because the file changed, else it is typed; then it leaves, whatever was typed.
+    // `y` answers if nano asks because the file changed; otherwise it is typed. Then it leaves, whatever was typed.
     while !nano.has_ended() {
         nano.types("y\x18n");
         std::thread::sleep(Duration::from_millis(20));
@@ -115,7 +115,7 @@ struct Seat {
     child: Child,
     keys: File,
     screen: Arc<Mutex<String>>,
-    /// Bytes of the screen that were there when something was typed last.
+    /// Bytes on the screen at the last typing.
     seen: usize,
     until: Instant,
 }
@@ -185,7 +185,7 @@ impl Seat {
     }
 }
 
-/// Saves a whole text as it stands in a buffer.
+/// Saves the whole text of a buffer.
 pub(super) fn save(editor: Editor, path: &Path, text: &str) {
     match editor {
         Editor::SlowInPlace => {

@@ -1,4 +1,4 @@
-//! Programs of which one fails: it does not start, or it is killed before it can say what it did.
+//! Programs of which one fails: it does not start, or it is killed before its output.
 
 use std::{
     os::unix::process::ExitStatusExt,
@@ -30,7 +30,7 @@ pub(super) struct FailingPrograms {
 }
 
 impl FailingPrograms {
-    /// The one that comes after `at` others.
+    /// Fails the program that comes after `at` others.
     pub(super) fn new(at: usize, fate: Fate) -> Self {
         Self {
             begun: AtomicUsize::new(0),
@@ -85,6 +85,6 @@ impl Programs for FailingPrograms {
         }
     }
 
-    /// Those of other tests run in this process too.
+    /// Tools of other tests run in this process too.
     fn cut_off_tools(&self) {}
 }

@@ -23,7 +23,7 @@ use crate::{
     workspace::Workspaces,
 };
 
-/// The loop looks at its file every second, so longer ones only repeat that.
+/// The loop reads its file every second, so longer attempts only repeat that.
 const ATTEMPT: Duration = Duration::from_secs(4);
 const TEN_YEARS_MS: i64 = 10 * 365 * 86_400_000;
 const EIO: i32 = 5;
@@ -101,7 +101,7 @@ async fn a_signal_stops_a_run_and_the_next_goes_on_from_there() {
     assert_eq!(*trees.begun.lock().unwrap(), ["a", "b", "b", "c"]);
 }
 
-/// Each n-th call with `n` in steps: of every run here the calls are the same few, over and over.
+/// Samples the calls in steps, since every run here makes the same few calls again and again.
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {
     const STEP: usize = 7;
@@ -139,7 +139,7 @@ async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {
     }
 }
 
-/// Once, at every call in steps: there is room again at the next try.
+/// Each sampled call fails once: there is room again at the next try.
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_was_full_for_a_while_ends_no_run_that_has_begun_and_nothing_is_made_twice() {
     const STEP: usize = 5;
@@ -185,7 +185,7 @@ fn git(project: &Project, args: &[&str]) {
     assert!(ran.status.success(), "git {args:?}: {ran:?}");
 }
 
-/// A run in the repository of the project, by these programs.
+/// A run in a repository of the project, with these programs.
 async fn real_run(
     project: &Project,
     programs: Arc<dyn Programs>,
@@ -264,7 +264,7 @@ async fn fails_and_goes_on(at: usize, fate: Fate) -> usize {
     programs.begun()
 }
 
-/// Sampled: each takes a run in a repository.
+/// Sampled, since each takes a run in a repository.
 #[tokio::test]
 async fn a_program_that_fails_ends_the_run_told_and_the_next_one_goes_on() {
     const STEP: usize = 31;

@@ -1,5 +1,5 @@
-//! Hands that touch nothing: an attempt takes a time and adds its atom to a tree in memory; checks ask that tree. An
-//! attempt whose intent is not in the state file yet is a panic.
+//! A simulated executor: an attempt takes a time and adds its atom to a tree in memory, and checks read that tree. An
+//! attempt whose intent is not in the state file yet panics.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,9 +44,9 @@ pub(super) struct PlayedHands {
     pub(super) place: StatePlace,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) trees: Arc<Trees>,
-    /// How long each attempt takes.
+    /// The duration of each attempt.
     pub(super) attempt: Duration,
-    /// How each attempt of a number ends, from the first; all later ones end well.
+    /// The exit codes of attempts by number, from the first; all later ones succeed.
     pub(super) codes: Vec<i32>,
 }
 
@@ -177,7 +177,7 @@ impl PlayedHands {
         })
     }
 
-    /// The base case asks for the last of the steps.
+    /// The base case needs the last of the steps.
     fn judge(
         &self,
         world: &World,

@@ -1,7 +1,7 @@
 //! Hand edits against a fast committer: a person with real editors, and the store and merge of the loop, on real files.
 //!
-//! One person at one file: an edit is over when it is taken in. Every edit types something of its own, so that what
-//! is lost and what is invented can be counted.
+//! One person edits one file: an edit is over when it is adopted. Every edit types a unique text, so that lost and
+//! invented texts can be counted.
 #![allow(clippy::disallowed_methods, clippy::print_stderr)] // tests
 
 use std::{
@@ -26,13 +26,13 @@ use crate::{
     store::{CommitContent, CommitError, LoadedState, StatePlace, Store, tests::whole},
 };
 
-/// Edits of one file; then another begins, so that the list of corrections stays short.
+/// Edits of one file; then another file begins, so that the list of corrections stays short.
 const EDITS_OF_A_FILE: u64 = 50;
-/// Files that are raced for side by side: an edit is waited for, so one file leaves the machine idle.
+/// Files raced for side by side: an edit is waited for, so one file leaves the machine idle.
 const FILES: usize = 4;
-/// Far more than a save takes to be taken in, also one that came too late and waits for the sweep.
+/// Far more than the adoption of a save takes, also of a late one that waits for the sweep.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Commits that an old buffer is behind.
+/// How many commits an old buffer is behind.
 const STALE: usize = 20;
 const SCALARS: u64 = 4;
 
@@ -57,13 +57,13 @@ fn beginning() -> State {
 /// The committer's files, for the person to look at.
 #[derive(Default)]
 struct Committed {
-    /// Every text of its own that stood in a committed state.
+    /// Every unique text that was in a committed state.
     seen: Mutex<BTreeSet<String>>,
     /// The newest file, and those before it.
     files: Mutex<VecDeque<Arc<LoadedState>>>,
     commits: AtomicU64,
     is_over: AtomicBool,
-    /// Why nothing could be committed last.
+    /// The reason of the last failed commit.
     trouble: Mutex<String>,
 }
 
@@ -84,7 +84,7 @@ impl Committed {
             files.pop_front();
         }
         drop(files);
-        // Last: a person who sees the edit goes on from the file that holds it.
+        // Last, because a person who sees the edit goes on from the file that holds it.
         if is_edit {
             let whole = whole(&loaded.bytes).unwrap();
             assert!(!whole.is_foreign, "what was committed is not sealed");
@@ -104,7 +104,7 @@ impl Committed {
     }
 }
 
-/// How the line of an atom begins: what gave way in an earlier edit may hold the same words, deeper in.
+/// The beginning of an atom's line: a lost value of an earlier edit may hold the same words, nested deeper.
 fn words_of(k: u64) -> String {
     format!("        \"description\": \"words-{k}")
 }
@@ -115,10 +115,10 @@ fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
         .map(str::to_owned)
 }
 
-/// Far more than any loop makes; the state is committed so often at most.
+/// The shortest time between two commits. A loop makes far fewer.
 const COMMIT_EVERY: Duration = Duration::from_micros(2_500);
 
-/// Commits without rest, as the loop does: on a value read afresh, and never over an edit.
+/// Commits without rest, like the loop: on a value read afresh, and never over an edit.
 fn commit_on(mut store: Store, made: &Committed) {
     let _ends = Ends(made);
     let mut known = made.newest();
@@ -217,9 +217,9 @@ impl Person<'_> {
         *self.counts.entry(kind).or_default() += 1;
     }
 
-    /// One text, by an editor that reads the file itself.
+    /// Types one text, by an editor that reads the file itself.
     fn change(&mut self, n: u64, token: &str) -> String {
-        // The editors of a person at a terminal are slow to start: some dozens of them.
+        // Editors at a terminal are slow to start, so only some dozens are.
         let rare = self.editors.len() as u64;
         let editor = match n % 12 {
             11 if rare > 0 => self.editors[usize::try_from(n / 12 % rare).unwrap()],
@@ -234,7 +234,7 @@ impl Person<'_> {
         format!("{editor:?}")
     }
 
-    /// The same text in a buffer that was opened long ago.
+    /// Types the same text in a buffer that was opened long ago.
     fn change_old(&mut self, token: &str) -> String {
         let old = self.made.stale();
         let k = self.draw(SCALARS);
@@ -346,10 +346,10 @@ struct Raced {
     took: Duration,
 }
 
-/// One file: edits from `first` on.
+/// Races for one file: edits from `first` on.
 fn race(seed: u64, first: u64, edits: u64, editors: &[Editor]) -> Raced {
     let begun = Instant::now();
-    // In memory the commits are as fast as they can be.
+    // In memory the commits are as fast as possible.
     let memory = Path::new("/dev/shm");
     let dir = if memory.is_dir() {
         tempfile::tempdir_in(memory)
@@ -401,7 +401,7 @@ fn race(seed: u64, first: u64, edits: u64, editors: &[Editor]) -> Raced {
     }
 }
 
-/// Files of their own, so many side by side, until all edits are made.
+/// Races for several files side by side, until all edits are made.
 fn race_all(seed: u64, edits: u64, editors: &[Editor]) -> Raced {
     let (all, begun) = (Mutex::new(Raced::default()), AtomicU64::new(0));
     let lane = || {

@@ -36,9 +36,9 @@ use std::{
 };
 
 const STORIES: u64 = 240;
-/// From so many on, what is rare has to happen too.
+/// With so many stories, rare events must happen too.
 const MANY: u64 = 2_000;
-/// Every kind of fault and every kind of end: stories in which one never happens say nothing of it.
+/// Every kind of fault and of end: stories in which one never happens prove nothing about it.
 const SEEN: &[&str] = &[
     "a call of the disk fails",
     "a loop fails",
@@ -75,14 +75,14 @@ const SEEN: &[&str] = &[
     "the tree is made anew",
 ];
 
-/// A few in a thousand.
+/// A few in a thousand stories.
 const RARE: &[&str] = &["an effect in doubt is resolved"];
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
-/// In memory where there is such a place: a power cut is only played.
+/// In memory if possible: a power cut is only simulated.
 fn dir() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() {

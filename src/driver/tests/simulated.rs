@@ -1,4 +1,4 @@
-//! A clock that goes as fast as nothing happens, and that is put forward and back.
+//! A clock that jumps while nothing runs, and that can be set forward and back.
 
 use std::{
     sync::{Arc, Mutex},
@@ -12,11 +12,11 @@ use crate::clock::{Clock, Sleep};
 
 const BEGIN_MS: u64 = 1_700_000_000_000;
 
-/// Follows the runtime's time, which is to be paused: then it stands still while anything can run.
+/// Follows the runtime's time, which must be paused: then it stands still while anything can run.
 #[derive(Debug)]
 pub(super) struct SetClock {
     since: Instant,
-    /// By how much the time of day was put forward.
+    /// The offset of the time of day.
     ahead_ms: Mutex<i64>,
 }
 

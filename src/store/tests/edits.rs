@@ -1,4 +1,4 @@
-//! A person saves, by any editor's way, at any moment of a commit.
+//! A person's saves, by any editor's method, at any moment of a commit.
 
 use std::io::{Seek, Write};
 use std::sync::Mutex;
@@ -23,14 +23,14 @@ pub(super) fn save_by_rename(file: &Path, text: &str) {
     fs::rename(beside, file).unwrap();
 }
 
-/// The next commit takes the edit in; then nothing is left beside.
+/// The next commit adopts the edit; then nothing is left beside.
 fn adopted_and_tended(world: &World) {
     bump(&mut world.store()).unwrap();
     world.store().tend(later()).unwrap();
     assert!(world.leftovers().is_empty(), "{:?}", world.leftovers());
 }
 
-/// The edit and the commit both stand, the edit having come first.
+/// Both the edit and the commit are there, the edit first.
 fn both_stand(world: &World) {
     let now = world.store().read().unwrap();
     assert_eq!(now.state.objective.goal, "It works well");
@@ -58,7 +58,7 @@ fn an_edit_is_noticed_by_the_seal_and_adopted_by_the_next_commit() {
     both_stand(&world);
 }
 
-/// Saves in place just before that call, where these calls are lacking.
+/// Saves in place just before that call, on a file system without `lacks`.
 fn saved_in_place(before: (&'static str, usize), lacks: &'static [&'static str]) {
     let world = World::new();
     let (file, text) = (world.file(), edited(&world.text()));
@@ -103,7 +103,7 @@ fn a_save_in_place_that_meets_the_exchange_waits_for_it_and_is_not_lost() {
     let mut store = world.store_on(Faulty::with(save));
     bump(&mut store).unwrap();
     editor.lock().unwrap().take().unwrap().join().unwrap();
-    // Whether it came into the file before or after the exchange: it is under the name, or taken up from beside.
+    // It came into the file before or after the exchange: it is under the name, or adopted from beside.
     store.tend(later()).unwrap();
     let now = store.read().unwrap();
     assert!(now.is_foreign);
@@ -205,7 +205,7 @@ fn a_save_by_rename_between_read_and_exchange_is_not_lost() {
 fn an_editor_that_moves_the_file_away_and_makes_it_anew_is_waited_for() {
     let world = World::new();
     let (file, text) = (world.file(), edited(&world.text()));
-    // Absent at the exchange, empty two looks later, whole at the fourth.
+    // Absent at the exchange, empty two reads later, whole at the fourth.
     let save = move |call: &str, n: usize| match (call, n) {
         ("exchange", 0) => fs::rename(&file, file.with_file_name("state.json~")).unwrap(),
         ("open", 2) => fs::write(&file, "").unwrap(),
@@ -311,7 +311,7 @@ fn a_save_into_the_file_that_lost_its_name_is_taken_up_with_a_base_to_merge_it_o
     let mut other = world.store();
     other.read().unwrap();
     assert_eq!(other.base(&begun_at(8)).unwrap().run.iteration, 1);
-    // The journal may go at any time: what the edit replaced lies beside the file as well.
+    // The journal may vanish at any time: the file that the edit replaced lies beside too.
     fs::remove_dir_all(store.place().journal()).unwrap();
     store.tend(later()).unwrap();
     assert_eq!(world.text(), text);
@@ -396,7 +396,7 @@ fn nobody_can_begin_to_write_during_the_exchange_where_there_are_leases() {
     assert_eq!(seen, Some(Some(io::ErrorKind::WouldBlock)));
 }
 
-/// A store that knows its file, and an edit of that in place and of the same length: nothing but its bytes tells.
+/// A store that knows its file, and an edit of it in place and of the same length: only its bytes differ.
 fn edited_unnoticed() -> (World, Store) {
     let world = World::new();
     let mut store = world.store();
@@ -429,7 +429,7 @@ fn an_edit_of_the_same_length_is_not_written_over() {
     assert!(!now.is_foreign);
 }
 
-/// A person's save was taken up by a commit that got the name; whether it stays could not be made sure.
+/// A commit that got the name adopted a person's save, but was not made durable.
 fn taken_up_and_not_made_sure(world: &World) {
     world.write(edited(&world.text()));
     let refused = bump(&mut world.store_on(Faulty::refusing("fsync_dir", 5)));

@@ -1,4 +1,4 @@
-//! A disk error, or a death, at every call of every way to write: old or new, never a third.
+//! A disk error, or a death, at every call of every way to write: the old file or the new one, never a third.
 
 use super::faulty::Faulty;
 use super::*;
@@ -138,7 +138,7 @@ fn a_commit_costs_one_fsync_of_the_file_and_one_of_the_directory() {
     );
 }
 
-/// A late save lies beside the state, in a file that lost the name.
+/// A late save beside the state, in a file that lost the name.
 fn with_late_save() -> World {
     let world = World::new();
     let mut open = fs::OpenOptions::new()
@@ -179,7 +179,7 @@ fn a_late_save_is_taken_up_at_last_whatever_call_fails() {
     }
 }
 
-/// A file system without these calls: a commit, a late save, and what is said of it.
+/// A commit and a late save on a file system without these calls, and the reported name of its mode.
 fn commits_without(lacks: &'static [&'static str], name: &str) {
     let world = World::new();
     let mut store = world.store_on(Faulty::default().lacking(lacks));

@@ -7,18 +7,18 @@ use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
 use super::super::lease::ReadLease;
 use super::*;
 
-/// Sees each call before it happens: its name, and how many of that name came before.
+/// Called before each call, with its name, and the number of earlier calls of that name.
 type Person = Box<dyn Fn(&'static str, usize) + Send + Sync>;
 
 #[derive(Default)]
 pub struct Faulty {
     calls: Arc<Mutex<Vec<&'static str>>>,
-    /// The first call that fails, from 0; whether all later ones do; with which error.
+    /// The first call that fails, from 0; whether all later ones do; and the error.
     plan: Option<(usize, bool, i32)>,
     person: Option<Person>,
     /// Calls that this file system does not have.
     lacks: &'static [&'static str],
-    /// The one call of all whose name is this fails so.
+    /// The name of the only call that fails, and the error.
     refuses: Option<(&'static str, i32)>,
     real: Option<RealDisk>,
 }
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Faulty {
 }
 
 impl Faulty {
-    /// From call `at` on, or at it alone.
+    /// Fails from call `at` on, or only at it.
     pub fn failing(at: usize, for_good: bool, errno: i32) -> Self {
         let plan = Some((at, for_good, errno));
         Self {
@@ -150,7 +150,7 @@ impl Disk for Faulty {
         self.real().create(path, mode)
     }
 
-    /// Half of it is there when it fails.
+    /// Half of it is written before the failure.
     fn write(&self, file: &fs::File, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = self.call("write") {
             self.real().write(file, &bytes[..bytes.len() / 2])?;

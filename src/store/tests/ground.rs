@@ -6,7 +6,7 @@ use super::edits::{edited, save_by_rename};
 use super::faulty::Faulty;
 use super::*;
 
-/// A link in the place of the file, to where the file was moved.
+/// A link in the place of the file, to the file's new place.
 fn linked_away(world: &World) -> std::path::PathBuf {
     let target = world.path().join("kept-elsewhere.json");
     fs::rename(world.file(), &target).unwrap();
@@ -114,7 +114,7 @@ fn a_commit_lock_cleared_away_while_a_save_was_met_is_taken_again_before_the_nex
         tries += 1;
         if tries == 1 {
             fs::remove_file(&lock).unwrap();
-            // Met by this try, so that there is another one.
+            // Changed during this try, so that there is another try.
             save_by_rename(&file, &edited(&fs::read_to_string(&file).unwrap()));
         } else {
             assert_eq!(code(locks::commit(&lock, 0)), "E-LOCK-TIMEOUT");

@@ -1,4 +1,4 @@
-//! The journal as those meet it who ask for the past: every serial, damage, deletion, two writers.
+//! The journal from the view of its readers: every serial, damage, deletion, two writers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -131,7 +131,7 @@ fn a_flipped_byte_costs_its_own_line_at_most() {
 #[test]
 fn a_flipped_byte_of_a_compressed_file_costs_its_own_line_at_most() {
     let past = Past::of(8);
-    // A second process begins a file of its own, so that the first is closed.
+    // A second process begins a file of its own, which closes the first.
     bump(&mut past.store()).unwrap();
     past.store().write_journal();
     assert!(past.files()[0].to_string_lossy().ends_with(".gz"));
@@ -238,7 +238,7 @@ fn an_older_commit_that_is_saved_again_is_an_edit_that_began_from_itself() {
     fs::write(past.world.file(), older).unwrap();
     check(&mut follows);
     check(&mut past.world.store());
-    // Without the journal, the file is all that is known.
+    // Without the journal, only the file is known.
     fs::remove_dir_all(past.dir()).unwrap();
     assert!(!past.world.store().read().unwrap().is_foreign);
     check(&mut follows);

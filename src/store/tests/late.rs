@@ -1,4 +1,4 @@
-//! Saves into a file that a commit swapped out: nobody's bytes are removed, and none come from an earlier agreement.
+//! Saves into a file that a commit swapped out: no text is removed, and none comes from an earlier agreement.
 
 use std::sync::Mutex;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// Each save adds a line of its own to the notes, so that a lost one is missed.
+/// Each save adds a unique line to the notes, so that a lost one is missed.
 pub(super) fn with_line(text: &str, line: &str) -> String {
     text.replacen("ask Ann", &format!("ask Ann; {line}"), 1)
 }
@@ -19,7 +19,7 @@ pub(super) fn notes(state: &State) -> BTreeSet<String> {
         .collect()
 }
 
-/// Adds to the present notes those of a save that began from an older state: the least that a merge does.
+/// Adds to the present notes those of a save that began from an older state: the least that any merge does.
 pub(super) fn merged(
     known: &BTreeSet<String>,
     now: &LoadedState,

@@ -19,12 +19,12 @@ use super::*;
 pub trait Fate: fmt::Debug + Send + Sync {
     /// Before each call: it may fail, or end everything.
     fn call(&self, name: &'static str) -> io::Result<()>;
-    /// One of so many, by chance.
+    /// One of so many, at random.
     fn below(&self, most: usize) -> usize;
     fn now_ms(&self) -> u64;
     /// The name holds these bytes now.
     fn shown(&self, bytes: &[u8]);
-    /// And nothing takes that back any more.
+    /// The bytes under the name are durable now.
     fn kept(&self);
     /// A person put a file there.
     fn saved(&self);
@@ -37,7 +37,7 @@ struct Content {
     changed_ms: u64,
 }
 
-/// Names that change together, each with the file that it is to have.
+/// Names that change together, each with its new file.
 type Change = Vec<(PathBuf, Option<u64>)>;
 
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ struct Drive {
     live: BTreeMap<PathBuf, u64>,
     synced: BTreeMap<PathBuf, u64>,
     unsynced: Vec<Change>,
-    /// By the number that the system gave.
+    /// Numbers of files by the system's inode.
     inodes: BTreeMap<u64, u64>,
     made: u64,
 }
@@ -58,7 +58,7 @@ pub struct Lossy {
     real: Arc<RealDisk>,
     state: PathBuf,
     fate: Arc<dyn Fate>,
-    /// Whether calls ask fate: those of a person don't.
+    /// Whether calls ask fate: a person's calls do not.
     is_fated: bool,
 }
 
@@ -77,7 +77,7 @@ impl Lossy {
         Store::new(place, Box::new(self.clone()))
     }
 
-    /// The same disk, of which every call goes well.
+    /// The same disk, on which every call succeeds.
     pub fn calm(&self) -> Self {
         Self {
             is_fated: false,
@@ -85,10 +85,10 @@ impl Lossy {
         }
     }
 
-    /// A person's editor: writes beside it and renames, or writes into it; its bytes are synced, its name is not.
+    /// A person's editor: writes beside it and renames, or writes into it. Its bytes are synced, its name is not.
     pub fn save(&self, bytes: &[u8], in_place: bool) {
         let now_ms = self.fate.now_ms();
-        // An editor would wait for the lease; this one goes the other way.
+        // An editor would wait for the lease; this one renames instead.
         let opened = in_place.then(|| opened(&self.state)).and_then(Result::ok);
         let in_place = opened.is_some();
         let id = if let Some(mut file) = opened {
@@ -135,7 +135,7 @@ impl Lossy {
             let content = drive.files.get_mut(id).unwrap();
             content.live = self.left_of(content);
             content.synced = Some(content.live.clone());
-            // Two names of one file are two files afterwards: nothing here makes such.
+            // Two names of one file become two files: nothing here makes such.
             fs::write(path, &content.live).unwrap();
             fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
             drive.inodes.insert(fs::metadata(path).unwrap().ino(), *id);
@@ -144,7 +144,7 @@ impl Lossy {
         drive.synced = names;
     }
 
-    /// Bytes that were not synced are there in part.
+    /// Unsynced bytes are there in part.
     fn left_of(&self, content: &Content) -> Vec<u8> {
         match &content.synced {
             Some(synced) if *synced == content.live => synced.clone(),
@@ -311,7 +311,7 @@ impl Disk for Lossy {
         Ok(file)
     }
 
-    /// Half of it is there when it fails.
+    /// Half of it is written before the failure.
     fn write(&self, file: &fs::File, bytes: &[u8]) -> io::Result<()> {
         let called = self.call("write");
         let part = if called.is_ok() {
@@ -377,7 +377,7 @@ impl Disk for Lossy {
         Ok(())
     }
 
-    /// In one order.
+    /// Lists in one fixed order.
     fn list(&self, dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
         self.call("list")?;
         let mut found = self.real.list(dir, prefix)?;

@@ -1,4 +1,4 @@
-//! Power cuts: the real store over a disk that remembers what was made durable.
+//! Power cuts: the real store over a disk that remembers which data is durable.
 //!
 //! Before every call, and at the end, each image that a power cut could leave is made in a directory of its own and
 //! read by a new store. Any subset of the unsynced name changes is tried, with unsynced bytes there, torn or not at
@@ -40,17 +40,17 @@ struct Bytes {
 
 #[derive(Debug, Default)]
 struct Model {
-    /// The inode of the real file under each number; numbers are not used again.
+    /// The inode of the real file under each number; numbers are not reused.
     numbers: HashMap<u64, File>,
     files: BTreeMap<File, Bytes>,
     live: Names,
     durable: Names,
-    /// Not synced yet; `true` when a person's editor synced it.
+    /// Changes not synced yet; `true` if a person's editor synced the change.
     pending: Vec<(Change, bool)>,
     calls: Vec<&'static str>,
     seen: HashSet<Image>,
     images: usize,
-    /// All that was ever meant to stand under the name.
+    /// All bytes that were ever meant for the name.
     written: Vec<Vec<u8>>,
     /// Lines that a person saved.
     saved: BTreeSet<String>,
@@ -120,7 +120,7 @@ impl Power {
         self.number(file.metadata().unwrap().ino())
     }
 
-    /// A file that came to be under a name, with what is in it.
+    /// Adds a file under a name, with its content.
     fn add(&self, path: &Path, bytes: Bytes, synced: bool) {
         use std::os::unix::fs::MetadataExt;
         let ino = fs::symlink_metadata(path).unwrap().ino();
@@ -217,7 +217,7 @@ impl Power {
     }
 }
 
-/// The bytes under the names, in each way that what was not synced can have come to the disk.
+/// The bytes under the names, for each way in which unsynced data can have reached the disk.
 fn contents(names: &Names, files: &BTreeMap<File, Bytes>) -> Vec<Image> {
     let mut images = vec![Image::new()];
     for (name, file) in names {

@@ -1,6 +1,6 @@
 //! Writers in place against commits, for real: threads, files, the system's own disk.
 //!
-//! `DESCENT_SOAK_INPLACE` says how many saves are made instead of the usual; `DESCENT_SOAK_SEED` which.
+//! `DESCENT_SOAK_INPLACE` sets the number of saves; `DESCENT_SOAK_SEED` chooses them.
 
 use std::collections::BTreeSet;
 use std::io::{Seek, Write};
@@ -13,7 +13,7 @@ use super::*;
 
 const SAVES: u64 = 120;
 const SEED: u64 = 4;
-/// After this long nothing more is waited for: it hangs.
+/// After this time a wait counts as a hang.
 const DEADLINE: Duration = Duration::from_secs(600);
 
 fn figure(name: &str, usual: u64) -> u64 {
@@ -21,7 +21,7 @@ fn figure(name: &str, usual: u64) -> u64 {
     asked.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Chance without a library: every run of a seed is the same but for the scheduler's part.
+/// A small generator: every run of a seed is the same but for the scheduler.
 struct Dice(u64);
 
 impl Dice {
@@ -34,7 +34,7 @@ impl Dice {
     }
 }
 
-/// As an editor that truncates and writes in pieces, and may rest in between.
+/// Saves like an editor that truncates and writes in pieces, and may pause in between.
 fn save_in_place(file: &Path, line: &str, dice: &mut Dice) -> io::Result<bool> {
     let mut open = fs::OpenOptions::new().read(true).write(true).open(file)?;
     let mut text = String::new();
@@ -54,7 +54,7 @@ fn save_in_place(file: &Path, line: &str, dice: &mut Dice) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Commits without rest until the person is done and all lies still.
+/// Commits without rest until the person is done and the files are quiet.
 fn commit_until(store: &mut Store, is_over: &AtomicBool) -> (BTreeSet<String>, u64) {
     let (mut known, mut serial) = (BTreeSet::new(), 7);
     let start = Instant::now();
@@ -113,7 +113,7 @@ fn race(lacks: &'static [&'static str]) {
         let committed = commit_until(&mut store, &is_over);
         (committed, person.join().unwrap())
     });
-    // Two saves within one commit that is put back: the older one is kept where a person sees it.
+    // Two saves within one commit that is put back: the older one is kept for the person to see.
     let rescued = store.rescued();
     let beside = rescued.iter().map(|path| fs::read(path).unwrap());
     let beside = beside.filter_map(|bytes| load(&file, bytes).ok());

@@ -45,7 +45,7 @@ fn the_lease_of_a_dead_loop_is_waited_for_until_what_it_was_starting_lets_go() {
     let line = format!("pid {}, killed\n", dead.id());
     fs::write(world.path().join(".descent/run.lock"), line).unwrap();
     let lets_go = std::thread::spawn(move || {
-        // Longer than a live one is waited for.
+        // Longer than the wait for a live one.
         std::thread::sleep(Duration::from_millis(300));
         drop(lease);
     });

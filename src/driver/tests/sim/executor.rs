@@ -1,4 +1,4 @@
-//! Hands that play a model: attempts that take a time and end as the model says, merges, checks, and what goes wrong.
+//! A simulated executor: attempts that take a time and end by the model, merges, checks, and faults.
 
 use std::{
     collections::BTreeSet,
@@ -38,7 +38,7 @@ pub(super) struct SimExecutor {
     pub(super) repo: Arc<Mutex<Repo>>,
     pub(super) model: Arc<Model>,
     pub(super) good_trees: Arc<BTreeSet<BTreeSet<String>>>,
-    /// Nothing goes wrong any more.
+    /// Whether all faults are over.
     pub(super) is_calm: bool,
 }
 
@@ -194,7 +194,7 @@ impl SimExecutor {
         !self.is_calm && self.scene.percent(percent)
     }
 
-    /// Intent before effect; nothing that is solved is made again.
+    /// Checks intent before effect, and that nothing solved is made again.
     fn may_begin(&self, world: &World, intent: &Intent) {
         let watchman = held(&self.scene.watchman);
         let stands = watchman.stands_in_flight(&intent.id);
@@ -307,7 +307,7 @@ impl SimExecutor {
         })
     }
 
-    /// The change of this attempt alone, made to stay.
+    /// The change of this attempt alone, made durable.
     fn lasting(&self, intent: &Intent) -> Option<CommitId> {
         let put = held(&self.repo).put(&CommitId::new(START), self.piece(intent));
         let commit = self.sound(put)?;
@@ -378,7 +378,7 @@ impl SimExecutor {
         })
     }
 
-    /// In three steps: the loop can die, and the power be cut, between them.
+    /// Builds in three steps: between them the loop can die, and the power be cut.
     async fn built(&self, onto: &CommitId, piece: Piece, life: u32) -> Option<CommitId> {
         self.scene.clock.sleep(self.ms(MERGE_MS)).await;
         if self.is_swept(life) {

@@ -32,7 +32,7 @@ use crate::{
 const TEN_YEARS_MS: i64 = 10 * 365 * 86_400_000;
 const NIGHT_MS: i64 = 8 * 3_600_000;
 const PAUSE_MS: usize = 2_500;
-/// Calls of the disk in about two commits.
+/// Disk calls in about two commits.
 const CALLS: usize = 30;
 
 pub(super) struct Person {
@@ -40,7 +40,7 @@ pub(super) struct Person {
     pub(super) disk: Lossy,
     pub(super) place: StatePlace,
     pub(super) executor: SimExecutor,
-    /// A file as it was opened, with what was typed since.
+    /// An opened file, with the text typed since.
     buffer: Option<Vec<u8>>,
     /// The future content of the file, once it is mended.
     to_mend: Option<Vec<u8>>,
@@ -70,7 +70,7 @@ impl Person {
         }
     }
 
-    /// Never ends.
+    /// Acts for ever.
     pub(super) async fn acts(&mut self, bell: Bell) {
         loop {
             self.rests(PAUSE_MS).await;
@@ -105,7 +105,7 @@ impl Person {
         whole(&bytes).is_some().then_some(bytes)
     }
 
-    /// Another word for one atom, and whose.
+    /// A new word for one atom, and the atom.
     fn typed(&mut self, into: &[u8]) -> Option<(String, String, Vec<u8>)> {
         let atoms = self.executor.open_to_edits();
         let atom = atoms.get(self.scene.below(atoms.len()))?.clone();
@@ -178,7 +178,7 @@ impl Person {
         }
     }
 
-    /// A power cut may have brought the half file back.
+    /// A power cut may have restored the half-written file.
     pub(super) fn mend_again(&mut self) {
         self.mend();
         if self.present().is_none() {
@@ -216,13 +216,13 @@ impl Person {
         self.scene.intrude(after, Box::new(save));
     }
 
-    /// By another process.
+    /// Requests something by another process.
     fn asks(&mut self, kind: RequestKind) {
         self.requests += 1;
         let id = RequestId::new(format!("q{}", self.requests));
         let now = self.scene.clock.now();
         let mut store = self.disk.store(self.place.clone());
-        // As `stop` does: an edit that nobody took in yet goes first.
+        // Like `stop`: an edit that nobody adopted yet goes first.
         if held(&self.scene.watchman).is_edited() {
             return;
         }
@@ -294,7 +294,7 @@ impl Person {
         self.scene.saw("the disk can be written again");
     }
 
-    /// Says of each effect in doubt whether it happened.
+    /// Resolves each effect in doubt.
     pub(super) fn resolves(&mut self) {
         let now = self.scene.clock.now();
         let doubts = |state: &State| correct::doubts(state);
@@ -302,7 +302,7 @@ impl Person {
         let is_in_doubt = store
             .read()
             .is_ok_and(|loaded| !doubts(&loaded.state).is_empty());
-        // Like the command, which takes in first what was saved by hand.
+        // Like the command, which first adopts what was saved by hand.
         if !is_in_doubt || adopt(&mut store, None, "ada", now).is_err() {
             return;
         }

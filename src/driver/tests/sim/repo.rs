@@ -1,4 +1,4 @@
-//! A repository in memory, of which a power cut takes what was not made to stay; and what attempts left beside it.
+//! A repository in memory, with the leftovers of attempts. A power cut takes everything that is not durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,14 +21,14 @@ pub(super) struct Piece {
 pub(super) struct Repo {
     commits: BTreeMap<CommitId, Vec<Piece>>,
     loose: BTreeSet<CommitId>,
-    /// Results that lie complete beside the state.
+    /// Complete results beside the state.
     pub(super) finished: BTreeMap<AttemptId, Outcome>,
-    /// How often an effect outside happened, and how often it may.
+    /// How often each effect outside happened, and how often it may.
     pub(super) effects: BTreeMap<String, u32>,
     pub(super) allowed: BTreeMap<String, u32>,
-    /// Loops so far; what an earlier one started ends when the next one sweeps.
+    /// Loops so far. Work that an earlier loop started ends when the next one sweeps.
     pub(super) life: u32,
-    /// Leaves that were asked for on a tree.
+    /// Leaves that were measured on a tree.
     pub(super) asked: BTreeSet<(String, String)>,
     pub(super) delivered: Option<CommitId>,
 }
@@ -63,7 +63,7 @@ impl Repo {
         ))
     }
 
-    /// The same change on the same commit is the same commit.
+    /// The same change on the same commit gives the same commit.
     pub(super) fn put(&mut self, onto: &CommitId, piece: Piece) -> Result<CommitId, String> {
         let mut pieces = self.at(onto)?;
         if pieces.iter().any(|known| known.atom == piece.atom) {

@@ -1,6 +1,6 @@
 //! The common parts of one story: its chance, its clock, its faults to come, and its observations.
 //!
-//! Invariant: all that happens by chance comes from the one seed, in the one order in which it is asked for.
+//! Invariant: all random values come from the one seed, in the one order of the calls.
 
 use std::{
     any::Any,
@@ -15,21 +15,21 @@ use tokio::sync::mpsc;
 use super::{super::simulated::SetClock, rng::Rng, watchman::Watchman};
 use crate::{clock::Clock, store::tests::lossy::Fate};
 
-/// Lines that a story keeps: of a long one the end.
+/// Lines that a story keeps: the end of a long one.
 const LINES_MAX: usize = 4_000;
 pub(super) const ENOSPC: i32 = 28;
 pub(super) const EROFS: i32 = 30;
 const EIO: i32 = 5;
 const EMFILE: i32 = 24;
 
-/// How the loop dies in these tests.
+/// The panic by which the loop dies in these tests.
 struct Death;
 
 pub(super) fn is_death(payload: &(dyn Any + Send)) -> bool {
     payload.is::<Death>()
 }
 
-/// Calls of the disk that fail.
+/// Disk calls that fail.
 #[derive(Debug, Clone, Copy)]
 struct Failing {
     errno: i32,
@@ -54,7 +54,7 @@ pub(super) struct Scene {
     inner: Mutex<Inner>,
     pub(super) clock: Arc<SetClock>,
     pub(super) watchman: Mutex<Watchman>,
-    /// Who hears that the file changed.
+    /// Receives news of changes to the file.
     news: Mutex<Option<mpsc::Sender<()>>>,
     /// A person's act in the middle of a commit, after so many calls of the disk.
     intrusion: Mutex<Option<(u64, Intrusion)>>,
@@ -87,7 +87,7 @@ impl Scene {
 
     fn rings(&self) {
         if let Some(news) = &*held(&self.news) {
-            // One that waits says it already.
+            // A waiting message says it already.
             let _ = news.try_send(());
         }
     }
@@ -117,7 +117,7 @@ impl Scene {
         held(&self.rng).percent(chance)
     }
 
-    /// Tells what happened, and counts it.
+    /// Reports an event, and counts it.
     pub(super) fn saw(&self, what: &'static str) {
         *self.inner().seen.entry(what).or_default() += 1;
         self.tell(what);
@@ -140,7 +140,7 @@ impl Scene {
         self.inner().seen.clone()
     }
 
-    /// The first thing that may not be; whoever waits for the loop ends the story with it.
+    /// Reports the first violation; it ends the story.
     pub(super) fn wrong(&self, what: String) {
         self.tell(format_args!("WRONG: {what}"));
         self.inner().wrong.get_or_insert(what);
@@ -151,7 +151,7 @@ impl Scene {
         assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
     }
 
-    /// A place where the loop can die.
+    /// A point at which the loop can die.
     pub(super) fn step(&self, what: &str) {
         let mut inner = self.inner();
         let Some(left) = inner.dies_in else { return };
@@ -167,7 +167,7 @@ impl Scene {
         self.inner().dies_in = steps;
     }
 
-    /// Some error from some call on.
+    /// Makes calls fail with some error, from some call on.
     pub(super) fn fail_soon(&self) {
         let errno = [EIO, ENOSPC, EROFS, EMFILE][self.below(4)];
         let after = self.below(120) as u64;
@@ -179,7 +179,7 @@ impl Scene {
         });
     }
 
-    /// Every call fails, from now on.
+    /// Makes every call fail from now on.
     pub(super) fn fail_with(&self, errno: i32) {
         self.inner().failing = Some(Failing {
             errno,
@@ -195,7 +195,7 @@ impl Scene {
     fn fault(&self, name: &'static str) -> Option<i32> {
         let mut inner = self.inner();
         let failing = inner.failing.as_mut()?;
-        // A disk that cannot be written to can be read.
+        // A disk that cannot be written can be read.
         if [ENOSPC, EROFS].contains(&failing.errno) && is_reading(name) {
             return None;
         }
@@ -268,7 +268,7 @@ impl Fate for Scene {
     }
 }
 
-/// A story goes on after a death in its middle.
+/// Locks even after a death: the story goes on.
 pub(super) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

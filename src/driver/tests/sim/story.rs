@@ -1,4 +1,4 @@
-//! One story: a project, loops that die in it one after the other, and one that may end in peace.
+//! One story: a project, loops that die in it one after the other, and a last one that may end in peace.
 
 use std::{
     collections::BTreeMap,
@@ -61,16 +61,16 @@ pub(super) struct Story {
     runs: u32,
 }
 
-/// How a loop came to its end.
+/// The end of a loop.
 enum End {
     Ended(Box<RunEnding>),
     Failed(Failure),
     Died,
-    /// It went on longer than anybody looked.
+    /// It went on longer than it was watched.
     Left,
 }
 
-/// Dies where the scene says so: at an await too.
+/// Dies when the scene demands it, also at an await.
 struct Mortal<'s, T> {
     life: Pin<Box<dyn Future<Output = T> + 's>>,
     scene: Arc<Scene>,
@@ -95,7 +95,7 @@ impl<T> Future for Mortal<'_, T> {
 }
 
 impl Story {
-    /// A small graph by chance, in a project of its own.
+    /// A small random graph, in a project of its own.
     pub(super) fn new(scene: &Arc<Scene>, dir: &Path, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let mut model = Model::random(&mut rng);
@@ -201,7 +201,7 @@ impl Story {
         }
     }
 
-    /// Nothing of it is needed to go on.
+    /// Damages the journal, of which nothing is needed to go on.
     fn tears_the_journal(&self) {
         let journal = self.place.dir.join("journal");
         let mut paths: Vec<_> = fs::read_dir(journal)
@@ -217,7 +217,7 @@ impl Story {
         }
     }
 
-    /// Without faults it comes to the end that the model has.
+    /// Without faults it reaches an end of the model.
     async fn peace(&mut self) {
         self.scene.tell("peace");
         self.executor.is_calm = true;
@@ -259,7 +259,7 @@ impl Story {
         }
     }
 
-    /// The state, and what was kept beside it because it came too late.
+    /// The texts of the state, and of files kept beside it because they came too late.
     fn texts(&self) -> Vec<String> {
         let mut store = self.disk.calm().store(self.place.clone());
         // Files that wait to come to rest are looked at.
@@ -272,7 +272,7 @@ impl Story {
         let now = store.read().unwrap();
         texts.push(now.bytes.clone());
         if now.is_foreign {
-            // A late save that got the name just now, for the next run to merge with the newest commit.
+            // A late save may just have got the name: the next run merges it with the newest commit.
             let newest = store.newest().unwrap();
             texts.push(StateText::of(&newest).text(&newest).into_bytes());
         }
@@ -343,7 +343,7 @@ async fn loop_of(
     if loaded.is_foreign {
         loaded = taken_in(&scene, &mut store)?;
     }
-    // Names of files differ from one telling to the next.
+    // Names of files differ between runs of one story.
     let dir = store.place().project.display().to_string();
     let (told, said) = (Arc::clone(&scene), Arc::clone(&scene));
     let eyes = Observer {
@@ -372,7 +372,7 @@ fn word(ending: &RunEnding) -> &'static str {
     ending.world.state.run.status.word()
 }
 
-/// Some of what changes no tree happens outside: where nothing upstream can be chosen anew.
+/// Moves some work without changes to the tree outside, if nothing upstream can be chosen again.
 fn outside(model: &mut Model, rng: &mut Rng) {
     for x in 0..model.nodes.len() {
         let is_fixed = |y: &usize| model.nodes[*y].kind != Kind::Any;
@@ -381,7 +381,7 @@ fn outside(model: &mut Model, rng: &mut Rng) {
     }
 }
 
-/// The first state; what a person can edit has words of its own.
+/// The first state; each part that a person can edit has a text of its own.
 fn first(model: &Model) -> State {
     let mut plan: serde_json::Value = serde_json::from_str(&model.plan()).unwrap();
     for node in &model.nodes {
@@ -392,7 +392,7 @@ fn first(model: &Model) -> State {
     plan.into_state(Lineage::new("lineage"))
 }
 
-/// Tells the story of a seed; what was seen in it, and what went wrong.
+/// Runs the story of a seed; returns the events, and the violation if there was one.
 pub(super) fn story_of(
     seed: u64,
     dir: &Path,
@@ -412,7 +412,7 @@ pub(super) fn story_of(
     })
 }
 
-/// A story to its end, or to what may not be.
+/// Prints a story at its end, or at a violation.
 struct Told<'s> {
     story: Pin<Box<dyn Future<Output = ()> + 's>>,
 }

@@ -1,6 +1,6 @@
-//! Looks at every commit: what may not be, whatever happens.
+//! Checks every commit for violations of the invariants.
 //!
-//! Not here: what was to come of the run in the end (`story`).
+//! Not here: the end that the run should reach (`story`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,33 +18,33 @@ pub(super) struct Edit {
     pub(super) atom: String,
     /// The text of that place since then.
     pub(super) words: String,
-    /// It was seen in a commit.
+    /// Whether it was seen in a commit.
     is_in: bool,
-    /// The power was cut before that, or the person wrote over it: it may be gone.
+    /// The power was cut before that, or the person overwrote it: it may be gone.
     may_be_gone: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Watchman {
-    /// The newest commit that was made to stay.
+    /// The newest durable commit.
     last: Option<State>,
-    /// Every file that a person left, whole or not.
+    /// Every file that a person saved, whole or not.
     saves: BTreeSet<Vec<u8>>,
     pub(super) edits: Vec<Edit>,
-    /// The newest commit that has, or had, the name, until it is made to stay.
+    /// The newest commit that has, or had, the name, until it is durable.
     shown: Option<LoadedState>,
-    /// A call failed since.
+    /// Whether a call failed since.
     has_failed: bool,
-    /// A save is not taken in yet.
+    /// Whether a save is not adopted yet.
     is_edited: bool,
-    /// The next serial follows that of a save.
+    /// Whether the next serial follows that of a save.
     may_jump: bool,
-    /// The newest serial that anybody was told of.
+    /// The newest serial that was reported.
     reported: Serial,
     landed: BTreeSet<AttemptId>,
     /// The attempts among them that landed in `last`.
     landed_last: Vec<AttemptId>,
-    /// Attempts that came to an end which counts.
+    /// Attempts whose end counts.
     pub(super) ended: BTreeSet<AttemptId>,
     /// Commits that no power cut takes back.
     pub(super) durable: BTreeSet<CommitId>,
@@ -54,14 +54,14 @@ pub(super) struct Watchman {
     pub(super) corrections: usize,
     pub(super) repairs: u64,
     bound: Option<u64>,
-    /// The measure counts what a correction opened from the commit after it on.
+    /// The measure includes a correction's reopened work from the next commit on.
     counts_anew: bool,
 }
 
 type Looked = Result<Vec<String>, String>;
 
 impl Watchman {
-    /// The name holds these bytes: a whole state of the program, or what a person left.
+    /// Takes the bytes under the name: a whole state of the program, or a person's file.
     pub(super) fn shown(&mut self, bytes: &[u8]) -> Result<(), String> {
         let before = self.shown.take();
         if self.saves.contains(bytes) {
@@ -72,7 +72,7 @@ impl Watchman {
         (self.is_edited, self.has_failed) = (false, false);
         let shown = whole(bytes).filter(|loaded| !loaded.is_foreign);
         let shown = shown.ok_or("a reader sees what is neither whole nor a person's")?;
-        // One that could not be made to stay was read and gone on from.
+        // A commit that could not be made durable was read and gone on from.
         let was_read = |before: &LoadedState| !gave_way && before.state.serial < shown.state.serial;
         if let Some(before) = before.filter(was_read) {
             self.take(before)?;
@@ -81,7 +81,7 @@ impl Watchman {
         Ok(())
     }
 
-    /// A person left the file that has the name.
+    /// A person's file has the name.
     pub(super) fn saved(&mut self) {
         self.is_edited = true;
         self.may_jump = true;
@@ -109,7 +109,7 @@ impl Watchman {
         self.is_edited && self.has_failed
     }
 
-    /// A call of the disk fails.
+    /// Notes a failing disk call.
     pub(super) fn failed(&mut self) {
         self.has_failed = self.shown.is_some();
     }
@@ -130,7 +130,7 @@ impl Watchman {
         self.commits_are_there(&next)?;
         let mut lines = Vec::new();
         if let Some(last) = self.last.take() {
-            // The first could not be made to stay, and what a person saved over it is in the second.
+            // The first was not durable, and the person's save over it is in the second.
             if last.serial == next.serial {
                 // Attempts that landed in the first alone are in flight again.
                 for id in self.landed_last.drain(..) {
@@ -186,7 +186,7 @@ impl Watchman {
         }
     }
 
-    /// Whatever lands never flies again, and nothing new lands without having flown.
+    /// Checks that no landed attempt is in flight again, and that each new landing was in flight.
     fn land(&mut self, last: &State, next: &State) -> Result<Vec<AttemptId>, String> {
         let ids = |state: &State| -> BTreeSet<AttemptId> {
             state
@@ -232,12 +232,12 @@ impl Watchman {
         })
     }
 
-    /// Somebody was told that this is committed.
+    /// Notes that this commit was reported.
     pub(super) fn reported(&mut self, serial: Serial) {
         self.reported = self.reported.max(serial);
     }
 
-    /// Whether the newest commit that stays holds this attempt as begun.
+    /// Whether the newest durable commit holds this attempt as begun.
     pub(super) fn stands_in_flight(&self, id: &AttemptId) -> bool {
         let last = self.last.iter().flat_map(|state| &state.run.in_flight);
         last.into_iter().any(|intent| intent.id == *id)
@@ -265,7 +265,7 @@ impl Watchman {
                 "{reported} was told as committed, and {serial} is there"
             ));
         }
-        // A loop that died may not have made it stay, and it can still be lost: nothing was begun on it.
+        // The commit of a dead loop may not be durable and can still be lost: nothing was begun on it.
         if self.last.as_ref().is_some_and(|last| last.serial < serial) {
             self.shown = Some(loaded);
             return Ok(Vec::new());
@@ -283,7 +283,7 @@ impl Watchman {
         }
     }
 
-    /// An edit is in the state, or named as having lost, or kept beside it.
+    /// Checks that every edit is in the state, named among the lost values, or kept beside the state.
     pub(super) fn no_edit_is_lost(&self, texts: &[String]) -> Result<(), String> {
         let is_there = |edit: &&Edit| texts.iter().any(|text| text.contains(&edit.words));
         let lost = self
@@ -295,7 +295,7 @@ impl Watchman {
         })
     }
 
-    /// Never more attempts than were told at the start.
+    /// Checks that there were never more attempts than the bound at the start.
     pub(super) fn is_within_bound(&self) -> Result<(), String> {
         let (Some(bound), Some(last)) = (self.bound, &self.last) else {
             return Ok(());
@@ -360,5 +360,5 @@ fn line(last: &State, next: &State) -> String {
     )
 }
 
-/// Numbers by name, as several stories have them.
+/// Counts by name, over several stories.
 pub(super) type Counts = BTreeMap<&'static str, u32>;

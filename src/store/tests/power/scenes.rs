@@ -44,7 +44,7 @@ impl Scene {
         Self::new(|_, _, _| {})
     }
 
-    /// A commit that takes in what a person saved, as the loop's would.
+    /// A commit that adopts a person's save, like the loop's.
     fn commit(&mut self) {
         let known = self.power.model().saved.clone();
         let (serial, iteration) = {
@@ -68,7 +68,7 @@ impl Scene {
         self.store.tend(later()).unwrap();
     }
 
-    /// At least so many images, and nobody's line is missing at the end.
+    /// Ends the scene: at least so many images were tried, and no line is missing.
     fn end(self, images_min: usize) {
         self.power.cut();
         let images = self.power.model().images;
