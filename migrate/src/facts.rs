@@ -27,7 +27,7 @@ pub(crate) struct FailedChoice {
 }
 
 impl Facts {
-    /// A result belongs to the context that is in force; a choice that failed did so in the one where it is selected.
+    /// A result belongs to the context in force; a failed choice failed in the context in which it is selected.
     pub(crate) fn put_into(self, state: &mut State, report: &mut Report) {
         let graph = Graph::of(state);
         let selection = selection_of(&graph, state);
@@ -83,7 +83,7 @@ impl FailedChoice {
     }
 }
 
-/// A result inside a choice that is not in force belongs to no tree that is there: it waits for that to be chosen.
+/// A result inside a choice that is not in force belongs to no present tree: it waits until that is chosen.
 fn park(state: &mut State, graph: &Graph, selection: &Selection, id: &AtomId, report: &mut Report) {
     let (Some(x), Some(binding)) = (graph.ix(id), state.bindings.remove(id)) else {
         return;

@@ -1,7 +1,7 @@
-//! The state file of an AoT loop as it lies on the disk: Markdown with YAML in front, often written by `sed` and hand.
+//! The state file of an AoT loop on the disk: Markdown with YAML in front, often written by `sed` and by hand.
 //!
-//! Here: where the front matter ends, what is mended in its text, and its tree. Mended is only what can be meant in one
-//! way: all else is a fault. Not here: what the keys mean.
+//! Here: the end of the front matter, repairs of its text, and its tree. A text is repaired only if it can be meant in
+//! one way: all else is a fault. Not here: the meaning of the keys.
 //!
 //! Invariant: every place is one of the text as it was written.
 
@@ -17,10 +17,10 @@ use crate::{
 
 const FENCE: &str = "---";
 pub(crate) const HEADING: &str = "# Original Prompt";
-/// Texts that the loop's own scripts put between quotes without looking at what is in them.
+/// Keys whose texts the loop's own scripts quote without escaping.
 const WRITTEN_BLINDLY: [&str; 4] = ["description", "summary", "reason", "stop_reason"];
 
-/// The front matter as a tree, and where the text below it stands.
+/// The front matter as a tree, and the place of the text below it.
 #[derive(Debug)]
 pub(crate) struct FrontMatter {
     pub(crate) front: Node,
@@ -29,7 +29,7 @@ pub(crate) struct FrontMatter {
     pub(crate) text: String,
 }
 
-/// `report` is told what was mended.
+/// `report` receives the repairs.
 pub(crate) fn read(
     bytes: &[u8],
     host: Host,
@@ -65,7 +65,7 @@ struct Parts {
     is_closed: bool,
 }
 
-/// A fence is a line of three dashes at the left; the first one below the beginning closes.
+/// A fence is a line of three dashes at the left; the first one after the beginning closes.
 fn split(text: &str) -> Result<Parts, Vec<Fault>> {
     let has_mark = text.starts_with('\u{feff}');
     let mut at = if has_mark { '\u{feff}'.len_utf8() } else { 0 };
@@ -169,7 +169,7 @@ fn mend(text: &str, front: &Range<usize>, report: &mut Report) -> MendedText {
 }
 
 impl MendedText {
-    /// The same with the places of the text as it was written.
+    /// The same with places of the original text.
     fn back(&self, mut parsed: Parsed, warnings: &mut [Fault]) -> Parsed {
         if let Some(node) = &mut parsed.node {
             self.node_back(node);
@@ -179,7 +179,7 @@ impl MendedText {
         parsed
     }
 
-    /// The depth is bounded by the limits of the reader.
+    /// The reader's limits bound the depth.
     fn node_back(&self, node: &mut Node) {
         self.span_back(&mut node.span);
         match &mut node.value {
@@ -224,7 +224,7 @@ fn bare_quotes(line: &str) -> Vec<usize> {
             _ => is_escaped = false,
         }
     }
-    // Behind the first one stands a comment: then it is YAML, and the quotes belong to that.
+    // If a comment follows the first one, it is YAML, and the quotes belong to the comment.
     let is_comment = quotes.first().is_some_and(|first| {
         let behind = &trimmed[first + 1..];
         behind.starts_with([' ', '\t']) && behind.trim_start().starts_with('#')
@@ -254,7 +254,7 @@ mod tests {
         check_quotes("    description: \"\n", &[]);
     }
 
-    /// Stands in for YAML: the tree is the text of the front matter, with the place of the word `status` in it.
+    /// A substitute for YAML: the tree is the text of the front matter, with the place of the word `status` in it.
     fn word(text: &str, from: usize, _: &Limits, warnings: &mut Vec<Fault>) -> Parsed {
         let at = text.find("status").expect("the word");
         warnings.extend(fault("odd", at..at, "", ""));

@@ -1,11 +1,12 @@
 #![no_std]
-//! The state file of an AoT loop becomes a state of descent: one frozen module a version, on the lossless tree.
+//! Converts the state file of an AoT loop into a state of descent: one frozen module for each version, on the lossless
+//! tree.
 //!
 //! `front_matter` takes the old text apart. `v1_2` and `v1_3` know the contracts; both end in a tree of version 2.0.
 //! Its nodes carry the places of the old file, so that every fault is told where it was written. Not here: files, and
 //! the reader of YAML, which the host hands in.
 //!
-//! Invariant: nothing is dropped without a word; what has no place here is kept under `notes`.
+//! Invariant: nothing is dropped silently; things without a place here are kept under `notes`.
 
 extern crate alloc;
 
@@ -41,7 +42,7 @@ pub struct Migration {
     pub warnings: Vec<Fault>,
 }
 
-/// From contract 1.2 or 1.3 of the AoT loop; else every fault of the old file, with its place there.
+/// Converts contract 1.2 or 1.3 of the AoT loop; else gives every fault of the old file, with its place there.
 pub fn of_aot(
     bytes: &[u8],
     additions: &Additions,

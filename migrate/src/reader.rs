@@ -1,4 +1,4 @@
-//! An object of an old file, taken apart key by key: what nobody takes is kept, and told.
+//! Reads an object of an old file key by key: members that nobody takes are kept, and reported.
 
 use alloc::{
     borrow::ToOwned,
@@ -14,7 +14,7 @@ use descent_core::{
 
 use crate::report::{Fate, Report};
 
-/// One object under reading; `report` is told of all that is odd.
+/// One object being read; `report` receives all oddities.
 pub(crate) struct Reader<'a, 'r> {
     node: &'a Node,
     pub(crate) at: String,
@@ -22,7 +22,7 @@ pub(crate) struct Reader<'a, 'r> {
     pub(crate) report: &'r mut Report,
 }
 
-/// A name, and where it stands.
+/// A name, and its place.
 #[derive(Clone)]
 pub(crate) struct Name {
     pub(crate) text: String,
@@ -54,7 +54,7 @@ impl<'a> Entry<'a> {
 }
 
 impl<'a, 'r> Reader<'a, 'r> {
-    /// `None`, with a fault, where it is no object.
+    /// `None`, with a fault, if it is no object.
     pub(crate) fn open(node: &'a Node, at: &str, report: &'r mut Report) -> Option<Self> {
         if node.as_object().is_none() {
             let message = format!("expected keys with values, found {}", node.kind_name());
@@ -69,7 +69,7 @@ impl<'a, 'r> Reader<'a, 'r> {
         })
     }
 
-    /// The object below a key, where there is one.
+    /// The object below a key, if there is one.
     pub(crate) fn object(&mut self, key: &'static str) -> Option<Reader<'a, '_>> {
         let node = self.take(key)?;
         Reader::open(node, &self.path(key), self.report)
@@ -91,13 +91,13 @@ impl<'a, 'r> Reader<'a, 'r> {
         self.node.get(key).is_some_and(|node| !node.is_null())
     }
 
-    /// A null is as good as nothing.
+    /// A null counts as absent.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'a Node> {
         self.taken.push(key);
         self.node.get(key).filter(|node| !node.is_null())
     }
 
-    /// A text; a bare word that YAML takes for a number or a truth value is the text that stands there.
+    /// A text. A bare word that YAML takes for a number or a truth value is read as the text that was written.
     pub(crate) fn text(&mut self, key: &'static str) -> Option<Node> {
         let node = self.take(key)?;
         let text = match &node.value {
@@ -114,7 +114,7 @@ impl<'a, 'r> Reader<'a, 'r> {
         Some(placed(node.span, Node::string(text)))
     }
 
-    /// A count, also where it stands in quotes.
+    /// A count, also if it is quoted.
     pub(crate) fn count(&mut self, key: &'static str) -> Option<Node> {
         let node = self.take(key)?;
         let text = node.as_str().map(str::trim);
@@ -154,7 +154,7 @@ impl<'a, 'r> Reader<'a, 'r> {
             return Vec::new();
         };
         if node.as_array().is_none_or(|items| !items.is_empty()) {
-            // The fault of what is no table.
+            // Reports the fault of a node that is no table.
             self.object(key);
         }
         let at = self.path(key);
@@ -211,7 +211,7 @@ impl<'a, 'r> Reader<'a, 'r> {
         self.report.add(fate, &self.at, self.node.span, what);
     }
 
-    /// Kept under `notes` as it stands, where it stands.
+    /// Keeps a member under `notes` as it is, with its place.
     pub(crate) fn keep(&mut self, key: &'static str, why: &str) {
         if let Some(node) = self.take(key) {
             self.report.keep(&self.path(key), node, why);
@@ -253,7 +253,7 @@ impl<'a, 'r> Reader<'a, 'r> {
         }
     }
 
-    /// The same, and what became of it stands where it stood.
+    /// The same; the converted node takes the place of the old one.
     pub(crate) fn finish_as(self, mut to: Writer) -> Node {
         let span = self.node.span;
         self.finish();
@@ -261,13 +261,13 @@ impl<'a, 'r> Reader<'a, 'r> {
     }
 }
 
-/// The same value, standing in the old file where this stands.
+/// The same value, with this place in the old file.
 pub(crate) fn placed(span: Span, mut node: Node) -> Node {
     node.span = span;
     node
 }
 
-/// The object that was written, standing where this stands.
+/// The written object, with this place in the old file.
 pub(crate) fn written(span: Span, to: &mut Writer) -> Node {
     placed(span, to.finish(&Extra::default()))
 }

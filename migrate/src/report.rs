@@ -15,11 +15,11 @@ use descent_core::{
 /// The treatment of a thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// It looks wrong, and was carried as it stands.
+    /// It looks wrong, and was carried as it is.
     Warned,
-    /// The text could be meant in one way only, and is read so.
+    /// The text could be meant in one way only, and was read so.
     Mended,
-    /// It stands in another form, or means something else here.
+    /// It has another form, or another meaning here.
     Changed,
     /// It has no place here: kept under `notes`.
     Kept,
@@ -75,7 +75,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// By fate, and by the place in the old text.
+    /// The items by fate, and by the place in the old text.
     pub(crate) fn items(self, text: &str) -> Vec<Item> {
         let places = Places::new(text);
         let item = |remark: Remark| {
@@ -133,7 +133,7 @@ impl Report {
         core::mem::take(&mut self.faults)
     }
 
-    /// Kept as it stands, because of `why`.
+    /// Keeps a node as it is, because of `why`.
     pub(crate) fn keep(&mut self, from: &str, node: &Node, why: &str) {
         let what = format!("{why}; kept in notes");
         self.add(Fate::Kept, from, node.span, what);

@@ -15,7 +15,7 @@ use crate::{
 /// Sections that the text of 1.2 lists under the objective.
 const INSIDE: [&str; 2] = ["control", "corrections"];
 
-/// The version stands nowhere in the file: nothing that only 1.3 has is there.
+/// The file does not name its version: it is 1.2 if it has nothing that only 1.3 has.
 pub(crate) fn is_it(front: &Node) -> bool {
     let base_case = front
         .get("objective")

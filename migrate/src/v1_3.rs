@@ -1,7 +1,7 @@
 //! Contract 1.3 of the AoT loop's state file, as version 2.0 has it. Frozen: a file of this version means this for good.
 //!
-//! Here: its sections. `checks` has the base case, `graph` the atoms with their groups, `results` what was made of them,
-//! `history` what happened.
+//! Here: its sections. `checks` reads the base case, `graph` the atoms with their groups, `results` their results,
+//! `history` the past.
 
 mod checks;
 mod graph;
@@ -29,7 +29,7 @@ const NO_PROMPT: &str = "(The user's original request will be recorded here)";
 /// The limits that the template writes into every file.
 const ITERATIONS: u64 = 20;
 
-/// The tree of a state of version 2.0, and what can be put into it only when it is a state.
+/// The tree of a state of version 2.0, and the facts that fit only into a whole state.
 pub(crate) fn up(
     front: &Node,
     prompt: Node,
@@ -72,7 +72,7 @@ fn work_graph(atoms: Vec<(String, Node)>, front: &Node) -> Node {
     placed(span, Node::object(Vec::from([("atoms", atoms)])))
 }
 
-/// The person's words below the front matter, as they stand; empty where nobody wrote any.
+/// The person's words below the front matter, as they are; empty if there are none.
 pub(crate) fn prompt(file: &FrontMatter) -> Node {
     let body = file.text[file.body.clone()].trim();
     let text = body.strip_prefix(HEADING).map_or(body, str::trim_start);
@@ -103,7 +103,7 @@ fn objective(front: &mut Reader<'_, '_>, prompt: Node, additions: &Additions) ->
     old.finish_as(to)
 }
 
-/// A text of the old file that stands under the same key here.
+/// A text of the old file that has the same key here.
 fn carried(old: &mut Reader<'_, '_>, key: &'static str) -> Option<Node> {
     let text = old.text(key)?;
     old.note(Fate::Carried, key, old.path(key));

@@ -10,7 +10,7 @@ use crate::{
     report::Fate,
 };
 
-/// Tools that end with 0 when they find nothing: told to fail, they pass only when something is wrong.
+/// Tools that end with 0 if they find nothing: expected to fail, they pass only when something is wrong.
 const CLEAN_IS_ZERO: [&str; 12] = [
     "audit",
     "lint",
@@ -41,7 +41,7 @@ pub(super) fn base_case(mut old: Reader<'_, '_>) -> Vec<Node> {
     parts
 }
 
-/// No deeper than a text may be nested.
+/// Its depth is limited by that of the text.
 fn items(old: &mut Reader<'_, '_>, key: &'static str) -> Vec<Node> {
     let mut parts = Vec::new();
     for element in old.elements(key) {
@@ -114,7 +114,7 @@ fn leaf(mut old: Reader<'_, '_>, name: Option<Node>) -> Option<Node> {
     Some(old.finish_as(to))
 }
 
-/// `npm audit` ends with 0 when all is well: the check as written holds only when it is not.
+/// `npm audit` ends with 0 if all is well: the check as written holds only if it is not.
 fn warn_of_inverted(old: &mut Reader<'_, '_>, value: &Node) {
     let command = value.as_str().unwrap_or_default();
     let mut words = command.split(|c: char| !c.is_alphanumeric());
@@ -127,7 +127,7 @@ fn warn_of_inverted(old: &mut Reader<'_, '_>, value: &Node) {
     }
 }
 
-/// A path of the project is carried; any other is looked at by a command.
+/// A path of the project is carried; any other one is checked by a command.
 fn file(old: &mut Reader<'_, '_>, kind: &str, value: &Node, to: &mut Writer) {
     let written = value.as_str().unwrap_or_default().trim();
     let path = written.trim_start_matches("./").trim_end_matches('/');
@@ -151,7 +151,7 @@ fn file(old: &mut Reader<'_, '_>, kind: &str, value: &Node, to: &mut Writer) {
     to.put(kind, placed(value.span, Node::string(path)));
 }
 
-/// A model would judge it; here a person says that it holds, or nobody does.
+/// A model would judge it; here a person confirms it, or nobody does.
 fn quality(old: &mut Reader<'_, '_>, to: &mut Writer) {
     let criteria = old.text("criteria").or_else(|| old.text("value"));
     let rubric = old.take("rubric").and_then(Node::as_array);

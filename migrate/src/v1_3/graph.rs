@@ -1,7 +1,7 @@
-//! The atoms of contract 1.3, with what it tells of them elsewhere: decompositions become `all`, groups of choices
+//! The atoms of contract 1.3, with their facts from other sections: decompositions become `all`, groups of choices
 //! become `any`, results become bindings.
 //!
-//! Invariant: every arrow of the old file is there, lifted to the group where its end is inside of one.
+//! Invariant: every dependency of the old file is kept. If its end is inside a group, it is lifted to the group.
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -56,9 +56,9 @@ struct Decomposition {
 #[derive(Default)]
 struct Sections {
     atoms: BTreeMap<String, Atom>,
-    /// By the parent.
+    /// Decompositions by parent.
     decompositions: BTreeMap<String, Decomposition>,
-    /// By the id that the group gets here.
+    /// Groups by their new id.
     groups: BTreeMap<String, Group>,
     /// For each member, its group.
     owner: BTreeMap<String, String>,
@@ -205,7 +205,7 @@ impl Sections {
         self.groups.insert(id, group);
     }
 
-    /// The name of a group where it can be an id and is none yet.
+    /// The name of a group, if it can be an id and is not taken.
     fn free_id(&self, name: &str) -> String {
         let is_fit = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let chars = name.chars().map(|c| if is_fit(c) { c } else { '_' });
@@ -221,7 +221,7 @@ impl Sections {
         others.find(|id| !is_taken(id)).unwrap_or(id)
     }
 
-    /// A choice without an atom is nothing that could be tried: told, and kept.
+    /// A choice without an atom cannot be tried: it is reported, and kept.
     fn choices(&self, old: &mut Reader<'_, '_>) -> Vec<Name> {
         let names = old.names("choices").into_iter();
         let (there, missing): (Vec<Name>, Vec<Name>) =
@@ -257,7 +257,7 @@ impl Sections {
         }
     }
 
-    /// Who is part or choice of which group; a choice among the children of a parent stands there by its group.
+    /// Finds the group of each part or choice. A choice among the children of a parent is there by its group.
     fn find_owners(&mut self) {
         for (id, group) in &self.groups {
             for choice in &group.choices {
@@ -281,7 +281,7 @@ impl Sections {
         }
     }
 
-    /// The groups around an atom, the innermost first; a circle ends, and is a fault elsewhere.
+    /// The groups around an atom, the innermost first; a cycle ends here, and is a fault elsewhere.
     fn above(&self, id: &str) -> Vec<&str> {
         let mut above: Vec<&str> = Vec::new();
         let mut owner = self.owner.get(id);
@@ -300,7 +300,7 @@ impl Sections {
         outside.last().unwrap_or(dep)
     }
 
-    /// A result counts where its atom is resolved, and is no group: that is solved by its parts.
+    /// Whether a result counts: its atom is resolved, and is no group, since a group is solved by its parts.
     fn counts(&self, id: &str, atom: &Atom, result: &Entry<'_>, report: &mut Report) -> bool {
         let why = match (self.decompositions.contains_key(id), atom.is_resolved) {
             (true, _) => "a group is solved by its parts",
@@ -389,7 +389,7 @@ fn selected(old: &mut Reader<'_, '_>, choices: &[Name], failed: &[Name]) -> Opti
     Some(name)
 }
 
-/// One name of a list, kept as that list.
+/// Keeps one name of a list, as a list.
 fn keep_name(old: &mut Reader<'_, '_>, key: &str, name: &Name, why: &str) {
     let node = placed(name.span, Node::string(name.text.as_str()));
     old.report

@@ -96,7 +96,7 @@ fn correction(mut old: Reader<'_, '_>, id: &str) -> Option<Node> {
     Some(old.finish_as(to))
 }
 
-/// The loop's notebook. None of it goes on: a new run counts and asks anew.
+/// The loop's notebook. None of it continues: a new run counts and asks anew.
 pub(super) fn control(old: &mut Reader<'_, '_>) {
     let Some(mut old) = old.object("control") else {
         return;

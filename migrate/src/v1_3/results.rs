@@ -1,4 +1,4 @@
-//! The results of contract 1.3: a summary and artifacts an atom.
+//! The results of contract 1.3: for each atom a summary and artifacts.
 
 use alloc::{collections::BTreeMap, format, string::String};
 
@@ -12,7 +12,7 @@ use crate::{
     report::{Fate, Report},
 };
 
-/// By the id of the atom.
+/// The results by the id of the atom.
 pub(super) fn all<'a>(old: &mut Reader<'a, '_>) -> BTreeMap<String, Entry<'a>> {
     let entries = old.entries("bindings").into_iter();
     entries
