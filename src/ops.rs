@@ -9,6 +9,7 @@ mod commit;
 pub mod compare;
 pub mod confirm;
 mod current;
+pub mod doctor;
 pub mod edit;
 pub mod evaluate;
 pub mod limits;

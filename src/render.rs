@@ -232,6 +232,14 @@ pub fn length(ms: u64) -> String {
     }
 }
 
+/// In whole megabytes, or gigabytes.
+pub fn megabytes(bytes: u64) -> String {
+    match bytes >> 20 {
+        megabytes @ 0..10_240 => format!("{megabytes} MB"),
+        megabytes => format!("{} GB", megabytes >> 10),
+    }
+}
+
 /// An age in a person's words: `12 s`, `3 m`, `5 h`, `2 d`.
 pub fn age(ms: u64) -> String {
     let seconds = ms / 1_000;

@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{End, context::Context, doctor::size};
+use super::{End, context::Context};
 use crate::{
     failure::Failure,
     render,
@@ -82,11 +82,11 @@ fn text(flags: &CleanArgs, gone: &[Leftover], kept: &[Leftover], place: &StatePl
         0 => "nothing is left of ended runs that could be removed".to_owned(),
         1 => format!(
             "what 1 ended run left {verb} removed, {}",
-            size(total(gone))
+            render::megabytes(total(gone))
         ),
         many => format!(
             "what {many} ended runs left {verb} removed, {}",
-            size(total(gone))
+            render::megabytes(total(gone))
         ),
     };
     format!("{text}{count}\nnext: {}", next(flags, gone, kept))

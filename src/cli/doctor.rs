@@ -1,16 +1,9 @@
-//! `descent doctor`: the abilities of the machine, tried in the very places that a run uses, with their consequences
-//! and remedies. It works without a state too, and leaves nothing behind.
-
-mod disk;
-mod machine;
-mod tools;
-
-pub(super) use disk::size;
-use serde::Serialize;
+//! `descent doctor`: the diagnosis of this machine as a page or JSON, and the next command.
 
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
+    ops::doctor::{Finding, Health, diagnose},
     render::{Line, Meaning, Page},
     store::StatePlace,
 };
@@ -20,75 +13,11 @@ const WIDTH: usize = 80;
 /// Columns of the names.
 const NAME_WIDTH: usize = 15;
 
-/// The state of one finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Health {
-    Ok,
-    /// A run works without it, or with a part of it.
-    Degraded,
-    /// No run works without it.
-    Missing,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Finding {
-    name: &'static str,
-    health: Health,
-    /// The observation.
-    found: String,
-    /// Its consequence, if something is wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    means: Option<&'static str>,
-    /// The remedy.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<String>,
-}
-
-impl Finding {
-    fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self {
-            name,
-            health: Health::Ok,
-            found: found.into(),
-            means: None,
-            mend: None,
-        }
-    }
-
-    fn degraded(name: &'static str, found: impl Into<String>, means: &'static str) -> Self {
-        Self {
-            health: Health::Degraded,
-            means: Some(means),
-            ..Self::ok(name, found)
-        }
-    }
-
-    fn missing(name: &'static str, found: impl Into<String>, means: &'static str) -> Self {
-        Self {
-            health: Health::Missing,
-            ..Self::degraded(name, found, means)
-        }
-    }
-
-    fn mend(mut self, how: impl Into<String>) -> Self {
-        self.mend = Some(how.into());
-        self
-    }
-}
-
 pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
     let place = context
         .place()?
         .unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref()));
-    let findings: Vec<Finding> = [
-        disk::findings(&place),
-        tools::findings(&place),
-        machine::findings(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let findings = diagnose(&place);
     let worst = |health| findings.iter().filter(|one| one.health == health).count();
     let (missing, degraded) = (worst(Health::Missing), worst(Health::Degraded));
     let next = if missing > 0 {
@@ -107,15 +36,13 @@ pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
             "next": next,
         }));
     } else {
-        context
-            .out
-            .page(&page(&findings, (missing, degraded), next));
+        context.out.page(&page(&findings, missing, degraded, next));
     }
     let code = if missing == 0 { 0 } else { exit::UNAVAILABLE };
     Ok(End::Code(code))
 }
 
-fn page(findings: &[Finding], (missing, degraded): (usize, usize), next: &str) -> Page {
+fn page(findings: &[Finding], missing: usize, degraded: usize, next: &str) -> Page {
     let mut page = Page::new(WIDTH);
     for finding in findings {
         row(&mut page, finding);

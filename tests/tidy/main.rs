@@ -225,8 +225,6 @@ const TUPLES: &[(&str, usize)] = &[
     ("core/src/step/correct/resolve.rs", 3),
     ("core/src/step/phase.rs", 1),
     ("core/src/world/speculation.rs", 1),
-    ("src/cli/doctor/machine.rs", 1),
-    ("src/cli/doctor.rs", 1),
     ("src/cli/run.rs", 1),
     ("src/driver/adopt.rs", 1),
     ("src/driver/work.rs", 1),

@@ -8,7 +8,8 @@ use std::{
 
 use super::Finding;
 use crate::{
-    space,
+    failure::quoted,
+    render, space,
     store::{self, StatePlace},
     trust, workspace,
 };
@@ -67,8 +68,8 @@ fn leftovers(place: &StatePlace, cache: &Path) -> Option<Finding> {
     let bytes = all.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
     let found = match all.len() {
         0 => return None,
-        1 => format!("1 ended run, {}", size(bytes)),
-        many => format!("{many} ended runs, {}", size(bytes)),
+        1 => format!("1 ended run, {}", render::megabytes(bytes)),
+        many => format!("{many} ended runs, {}", render::megabytes(bytes)),
     };
     let means = "nothing needs them; they take room";
     Some(Finding::degraded("leftovers", found, means).mend("descent clean -n"))
@@ -117,10 +118,8 @@ fn tried(probe: &store::Probe) -> [Finding; 3] {
 
 fn unwritable(name: &'static str, dir: &Path, error: &io::Error) -> Finding {
     let found = format!("{}: {error}", dir.display());
-    Finding::missing(name, found, "nothing can be written there").mend(format!(
-        "chmod u+w {}, or free some space",
-        crate::failure::quoted(dir)
-    ))
+    Finding::missing(name, found, "nothing can be written there")
+        .mend(format!("chmod u+w {}, or free some space", quoted(dir)))
 }
 
 fn writable(name: &'static str, dir: &Path) -> Option<Finding> {
@@ -174,7 +173,7 @@ fn room(name: &'static str, dir: &Path) -> Finding {
     };
     let files = space.free_files;
     let files_text = files.map_or_else(String::new, |files| format!(", {files} files"));
-    let found = format!("{} free{files_text}", size(space.free_bytes));
+    let found = format!("{} free{files_text}", render::megabytes(space.free_bytes));
     if space.is_read_only {
         let means = "nothing can be written there";
         return Finding::missing(name, "mounted for reading alone", means)
@@ -190,14 +189,6 @@ fn room(name: &'static str, dir: &Path) -> Finding {
     Finding::ok(name, found)
 }
 
-/// The size in whole megabytes, or gigabytes.
-pub(in super::super) fn size(bytes: u64) -> String {
-    match bytes >> 20 {
-        megabytes @ 0..10_240 => format!("{megabytes} MB"),
-        megabytes => format!("{} GB", megabytes >> 10),
-    }
-}
-
 fn owner(dir: &Path) -> Finding {
     let Ok(meta) = dir.metadata() else {
         return Finding::degraded("owner", "unknown", "permissions cannot be looked at");
@@ -208,8 +199,7 @@ fn owner(dir: &Path) -> Finding {
     let is_sticky = meta.mode() & 0o1000 != 0;
     if mode & 0o002 != 0 && !is_sticky {
         let means = "anybody can put commands into your state";
-        return Finding::degraded("owner", found, means)
-            .mend(format!("chmod o-w {}", crate::failure::quoted(dir)));
+        return Finding::degraded("owner", found, means).mend(format!("chmod o-w {}", quoted(dir)));
     }
     Finding::ok("owner", found)
 }

@@ -88,15 +88,15 @@ fn events() -> Finding {
 
 fn open_files() -> Finding {
     let most = getrlimit(Resource::Nofile).current;
-    limit(("open files", "ulimit -n 1024"), most, FILES_MIN)
+    limit("open files", "ulimit -n 1024", most, FILES_MIN)
 }
 
 fn processes() -> Finding {
     let most = getrlimit(Resource::Nproc).current;
-    limit(("processes", "ulimit -u 4096"), most, PROCESSES_MIN)
+    limit("processes", "ulimit -u 4096", most, PROCESSES_MIN)
 }
 
-fn limit((name, mend): (&'static str, &str), most: Option<u64>, enough: u64) -> Finding {
+fn limit(name: &'static str, mend: &str, most: Option<u64>, enough: u64) -> Finding {
     match most {
         None => Finding::ok(name, "no limit"),
         Some(most) if most >= enough => Finding::ok(name, format!("at most {most}")),

@@ -1,0 +1,76 @@
+//! A diagnosis of the machine: each thing that a run needs, tried in the very places that a run uses.
+//!
+//! Invariant: it works without a state too, and nothing of it stays.
+
+mod disk;
+mod machine;
+mod tools;
+
+use serde::Serialize;
+
+use crate::store::StatePlace;
+
+/// The state of one finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Health {
+    Ok,
+    /// A run works without it, or with a part of it.
+    Degraded,
+    /// No run works without it.
+    Missing,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    pub name: &'static str,
+    pub health: Health,
+    /// The observation.
+    pub found: String,
+    /// Its consequence, if something is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub means: Option<&'static str>,
+    /// The remedy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mend: Option<String>,
+}
+
+impl Finding {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            name,
+            health: Health::Ok,
+            found: found.into(),
+            means: None,
+            mend: None,
+        }
+    }
+
+    fn degraded(name: &'static str, found: impl Into<String>, means: &'static str) -> Self {
+        Self {
+            health: Health::Degraded,
+            means: Some(means),
+            ..Self::ok(name, found)
+        }
+    }
+
+    fn missing(name: &'static str, found: impl Into<String>, means: &'static str) -> Self {
+        Self {
+            health: Health::Missing,
+            ..Self::degraded(name, found, means)
+        }
+    }
+
+    fn mend(mut self, how: impl Into<String>) -> Self {
+        self.mend = Some(how.into());
+        self
+    }
+}
+
+/// Tries everything.
+pub fn diagnose(place: &StatePlace) -> Vec<Finding> {
+    let mut findings = disk::findings(place);
+    findings.extend(tools::findings(place));
+    findings.extend(machine::findings());
+    findings
+}
