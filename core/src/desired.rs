@@ -105,12 +105,12 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
     // Results land in the order in which they finish, one at a time: the next candidate is made on
     // the head after it. Nothing lands while the tree or a result is being rebuilt. Speculative
     // results land last.
-    let ground = world.ground(session);
+    let landing_context = world.landing_context(session);
     let mut lands = true;
     let (in_force, beside): (Vec<&Intent>, Vec<&Intent>) = run
         .in_flight
         .iter()
-        .partition(|intent| ground.is_in_force(intent));
+        .partition(|intent| landing_context.is_in_force(intent));
     let mut repairs = in_force.iter().filter(|intent| is_repair(world, intent));
     let first = repairs.next().map(|intent| &intent.id);
     for intent in in_force.into_iter().chain(beside) {
@@ -119,14 +119,14 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
             desired.effects.push((key, Work::Attempt(intent.clone())));
             continue;
         };
-        let seen = candidate::of_candidate(&ground, intent, world.state.serial.0);
+        let seen = candidate::of_candidate(&landing_context, intent, world.state.serial.0);
         if matches!(seen, Some((_, Verdicts::Confirm(_))))
             || !lands
-            || first.is_some_and(|id| *id != intent.id) && ground.is_in_force(intent)
+            || first.is_some_and(|id| *id != intent.id) && landing_context.is_in_force(intent)
         {
             continue;
         }
-        let Some(head) = ground.landing(intent) else {
+        let Some(head) = landing_context.landing(intent) else {
             continue;
         };
         lands = false;
@@ -246,13 +246,13 @@ fn names(line: &[ResultCommit]) -> Vec<(AtomId, CommitId)> {
 
 /// Trees for speculative work to begin on.
 fn stage(world: &World, session: &Session, desired: &mut DesiredWork) {
-    let ground = world.ground(session);
-    if !ground.is_line_settled {
+    let landing_context = world.landing_context(session);
+    if !landing_context.is_line_settled {
         return;
     }
-    let wanted = ground.speculations.iter();
-    for speculation in wanted.filter(|speculation| speculation.wants_staging(&ground)) {
-        let Some((from, keep)) = ground.stages(speculation) else {
+    let wanted = landing_context.speculations.iter();
+    for speculation in wanted.filter(|speculation| speculation.wants_staging(&landing_context)) {
+        let Some((from, keep)) = landing_context.stages(speculation) else {
             continue;
         };
         let name = speculation.name(&world.graph);
@@ -341,11 +341,11 @@ pub fn next_leaf<'c>(
     basis: &Basis,
 ) -> Option<&'c Check> {
     let again_max = world.state.objective.constraints.max_transient();
-    let court = Evaluator {
+    let evaluator = Evaluator {
         cache: &session.evidence,
         basis,
         corrections: &world.state.corrections,
         again_max,
     };
-    court.next_leaf(check)
+    evaluator.next_leaf(check)
 }

@@ -151,22 +151,22 @@ pub struct SearchSpace<'a> {
 /// as long as it can. So the group ranked last changes first. A planning step is decided as soon as
 /// its context is. If it is live and in no pair of the answer, it is to be planned.
 pub fn choose(
-    ground: SearchSpace<'_>,
+    space: SearchSpace<'_>,
     prefer: &Selection,
     rank: &BTreeMap<Ix, usize>,
 ) -> Option<Selection> {
-    search(SearchWalk::new(ground, prefer, rank)?)
+    search(SearchWalk::new(space, prefer, rank)?)
 }
 
 /// Like [`choose`], with fixed choices for these groups.
 pub fn choose_with(
-    ground: SearchSpace<'_>,
+    space: SearchSpace<'_>,
     prefer: &Selection,
     rank: &BTreeMap<Ix, usize>,
     fixed: &Selection,
 ) -> Option<Selection> {
     let prefer = prefer.clone().into_iter().chain(fixed.clone()).collect();
-    let mut walk = SearchWalk::new(ground, &prefer, rank)?;
+    let mut walk = SearchWalk::new(space, &prefer, rank)?;
     walk.fixed = Some(fixed);
     search(walk)
 }
@@ -233,7 +233,7 @@ struct SearchWalk<'a> {
 
 impl<'a> SearchWalk<'a> {
     fn new(
-        ground: SearchSpace<'a>,
+        space: SearchSpace<'a>,
         prefer: &'a Selection,
         rank: &'a BTreeMap<Ix, usize>,
     ) -> Option<Self> {
@@ -242,7 +242,7 @@ impl<'a> SearchWalk<'a> {
             state,
             conflicts,
             plans_again,
-        } = ground;
+        } = space;
         let mut holding: BTreeMap<(Ix, Ix), Vec<usize>> = BTreeMap::new();
         let (mut missing, mut groups) = (Vec::new(), Vec::new());
         for conflict in conflicts {

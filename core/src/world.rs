@@ -115,7 +115,7 @@ impl World {
         self.is_line_settled
     }
 
-    pub(crate) fn ground<'a>(&'a self, session: &'a Session) -> LandingContext<'a> {
+    pub(crate) fn landing_context<'a>(&'a self, session: &'a Session) -> LandingContext<'a> {
         LandingContext {
             graph: &self.graph,
             active: &self.active,

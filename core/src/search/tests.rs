@@ -24,13 +24,13 @@ fn find(
     rank: &BTreeMap<Ix, usize>,
 ) -> Option<Selection> {
     let state = plan::read(b"{}").into_state(Lineage::new("l"));
-    let ground = SearchSpace {
+    let space = SearchSpace {
         graph,
         state: &state,
         conflicts,
         plans_again: true,
     };
-    choose(ground, prefer, rank)
+    choose(space, prefer, rank)
 }
 
 /// Groups `G0`, `G1`, … of two tasks each: `a0` and `b0`, `a1` and `b1`, …

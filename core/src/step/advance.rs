@@ -317,9 +317,9 @@ fn base_waits_for_person(transaction: &Transaction) -> bool {
     let (Some(check), Some(basis)) = (check, delivery::deciding_basis(transaction)) else {
         return false;
     };
-    transaction.court(&basis, |court| {
+    transaction.evaluate(&basis, |evaluator| {
         matches!(
-            court.judge(check),
+            evaluator.judge(check),
             verdict::CheckProgress::Confirm(_) | verdict::CheckProgress::Decided(Verdict::Unknown)
         )
     })

@@ -69,7 +69,7 @@ pub(super) fn choose(transaction: &mut Transaction, blocked: &BlockCause) -> Opt
         &transaction.refuted,
     );
     let rank = rank(transaction, blocked);
-    let ground = search::SearchSpace {
+    let space = search::SearchSpace {
         graph: &graph,
         state: &transaction.state,
         conflicts: &conflicts,
@@ -79,13 +79,13 @@ pub(super) fn choose(transaction: &mut Transaction, blocked: &BlockCause) -> Opt
     // First all selections of existing fragments are tried, then replanning, and only then other choices below a plan.
     let as_planned = || {
         let fixed = ground_of_plans(transaction, blocked)?;
-        let ground = search::SearchSpace {
+        let space = search::SearchSpace {
             plans_again: false,
-            ..ground
+            ..space
         };
-        search::choose_with(ground, &prefer, &rank, &fixed)
+        search::choose_with(space, &prefer, &rank, &fixed)
     };
-    let selection = as_planned().or_else(|| search::choose(ground, &prefer, &rank))?;
+    let selection = as_planned().or_else(|| search::choose(space, &prefer, &rank))?;
     let because = because(transaction, blocked);
     give_back_repairs(transaction);
     select(transaction, &selection, &because);
@@ -106,12 +106,12 @@ fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
         .filter(|x| active.phase(graph, *x).is_some())
         .peekable();
     plans.peek()?;
-    let ground = plans.flat_map(|plan| {
+    let upstream = plans.flat_map(|plan| {
         let upstream = active::upstream(graph, plan, &active.selection);
         upstream.into_iter().chain(graph.above(plan))
     });
     let is_group = |x: &Ix| graph.vertex(*x).kind == NodeKind::Any;
-    let pairs = active.pairs(graph, ground.filter(is_group));
+    let pairs = active.pairs(graph, upstream.filter(is_group));
     let pair = |(group, choice): (&AtomId, &AtomId)| Some((graph.ix(group)?, graph.ix(choice)?));
     Some(pairs.iter().filter_map(pair).collect())
 }

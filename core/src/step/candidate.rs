@@ -80,10 +80,10 @@ pub(super) fn tried(
 /// Whether the result may be integrated into this head now.
 fn lands_on(transaction: &Transaction, id: &AttemptId, onto: &Option<CommitId>) -> bool {
     let speculations = transaction.speculations();
-    let ground = transaction.ground(&speculations);
+    let landing_context = transaction.landing_context(&speculations);
     let landing = transaction
         .in_flight(id)
-        .and_then(|intent| ground.landing(intent));
+        .and_then(|intent| landing_context.landing(intent));
     landing.as_ref() == Some(onto)
 }
 
@@ -114,7 +114,7 @@ fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, path
 pub(super) fn awaits_person(transaction: &Transaction, intent: &Intent) -> bool {
     let serial = transaction.state.serial.0.saturating_sub(1);
     let speculations = transaction.speculations();
-    let seen = candidate::of_candidate(&transaction.ground(&speculations), intent, serial);
+    let seen = candidate::of_candidate(&transaction.landing_context(&speculations), intent, serial);
     matches!(seen, Some((_, verdict::CheckProgress::Confirm(_))))
 }
 
@@ -149,7 +149,7 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
         return integrate(transaction, id, &outcome, &merge, Vec::new());
     };
     let basis = candidate::basis_of(&merge, transaction.state.serial.0.saturating_sub(1));
-    let decided = transaction.court(&basis, |court| match court.judge(&check) {
+    let decided = transaction.evaluate(&basis, |evaluator| match evaluator.judge(&check) {
         verdict::CheckProgress::Decided(verdict) => Some(verdict),
         verdict::CheckProgress::Measure(_)
         | verdict::CheckProgress::Confirm(_)
@@ -183,8 +183,8 @@ pub(super) fn ask_again_later(
     check: &Check,
     basis: &Basis,
 ) {
-    if transaction.court(basis, |court| {
-        matches!(court.judge(check), verdict::CheckProgress::Again(_))
+    if transaction.evaluate(basis, |evaluator| {
+        matches!(evaluator.judge(check), verdict::CheckProgress::Again(_))
     }) {
         let wait_ms = backoff_ms(1, id.as_str());
         let until_ms = transaction.active_in(wait_ms);

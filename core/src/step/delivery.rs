@@ -103,7 +103,9 @@ fn best(transaction: &mut Transaction, head: &Basis) -> Delivery {
     let Some(check) = transaction.state.objective.base_case.clone() else {
         return Delivery::Best(None);
     };
-    let held = transaction.court(head, |court| court.count(&check)).held;
+    let held = transaction
+        .evaluate(head, |evaluator| evaluator.count(&check))
+        .held;
     let best = best_verdict(transaction).filter(|one| one.held > held);
     let Some(VerdictRecord { commit, tree, .. }) = best else {
         return Delivery::Best(None);
@@ -168,7 +170,7 @@ fn progress(transaction: &Transaction, check: &Check, basis: &Basis) -> Option<E
         awaits,
         again,
     };
-    transaction.court(basis, |court| match court.judge(check) {
+    transaction.evaluate(basis, |evaluator| match evaluator.judge(check) {
         verdict::CheckProgress::Decided(verdict) => Some(found(verdict, None, None)),
         verdict::CheckProgress::Measure(_) => None,
         verdict::CheckProgress::Again(leaf) => {
@@ -188,7 +190,7 @@ fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(commit) = commit_of(transaction, &tree) else {
         return;
     };
-    let count = transaction.court(basis, |court| court.count(check));
+    let count = transaction.evaluate(basis, |evaluator| evaluator.count(check));
     let is_head = transaction.state.run.head.as_ref() == Some(&commit);
     let known = verdicts_of(transaction).find(|one| one.tree == tree);
     let choices = match known {
@@ -288,7 +290,7 @@ pub(super) fn base_verdict(transaction: &Transaction) -> Option<Verdict> {
 
 pub(super) fn verdict_on(transaction: &Transaction, basis: &Basis) -> Option<Verdict> {
     let check = transaction.state.objective.base_case.as_ref()?;
-    transaction.court(basis, |court| match court.judge(check) {
+    transaction.evaluate(basis, |evaluator| match evaluator.judge(check) {
         verdict::CheckProgress::Decided(verdict) => Some(verdict),
         verdict::CheckProgress::Measure(_)
         | verdict::CheckProgress::Again(_)
@@ -300,9 +302,9 @@ pub(super) fn verdict_on(transaction: &Transaction, basis: &Basis) -> Option<Ver
 fn base_holds_so_far(transaction: &Transaction, basis: &Basis) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
     check.is_some_and(|check| {
-        transaction.court(basis, |court| {
+        transaction.evaluate(basis, |evaluator| {
             matches!(
-                court.judge(check),
+                evaluator.judge(check),
                 verdict::CheckProgress::Decided(Verdict::Pass) | verdict::CheckProgress::Confirm(_)
             )
         })
@@ -317,7 +319,9 @@ fn base_is_due(transaction: &Transaction) -> bool {
 /// Whether something is left to measure on this basis.
 fn base_is_open(transaction: &Transaction, basis: &Basis) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
-    check.is_some_and(|check| transaction.court(basis, |court| court.next_leaf(check).is_some()))
+    check.is_some_and(|check| {
+        transaction.evaluate(basis, |evaluator| evaluator.next_leaf(check).is_some())
+    })
 }
 
 /// Whether a base case that holds completes the run as things stand. It does if everything agreed is done, if nothing

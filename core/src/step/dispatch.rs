@@ -131,7 +131,7 @@ fn startable_beside(
     speculation: &Speculation,
 ) -> Vec<(Ix, Option<CommitId>)> {
     let speculations = transaction.speculations();
-    let Some(head) = speculation.head(&transaction.ground(&speculations)) else {
+    let Some(head) = speculation.head(&transaction.landing_context(&speculations)) else {
         return Vec::new();
     };
     let found = transaction.graph.tasks().filter(|x| {
@@ -258,13 +258,14 @@ pub(super) fn can_start(transaction: &Transaction) -> bool {
 fn can_speculate(transaction: &Transaction) -> bool {
     let speculations = transaction.speculations();
     speculations.iter().any(|speculation| {
-        let ground = transaction.ground(&speculations);
+        let landing_context = transaction.landing_context(&speculations);
         let mut tasks = transaction.graph.tasks();
         let may_start = |x: Ix| {
             let context = speculation.active.context(x);
             context.is_some_and(|context| phase::may_start(transaction, x, context))
         };
-        (speculation.wants_staging(&ground) || speculation.head(&ground).is_some())
+        (speculation.wants_staging(&landing_context)
+            || speculation.head(&landing_context).is_some())
             && tasks.any(|x| {
                 speculation.is_startable(&transaction.graph, &transaction.state, x) && may_start(x)
             })

@@ -111,11 +111,11 @@ pub(super) fn integrate(
 /// The active graph that the attempt was made under, if it is not the one in force.
 fn speculation_of(transaction: &Transaction, intent: &Intent) -> Option<Arc<ActiveGraph>> {
     let speculations = transaction.speculations();
-    let ground = transaction.ground(&speculations);
-    if ground.is_in_force(intent) {
+    let landing_context = transaction.landing_context(&speculations);
+    if landing_context.is_in_force(intent) {
         return None;
     }
-    let speculation = ground.speculation_of(intent)?;
+    let speculation = landing_context.speculation_of(intent)?;
     Some(Arc::clone(&speculation.active))
 }
 

@@ -152,14 +152,15 @@ fn bound_downstream(transaction: &Transaction, results: &BTreeSet<Ix>) -> BTreeS
 /// Ends attempts whose context is no longer in force, without counting them.
 fn end_abandoned(transaction: &mut Transaction) {
     let speculations = transaction.speculations();
-    let ground = transaction.ground(&speculations);
+    let landing_context = transaction.landing_context(&speculations);
     let abandoned: Vec<_> = transaction
         .state
         .run
         .in_flight
         .iter()
         .filter(|intent| {
-            let is_in_force = ground.is_in_force(intent) || ground.speculation_of(intent).is_some();
+            let is_in_force = landing_context.is_in_force(intent)
+                || landing_context.speculation_of(intent).is_some();
             !is_in_force || !transaction.state.atoms.contains_key(&intent.atom)
         })
         .map(|intent| intent.id.clone())

@@ -9,11 +9,11 @@ use crate::{
 
 /// The progress of a candidate's checks on the present head; `None` if it has none to be judged.
 pub(crate) fn of_candidate<'c>(
-    ground: &LandingContext<'c>,
+    landing_context: &LandingContext<'c>,
     intent: &Intent,
     serial: u64,
 ) -> Option<(Basis, CheckProgress<'c>)> {
-    let LandingContext { state, session, .. } = *ground;
+    let LandingContext { state, session, .. } = *landing_context;
     let Some(AttemptProgress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
         return None;
     };
@@ -24,16 +24,16 @@ pub(crate) fn of_candidate<'c>(
         .spec
         .checks
         .as_ref()
-        .filter(|_| ground.landing(intent).as_ref() == Some(onto))?;
+        .filter(|_| landing_context.landing(intent).as_ref() == Some(onto))?;
     let basis = basis_of(merge, serial);
     let again_max = state.objective.constraints.max_transient();
-    let court = Evaluator {
+    let evaluator = Evaluator {
         cache: &session.evidence,
         basis: &basis,
         corrections: &state.corrections,
         again_max,
     };
-    let progress = court.judge(check);
+    let progress = evaluator.judge(check);
     Some((basis, progress))
 }
 

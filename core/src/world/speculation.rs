@@ -56,13 +56,13 @@ pub(crate) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
         let others = graph.vertex(group).kids.iter();
         for choice in others.filter(|kid| Some(*kid) != in_force) {
             let fixed = fixed(seen, group, *choice);
-            let ground = search::SearchSpace {
+            let space = search::SearchSpace {
                 graph,
                 state,
                 conflicts: &conflicts,
                 plans_again: false,
             };
-            let selection = search::choose_with(ground, &prefer, &BTreeMap::new(), &fixed);
+            let selection = search::choose_with(space, &prefer, &BTreeMap::new(), &fixed);
             found.extend(
                 selection.map(|selection| speculation_at(seen, (group, *choice), selection)),
             );
@@ -134,11 +134,14 @@ impl Speculation {
     }
 
     /// The head to start new work on, of exactly the results solved here. The outer `None`: it is not made yet.
-    pub(crate) fn head(&self, ground: &LandingContext<'_>) -> Option<Option<CommitId>> {
-        if let Some(head) = self.made_already(ground.state) {
+    pub(crate) fn head(&self, landing_context: &LandingContext<'_>) -> Option<Option<CommitId>> {
+        if let Some(head) = self.made_already(landing_context.state) {
             return Some(head);
         }
-        let staged = ground.session.staged.get(&self.name(ground.graph))?;
+        let staged = landing_context
+            .session
+            .staged
+            .get(&self.name(landing_context.graph))?;
         (staged.is_whole && staged.line == self.line).then(|| Some(staged.head.clone()))
     }
 
@@ -156,20 +159,27 @@ impl Speculation {
     }
 
     /// The head to take results in on. All of its commits must still belong there, but some may be missing.
-    fn landing(&self, ground: &LandingContext<'_>) -> Option<Option<CommitId>> {
-        if let Some(staged) = ground.session.staged.get(&self.name(ground.graph)) {
+    fn landing(&self, landing_context: &LandingContext<'_>) -> Option<Option<CommitId>> {
+        if let Some(staged) = landing_context
+            .session
+            .staged
+            .get(&self.name(landing_context.graph))
+        {
             let belongs = |placed: &ResultCommit| self.line.contains(placed);
             if staged.is_whole && staged.line.iter().all(belongs) {
                 return Some(Some(staged.head.clone()));
             }
         }
-        self.made_already(ground.state)
+        self.made_already(landing_context.state)
     }
 
     /// Whether its tree lacks something that it should hold, and was not found to be impossible.
-    pub(crate) fn wants_staging(&self, ground: &LandingContext<'_>) -> bool {
-        let staged = ground.session.staged.get(&self.name(ground.graph));
-        self.made_already(ground.state).is_none()
+    pub(crate) fn wants_staging(&self, landing_context: &LandingContext<'_>) -> bool {
+        let staged = landing_context
+            .session
+            .staged
+            .get(&self.name(landing_context.graph));
+        self.made_already(landing_context.state).is_none()
             && staged.is_none_or(|staged| staged.line != self.line)
     }
 

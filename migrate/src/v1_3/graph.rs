@@ -205,7 +205,7 @@ impl Sections {
         self.groups.insert(id, group);
     }
 
-    /// The name of a group, if it can be an id and is not taken.
+    /// A free id made from the name of a group.
     fn free_id(&self, name: &str) -> String {
         let is_fit = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let chars = name.chars().map(|c| if is_fit(c) { c } else { '_' });

@@ -137,13 +137,13 @@ impl Judging {
     /// Whether an attempt would fail by a measurement in a reused checkout: an earlier tree may
     /// have left the cause behind.
     fn is_doubtful(&self, checked: &ReadyCheckout, evidence: &EvidenceCache) -> bool {
-        let court = Evaluator {
+        let evaluator = Evaluator {
             cache: evidence,
             basis: &self.basis,
             corrections: &self.world.state.corrections,
             again_max: self.world.state.objective.constraints.max_transient(),
         };
-        let has_failed = || court.judge(&self.check) == CheckProgress::Decided(Verdict::Fail);
+        let has_failed = || evaluator.judge(&self.check) == CheckProgress::Decided(Verdict::Fail);
         checked.is_reused && matches!(self.scope, Scope::Atom(_)) && has_failed()
     }
 

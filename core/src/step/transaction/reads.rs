@@ -81,7 +81,10 @@ impl Transaction {
         Arc::clone(found)
     }
 
-    pub(crate) fn ground<'a>(&'a self, speculations: &'a [Speculation]) -> LandingContext<'a> {
+    pub(crate) fn landing_context<'a>(
+        &'a self,
+        speculations: &'a [Speculation],
+    ) -> LandingContext<'a> {
         LandingContext {
             graph: &self.graph,
             active: &self.active,
@@ -195,7 +198,7 @@ impl Transaction {
     }
 
     /// Judges by the evidence that the cache holds for `basis`.
-    pub(crate) fn court<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
+    pub(crate) fn evaluate<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
         let again_max = self.state.objective.constraints.max_transient();
         judge(Evaluator {
             cache: &self.session.evidence,
