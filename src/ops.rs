@@ -17,16 +17,15 @@ pub mod liveness;
 pub mod resolve;
 pub mod result;
 pub mod stop;
+pub mod trust;
 pub mod undo;
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
-use descent_core::{event::Event, id::UnixMillis, state::State};
+use descent_core::{event::Event, id::UnixMillis};
 
-use crate::{
-    failure::Failure,
-    store::{LoadedState, Store},
-};
+use self::trust::{AsideReason, Doubts, TrustQuestion};
+use crate::{config::Config, failure::Failure, trust::TrustError};
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
 pub use current::{adopt_edit, current, keep_superseded};
@@ -44,6 +43,17 @@ pub enum Progress {
     StopRequestedAlready,
     /// The loop waits for attempts that may not be interrupted.
     LoopEnding,
+    /// Files beside a state of another hand were moved into `dir`; `home` is where they were.
+    MovedAside {
+        reason: AsideReason,
+        names: Vec<String>,
+        dir: PathBuf,
+        home: PathBuf,
+    },
+    /// A consent that could not be recorded.
+    NotRemembered(TrustError),
+    /// A state was made from another hand's file.
+    CommandsOfAnother { why: String },
     /// The files of the result could not be brought up to date; the next run does it.
     ResultNotUpdated { error: String },
 }
@@ -54,8 +64,8 @@ pub trait Client {
     fn by(&self) -> String;
     fn now(&self) -> UnixMillis;
     fn tell(&self, progress: &Progress);
-    /// The present state; an error unless it is the person's own, or was allowed.
-    fn authorize(&self, store: &mut Store) -> Result<Arc<LoadedState>, Failure>;
-    /// The same for a state that was adopted since.
-    fn authorize_adopted(&self, store: &Store, state: &State) -> Result<(), Failure>;
+    /// The configuration, if its worker is started too: it has to be allowed with the state.
+    fn config(&self) -> Option<&Config>;
+    /// Asks a person whether another hand's commands may run; an error unless they say yes.
+    fn authorize(&self, question: &TrustQuestion, doubts: &Doubts) -> Result<(), Failure>;
 }

@@ -27,7 +27,6 @@ use descent_core::{
 use super::{
     End, constraints,
     context::{Context, WaitOutcome, interruptible, surroundings},
-    trust,
 };
 use crate::{
     config::{self, Config},
@@ -133,7 +132,9 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
     let plan = flags.plan.as_deref().zip(carried.as_ref());
-    trust::before_align(context, &top, plan, &config, flags.yes)?;
+    let mut client = context.client(Some(&config));
+    client.may_ask &= !flags.yes;
+    ops::trust::gate_plan(&client, &top, &context.dir, plan, &config)?;
     choose_workspace(context, &top, asks, &mut state)?;
     let place = context
         .place()?
@@ -154,7 +155,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         WaitOutcome::Signal(signal) => Ok(Some(End::Signal(signal))),
         WaitOutcome::Done(None) => Ok(Some(End::Code(0))),
         WaitOutcome::Done(Some(state)) => {
-            trust::made_here(context, &state.lineage, &config);
+            ops::trust::made_here(&client, &state.lineage, &config);
             write(context, &top, state, existing.is_some()).map(|()| None)
         }
     });

@@ -1,22 +1,29 @@
 //! A command as the client of an operation: progress goes to standard error, and a person is asked there.
 
-use std::sync::Arc;
+use std::path::Path;
 
-use descent_core::{id::UnixMillis, state::State};
+use descent_core::id::UnixMillis;
 
 use super::{context::Context, trust};
 use crate::{
     clock,
     config::Config,
     failure::{Failure, quoted},
-    ops::{Client, Progress},
-    store::{LoadedState, Store},
+    ops::{
+        Client, Progress,
+        trust::{AsideReason, Doubts, TrustQuestion},
+    },
+    render,
 };
+
+/// Names of moved files that are printed.
+const NAMED_MAX: usize = 8;
 
 pub(super) struct CommandClient<'a> {
     context: &'a Context,
     /// Given if the worker is started too: it has to be allowed with the state.
     config: Option<&'a Config>,
+    pub(super) may_ask: bool,
 }
 
 impl Context {
@@ -24,6 +31,7 @@ impl Context {
         CommandClient {
             context: self,
             config,
+            may_ask: self.may_ask,
         }
     }
 }
@@ -57,6 +65,16 @@ impl Client for CommandClient<'_> {
             Progress::LoopEnding => {
                 "waiting for what may not be interrupted (--now ends it)".to_owned()
             }
+            Progress::MovedAside {
+                reason,
+                names,
+                dir,
+                home,
+            } => moved_aside(*reason, names, dir, home),
+            Progress::NotRemembered(error) => format!("warning: {error}\n  {}", error.hint()),
+            Progress::CommandsOfAnother { why } => format!(
+                "its commands are another's ({why}): `descent trust` shows them before anything runs"
+            ),
             Progress::ResultNotUpdated { error } => {
                 format!("the result's files do not follow yet ({error}); the next run does it")
             }
@@ -64,11 +82,33 @@ impl Client for CommandClient<'_> {
         self.context.out.say(&words);
     }
 
-    fn authorize(&self, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
-        trust::gate(self.context, store, self.config)
+    fn config(&self) -> Option<&Config> {
+        self.config
     }
 
-    fn authorize_adopted(&self, store: &Store, state: &State) -> Result<(), Failure> {
-        trust::gate_adopted(self.context, store, state, self.config)
+    fn authorize(&self, question: &TrustQuestion, doubts: &Doubts) -> Result<(), Failure> {
+        trust::ask_or_refuse(self.context, question, doubts, self.may_ask)
     }
+}
+
+/// Sidecars that were moved aside, and the way back.
+fn moved_aside(reason: AsideReason, names: &[String], dir: &Path, home: &Path) -> String {
+    let why = match reason {
+        AsideReason::CameWithState => "it came with the state",
+        AsideReason::Committed => "somebody else committed it",
+    };
+    let more = match names.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = &names[..names.len().min(NAMED_MAX)];
+    let (names, from, to) = (
+        render::visible(&named.join(", ")),
+        quoted(dir),
+        quoted(home),
+    );
+    let dir = dir.display();
+    format!(
+        "moved aside, for {why}: {names}{more}\n  into {dir}; to bring back what you made yourself: mv -n {from}/NAME {to}/"
+    )
 }

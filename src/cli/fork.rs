@@ -9,7 +9,7 @@ use descent_core::{
     step::correct,
 };
 
-use super::{End, context::Context, trust};
+use super::{End, context::Context};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
@@ -37,7 +37,8 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
     let mut store = context.store()?;
     let config = config::load(&store.place().project)?;
     // The fork is made here, so its commands must be our own, or allowed, first.
-    let parent = ops::current(&context.client(Some(&config)), &mut store)?;
+    let client = context.client(Some(&config));
+    let parent = ops::current(&client, &mut store)?;
     let place = place_of(context, store.place(), flags.to.as_deref())?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let state = correct::fork(&parent.state, lineage.clone());
@@ -58,7 +59,7 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
     let mut made = Store::open(StatePlace::create(&place.project, Some(&place.state))?);
     made.set_author("fork", &Context::by());
     made.create(state)?;
-    trust::made_here(context, &lineage, &config);
+    ops::trust::made_here(&client, &lineage, &config);
     made.write_journal();
     report(context, &parent.state, &lineage, made.place(), is_shared);
     Ok(End::Code(0))

@@ -10,11 +10,11 @@ use clap::{Args, ValueEnum};
 use descent_core::{doc::Fault, id::Lineage, state::VERSION};
 use descent_migrate::{Additions, Fate, Host, Item, Migration};
 
-use super::{End, context::Context, trust, validate};
+use super::{End, context::Context, validate};
 use crate::{
     config,
     failure::{Failure, exit, quoted},
-    ops::align::isolation,
+    ops::{align::isolation, trust},
     plan_file::{self, Notation, PlanFile},
     render::{self, Line, Meaning, Page},
     store::{self, StatePlace, Store},
@@ -91,7 +91,7 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     store.write_journal();
     let origin = dir.join(path);
     let config = config::load(&top).unwrap_or_default();
-    trust::taken_from(context, &top, &origin, &lineage, &config);
+    trust::taken_from(&context.client(None), &top, &origin, &lineage, &config);
     report(context, &file, &migration, Some(store.place()));
     Ok(End::Code(0))
 }

@@ -13,7 +13,6 @@ use descent_core::{
 use super::{
     End,
     context::{Context, surroundings},
-    trust,
 };
 use crate::{
     failure::{Failure, exit},
@@ -37,7 +36,7 @@ pub struct ResolveArgs {
 
 pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let first = trust::gate(context, &mut store, None)?;
+    let first = ops::trust::gate(&context.client(None), &mut store)?;
     let Some(attempt) = &flags.attempt else {
         let around = surroundings(&store, &first.state);
         report(context, &first.state, &around, "listed");

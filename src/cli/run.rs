@@ -18,7 +18,7 @@ use super::{
     End, constraints,
     context::{Context, WaitOutcome, interruptible, runtime, signals},
     live::LiveArea,
-    newer, trust,
+    newer,
 };
 use crate::{
     clock,
@@ -53,7 +53,8 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     newer::gate(&store, &first)?;
     ops::align::refuse_incomplete(&first.state)?;
     let config = config::load(&store.place().project)?;
-    let first = trust::gate(context, &mut store, Some(&config))?;
+    let client = context.client(Some(&config));
+    let first = ops::trust::gate(&client, &mut store)?;
     let lease = lease(&store, &first.state)?;
     say_mode(context, &store)?;
     let run = RunId::new(uuid::Uuid::now_v7().to_string());
@@ -62,7 +63,6 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let loaded = store.read()?;
     newer::gate(&store, &loaded)?;
     context.warn(&store, &loaded);
-    let client = context.client(Some(&config));
     ops::keep_superseded(&client, &store, &loaded)?;
     let mut loaded = ops::limits::adopt_under_lease(&client, &mut store, loaded)?;
     if !flags.set.is_empty() {

@@ -14,7 +14,7 @@ use super::{
     End,
     context::{Context, WaitOutcome, interruptible, surroundings},
     evaluate::drawn,
-    newer, run, trust,
+    newer, run,
 };
 use crate::{
     failure::{Failure, exit},
@@ -49,7 +49,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let first = store.read()?;
     newer::gate(&store, &first)?;
     ops::align::refuse_incomplete(&first.state)?;
-    let loaded = trust::gate(context, &mut store, None)?;
+    let loaded = ops::trust::gate(&context.client(None), &mut store)?;
     let state = &loaded.state;
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
     let subject = subject(flags, state, &workspaces)?;

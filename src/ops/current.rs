@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use descent_core::state::RunStatus;
 
-use super::{Client, Progress, liveness};
+use super::{Client, Progress, liveness, trust};
 use crate::{
     driver::adopt::{self, AdoptionRefusal},
     failure::Failure,
@@ -23,10 +23,10 @@ const LOOK_TIMES: u32 = 25;
 /// Gives the present state after adopting an edit. An operation makes the file our own, so another account's state must
 /// not pass unseen: the client is asked before and after the adoption.
 pub fn current(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
-    let present = client.authorize(store)?;
+    let present = trust::gate(client, store)?;
     keep_superseded(client, store, &present)?;
     let current = adopted(client, store)?;
-    client.authorize_adopted(store, &current.state)?;
+    trust::gate_adopted(client, store, &current.state)?;
     Ok(current)
 }
 

@@ -7,7 +7,7 @@ use descent_core::{
     event::Event,
 };
 
-use super::{ChangeError, Client, adopt_edit, commit_change};
+use super::{ChangeError, Client, adopt_edit, commit_change, trust};
 use crate::{
     failure::Failure,
     store::{LoadedState, Store},
@@ -53,8 +53,8 @@ pub fn adopt_under_lease(
     store: &mut Store,
     loaded: Arc<LoadedState>,
 ) -> Result<Arc<LoadedState>, Failure> {
-    client.authorize_adopted(store, &loaded.state)?;
+    trust::gate_adopted(client, store, &loaded.state)?;
     let adopted = adopt_edit(client, store, loaded)?;
-    client.authorize_adopted(store, &adopted.state)?;
+    trust::gate_adopted(client, store, &adopted.state)?;
     Ok(adopted)
 }

@@ -17,15 +17,15 @@ use crate::{
 };
 
 /// Why something may not run; empty if nothing speaks against it.
-#[derive(Default)]
-pub(super) struct Doubts {
-    pub(super) lines: Vec<String>,
+#[derive(Debug, Default)]
+pub struct Doubts {
+    pub lines: Vec<String>,
     /// Whether the state itself is another's, and with it its sidecars.
-    pub(super) is_of_state: bool,
+    pub is_of_state: bool,
 }
 
 impl Doubts {
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
@@ -36,23 +36,24 @@ impl Doubts {
     }
 }
 
-pub(super) struct TrustQuestion {
-    kind: &'static str,
+#[derive(Debug)]
+pub struct TrustQuestion {
+    pub kind: &'static str,
     /// Its name within a sentence.
-    pub(super) name: String,
+    pub name: String,
     /// The title above the commands.
-    pub(super) title: String,
+    pub title: String,
     /// Everything that is shown, and over which the digest is taken.
-    pub(super) carried: TrustList,
+    pub carried: TrustList,
     /// The facts that allowing it records.
     pub(super) facts: Vec<Fact>,
     /// The facts that must be recorded before it may run, with the words for a missing one.
     needs: Vec<(Fact, String)>,
     /// The command that shows it and asks.
-    pub(super) command: String,
+    pub command: String,
     /// The command to type when it is allowed.
-    pub(super) next: &'static str,
-    lineage: Option<Lineage>,
+    pub next: &'static str,
+    pub lineage: Option<Lineage>,
 }
 
 impl TrustQuestion {
@@ -156,20 +157,8 @@ impl TrustQuestion {
     }
 
     /// The hint if nobody can answer.
-    pub(super) fn by_hash(&self, hash: &Digest) -> String {
+    pub fn by_hash(&self, hash: &Digest) -> String {
         format!("{} --hash {hash}", self.command)
-    }
-
-    pub(super) fn json(&self, hash: &Digest, is_allowed: bool) -> serde_json::Value {
-        serde_json::json!({
-            "schema": "descent/trust/1",
-            "subject": self.kind,
-            "lineage": self.lineage,
-            "allowed": is_allowed,
-            "hash": hash,
-            "carried": self.carried.items(),
-            "next": if is_allowed { self.next.to_owned() } else { self.by_hash(hash) },
-        })
     }
 }
 
