@@ -7,6 +7,8 @@ mod lack;
 
 use std::{ffi::OsStr, fmt::Display};
 
+use serde::Serialize;
+
 pub use lack::{Lack, is_from_outside, lack_at_start, lack_in, lack_of};
 
 /// Exit codes, by the contract.
@@ -36,16 +38,28 @@ pub fn quoted(text: impl AsRef<OsStr>) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-#[derive(Debug, Clone, thiserror::Error)]
+/// An error of any command with `--json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ErrorOutput<'a> {
+    schema: &'static str,
+    error: &'a Failure,
+}
+
+#[derive(Debug, Clone, thiserror::Error, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[error("{message}")]
 pub struct Failure {
+    /// Stable, such as E-LEASE-HELD.
     pub code: &'static str,
     pub exit: u8,
     pub message: String,
     /// One line for each fault, or other lines.
     pub details: Vec<String>,
+    /// The next thing to do.
     pub hint: String,
     /// The missing resource that alone caused it.
+    #[serde(skip)]
     pub lack: Option<Lack>,
 }
 
@@ -115,16 +129,10 @@ impl Failure {
     }
 
     /// The value for `--json`.
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "schema": "descent/error/1",
-            "error": {
-                "code": self.code,
-                "exit": self.exit,
-                "message": self.message,
-                "details": self.details,
-                "hint": self.hint,
-            },
-        })
+    pub fn output(&self) -> ErrorOutput<'_> {
+        ErrorOutput {
+            schema: "descent/error/1",
+            error: self,
+        }
     }
 }

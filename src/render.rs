@@ -117,7 +117,7 @@ impl Out {
 
     pub fn failure(self, failure: &Failure) {
         if self.json {
-            self.json(&failure.json());
+            self.json(&failure.output());
         }
         let mut page = Page::new(usize::MAX);
         let head = format!("error[{}]: ", failure.code);

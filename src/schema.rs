@@ -2,7 +2,6 @@
 //!
 //! Not here: the table of schemas (`cli::schema`).
 
-pub(crate) mod files;
 pub(crate) mod looking;
 pub(crate) mod output;
 pub(crate) mod plan;

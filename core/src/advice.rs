@@ -26,6 +26,7 @@ const PATHS_MAX: usize = 3;
 
 /// A problem with a check, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
     pub check: String,
     pub what: String,

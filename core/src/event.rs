@@ -161,6 +161,8 @@ pub enum Scope {
 
 /// Why a run ended: the contract's closed list, as far as this program can end so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename_all = "snake_case"))]
 pub enum Reason {
     AlreadyHeld,
     BaseCase,

@@ -28,6 +28,7 @@ use crate::{
 
 /// The use of a text, in the order of display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TrustGroup {
     /// Run in each new workspace.
@@ -58,6 +59,7 @@ impl TrustGroup {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrustItem {
     pub group: TrustGroup,
     /// The atom, or the key; empty if the group is enough.

@@ -8,6 +8,8 @@ pub mod graph;
 pub mod liveness;
 pub mod log;
 mod next;
+#[cfg(feature = "schema")]
+pub mod result;
 pub mod why;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
@@ -27,9 +29,12 @@ pub use bound::{BoundView, bound};
 use liveness::Liveness;
 pub use next::{Surroundings, after_verify, next};
 
+/// How things stand: `descent status --json`
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusView {
     pub schema: &'static str,
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = crate::state::RunStatus::WORDS.map(|(word, _)| word))))]
     pub status: &'static str,
     /// Whether a loop holds the lease.
     pub live: bool,
@@ -46,7 +51,8 @@ pub struct StatusView {
     pub bound: BoundView,
     pub base_case: Vec<CheckView>,
     pub choices: Vec<ChoiceView>,
-    pub spent: FreeValue,
+    pub spent: SpentView,
+    /// The files that the first run started from; null before it.
     pub started_from: Option<FreeValue>,
     pub workspace: WorkspaceView,
     pub in_flight: Vec<FlightView>,
@@ -54,6 +60,7 @@ pub struct StatusView {
     pub failed: Vec<FailedView>,
     /// The budgets that somebody set.
     pub budget: Budget,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<result::RunResult>"))]
     pub last_result: Option<FreeValue>,
     /// Values that the newest edit overrode, one line each.
     pub gave_way: Vec<String>,
@@ -62,9 +69,11 @@ pub struct StatusView {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckView {
     pub check: String,
     /// The last kept verdict; absent if it was not evaluated.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Verdict>"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
     /// When that was.
@@ -76,6 +85,7 @@ pub struct CheckView {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedView {
     pub atom: AtomId,
     pub status: String,
@@ -85,6 +95,7 @@ pub struct FailedView {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Budget {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_ms: Option<u64>,
@@ -93,6 +104,7 @@ pub struct Budget {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChoiceView {
     pub group: AtomId,
     pub selected: Option<AtomId>,
@@ -103,6 +115,17 @@ pub struct ChoiceView {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SpentView {
+    pub attempts: u64,
+    pub transient: u64,
+    pub repairs: u64,
+    pub active_ms: u64,
+}
+
+/// The delivered tree.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkspaceView {
     pub kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +137,7 @@ pub struct WorkspaceView {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlightView {
     pub id: AttemptId,
     pub atom: AtomId,
@@ -156,7 +180,12 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         bound: bound(world),
         base_case: base_case(world),
         choices: choices(world),
-        spent: run.spent.node(),
+        spent: SpentView {
+            attempts: run.spent.attempts,
+            transient: run.spent.transient,
+            repairs: run.spent.repairs,
+            active_ms: run.spent.active_ms,
+        },
         started_from: record.get("started_from").cloned(),
         workspace: WorkspaceView {
             kind: state.objective.constraints.workspace().word(),
@@ -449,6 +478,7 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
 
 /// A check and its verdict, for `align` and `verify`.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerdictView {
     pub check: String,
     /// Nothing was measured: a person decides it.

@@ -3,7 +3,7 @@
 mod consent;
 mod costs;
 mod offers;
-mod preview;
+pub(super) mod preview;
 mod proposals;
 mod questions;
 mod verdict_text;
@@ -191,9 +191,10 @@ fn how_agreed(context: &Context, flags: &AlignArgs, asks: bool) -> &'static str 
 fn unchanged(context: &Context, found: &LoadedState, config: &Config) -> Result<End, Failure> {
     let world = World::new(found.state.clone());
     if context.out.json {
-        let mut value = preview::json(&world, &CheckoutComparison::default(), config);
-        value["unchanged"] = true.into();
-        context.out.json(&value);
+        let none = CheckoutComparison::default();
+        let mut output = preview::output(&world, &none, config);
+        output.unchanged = true;
+        context.out.json(&output);
     } else {
         let words = "unchanged: this is what is agreed already\nnext: ";
         let next = view::next(&world, &surroundings(&context.store()?, &found.state));

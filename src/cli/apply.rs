@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use descent_core::state::Workspace;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
@@ -31,12 +31,65 @@ pub struct ApplyArgs {
     dry_run: bool,
 }
 
+/// How the result was brought home: `descent apply --json`
+#[derive(Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ApplyOutput<'a> {
+    schema: &'static str,
+    applied: ApplyWord,
+    /// Whether it was only looked at.
+    dry_run: bool,
+    /// Whether the run has not completed.
+    partial: bool,
+    files: Vec<&'a str>,
+    changes: Vec<ChangedFile<'a>>,
+    #[serde(flatten)]
+    place: ApplyPlace,
+}
+
+/// The place of the result, or the files in its way.
+#[derive(Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ApplyPlace {
+    /// Files of the person's that are in the way (`refused`, with --dry-run).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overlaps: Option<Vec<String>>,
+    /// The branch that holds the result; null where HEAD is detached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<Option<String>>,
+    /// The file that holds the patch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+}
+
+/// Without counts where it is not text
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ChangedFile<'a> {
+    path: &'a str,
+    added: Option<u64>,
+    removed: Option<u64>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+enum ApplyWord {
+    #[default]
+    Nothing,
+    FastForward,
+    Files,
+    Branch,
+    Patch,
+    Refused,
+}
+
 /// The outcome of an apply, or of a dry run.
-struct ApplyReport<'a> {
-    how: &'a str,
+struct ApplyReport {
+    how: ApplyWord,
     words: String,
     next: String,
-    more: Value,
+    place: ApplyPlace,
 }
 
 pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure> {
@@ -92,36 +145,39 @@ fn to_tree(context: &Context, flags: &ApplyArgs, result: &ResultSource) -> Resul
     };
     let report = match applied {
         ApplyOutcome::Nothing => ApplyReport {
-            how: "nothing",
+            how: ApplyWord::Nothing,
             words: "the working tree has it all already".into(),
             next: look.into(),
-            more: json!({}),
+            place: ApplyPlace::default(),
         },
         ApplyOutcome::FastForward { branch, .. } => {
             let name = branch.clone().unwrap_or_else(|| "HEAD".to_owned());
             ApplyReport {
-                how: "fast_forward",
+                how: ApplyWord::FastForward,
                 words: match is_dry {
                     true => format!("would move {name} to the result, a commit an atom"),
                     false => format!("{name} now holds the result, a commit an atom"),
                 },
                 next: next(flags, look),
-                more: json!({"branch": branch}),
+                place: ApplyPlace {
+                    branch: Some(branch),
+                    ..ApplyPlace::default()
+                },
             }
         }
         ApplyOutcome::Files(_) => ApplyReport {
-            how: "files",
+            how: ApplyWord::Files,
             words: match is_dry {
                 true => "would change these files, and nothing else".into(),
                 false if result.kind == Workspace::Shadow => "the changes are in the files".into(),
                 false => "the changes are in the files; commit them when you like".into(),
             },
             next: next(flags, look),
-            more: json!({}),
+            place: ApplyPlace::default(),
         },
         ApplyOutcome::Refused(paths) => return refused(context, result, is_dry, paths),
     };
-    print_report(context, flags, result, &report);
+    print_report(context, flags, result, report);
     Ok(End::Code(0))
 }
 
@@ -146,8 +202,12 @@ fn refused(
         return Err(failure.with(paths));
     }
     if context.out.json {
-        let more = json!({"overlaps": paths});
-        context.out.json(&value(true, result, "refused", more));
+        let place = ApplyPlace {
+            overlaps: Some(paths),
+            ..ApplyPlace::default()
+        };
+        let output = output(true, result, ApplyWord::Refused, place);
+        context.out.json(&output);
     } else {
         let overlaps = paths.iter().map(|path| format!("  overlaps  {path}\n"));
         let text = format!(
@@ -190,12 +250,15 @@ fn to_branch(
     };
     let short: String = result.base().as_str().chars().take(12).collect();
     let report = ApplyReport {
-        how: "branch",
+        how: ApplyWord::Branch,
         words,
         next: next(flags, &format!("git log --stat {short}..{name}")),
-        more: json!({"branch": name}),
+        place: ApplyPlace {
+            branch: Some(Some(name.to_owned())),
+            ..ApplyPlace::default()
+        },
     };
-    print_report(context, flags, result, &report);
+    print_report(context, flags, result, report);
     Ok(End::Code(0))
 }
 
@@ -236,15 +299,18 @@ fn to_patch(
     let top = quoted(result.top());
     let shown = super::context::shown(&path);
     let report = ApplyReport {
-        how: "patch",
+        how: ApplyWord::Patch,
         words: match flags.dry_run {
             true => "would write these changes as a patch, and nothing else".into(),
             false => format!("the patch is {shown}"),
         },
         next: next(flags, &format!("git -C {top} apply {}", quoted(&path))),
-        more: json!({"patch": shown}),
+        place: ApplyPlace {
+            patch: Some(shown),
+            ..ApplyPlace::default()
+        },
     };
-    print_report(context, flags, result, &report);
+    print_report(context, flags, result, report);
     Ok(End::Code(0))
 }
 
@@ -269,9 +335,11 @@ fn next(flags: &ApplyArgs, after: &str) -> String {
 
 fn nothing(context: &Context, flags: &ApplyArgs, words: &str) {
     if context.out.json {
-        let empty = json!({"schema": "descent/apply/1", "applied": "nothing",
-            "dry_run": flags.dry_run, "partial": false, "files": [], "changes": []});
-        context.out.json(&empty);
+        context.out.json(&ApplyOutput {
+            schema: "descent/apply/1",
+            dry_run: flags.dry_run,
+            ..ApplyOutput::default()
+        });
     } else if flags.patch.as_deref() == Some(Path::new("-")) {
         context.out.say(words);
     } else {
@@ -279,48 +347,48 @@ fn nothing(context: &Context, flags: &ApplyArgs, words: &str) {
     }
 }
 
-fn print_report(
-    context: &Context,
-    flags: &ApplyArgs,
-    result: &ResultSource,
-    report: &ApplyReport<'_>,
-) {
+fn print_report(context: &Context, flags: &ApplyArgs, result: &ResultSource, report: ApplyReport) {
     if context.out.json {
-        let value = value(flags.dry_run, result, report.how, report.more.clone());
-        context.out.json(&value);
+        let output = output(flags.dry_run, result, report.how, report.place);
+        context.out.json(&output);
         return;
     }
     let files = match report.how {
-        "nothing" => String::new(),
+        ApplyWord::Nothing => String::new(),
         _ => listed(&result.lines),
     };
     let text = format!("{files}{}\nnext: {}", report.words, report.next);
     context.out.data(&render::clean(&text));
 }
 
-fn value(is_dry: bool, result: &ResultSource, how: &str, more: Value) -> Value {
+fn output(
+    is_dry: bool,
+    result: &ResultSource,
+    how: ApplyWord,
+    place: ApplyPlace,
+) -> ApplyOutput<'_> {
     let lines = match how {
-        "nothing" => &[][..],
+        ApplyWord::Nothing => &[][..],
         _ => &result.lines,
     };
-    let files: Vec<&str> = lines.iter().map(|lines| lines.path.as_str()).collect();
-    let change = |lines: &FileLines| {
-        let (added, removed) = lines.counts.unzip();
-        json!({"path": lines.path, "added": added, "removed": removed})
-    };
-    let changes: Vec<Value> = lines.iter().map(change).collect();
-    let mut value = json!({
-        "schema": "descent/apply/1",
-        "applied": how,
-        "dry_run": is_dry,
-        "partial": result.is_partial(),
-        "files": files,
-        "changes": changes,
-    });
-    for (key, one) in more.as_object().into_iter().flatten() {
-        value[key] = one.clone();
+    ApplyOutput {
+        schema: "descent/apply/1",
+        applied: how,
+        dry_run: is_dry,
+        partial: result.is_partial(),
+        files: lines.iter().map(|lines| lines.path.as_str()).collect(),
+        changes: lines.iter().map(changed_file).collect(),
+        place,
     }
-    value
+}
+
+fn changed_file(lines: &FileLines) -> ChangedFile<'_> {
+    let (added, removed) = lines.counts.unzip();
+    ChangedFile {
+        path: &lines.path,
+        added,
+        removed,
+    }
 }
 
 /// A line a file: its added and removed lines, and its name.

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
@@ -29,6 +29,22 @@ pub struct CleanArgs {
     unapplied: bool,
 }
 
+/// The leftovers of ended runs: `descent clean --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct CleanOutput<'a> {
+    schema: &'static str,
+    /// Nothing was removed.
+    dry_run: bool,
+    /// The leftovers that go, by lineage.
+    removed: &'a [Leftover],
+    /// The leftovers that stay, because their results were not applied.
+    kept: &'a [Leftover],
+    /// The size on the disk of all that goes.
+    bytes: u64,
+    next: &'static str,
+}
+
 pub(super) fn clean(context: &Context, flags: &CleanArgs) -> Result<End, Failure> {
     let place = place_of(context)?;
     let all = workspace::leftovers(&place, workspace::cache_dir().as_deref())?;
@@ -41,14 +57,14 @@ pub(super) fn clean(context: &Context, flags: &CleanArgs) -> Result<End, Failure
         gone.iter().try_for_each(|one| one.remove(&place))?;
     }
     if context.out.json {
-        context.out.json(&json!({
-            "schema": "descent/clean/1",
-            "dry_run": flags.dry_run,
-            "removed": gone.iter().map(as_json).collect::<Vec<_>>(),
-            "kept": kept.iter().map(as_json).collect::<Vec<_>>(),
-            "bytes": total(&gone),
-            "next": next(flags, &gone, &kept),
-        }));
+        context.out.json(&CleanOutput {
+            schema: "descent/clean/1",
+            dry_run: flags.dry_run,
+            removed: &gone,
+            kept: &kept,
+            bytes: total(&gone),
+            next: next(flags, &gone, &kept),
+        });
     } else {
         let text = text(flags, &gone, &kept, &place);
         context.out.data(&render::clean(&text));
@@ -112,25 +128,6 @@ fn words(left: &LeftoverPlace) -> String {
 
 fn shown(dir: &Path) -> String {
     super::context::shown(dir)
-}
-
-fn as_json(one: &Leftover) -> Value {
-    let left = one.left.iter().map(|left| match left {
-        LeftoverPlace::Trees(dir) => json!({"kind": "workspaces", "at": dir.display().to_string()}),
-        LeftoverPlace::Repository(dir) => {
-            json!({"kind": "repository", "at": dir.display().to_string()})
-        }
-        LeftoverPlace::References(name) => json!({"kind": "references", "at": name}),
-        LeftoverPlace::Worktree(dir) => {
-            json!({"kind": "worktree", "at": dir.display().to_string()})
-        }
-    });
-    json!({
-        "lineage": one.lineage,
-        "project": one.project.as_deref().map(|project| project.display().to_string()),
-        "bytes": one.bytes,
-        "left": left.collect::<Vec<_>>(),
-    })
 }
 
 fn total(all: &[Leftover]) -> u64 {

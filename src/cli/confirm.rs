@@ -5,11 +5,14 @@ use descent_core::{
     change::ChangeRefusal,
     doc::suggest,
     event::Event,
+    id::AtomId,
     state::{Confirmation, State},
     verdict::assertions::{self, Assertion},
     view,
     world::World,
 };
+
+use serde::Serialize;
 
 use super::{
     End,
@@ -40,7 +43,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     let all = assertions::assertions(&loaded.state);
     let Some(name) = &flags.name else {
         let around = surroundings(&store, &loaded.state);
-        report(context, &loaded.state, &around, "listed", &all);
+        report(context, &loaded.state, &around, ConfirmResult::Listed, &all);
         return Ok(End::Code(0));
     };
     let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
@@ -58,7 +61,11 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
                 .events
                 .iter()
                 .for_each(|event| print_correction(context, event));
-            let result = if flags.no { "denied" } else { "confirmed" };
+            let result = if flags.no {
+                ConfirmResult::Denied
+            } else {
+                ConfirmResult::Confirmed
+            };
             (report.loaded.state.clone(), result)
         }
         Err(ChangeDenial {
@@ -67,7 +74,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
         }) => {
             let told = render::line(&answer_text(&earlier));
             context.out.say(&format!("{told} already"));
-            (*state, "unchanged")
+            (*state, ConfirmResult::Unchanged)
         }
         Err(denial) => return Err(Failure::bug(denial.refusal)),
     };
@@ -119,26 +126,64 @@ fn answer_text(word: &Confirmation) -> String {
     format!("{verb} by {} at {}", word.by, word.at)
 }
 
+/// The assertions, for a person to confirm: `descent confirm --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ConfirmOutput<'a> {
+    schema: &'static str,
+    result: ConfirmResult,
+    assertions: Vec<AssertionOutput<'a>>,
+    /// One command to type next.
+    next: String,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum ConfirmResult {
+    Listed,
+    Confirmed,
+    Denied,
+    /// The same was said before: nothing was written.
+    Unchanged,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct AssertionOutput<'a> {
+    name: &'a str,
+    statement: &'a str,
+    base_case: bool,
+    /// The atoms among whose own checks it is.
+    atoms: &'a [AtomId],
+    /// Null while nobody said anything that counts on the result as it stands.
+    holds: Option<bool>,
+    by: Option<&'a str>,
+    at: Option<&'a str>,
+    /// The tree that it was said of; null where it is for good.
+    on: Option<&'a str>,
+    reason: Option<&'a str>,
+}
+
 fn report(
     context: &Context,
     state: &State,
     around: &view::Surroundings,
-    result: &str,
+    result: ConfirmResult,
     shown: &[Assertion],
 ) {
     let next = match result {
         _ if around.live => "descent status".to_owned(),
-        "denied" => "descent run".to_owned(),
+        ConfirmResult::Denied => "descent run".to_owned(),
         _ => view::next(&World::new(state.clone()), around),
     };
     if context.out.json {
-        let all: Vec<serde_json::Value> = shown.iter().map(|one| json(one, state)).collect();
-        context.out.json(&serde_json::json!({
-            "schema": "descent/confirm/1",
-            "result": result,
-            "assertions": all,
-            "next": next,
-        }));
+        context.out.json(&ConfirmOutput {
+            schema: "descent/confirm/1",
+            result,
+            assertions: shown.iter().map(|one| output(one, state)).collect(),
+            next,
+        });
         return;
     }
     let mut lines: Vec<String> = shown.iter().map(|one| row(one, state)).collect();
@@ -171,17 +216,17 @@ fn row(one: &Assertion, state: &State) -> String {
     format!("  {verdict:<8}{}  ({told}{whose})", render::line(&one.name))
 }
 
-fn json(one: &Assertion, state: &State) -> serde_json::Value {
+fn output<'a>(one: &'a Assertion, state: &'a State) -> AssertionOutput<'a> {
     let word = one.said(state);
-    serde_json::json!({
-        "name": one.name,
-        "statement": one.statement,
-        "base_case": one.in_base_case,
-        "atoms": one.atoms,
-        "holds": word.map(|word| word.holds),
-        "by": word.map(|word| &word.by),
-        "at": word.map(|word| &word.at),
-        "on": word.and_then(|word| word.on.as_ref()),
-        "reason": word.and_then(|word| word.reason.as_ref()),
-    })
+    AssertionOutput {
+        name: &one.name,
+        statement: &one.statement,
+        base_case: one.in_base_case,
+        atoms: &one.atoms,
+        holds: word.map(|word| word.holds),
+        by: word.map(|word| word.by.as_str()),
+        at: word.map(|word| word.at.as_str()),
+        on: word.and_then(|word| word.on.as_deref()),
+        reason: word.and_then(|word| word.reason.as_deref()),
+    }
 }

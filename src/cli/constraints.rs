@@ -8,6 +8,7 @@ use descent_core::{
         limits::{self, ConstraintRule, LIMITS, ValueForm},
     },
 };
+use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{failure::Failure, render};
@@ -89,23 +90,34 @@ fn example(limit: &ConstraintRule) -> String {
     format!("--set {}={value}", limit.key)
 }
 
+/// The constraints in force: `descent status --constraints --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ConstraintsOutput<'a> {
+    schema: &'static str,
+    constraints: Vec<ConstraintOutput<'a>>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ConstraintOutput<'a> {
+    key: &'a str,
+    /// Null where nothing limits.
+    value: &'a Node,
+    #[cfg_attr(test, schemars(extend("enum" = ["chosen", "default"])))]
+    from: &'static str,
+    /// The thing that it limits; empty for a key that nothing reads.
+    limits: &'static str,
+}
+
 /// `status --constraints`: the constraints in force, and who chose them.
 pub(super) fn show(context: &Context, state: &State) -> End {
     let all = limits::in_force(&state.objective.constraints);
     if context.out.json {
-        let one = |one: &limits::InForce| {
-            serde_json::json!({
-                "key": one.key,
-                "value": one.value,
-                "from": from(one),
-                "limits": one.what,
-            })
-        };
-        let constraints: Vec<serde_json::Value> = all.iter().map(one).collect();
-        context.out.json(&serde_json::json!({
-            "schema": "descent/constraints/1",
-            "constraints": constraints,
-        }));
+        context.out.json(&ConstraintsOutput {
+            schema: "descent/constraints/1",
+            constraints: all.iter().map(output).collect(),
+        });
         return End::Code(0);
     }
     let values: Vec<String> = all
@@ -131,6 +143,15 @@ pub(super) fn show(context: &Context, state: &State) -> End {
     rows.push("next: descent run --set KEY=VALUE".to_owned());
     context.out.data(&render::clean(&rows.join("\n")));
     End::Code(0)
+}
+
+fn output(one: &limits::InForce) -> ConstraintOutput<'_> {
+    ConstraintOutput {
+        key: &one.key,
+        value: &one.value,
+        from: from(one),
+        limits: one.what,
+    }
 }
 
 fn from(one: &limits::InForce) -> &'static str {

@@ -1,5 +1,7 @@
 //! `descent doctor`: the diagnosis of this machine as a page or JSON, and the next command.
 
+use serde::Serialize;
+
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
@@ -12,6 +14,18 @@ use crate::{
 const WIDTH: usize = 80;
 /// Columns of the names.
 const NAME_WIDTH: usize = 15;
+
+/// The fitness of the machine: `descent doctor --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct DoctorOutput {
+    schema: &'static str,
+    /// Nothing is missing that a run needs.
+    can_run: bool,
+    place: String,
+    findings: Vec<Finding>,
+    next: &'static str,
+}
 
 pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
     let place = context
@@ -28,13 +42,13 @@ pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
         "descent align --help"
     };
     if context.out.json {
-        context.out.json(&serde_json::json!({
-            "schema": "descent/doctor/1",
-            "can_run": missing == 0,
-            "place": place.project.display().to_string(),
-            "findings": findings,
-            "next": next,
-        }));
+        context.out.json(&DoctorOutput {
+            schema: "descent/doctor/1",
+            can_run: missing == 0,
+            place: place.project.display().to_string(),
+            findings,
+            next,
+        });
     } else {
         context.out.page(&page(&findings, missing, degraded, next));
     }

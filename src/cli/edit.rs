@@ -7,7 +7,9 @@ mod copy;
 
 use std::{ffi::OsString, io::IsTerminal, os::unix::process::ExitStatusExt, sync::Arc};
 
-use descent_core::{doc::Fault, event::Event, state::State, view, world::World};
+use descent_core::{doc::Fault, event::Event, id::Serial, state::State, view, world::World};
+
+use serde::Serialize;
 
 use super::{
     End, ask,
@@ -264,6 +266,29 @@ fn no_terminal(store: &Store) -> Failure {
     Failure::new("E-NO-TERMINAL", exit::UNAVAILABLE, message, hint)
 }
 
+/// The outcome of an edit: `descent edit --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct EditOutput<'a> {
+    schema: &'static str,
+    result: EditResult,
+    /// The newest commit.
+    serial: Serial,
+    /// The effects of the edit, as `run --json` reports them.
+    #[cfg_attr(test, schemars(with = "Vec<serde_json::Value>"))]
+    notices: &'a [Event],
+    /// One command to type next.
+    next: String,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum EditResult {
+    Committed,
+    Unchanged,
+}
+
 /// `None`: nothing changed.
 fn report(context: &Context, store: &Store, state: &State, events: Option<&[Event]>) {
     let events = events.filter(|events| !events.is_empty());
@@ -273,19 +298,17 @@ fn report(context: &Context, store: &Store, state: &State, events: Option<&[Even
     } else {
         view::next(&World::new(state.clone()), &surroundings(store, state))
     };
-    let result = if events.is_some() {
-        "committed"
-    } else {
-        "unchanged"
-    };
     if context.out.json {
-        context.out.json(&serde_json::json!({
-            "schema": "descent/edit/1",
-            "result": result,
-            "serial": state.serial.0,
-            "notices": events.unwrap_or_default(),
-            "next": next,
-        }));
+        context.out.json(&EditOutput {
+            schema: "descent/edit/1",
+            result: match events {
+                Some(_) => EditResult::Committed,
+                None => EditResult::Unchanged,
+            },
+            serial: state.serial,
+            notices: events.unwrap_or_default(),
+            next,
+        });
         return;
     }
     events

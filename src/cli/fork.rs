@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use descent_core::{
-    id::{CommitId, Lineage},
+    id::{CommitId, Lineage, Serial},
     state::{State, Workspace},
     step::correct,
 };
+use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
@@ -152,6 +153,24 @@ fn unnamed(parent: &StatePlace) -> Result<StatePlace, Failure> {
     Err(Failure::usage("there are very many forks here", hint))
 }
 
+/// The place of a fork: `descent fork --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ForkOutput<'a> {
+    schema: &'static str,
+    state: String,
+    lineage: &'a Lineage,
+    parent: ForkParent<'a>,
+    next: String,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ForkParent<'a> {
+    lineage: &'a Lineage,
+    serial: Serial,
+}
+
 fn report(
     context: &Context,
     parent: &descent_core::state::State,
@@ -164,13 +183,16 @@ fn report(
         false => format!("descent --state {} run", quoted(&place.state)),
     };
     if context.out.json {
-        context.out.json(&serde_json::json!({
-            "schema": "descent/fork/1",
-            "state": place.state.display().to_string(),
-            "lineage": lineage,
-            "parent": {"lineage": parent.lineage, "serial": parent.serial.0},
-            "next": next,
-        }));
+        context.out.json(&ForkOutput {
+            schema: "descent/fork/1",
+            state: place.state.display().to_string(),
+            lineage,
+            parent: ForkParent {
+                lineage: &parent.lineage,
+                serial: parent.serial,
+            },
+            next,
+        });
         return;
     }
     if is_shared {

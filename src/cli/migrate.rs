@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use descent_core::{doc::Fault, id::Lineage, state::VERSION};
 use descent_migrate::{Additions, Fate, Host, Item, Migration};
+use serde::Serialize;
 
 use super::{End, context::Context, validate};
 use crate::{
@@ -52,6 +53,39 @@ pub struct MigrateArgs {
 enum MigrateSource {
     /// The AoT loop, contracts 1.2 and 1.3
     Aot,
+}
+
+/// The fate of each thing in an old file: `descent migrate --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct MigrateOutput<'a> {
+    schema: &'static str,
+    /// The old file.
+    file: String,
+    /// The contract that it follows.
+    contract: &'a str,
+    /// The path of the new state; null if none was written.
+    state: Option<String>,
+    items: Vec<MigrateItem<'a>>,
+    /// One command to type next.
+    next: &'a str,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct MigrateItem<'a> {
+    /// `warned`: it looks wrong, and was carried as it stands. `mended`: it could be meant in one way only, and is read
+    /// so. `changed`: it stands in another form, or means something else here. `kept`: it has no place here, and is kept
+    /// under `notes`.
+    #[cfg_attr(test, schemars(extend("enum" = Fate::ALL.map(Fate::word))))]
+    fate: &'static str,
+    /// In the old file, from 1.
+    line: usize,
+    /// From 1, in characters.
+    column: usize,
+    /// A pointer into the old file.
+    from: &'a str,
+    what: &'a str,
 }
 
 pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Failure> {
@@ -118,14 +152,14 @@ fn already(context: &Context, file: &PlanFile, version: &str) -> Result<End, Fai
         file.name.display()
     );
     if context.out.json {
-        context.out.json(&serde_json::json!({
-            "schema": "descent/migrate/1",
-            "file": file.name.display().to_string(),
-            "contract": version,
-            "state": null,
-            "items": [],
-            "next": "descent status",
-        }));
+        context.out.json(&MigrateOutput {
+            schema: "descent/migrate/1",
+            file: file.name.display().to_string(),
+            contract: version,
+            state: None,
+            items: Vec::new(),
+            next: "descent status",
+        });
     } else {
         context.out.data(&format!("{words}\nnext: descent status"));
     }
@@ -147,15 +181,14 @@ fn report(context: &Context, file: &PlanFile, migration: &Migration, made: Optio
     };
     let state = made.map(|place| place.state.as_path());
     if context.out.json {
-        let items: Vec<serde_json::Value> = migration.items.iter().map(json).collect();
-        context.out.json(&serde_json::json!({
-            "schema": "descent/migrate/1",
-            "file": file.name.display().to_string(),
-            "contract": migration.contract,
-            "state": state.map(|path| path.display().to_string()),
-            "items": items,
-            "next": next,
-        }));
+        context.out.json(&MigrateOutput {
+            schema: "descent/migrate/1",
+            file: file.name.display().to_string(),
+            contract: &migration.contract,
+            state: state.map(|path| path.display().to_string()),
+            items: migration.items.iter().map(output).collect(),
+            next: &next,
+        });
         return;
     }
     let mut page = Page::new(usize::MAX);
@@ -202,12 +235,12 @@ fn heading(fate: Fate) -> &'static str {
     }
 }
 
-fn json(one: &Item) -> serde_json::Value {
-    serde_json::json!({
-        "fate": one.fate.word(),
-        "line": one.line,
-        "column": one.column,
-        "from": one.from,
-        "what": one.what,
-    })
+fn output(one: &Item) -> MigrateItem<'_> {
+    MigrateItem {
+        fate: one.fate.word(),
+        line: one.line,
+        column: one.column,
+        from: &one.from,
+        what: &one.what,
+    }
 }

@@ -10,6 +10,8 @@ use descent_core::{
     world::World,
 };
 
+use serde::Serialize;
+
 use super::{
     End,
     context::{Context, surroundings},
@@ -39,13 +41,16 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
     let first = ops::trust::gate(&context.client(None), &mut store)?;
     let Some(attempt) = &flags.attempt else {
         let around = surroundings(&store, &first.state);
-        report(context, &first.state, &around, "listed");
+        report(context, &first.state, &around, ResolveResult::Listed);
         return Ok(End::Code(0));
     };
     let attempt = AttemptId::new(attempt.as_str());
     let (said, result) = match (flags.done, flags.retry) {
-        (true, _) => (Resolution::Done(flags.summary.as_deref()), "done"),
-        (false, true) => (Resolution::Retry, "retry"),
+        (true, _) => (
+            Resolution::Done(flags.summary.as_deref()),
+            ResolveResult::Done,
+        ),
+        (false, true) => (Resolution::Retry, ResolveResult::Retry),
         (false, false) => return Err(undecided(&first.state, &attempt)),
     };
     let client = context.client(None);
@@ -99,21 +104,42 @@ fn not_in_doubt(state: &State, attempt: &AttemptId) -> Failure {
     Failure::new("E-NOT-IN-DOUBT", exit::USAGE, message, hint)
 }
 
-fn report(context: &Context, state: &State, around: &view::Surroundings, result: &str) {
+/// The effects that are in doubt: `descent resolve --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ResolveOutput {
+    schema: &'static str,
+    result: ResolveResult,
+    /// The effects that are still in doubt.
+    doubts: Vec<Doubt>,
+    /// One command to type next.
+    next: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum ResolveResult {
+    Listed,
+    Done,
+    Retry,
+}
+
+fn report(context: &Context, state: &State, around: &view::Surroundings, result: ResolveResult) {
     let doubts = correct::doubts(state);
     let next = match doubts.first() {
         Some(doubt) => format!("descent resolve {} --done", doubt.attempt),
         None if around.live => "descent status".to_owned(),
-        None if result == "listed" => view::next(&World::new(state.clone()), around),
+        None if result == ResolveResult::Listed => view::next(&World::new(state.clone()), around),
         None => "descent run".to_owned(),
     };
     if context.out.json {
-        context.out.json(&serde_json::json!({
-            "schema": "descent/resolve/1",
-            "result": result,
-            "doubts": doubts,
-            "next": next,
-        }));
+        context.out.json(&ResolveOutput {
+            schema: "descent/resolve/1",
+            result,
+            doubts,
+            next,
+        });
         return;
     }
     let mut lines: Vec<String> = doubts.iter().map(row).collect();
@@ -123,7 +149,7 @@ fn report(context: &Context, state: &State, around: &view::Surroundings, result:
             "look whether it happened: --done if so, else descent resolve {attempt} --retry"
         ));
     }
-    if doubts.is_empty() && result == "listed" {
+    if doubts.is_empty() && result == ResolveResult::Listed {
         lines.push("nothing is in doubt".to_owned());
     }
     lines.push(format!("next: {next}"));

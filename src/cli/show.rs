@@ -1,7 +1,13 @@
 //! `descent show`: the state at a commit.
 
 use clap::Args;
-use descent_core::{doc, id::UnixMillis, view, world::World};
+use descent_core::{
+    doc::{self, Node},
+    id::{Lineage, Serial, UnixMillis},
+    view,
+    world::World,
+};
+use serde::Serialize;
 
 use super::{
     End,
@@ -12,7 +18,7 @@ use crate::{
     clock,
     failure::Failure,
     render,
-    store::{Store, StoreError},
+    store::{Commit, Store, StoreError},
 };
 
 #[derive(Debug, Args)]
@@ -26,6 +32,23 @@ pub struct ShowArgs {
     /// Print what a person saved, that this commit took in
     #[arg(long, requires = "serial")]
     saved: bool,
+}
+
+/// The state at a commit: `descent show --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ShowOutput<'a> {
+    schema: &'static str,
+    serial: Serial,
+    lineage: &'a Lineage,
+    /// The time of the commit; null if it is not kept. The author and the command likewise.
+    at: Option<String>,
+    by: Option<&'a str>,
+    command: Option<&'a str>,
+    /// The changes, in words.
+    text: Option<String>,
+    /// The state file as it was.
+    state: Option<Node>,
 }
 
 pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> {
@@ -57,17 +80,16 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
     let commit = timeline.commit(point.state.serial);
     let commit = commit.filter(|commit| commit.lineage == point.state.lineage);
     if context.out.json {
-        let state = doc::parse_bytes(&point.bytes, &doc::Limits::default()).node;
-        context.out.json(&serde_json::json!({
-            "schema": "descent/show/1",
-            "serial": point.state.serial.0,
-            "lineage": point.state.lineage,
-            "at": commit.map(|commit| UnixMillis(commit.at_ms).rfc3339()),
-            "by": commit.map(|commit| commit.by.clone()),
-            "command": commit.map(|commit| commit.command.clone()),
-            "text": commit.map(crate::store::Commit::words),
-            "state": state,
-        }));
+        context.out.json(&ShowOutput {
+            schema: "descent/show/1",
+            serial: point.state.serial,
+            lineage: &point.state.lineage,
+            at: commit.map(|commit| UnixMillis(commit.at_ms).rfc3339()),
+            by: commit.map(|commit| commit.by.as_str()),
+            command: commit.map(|commit| commit.command.as_str()),
+            text: commit.map(Commit::words),
+            state: doc::parse_bytes(&point.bytes, &doc::Limits::default()).node,
+        });
         return Ok(End::Code(0));
     }
     let note = commit.map(|commit| render::StatusNote {

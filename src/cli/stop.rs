@@ -2,6 +2,7 @@
 
 use clap::Args;
 use descent_core::state::{RunStatus, objective::RequestKind};
+use serde::Serialize;
 
 use super::{End, context::Context, liveness};
 use crate::{
@@ -54,11 +55,21 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
+/// The outcome of a stop: `descent stop --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct StopOutput<'a> {
+    schema: &'static str,
+    /// `stopped` or `nothing runs`.
+    result: &'a str,
+}
+
 fn report(context: &Context, what: &str, next: &str) {
     if context.out.json {
-        context
-            .out
-            .json(&serde_json::json!({"schema": "descent/stop/1", "result": what}));
+        context.out.json(&StopOutput {
+            schema: "descent/stop/1",
+            result: what,
+        });
     } else {
         context.out.data(&format!("{what}\nnext: {next}"));
     }

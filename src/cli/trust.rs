@@ -5,7 +5,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use descent_core::{id::Digest, trust as rule};
+use descent_core::{
+    id::{Digest, Lineage},
+    trust::{self as rule, TrustItem},
+};
+use serde::Serialize;
 
 use super::{
     End,
@@ -81,7 +85,7 @@ pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure
         return Ok(End::Code(0));
     }
     if context.out.json {
-        context.out.json(&json(&subject, false));
+        context.out.json(&output(&subject, false));
         return Ok(End::Code(exit::UNTRUSTED));
     }
     context
@@ -186,26 +190,42 @@ fn nothing_allowed(subject: &TrustQuestion) -> Failure {
 
 fn report(context: &Context, subject: &TrustQuestion, what: &str, is_allowed: bool) {
     if context.out.json {
-        context.out.json(&json(subject, is_allowed));
+        context.out.json(&output(subject, is_allowed));
     } else {
         let text = format!("{}: {what}\nnext: {}", subject.name, subject.next);
         context.out.data(&render::clean(&text));
     }
 }
 
-fn json(subject: &TrustQuestion, is_allowed: bool) -> serde_json::Value {
+/// Everything that can execute, and whether it is allowed: `descent trust --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct TrustOutput<'a> {
+    schema: &'static str,
+    #[cfg_attr(test, schemars(extend("enum" = ["state", "plan", "worker"])))]
+    subject: &'static str,
+    /// The lineage of a state.
+    lineage: Option<&'a Lineage>,
+    /// Whether it may run here.
+    allowed: bool,
+    /// The digest over `carried`, for `--hash`.
+    hash: Digest,
+    carried: &'a [TrustItem],
+    next: String,
+}
+
+fn output(subject: &TrustQuestion, is_allowed: bool) -> TrustOutput<'_> {
     let hash = subject.carried.digest();
-    let next = match is_allowed {
-        true => subject.next.to_owned(),
-        false => subject.by_hash(&hash),
-    };
-    serde_json::json!({
-        "schema": "descent/trust/1",
-        "subject": subject.kind,
-        "lineage": subject.lineage,
-        "allowed": is_allowed,
-        "hash": hash,
-        "carried": subject.carried.items(),
-        "next": next,
-    })
+    TrustOutput {
+        schema: "descent/trust/1",
+        subject: subject.kind,
+        lineage: subject.lineage.as_ref(),
+        allowed: is_allowed,
+        carried: subject.carried.items(),
+        next: match is_allowed {
+            true => subject.next.to_owned(),
+            false => subject.by_hash(&hash),
+        },
+        hash,
+    }
 }

@@ -6,6 +6,7 @@ use descent_core::{
     view,
     world::World,
 };
+use serde::Serialize;
 
 use super::{
     End,
@@ -96,6 +97,29 @@ fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
         .ok_or_else(|| timeline.not_kept(&format!("the serial before {}", last.serial.0)))
 }
 
+/// The outcome of an undo, or of a dry run: `descent undo --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct UndoOutput<'a> {
+    schema: &'static str,
+    result: UndoResult,
+    text: &'a str,
+    effects: Vec<String>,
+    /// The commit of the undo.
+    serial: Option<Serial>,
+    next: &'a str,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum UndoResult {
+    Undone,
+    /// With `-n`.
+    Planned,
+    Unchanged,
+}
+
 fn consents(context: &Context) -> Result<bool, Failure> {
     if !context.may_ask || context.out.json {
         let hint = "descent undo -n shows what it does, descent undo -y does it";
@@ -116,14 +140,14 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
     };
     let words = format!("{why}; nothing was undone");
     if context.out.json {
-        context.out.json(&serde_json::json!({
-            "schema": "descent/undo/1",
-            "result": "unchanged",
-            "text": words,
-            "effects": [],
-            "serial": null,
-            "next": "descent log",
-        }));
+        context.out.json(&UndoOutput {
+            schema: "descent/undo/1",
+            result: UndoResult::Unchanged,
+            text: &words,
+            effects: Vec::new(),
+            serial: None,
+            next: "descent log",
+        });
     } else {
         context.out.data(&format!("{words}\nnext: descent log"));
     }
@@ -132,7 +156,7 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
 
 fn show(context: &Context, planned: &UndoReport, is_dry: bool, command: &str) {
     if context.out.json && is_dry {
-        return json(context, planned, "planned", command);
+        return json(context, planned, UndoResult::Planned, command);
     }
     let next = if is_dry {
         format!("\nnext: {command}")
@@ -158,19 +182,19 @@ fn report(context: &Context, done: &UndoReport, around: &view::Surroundings) {
         false => view::next(&World::new(done.state.clone()), around),
     };
     if context.out.json {
-        return json(context, done, "undone", &next);
+        return json(context, done, UndoResult::Undone, &next);
     }
     let text = format!("{}\nnext: {next}", lines(done));
     context.out.data(&render::clean(&text));
 }
 
-fn json(context: &Context, undone: &UndoReport, result: &str, next: &str) {
-    context.out.json(&serde_json::json!({
-        "schema": "descent/undo/1",
-        "result": result,
-        "text": undone.what,
-        "effects": undone.effects.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "serial": undone.state.serial.0,
-        "next": next,
-    }));
+fn json(context: &Context, undone: &UndoReport, result: UndoResult, next: &str) {
+    context.out.json(&UndoOutput {
+        schema: "descent/undo/1",
+        result,
+        text: &undone.what,
+        effects: undone.effects.iter().map(ToString::to_string).collect(),
+        serial: Some(undone.state.serial),
+        next,
+    });
 }

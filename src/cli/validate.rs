@@ -34,7 +34,7 @@ enum ValidateFormat {
     Gcc,
 }
 
-/// What is wrong in a file: `descent validate --json`
+/// The faults of a file: `descent validate --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ValidateOutput {

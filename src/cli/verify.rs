@@ -6,9 +6,10 @@ use descent_core::{
     id::CommitId,
     state::{StartedFrom, State},
     verdict::Verdict,
-    view,
+    view::{self, VerdictView},
     world::World,
 };
+use serde::Serialize;
 
 use super::{
     End,
@@ -44,6 +45,21 @@ struct VerifySubject {
     name: String,
 }
 
+/// Whether the base case holds: `descent verify --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct VerifyOutput<'a> {
+    schema: &'static str,
+    holds: bool,
+    verdict: Verdict,
+    /// The judged files, in words.
+    of: &'a str,
+    /// The commit that was looked at; null in the workspace `shared`.
+    on: Option<&'a CommitId>,
+    linked: Vec<String>,
+    checks: &'a [VerdictView],
+}
+
 pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let first = store.read()?;
@@ -73,15 +89,15 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     };
     let verdict = evaluate::whole(state, &judged);
     if context.out.json {
-        context.out.json(&serde_json::json!({
-            "schema": "descent/verify/1",
-            "holds": verdict == Verdict::Pass,
-            "verdict": verdict,
-            "of": subject.name,
-            "on": subject.commit.as_ref().map(ToString::to_string),
-            "linked": workspaces.linked(Checkout::Judging),
-            "checks": judged,
-        }));
+        context.out.json(&VerifyOutput {
+            schema: "descent/verify/1",
+            holds: verdict == Verdict::Pass,
+            verdict,
+            of: &subject.name,
+            on: subject.commit.as_ref(),
+            linked: workspaces.linked(Checkout::Judging),
+            checks: &judged,
+        });
     } else {
         let word = match verdict {
             Verdict::Pass => "the base case holds",

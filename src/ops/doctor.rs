@@ -13,6 +13,7 @@ use crate::store::StatePlace;
 /// The state of one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Health {
     Ok,
     /// A run works without it, or with a part of it.
@@ -22,6 +23,7 @@ pub enum Health {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     pub name: &'static str,
     pub health: Health,

@@ -279,8 +279,8 @@ fn plain(node: &Node) -> String {
 }
 
 fn spent(status: &StatusView) -> String {
-    let count = |key: &str| status.spent.get(key).and_then(Node::as_u64).unwrap_or(0);
-    let some = |key: &str, one: &str, many: &str| match count(key) {
+    let spent = &status.spent;
+    let some = |count: u64, one: &str, many: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
         n => Some(format!("{n} {many}")),
@@ -288,7 +288,7 @@ fn spent(status: &StatusView) -> String {
     let of = |most: Option<String>| most.map(|most| format!(" of {most}")).unwrap_or_default();
     let active = format!(
         "{}{} at work",
-        time(count("active_ms")),
+        time(spent.active_ms),
         of(status.budget.active_ms.map(length))
     );
     let iterations = status
@@ -296,9 +296,9 @@ fn spent(status: &StatusView) -> String {
         .iterations
         .map(|most| format!("{} of {most} iterations", status.iteration));
     let parts = [
-        some("attempts", "attempt", "attempts"),
-        some("transient", "transient retry", "transient retries"),
-        some("repairs", "repair", "repairs"),
+        some(spent.attempts, "attempt", "attempts"),
+        some(spent.transient, "transient retry", "transient retries"),
+        some(spent.repairs, "repair", "repairs"),
         iterations,
         Some(active),
     ];

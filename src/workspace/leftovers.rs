@@ -13,6 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::{Serialize, Serializer};
+
 use super::{Result, kept, places};
 use crate::{
     git::{ApplyOutcome, Git},
@@ -24,29 +26,39 @@ use crate::{
 const FILES_MAX: usize = 1_000_000;
 
 /// The place of a leftover.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "kind", content = "at", rename_all = "lowercase")]
 pub enum LeftoverPlace {
     /// Trees of attempts and checks, in the cache.
-    Trees(PathBuf),
+    #[serde(rename = "workspaces")]
+    Trees(#[serde(serialize_with = "lossy")] PathBuf),
     /// The repository of a lineage that no state here names.
-    Repository(PathBuf),
+    Repository(#[serde(serialize_with = "lossy")] PathBuf),
     /// References under this name, in the person's repository.
     References(String),
     /// The record of a worktree that an earlier version made in the person's repository.
-    Worktree(PathBuf),
+    Worktree(#[serde(serialize_with = "lossy")] PathBuf),
+}
+
+fn lossy<S: Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
 }
 
 /// The leftovers of one lineage.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Leftover {
     pub lineage: String,
     /// The project that it belonged to, if known.
     pub project: Option<PathBuf>,
-    pub left: BTreeSet<LeftoverPlace>,
     pub bytes: u64,
+    pub left: BTreeSet<LeftoverPlace>,
     /// Whether its result was not applied, or this cannot be told.
+    #[serde(skip)]
     pub is_unapplied: bool,
     /// A state that a loop saved here when its own place was gone: it is nowhere else.
+    #[serde(skip)]
     pub saved_state: Option<PathBuf>,
 }
 

@@ -31,4 +31,6 @@ mod support;
 mod tidy;
 mod versions;
 
-use support::{begun, chance, passed_over, processes, screen, terminal, undisturbed, world};
+use support::{
+    begun, chance, described, passed_over, processes, screen, terminal, undisturbed, world,
+};

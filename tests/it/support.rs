@@ -2,6 +2,7 @@
 
 pub(crate) mod begun;
 pub(crate) mod chance;
+pub(crate) mod described;
 pub(crate) mod passed_over;
 pub(crate) mod processes;
 pub(crate) mod screen;

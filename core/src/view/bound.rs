@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use crate::{doc::Node, state::FreeValue, world::World};
 
+/// The bound of the remaining work; decimal strings above 2^64.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BoundView {
     pub attempts: FreeValue,
     pub verdicts: FreeValue,

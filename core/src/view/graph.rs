@@ -17,7 +17,9 @@ use crate::{
     world::World,
 };
 
+/// The work graph: `descent graph --json`
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphView {
     pub schema: &'static str,
     pub goal: String,
@@ -27,6 +29,7 @@ pub struct GraphView {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeView {
     pub id: AtomId,
     /// `task`, `plan`, `all` or `any`.
@@ -59,6 +62,7 @@ pub struct NodeView {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EdgeView {
     pub from: AtomId,
     pub to: AtomId,

@@ -22,6 +22,7 @@ const SLEEP_MS_MIN: u64 = 1_000;
 
 /// The present activity of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoopPhase {
     Starting,
@@ -58,6 +59,7 @@ impl LoopPhase {
 
 /// Why no new work begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
     /// The state file has to be corrected.
@@ -114,6 +116,7 @@ pub struct LastBeat {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
     /// A loop is at work.
@@ -162,6 +165,7 @@ pub fn activity(pulse: &LoopSignals, status: RunStatus) -> Activity {
 
 /// The loop as `status` shows it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Liveness {
     pub activity: Activity,
     pub waits_for: Option<WaitsFor>,
@@ -185,6 +189,7 @@ impl Liveness {
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeartbeatView {
     pub run: String,
     pub pid: u32,

@@ -94,7 +94,7 @@ impl Consent<'_> {
         let uncommitted = draft.workspaces.uncommitted()?;
         let world = World::new(draft.state.clone());
         if out.json {
-            out.json(&preview::json(&world, &draft.looks, self.config));
+            out.json(&preview::output(&world, &draft.looks, self.config));
         } else if !out.quiet || self.asks || self.flags.dry_run {
             let shown = preview::Preview {
                 looks: &draft.looks,

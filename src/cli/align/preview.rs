@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use descent_core::{
+    advice::Advice,
     doc::{self, Node},
     graph::overlap,
     id::AtomId,
     state::{Check, CheckKind, StartedFrom, Workspace},
     verdict::Verdict,
-    view::{self, VerdictView, graph::NodeView},
+    view::{self, BoundView, VerdictView, graph::NodeView},
     world::World,
 };
+use serde::Serialize;
 
 use super::{
     costs,
@@ -59,31 +61,65 @@ fn flags(looks: &CheckoutComparison) -> Vec<String> {
     looks.likely_links().into_iter().map(flag).collect()
 }
 
-pub(super) fn json(
-    world: &World,
-    looks: &CheckoutComparison,
-    config: &Config,
-) -> serde_json::Value {
+/// The agreement: `descent align --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cli) struct AlignOutput<'a> {
+    schema: &'static str,
+    goal: &'a str,
+    why: &'a str,
+    /// In a fresh checkout, where a run makes its checks; in place where the workspace is `shared`.
+    base_case: &'a [VerdictView],
+    /// The same in the working directory; empty where the workspace is `shared`.
+    here: &'a [VerdictView],
+    warnings: &'a [Advice],
+    lacking: LackingPaths<'a>,
+    /// Flags that may mend a difference of the two.
+    suggested: Vec<String>,
+    bound: BoundView,
+    atoms: usize,
+    workspace: &'static str,
+    /// The command that does tasks without an action; null where none is named.
+    worker: Option<&'a String>,
+    /// The same was agreed before: nothing was written.
+    pub(super) unchanged: bool,
+}
+
+/// Ignored paths that one of the two places lacks, where verdicts differ
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LackingPaths<'a> {
+    checkout: &'a [String],
+    here: &'a [String],
+}
+
+pub(super) fn output<'a>(
+    world: &'a World,
+    looks: &'a CheckoutComparison,
+    config: &'a Config,
+) -> AlignOutput<'a> {
     let objective = &world.state.objective;
-    let suggested: Vec<String> = match looks.differ() {
-        true => flags(looks),
-        false => Vec::new(),
-    };
-    serde_json::json!({
-        "schema": "descent/align/1",
-        "goal": objective.goal,
-        "why": objective.background_intent,
-        "base_case": looks.fresh,
-        "here": looks.here,
-        "warnings": looks.advice,
-        "lacking": {"checkout": looks.not_fresh, "here": looks.not_here},
-        "suggested": suggested,
-        "bound": view::bound(world),
-        "atoms": world.graph.len(),
-        "workspace": objective.constraints.workspace().word(),
-        "worker": config.worker.as_ref().map(|worker| &worker.run),
-        "unchanged": false,
-    })
+    AlignOutput {
+        schema: "descent/align/1",
+        goal: &objective.goal,
+        why: &objective.background_intent,
+        base_case: &looks.fresh,
+        here: &looks.here,
+        warnings: &looks.advice,
+        lacking: LackingPaths {
+            checkout: &looks.not_fresh,
+            here: &looks.not_here,
+        },
+        suggested: match looks.differ() {
+            true => flags(looks),
+            false => Vec::new(),
+        },
+        bound: view::bound(world),
+        atoms: world.graph.len(),
+        workspace: objective.constraints.workspace().word(),
+        worker: config.worker.as_ref().map(|worker| &worker.run),
+        unchanged: false,
+    }
 }
 
 pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {

@@ -24,6 +24,7 @@ const LOOK: Duration = Duration::from_millis(4);
 
 pub use crate::{
     agree::plans::{after, plan, task, with},
+    described::described,
     processes::{long_nap, processes},
 };
 
@@ -71,6 +72,7 @@ impl Ran {
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
+            .map(described)
             .unwrap_or_else(|error| panic!("{error}:\n{}\n{}", self.stdout, self.stderr))
     }
 
@@ -80,7 +82,7 @@ impl Ran {
         let lines = self
             .stdout
             .lines()
-            .map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
+            .map(|line| described(serde_json::from_str(line).expect("a line is JSON")));
         lines
             .inspect(|line| assert!(line["schema"].is_string(), "{line}"))
             .collect()

@@ -28,6 +28,7 @@ use crate::{
 
 /// An effect that is in doubt.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Doubt {
     pub attempt: AttemptId,
     pub atom: AtomId,
