@@ -161,7 +161,9 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     });
     if !matches!(ending, Ok(None)) {
         // The agreement did not come about, so nothing of it stays.
-        workspaces.discard()?;
+        if let Some(trees) = workspaces.trees() {
+            trees.discard()?;
+        }
         place.unmake().ok();
     }
     match ending? {

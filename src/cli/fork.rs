@@ -18,7 +18,7 @@ use crate::{
     ops::{self, result::commit_missing},
     render,
     store::{StatePlace, Store},
-    workspace::Workspaces,
+    workspace::{Workspaces, Worktrees},
 };
 
 /// Names tried if none is given.
@@ -49,13 +49,15 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
     if let (false, Some(head)) = (is_shared, &state.run.head) {
         let of_parent = Workspaces::open(store.place(), &parent.state.lineage, constraints)?;
         let workspaces = Workspaces::open(&place, &lineage, constraints)?;
-        let taken = take_over(&workspaces, &of_parent, &state, head);
-        if taken.is_err() {
-            // The fork did not come about, so nothing of it stays.
-            workspaces.discard()?;
-            place.unmake().ok();
+        if let (Some(fork), Some(parent)) = (workspaces.trees(), of_parent.trees()) {
+            let taken = take_over(fork, parent, &state, head);
+            if taken.is_err() {
+                // The fork did not come about, so nothing of it stays.
+                fork.discard()?;
+                place.unmake().ok();
+            }
+            taken?;
         }
-        taken?;
     }
     let mut made = Store::open(StatePlace::create(&place.project, Some(&place.state))?);
     made.set_author("fork", &Context::by());
@@ -68,15 +70,15 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
 
 /// Copies the commits that the state names into the fork's own repository, before that state is written.
 fn take_over(
-    fork: &Workspaces,
-    parent: &Workspaces,
+    fork: &Worktrees,
+    parent: &Worktrees,
     state: &State,
     head: &CommitId,
 ) -> Result<(), Failure> {
     let start = state.run.started_from.as_ref();
     fork.take_over(parent, start)?;
     for commit in start.map(|start| &start.commit).into_iter().chain([head]) {
-        if !fork.head_is_there(commit)? {
+        if !fork.is_there(commit)? {
             let kind = state.objective.constraints.workspace();
             return Err(commit_missing(commit, kind));
         }

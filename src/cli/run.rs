@@ -31,7 +31,7 @@ use crate::{
     process::programs,
     render::{self, Line, Page},
     store::{Lease, LoadedState, StatePlace, Store, StoreError},
-    workspace::{self, Checkout, Workspaces},
+    workspace::{self, Checkout, Workspaces, Worktrees},
 };
 
 #[derive(Debug, Args)]
@@ -84,7 +84,9 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
         Some(rev) => Some(start_from(&loaded.state, &workspaces, rev)?),
         None => None,
     };
-    workspaces.tidy()?;
+    if let Some(trees) = workspaces.trees() {
+        trees.tidy()?;
+    }
     let path = store.place().clone();
     crate::process::prepare()?;
     // Removed before the lease is released.
@@ -176,12 +178,15 @@ fn open(
     let Some(start) = &state.run.started_from else {
         return Ok(workspaces.begin()?);
     };
-    if let Some(words) = workspaces.move_in(start)? {
+    let Some(trees) = workspaces.trees() else {
+        return Ok(workspaces);
+    };
+    if let Some(words) = trees.move_in(start)? {
         context.out.say(&words);
     }
     // Later commits can be made again; the start of the run cannot, except from the very same files.
-    if !workspaces.start_is_there(start)? {
-        if !workspaces.remake_start(start)? {
+    if !trees.start_is_there(start)? {
+        if !trees.remake_start(start)? {
             return Err(commit_missing(&start.commit, constraints.workspace()));
         }
         let words = "the repository of this run was lost: it is begun again from the files, which are as they were";
@@ -213,7 +218,9 @@ fn start_from(state: &State, workspaces: &Workspaces, rev: &str) -> Result<Start
         let hint = "descent run goes on with it; to begin anew elsewhere: descent align --force -f PLAN (it archives this run), then descent run --from REV";
         return Err(Failure::new("E-BEGUN", exit::USAGE, what, hint));
     }
-    workspaces.start_from(rev)?.ok_or_else(|| {
+    let trees = workspaces.trees();
+    let start = trees.map_or(Ok(None), |trees| trees.start_from(rev))?;
+    start.ok_or_else(|| {
         let what = format!("'{rev}' names no commit of this repository");
         let hint = "a commit, a tag or a branch, as `git log --oneline --all` shows them";
         Failure::new("E-NO-SUCH-REV", exit::USAGE, what, hint)
@@ -311,17 +318,24 @@ fn next_of(place: &StatePlace, world: &World) -> String {
 /// Names the things that a deciding verdict shared with other trees.
 pub(super) fn judged_where(page: &mut Page, workspaces: &Workspaces, which: Checkout) {
     let row = |word: &str| Line::indent(2).then(Line::new().dim(word).pad(8));
-    if !workspaces.has_pristine() {
+    let Some(trees) = workspaces.trees() else {
         page.whole(row("shared").plain("checked in place: there is no fresh checkout here"));
-    }
-    for kept in workspaces.keeps() {
+        return;
+    };
+    for kept in trees.keeps() {
         page.whole(row("kept").plain(format!(
             "{kept}: it may be left over from an earlier checkout"
         )));
     }
-    for link in workspaces.linked(which) {
+    for link in trees.linked(which) {
         page.whole(row("linked").plain(format!("{link}: the checks saw what stands there now")));
     }
+}
+
+/// The paths that the checks shared with the project.
+pub(super) fn linked(workspaces: &Workspaces, which: Checkout) -> Vec<String> {
+    let trees = workspaces.trees();
+    trees.map_or(Vec::new(), |trees| trees.linked(which))
 }
 
 /// Signals are caught by now and must be answered, so a thread of its own waits for git.
@@ -374,8 +388,9 @@ fn result_json(
             .and_then(|workspace| workspace.as_object_mut())
         {
             workspace.insert("path".to_owned(), path.into());
-            workspace.insert("branch".to_owned(), workspaces.result_ref().into());
-            let linked = workspaces.linked(Checkout::Pristine);
+            let branch = workspaces.trees().map(Worktrees::result_ref);
+            workspace.insert("branch".to_owned(), branch.into());
+            let linked = linked(workspaces, Checkout::Pristine);
             workspace.insert("linked".to_owned(), linked.into());
         }
     }

@@ -95,7 +95,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
             verdict,
             of: &subject.name,
             on: subject.commit.as_ref(),
-            linked: workspaces.linked(Checkout::Judging),
+            linked: run::linked(&workspaces, Checkout::Judging),
             checks: &judged,
         });
     } else {
@@ -132,7 +132,9 @@ fn subject(
         return of_result(state);
     }
     if let Some(rev) = &flags.rev {
-        let Some(commit) = workspaces.resolve(rev)? else {
+        let trees = workspaces.trees();
+        let commit = trees.map_or(Ok(None), |trees| trees.git().resolve(rev))?;
+        let Some(commit) = commit else {
             let what = format!("'{rev}' names no commit of this repository");
             let hint = "a commit, a tag or a branch, as `git log --oneline --all` shows them";
             return Err(Failure::new("E-NO-SUCH-REV", exit::USAGE, what, hint));

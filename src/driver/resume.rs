@@ -42,7 +42,10 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         if let Some(start) = start {
             commits.remove(&start.commit);
         }
-        let gone = workspaces.mend(start, &commits)?;
+        let gone = match workspaces.trees() {
+            Some(trees) => trees.mend(start, &commits)?,
+            None => BTreeSet::new(),
+        };
         let is_whole = |(_, outcome): &(&Intent, Outcome)| {
             commit_of(outcome).is_none_or(|commit| !gone.contains(&commit))
         };

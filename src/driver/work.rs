@@ -246,15 +246,15 @@ fn made(
     intent: &Intent,
     message: &str,
 ) -> Result<Option<Product>, Failure> {
-    let Some(base) = &intent.base else {
+    let (Some(base), Some(trees)) = (&intent.base, workspaces.trees()) else {
         return Ok(None);
     };
     let at = workspace::time_of(&intent.at);
-    let made = workspaces.made(slot, base, message, at)?;
-    if let Some(Product::Commit(commit)) = &made {
-        workspaces.keep(&format!("{}.made", intent.id), commit, base)?;
+    let made = trees.made(slot, base, message, at)?;
+    if let Product::Commit(commit) = &made {
+        trees.keep(&format!("{}.made", intent.id), commit, base)?;
     }
-    Ok(made)
+    Ok(Some(made))
 }
 
 /// A failure on a full disk proves nothing about the atom: it is retried like any transient
@@ -307,8 +307,11 @@ async fn merge(
     let attempt = intent.id.clone();
     let target = onto.clone();
     let merge = blocking(move || {
-        let (Some(base), Some(onto), Some(made)) = (&intent.base, &target, &made) else {
-            return Ok(workspace::nothing_to_merge());
+        let (Some(base), Some(onto), Some(made), Some(trees)) =
+            (&intent.base, &target, &made, workspaces.trees())
+        else {
+            // An attempt without a tree of its own made nothing that could be merged.
+            return Ok(Merge::Unchanged { tree: None });
         };
         let landing = LandingSpec {
             base,
@@ -316,13 +319,13 @@ async fn merge(
             message: &message,
             at: workspace::time_of(&intent.at),
         };
-        let merge = workspaces.land(made, &landing)?;
+        let merge = trees.land(made, &landing)?;
         if let Merge::Clean { commit, .. } = &merge
             && *made != Product::Commit(commit.clone())
         {
             // The objects are safe from gc and a power cut before the state names them. The
             // attempt's own objects were kept when it had ended.
-            workspaces.keep(intent.id.as_str(), commit, onto)?;
+            trees.keep(intent.id.as_str(), commit, onto)?;
         }
         Ok::<_, workspace::WorkspaceError>(merge)
     })
@@ -357,8 +360,11 @@ async fn built(
     keep: Vec<ResultCommit>,
 ) -> Result<workspace::RebuildResult, Failure> {
     let built = blocking(move || {
-        let built = workspaces.rebuild(&from, &keep)?;
-        workspaces.keep(&name, &built.0, &from)?;
+        let Some(trees) = workspaces.trees() else {
+            return Ok((from, keep, Vec::new()));
+        };
+        let built = trees.rebuild(&from, &keep)?;
+        trees.keep(&name, &built.0, &from)?;
         Ok::<_, workspace::WorkspaceError>(built)
     });
     Ok(built.await??)

@@ -18,11 +18,12 @@ use super::evaluate;
 use crate::{
     driver,
     failure::Failure,
+    git::Stamps,
     process::{self, Programs, environment::Environment},
     store::StatePlace,
     survey::Proposal,
     verify,
-    workspace::{Checkout, Stamps, Workspaces},
+    workspace::{Checkout, Workspaces, Worktrees},
 };
 
 /// The leaves of one run.
@@ -149,8 +150,8 @@ impl CheckoutBench<'_> {
             return Ok(());
         };
         looks.setup_ms = setup_ms;
-        looks.made_by_setup = match setup_ms {
-            Some(_) => workspaces.ignored_in(Checkout::Judging)?,
+        looks.made_by_setup = match workspaces.trees().filter(|_| setup_ms.is_some()) {
+            Some(trees) => trees.ignored(Some(Checkout::Judging))?,
             None => Vec::new(),
         };
         let (seen, changed) = self.measure(state, &at, workspaces).await?;
@@ -158,9 +159,10 @@ impl CheckoutBench<'_> {
             looks.changed = changed;
         }
         looks.fresh = judged(state, &seen);
-        (looks.not_fresh, looks.not_here) = match looks.differ() {
-            true => lacking(workspaces, &at, self.top)?,
-            false => Default::default(),
+        let trees = workspaces.trees().filter(|_| looks.differ());
+        (looks.not_fresh, looks.not_here) = match trees {
+            Some(trees) => lacking(trees, &at, self.top)?,
+            None => Default::default(),
         };
         looks.advice = self.advise(state, workspaces, looks, &seen)?;
         Ok(())
@@ -186,11 +188,8 @@ impl CheckoutBench<'_> {
             keep: None,
         };
         let (mut seen, mut changed) = (Vec::new(), Vec::new());
-        let is_here = at == self.top;
-        let look = || match is_here {
-            true => workspaces.stamps(),
-            false => Ok(Stamps::default()),
-        };
+        let trees = workspaces.trees().filter(|_| at == self.top);
+        let look = || trees.map_or(Ok(Stamps::default()), |trees| trees.git().stamps());
         let mut before = look()?;
         for leaf in leaves(state) {
             let Some(rule) = leaf.leaf().filter(|rule| rule.is_machine()) else {
@@ -223,8 +222,8 @@ impl CheckoutBench<'_> {
         for (at, leaf) in leaves(state).into_iter().enumerate() {
             let seen = |list: &'_ LeafResult| list.get(at).cloned().flatten();
             let (here, fresh) = (seen(&looks.seen_here), seen(fresh));
-            let is_ignored = match leaf.leaf() {
-                Some(Leaf::File { path, .. }) => workspaces.is_ignored(path)?,
+            let is_ignored = match (leaf.leaf(), workspaces.trees()) {
+                (Some(Leaf::File { path, .. }), Some(trees)) => trees.is_ignored(path)?,
                 _ => false,
             };
             let facts = LeafFacts {
@@ -269,7 +268,7 @@ fn judged(state: &State, seen: &LeafResult) -> Vec<VerdictView> {
 
 /// Ignored paths that one of the two places lacks.
 fn lacking(
-    workspaces: &Workspaces,
+    trees: &Worktrees,
     fresh: &Path,
     here: &Path,
 ) -> Result<(Vec<String>, Vec<String>), Failure> {
@@ -278,7 +277,7 @@ fn lacking(
         paths.into_iter().filter(is_missing).collect()
     };
     Ok((
-        not_in(workspaces.ignored()?, fresh),
-        not_in(workspaces.ignored_in(Checkout::Judging)?, here),
+        not_in(trees.ignored(None)?, fresh),
+        not_in(trees.ignored(Some(Checkout::Judging))?, here),
     ))
 }

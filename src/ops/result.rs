@@ -11,14 +11,14 @@ use crate::{
     failure::{Failure, exit},
     git::{ApplyOutcome, BranchOutcome, FileLines},
     store::StatePlace,
-    workspace::Workspaces,
+    workspace::{Workspaces, Worktrees},
 };
 
 /// A result, and the commit that it started from.
 pub struct ResultSource {
     base: CommitId,
     head: CommitId,
-    workspaces: Workspaces,
+    trees: Worktrees,
     pub kind: Workspace,
     pub status: RunStatus,
     /// Added and removed lines of each file.
@@ -34,29 +34,32 @@ pub fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, F
     let constraints = &state.objective.constraints;
     let kind = constraints.workspace();
     let workspaces = Workspaces::open(place, &state.lineage, constraints)?;
+    let Some(trees) = workspaces.trees().cloned() else {
+        return Ok(None);
+    };
     for commit in [&start.commit, head] {
-        if !workspaces.head_is_there(commit)? {
+        if !trees.is_there(commit)? {
             return Err(commit_missing(commit, kind));
         }
     }
-    let base = base(run, &workspaces)?.unwrap_or_else(|| start.commit.clone());
+    let base = base(run, &trees)?.unwrap_or_else(|| start.commit.clone());
     Ok(Some(ResultSource {
-        lines: workspaces.lines(&base, head)?,
+        lines: trees.git().lines(&base, head)?,
         base,
         head: head.clone(),
-        workspaces,
+        trees,
         kind,
         status: run.status,
     }))
 }
 
 /// If an earlier result of this run was applied and the person's HEAD is at it, only later commits are left.
-fn base(run: &Run, workspaces: &Workspaces) -> Result<Option<CommitId>, Failure> {
+fn base(run: &Run, trees: &Worktrees) -> Result<Option<CommitId>, Failure> {
     // A tree other than the head's is not based on it.
     if run.delivered.is_some() {
         return Ok(None);
     }
-    let home = workspaces.person_head()?;
+    let home = trees.person_head()?;
     let made_here = |home: &CommitId| run.line.iter().any(|placed| placed.commit == *home);
     Ok(home.filter(made_here))
 }
@@ -72,7 +75,7 @@ impl ResultSource {
 
     /// The person's repository, or their files.
     pub fn top(&self) -> &Path {
-        self.workspaces.top()
+        self.trees.git().top()
     }
 
     /// Whether the run did less than was agreed.
@@ -82,23 +85,23 @@ impl ResultSource {
 
     /// Applies it to the working tree; a dry run only checks.
     pub fn to_tree(&self, is_dry: bool) -> Result<ApplyOutcome, Failure> {
-        Ok(self.workspaces.apply(&self.base, &self.head, is_dry)?)
+        Ok(self.trees.apply(&self.base, &self.head, is_dry)?)
     }
 
     /// Makes it a new branch, with one commit for each atom.
     pub fn to_branch(&self, name: &str, is_dry: bool) -> Result<BranchOutcome, Failure> {
         let ends = (&self.base, &self.head);
-        Ok(self.workspaces.branch(name, ends, is_dry)?)
+        Ok(self.trees.git().branch(name, ends, is_dry)?)
     }
 
     /// The patch for `git apply`; empty if nothing differs.
     pub fn patch(&self) -> Result<Vec<u8>, Failure> {
-        Ok(self.workspaces.patch(&self.base, &self.head)?)
+        Ok(self.trees.git().patch(&self.base, &self.head)?)
     }
 
     /// Writes the patch to a free name; false if the name is taken.
     pub fn write_patch(&self, path: &Path, patch: &[u8]) -> Result<bool, Failure> {
-        Ok(self.workspaces.write_new_file(path, patch)?)
+        Ok(self.trees.git().write_new_file(path, patch)?)
     }
 }
 

@@ -113,9 +113,11 @@ fn update_result(client: &dyn Client, store: &Store, state: &State) {
     };
     let constraints = &state.objective.constraints;
     let updated = Workspaces::open(place, &state.lineage, constraints).and_then(|workspaces| {
-        workspaces
-            .follow(head)
-            .and_then(|()| workspaces.deliver(head))
+        let Some(trees) = workspaces.trees() else {
+            return Ok(());
+        };
+        trees.follow(head)?;
+        trees.deliver(head).map(drop)
     });
     if let Err(error) = updated {
         let error = error.to_string();

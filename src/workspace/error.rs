@@ -151,6 +151,12 @@ impl From<GitError> for WorkspaceError {
     }
 }
 
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Self {
+        WorkspaceError::from(error).into()
+    }
+}
+
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
         let lack = error.lack();

@@ -5,9 +5,9 @@ mod checks;
 mod shadow;
 
 use super::*;
-use crate::{git::ApplyOutcome, store::StatePlace};
-use descent_core::state::Constraints;
-use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+use crate::git::ApplyOutcome;
+use descent_core::event::Merge;
+use std::{collections::BTreeSet, fs, os::unix::fs::symlink, path::Path, process::Command};
 use tempfile::TempDir;
 
 const AT: UnixMillis = UnixMillis(1_700_000_000_000);
@@ -86,8 +86,13 @@ impl World {
         )
     }
 
-    fn open(&self, constraints: &Constraints) -> Workspaces {
-        self.try_open(&self.top(), constraints).unwrap()
+    fn open(&self, constraints: &Constraints) -> Worktrees {
+        let opened = self.try_open(&self.top(), constraints).unwrap();
+        opened.trees().unwrap().clone()
+    }
+
+    fn open_shared(&self) -> Workspaces {
+        self.try_open(&self.top(), &shared()).unwrap()
     }
 }
 
@@ -105,12 +110,12 @@ fn linking(links: &[&str]) -> Constraints {
     }
 }
 
-fn start(workspaces: &Workspaces) -> CommitId {
-    workspaces.start().unwrap().unwrap().commit
+fn start(w: &Worktrees) -> CommitId {
+    w.start().unwrap().commit
 }
 
 /// Makes a change in a slot that holds `base`, and brings it onto `onto`.
-fn change(w: &Workspaces, base: &CommitId, onto: &CommitId, path: &str, text: &str) -> Merge {
+fn change(w: &Worktrees, base: &CommitId, onto: &CommitId, path: &str, text: &str) -> Merge {
     let made = w.for_attempt(0, Some(base)).unwrap();
     put(made.path.join(path), text);
     let message = message(&AtomId::new("A1"), "do it");
@@ -118,8 +123,8 @@ fn change(w: &Workspaces, base: &CommitId, onto: &CommitId, path: &str, text: &s
 }
 
 /// The content of slot 0, brought onto `onto`.
-fn taken(w: &Workspaces, base: &CommitId, onto: &CommitId, message: &str) -> Merge {
-    let made = w.made(0, base, message, AT).unwrap().unwrap();
+fn taken(w: &Worktrees, base: &CommitId, onto: &CommitId, message: &str) -> Merge {
+    let made = w.made(0, base, message, AT).unwrap();
     let landing = LandingSpec {
         base,
         onto,
@@ -173,7 +178,7 @@ fn the_snapshot_is_the_working_tree_as_it_is_and_a_reference_keeps_it() {
     put(world.top().join("a.txt"), "two\n");
     put(world.top().join("new.txt"), "new\n");
     let w = world.open(&Constraints::default());
-    let from = w.start().unwrap().unwrap();
+    let from = w.start().unwrap();
     assert!(from.dirty);
     assert_eq!(from.branch.as_deref(), Some("main"));
     assert_eq!(from.head.as_str(), world.git(&["rev-parse", "HEAD"]));
@@ -272,7 +277,7 @@ fn a_candidate_is_the_change_on_the_head_and_moves_nothing() {
     assert!(matches!(conflict, Merge::Conflict(paths) if paths == ["b.txt"]));
     let same = change(&w, &base, &second, "a.txt", "one\n");
     let tree = w.tree_of(&second).unwrap();
-    assert!(matches!(same, Merge::Unchanged { tree: t } if t == tree && t.is_some()));
+    assert!(matches!(same, Merge::Unchanged { tree: Some(t) } if t == tree));
     assert_eq!(world.git(&["rev-parse", "HEAD"]), base.as_str());
 }
 
@@ -334,7 +339,7 @@ fn references_follow_and_keep_whatever_the_name() {
         w.keep(name, &one, &base).unwrap();
     }
     assert_eq!(
-        world.git_of_ours(&["rev-parse", &w.result_ref().unwrap()]),
+        world.git_of_ours(&["rev-parse", &w.result_ref()]),
         one.as_str()
     );
     assert_eq!(
@@ -342,8 +347,8 @@ fn references_follow_and_keep_whatever_the_name() {
         one.as_str()
     );
     assert_eq!(world.git(&["rev-parse", "refs/heads/main"]), base.as_str());
-    assert!(w.head_is_there(&one).unwrap());
-    assert!(!w.head_is_there(&CommitId::new("a".repeat(40))).unwrap());
+    assert!(w.is_there(&one).unwrap());
+    assert!(!w.is_there(&CommitId::new("a".repeat(40))).unwrap());
 }
 
 #[test]
@@ -369,9 +374,8 @@ fn a_project_below_the_top_works_in_the_same_place_of_the_workspace() {
     put(world.top().join("sub/.env"), "KEY\n");
     let mut constraints = linking(&[".env"]);
     constraints.protected = vec!["s.txt".into()];
-    let w = world
-        .try_open(&world.top().join("sub"), &constraints)
-        .unwrap();
+    let opened = world.try_open(&world.top().join("sub"), &constraints);
+    let w = opened.unwrap().trees().unwrap().clone();
     let base = start(&w);
     let made = w.for_attempt(0, Some(&base)).unwrap();
     assert!(made.path.ends_with("attempt-0/sub"));
@@ -405,14 +409,12 @@ fn two_projects_and_an_odd_lineage_share_no_place() {
 #[test]
 fn shared_is_the_project_itself_and_undoes_nothing() {
     let world = World::empty();
-    let w = world.open(&shared());
-    assert!(w.start().unwrap().is_none() && w.result_ref().is_none());
+    let w = world.open_shared();
+    assert!(w.trees().is_none() && w.snapshot().unwrap().is_none());
     let made = w.for_attempt(0, None).unwrap();
     assert_eq!(made, WorkDir::ready(world.top()));
     assert_eq!(w.for_checks(Checkout::Verify, None).unwrap(), made);
     put(made.path.join("x"), "x\n");
-    let none = CommitId::new("none");
-    assert_eq!(w.made(0, &none, "m\n", AT).unwrap(), None);
     w.for_attempt(0, None).unwrap();
     assert!(world.top().join("x").exists());
     assert!(!world.dir.path().join("cache").exists());
@@ -435,7 +437,7 @@ fn a_message_is_one_short_line_and_a_trailer() {
 fn a_vanished_states_last_bytes_are_saved_each_time_anew() {
     let world = World::new();
     for constraints in [Constraints::default(), shared()] {
-        let w = world.open(&constraints);
+        let w = world.try_open(&world.top(), &constraints).unwrap();
         let (one, two) = (w.save_state(b"1").unwrap(), w.save_state(b"2").unwrap());
         assert_eq!((read(&one), read(&two)), ("1".to_owned(), "2".to_owned()));
         assert!(!one.starts_with(world.top()));

@@ -17,7 +17,7 @@ use crate::{
     ops::{align::AgreementDraft, compare::CheckoutBench},
     process::programs::RealPrograms,
     store::StatePlace,
-    workspace::Workspaces,
+    workspace::{Workspaces, Worktrees},
 };
 
 /// How often additions for a fresh checkout are offered.
@@ -43,7 +43,7 @@ impl Consent<'_> {
     ) -> Result<Option<State>, Failure> {
         let out = self.context.out;
         let environment = self.context.environment(&state);
-        out.say(match workspaces.has_pristine() {
+        out.say(match workspaces.trees().is_some() {
             true => "evaluating the checks as things stand, here and in a fresh checkout…",
             false => "evaluating the checks as things stand…",
         });
@@ -91,7 +91,8 @@ impl Consent<'_> {
 
     fn show(&self, draft: &AgreementDraft<'_>) -> Result<(), Failure> {
         let out = self.context.out;
-        let uncommitted = draft.workspaces.uncommitted()?;
+        let trees = draft.workspaces.trees();
+        let uncommitted = trees.map_or(Ok(0), Worktrees::uncommitted)?;
         let world = World::new(draft.state.clone());
         if out.json {
             out.json(&preview::output(&world, &draft.looks, self.config));

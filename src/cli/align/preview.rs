@@ -24,7 +24,7 @@ use crate::{
     ops::{align::locks, compare::CheckoutComparison, evaluate},
     render::{self, Line, Meaning, Page},
     survey::Proposal,
-    workspace::Workspaces,
+    workspace::{Workspaces, Worktrees},
 };
 
 /// Atoms at most that are shown one by one.
@@ -359,12 +359,14 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
     if !chosen.is_empty() {
         text.push(wrapped("chosen: ", &chosen.join("; ")));
     }
-    if constraints.workspace() == Workspace::Git && shown.workspaces.identity_is_default() {
+    let trees = shown.workspaces.trees();
+    let is_nobody = trees.is_some_and(|trees| trees.git().identity_is_default());
+    if constraints.workspace() == Workspace::Git && is_nobody {
         let who = "descent <descent@localhost>: git has no user.name and user.email";
         text.push(wrapped("commits will be by ", who));
     }
     text.extend(costs::of_setup(&world.state, shown.looks, shown.top));
-    text.extend(shown.workspaces.notes());
+    text.extend(trees.map(Worktrees::notes).unwrap_or_default());
     text.join("\n")
 }
 

@@ -42,8 +42,10 @@ impl Executor for RealExecutor {
     fn snapshot(&self) -> BoxedFuture<StartSnapshot> {
         let workspaces = self.workspaces.clone();
         on_a_thread(move || {
-            let start = workspaces.start()?;
-            Ok((start, workspaces.notes()))
+            let Some(trees) = workspaces.trees() else {
+                return Ok(StartSnapshot::default());
+            };
+            Ok((Some(trees.start()?), trees.notes()))
         })
     }
 
@@ -60,15 +62,22 @@ impl Executor for RealExecutor {
 
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {
         let workspaces = self.workspaces.clone();
-        on_a_thread(move || workspaces.follow(&head))
+        on_a_thread(move || {
+            workspaces
+                .trees()
+                .map_or(Ok(()), |trees| trees.follow(&head))
+        })
     }
 
     fn deliver(&self, head: CommitId, needed: BTreeSet<CommitId>) -> BoxedFuture<()> {
         let workspaces = self.workspaces.clone();
         on_a_thread(move || {
-            workspaces.follow(&head)?;
-            workspaces.release(&needed)?;
-            workspaces.deliver(&head).map(drop)
+            let Some(trees) = workspaces.trees() else {
+                return Ok(());
+            };
+            trees.follow(&head)?;
+            trees.release(&needed)?;
+            trees.deliver(&head).map(drop)
         })
     }
 

@@ -131,7 +131,11 @@ impl Judging {
     /// Removes the checkout, so that the next one is made anew, and returns its parent directory.
     async fn remove(&self, kind: Checkout) -> Result<Option<PathBuf>, Failure> {
         let workspaces = self.workspaces.clone();
-        Ok(blocking(move || workspaces.remove_checks(kind)).await??)
+        let remove = move || {
+            let trees = workspaces.trees();
+            trees.map(|trees| trees.remove_checks(kind)).transpose()
+        };
+        Ok(blocking(remove).await??)
     }
 
     /// Whether an attempt would fail by a measurement in a reused checkout: an earlier tree may
@@ -383,7 +387,9 @@ pub async fn prepare_checkout(
             false => CheckoutOutcome::SetupFailed(seen),
         });
     }
-    workspaces.checks_are_set_up(kind, &made)?;
+    if let Some(trees) = workspaces.trees() {
+        trees.checks_are_set_up(kind, &made)?;
+    }
     Ok(CheckoutOutcome::Ready(ReadyCheckout {
         at: made.path,
         is_reused: made.is_reused,

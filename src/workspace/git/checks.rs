@@ -13,11 +13,7 @@ use super::{
 };
 
 impl Worktrees {
-    pub(in super::super) fn for_checks(
-        &self,
-        which: Checkout,
-        commit: Option<&CommitId>,
-    ) -> Result<WorkDir> {
+    pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<WorkDir> {
         let commit = commit.ok_or(WorkspaceError::NoBase)?;
         match which {
             Checkout::Pristine | Checkout::Judging => self.pristine(which, commit),
@@ -65,11 +61,7 @@ impl Worktrees {
         Ok(self.git.digest_of_files(commit, is_meant)?)
     }
 
-    pub(in super::super) fn checks_are_set_up(
-        &self,
-        which: Checkout,
-        room: &WorkDir,
-    ) -> Result<()> {
+    pub fn checks_are_set_up(&self, which: Checkout, room: &WorkDir) -> Result<()> {
         let (Some(setup), Some(inputs)) = (&self.setup, &room.inputs) else {
             return Ok(());
         };
@@ -123,8 +115,7 @@ impl Worktrees {
     }
 
     /// The paths that a tree for checks shares with the project.
-    #[allow(dead_code)] // as what calls it
-    pub(in super::super) fn linked(&self, which: Checkout) -> Vec<String> {
+    pub fn linked(&self, which: Checkout) -> Vec<String> {
         let Ok((root, _)) = self.checks(which) else {
             return Vec::new();
         };
@@ -166,7 +157,7 @@ impl Worktrees {
     }
 
     /// Gives the directory that all trees for checks are in.
-    pub(in super::super) fn remove_checks(&self, which: Checkout) -> Result<PathBuf> {
+    pub fn remove_checks(&self, which: Checkout) -> Result<PathBuf> {
         let (root, _) = self.checks(which)?;
         self.remove_tree(&root)?;
         self.checks_root()

@@ -39,14 +39,14 @@ impl Worktrees {
             places::move_dir(&old, &repository)?;
         }
         let git = Git::private(programs, &repository, &project)?;
-        let mut rooms = Self::of((git, place), (project, &at.state), lineage, constraints)?;
-        rooms.is_private = true;
-        rooms.is_moved = is_moved;
-        Ok(rooms)
+        let mut trees = Self::of((git, place), (project, &at.state), lineage, constraints)?;
+        trees.is_private = true;
+        trees.is_moved = is_moved;
+        Ok(trees)
     }
 
     /// Takes the start of the run again; returns whether it is the same.
-    pub(in super::super) fn remake_start(&self, start: &StartedFrom) -> Result<bool> {
+    pub fn remake_start(&self, start: &StartedFrom) -> Result<bool> {
         let again = self.snapshot()?;
         let is_same = again.tree == start.tree && again.commit == start.commit;
         if is_same {
@@ -56,11 +56,7 @@ impl Worktrees {
     }
 
     /// Copies another lineage's commits, and its references in the person's repository.
-    pub(in super::super) fn take_over(
-        &self,
-        parent: &Self,
-        start: Option<&StartedFrom>,
-    ) -> Result<()> {
+    pub fn take_over(&self, parent: &Self, start: Option<&StartedFrom>) -> Result<()> {
         if self.is_private == parent.is_private {
             self.git.take_over(&parent.git)?;
         }

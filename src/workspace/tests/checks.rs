@@ -9,7 +9,7 @@ fn setting_up(command: &str) -> Constraints {
     }
 }
 
-fn warm(w: &Workspaces, commit: &CommitId) -> WorkDir {
+fn warm(w: &Worktrees, commit: &CommitId) -> WorkDir {
     w.for_checks(Checkout::Verify, Some(commit)).unwrap()
 }
 
@@ -47,7 +47,7 @@ fn a_kept_tree_is_new_until_it_is_set_up_and_again_when_made_anew() {
 }
 
 /// The commit that an attempt makes on `base`.
-fn with(w: &Workspaces, base: &CommitId, path: &str, text: &str) -> CommitId {
+fn with(w: &Worktrees, base: &CommitId, path: &str, text: &str) -> CommitId {
     clean(change(w, base, base, path, text)).0
 }
 
@@ -132,10 +132,9 @@ fn of_a_pristine_tree_stays_what_keep_names_and_git_ignores() {
 #[test]
 fn in_shared_every_tree_for_checks_is_the_project_itself() {
     let world = World::new();
-    let w = world.open(&shared());
+    let w = world.open_shared();
     let room = w.for_checks(Checkout::Pristine, None).unwrap();
     assert_eq!((room.path, room.is_new), (world.top(), false));
-    assert!(!w.has_pristine() && w.linked(Checkout::Pristine).is_empty());
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn plain() -> World {
     world
 }
 
-fn open(world: &World) -> Workspaces {
+fn open(world: &World) -> Worktrees {
     world.open(&shadow(linking(&["data"])))
 }
 
@@ -28,7 +28,7 @@ fn lineage(world: &World) -> PathBuf {
 fn a_plain_directory_has_a_start_attempts_checks_and_a_result() {
     let world = plain();
     let w = open(&world);
-    let from = w.start().unwrap().unwrap();
+    let from = w.start().unwrap();
     assert_eq!(
         (from.head.clone(), from.dirty),
         (from.commit.clone(), false)
@@ -60,7 +60,7 @@ fn result_in(world: &World) -> Option<PathBuf> {
 fn a_start_that_was_lost_is_back_where_the_files_are_as_they_were() {
     let world = plain();
     let w = open(&world);
-    let from = w.start().unwrap().unwrap();
+    let from = w.start().unwrap();
     let (one, ..) = clean(change(&w, &from.commit, &from.commit, "b.txt", "b\n"));
     fs::remove_dir_all(world.top().join(".descent/repository")).unwrap();
     let w = open(&world);
@@ -77,13 +77,14 @@ fn a_start_that_was_lost_is_back_where_the_files_are_as_they_were() {
 fn a_project_that_was_moved_keeps_what_was_made_of_it() {
     let world = plain();
     let w = open(&world);
-    let from = w.start().unwrap().unwrap();
+    let from = w.start().unwrap();
     let (one, ..) = clean(change(&w, &from.commit, &from.commit, "b.txt", "b\n"));
     let moved = world.top().with_file_name("moved");
     fs::rename(world.top(), &moved).unwrap();
-    let w = world.try_open(&moved, &shadow(linking(&["data"]))).unwrap();
+    let opened = world.try_open(&moved, &shadow(linking(&["data"])));
+    let w = opened.unwrap().trees().unwrap().clone();
     w.tidy().unwrap();
-    assert!(w.head_is_there(&one).unwrap() && w.start_is_there(&from).unwrap());
+    assert!(w.is_there(&one).unwrap() && w.start_is_there(&from).unwrap());
     let made = w.for_attempt(0, Some(&one)).unwrap();
     assert_eq!(read(made.path.join("data/x")), "x\n");
 }

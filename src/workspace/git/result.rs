@@ -1,0 +1,233 @@
+//! The way of a change: from an attempt's tree to a commit on the head, to the result, and to the person's files.
+//!
+//! Invariant: a commit is kept before the state names it.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use descent_core::{
+    event::{Merge, Product},
+    id::{AtomId, CommitId, UnixMillis},
+    state::{ResultCommit, StartedFrom},
+};
+
+use super::{
+    super::{LandingSpec, RebuildResult},
+    ATTEMPT, Result, WorkspaceError, Worktrees, places,
+};
+use crate::{
+    failure::is_from_outside,
+    git::{self, ApplyOutcome, Candidate, Leftovers},
+};
+
+impl Worktrees {
+    /// The output of the attempt in that slot, relative to `base`.
+    pub fn made(
+        &self,
+        slot: usize,
+        base: &CommitId,
+        message: &str,
+        at: UnixMillis,
+    ) -> Result<Product> {
+        match self.candidate(slot, base, message, at) {
+            Ok(Some(commit)) => Ok(Product::Commit(commit)),
+            Ok(None) => Ok(Product::Unchanged),
+            // If the repository itself is in order, the attempt broke its workspace.
+            Err(error)
+                if error.lack().is_none()
+                    && !is_from_outside(&error.to_string())
+                    && self.is_there(base).unwrap_or(false) =>
+            {
+                Ok(Product::Broken(error.to_string()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn candidate(
+        &self,
+        slot: usize,
+        base: &CommitId,
+        message: &str,
+        at: UnixMillis,
+    ) -> Result<Option<CommitId>> {
+        let workspace = &self.slot(slot);
+        // A link in its place would lead to files that are not the attempt's work.
+        let meta = fs::symlink_metadata(workspace).map_err(WorkspaceError::io(workspace))?;
+        if !meta.is_dir() {
+            let not_ours = io::Error::from(io::ErrorKind::NotADirectory);
+            return Err(WorkspaceError::io(workspace)(not_ours));
+        }
+        // Checks and attempts work in the project's directory, and a link in its place would lead them elsewhere.
+        places::own_dir(workspace, &self.prefix)?;
+        let exclude = &self.linked_in(workspace);
+        Ok(self.git.candidate(&Candidate {
+            workspace,
+            base,
+            message,
+            at,
+            exclude,
+        })?)
+    }
+
+    /// Brings the output of an attempt to a head.
+    pub fn land(&self, made: &Product, landing: &LandingSpec<'_>) -> Result<Merge> {
+        let made = match made {
+            Product::Unchanged => {
+                let tree = Some(self.tree_of(landing.onto)?);
+                return Ok(Merge::Unchanged { tree });
+            }
+            Product::Broken(why) => return Ok(Merge::Broken(why.clone())),
+            Product::Commit(commit) => commit,
+        };
+        let landed = self.git.land(&git::Rebase {
+            made,
+            base: landing.base,
+            onto: landing.onto,
+            message: landing.message,
+            at: landing.at,
+        })?;
+        Ok(match landed {
+            git::Merge::Conflict(paths) => Merge::Conflict(paths),
+            git::Merge::Clean {
+                commit,
+                tree,
+                change,
+                files,
+            } => {
+                let protected = files.iter().filter(|file| self.is_protected(file));
+                let protected = protected.cloned().collect();
+                Merge::Clean {
+                    commit,
+                    tree,
+                    change,
+                    files,
+                    protected,
+                }
+            }
+        })
+    }
+
+    fn is_protected(&self, file: &str) -> bool {
+        self.protected.is_match(Path::new(file), &self.prefix)
+    }
+
+    /// Rebuilds the result from the commits that stay; names the atoms whose change no longer applies.
+    pub fn rebuild(&self, from: &CommitId, keep: &[ResultCommit]) -> Result<RebuildResult> {
+        let commits: Vec<CommitId> = keep.iter().map(|placed| placed.commit.clone()).collect();
+        let rebuilt = self.git.rebuild(from, &commits)?;
+        let mut line = Vec::new();
+        let mut dropped: Vec<AtomId> = Vec::new();
+        for (placed, now) in keep.iter().zip(rebuilt.line) {
+            let atom = placed.atom.clone();
+            match now {
+                Some(commit) => line.push(ResultCommit::new(atom, commit)),
+                None => dropped.push(atom),
+            }
+        }
+        Ok((rebuilt.head, line, dropped))
+    }
+
+    /// Keeps a commit from being pruned, and from a power cut, before the state names it: everything that `known`
+    /// lacks.
+    pub fn keep(&self, under: &str, commit: &CommitId, known: &CommitId) -> Result<()> {
+        let reference = format!("{}/keep/{}", self.refs, places::name(under));
+        self.git.set_ref(&reference, commit)?;
+        Ok(self.git.make_durable(&reference, commit, known)?)
+    }
+
+    /// Mends our part of the repository after a crash or a power cut, and keeps each of `commits` from being pruned.
+    /// Gives those that are gone. Nobody else may be at work on this state.
+    pub fn mend(
+        &self,
+        start: Option<&StartedFrom>,
+        commits: &BTreeSet<CommitId>,
+    ) -> Result<BTreeSet<CommitId>> {
+        // Only the holder of the lease works in these.
+        self.git.tidy_trees(|at| !self.is_attempt(at))?;
+        let Some(start) = start else {
+            self.git.mend_refs(&self.refs, &BTreeSet::new())?;
+            return Ok(BTreeSet::new());
+        };
+        let gone = self.git.unsound(&start.commit, commits)?;
+        self.git.mend_refs(&self.refs, &gone)?;
+        if !self.is_private {
+            let person = self.git.person();
+            person.mend_refs_of_person(&self.refs)?;
+            person.hold_start(&self.refs, &start.head)?;
+            self.git.renew_refs()?;
+        }
+        let held: BTreeSet<CommitId> = self
+            .git
+            .refs(&self.refs)?
+            .into_iter()
+            .map(|(_, commit)| commit)
+            .collect();
+        let needed = commits.iter().chain([&start.commit]);
+        let loose: Vec<&CommitId> = needed
+            .filter(|commit| !gone.contains(*commit) && !held.contains(*commit))
+            .collect();
+        for commit in loose {
+            self.keep(commit.as_str(), commit, &start.commit)?;
+        }
+        Ok(gone)
+    }
+
+    fn is_attempt(&self, at: &Path) -> bool {
+        let name = at.strip_prefix(&self.cache).ok().and_then(Path::to_str);
+        name.is_some_and(|name| name.starts_with(ATTEMPT))
+    }
+
+    /// Moves the reference of the result to the state's head.
+    pub fn follow(&self, head: &CommitId) -> Result<()> {
+        Ok(self.git.set_ref(&self.result_ref(), head)?)
+    }
+
+    /// The result as files, for a person to look at.
+    pub fn deliver(&self, head: &CommitId) -> Result<PathBuf> {
+        self.bring(&self.cache.join("result"), head, Leftovers::KeepIgnored)
+    }
+
+    pub fn result_ref(&self) -> String {
+        format!("{}/result", self.refs)
+    }
+
+    pub fn path_of_result(&self) -> PathBuf {
+        // An empty prefix would leave a slash at the end.
+        let root = self.cache.join("result");
+        if self.prefix.as_os_str().is_empty() {
+            root
+        } else {
+            root.join(&self.prefix)
+        }
+    }
+
+    /// The HEAD of the person; `None` in `shadow`, which has no commits of theirs.
+    pub fn person_head(&self) -> Result<Option<CommitId>> {
+        match self.is_private {
+            true => Ok(None),
+            false => Ok(self.git.person().head()?.commit),
+        }
+    }
+
+    /// Applies `base`→`head` to the person's working tree; a dry run only checks.
+    pub fn apply(&self, base: &CommitId, head: &CommitId, is_dry: bool) -> Result<ApplyOutcome> {
+        Ok(self.git.apply(base, head, self.scratch()?, is_dry)?)
+    }
+
+    /// Releases commits that `keep` saved and nobody needs any more.
+    pub fn release(&self, needed: &BTreeSet<CommitId>) -> Result<()> {
+        let kept = format!("{}/keep", self.refs);
+        Ok(self
+            .git
+            .retain_refs(&kept, |commit| needed.contains(commit))?)
+    }
+
+    fn linked_in(&self, root: &Path) -> Vec<PathBuf> {
+        let project = root.join(&self.prefix);
+        self.links.iter().map(|link| project.join(link)).collect()
+    }
+}
