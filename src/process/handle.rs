@@ -11,12 +11,9 @@ use super::cgroup::Leaf;
 use super::ending::Method;
 use super::guard_report::GuardReport;
 use super::leader::Leader;
-use super::orphans::{self, JobProcesses};
+use super::orphans::{self, JobProcesses, REAP_MAX};
 use super::registry::RegistryEntry;
 use super::{JobEnd, JobRecord, table};
-
-/// How long to wait for a killed leader. A leader that hangs in the kernel is given up.
-pub(super) const REAP_MAX: Duration = Duration::from_secs(2);
 
 pub(super) struct JobHandle {
     pub(super) processes: JobProcesses,

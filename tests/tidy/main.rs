@@ -68,14 +68,6 @@ const CIRCLES: &[&[&str]] = &[
         "core/src/state/limits.rs",
         "core/src/state/objective.rs",
     ],
-    &[
-        "src/process/ending.rs",
-        "src/process/guard.rs",
-        "src/process/guard/fork_server.rs",
-        "src/process/guard/forked.rs",
-        "src/process/handle.rs",
-        "src/process/leader.rs",
-    ],
 ];
 
 /// A door's subject, the words that open it, and who may: a file, or a folder with a `/` at its end.
