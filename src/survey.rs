@@ -60,7 +60,7 @@ impl ProposalList {
         let mut kept: Vec<Proposal> = Vec::new();
         for (_, proposal) in self.0 {
             let key = plain(&proposal.text);
-            if !seen.contains(&key) && advice::never_fails(&proposal.text).is_none() {
+            if !seen.contains(&key) && !advice::never_fails(&proposal.text) {
                 seen.push(key);
                 kept.push(proposal);
             }

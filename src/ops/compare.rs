@@ -239,7 +239,6 @@ impl CheckoutBench<'_> {
                 may_be_made |= verdict::of_leaf(rule, fresh) != Verdict::Pass;
             }
         }
-        found.extend(state.objective.base_case.iter().flat_map(advice::of_tree));
         Ok(found)
     }
 }

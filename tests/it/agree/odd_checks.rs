@@ -26,10 +26,6 @@ fn every_kind_of_odd_check_is_warned_of_and_none_is_refused() {
     for (check, words) in [
         (json!({"command": "test -f x || true"}), "cannot fail"),
         (
-            json!({"any": [{"command": "test -f x"}, {"command": "true"}]}),
-            "always holds",
-        ),
-        (
             json!({"command": "no-such-program-here"}),
             "a program is not found",
         ),
