@@ -1,7 +1,5 @@
 //! Reads from the repository, without changing anything.
 
-#[cfg(test)]
-use super::call::{fields, shown};
 use super::{
     Git, GitError,
     call::{as_id, as_path},
@@ -113,55 +111,5 @@ impl Git {
             path.is_some_and(|path| is_meant(as_path(path)))
         });
         Ok(Digest::of(&meant.collect::<Vec<_>>().join(&0)))
-    }
-
-    #[cfg(test)] // a look for tests: the program is told by `candidate`
-    pub fn changed_files(&self, from: &CommitId, to: &CommitId) -> Result<Vec<String>, GitError> {
-        let said = self
-            .call("diff-tree")
-            .args([
-                "-r",
-                "-z",
-                "--name-only",
-                "--no-renames",
-                "--no-ext-diff",
-                "--no-textconv",
-            ])
-            .id("", from.as_str(), "^{tree}")
-            .id("", to.as_str(), "^{tree}")
-            .arg("--")
-            .ok()?;
-        Ok(fields(&said).map(shown).collect())
-    }
-
-    /// The commits of `to` that `from` lacks, the oldest first, with their subjects.
-    #[cfg(test)] // a look for tests: people type `git log`
-    pub fn log(&self, from: &CommitId, to: &CommitId) -> Result<Vec<(CommitId, String)>, GitError> {
-        let said = self
-            .call("log")
-            .args([
-                "-z",
-                "--reverse",
-                "--topo-order",
-                "--no-show-signature",
-                "--no-color",
-            ])
-            .args([
-                "--no-decorate",
-                "--no-notes",
-                "--no-mailmap",
-                "--format=%H%x00%s",
-            ])
-            .id("^", from.as_str(), "")
-            .id("", to.as_str(), "")
-            .arg("--")
-            .ok()?;
-        let mut said = fields(&said);
-        let mut commits = Vec::new();
-        while let (Some(id), Some(subject)) = (said.next(), said.next()) {
-            let id = as_id(id).ok_or(GitError::Odd { verb: "log" })?;
-            commits.push((CommitId::new(id), shown(subject)));
-        }
-        Ok(commits)
     }
 }

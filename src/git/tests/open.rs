@@ -98,10 +98,7 @@ fn what_names_no_commit_resolves_to_none_and_an_option_is_no_id() {
     assert_eq!(git.resolve("--all").unwrap(), None);
     assert_eq!(git.resolve("HEAD:a.txt").unwrap(), None);
     let option = CommitId::from("--output=/tmp/x");
-    assert!(matches!(
-        git.changed_files(&option, &option),
-        Err(GitError::BadId { .. })
-    ));
+    assert!(matches!(git.tree_of(&option), Err(GitError::BadId { .. })));
     assert!(matches!(git.exists(&option), Err(GitError::BadId { .. })));
 }
 
@@ -174,28 +171,4 @@ fn a_young_lock_is_reported_and_one_that_a_crash_left_is_overcome() {
         .set_modified(old)
         .unwrap();
     git.set_ref("refs/descent/x", &head).unwrap();
-}
-
-#[test]
-fn the_log_is_oldest_first_and_changed_files_are_named() {
-    let world = World::new();
-    let from = world.at("HEAD");
-    world.write("ä ö.txt", "x");
-    let one = world.commit("first ä");
-    world.write("a.txt", "y");
-    let two = world.commit("second");
-    let git = world.open();
-    let log = git.log(&from, &two).unwrap();
-    assert_eq!(
-        log,
-        [
-            (one, "first ä".to_owned()),
-            (two.clone(), "second".to_owned())
-        ]
-    );
-    assert_eq!(git.log(&two, &two).unwrap(), []);
-    assert_eq!(
-        git.changed_files(&from, &two).unwrap(),
-        ["a.txt", "ä ö.txt"]
-    );
 }
