@@ -124,7 +124,6 @@ const KEPT_MAX: usize = 200;
 /// Removes the files of all but the newest attempts; they are for people to read. Attempts in
 /// flight keep theirs, even if a changed clock makes them look old: their outcome may not be
 /// committed yet.
-#[allow(clippy::disallowed_methods)] // door: the attempts' own files
 pub fn tidy(attempts: &Path, in_flight: &[Intent]) {
     let spared: BTreeSet<PathBuf> = in_flight
         .iter()
@@ -143,7 +142,7 @@ pub fn tidy(attempts: &Path, in_flight: &[Intent]) {
     let old = by_age.len().saturating_sub(KEPT_MAX);
     for (_, path) in by_age.into_iter().take(old) {
         // The next run tries again what cannot be removed now.
-        let _ = fs::remove_dir_all(path);
+        let _ = files::remove(&path);
     }
 }
 

@@ -5,16 +5,16 @@
 //! a state names it. It is not synced, because only evidence would be lost. The store takes 64 MiB
 //! at most: files that the present state does not name go first, then the oldest. Not here: what is
 //! kept (`verify`, `agent`), what names it (the core).
-#![allow(clippy::disallowed_methods)] // door: side files of evidence
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)] // plants side files
 mod tests;
 
 use std::{
     collections::BTreeSet,
     fmt,
     fs::{self, File},
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::SystemTime,
@@ -55,7 +55,6 @@ const TOUCHED: Timestamps = Timestamps {
     last_access: NOW,
     last_modification: NOW,
 };
-const HALF: &str = ".new-";
 
 /// The evidence store of one state, for the loop that holds its lease: nobody else writes here.
 pub struct EvidenceStore {
@@ -168,10 +167,7 @@ impl EvidenceStore {
         if free.saturating_sub(one.bytes) < self.spare_bytes {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let mut made = tempfile::Builder::new();
-        let mut fresh = made.prefix(HALF).tempfile_in(&self.dir)?;
-        fresh.write_all(bytes)?;
-        fresh.persist(path).map_err(|error| error.error)?;
+        files::write_whole(&path, bytes)?;
         Ok(true)
     }
 
@@ -215,7 +211,7 @@ impl EvidenceStore {
                 break;
             }
             // The next call tries again what cannot be removed now.
-            if fs::remove_file(&one.path).is_ok() {
+            if files::remove_file(&one.path).is_ok() {
                 held.bytes -= one.bytes;
                 held.files -= 1;
             }
@@ -300,9 +296,9 @@ fn is_within(held: SizeLimit, most: SizeLimit) -> bool {
 fn remove_halves(dir: &Path) {
     let is_half = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default();
-        name.to_string_lossy().starts_with(HALF)
+        name.to_string_lossy().starts_with(files::HALF)
     };
     for half in files::entries(dir).into_iter().filter(is_half) {
-        let _ = fs::remove_file(half);
+        let _ = files::remove_file(&half);
     }
 }

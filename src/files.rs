@@ -28,6 +28,10 @@ use rustix::{
     fs::{CWD, Mode, OFlags, openat},
     io::Errno,
 };
+use tempfile::NamedTempFile;
+
+/// The beginning of the name of a file that is not whole yet.
+pub const HALF: &str = ".new-";
 
 /// The kind of a path that should be a file or a directory of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,15 +162,30 @@ pub fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes a whole file under its name, durable when this returns; the directory exists.
+/// Writes a whole file at once, in the place of whatever file is there; the directory exists.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    half(path, bytes)?.persist(path)?;
+    Ok(())
+}
+
+/// The same, durable when this returns.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    // Made with the mode 0600, under a name that nobody guesses.
-    let mut fresh = tempfile::NamedTempFile::new_in(dir)?;
-    fresh.write_all(bytes)?;
+    let fresh = half(path, bytes)?;
     fresh.as_file().sync_all()?;
     fresh.persist(path)?;
-    sync_dir(dir)
+    sync_dir(dir_of(path))
+}
+
+/// Made with the mode 0600, under a name that nobody guesses.
+fn half(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let mut named = tempfile::Builder::new();
+    let mut fresh = named.prefix(HALF).tempfile_in(dir_of(path))?;
+    fresh.write_all(bytes)?;
+    Ok(fresh)
+}
+
+fn dir_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 /// Removes whatever is there; follows no link.
@@ -180,6 +199,12 @@ pub fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Removes a regular file with one name; refuses anything else.
+pub fn remove_file(path: &Path) -> io::Result<()> {
+    plain_file(path)?;
+    remove(path)
 }
 
 /// Moves a file to a free name in the same file system.

@@ -14,7 +14,6 @@ mod kept;
 mod leftovers;
 mod links;
 mod places;
-mod saved;
 mod setup_marks;
 mod size;
 #[cfg(test)]
@@ -37,6 +36,7 @@ pub use size::{Size, size_of};
 pub use words::{message, time_of};
 
 use crate::{
+    files,
     process::{Programs, programs},
     store::StatePlace,
 };
@@ -203,8 +203,17 @@ impl Workspaces {
         self.setup.as_deref()
     }
 
-    /// Saves the last bytes of a state file that vanished; gives the new path.
+    /// Saves the last bytes of a state file that vanished; gives the new path. An earlier saved file is never
+    /// overwritten.
     pub fn save_state(&self, bytes: &[u8]) -> Result<PathBuf> {
-        saved::save(self.cache.as_ref().ok_or(WorkspaceError::NoHome)?, bytes)
+        let cache = self.cache.as_ref().ok_or(WorkspaceError::NoHome)?;
+        places::make_private(cache)?;
+        let path = cache.join(places::saved_state(bytes));
+        let unwritable = |source| WorkspaceError::CacheUnwritable {
+            path: cache.clone(),
+            source,
+        };
+        files::write_durably(&path, bytes).map_err(unwritable)?;
+        Ok(path)
     }
 }

@@ -3,9 +3,8 @@
 //!
 //! Invariant: a record counts as missing if it is torn, empty, or of another attempt, epoch or
 //! context. A synced record is never torn.
-#![allow(clippy::disallowed_methods)] // door: files of an attempt
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 use descent_core::{
     event::{
@@ -19,7 +18,6 @@ use super::AgentError;
 use crate::files;
 
 pub(super) const NAME: &str = "outcome.json";
-const HALF: &str = "outcome.json.new";
 const BYTES_MAX: u64 = 8 << 20;
 
 /// Records an outcome in the attempt's own directory. If the loop is killed afterwards, the next
@@ -53,12 +51,9 @@ fn write(dir: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn write_durably(dir: &Path, bytes: &[u8]) -> io::Result<()> {
     super::directory::make(dir)?;
-    let half = dir.join(HALF);
-    files::write_anew(&half, bytes)?;
-    files::open(&half)?.sync_all()?;
-    fs::rename(&half, dir.join(NAME))?;
+    files::write_durably(&dir.join(NAME), bytes)?;
     // The directory and its parent may be as new as the file.
-    let mut above = dir.ancestors().take(3);
+    let mut above = dir.ancestors().skip(1).take(2);
     above.try_for_each(files::sync_dir)
 }
 

@@ -3,7 +3,8 @@
 //! Invariant: every directory is named directly and by an absolute path, since git follows only a
 //! few relative ones in a row.
 
-use super::{GitError, disk};
+use super::GitError;
+use crate::files;
 use std::{
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -22,7 +23,7 @@ pub(super) fn borrowed(objects: &Path) -> Result<Alternates, GitError> {
     let (mut all, mut at) = (vec![objects], 0);
     while let Some(dir) = all.get(at).cloned() {
         at += 1;
-        let text = disk::read_file(&dir.join("info/alternates"), BYTES_MAX).unwrap_or_default();
+        let text = files::read(&dir.join("info/alternates"), BYTES_MAX).unwrap_or_default();
         let lines = text.split(|byte| *byte == b'\n');
         let paths = lines.filter(|line| !line.is_empty() && line[0] != b'#' && line[0] != b'"');
         for path in paths {

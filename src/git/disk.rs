@@ -3,14 +3,10 @@
 
 use super::GitError;
 use crate::{failure::lack_of, files};
-use rustix::fs::OFlags;
 use std::{
-    fs::{self, DirBuilder, File, FileTimes, Permissions},
-    io::{self, Read, Write},
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    },
+    fs::{self, File, FileTimes, Permissions},
+    io::{self, Write},
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -115,19 +111,11 @@ pub(super) fn borrow_repository(
 
 /// Writes a file of ours only if its bytes differ, and then completely or not at all.
 pub(super) fn keep_bytes(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
-    if read_file(path, bytes.len() as u64).is_ok_and(|found| found == bytes) {
+    if files::read(path, bytes.len() as u64).is_ok_and(|found| found == bytes) {
         return Ok(());
     }
-    let dir = path.parent().unwrap_or(path);
-    make_dirs(dir)?;
-    let write = || {
-        let mut file = tempfile::Builder::new()
-            .prefix(".descent-")
-            .tempfile_in(dir)?;
-        file.write_all(bytes)?;
-        file.persist(path).map_err(|error| error.error)
-    };
-    write().map(drop).map_err(GitError::io(path))
+    make_dirs(path.parent().unwrap_or(path))?;
+    files::write_whole(path, bytes).map_err(GitError::io(path))
 }
 
 /// Writes a file that cannot exist yet.
@@ -139,23 +127,6 @@ pub(super) fn copy_if_there(from: &Path, to: &Path) -> Result<(), GitError> {
     match fs::copy(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         copied => copied.map(drop).map_err(GitError::io(to)),
-    }
-}
-
-/// Reads a regular file; it follows no link and waits for no pipe.
-pub(super) fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let flags = i32::try_from(flags.bits()).unwrap_or_default();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut bytes = Vec::new();
-    file.take(bytes_max.saturating_add(1))
-        .read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > bytes_max {
-        true => Err(io::ErrorKind::FileTooLarge.into()),
-        false => Ok(bytes),
     }
 }
 
@@ -211,13 +182,6 @@ pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
 
 pub(super) fn make_dirs(path: &Path) -> Result<(), GitError> {
     fs::create_dir_all(path).map_err(GitError::io(path))
-}
-
-/// Only for this person: the content is that of the project.
-pub(super) fn make_private_dirs(path: &Path) -> Result<(), GitError> {
-    let mut made = DirBuilder::new();
-    let made = made.recursive(true).mode(0o700).create(path);
-    made.map_err(GitError::io(path))
 }
 
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), GitError> {

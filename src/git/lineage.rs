@@ -13,7 +13,7 @@ use super::{
     durable::sync_all_at,
     settings,
 };
-use crate::files::PathKind;
+use crate::files::{self, PathKind};
 use descent_core::id::CommitId;
 use std::{
     ffi::OsString,
@@ -202,12 +202,12 @@ impl Git {
     pub fn take_over(&self, other: &Git) -> Result<(), GitError> {
         for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, ATTRIBUTES, EXCLUDES] {
             let from = other.common_dir().join(name);
-            if let Ok(bytes) = disk::read_file(&from, BYTES_MAX) {
+            if let Ok(bytes) = files::read(&from, BYTES_MAX) {
                 disk::keep_bytes(&self.common_dir().join(name), &bytes)?;
             }
         }
         for name in ["info/attributes", "info/exclude"] {
-            let bytes = disk::read_file(&other.common_dir().join(name), BYTES_MAX);
+            let bytes = files::read(&other.common_dir().join(name), BYTES_MAX);
             disk::keep_bytes(&self.common_dir().join(name), &bytes.unwrap_or_default())?;
         }
         self.share_objects_of(other)
@@ -356,7 +356,7 @@ pub(super) fn make(repository: &Path) -> Result<(), GitError> {
         return fill(repository);
     }
     let beside = repository.parent().unwrap_or(repository);
-    disk::make_private_dirs(beside)?;
+    files::make_dirs(beside).map_err(GitError::io(beside))?;
     let half_made = tempfile::Builder::new().prefix("new-").tempdir_in(beside);
     let half_made = half_made.map_err(GitError::io(beside))?.keep();
     let made = fill(&half_made).and_then(|()| sync_all_at(&half_made));
@@ -381,7 +381,7 @@ fn fill(at: &Path) -> Result<(), GitError> {
 }
 
 fn read_pairs(path: &Path) -> Option<Vec<(OsString, OsString)>> {
-    let bytes = disk::read_file(path, BYTES_MAX).ok()?;
+    let bytes = files::read(path, BYTES_MAX).ok()?;
     let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
     let parts: Vec<OsString> = text
         .split(|byte| *byte == 0)
@@ -405,5 +405,5 @@ fn read_theirs(path: &Path) -> Result<Vec<u8>, GitError> {
         Ok(real) => real,
         Err(_) => return Ok(Vec::new()),
     };
-    disk::read_file(&real, BYTES_MAX).map_err(GitError::io(real))
+    files::read(&real, BYTES_MAX).map_err(GitError::io(real))
 }

@@ -5,6 +5,7 @@
 //! cache.
 
 use super::{Git, GitError, disk, durable::sync_all_at};
+use crate::files;
 use descent_core::id::CommitId;
 use std::{
     ffi::OsStr,
@@ -115,7 +116,7 @@ fn leads_somewhere(record: &Path) -> bool {
 
 /// The path that a one-line file names.
 fn pointed(file: &Path) -> Option<PathBuf> {
-    let text = disk::read_file(file, SMALL_BYTES_MAX).ok()?;
+    let text = files::read(file, SMALL_BYTES_MAX).ok()?;
     let path = text.trim_ascii();
     let is_path = !path.is_empty() && !path.contains(&0);
     is_path.then(|| PathBuf::from(OsStr::from_bytes(path)))

@@ -5,6 +5,7 @@
 //! of ours works there.
 
 use super::{Git, GitError, call::as_id, disk};
+use crate::files;
 use descent_core::id::CommitId;
 use std::{
     collections::BTreeSet,
@@ -84,6 +85,6 @@ fn drop_unheld(lock: &Path) -> Result<(), GitError> {
 
 /// The commit in a reference's file.
 fn names(path: &Path) -> Option<CommitId> {
-    let text = disk::read_file(path, REFERENCE_BYTES_MAX).ok()?;
+    let text = files::read(path, REFERENCE_BYTES_MAX).ok()?;
     as_id(text.trim_ascii_end()).map(CommitId::new)
 }

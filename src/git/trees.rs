@@ -15,6 +15,7 @@ use super::{
     index::PREFIX,
     lineage::{SLOT_CONFIG, SLOT_REFS},
 };
+use crate::files;
 use descent_core::id::{CommitId, Digest};
 use std::{
     fs,
@@ -75,7 +76,7 @@ impl Git {
     pub fn tidy_trees(&self, is_busy: impl Fn(&Path) -> bool) -> Result<(), GitError> {
         let records = fs::read_dir(self.records()).into_iter().flatten().flatten();
         for record in records.map(|entry| entry.path()) {
-            let note = disk::read_file(&record.join(NOTE), SMALL_BYTES_MAX).unwrap_or_default();
+            let note = files::read(&record.join(NOTE), SMALL_BYTES_MAX).unwrap_or_default();
             let at = as_path(&note);
             // A record without a note is being made, or its maker was killed.
             let is_torn = note.is_empty() && disk::is_older_than(&record, MAKING_MAX);
@@ -112,7 +113,7 @@ impl<'g> Tree<'g> {
     /// bytes.
     pub(super) fn is_whole(&self) -> bool {
         let is_dir = self.at.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-        let read = |name: &str| disk::read_file(&self.admin.join(name), SMALL_BYTES_MAX);
+        let read = |name: &str| files::read(&self.admin.join(name), SMALL_BYTES_MAX);
         is_dir
             && read("commondir").is_ok_and(|text| text == COMMON)
             && read("HEAD").is_ok_and(|text| as_id(text.trim_ascii_end()).is_some())

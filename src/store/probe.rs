@@ -2,17 +2,16 @@
 //! state yet. The trial leaves nothing.
 //!
 //! Not here: what a commit relies on (`mode`), how the result is shown (`cli::doctor`).
-#![allow(clippy::disallowed_methods)] // door: makes and removes a file to try things on
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use tempfile::TempDir;
 
 use super::disk::RealDisk;
 use super::mode::{self, Mode};
+use crate::files;
 
 /// Each answer as the system gives it.
 #[derive(Debug)]
@@ -35,9 +34,7 @@ pub fn probe(dir: &Path) -> io::Result<Probe> {
 }
 
 fn made(trial: &TempDir, name: &str) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600);
-    options.open(trial.path().join(name))
+    files::make_new(&trial.path().join(name))
 }
 
 fn durable(trial: &TempDir) -> io::Result<()> {
@@ -45,8 +42,8 @@ fn durable(trial: &TempDir) -> io::Result<()> {
     let mut file = made(trial, "one")?;
     file.write_all(b"one\n")?;
     file.sync_all()?;
-    fs::rename(trial.path().join("one"), trial.path().join("two"))?;
-    File::open(trial.path())?.sync_all()
+    files::move_to(&trial.path().join("one"), &trial.path().join("two"))?;
+    files::sync_dir(trial.path())
 }
 
 fn commit_mode(trial: &TempDir) -> io::Result<Mode> {

@@ -9,7 +9,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -281,10 +281,7 @@ fn lineage_in(state: &Path) -> Option<String> {
 }
 
 fn saved_state(place: &Path) -> Option<PathBuf> {
-    entries_of_files(place).find(|path| {
-        let name = path.file_name().unwrap_or_default().as_bytes();
-        name.starts_with(b"state-") && name.ends_with(b".json")
-    })
+    entries_of_files(place).find(|path| places::is_saved_state(path))
 }
 
 fn entries(dir: &Path) -> Vec<(String, PathBuf)> {

@@ -7,9 +7,8 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, DirBuilder},
-    io,
-    os::unix::{ffi::OsStrExt, fs::DirBuilderExt},
+    fs, io,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -59,10 +58,17 @@ pub(super) fn name(text: &str) -> String {
 }
 
 fn short(project: &Path) -> String {
-    hex(project.as_os_str().as_bytes())
-        .chars()
-        .take(8)
-        .collect()
+    hex(project.as_os_str().as_bytes())[..8].to_owned()
+}
+
+/// The name of a state whose own place is gone: made from its bytes, so that no two share one.
+pub(super) fn saved_state(bytes: &[u8]) -> String {
+    format!("state-{}.json", &hex(bytes)[..16])
+}
+
+pub(super) fn is_saved_state(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    name.starts_with(b"state-") && name.ends_with(b".json")
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -72,12 +78,11 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Makes a directory for this person alone, since a workspace holds what the project holds.
 pub(super) fn make_private(dir: &Path) -> Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     let unwritable = |source| WorkspaceError::CacheUnwritable {
         path: dir.to_owned(),
         source,
     };
-    made.map_err(unwritable)?;
+    files::make_dirs(dir).map_err(unwritable)?;
     rustix::fs::access(
         dir,
         rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,

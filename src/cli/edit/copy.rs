@@ -1,8 +1,6 @@
 //! The copy that a person edits: beside the state file, and never removed while it holds text that is nowhere else.
-#![allow(clippy::disallowed_methods)] // door: removes the copy
 
 use std::{
-    fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -49,6 +47,6 @@ impl Copy {
     /// Removes the copy: its text is in the state.
     pub(super) fn remove(self) {
         // A leftover copy harms nobody.
-        let _ = fs::remove_file(self.path);
+        let _ = files::remove_file(&self.path);
     }
 }

@@ -194,7 +194,7 @@ fn objects_and_references_are_synced_before_the_state_names_them() {
         json!({"A1": with(task("echo made > done"), json!({"effect": "external"}))}),
     ));
     let calls = traced(&world);
-    let record = ["/attempts/A1.1>", "/outcome.json.new>"];
+    let record = ["/attempts/A1.1>", "/attempts/A1.1/.new-"];
     check_synced(&world, &calls, ("A1", "A1.1.made"), &record);
 }
 
