@@ -16,6 +16,7 @@ pub mod limits;
 pub mod liveness;
 pub mod resolve;
 pub mod result;
+pub mod run;
 pub mod stop;
 pub mod trust;
 pub mod undo;
@@ -54,6 +55,15 @@ pub enum Progress {
     NotRemembered(TrustError),
     /// A state was made from another hand's file.
     CommandsOfAnother { why: String },
+    /// A save by hand is less safe on this file system than elsewhere.
+    DegradedFileSystem {
+        name: &'static str,
+        meaning: &'static str,
+    },
+    /// The files of a run of an earlier version were moved; with their new place in words.
+    MovedIn(String),
+    /// The repository of the run was lost, and is begun again from the same files.
+    StartRemade,
     /// The files of the result could not be brought up to date; the next run does it.
     ResultNotUpdated { error: String },
 }

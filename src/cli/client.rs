@@ -75,6 +75,14 @@ impl Client for CommandClient<'_> {
             Progress::CommandsOfAnother { why } => format!(
                 "its commands are another's ({why}): `descent trust` shows them before anything runs"
             ),
+            Progress::DegradedFileSystem { name, meaning } => {
+                format!("the file system of the state is degraded ({name}): {meaning}")
+            }
+            Progress::MovedIn(words) => words.clone(),
+            Progress::StartRemade => {
+                "the repository of this run was lost: it is begun again from the files, which are as they were"
+                    .to_owned()
+            }
             Progress::ResultNotUpdated { error } => {
                 format!("the result's files do not follow yet ({error}); the next run does it")
             }

@@ -8,7 +8,7 @@ use descent_core::{
     doc::Node,
     event::Reason,
     id::RunId,
-    state::{Run, RunStatus, StartedFrom, State, Workspace},
+    state::{Run, RunStatus},
     step::run_end,
     view::{self, Surroundings},
     world::World,
@@ -21,16 +21,15 @@ use super::{
     newer,
 };
 use crate::{
-    clock,
-    config::{self, Config},
+    clock, config,
     driver::{self, LoopHost, RealExecutor, RunEnding},
     evidence::{self, EvidenceStore},
     failure::{Failure, exit},
     heartbeat::Heartbeat,
-    ops::{self, liveness, result::commit_missing},
+    ops,
     process::programs,
     render::{self, Line, Page},
-    store::{Lease, LoadedState, StatePlace, Store, StoreError},
+    store::StatePlace,
     workspace::{self, Checkout, Workspaces, Worktrees},
 };
 
@@ -55,8 +54,8 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let config = config::load(&store.place().project)?;
     let client = context.client(Some(&config));
     let first = ops::trust::gate(&client, &mut store)?;
-    let lease = lease(&store, &first.state)?;
-    say_mode(context, &store)?;
+    let lease = ops::run::lease(&store, &first.state)?;
+    ops::run::check_mode(&client, &store)?;
     let run = RunId::new(uuid::Uuid::now_v7().to_string());
     let clock = clock::real();
     let heart = Heartbeat::start(store.place(), &run, Arc::clone(&clock));
@@ -72,16 +71,16 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
         loaded = changed.0;
     }
     let environment = context.environment(&loaded.state);
-    look_before(&loaded.state, &config, &environment)?;
+    ops::run::check_worker(&loaded.state, &config, &environment)?;
     if !environment.withheld.is_empty() {
         context.out.say(&format!(
             "withheld from attempts: {} (name them in `env` to pass them on)",
             environment.withheld.join(", ")
         ));
     }
-    let workspaces = open(context, &store, &loaded)?;
+    let workspaces = ops::run::open(&client, &store, &loaded.state)?;
     let from = match &flags.from {
-        Some(rev) => Some(start_from(&loaded.state, &workspaces, rev)?),
+        Some(rev) => Some(ops::run::start_from(&loaded.state, &workspaces, rev)?),
         None => None,
     };
     if let Some(trees) = workspaces.trees() {
@@ -135,133 +134,6 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     drop(lease);
     tracing::debug!(state = %path.state.display(), "ended");
     finish((context, flags), &path, &ending, &workspaces)
-}
-
-/// Takes the lease. A hung loop keeps it: then a person is told which loop it is, and how to go on.
-fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
-    store.lease("run").map_err(|error| {
-        let failure = Failure::from(error);
-        let look = liveness::look(store, state.run.status);
-        if failure.code == "E-LEASE-HELD" && look.is_hung() {
-            return look.failure("E-LEASE-HELD", "another loop works on this state; ");
-        }
-        failure
-    })
-}
-
-/// Warns a person if a save by hand is less safe here than elsewhere.
-fn say_mode(context: &Context, store: &Store) -> Result<(), Failure> {
-    match store.mode() {
-        Ok(mode) if mode.is_degraded() => {
-            let (name, meaning) = (mode.name(), mode.meaning());
-            context.out.say(&format!(
-                "the file system of the state is degraded ({name}): {meaning}"
-            ));
-        }
-        Ok(_) => {}
-        // The first commit will report it better; but a lock is awaited only once.
-        Err(error @ StoreError::LockTimeout { .. }) => return Err(error.into()),
-        Err(error) => tracing::debug!(%error, "the file system of the state could not be tried"),
-    }
-    Ok(())
-}
-
-/// The workspaces, with the start of the run.
-fn open(
-    context: &Context,
-    store: &Store,
-    loaded: &Arc<LoadedState>,
-) -> Result<Workspaces, Failure> {
-    let state = &loaded.state;
-    let constraints = &state.objective.constraints;
-    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
-    let Some(start) = &state.run.started_from else {
-        return Ok(workspaces.begin()?);
-    };
-    let Some(trees) = workspaces.trees() else {
-        return Ok(workspaces);
-    };
-    if let Some(words) = trees.move_in(start)? {
-        context.out.say(&words);
-    }
-    // Later commits can be made again; the start of the run cannot, except from the very same files.
-    if !trees.start_is_there(start)? {
-        if !trees.remake_start(start)? {
-            return Err(commit_missing(&start.commit, constraints.workspace()));
-        }
-        let words = "the repository of this run was lost: it is begun again from the files, which are as they were";
-        context.out.say(words);
-    }
-    Ok(workspaces)
-}
-
-/// The commit that `--from` names; only a run that has not begun can start elsewhere.
-fn start_from(state: &State, workspaces: &Workspaces, rev: &str) -> Result<StartedFrom, Failure> {
-    let constraints = &state.objective.constraints;
-    let other = match constraints.workspace() {
-        Workspace::Git => None,
-        Workspace::Shared => Some((
-            "agents work in place here, so there is no other commit to start from",
-            "git switch to it, then run without --from; or align with --set workspace=git",
-        )),
-        Workspace::Shadow => Some((
-            "a run starts from the files here: a private repository has no other commits",
-            "run without --from; or, in a repository, align with --set workspace=git",
-        )),
-    };
-    if let Some((what, hint)) = other {
-        return Err(Failure::usage(what, hint));
-    }
-    if let (Some(start), Some(_)) = (&state.run.started_from, &state.run.head) {
-        let short: String = start.commit.as_str().chars().take(12).collect();
-        let what = format!("this run has begun already, from {short}");
-        let hint = "descent run goes on with it; to begin anew elsewhere: descent align --force -f PLAN (it archives this run), then descent run --from REV";
-        return Err(Failure::new("E-BEGUN", exit::USAGE, what, hint));
-    }
-    let trees = workspaces.trees();
-    let start = trees.map_or(Ok(None), |trees| trees.start_from(rev))?;
-    start.ok_or_else(|| {
-        let what = format!("'{rev}' names no commit of this repository");
-        let hint = "a commit, a tag or a branch, as `git log --oneline --all` shows them";
-        Failure::new("E-NO-SUCH-REV", exit::USAGE, what, hint)
-    })
-}
-
-/// Reports problems that would make every attempt fail before the first one starts.
-fn look_before(
-    state: &State,
-    config: &Config,
-    environment: &crate::process::environment::Environment,
-) -> Result<(), Failure> {
-    let needs_worker = state
-        .atoms
-        .values()
-        .any(|atom| atom.task().is_some_and(|task| task.spec.action.is_none()));
-    if !needs_worker {
-        return Ok(());
-    }
-    let Some(worker) = &config.worker else {
-        return Err(driver::no_worker());
-    };
-    let path = environment
-        .vars
-        .iter()
-        .find(|(name, _)| name == "PATH")
-        .map(|(_, path)| path.clone())
-        .unwrap_or_default();
-    match config::missing_program(&worker.run, &path) {
-        None => Ok(()),
-        Some(program) => {
-            let hint = format!("install {program}, or name another worker in descent.toml");
-            let message = format!("the worker `{program}` of descent.toml is not installed");
-            Err(Failure::new(
-                "E-WORKER-MISSING",
-                exit::UNAVAILABLE,
-                message,
-                hint,
-            ))
-        }
-    }
 }
 
 fn finish(

@@ -135,9 +135,7 @@ fn subject(
         let trees = workspaces.trees();
         let commit = trees.map_or(Ok(None), |trees| trees.git().resolve(rev))?;
         let Some(commit) = commit else {
-            let what = format!("'{rev}' names no commit of this repository");
-            let hint = "a commit, a tag or a branch, as `git log --oneline --all` shows them";
-            return Err(Failure::new("E-NO-SUCH-REV", exit::USAGE, what, hint));
+            return Err(ops::run::no_such_rev(rev));
         };
         let name = format!("{rev} ({})", short(&commit));
         let commit = Some(commit);
