@@ -16,7 +16,7 @@ pub(crate) struct Why {
     description: String,
     status: String,
     live: bool,
-    /// What it waits for that is not resolved yet
+    /// Its unresolved prerequisites
     waits_for: Vec<String>,
     depends_on: Vec<String>,
     needed_by: Vec<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Why {
     attempts: Vec<Attempt>,
     /// The entries of the trail that speak of it, in order
     trail: Vec<Value>,
-    /// What commits did to it, as far as they are kept
+    /// The changes that commits made to it, as far as they are kept
     past: Vec<Past>,
     next: String,
 }
@@ -55,14 +55,14 @@ struct Attempt {
     at: String,
     class: Option<String>,
     reason: String,
-    /// Of an older failure, which stands as a line: two that have the same failed alike
+    /// For an older failure, kept as a line: equal fingerprints mean equal failures
     fingerprint: Option<String>,
     choices: Value,
     evidence: Vec<Value>,
     files: Vec<String>,
     commit: Option<String>,
     output: Option<String>,
-    /// The file that holds all of what `output` is an excerpt of
+    /// The file with the whole output of which `output` is an excerpt
     whole: Option<Whole>,
 }
 
@@ -70,7 +70,7 @@ struct Attempt {
 struct Whole {
     digest: String,
     bytes: u64,
-    /// Where it lies; null where it is gone
+    /// Its path; null if it is gone
     path: Option<String>,
 }
 
@@ -101,7 +101,7 @@ struct Asked {
     reason: String,
 }
 
-/// What happened, the newest last: `descent log --json`
+/// The events, the newest last: `descent log --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/log/1")]
 pub(crate) struct Log {
@@ -124,14 +124,14 @@ struct LogEntry {
     entry: Value,
 }
 
-/// What changed between two commits: `descent log A..B --json`
+/// The difference of two commits: `descent log A..B --json`
 #[derive(JsonSchema)]
 #[schemars(title = "descent/difference/1")]
 pub(crate) struct Difference {
     schema: String,
     from: u64,
     to: u64,
-    /// What matters of it, in one line
+    /// The most important changes, in one line
     text: String,
     changes: Vec<Change>,
 }
@@ -147,7 +147,7 @@ struct Change {
 #[serde(rename_all = "lowercase")]
 enum Weight {
     Main,
-    /// What is left to try
+    /// The work that is left to try
     Left,
     /// Bookkeeping
     Detail,

@@ -5,7 +5,7 @@
 
 use schemars::JsonSchema;
 
-/// What happened: a line of `descent run --json`; more keys by kind
+/// An event: a line of `descent run --json`; more keys by kind
 #[derive(JsonSchema)]
 #[schemars(title = "descent/event/1")]
 pub(crate) struct Event {

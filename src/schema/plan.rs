@@ -13,14 +13,14 @@ use super::shared::{
     TaskWord,
 };
 
-/// What shall be reached, and the work: `descent align --plan`
+/// The goal and the work: `descent align --plan`
 #[derive(JsonSchema)]
 #[schemars(title = "descent plan")]
 pub(crate) struct Plan {
     /// For editors: where this schema is
     #[serde(rename = "$schema")]
     schema: Option<String>,
-    /// Of the contract: major.minor
+    /// The version of the contract: major.minor
     version: Option<String>,
     objective: Objective,
     work_graph: Option<WorkGraph>,
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
     notes: Option<Value>,
 }
 
-/// What shall be reached, and how a machine sees it
+/// The goal, and how a machine checks it
 #[derive(JsonSchema)]
 struct Objective {
     /// The person's words; the goal unless given
@@ -36,13 +36,13 @@ struct Objective {
     goal: Option<String>,
     /// Why it is wanted
     background_intent: Option<String>,
-    /// What shall exist; rendered from the checks unless given
+    /// The things that shall exist; rendered from the checks unless given
     deliverables: Option<String>,
     /// When it is done; rendered from the checks unless given
     definition_of_done: Option<String>,
     scope: Option<Value>,
     clarifications: Option<Value>,
-    /// What ends the run when it holds; one leaf at least is decided by a machine
+    /// The checks that end the run when they hold; one leaf at least is decided by a machine
     base_case: Option<Check>,
     constraints: Option<Constraints>,
 }
@@ -99,13 +99,13 @@ enum Atom {
 #[derive(JsonSchema)]
 #[schemars(transform = without_choices)]
 struct All {
-    /// Where the atom stands in a list; made from its place unless given
+    /// For an atom in a list; made from its place unless given
     id: Option<AtomId>,
     kind: Option<AllWord>,
     description: Option<String>,
     parts: Members,
     depends_on: Option<Ids>,
-    /// Whether it can begin with a part of what a step that plans for it came to
+    /// Whether it can begin with a partial result of the planning step that plans for it
     accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
@@ -114,7 +114,7 @@ struct All {
 #[derive(JsonSchema)]
 #[schemars(transform = without_parts)]
 struct Any {
-    /// Where the atom stands in a list; made from its place unless given
+    /// For an atom in a list; made from its place unless given
     id: Option<AtomId>,
     kind: Option<AnyWord>,
     description: Option<String>,
@@ -124,7 +124,7 @@ struct Any {
     /// Choices may be tried side by side
     speculative: Option<bool>,
     depends_on: Option<Ids>,
-    /// Whether it can begin with a part of what a step that plans for it came to
+    /// Whether it can begin with a partial result of the planning step that plans for it
     accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
@@ -133,14 +133,14 @@ struct Any {
 #[derive(JsonSchema)]
 #[schemars(transform = without_members)]
 struct Planner {
-    /// Where the atom stands in a list; made from its place unless given
+    /// For an atom in a list; made from its place unless given
     id: Option<AtomId>,
     kind: PlanWord,
     description: Option<String>,
     depends_on: Option<Ids>,
     #[serde(flatten)]
     of: PlanSpec,
-    /// Whether it can begin with a part of what a step that plans for it came to
+    /// Whether it can begin with a partial result of the planning step that plans for it
     accepts_partial: Option<bool>,
     origin: Option<Value>,
 }
@@ -149,7 +149,7 @@ struct Planner {
 #[derive(JsonSchema)]
 #[schemars(transform = without_members)]
 struct Task {
-    /// Where the atom stands in a list; made from its place unless given
+    /// For an atom in a list; made from its place unless given
     id: Option<AtomId>,
     kind: Option<TaskWord>,
     description: Option<String>,
@@ -161,17 +161,17 @@ struct Task {
     effect: Option<Effect>,
     /// An external effect that may happen twice
     idempotent: Option<bool>,
-    /// What must hold for it to be solved
+    /// The conditions under which it is solved
     checks: Option<Check>,
     /// The shape of its result's value
     output_schema: Option<Value>,
     timeout: Option<Duration>,
-    /// What it is expected to change
+    /// The files that it is expected to change
     touches: Option<Vec<String>>,
     /// Whether a stop may cut it off (true)
     interruptible: Option<bool>,
     unknown: Option<bool>,
-    /// Whether it can begin with a part of what a step that plans for it came to
+    /// Whether it can begin with a partial result of the planning step that plans for it
     accepts_partial: Option<bool>,
     origin: Option<Value>,
 }

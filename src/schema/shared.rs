@@ -68,7 +68,7 @@ pub(super) enum Check {
         /// `baseline` stands for the value that `align` measured
         at_least: Option<Limit>,
         at_most: Option<Limit>,
-        /// What `align` measured, where a limit says `baseline`
+        /// The value measured by `align`, if a limit says `baseline`
         baseline: Option<Limit>,
     },
     /// A shell command runs and does not end with 0, or ends with the code expected
@@ -148,15 +148,15 @@ pub(super) struct Constraints {
     max_fragment_depth: Option<Count>,
     /// Active time in all, over restarts (none)
     time_budget: Option<Duration>,
-    /// Of one attempt (30m)
+    /// The limit of one attempt (30m)
     attempt_timeout: Option<Duration>,
-    /// Where attempts work (`git`; outside of a repository `align` writes `shadow`)
+    /// The workspace of attempts (`git`; outside of a repository `align` writes `shadow`)
     workspace: Option<Workspace>,
     /// Paths shared into each workspace
     link: Option<Vec<String>>,
     /// A command run once in each new workspace
     setup: Option<String>,
-    /// Globs of the files that `setup` reads: a change of others does not run it again in a tree that is kept
+    /// Globs of the files that `setup` reads: other changes do not run it again in a kept tree
     setup_inputs: Option<Vec<String>>,
     /// Globs of ignored paths (`target`, `node_modules`) that survive from one pristine checkout to the next
     keep: Option<Vec<String>>,
@@ -166,7 +166,7 @@ pub(super) struct Constraints {
     protected: Option<Vec<String>>,
     /// The run ends at the first verdict that holds, whatever is open (false)
     finish_early: Option<bool>,
-    /// What happens when nothing is left to try (`abandon`)
+    /// The reaction when nothing is left to try (`abandon`)
     on_stuck: Option<OnStuck>,
 }
 
@@ -212,7 +212,7 @@ pub(super) struct All {
     #[schemars(length(min = 1))]
     parts: Vec<AtomId>,
     depends_on: Option<Vec<AtomId>>,
-    /// Of a planning step, which this one was and is: all but the parts of the fragment in force
+    /// The planning step that this was and is: all but the parts of the fragment in force
     planned: Option<Planned>,
     accepts_partial: Option<bool>,
     origin: Option<Value>,
@@ -232,7 +232,7 @@ pub(super) struct Plan {
     origin: Option<Value>,
 }
 
-/// What stands of a planning step beside the atoms that it came to
+/// The parts of a planning step beside its atoms
 #[derive(JsonSchema)]
 pub(super) struct Planned {
     #[serde(flatten)]
@@ -253,7 +253,7 @@ pub(super) struct Planning {
     of: PlanSpec,
 }
 
-/// What a person, or a planner, says of a planning step
+/// The specification of a planning step, by a person or a planner
 #[derive(JsonSchema)]
 pub(super) struct PlanSpec {
     /// A shell action that prints the fragment; without one the configured worker plans
@@ -263,13 +263,13 @@ pub(super) struct PlanSpec {
     /// Whether a stop may cut it off (true)
     interruptible: Option<bool>,
     unknown: Option<bool>,
-    /// What is planned serves this atom, which waits for the step
+    /// The atom that the fragment serves, which waits for the step
     convergence_target: Option<AtomId>,
     grant: Option<Grant>,
     budget: Option<PhaseBudget>,
 }
 
-/// What each fragment may take up; what is open of it then is dropped. One of them at least
+/// The limits of each fragment, at least one; when one is reached, open parts are dropped
 #[derive(JsonSchema)]
 pub(super) struct PhaseBudget {
     /// Attempts that come to their end, repairs not counted
@@ -291,7 +291,7 @@ struct PhaseEnd {
     failed: Option<bool>,
 }
 
-/// What a fragment may use up at most; what is left out is as the constraints say
+/// The most that a fragment may use; missing members are as in the constraints
 #[derive(JsonSchema)]
 pub(super) struct Grant {
     /// Tasks, each counted in every context that it can see: `max_fragment_atoms` unless given
@@ -302,12 +302,12 @@ pub(super) struct Grant {
     rounds: Option<Count>,
 }
 
-/// What a planner came to in one context
+/// A planner's output for one context
 #[derive(JsonSchema)]
 pub(super) struct Fragment {
     context: String,
     choices: Option<BTreeMap<String, String>>,
-    /// Of what was proposed, before its ids were replaced
+    /// The digest of the proposal, before its ids were replaced
     digest: String,
     attempt: Option<String>,
     #[schemars(length(min = 1))]
@@ -326,7 +326,7 @@ pub(super) struct FragmentInForce {
     spent: PhaseSpent,
 }
 
-/// What a fragment has taken of its budget
+/// The part of its budget that a fragment has used
 #[derive(JsonSchema)]
 struct PhaseSpent {
     attempts: Option<Count>,
@@ -367,7 +367,7 @@ pub(super) struct Task {
     status: Option<Status>,
     /// Why it is `invalid`, or the attempt that is `in_doubt`
     because: Option<String>,
-    /// What was tried, by context
+    /// The tries, by context
     tries: Option<Vec<Try>>,
     /// Crashes that cut it off
     interruptions: Option<Count>,
@@ -377,12 +377,12 @@ pub(super) struct Task {
     effect: Option<Effect>,
     /// An external effect that may happen twice
     idempotent: Option<bool>,
-    /// What must hold for it to be solved
+    /// The conditions under which it is solved
     checks: Option<Check>,
     /// The shape of its result's value
     output_schema: Option<Value>,
     timeout: Option<Duration>,
-    /// What it is expected to change
+    /// The files that it is expected to change
     touches: Option<Vec<String>>,
     /// Whether a stop may cut it off (true)
     interruptible: Option<bool>,
@@ -437,7 +437,7 @@ pub(super) struct Action {
     run: String,
 }
 
-/// What was tried of a task in one context
+/// The tries of a task in one context
 #[derive(JsonSchema)]
 pub(super) struct Try {
     context: String,
@@ -446,12 +446,12 @@ pub(super) struct Try {
     attempts: Option<Count>,
     transient: Option<Count>,
     repairs: Option<Count>,
-    /// Of a planning step: how often it was planned again
+    /// For a planning step: how often it was planned again
     rounds: Option<Count>,
     ended: Option<TryEnd>,
-    /// Of a failure
+    /// The class of a failure
     class: Option<FailureClass>,
-    /// What is parked
+    /// The parked result
     result: Option<Binding>,
 }
 
@@ -472,7 +472,7 @@ pub(super) enum FailureClass {
     Environmental,
 }
 
-/// What replaces a solved atom
+/// A binding replaces a solved atom
 #[derive(JsonSchema)]
 pub(super) struct Binding {
     #[schemars(length(max = 2000))]

@@ -17,7 +17,7 @@ pub(crate) struct State {
     /// For editors: where this schema is
     #[serde(rename = "$schema")]
     schema: Option<String>,
-    /// Of the contract: major.minor
+    /// The version of the contract: major.minor
     #[schemars(regex(pattern = r"^2\.[0-9]+$"))]
     version: String,
     /// Born with `align`, never changes
@@ -38,7 +38,7 @@ pub(crate) struct State {
     run: Run,
 }
 
-/// What shall be reached, and how a machine sees it
+/// The goal, and how a machine checks it
 #[derive(JsonSchema)]
 struct Objective {
     /// The person's words, never rewritten
@@ -46,18 +46,18 @@ struct Objective {
     goal: String,
     /// Why it is wanted
     background_intent: String,
-    /// What shall exist
+    /// The things that shall exist
     deliverables: String,
     /// When it is done
     definition_of_done: String,
     scope: Option<Value>,
     clarifications: Option<Value>,
-    /// What ends the run when it holds; one leaf at least is decided by a machine
+    /// The checks that end the run when they hold; one leaf at least is decided by a machine
     base_case: Check,
     constraints: Option<Constraints>,
 }
 
-/// What a person asks of the loop
+/// A person's requests to the loop
 #[derive(JsonSchema)]
 struct Control {
     stop_requested: Option<bool>,
@@ -104,7 +104,7 @@ struct Correction {
     trail_cleared: Option<Value>,
     by: Option<Value>,
     changes: Option<Value>,
-    /// What gave way where the edit and the program both wrote
+    /// The values that gave way if the edit and the program wrote the same place
     lost: Option<Vec<Lost>>,
     /// The assertion that a confirmation confirms
     name: Option<String>,
@@ -118,7 +118,7 @@ struct Lost {
     /// A JSON pointer
     at: String,
     kept: Kept,
-    /// What the other one had there; null where it had nothing
+    /// The other side's value there; null if it had none
     value: Value,
 }
 
@@ -219,7 +219,7 @@ struct StartedFrom {
     dirty: Option<bool>,
 }
 
-/// What `align` found when it evaluated the base case
+/// The findings of `align` when it evaluated the base case
 #[derive(JsonSchema)]
 struct Agreed {
     tree: String,
@@ -251,7 +251,7 @@ struct Spent {
     active_ms: Option<Count>,
 }
 
-/// What can still be tried
+/// The work that can still be tried
 #[derive(JsonSchema)]
 struct Measure {
     attempts: Option<Count>,

@@ -44,11 +44,6 @@ pub(super) const HARD_SENTENCES: &[(&str, usize)] = &[
     ("src/cli/log.rs", 1),
     ("src/cli/migrate.rs", 1),
     ("src/cli/resolve.rs", 1),
-    ("src/schema/looking.rs", 8),
-    ("src/schema/output.rs", 1),
-    ("src/schema/plan.rs", 11),
-    ("src/schema/shared.rs", 21),
-    ("src/schema/state.rs", 9),
 ];
 
 /// Finds hard sentences beyond the excepted number, and exceptions that are not needed any more.
