@@ -1,7 +1,7 @@
 //! The one canonical writer: a state as text, a record at a time.
 //!
-//! Invariant: the text of a record depends on that record alone, so that a commit writes and hashes anew only
-//! what it changed. The seal is taken over the records' digests.
+//! Invariant: the text of a record depends on that record alone, so that a commit writes and hashes anew only the
+//! records that it changed. The seal is taken over the records' digests.
 
 mod lines;
 
@@ -14,7 +14,7 @@ use crate::{
     id::{AtomId, Digest},
 };
 
-/// What a transition changed: exactly these records are written and hashed anew.
+/// The records that a transition changed: exactly these are written and hashed anew.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeSet {
     pub objective: bool,
@@ -22,12 +22,12 @@ pub struct ChangeSet {
     pub run: bool,
     pub atoms: BTreeSet<AtomId>,
     pub bindings: BTreeSet<AtomId>,
-    /// The lists only grow; `true` when one was cleared or replaced.
+    /// The lists only grow; `true` if one was cleared or replaced.
     pub lists_replaced: bool,
 }
 
 impl ChangeSet {
-    /// Everything, as for a state that was not written before.
+    /// All records, as for a state that was not written before.
     pub fn all(state: &State) -> Self {
         Self {
             objective: true,
@@ -42,9 +42,9 @@ impl ChangeSet {
 
 #[derive(Debug, Clone)]
 struct RenderedRecord {
-    /// With what stands before it in its line, where it is one of many.
+    /// The text, with its key and indentation if it is one of many.
     text: String,
-    /// Inline: the seal is taken over those of all records.
+    /// Stored inline: the seal is taken over the digests of all records.
     digest: [u8; Digest::BYTES],
 }
 
@@ -56,7 +56,7 @@ impl RenderedRecord {
         Self { text, digest }
     }
 
-    /// In a list, or under its id: what stands before it is no part of what is sealed.
+    /// A record in a list, or under its id; the key before it is not sealed.
     fn inner(id: Option<&AtomId>, node: &Node, level: usize) -> Self {
         let bare = Self::of(node, level);
         let mut text = String::with_capacity(bare.text.len() + AROUND_BYTES);
@@ -97,7 +97,7 @@ pub struct StateText {
 const IN_TOP: usize = 1;
 const IN_LIST: usize = 2;
 const IN_ATOMS: usize = 3;
-/// Above, all records of a kind are written anew, in one pass: each one that takes its place moves what follows it.
+/// With more changes, all records of a kind are written anew in one pass: each replaced record moves all later ones.
 const MANY: usize = 64;
 
 impl StateText {
@@ -117,7 +117,7 @@ impl StateText {
         rendered
     }
 
-    /// A state whose bindings and run stand in the file otherwise than they are written now.
+    /// A state whose bindings and run are written differently in the file.
     pub(super) fn of_packed(state: &State, bindings: &[Member], run: &Node) -> Self {
         let mut lines = Lines::default();
         for member in bindings {
@@ -132,7 +132,7 @@ impl StateText {
         }
     }
 
-    /// Brings the records that `touched` names up to `state`.
+    /// Renders the records in `touched` anew, from `state`.
     pub fn update(&mut self, state: &State, touched: &ChangeSet) {
         if touched.objective {
             self.objective = RenderedRecord::of(&state.objective.node(), IN_TOP);
@@ -182,7 +182,7 @@ impl StateText {
         }
     }
 
-    /// What the lists hold beyond what is written.
+    /// Adds the entries of the lists that are not written yet.
     fn append(&mut self, state: &State) {
         for (index, entry) in state.trail.iter().enumerate().skip(self.trail.len()) {
             let record = RenderedRecord::of_item(&entry.node);
@@ -195,7 +195,7 @@ impl StateText {
         }
     }
 
-    /// The digest that a person's edit does not keep up.
+    /// The digest that an edit by hand leaves outdated.
     pub fn seal(&self, state: &State) -> Digest {
         let many = [
             self.atoms.sealed(),
@@ -234,7 +234,7 @@ impl StateText {
         self.sealed_text(state, &self.seal(state))
     }
 
-    /// The same with the seal that was taken already.
+    /// The same with a seal that was taken already.
     pub fn sealed_text(&self, state: &State, seal: &Digest) -> String {
         let quoted = |text: &str| doc::write_compact(&Node::string(text));
         let version = format!("{}.{}", VERSION.major, state.version.minor);
@@ -273,7 +273,7 @@ impl StateText {
         state
             .extra
             .weave(&mut pieces, |node| Piece::Text(indented(node, IN_TOP)));
-        // One buffer of the right size: a large state is moved once.
+        // One buffer of the right size, so that a large state is copied once.
         let mut text = String::with_capacity(self.size_about());
         Piece::Members(pieces).write(0, &mut text);
         text.push('\n');
@@ -291,7 +291,7 @@ impl StateText {
         pieces
     }
 
-    /// Bytes of the text but for what this program does not know.
+    /// The size of the text without unknown keys.
     fn size_about(&self) -> usize {
         let many = [
             self.atoms.text(),
@@ -309,12 +309,12 @@ impl StateText {
     }
 }
 
-/// Around an inner record: its blanks, its id, and the quotes: about.
+/// The rough size around an inner record: its blanks, its id, and the quotes.
 const AROUND_BYTES: usize = 16;
-/// Keys, blanks and brackets of the file as a whole: about.
+/// The rough size of the file's own keys, blanks and brackets.
 const TOP_BYTES: usize = 1024;
 
-/// What stands at a key.
+/// The text at a key.
 enum Piece<'r> {
     Text(String),
     Record(&'r RenderedRecord),
@@ -362,7 +362,7 @@ fn indented(node: &Node, level: usize) -> String {
     text
 }
 
-/// The bracket that ends lines, on one of its own.
+/// Ends lines with the bracket, on a line of its own.
 fn close(end: char, level: usize, text: &mut String) {
     text.push('\n');
     pad(text, level);

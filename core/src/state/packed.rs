@@ -1,8 +1,7 @@
 //! Reads results that earlier versions packed into one record, a fold, and the packed beginning of `run.line`.
 //!
-//! Both become plain records in the tree, before anything else reads it: nothing else knows of them, and nothing writes
-//! them. The record that a person wrote out beside a fold stands, whatever the fold says of it.
-//! Not here: what a plain record means (`Binding`, `Run`).
+//! Both become plain records of the tree before anything else reads it; nothing writes them. If a person wrote out a
+//! record beside a fold, that record counts. Not here: the meaning of a plain record (`Binding`, `Run`).
 
 mod text;
 
@@ -18,18 +17,18 @@ use self::text::{UNPACKED_BYTES_MAX, unpacked};
 use super::fields::Findings;
 use crate::doc::{self, Limits, Member, Node, Span, Value};
 
-/// The key under which packed text stands.
+/// The key of packed text.
 const KEY: &str = "folded";
 const HINT: &str = "put the text back as it was; `descent show --bytes` has it";
 
-/// The records of a tree that held folds, as they stood: the seal of the file was taken over these.
+/// The records of a tree with folds, in their old form: the seal of the file was taken over these.
 #[derive(Debug)]
 pub(super) struct Original {
     pub(super) bindings: Vec<Member>,
     pub(super) run: Node,
 }
 
-/// Unpacks everything in the tree of a state; `None` where nothing was packed.
+/// Unpacks everything in the tree of a state; `None` if nothing was packed.
 pub(super) fn unpack(root: &mut Node, found: &mut Findings) -> Option<Original> {
     let bindings = root.get("bindings").and_then(Node::as_object);
     let has_folds = bindings.is_some_and(|all| all.iter().any(|one| is_fold(&one.node)));
@@ -76,7 +75,7 @@ fn unpack_bindings(root: &mut Node, found: &mut Findings) {
     *members = plain;
 }
 
-/// Whatever a person wrote beside a fold goes to the first of its results that has nothing of that name.
+/// Gives a person's remarks beside a fold to the first of its results that lacks the key.
 fn carry_remarks(fold: Node, results: &mut [Member]) {
     let Value::Object(mut remarks) = fold.value else {
         return;
@@ -107,7 +106,7 @@ fn results_in(fold: &Node) -> Result<Vec<Member>, &'static str> {
     }
 }
 
-/// The line names atoms and the first digits of their commits, which their bindings hold whole.
+/// Unpacks the line. It names atoms and the first digits of their commits, which their bindings hold whole.
 fn unpack_line(root: &mut Node, found: &mut Findings) {
     let Some((packed, span)) = packed_line(root) else {
         return;
@@ -134,7 +133,7 @@ fn packed_line(root: &Node) -> Option<(&str, Span)> {
     Some((first.get(KEY)?.as_str()?, first.span))
 }
 
-/// A commit that the binding of its atom has no longer is not taken for the one that was meant.
+/// A commit that the binding of its atom no longer has is not taken for the one that was meant.
 fn result_commit(root: &Node, atom: &str, digits: &str, span: Span) -> Node {
     let binding = root.get("bindings").and_then(|all| all.get(atom));
     let commit = binding
@@ -171,7 +170,7 @@ fn member_mut<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
     Some(&mut member.node)
 }
 
-/// The same with the place of the fold that it came out of.
+/// The same with the place of its fold.
 fn at(member: Member, span: Span) -> Member {
     Member {
         key_span: span,

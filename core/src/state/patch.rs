@@ -1,9 +1,9 @@
-//! What a transition changed, as text that makes the one state from the other: for keeping many states in little room.
+//! A transition as a patch: text that turns the one state into the other, for keeping many states in little space.
 //!
-//! Invariant: the size of a patch follows what was touched, not the size of the state. Whether the outcome is the very
-//! state that was meant, its seal tells: a patch may come from a damaged file.
+//! Invariant: the size of a patch follows the touched records, not the size of the state. The seal proves whether the
+//! outcome is the right state: a patch may come from a damaged file.
 //!
-//! Not here: where patches are kept.
+//! Not here: the place of patches.
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::{
 /// Digits of a seal that tell two states of one serial apart.
 const SEAL_DIGITS: usize = 16;
 
-/// A record's new text, as what stays of the old one at both ends and what comes between.
+/// A record's new text: the old parts that stay at both ends, and the new part between.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Splice {
     head: usize,
@@ -32,10 +32,10 @@ pub struct Splice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
     pub from: u64,
-    /// The first digits of the seal that the earlier state has.
+    /// The first digits of the earlier state's seal.
     from_seal: String,
     pub to: u64,
-    /// Of the state that comes out.
+    /// The seal of the resulting state.
     seal: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     objective: Option<Splice>,
@@ -43,7 +43,7 @@ pub struct Patch {
     control: Option<Splice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<Splice>,
-    /// `None` where the record is gone.
+    /// `None` if the record is gone.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     atoms: BTreeMap<String, Option<Splice>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -55,7 +55,7 @@ pub struct Patch {
 /// The end of a list that grows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Tail {
-    /// So many stay as they were.
+    /// The number of entries that stay as they were.
     keep: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     add: Vec<String>,
@@ -114,7 +114,7 @@ impl Tail {
 }
 
 impl Patch {
-    /// `touched` names every record in which the two differ.
+    /// `touched` names every record in which the two states differ.
     pub fn between(before: &State, after: &State, touched: &ChangeSet) -> Self {
         let splice = |is_touched: bool, node: &dyn Fn(&State) -> Node| {
             let text = |state| doc::write_compact(&node(state));
@@ -160,7 +160,7 @@ impl Patch {
         before.serial.0 == self.from && digits(before) == self.from_seal
     }
 
-    /// The state that comes out of `before`; `None` where the patch was not made for it. Its seal has yet to be held
+    /// The state that results from `before`; `None` if the patch was not made for it. Its seal must still be checked
     /// against its records.
     pub fn apply(&self, before: &State) -> Option<State> {
         if !self.fits(before) {

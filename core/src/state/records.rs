@@ -1,9 +1,9 @@
 //! The records of one kind in a state, by the id of their atom, in id order.
 //!
-//! Every commit changes a few of them, and the states of the last commits are kept, for a hand edit may have begun from
-//! any: two states share what neither changed, and a change costs the few records beside it.
+//! Every commit changes a few of them. The states of the last commits are kept, since a hand edit may have begun from
+//! any. Two states share all records that neither changed, and a change copies only the few records beside it.
 //!
-//! Not here: what a record is.
+//! Not here: the content of a record.
 
 use alloc::sync::Arc;
 use core::borrow::Borrow;
@@ -47,9 +47,9 @@ impl<T> Records<T> {
         self.iter().map(|(_, record)| record)
     }
 
-    /// To be changed where it stands; the state that it was copied from keeps its own.
+    /// A record to be changed in place; the state that it was copied from keeps its own.
     pub fn get_mut(&mut self, id: &(impl Borrow<str> + ?Sized)) -> Option<&mut Arc<T>> {
-        // Asked first: a look that finds nothing shall not copy the way to it.
+        // Asked first: a failed lookup must not copy anything.
         self.contains_key(id).then_some(())?;
         self.0.get_mut_cow(id.borrow())
     }
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// What is done to the newest copy: a record put, taken out, or changed where it stands; or another copy begun.
+    /// A change of the newest copy: a record put, removed, or changed in place; or the beginning of another copy.
     #[derive(Debug, Clone)]
     enum RecordChange {
         Put(u16, u32),

@@ -1,12 +1,12 @@
-//! A part of a state that its clones share until one of them changes it: a commit clones the state a few times, and
+//! A part of a state that its clones share until one of them changes it. A commit clones the state a few times, and
 //! changes little of it.
 //!
-//! Not here: what the parts are.
+//! Not here: the content of the parts.
 
 use alloc::sync::Arc;
 use core::ops::{Deref, DerefMut};
 
-/// Read like a `T`; the first change to one that is shared copies it.
+/// Read like a `T`; the first change of a shared one copies it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shared<T>(Arc<T>);
 

@@ -21,10 +21,10 @@ pub enum PatternKind {
     Glob,
 }
 
-/// The patterns under `node`, read as a check that stands at `pointer`.
+/// Collects the patterns under `node`, read as a check at `pointer`.
 pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
     if super::LEAF_KEYS.iter().all(|key| node.get(key).is_none()) {
-        // Of no kind that is known: what its keys mean is not known either.
+        // The kind is unknown, and so is the meaning of its keys.
         return;
     }
     for key in ["all", "any"] {

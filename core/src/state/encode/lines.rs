@@ -1,7 +1,7 @@
-//! The lines of a map or a list of records: of the file, and of what the seal is taken over.
+//! The lines of a map or a list of records, in the file and under the seal.
 //!
-//! Invariant: each stands as one text, in which a changed record takes its own place. A commit of one record then moves
-//! two texts, where copying some thousand records one by one costs more than writing them does.
+//! Invariant: all lines are one text, in which a changed record is replaced in place. A commit of one record then moves
+//! two texts; copying thousands of records one by one costs more than writing them.
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::ops::Range;
@@ -11,9 +11,9 @@ use super::RenderedRecord;
 /// `K` orders the records: an id, or a place in a list.
 #[derive(Debug, Clone)]
 pub(super) struct Lines<K> {
-    /// Before each line stands what parts it from the one before, before the first one too.
+    /// Each line is preceded by the separator, the first one too.
     text: String,
-    /// Lines of a name, a blank, and a digest.
+    /// Sealed lines: a name, a blank, and a digest.
     sealed: Vec<u8>,
     lengths: BTreeMap<K, Length>,
 }
@@ -41,7 +41,7 @@ impl<K: Ord> Lines<K> {
         self.lengths.len()
     }
 
-    /// The lines of the file, parted, without what stands before the first.
+    /// The lines of the file, without the separator before the first.
     pub(super) fn text(&self) -> &str {
         self.text.get(PARTED_BY.len()..).unwrap_or_default()
     }
@@ -50,7 +50,7 @@ impl<K: Ord> Lines<K> {
         &self.sealed
     }
 
-    /// `name` is what the seal calls the record.
+    /// `name` is the record's name under the seal.
     pub(super) fn put(&mut self, key: K, name: &str, record: &RenderedRecord) {
         let line = sealed_line(name, &record.digest);
         let length = Length {
@@ -77,7 +77,7 @@ impl<K: Ord> Lines<K> {
         self.lengths.remove(key);
     }
 
-    /// Where `key` stands, or, with no length, where it would.
+    /// The place of `key`, or, with no length, the place where it would be.
     fn place(&self, key: &K) -> (Range<usize>, Range<usize>) {
         let is_last = self
             .lengths
@@ -98,7 +98,7 @@ impl<K: Ord> Lines<K> {
     }
 }
 
-/// A line of what the seal is taken over.
+/// A line under the seal.
 pub(super) fn sealed_line(name: &str, digest: &[u8]) -> Vec<u8> {
     [name.as_bytes(), b" ", digest, b"\n"].concat()
 }

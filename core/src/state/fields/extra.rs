@@ -1,13 +1,13 @@
-//! What a record carries that nobody here reads, and its places in the record.
+//! The unread parts of a record, and their places in the record.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
 use crate::doc::Node;
 
-/// What one record carries and nobody here reads: unknown keys, and values of known keys that only a newer version
-/// knows, each with the key before it.
+/// The unread parts of one record, each with the key before it. They are unknown keys, and values of known keys that
+/// only a newer version knows.
 ///
-/// Nearly every record carries nothing, and there are many: that takes a word.
+/// Nearly all records have none, and there are many records, so this takes one word.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Extra(Option<Box<UnknownKeys>>);
 
@@ -15,7 +15,7 @@ pub struct Extra(Option<Box<UnknownKeys>>);
 pub(super) struct UnknownKeys {
     pub(super) unknown: Vec<UnknownKey>,
     pub(super) kept: Vec<UnknownKey>,
-    /// Of a record whose very kind is unknown: the record as it stands.
+    /// A record of unknown kind, as it is.
     whole: Option<Node>,
 }
 
@@ -50,14 +50,14 @@ impl Extra {
         self.0.as_ref()?.whole.as_ref()
     }
 
-    /// What is carried under a key: unknown, or known with a value that is not.
+    /// The unread value of a key: of an unknown key, or of a known one with an unknown value.
     pub fn get(&self, key: &str) -> Option<&Node> {
         let mut all = self.unknown().iter().chain(self.kept());
         Some(&all.find(|carried| carried.key == key)?.node)
     }
 
-    /// What two readings of one record carry, in the order and the places of the second; `value` decides each. A record
-    /// of an unknown kind is changed by nobody but a person: the second's stands.
+    /// Merges the unread parts of two readings of one record, in the order and the places of the second; `value`
+    /// decides each. Only a person changes a record of an unknown kind, so the second's stays.
     pub fn merged(ours: &Self, theirs: &Self, mut value: impl FnMut(&str) -> Option<Node>) -> Self {
         let mut list = |ours: &[UnknownKey], of_theirs: &[UnknownKey]| -> Vec<UnknownKey> {
             let of_ours = ours.iter().filter(|one| theirs.get(&one.key).is_none());
@@ -79,7 +79,7 @@ impl Extra {
         merged.into_extra()
     }
 
-    /// Of a record that is written back as it is.
+    /// For a record that is written back as it is.
     pub fn whole(node: &Node) -> Self {
         let carried = UnknownKeys {
             whole: Some(node.clone()),
@@ -88,7 +88,7 @@ impl Extra {
         carried.into_extra()
     }
 
-    /// Puts the unknown keys and values back where they stood among `pieces`.
+    /// Puts the unknown keys and values at their old places among `pieces`.
     pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
         for kept in self.kept() {
             let place = |key: &String| pieces.iter().position(|(known, _)| known == key);
@@ -109,7 +109,7 @@ impl Extra {
             let place = match after {
                 None => 0,
                 Some(Some(index)) => index + 1,
-                // The key before it is not written any more: to the end, in order.
+                // The key before it is no longer written: it goes to the end, in order.
                 Some(None) => {
                     at_end += 1;
                     pieces.len() + 1 - at_end

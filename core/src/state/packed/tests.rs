@@ -1,4 +1,4 @@
-//! A state of an earlier version, in which results and the line are packed: read whole, edited and damaged.
+//! A state of an earlier version, with packed results and line: read whole, edited and damaged.
 
 use alloc::{string::String, vec::Vec};
 

@@ -1,17 +1,17 @@
-//! A packed text, unpacked: base64 of deflated text in which a mark stands for each digest, and of the digests' bytes.
+//! Unpacks a packed text: base64 of deflated text with a mark for each digest, and of the digests' bytes.
 //!
-//! Invariant: text that was not packed so is refused, and nothing unpacks to more than a limit.
+//! Invariant: text that was packed otherwise is refused, and nothing unpacks to more than a limit.
 
 use alloc::vec::Vec;
 
 use data_encoding::{BASE64, HEXLOWER};
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
-/// Far more than the largest that was made.
+/// Far more than the largest packed text.
 pub(super) const UNPACKED_BYTES_MAX: usize = 64 << 20;
 /// Lengths of digests in digits (SHA-1, SHA-256), with the marks that stand for them: characters that JSON never holds.
 const DIGESTS: [(usize, u8); 2] = [(40, 0x01), (64, 0x02)];
-/// Stands for a digest that was among the last; how many back follows it.
+/// The mark for a recent digest; the number after it says how many back.
 const AGAIN: u8 = 0x03;
 /// Bytes before the deflated text: its length.
 const HEAD: usize = 4;
