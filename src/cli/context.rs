@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use descent_core::{event::Event, state::State, trust::is_another_hand, view::Surroundings};
@@ -35,6 +36,14 @@ pub(super) struct Context {
     pub(super) is_attended: bool,
     /// The command as it was typed.
     command: String,
+}
+
+/// An event that happened: a line of `descent run --json`
+#[derive(Serialize)]
+struct EventOutput<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    event: &'a Event,
 }
 
 impl Context {
@@ -137,11 +146,8 @@ impl Context {
 
     pub(super) fn tell(&self, event: &Event) {
         if self.out.json {
-            let mut value = serde_json::to_value(event).unwrap_or_default();
-            if let Some(map) = value.as_object_mut() {
-                map.insert("schema".to_owned(), "descent/event/1".into());
-            }
-            self.out.json(&value);
+            let schema = "descent/event/1";
+            self.out.json(&EventOutput { schema, event });
         } else if !self.out.quiet {
             let lines = render::event(event, self.out.width());
             if !lines.is_empty() {

@@ -251,9 +251,10 @@ fn result_json(
     path: Option<&str>,
     workspaces: &Workspaces,
 ) -> serde_json::Value {
-    let mut value = serde_json::to_value(result).unwrap_or_default();
+    let mut value = serde_json::json!({"schema": "descent/result/1"});
     if let Some(map) = value.as_object_mut() {
-        map.insert("schema".to_owned(), "descent/result/1".into());
+        let result = serde_json::to_value(result).unwrap_or_default();
+        map.extend(result.as_object().cloned().unwrap_or_default());
         map.insert("serial".to_owned(), world.state.serial.0.into());
         if let Some(workspace) = map
             .get_mut("workspace")

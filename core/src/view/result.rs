@@ -40,4 +40,7 @@ pub struct RunResult {
     pub next_moves: Vec<String>,
     pub workspace: Node,
     pub spent: SpentView,
+    /// The commit of the ending.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<u64>,
 }
