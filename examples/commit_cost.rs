@@ -74,7 +74,12 @@ fn commit(store: &mut Store, turn: usize) {
             atoms: [id].into(),
             ..ChangeSet::default()
         };
-        Ok(Some(CommitContent { state, touched }))
+        Ok(Some(CommitContent {
+            state,
+            touched,
+            at: String::new(),
+            events: Vec::new(),
+        }))
     });
     done.unwrap();
 }

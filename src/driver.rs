@@ -444,6 +444,8 @@ impl Loop<'_> {
             Ok(Some(CommitContent {
                 state: next.world.state.clone(),
                 touched: next.touched.clone(),
+                at: next.at.clone(),
+                events: next.events.clone(),
             }))
         };
         match self.host.store.commit(decide) {

@@ -23,7 +23,7 @@ use std::{
 
 pub use carried::{Bounds, carried, visible};
 pub use diagram::{dot, mermaid};
-pub use event::event;
+pub use event::{event, words as event_words};
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
 pub use log::{LogTime, log, words};

@@ -27,6 +27,7 @@ pub mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use descent_core::event::Event;
 use descent_core::id::{Lineage, UnixMillis};
 use descent_core::state::State;
 use descent_core::state::encode::{ChangeSet, StateText};
@@ -86,6 +87,10 @@ pub struct Store {
 pub struct CommitContent {
     pub state: State,
     pub touched: ChangeSet,
+    /// The time of the new records.
+    pub at: String,
+    /// The announcements of the commit.
+    pub events: Vec<Event>,
 }
 
 impl Store {
@@ -344,8 +349,7 @@ impl Store {
             return Err(StoreError::NotNext { from, to });
         }
         let rendered = self.render(now, &next);
-        let touched = next.touched;
-        let loaded = written(next.state, &rendered)?;
+        let loaded = written(next.state.clone(), &rendered)?;
         if !self.swap(seen, &loaded)? {
             return Ok(None);
         }
@@ -353,7 +357,7 @@ impl Store {
             self.sweep_if_due();
         }
         self.commits += 1;
-        self.note_commit(Some(now), &loaded, Some(&touched));
+        self.note_commit(Some(now), &loaded, Some(&next));
         Ok(Some(self.adopt(loaded, rendered)))
     }
 
@@ -418,7 +422,7 @@ impl Store {
         &mut self,
         now: Option<&LoadedState>,
         after: &LoadedState,
-        touched: Option<&ChangeSet>,
+        content: Option<&CommitContent>,
     ) {
         let at_ms = self.disk.changed_ms(&self.place.state).unwrap_or(0);
         let edited = now.filter(|now| now.is_foreign);
@@ -430,7 +434,7 @@ impl Store {
         self.journal.note(journal::CommitNote {
             before,
             after,
-            touched,
+            content,
             edited,
             at_ms,
         });

@@ -6,6 +6,7 @@ use alloc::{borrow::ToOwned, boxed::Box, string::String, sync::Arc, vec::Vec};
 
 use crate::{
     doc::{self, Fault, Node},
+    event::Event,
     id::{AttemptId, Serial, UnixMillis},
     state::{
         Confirmation, Constraints, Request, State, encode::ChangeSet, fields::Findings,
@@ -135,6 +136,11 @@ pub fn request(
 ) -> Result<Adoption, Refusal> {
     let mut next = state.clone();
     next.serial = Serial(state.serial.0 + 1);
+    let at = request.at.clone();
+    let requested = Event::Requested {
+        request: request.kind,
+        reason: reason.clone(),
+    };
     next.control = Arc::new(step::control_with(state, request, reason)?);
     Ok(Adoption {
         state: next,
@@ -142,7 +148,8 @@ pub fn request(
             control: true,
             ..ChangeSet::default()
         },
+        at,
         effects: Vec::new(),
-        events: Vec::new(),
+        events: Vec::from([requested]),
     })
 }

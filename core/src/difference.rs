@@ -24,7 +24,6 @@ use crate::{
     id::AtomId,
     state::{
         Entry, EntryKind, Extra, State,
-        encode::ChangeSet,
         fields::Writer,
         limits,
         record::{self},
@@ -88,30 +87,11 @@ pub fn difference(before: &State, after: &State) -> Vec<Difference> {
         .flat_map(|state| state.atoms.keys().chain(state.bindings.keys()));
     let ids: BTreeSet<&AtomId> = ids.collect();
     ids.into_iter().for_each(|id| look.atom(id));
-    look.lists(true);
+    look.lists();
     look.control();
     look.notebook();
     look.rest();
     look.older_entries();
-    look.found
-}
-
-/// Like [`difference`] for two states that differ only in `touched`: the cost depends on the
-/// change.
-pub fn touched(before: &State, after: &State, touched: &ChangeSet) -> Vec<Difference> {
-    let mut look = Comparison::new(before, after);
-    if touched.objective {
-        look.objective();
-    }
-    let ids: BTreeSet<&AtomId> = touched.atoms.union(&touched.bindings).collect();
-    ids.into_iter().for_each(|id| look.atom(id));
-    look.lists(touched.lists_replaced);
-    if touched.control {
-        look.control();
-    }
-    if touched.run {
-        look.notebook();
-    }
     look.found
 }
 
@@ -234,15 +214,11 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    /// `is_whole`: lists may differ in more than new entries.
-    fn lists(&mut self, is_whole: bool) {
+    fn lists(&mut self) {
         let (old, new) = (&self.before.trail, &self.after.trail);
-        let pairs = |old: &[Arc<Entry>], new: &[Arc<Entry>]| {
-            old.iter()
-                .zip(new)
-                .all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node))
-        };
-        let is_grown = old.len() <= new.len() && (!is_whole || pairs(old, new));
+        let mut pairs = old.iter().zip(new.iter());
+        let is_grown = old.len() <= new.len()
+            && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node));
         if is_grown {
             self.after.trail[old.len()..]
                 .iter()
@@ -257,7 +233,7 @@ impl<'s> Comparison<'s> {
             self.say(Weight::Main, what);
             self.after.trail.iter().for_each(|entry| self.entry(entry));
         }
-        self.corrections(is_whole);
+        self.corrections();
     }
 
     /// Nothing else differs: no new entry of the trail says what happened to the older ones.
@@ -286,14 +262,11 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    fn corrections(&mut self, is_whole: bool) {
+    fn corrections(&mut self) {
         let (old, new) = (&self.before.corrections, &self.after.corrections);
-        let pairs = || {
-            old.iter()
-                .zip(new.iter())
-                .all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node))
-        };
-        let is_grown = old.len() <= new.len() && (!is_whole || pairs());
+        let mut pairs = old.iter().zip(new.iter());
+        let is_grown = old.len() <= new.len()
+            && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node));
         if !is_grown {
             self.say(Weight::Main, "the corrections are others");
         }

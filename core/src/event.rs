@@ -1,12 +1,19 @@
 //! The inputs of a run, and the events that it reports, as data.
 
 pub mod record;
+#[cfg(test)]
+mod tests;
 
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
-    state::{FreeValue, Request, ResultCommit, SideFile, StartedFrom, record::Choices},
+    state::{
+        FailureClass, FreeValue, Request, ResultCommit, RunStatus, SideFile, StartedFrom,
+        atom::PhaseLimit, objective::RequestKind, record::Choices,
+    },
     verdict::{Basis, CommandEnd, Measurement, Verdict},
 };
 
@@ -160,9 +167,9 @@ pub enum Scope {
 }
 
 /// Why a run ended: the contract's closed list, as far as this program can end so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename_all = "snake_case"))]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     AlreadyHeld,
     BaseCase,
@@ -210,8 +217,8 @@ impl Reason {
     }
 }
 
-/// The events that `run` reports: one line each, or one JSON value.
-#[derive(Debug, Clone, serde::Serialize)]
+/// An announcement of a commit: `run` reports it, and the journal keeps it in the commit's line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     RunStarted {
@@ -229,9 +236,12 @@ pub enum Event {
         description: String,
     },
     Solved {
-        attempt: AttemptId,
+        /// Unknown of a result whose event is not kept, as in all such options.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<AttemptId>,
         atom: AtomId,
-        ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ms: Option<u64>,
         files: Vec<String>,
         commit: Option<CommitId>,
         summary: String,
@@ -240,10 +250,12 @@ pub enum Event {
     Planned {
         attempt: AttemptId,
         atom: AtomId,
-        ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ms: Option<u64>,
         parts: Vec<String>,
         /// Includes groups and what is inside them.
-        atoms: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        atoms: Option<usize>,
     },
     /// No fragment of a planning step is left: another is requested.
     PlannedAgain {
@@ -254,19 +266,21 @@ pub enum Event {
     /// The budget of a fragment is over and parts of it are open.
     PhaseOver {
         atom: AtomId,
-        /// `attempts` or `time`.
-        limit: &'static str,
+        limit: PhaseLimit,
         /// It continues without them; otherwise the fragment failed.
+        #[serde(default)]
         is_partial: bool,
         missing: Vec<String>,
     },
     AttemptFailed {
         attempt: AttemptId,
         atom: AtomId,
-        ms: u64,
-        class: &'static str,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ms: Option<u64>,
+        class: FailureClass,
         reason: String,
-        attempts_left: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempts_left: Option<u32>,
     },
     Transient {
         attempt: AttemptId,
@@ -284,7 +298,7 @@ pub enum Event {
     Interrupted {
         attempt: AttemptId,
         atom: AtomId,
-        why: &'static str,
+        why: String,
     },
     Repair {
         atom: AtomId,
@@ -334,13 +348,13 @@ pub enum Event {
         /// Taken in a new checkout: it decides.
         pristine: bool,
         /// Agreed steps that are open although the check holds.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         open: Vec<AtomId>,
         /// Everything else holds: a person must confirm this assertion.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         awaits: Option<String>,
         /// This check is unknown: it is measured again.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<String>,
     },
     /// Checks whose verdicts differ between a reused and a new checkout: the latter counts.
@@ -355,20 +369,90 @@ pub enum Event {
         what: String,
         effects: Vec<String>,
         /// Overridden values, one line each, if the edit and the program both wrote them.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lost: Vec<String>,
+    },
+    /// Something is asked of the loop.
+    Requested {
+        request: RequestKind,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     Retired {
         request: String,
     },
     Ended {
-        result: &'static str,
-        reason: &'static str,
+        result: RunStatus,
+        reason: Reason,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        summary: String,
     },
+    /// A kind that only another version of the program knows: carried whole.
+    #[serde(untagged)]
+    Unknown(serde_json::Value),
+}
+
+impl Event {
+    /// Whether it belongs to the history. Any other matters only while the run goes on, or follows
+    /// from one that does.
+    pub fn is_lasting(&self) -> bool {
+        !matches!(
+            self,
+            Event::RunStarted { .. }
+                | Event::AttemptStarted { .. }
+                | Event::Transient { .. }
+                | Event::Adopted { .. }
+                | Event::Interrupted { .. }
+                | Event::Discarded { .. }
+                | Event::Parked { .. }
+                | Event::Revived { .. }
+                | Event::Rebuilt { .. }
+                | Event::BaseCase { .. }
+                | Event::Disagreed { .. }
+                | Event::Unsteady { .. }
+        )
+    }
+
+    /// The atom that it happened to.
+    fn atom(&self) -> Option<&AtomId> {
+        match self {
+            Event::AttemptStarted { atom, .. }
+            | Event::Solved { atom, .. }
+            | Event::Planned { atom, .. }
+            | Event::PlannedAgain { atom, .. }
+            | Event::PhaseOver { atom, .. }
+            | Event::AttemptFailed { atom, .. }
+            | Event::Transient { atom, .. }
+            | Event::Adopted { atom, .. }
+            | Event::Interrupted { atom, .. }
+            | Event::Repair { atom, .. }
+            | Event::InDoubt { atom, .. }
+            | Event::Parked { atom }
+            | Event::Revived { atom }
+            | Event::Forgotten { atom }
+            | Event::Chosen { group: atom, .. } => Some(atom),
+            _ => None,
+        }
+    }
+
+    /// Whether it tells something of this atom, or of this group.
+    pub fn is_about(&self, id: &AtomId) -> bool {
+        match self {
+            Event::Backtracked { changes, .. } => changes.iter().any(|change| change.group == *id),
+            Event::Rebuilt { taken_back, .. } => taken_back.contains(id),
+            event => event.atom() == Some(id),
+        }
+    }
+
+    /// Whether both tell the same, one of them perhaps with more.
+    pub fn is_same_fact(&self, other: &Event) -> bool {
+        core::mem::discriminant(self) == core::mem::discriminant(other)
+            && self.atom() == other.atom()
+    }
 }
 
 /// A group that changed its choice.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChoiceChange {
     pub group: AtomId,
     pub from: Option<AtomId>,

@@ -49,6 +49,12 @@ macro_rules! text_id {
                 to.serialize_str(&self.0)
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                String::deserialize(from).map(Self::new)
+            }
+        }
     };
 }
 

@@ -1,13 +1,14 @@
 //! `descent log`: who changed what and why, from the state and the journal beside it; also the difference of two
 //! commits.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use clap::Args;
 use descent_core::{
     difference::{self, Weight},
     doc::Node,
-    id::UnixMillis,
+    event::Event,
+    id::{Serial, UnixMillis},
     view::log::{self, LogEntry},
 };
 
@@ -46,8 +47,8 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
             .iter()
             .map(|entry| {
                 let mut value = serde_json::to_value(entry).unwrap_or_default();
-                let (word, what) = render::words(entry);
-                value["text"] = format!("{word} {what}").into();
+                let (label, what) = render::words(entry);
+                value["text"] = format!("{label} {what}").into();
                 evidence::locate(store.place(), &mut value);
                 value
             })
@@ -68,55 +69,89 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
-/// Entries that stand for many others.
-const COUNTS: [&str; 2] = ["failures", "steps"];
-
-/// Joins the events of the state, each with its serial, and those that only the journal still knows.
-fn joined(mut diary: Vec<LogEntry>, commits: &[Commit]) -> Vec<LogEntry> {
-    let mut told = BTreeSet::new();
-    for entry in &mut diary {
-        let commit = commits
-            .iter()
-            .rev()
-            .find(|commit| commit.stamps.contains(&entry.at));
-        if let Some(commit) = commit {
-            entry.serial = Some(commit.serial.0);
-            // A count says nothing about the commit of its newest entry.
-            if !COUNTS.contains(&&*entry.kind) {
-                told.insert(commit.serial);
+/// Joins the records of the state with the events of the commits: each fact is told once.
+fn joined(mut entries: Vec<LogEntry>, commits: &[Commit]) -> Vec<LogEntry> {
+    let mut serials: BTreeMap<&str, Serial> = BTreeMap::new();
+    for commit in commits {
+        for stamp in &commit.stamps {
+            serials.entry(stamp).or_insert(commit.serial);
+        }
+    }
+    let mut recorded: BTreeMap<Serial, Vec<usize>> = BTreeMap::new();
+    for (i, entry) in entries.iter_mut().enumerate() {
+        if let Some(serial) = serials.get(entry.at.as_str()) {
+            entry.serial = Some(serial.0);
+            recorded.entry(*serial).or_default().push(i);
+        }
+    }
+    for commit in commits {
+        let records = recorded.get(&commit.serial).map_or(&[][..], Vec::as_slice);
+        let is_untold = records.is_empty() && commit.events.is_empty() && has_news(commit);
+        if commit.is_edit() || is_untold {
+            entries.push(of_commit(commit));
+        }
+        for event in commit.events.iter().filter(|event| event.is_lasting()) {
+            let is_same = |told: &Event| told.is_same_fact(event);
+            let tells = |i: &usize| entries[*i].event.as_ref().is_some_and(is_same);
+            match records.iter().copied().filter(tells).collect::<Vec<_>>()[..] {
+                [] => entries.push(of_event(commit, event)),
+                [record] => entries[record].event = Some(event.clone()),
+                // An edit has a correction for each kind of change, and one event.
+                _ => {}
             }
         }
     }
-    let matters = |commit: &Commit| {
-        let mut changes = commit.changes.iter();
-        changes.any(|change| change.weight == Weight::Main)
+    log::sort(&mut entries);
+    entries
+}
+
+fn has_news(commit: &Commit) -> bool {
+    let mut changes = commit.changes.iter();
+    changes.any(|change| change.weight == Weight::Main)
+}
+
+fn of_event(commit: &Commit, event: &Event) -> LogEntry {
+    let at = commit.stamps.last().cloned();
+    let at = at.unwrap_or_else(|| UnixMillis(commit.at_ms).rfc3339());
+    let by = match event {
+        Event::Corrected { .. } | Event::Requested { .. } => &commit.by,
+        _ => commit.author(),
     };
-    let untold = commits
-        .iter()
-        .filter(|commit| commit.is_edit() || (!told.contains(&commit.serial) && matters(commit)));
-    diary.extend(untold.map(of_commit));
-    diary.sort_by(|a, b| a.at.cmp(&b.at));
-    diary
+    LogEntry::of_event(event, at, by.to_owned(), commit.serial.0)
 }
 
 fn of_commit(commit: &Commit) -> LogEntry {
     let kind = if commit.is_edit() { "edit" } else { "commit" };
-    let by = if commit.command == "run" {
-        "descent"
-    } else {
-        &commit.by
-    };
     LogEntry {
         at: UnixMillis(commit.at_ms).rfc3339(),
         kind: kind.to_owned(),
-        by: by.to_owned(),
+        by: commit.author().to_owned(),
         serial: Some(commit.serial.0),
         entry: Node::object(vec![
             ("serial", Node::uint(commit.serial.0)),
             ("command", Node::string(commit.command.as_str())),
             ("description", Node::string(commit.words())),
         ]),
+        event: None,
     }
+}
+
+/// An event in one text.
+pub(super) fn event_line(event: &Event) -> String {
+    let (label, what) = render::event_words(event);
+    format!("{label} {what}")
+}
+
+/// The events of a commit in words: those of the history, else all.
+pub(super) fn commit_words(commit: &Commit) -> String {
+    let (lasting, passing): (Vec<&Event>, Vec<&Event>) =
+        commit.events.iter().partition(|event| event.is_lasting());
+    let told = if lasting.is_empty() { passing } else { lasting };
+    if told.is_empty() {
+        return commit.words();
+    }
+    let words: Vec<String> = told.into_iter().map(event_line).collect();
+    words.join("; ")
 }
 
 fn between(context: &Context, timeline: &Timeline, range: &str) -> Result<End, Failure> {

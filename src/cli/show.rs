@@ -12,13 +12,14 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, surroundings},
+    log::commit_words,
     timeline::Timeline,
 };
 use crate::{
     clock,
     failure::Failure,
     render,
-    store::{Commit, Store, StoreError},
+    store::{Store, StoreError},
 };
 
 #[derive(Debug, Args)]
@@ -87,7 +88,7 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
             at: commit.map(|commit| UnixMillis(commit.at_ms).rfc3339()),
             by: commit.map(|commit| commit.by.as_str()),
             command: commit.map(|commit| commit.command.as_str()),
-            text: commit.map(Commit::words),
+            text: commit.map(commit_words),
             state: doc::parse_bytes(&point.bytes, &doc::Limits::default()).node,
         });
         return Ok(End::Code(0));
@@ -99,7 +100,7 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
             commit.serial.0,
             commit.by,
             commit.command,
-            commit.words()
+            commit_words(commit)
         ),
     });
     let notes: Vec<render::StatusNote> = note.into_iter().collect();

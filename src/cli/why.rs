@@ -4,6 +4,7 @@ use clap::Args;
 use descent_core::{
     difference::{Difference, Weight},
     doc,
+    event::Event,
     id::{AtomId, UnixMillis},
     view,
     world::World,
@@ -12,6 +13,7 @@ use descent_core::{
 use super::{
     End,
     context::{Context, surroundings},
+    log::event_line,
 };
 use crate::{clock, evidence, failure::Failure, render, store::Commit, workspace};
 
@@ -51,7 +53,7 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
         return Err(Failure::usage(format!("there is no atom `{asked}`"), hint));
     };
     let commits = store.history().commits(&world.state.lineage);
-    let past = past(&commits, asked);
+    let past = past(&commits, &id);
     if context.out.json {
         let mut value = serde_json::to_value(&why).unwrap_or_default();
         value["past"] = past.iter().map(json).collect();
@@ -78,30 +80,25 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     Ok(End::Code(0))
 }
 
-/// The changes that commits made to one atom, as far as they are kept: attempts, choices, results and who changed it.
-fn past(commits: &[Commit], atom: &str) -> Vec<render::StoryLine> {
+/// The events of one atom, and the changes that a person made to it, as far as their commits are kept.
+fn past(commits: &[Commit], atom: &AtomId) -> Vec<render::StoryLine> {
     let mut told = Vec::new();
     for commit in commits {
-        let of_it = |change: &&Difference| {
-            change.of.as_deref() == Some(atom) && change.weight == Weight::Main
+        let is_start = |event: &Event| matches!(event, Event::AttemptStarted { .. });
+        let events = commit.events.iter();
+        let events = events.filter(|event| event.is_about(atom) && !is_start(event));
+        let is_of_it = |change: &&Difference| {
+            change.of.as_deref() == Some(atom.as_str()) && change.weight == Weight::Main
         };
-        let by = if commit.command == "run" {
-            "descent"
-        } else {
-            &commit.by
+        let changes = commit.changes.iter().filter(is_of_it);
+        let changes = changes.map(|change| change.what.trim_start_matches(": ").to_owned());
+        let line = |what| render::StoryLine {
+            serial: commit.serial.0,
+            at: UnixMillis(commit.at_ms).rfc3339(),
+            by: commit.author().to_owned(),
+            what,
         };
-        told.extend(
-            commit
-                .changes
-                .iter()
-                .filter(of_it)
-                .map(|change| render::StoryLine {
-                    serial: commit.serial.0,
-                    at: UnixMillis(commit.at_ms).rfc3339(),
-                    by: by.to_owned(),
-                    what: change.what.trim_start_matches(": ").to_owned(),
-                }),
-        );
+        told.extend(events.map(event_line).chain(changes).map(line));
     }
     told
 }

@@ -101,10 +101,12 @@ fn once(
         }
         let merged = correct::merge(base, ours, &fresh.state);
         let adopted = commit_of(base, ours, merged, who);
-        events = adopted.events;
+        events.clone_from(&adopted.events);
         Ok(Some(CommitContent {
             state: adopted.state,
             touched: adopted.touched,
+            at: adopted.at,
+            events: adopted.events,
         }))
     })?;
     Ok((loaded, events))

@@ -97,10 +97,12 @@ fn attempt<P, R>(
         }
         let adoption = decide(&prepared, fresh)?;
         effects = adoption.effects;
-        events = adoption.events;
+        events.clone_from(&adoption.events);
         Ok(Some(CommitContent {
             state: adoption.state,
             touched: adoption.touched,
+            at: adoption.at,
+            events: adoption.events,
         }))
     });
     match written {

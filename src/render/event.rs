@@ -1,87 +1,61 @@
-//! One line for each event of a run.
+//! Events in words, the only place that words them: for a run's lines, for `log` and for `why`.
 
-use descent_core::{event::Event, verdict::Verdict};
+use descent_core::{
+    event::{ChoiceChange, Event},
+    id::AtomId,
+    state::atom::PhaseLimit,
+    verdict::Verdict,
+};
 
-use super::{Line, count, line, time};
+use super::{Line, count, line, listed, time};
 
-/// Columns of the word that a line begins with.
-const WORD_WIDTH: usize = 10;
+/// Columns of the label that a line begins with.
+pub(super) const LABEL_WIDTH: usize = 10;
+/// Names in one list at most.
+const NAMES_MAX: usize = 6;
 
-/// A line for an event, and one for each value that gave way; none for events that only a program needs.
+/// The lines of an event in a run: one, and one for each value that gave way. There is none for an
+/// event that the run tells otherwise.
 pub fn event(event: &Event, width: usize) -> Vec<Line> {
     let lost: &[String] = match event {
+        Event::Ended { .. } | Event::Requested { .. } => return Vec::new(),
         Event::Corrected { lost, .. } => lost,
         _ => &[],
     };
-    let below = |what: &String| Line::new().pad(WORD_WIDTH).plain(line(what)).cut(width);
-    let head = head(event, width).into_iter();
-    head.chain(lost.iter().map(below)).collect()
+    let (label, what) = words(event);
+    let head = Line::new().word(label).pad(LABEL_WIDTH).plain(what);
+    let below = |what: &String| Line::new().pad(LABEL_WIDTH).plain(line(what)).cut(width);
+    let lines = std::iter::once(head.cut(width));
+    lines.chain(lost.iter().map(below)).collect()
 }
 
-fn head(event: &Event, width: usize) -> Option<Line> {
-    let words = words(event)?;
-    // The word has a column of its own.
-    let column = words
-        .char_indices()
-        .nth(WORD_WIDTH)
-        .map_or(words.len(), |(at, _)| at);
-    let (word, what) = words.split_at(column);
-    let head = Line::new().word(word.trim_end()).pad(WORD_WIDTH);
-    Some(head.plain(what).cut(width))
-}
-
-/// An effect that may or may not have happened.
-pub(super) fn doubted(atom: &str, attempt: &str, why: &str) -> String {
-    let stop = if why.is_empty() { "" } else { "; " };
-    format!("{atom}: {why}{stop}nobody knows whether the effect of {attempt} happened")
-}
-
-/// The parts that a phase left open when its budget ended.
-pub(super) fn dropped<T: std::borrow::Borrow<str>>(
-    atom: &str,
-    limit: &str,
-    is_partial: bool,
-    missing: &[T],
-) -> String {
-    let missing = super::listed(missing, 6);
-    let budget = match limit {
-        "time" => "the time of its budget is over",
-        _ => "the attempts of its budget are over",
-    };
-    match is_partial {
-        true => format!("{atom}: {budget}; it is gone on with without {missing}"),
-        false => format!("{atom}: {budget} with {missing} open: this plan failed"),
-    }
-}
-
-/// The most important words come first: the end may be cut off.
-fn words(event: &Event) -> Option<String> {
-    Some(match event {
+/// An event as its label and its text. The most important words come first: the end may be cut off.
+pub fn words(event: &Event) -> (&'static str, String) {
+    match event {
         Event::RunStarted {
             attempts_left,
             verdicts_left,
             starts_left,
             ..
-        } => {
+        } => (
+            "run",
             format!(
-                "run       at most {} and {} on the whole ({} with every retry), then it ends",
+                "at most {} and {} on the whole ({} with every retry), then it ends",
                 count(attempts_left, "attempt"),
                 count(verdicts_left, "verdict"),
                 count(starts_left, "start")
-            )
-        }
+            ),
+        ),
         Event::AttemptStarted {
             atom,
             n,
             of,
             description,
             ..
-        } => {
-            format!(
-                "start     {atom}, attempt {n} of {of}: {}",
-                line(description)
-            )
-        }
+        } => (
+            "start",
+            format!("{atom}, attempt {n} of {of}: {}", line(description)),
+        ),
         Event::Solved {
             atom,
             ms,
@@ -94,7 +68,7 @@ fn words(event: &Event) -> Option<String> {
             } else {
                 format!("changed {}", files.join(", "))
             };
-            format!("solved    {atom} in {}: {what}", time(*ms))
+            ("solved", format!("{atom}{}: {what}", taken("in", *ms)))
         }
         Event::Planned {
             atom,
@@ -103,156 +77,135 @@ fn words(event: &Event) -> Option<String> {
             atoms,
             ..
         } => {
-            let what = count(atoms, "atom");
-            let parts = parts.join(", ");
-            format!("planned   {atom} in {}: {what}: {parts}", time(*ms))
+            let atoms = atoms.map(|atoms| format!("{}: ", count(atoms, "atom")));
+            let what = atoms.unwrap_or_default() + &parts.join(", ");
+            ("planned", format!("{atom}{}: {what}", taken("in", *ms)))
         }
-        Event::PlannedAgain { atom, because, .. } => {
-            format!(
-                "replanned {atom}: nothing is left of its plan, {}",
-                line(because)
-            )
-        }
+        Event::PlannedAgain { atom, because, .. } => (
+            "replanned",
+            format!("{atom}: nothing is left of its plan, {}", line(because)),
+        ),
         Event::PhaseOver {
             atom,
             limit,
             is_partial,
             missing,
-        } => format!(
-            "dropped   {}",
-            dropped(atom.as_str(), limit, *is_partial, missing)
+        } => (
+            "dropped",
+            format!("{atom}: {}", dropped(*limit, *is_partial, missing)),
         ),
-        Event::AttemptFailed {
-            atom,
-            ms,
-            class,
-            reason,
-            attempts_left,
-            ..
-        } => {
-            let left = if *attempts_left == 0 {
-                "no attempt left".to_owned()
-            } else {
-                format!("{attempts_left} left")
-            };
-            format!(
-                "failed    {atom} after {} ({class}; {left}): {}",
-                time(*ms),
-                line(reason)
-            )
-        }
+        Event::AttemptFailed { .. } => ("failed", failed(event)),
         Event::Transient {
             atom,
             retry,
             of,
             wait_ms,
             ..
-        } => {
+        } => (
+            "transient",
             format!(
-                "transient {atom}: a passing failure, costs no attempt; retry {retry} of {of} in {}",
+                "{atom}: a passing failure, costs no attempt; retry {retry} of {of} in {}",
                 time(*wait_ms)
-            )
-        }
-        Event::Adopted { atom, .. } => {
-            format!("adopted   {atom}: it had ended before the loop was cut off")
-        }
+            ),
+        ),
+        Event::Adopted { atom, .. } => (
+            "adopted",
+            format!("{atom}: it had ended before the loop was cut off"),
+        ),
         Event::Interrupted { atom, why, .. } => {
-            format!("ended     {atom}: {why}; it costs no attempt")
+            ("ended", format!("{atom}: {why}; it costs no attempt"))
         }
         Event::Repair {
             atom,
             repair,
             of,
             why,
-        } if repair > of => {
-            let why = line(why);
-            format!("failed    {atom}: no repair is left of {of} (max_repairs), and {why}")
-        }
+        } if repair > of => (
+            "failed",
+            format!(
+                "{atom}: no repair is left of {of} (max_repairs), and {}",
+                line(why)
+            ),
+        ),
         Event::Repair {
             atom,
             repair,
             of,
             why,
-        } => format!("repair    {atom}: {} (repair {repair} of {of})", line(why)),
+        } => (
+            "repair",
+            format!("{atom}: {} (repair {repair} of {of})", line(why)),
+        ),
         Event::InDoubt { attempt, atom, why } => {
-            let what = doubted(atom.as_str(), attempt.as_str(), why);
-            format!("in doubt  {what}")
+            let stop = if why.is_empty() { "" } else { "; " };
+            let what = format!("nobody knows whether the effect of {attempt} happened");
+            ("in doubt", format!("{atom}: {why}{stop}{what}"))
         }
-        Event::Discarded { attempt } => format!("discarded {attempt}: its result came too late"),
+        Event::Discarded { attempt } => {
+            ("discarded", format!("{attempt}: its result came too late"))
+        }
         Event::Chosen {
             group,
             choice,
             untried,
-        } => format!(
-            "chosen    {group} = {choice} ({} untried)",
-            count(untried, "other")
+        } => (
+            "chosen",
+            format!("{group} = {choice} ({} untried)", count(untried, "other")),
         ),
-        Event::Refuted { failed, .. } => {
+        Event::Refuted { failed, .. } => (
+            "rejected",
             format!(
-                "rejected  all atoms are solved, and a check failed: {}",
+                "all atoms are solved, and a check failed: {}",
                 line(&failed.join("; "))
+            ),
+        ),
+        Event::Backtracked { changes, because } => {
+            let changes: Vec<String> = changes.iter().map(change).collect();
+            let because = line(because);
+            (
+                "switched",
+                format!("{} because {because}", changes.join(", ")),
             )
         }
-        Event::Backtracked { changes, because } => {
-            let change = |change: &descent_core::event::ChoiceChange| match &change.from {
-                Some(from) => format!("{}: {from} → {}", change.group, change.to),
-                None => format!("{} = {}", change.group, change.to),
-            };
-            let changes: Vec<String> = changes.iter().map(change).collect();
-            format!("switched  {} because {}", changes.join(", "), line(because))
-        }
-        Event::Parked { atom } => format!("set aside {atom}: kept for when its choices come back"),
-        Event::Revived { atom } => {
-            format!("reused    {atom}: its choices are back, no new attempt")
-        }
-        Event::Forgotten { atom } => {
-            format!("forgotten {atom}: the repository lost the result that was kept of it")
-        }
+        Event::Parked { atom } => (
+            "set aside",
+            format!("{atom}: kept for when its choices come back"),
+        ),
+        Event::Revived { atom } => (
+            "reused",
+            format!("{atom}: its choices are back, no new attempt"),
+        ),
+        Event::Forgotten { atom } => (
+            "forgotten",
+            format!("{atom}: the repository lost the result that was kept of it"),
+        ),
         Event::Rebuilt {
             kept, taken_back, ..
         } => {
-            let gone: Vec<&str> = taken_back
-                .iter()
-                .map(descent_core::id::AtomId::as_str)
-                .collect();
-            let gone = if gone.is_empty() {
-                "nothing".to_owned()
-            } else {
-                gone.join(", ")
+            let gone = match taken_back.as_slice() {
+                [] => "nothing".to_owned(),
+                gone => names(gone).join(", "),
             };
-            let stays = match kept {
-                1 => "1 commit stays".to_owned(),
-                kept => format!("{kept} commits stay"),
-            };
-            format!("removed   {gone} from the result: {}", stays)
-        }
-        Event::BaseCase {
-            awaits: Some(what), ..
-        } => format!("checked   all else holds; a person decides: {}", line(what)),
-        Event::BaseCase {
-            again: Some(what), ..
-        } => format!(
-            "checked   the base case could not be decided by: {}; it is asked again",
-            line(what)
-        ),
-        Event::BaseCase { verdict, open, .. } if !open.is_empty() => {
-            let open: Vec<&str> = open.iter().map(descent_core::id::AtomId::as_str).collect();
-            let open = super::listed(&open, 6);
-            format!(
-                "checked   the base case {}; still open: {open}",
-                holds(*verdict)
+            let stays = if *kept == 1 { "stays" } else { "stay" };
+            (
+                "removed",
+                format!("{gone} from the result: {} {stays}", count(kept, "commit")),
             )
         }
-        Event::BaseCase { verdict, .. } => {
-            format!("checked   the base case {}", holds(*verdict))
-        }
-        Event::Disagreed { checks } => format!(
-            "differs   in a fresh checkout, which is the one that counts: {}",
-            line(&checks.join("; "))
+        Event::BaseCase { .. } => ("checked", checked(event)),
+        Event::Disagreed { checks } => (
+            "differs",
+            format!(
+                "in a fresh checkout, which is the one that counts: {}",
+                line(&checks.join("; "))
+            ),
         ),
-        Event::Unsteady { checks } => format!(
-            "unsteady  failed at align and holds now on the same files: {}",
-            line(&checks.join("; "))
+        Event::Unsteady { checks } => (
+            "unsteady",
+            format!(
+                "failed at align and holds now on the same files: {}",
+                line(&checks.join("; "))
+            ),
         ),
         Event::Corrected { what, effects, .. } => {
             let effects = if effects.is_empty() {
@@ -260,13 +213,111 @@ fn words(event: &Event) -> Option<String> {
             } else {
                 format!(" → {}", effects.join("; "))
             };
-            format!("edited    {}{effects}", line(what))
+            ("edited", line(what) + &effects)
         }
-        Event::Retired { request } => {
-            format!("retired   request {request}: it was for an earlier run")
+        Event::Requested { request, reason } => {
+            let reason = reason.as_ref().map(|reason| format!(" ({})", line(reason)));
+            let what = request.word().replace('_', " ");
+            ("asked", what + &reason.unwrap_or_default())
         }
-        Event::Ended { .. } => return None,
-    })
+        Event::Retired { request } => (
+            "retired",
+            format!("request {request}: it was for an earlier run"),
+        ),
+        Event::Ended {
+            result,
+            reason,
+            summary,
+        } => {
+            let (result, reason) = (result.word(), reason.word());
+            ("ended", format!("{result} ({reason}): {}", line(summary)))
+        }
+        Event::Unknown(value) => ("noted", unknown(value)),
+    }
+}
+
+/// ` in 3 s`, if the time is known.
+fn taken(word: &str, ms: Option<u64>) -> String {
+    ms.map(|ms| format!(" {word} {}", time(ms)))
+        .unwrap_or_default()
+}
+
+fn names(ids: &[AtomId]) -> Vec<&str> {
+    ids.iter().map(AtomId::as_str).collect()
+}
+
+/// `auth: jwt → session`.
+fn change(change: &ChoiceChange) -> String {
+    match &change.from {
+        Some(from) => format!("{}: {from} → {}", change.group, change.to),
+        None => format!("{} = {}", change.group, change.to),
+    }
+}
+
+fn failed(event: &Event) -> String {
+    let Event::AttemptFailed {
+        atom,
+        ms,
+        class,
+        reason,
+        attempts_left,
+        ..
+    } = event
+    else {
+        return String::new();
+    };
+    let left = attempts_left.map(|left| match left {
+        0 => "; no attempt left".to_owned(),
+        left => format!("; {left} left"),
+    });
+    format!(
+        "{atom}{} ({}{}): {}",
+        taken("after", *ms),
+        class.word(),
+        left.unwrap_or_default(),
+        line(reason)
+    )
+}
+
+/// The parts that a phase left open when its budget ended.
+fn dropped(limit: PhaseLimit, is_partial: bool, missing: &[String]) -> String {
+    let missing = listed(missing, NAMES_MAX);
+    let budget = match limit {
+        PhaseLimit::Time => "the time of its budget is over",
+        PhaseLimit::Attempts => "the attempts of its budget are over",
+    };
+    match is_partial {
+        true => format!("{budget}; it is gone on with without {missing}"),
+        false => format!("{budget} with {missing} open: this plan failed"),
+    }
+}
+
+fn checked(event: &Event) -> String {
+    match event {
+        Event::BaseCase {
+            awaits: Some(what), ..
+        } => format!("all else holds; a person decides: {}", line(what)),
+        Event::BaseCase {
+            again: Some(what), ..
+        } => format!(
+            "the base case could not be decided by: {}; it is asked again",
+            line(what)
+        ),
+        Event::BaseCase { verdict, open, .. } if !open.is_empty() => {
+            let open = listed(&names(open), NAMES_MAX);
+            format!("the base case {}; still open: {open}", holds(*verdict))
+        }
+        Event::BaseCase { verdict, .. } => format!("the base case {}", holds(*verdict)),
+        _ => String::new(),
+    }
+}
+
+/// The kind and the atom of an event that another version wrote.
+fn unknown(value: &serde_json::Value) -> String {
+    let text = |key: &str| value.get(key).and_then(serde_json::Value::as_str);
+    let of = text("atom").map(|atom| format!(" {atom}"));
+    let kind = text("event").unwrap_or("something").replace('_', " ");
+    line(&(kind + &of.unwrap_or_default()))
 }
 
 fn holds(verdict: Verdict) -> &'static str {

@@ -1,7 +1,7 @@
 //! Verdicts on checks, and the final result of a run.
 
 use descent_core::{
-    doc::Node,
+    doc::{Member, Node},
     state::{SideFile, side::LiesAt},
     view::VerdictView,
 };
@@ -75,7 +75,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         open.any(|open| field(open, "atom") == field(failed, "atom"))
     };
     for failed in items(result, "failed").iter().filter(|one| !is_open(one)) {
-        let choices = super::log::pairs(failed.get("choices"));
+        let choices = pairs(failed.get("choices"));
         let with = if choices.is_empty() {
             String::new()
         } else {
@@ -136,7 +136,7 @@ fn of_result(page: &mut Page, result: &Node) {
     if held == of {
         return;
     }
-    let choices = super::log::pairs(verdict.get("choices"));
+    let choices = pairs(verdict.get("choices"));
     let with = match choices.as_str() {
         "" => String::new(),
         choices => format!(", made with {choices}"),
@@ -155,4 +155,14 @@ pub fn moves(page: &mut Page, result: &Node) {
         rest.iter()
             .for_each(|more| page.whole(Line::new().dim("  or: ").plain(more)));
     }
+}
+
+/// `auth = jwt, db = sqlite`.
+fn pairs(choices: Option<&Node>) -> String {
+    let members = choices.and_then(Node::as_object).unwrap_or_default();
+    let pair = |member: &Member| {
+        let choice = member.node.as_str().unwrap_or("nothing");
+        format!("{} = {choice}", member.key)
+    };
+    members.iter().map(pair).collect::<Vec<_>>().join(", ")
 }

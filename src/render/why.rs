@@ -2,6 +2,7 @@
 
 use descent_core::{
     doc::Node,
+    event::Event,
     id::{AtomId, UnixMillis},
     state::{SideFile, side::LiesAt},
     view::why::{Asking, AttemptView, Why},
@@ -251,26 +252,25 @@ fn whole(page: &mut Page, one: Option<&SideFile>, lies_at: LiesAt<'_>) {
 
 /// The choices around it. Failures are shown with the attempts already.
 fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
-    let entries: Vec<&Node> = why
-        .trail
-        .iter()
-        .filter(|entry| !["failure", "failures"].contains(&field(entry, "type")))
-        .collect();
+    let is_attempt = |event: &Option<Event>| matches!(event, Some(Event::AttemptFailed { .. }));
+    let entries = why.trail.iter().zip(&why.events);
+    let entries: Vec<(&Node, &Option<Event>)> =
+        entries.filter(|(_, event)| !is_attempt(event)).collect();
     if entries.is_empty() {
         return;
     }
     page.gap();
     page.push(Line::new().dim("choices"));
-    for entry in entries {
-        let (word, what) = log::told(field(entry, "type"), entry);
-        let head = Line::indent(2).then(Line::new().word(word).pad(9));
+    for (entry, event) in entries {
+        let (label, what) = log::told(event.as_ref(), entry);
+        let head = Line::indent(2).then(Line::new().word(label).pad(9));
         page.wrapped(
             head,
             Meaning::Plain,
             &format!("{what}, {}", ago(field(entry, "at"), now)),
             3,
         );
-        if field(entry, "type") == "refuted" {
+        if matches!(event, Some(Event::Refuted { .. })) {
             proofs(page, super::items(entry, "evidence"), lies_at);
         }
     }

@@ -120,8 +120,10 @@ struct LogEntry {
     text: String,
     /// The commit that it happened in, where that is known
     serial: Option<u64>,
-    /// The record itself
+    /// The record itself, or the event if there is no record
     entry: Value,
+    /// The event that tells it, as in `run --json`
+    event: Option<Value>,
 }
 
 /// The difference of two commits: `descent log A..B --json`

@@ -37,6 +37,7 @@ enum EventKind {
     Rebuilt,
     BaseCase,
     Corrected,
+    Requested,
     Retired,
     Ended,
 }

@@ -10,22 +10,22 @@
 //! takes no other with it. Not here: states in memory, the description of a difference (the core).
 
 mod archive;
+mod event;
 mod files;
 mod line;
 mod read;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use descent_core::difference::{self, Difference, Weight};
 use descent_core::doc::Node;
+use descent_core::event::Event;
 use descent_core::id::Serial;
-use descent_core::state::encode::ChangeSet;
+use descent_core::state::State;
 use descent_core::state::patch::Patch;
-use descent_core::state::{Entry, State, record};
 
-use super::{LoadedState, load};
+use super::{CommitContent, LoadedState, load};
 use line::{Body, JournalLine};
 
 pub(super) use archive::archive;
@@ -40,9 +40,8 @@ const PATCHES_BYTES_MAX: u64 = 256 << 10;
 const SEGMENTS_MAX: usize = 400;
 /// Bytes of all files together; beyond them the oldest go.
 const BYTES_MAX: u64 = 64 << 20;
-/// Maximum of changes in one line.
+/// Maximum of changes in one line, which only a correction by a person has.
 const CHANGES_MAX: usize = 40;
-const STAMPS_MAX: usize = 16;
 /// A chain begins with two whole states, so that losing either one loses nothing of what follows.
 const WHOLES_FIRST: u32 = 2;
 
@@ -80,8 +79,8 @@ pub(super) struct CommitNote<'a> {
     /// The committed state before it, if known.
     pub(super) before: Option<&'a LoadedState>,
     pub(super) after: &'a LoadedState,
-    /// The differences between the two; with `None` anything may differ.
-    pub(super) touched: Option<&'a ChangeSet>,
+    /// The content of the commit; with `None` anything may differ from the state before.
+    pub(super) content: Option<&'a CommitContent>,
     /// The edit of a person that this commit adopted.
     pub(super) edited: Option<&'a LoadedState>,
     pub(super) at_ms: u64,
@@ -131,7 +130,7 @@ impl Journal {
         self.note(CommitNote {
             before: None,
             after: loaded,
-            touched: None,
+            content: None,
             edited: None,
             at_ms,
         });
@@ -177,10 +176,12 @@ impl Journal {
     }
 
     fn try_note(&mut self, made: CommitNote<'_>) -> io::Result<()> {
-        let patch = match (made.before, made.touched) {
-            (Some(before), Some(touched)) if made.edited.is_none() => {
-                Some(Patch::between(&before.state, &made.after.state, touched))
-            }
+        let patch = match (made.before, made.content) {
+            (Some(before), Some(content)) if made.edited.is_none() => Some(Patch::between(
+                &before.state,
+                &made.after.state,
+                &content.touched,
+            )),
             _ => None,
         };
         let mut open = self.opened(&made, patch.is_some())?;
@@ -231,12 +232,13 @@ impl Journal {
         let after = &made.after.state;
         let kept = self.before_edit(made);
         let before = made.before.map(|before| &before.state).or(kept.as_ref());
-        let changes = match (before, made.touched) {
-            (Some(before), Some(touched)) if made.edited.is_none() => {
-                difference::touched(before, after, touched)
-            }
-            (Some(before), _) => difference::difference(before, after),
-            (None, _) => Vec::new(),
+        let events = made.content.map_or(&[][..], |content| &content.events);
+        let corrects_any = |event: &Event| matches!(event, Event::Corrected { .. });
+        let is_by_person = made.edited.is_some() || events.iter().any(corrects_any);
+        // The events tell any other change.
+        let changes = match before.filter(|_| is_by_person) {
+            Some(before) => difference::difference(before, after),
+            None => Vec::new(),
         };
         JournalLine {
             lineage: after.lineage.to_string(),
@@ -245,7 +247,12 @@ impl Journal {
             by: self.by.clone(),
             command: self.command.clone(),
             is_correction: before.is_some_and(|before| corrects(before, after)),
-            stamps: stamps(before, after),
+            stamps: made
+                .content
+                .map(|content| content.at.clone())
+                .into_iter()
+                .collect(),
+            events: event::bounded(events),
             changes: bounded(changes),
             before: None,
             body: Body::Edit(String::new()),
@@ -274,6 +281,7 @@ impl Journal {
             command: "edit".to_owned(),
             is_correction: false,
             stamps: Vec::new(),
+            events: Vec::new(),
             changes: Vec::new(),
             before: None,
             body: Body::Edit(text_of(edited)),
@@ -348,56 +356,6 @@ fn corrects(before: &State, after: &State) -> bool {
     let added = after.corrections.iter().skip(before.corrections.len());
     let mut kinds = added.map(|one| one.node.get("type").and_then(Node::as_str));
     kinds.any(|kind| kind != Some("confirmation"))
-}
-
-/// When the new records happened, according to the records themselves.
-fn stamps(before: Option<&State>, after: &State) -> Vec<String> {
-    let Some(before) = before else {
-        return Vec::new();
-    };
-    let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
-    let trail = fresh(before, after).into_iter();
-    let corrections = after.corrections.iter().skip(before.corrections.len());
-    let result = |state: &State| {
-        state
-            .run
-            .last_result
-            .as_ref()
-            .and_then(|result| text(result, "at"))
-    };
-    let mut stamps: Vec<String> = trail
-        .filter_map(|one| text(&one.node, "at"))
-        .chain(corrections.filter_map(|one| text(&one.node, "timestamp")))
-        .chain(result(after).filter(|at| Some(at) != result(before).as_ref()))
-        .collect();
-    let request = |state: &State| state.control.request.as_ref().map(|one| one.at.clone());
-    stamps.extend(request(after).filter(|at| Some(at) != request(before).as_ref()));
-    if after.bindings.len() != before.bindings.len() {
-        let is_new = |id: &_| !before.bindings.contains_key(id);
-        let new = after.bindings.iter().filter(|(id, _)| is_new(*id));
-        stamps.extend(new.map(|(_, binding)| binding.at.clone()));
-    }
-    stamps.sort();
-    stamps.dedup();
-    stamps.truncate(STAMPS_MAX);
-    stamps
-}
-
-/// The new entries of the trail, even if older ones were shortened meanwhile.
-fn fresh<'s>(before: &State, after: &'s State) -> Vec<&'s Arc<Entry>> {
-    let known = before.trail.len();
-    let is_same = |was: &Arc<Entry>, is: &Arc<Entry>| Arc::ptr_eq(was, is) || was.node == is.node;
-    let stands = |was| {
-        after
-            .trail
-            .get(known - 1)
-            .is_some_and(|is| is_same(was, is))
-    };
-    let is_grown = before.trail.last().is_none_or(stands);
-    let added = (!is_grown).then(|| record::added(&before.trail, &after.trail));
-    added
-        .flatten()
-        .unwrap_or_else(|| after.trail.iter().skip(known).collect())
 }
 
 /// Sorts by importance, and keeps no more than a line should hold.

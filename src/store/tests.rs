@@ -212,7 +212,12 @@ fn next(now: &LoadedState, change: impl FnOnce(&mut State, &mut ChangeSet)) -> C
     let mut touched = ChangeSet::default();
     change(&mut state, &mut touched);
     state.serial = Serial(now.state.serial.0 + 1);
-    CommitContent { state, touched }
+    CommitContent {
+        state,
+        touched,
+        at: String::new(),
+        events: Vec::new(),
+    }
 }
 
 fn count_one(now: &LoadedState) -> CommitContent {
@@ -298,7 +303,12 @@ fn a_serial_that_does_not_rise_is_refused() {
     let stay = |now: &LoadedState| {
         let state = now.state.clone();
         let touched = ChangeSet::default();
-        Ok::<_, Infallible>(Some(CommitContent { state, touched }))
+        Ok::<_, Infallible>(Some(CommitContent {
+            state,
+            touched,
+            at: String::new(),
+            events: Vec::new(),
+        }))
     };
     let Err(CommitError::Store(error)) = world.store().commit(stay) else {
         panic!("committed")

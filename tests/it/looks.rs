@@ -4,6 +4,7 @@ pub(crate) mod bad_input;
 pub(crate) mod beat;
 pub(crate) mod doctor;
 pub(crate) mod errors;
+pub(crate) mod events;
 pub(crate) mod help;
 pub(crate) mod history;
 pub(crate) mod listed;

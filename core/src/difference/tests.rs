@@ -5,7 +5,11 @@ use alloc::{string::String, vec::Vec};
 use super::*;
 use crate::{
     doc::{Member, Value},
-    state::{decode::decode, encode::StateText, patch::Patch},
+    state::{
+        decode::decode,
+        encode::{ChangeSet, StateText},
+        patch::Patch,
+    },
 };
 
 /// A state in which every kind of record stands.
@@ -190,23 +194,5 @@ fn atoms_of_which_the_same_is_said_are_told_together() {
             }
         },
         "polite, short removed",
-    );
-}
-
-#[test]
-fn what_was_touched_tells_the_same_as_the_whole() {
-    let before = rich();
-    let mut after = before.clone();
-    Arc::make_mut(&mut after.run).iteration += 1;
-    let atom = Arc::make_mut(after.atoms.get_mut("short").expect("an atom"));
-    atom.description = "another".into();
-    let touched_by = ChangeSet {
-        run: true,
-        atoms: BTreeSet::from(["short".into()]),
-        ..ChangeSet::default()
-    };
-    assert_eq!(
-        touched(&before, &after, &touched_by),
-        difference(&before, &after)
     );
 }

@@ -115,7 +115,8 @@ pub enum TryEnd {
     Parked(Arc<Binding>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// The work was wrong.
     Logical,

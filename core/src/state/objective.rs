@@ -335,7 +335,8 @@ pub struct Request {
     pub extra: Extra,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RequestKind {
     /// End in order: what may not be interrupted finishes.
     Stop,

@@ -205,15 +205,15 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
     transaction.say(Event::AttemptFailed {
         attempt: intent.id,
         atom: intent.atom,
-        ms: failure.duration_ms,
-        class: failure.class.word(),
+        ms: Some(failure.duration_ms),
+        class: failure.class,
         reason: failure.reason,
-        attempts_left: if has_ended { 0 } else { left },
+        attempts_left: Some(if has_ended { 0 } else { left }),
     });
 }
 
 /// The loop itself ends the attempt, and it is not counted. Nobody knows then whether an effect outside happened.
-pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &'static str) {
+pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &str) {
     let is_once_only = |intent: &Intent| intent.effect.is_once_only();
     if transaction.in_flight(id).is_some_and(is_once_only) {
         return lost(transaction, id);
@@ -222,7 +222,7 @@ pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &'stat
         transaction.say(Event::Interrupted {
             attempt: id.clone(),
             atom: intent.atom,
-            why,
+            why: why.into(),
         });
     }
 }
@@ -244,7 +244,7 @@ pub(super) fn lost(transaction: &mut Transaction, id: &AttemptId) {
     transaction.say(Event::Interrupted {
         attempt: id.clone(),
         atom: intent.atom.clone(),
-        why: "the loop was cut off",
+        why: "the loop was cut off".into(),
     });
     if is_too_often {
         give_up(transaction, &intent, most);

@@ -31,7 +31,7 @@ use crate::{
     step::phase,
 };
 
-pub use confirm::{Answer, confirm, lost_lines, news};
+pub use confirm::{Answer, confirm, corrected, lost_lines, news};
 pub use consequence::Consequence;
 pub use fork::fork;
 pub use merge::{LOST_MAX, LostValue, MergeOutcome, Winner, is_out_of_reach, merge};
@@ -44,6 +44,8 @@ pub use undo::Undo;
 pub struct Adoption {
     pub state: State,
     pub touched: ChangeSet,
+    /// The time of the new records.
+    pub at: String,
     pub effects: Vec<Consequence>,
     pub events: Vec<Event>,
 }
@@ -106,6 +108,7 @@ pub fn adopt(
     Adoption {
         touched: ChangeSet::all(&edit.state),
         state: edit.state,
+        at,
         effects: edit.effects,
         events,
     }

@@ -130,7 +130,7 @@ pub(super) fn doubt(transaction: &mut Transaction, doubt: EffectDoubt<'_>) {
         None => Event::Interrupted {
             attempt,
             atom,
-            why: "it was taken out while its effect outside was under way: look whether that happened",
+            why: "it was taken out while its effect outside was under way: look whether that happened".into(),
         },
     });
 }

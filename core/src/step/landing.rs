@@ -99,9 +99,9 @@ pub(super) fn integrate(
     }
     let ms = outcome.duration_ms;
     transaction.say(Event::Solved {
-        attempt: id.clone(),
+        attempt: Some(id.clone()),
         atom: intent.atom,
-        ms,
+        ms: Some(ms),
         files,
         commit,
         summary,

@@ -171,7 +171,7 @@ fn close(
     });
     transaction.say(Event::PhaseOver {
         atom: plan.clone(),
-        limit: limit.word(),
+        limit,
         is_partial,
         missing,
     });

@@ -108,9 +108,9 @@ fn materialise(
     transaction.say(Event::Planned {
         attempt: intent.id.clone(),
         atom: intent.atom.clone(),
-        ms: outcome.duration_ms,
+        ms: Some(outcome.duration_ms),
         parts,
-        atoms: count,
+        atoms: Some(count),
     });
 }
 

@@ -36,7 +36,8 @@ pub(super) fn finish(
 ) {
     transaction.write_verdicts();
     transaction.run().delivered = delivered;
-    let result = result(transaction, status, reason);
+    let summary = summary(transaction, status, reason);
+    let result = result(transaction, status, reason, &summary);
     let run = transaction.run();
     run.status = status;
     run.in_flight.clear();
@@ -46,8 +47,9 @@ pub(super) fn finish(
     }
     transaction.session.base_target = None;
     transaction.say(Event::Ended {
-        result: status.word(),
-        reason: reason.word(),
+        result: status,
+        reason,
+        summary,
     });
 }
 
@@ -104,7 +106,7 @@ fn verdict_on_result(transaction: &Transaction) -> Option<Node> {
     Some(to.finish(&Extra::default()))
 }
 
-fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Node {
+fn result(transaction: &Transaction, status: RunStatus, reason: Reason, summary: &str) -> Node {
     let state = &transaction.state;
     let run = &state.run;
     let mut to = Writer::default();
@@ -112,7 +114,7 @@ fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Node 
         .text("reason", reason.word())
         .text("lineage", state.lineage.as_str())
         .text("at", transaction.at());
-    to.text("summary", &summary(transaction, status, reason));
+    to.text("summary", summary);
     to.put("iterations", Node::uint(run.iteration));
     to.put("evidence", Node::array(evidence(transaction)));
     to.some("verdict", verdict_on_result(transaction));

@@ -164,8 +164,13 @@ pub(super) fn asked(
     request: Request,
     reason: Option<String>,
 ) -> Result<(), Refusal> {
-    let control = control_with(&transaction.state, request, reason)?;
+    let kind = request.kind;
+    let control = control_with(&transaction.state, request, reason.clone())?;
     transaction.is_loop = false;
+    transaction.say(Event::Requested {
+        request: kind,
+        reason,
+    });
     *transaction.control() = control;
     Ok(())
 }

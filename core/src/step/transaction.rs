@@ -40,6 +40,8 @@ pub struct Transition {
     pub world: World,
     pub touched: ChangeSet,
     pub session: Session,
+    /// The time of the new records.
+    pub at: String,
     pub events: Vec<Event>,
     /// Nothing to commit: only the session changed.
     pub is_quiet: bool,
@@ -378,6 +380,7 @@ impl Transaction {
             world,
             touched: self.touched,
             session: self.session,
+            at: self.at,
             events: self.events,
             is_quiet,
         })

@@ -16,12 +16,13 @@ pub use attempts::AttemptView;
 
 use attempts::attempts;
 
-use super::{ChoiceView, Surroundings, choice_view, next::after_why, status_word};
+use super::{ChoiceView, Surroundings, choice_view, log::event_of, next::after_why, status_word};
 use crate::{
     doc::Node,
+    event::Event,
     graph::{Ix, NodeKind},
     id::{AtomId, Digest},
-    state::{AtomStatus, Check, EntryKind, FreeValue, Task, TryEnd},
+    state::{AtomStatus, Check, Entry, EntryKind, FreeValue, Task, TryEnd},
     world::World,
 };
 
@@ -55,6 +56,9 @@ pub struct Why {
     pub attempts: Vec<AttemptView>,
     /// The entries of the trail about it, in order.
     pub trail: Vec<FreeValue>,
+    /// The event that each of them stands for.
+    #[serde(skip)]
+    pub events: Vec<Option<Event>>,
     pub next: String,
 }
 
@@ -81,6 +85,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
     let live = world.active.is_live(x);
     let kind = world.graph.vertex(x).kind;
     let waits = world.graph.waits_for(x).filter(|dep| live && !solved[*dep]);
+    let trail = trail_of(world, id);
     let binding = world
         .state
         .bindings
@@ -114,7 +119,8 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             .map(try_view)
             .collect(),
         attempts: attempts(world, x),
-        trail: trail_of(world, id),
+        trail: trail.iter().map(|entry| entry.node.clone()).collect(),
+        events: trail.iter().map(|entry| event_of(entry)).collect(),
         next: after_why(world, around, id),
     })
 }
@@ -183,7 +189,7 @@ fn branch(world: &World, x: Ix) -> Option<BranchView> {
 }
 
 /// Entries that name the atom, or a group above it.
-fn trail_of(world: &World, id: &AtomId) -> Vec<FreeValue> {
+fn trail_of<'w>(world: &'w World, id: &AtomId) -> Vec<&'w Entry> {
     let above = world.graph.ix(id).map(|x| {
         world
             .graph
@@ -208,13 +214,8 @@ fn trail_of(world: &World, id: &AtomId) -> Vec<FreeValue> {
         }
         EntryKind::Other => false,
     };
-    world
-        .state
-        .trail
-        .iter()
-        .filter(|entry| speaks(entry))
-        .map(|entry| entry.node.clone())
-        .collect()
+    let entries = world.state.trail.iter().map(AsRef::as_ref);
+    entries.filter(|entry| speaks(entry)).collect()
 }
 
 fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {

@@ -61,7 +61,7 @@ fn check(case: &Case, expected: (&str, &str)) -> Vec<Event> {
     let event = sim.answer(&key, effect);
     sim.observe(event);
     let ended = sim.events[before..].iter().find_map(|event| match event {
-        Event::Ended { result, reason } => Some((*result, *reason)),
+        Event::Ended { result, reason, .. } => Some((result.word(), reason.word())),
         _ => None,
     });
     assert_eq!(ended, Some(expected), "{}", sim.story);

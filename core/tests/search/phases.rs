@@ -101,7 +101,7 @@ fn when_its_time_is_over_what_is_under_way_ends_at_no_cost() {
                 Event::PhaseOver {
                     limit, is_partial, ..
                 } => {
-                    assert_eq!(*limit, "time");
+                    assert_eq!(limit.word(), "time");
                     Some(*is_partial)
                 }
                 _ => None,

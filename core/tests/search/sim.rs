@@ -261,7 +261,10 @@ impl<'m> Sim<'m> {
                 serde_json::to_string(event).expect("JSON")
             );
             self.repairs += u32::from(matches!(event, Event::Repair { .. }));
-            if let Event::Solved { attempt, .. }
+            if let Event::Solved {
+                attempt: Some(attempt),
+                ..
+            }
             | Event::Planned { attempt, .. }
             | Event::AttemptFailed { attempt, .. } = event
             {

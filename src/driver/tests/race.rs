@@ -170,7 +170,12 @@ fn turn(
             task.interruptions = u32::try_from(state.serial.0).unwrap_or(0);
             touched.atoms.insert(id);
         }
-        Ok(Some(CommitContent { state, touched }))
+        Ok(Some(CommitContent {
+            state,
+            touched,
+            at: String::new(),
+            events: Vec::new(),
+        }))
     });
     match done {
         Ok(loaded) => Ok((loaded, false)),

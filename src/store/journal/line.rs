@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use descent_core::difference::Difference;
+use descent_core::event::Event;
 use descent_core::id::Digest;
 use descent_core::state::patch::Patch;
 use serde::{Deserialize, Serialize};
@@ -22,9 +23,13 @@ pub(super) struct JournalLine {
     pub(super) command: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_correction: bool,
-    /// When the new records happened, according to the state.
+    /// When the new records happened, according to the state; an older version noted all that it found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) stamps: Vec<String>,
+    /// The announcements of the commit; an older version noted none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) events: Vec<Event>,
+    /// The changes by a person; an older version noted those of every commit.
     pub(super) changes: Vec<Difference>,
     /// The patch to the state before this one; the line before holds it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use descent_core::difference::{self, Difference};
+use descent_core::event::Event;
 use descent_core::id::{Lineage, Serial};
 use descent_core::state::State;
 use descent_core::state::encode::StateText;
@@ -27,6 +28,7 @@ pub struct Commit {
     /// A person changed the agreement.
     pub is_correction: bool,
     pub stamps: Vec<String>,
+    pub events: Vec<Event>,
     pub changes: Vec<Difference>,
 }
 
@@ -35,6 +37,15 @@ impl Commit {
     #[must_use]
     pub fn is_edit(&self) -> bool {
         self.command == "edit"
+    }
+
+    /// `descent` for a commit of the loop, otherwise the person.
+    #[must_use]
+    pub fn author(&self) -> &str {
+        match self.command.as_str() {
+            "run" => "descent",
+            _ => &self.by,
+        }
     }
 
     /// Whether this edit precedes the commit `next` that adopted it.
@@ -200,6 +211,7 @@ impl Commit {
             command: line.command,
             is_correction: line.is_correction,
             stamps: line.stamps,
+            events: line.events,
             changes: line.changes,
         }
     }

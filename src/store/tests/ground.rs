@@ -122,7 +122,12 @@ fn a_commit_lock_cleared_away_while_a_save_was_met_is_taken_again_before_the_nex
         let mut state = now.state.clone();
         state.serial = Serial(now.state.serial.0 + 1);
         let touched = ChangeSet::default();
-        Ok::<_, Infallible>(Some(CommitContent { state, touched }))
+        Ok::<_, Infallible>(Some(CommitContent {
+            state,
+            touched,
+            at: String::new(),
+            events: Vec::new(),
+        }))
     });
     done.unwrap();
     assert!(tries > 1);

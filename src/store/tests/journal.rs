@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use descent_core::difference::Difference;
+use descent_core::event::Event;
 use descent_core::id::Lineage;
 
 use super::faulty::Faulty;
@@ -295,7 +296,12 @@ fn an_edit_from_an_old_buffer_is_told_by_what_it_changed_and_not_by_what_came_si
         let mut touched = ChangeSet::default();
         describe(&mut state, &mut touched, "build", "Make it");
         state.serial = Serial(state.serial.0 + 1);
-        Ok::<_, Infallible>(Some(CommitContent { state, touched }))
+        Ok::<_, Infallible>(Some(CommitContent {
+            state,
+            touched,
+            at: String::new(),
+            events: Vec::new(),
+        }))
     };
     store.commit(merge).unwrap();
     let commits = store.history().commits(&Past::lineage());
@@ -321,4 +327,75 @@ fn a_replaced_state_stays_reachable_by_its_lineage() {
     let kept = store.history().state(&Past::lineage(), Serial(newest));
     assert_eq!(kept.unwrap().bytes, past.bytes.remove(&newest).unwrap());
     assert_eq!(store.history().lineages().len(), 2);
+}
+
+/// The events of the newest commit, as they are read back.
+fn announced(past: &Past, events: Vec<Event>) -> Vec<Event> {
+    let mut store = past.store();
+    let bumped = |now: &LoadedState| {
+        let next = CommitContent {
+            events: events.clone(),
+            ..count_one(now)
+        };
+        Ok::<_, Infallible>(Some(next))
+    };
+    store.commit(bumped).unwrap();
+    let mut commits = store.history().commits(&Past::lineage());
+    commits.pop().unwrap().events
+}
+
+fn event(text: &str) -> Event {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn what_a_commit_announced_is_kept_in_its_line_also_by_a_version_that_does_not_know_it() {
+    let events = vec![
+        event(r#"{"event":"chosen","group":"G","choice":"a","untried":2}"#),
+        event(r#"{"event":"scored","loss":{"B":0.5}}"#),
+    ];
+    assert_eq!(announced(&Past::of(2), events.clone()), events);
+}
+
+#[test]
+fn a_line_keeps_so_many_events_and_so_much_of_each_and_first_those_of_the_history() {
+    let past = Past::of(2);
+    let parked = event(r#"{"event":"parked","atom":"A"}"#);
+    let mut events = vec![parked; 5_000];
+    events.push(event(
+        r#"{"event":"chosen","group":"G","choice":"a","untried":2}"#,
+    ));
+    events.push(Event::Corrected {
+        what: "long ".repeat(100_000),
+        effects: vec!["é".repeat(1_000); 1_000],
+        lost: Vec::new(),
+    });
+    let kept = announced(&past, events.clone());
+    assert_eq!(kept.len(), 64);
+    assert_eq!((&kept[0], &kept[2]), (&events[5_000], &events[0]));
+    let Event::Corrected { what, effects, .. } = &kept[1] else {
+        panic!("{:?}", kept[1]);
+    };
+    assert!(what.starts_with("long long") && what.len() < 400, "{what}");
+    assert!(effects.len() < 20 && effects[0].len() < 700);
+}
+
+#[test]
+fn a_line_that_an_older_version_wrote_is_read_without_events() {
+    let past = Past::of(2);
+    let events = vec![event(r#"{"event":"parked","atom":"A"}"#)];
+    assert_eq!(announced(&past, events).len(), 1);
+    let file = past.files().pop().unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    let older = |line: &str| {
+        let mut line: serde_json::Value = serde_json::from_str(&line[17..]).unwrap();
+        line.as_object_mut().unwrap().remove("events");
+        let line = line.to_string();
+        let digest = descent_core::id::Digest::of(line.as_bytes());
+        format!("{} {line}\n", &digest.as_str()[7..23])
+    };
+    fs::write(&file, text.lines().map(older).collect::<String>()).unwrap();
+    let commits = past.store().history().commits(&Past::lineage());
+    assert_eq!(commits.len(), 4);
+    assert!(commits.iter().all(|commit| commit.events.is_empty()));
 }

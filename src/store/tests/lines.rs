@@ -36,6 +36,8 @@ pub(super) fn merged(
         CommitContent {
             touched: ChangeSet::all(&state),
             state,
+            at: String::new(),
+            events: Vec::new(),
         },
         all,
     )

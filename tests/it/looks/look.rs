@@ -313,7 +313,7 @@ fn why_tells_every_attempt_with_its_evidence_and_where_the_result_is() {
         &group,
         &[
             "rejected",
-            "with G = wrong a check failed: grep",
+            "all atoms are solved, and a check failed: grep",
             "fail    grep -q right copy  (exit 1)",
             "G: wrong → broken",
         ],
@@ -377,10 +377,10 @@ fn the_log_tells_in_words_what_happened_and_by_whom_the_newest_last() {
     };
     let told = [
         "chosen    G = wrong",
-        "solved    wrong in attempt 1: changed g",
-        "rejected  with G = wrong",
+        "solved    wrong in ",
+        "rejected  all atoms are solved, and a check failed: ",
         "switched  G: wrong → broken because the base case does not hold",
-        "failed    broken, attempt 1: exit 3: no way (logical)",
+        "ms (logical; no attempt left): exit 3: no way",
         "ended     exhausted (no_choice)",
     ];
     let places: Vec<usize> = told.iter().map(at).collect();
@@ -400,8 +400,8 @@ fn the_log_tells_in_words_what_happened_and_by_whom_the_newest_last() {
     shows_all(
         &log,
         &[
-            "corrected by ada: the objective changed → the trail is cleared",
-            "resolved  by ada",
+            "edited    by ada: the objective changed → the trail is cleared",
+            "ended     exhausted (no_choice)",
         ],
     );
 }

@@ -72,7 +72,7 @@ fn what_a_planner_prints_is_done_and_who_waits_for_it_waits_for_all_of_it() {
         .expect("a trail entry");
     assert_eq!(entry["parts"], json!(["N-1", "N-2"]));
     world.descent(&["validate"]).expect(0);
-    world.descent(&["log"]).expect(0).shows("N: N-1, N-2");
+    world.descent(&["log"]).expect(0).shows("2 atoms: N-1, N-2");
     world.descent(&["graph"]).expect(0).shows("├ ✓ N-1");
 }
 
@@ -201,7 +201,7 @@ fn a_plan_that_failed_whole_is_made_again_with_what_failed() {
     world
         .descent(&["log"])
         .expect(0)
-        .shows("N is planned again because");
+        .shows("replanned N: nothing is left of its plan, ");
 }
 
 #[test]

@@ -239,7 +239,8 @@ fn a_request_to_a_run_that_was_killed_is_retired_and_never_obeyed_by_the_next() 
     let ran = it.world.run().expect(0);
     assert_eq!(ran.count("retired"), 1);
     let log = it.world.descent(&["log"]).expect(0);
-    log.shows("retired   a request of ada: it was for an earlier run");
+    log.shows("asked     by ada: stop")
+        .shows(": it was for an earlier run");
 }
 
 #[test]

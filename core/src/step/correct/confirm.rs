@@ -68,6 +68,7 @@ pub fn confirm(
     Ok(Adoption {
         state,
         touched: ChangeSet::default(),
+        at: now.rfc3339(),
         effects: Vec::new(),
         events: Vec::from([Event::Corrected {
             what,
@@ -112,25 +113,19 @@ fn node(word: &Confirmation, what: &str, id: &str) -> Node {
 /// Corrections that others added since `before`, for the loop that finds them in the file.
 pub fn news(before: &State, after: &State) -> Vec<Event> {
     let added = after.corrections.iter().skip(before.corrections.len());
-    let text = |node: &Node, key: &str| {
-        node.get(key)
-            .and_then(Node::as_str)
-            .map(ToString::to_string)
-    };
-    added
-        .filter_map(|one| {
-            let effects = one.node.get("changes").and_then(Node::as_array);
-            let effects = effects.unwrap_or_default().iter();
-            let lost = one.node.get("lost").and_then(Node::as_array);
-            Some(Event::Corrected {
-                what: text(&one.node, "description")?,
-                effects: effects
-                    .filter_map(|node| node.as_str().map(ToString::to_string))
-                    .collect(),
-                lost: lost_lines(lost.unwrap_or_default()),
-            })
-        })
-        .collect()
+    added.filter_map(|one| corrected(&one.node)).collect()
+}
+
+/// The event that a correction stands for.
+pub fn corrected(correction: &Node) -> Option<Event> {
+    let list = |key: &str| correction.get(key).and_then(Node::as_array);
+    let effects = list("changes").unwrap_or_default().iter();
+    let effects = effects.filter_map(Node::as_str);
+    Some(Event::Corrected {
+        what: correction.get("description")?.as_str()?.to_string(),
+        effects: effects.map(ToString::to_string).collect(),
+        lost: lost_lines(list("lost").unwrap_or_default()),
+    })
 }
 
 /// The values that gave way in a correction, a line each.

@@ -122,6 +122,7 @@ pub fn resolve(
             ..ChangeSet::default()
         },
         state: next,
+        at,
         effects,
         events: Vec::from([Event::Corrected {
             what,

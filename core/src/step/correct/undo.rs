@@ -340,6 +340,7 @@ impl UndoBuilder<'_> {
         Adoption {
             touched,
             state: self.state,
+            at,
             effects: self.effects,
             events: Vec::from([Event::Corrected {
                 lost: Vec::new(),

@@ -248,6 +248,8 @@ impl Person {
             Ok::<_, step::Refusal>(Some(CommitContent {
                 state: next.world.state,
                 touched: next.touched,
+                at: next.at,
+                events: next.events,
             }))
         });
         if asked.is_ok() {
@@ -327,6 +329,8 @@ impl Person {
                 Ok::<_, correct::NotInDoubt>(Some(CommitContent {
                     state: adopted.state,
                     touched: adopted.touched,
+                    at: adopted.at,
+                    events: adopted.events,
                 }))
             });
             if resolved.is_err() {
