@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     evidence::EvidenceKeeper,
-    failure::{Failure, lack_in},
+    failure::{Failure, lack_of},
     files,
     process::{
         self, Job, JobRecord, JobResult, Programs, SpawnError, capture::WholeOutput,
@@ -40,6 +40,7 @@ use crate::{
 pub use outcome::{finished, record};
 
 use inputs::Inputs;
+use report::ReportFault;
 
 /// Maximum of bytes of an output's head and tail in an outcome.
 const EXCERPT_BYTES_MAX: usize = 2048;
@@ -107,7 +108,7 @@ impl AgentError {
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
         let lack = match &error {
-            AgentError::Unwritable { source, .. } => crate::failure::lack_of(source),
+            AgentError::Unwritable { source, .. } => lack_of(source),
             AgentError::Lacking(error) => error.lack(),
         };
         Failure::new(error.code(), error.exit(), &error, error.hint()).lacking(lack)
@@ -177,7 +178,7 @@ pub async fn make(
         CommandOutcome::Ended(how, ended) => {
             let (report, report_fault) = match read_result(&inputs.result(), cancel).await {
                 Ok(report) => (report, None),
-                Err(fault) => (None, Some(fault)),
+                Err(fault) => (None, Some(fault.to_string())),
             };
             let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
             let outcome = Outcome {
@@ -222,10 +223,12 @@ fn too_long(stdout: &WholeOutput) -> Option<String> {
 async fn read_result(
     path: &Path,
     cancel: &CancellationToken,
-) -> Result<Option<AgentReport>, String> {
+) -> Result<Option<AgentReport>, ReportFault> {
     for _ in 0..READ_AGAIN_MAX {
         match report::read(path) {
-            Err(fault) if lack_in(&fault).is_some() && !cancel.is_cancelled() => {
+            Err(ReportFault::Unreadable(error))
+                if lack_of(&error).is_some() && !cancel.is_cancelled() =>
+            {
                 tokio::time::sleep(READ_AGAIN).await;
             }
             said => return said,

@@ -123,6 +123,8 @@ struct Loop<'t> {
     disk_wait: disk_wait::DiskWait,
     watch_stamp: watch::Stamp,
     stopwatch: Stopwatch,
+    /// The failure of a state file that is gone, once its last bytes are saved.
+    vanished: Option<Failure>,
     observer: Observer<'t>,
     signal: Option<Signal>,
     /// A signal that came during another wait and was not handled yet.
@@ -160,6 +162,7 @@ pub async fn run(
         pending: VecDeque::new(),
         waits_for_file: None,
         disk_wait: disk_wait::DiskWait::default(),
+        vanished: None,
         observer,
         signal: None,
         early: None,
@@ -185,10 +188,7 @@ impl Loop<'_> {
             is_cut_off = self.is_cut_off;
         } else if self.host.store.is_gone() {
             // Any other failure follows from this one, and a missing state cannot be asked.
-            result = result.map_err(|failure| match failure.code {
-                "E-STATE-VANISHED" => failure,
-                _ => self.vanished(),
-            });
+            result = Err(self.vanished());
         } else if let Some(moved) = self.directory_was_moved() {
             // The lineage's repository moved with it.
             result = result.map_err(|_| moved);

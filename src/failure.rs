@@ -9,7 +9,7 @@ use std::{ffi::OsStr, fmt::Display};
 
 use serde::Serialize;
 
-pub use lack::{Lack, is_from_outside, lack_at_start, lack_in, lack_of};
+pub use lack::{Lack, OutsideCause, lack_at_start, lack_in, lack_of};
 
 /// Exit codes, by the contract.
 pub mod exit {
@@ -58,9 +58,9 @@ pub struct Failure {
     pub details: Vec<String>,
     /// The next thing to do.
     pub hint: String,
-    /// The missing resource that alone caused it.
+    /// The cause, if something outside of the work failed.
     #[serde(skip)]
-    pub lack: Option<Lack>,
+    pub cause: Option<OutsideCause>,
 }
 
 impl Failure {
@@ -76,15 +76,21 @@ impl Failure {
             message: message.to_string(),
             details: Vec::new(),
             hint: hint.into(),
-            lack: None,
+            cause: None,
         }
     }
 
     /// Adds a missing resource: each has one code and one remedy, whatever was being done.
     #[must_use]
-    pub fn lacking(mut self, lack: Option<Lack>) -> Self {
-        self.lack = lack;
-        let (code, hint) = match lack {
+    pub fn lacking(self, lack: Option<Lack>) -> Self {
+        self.because(lack.map(OutsideCause::Lack))
+    }
+
+    /// The same for every cause outside.
+    #[must_use]
+    pub fn because(mut self, cause: Option<OutsideCause>) -> Self {
+        self.cause = cause;
+        let (code, hint) = match self.lack() {
             None => return self,
             Some(Lack::Space) => (
                 "E-DISK-FULL",
@@ -102,6 +108,10 @@ impl Failure {
         };
         (self.code, self.exit, self.hint) = (code, exit::IO, hint.to_owned());
         self
+    }
+
+    pub fn lack(&self) -> Option<Lack> {
+        self.cause.and_then(OutsideCause::lack)
     }
 
     #[must_use]

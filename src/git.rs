@@ -168,10 +168,11 @@ fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> 
         return Ok(None);
     }
     if !ran.status.success() {
-        let error = call::failed("rev-parse", &ran);
-        let outside = matches!(&error, GitError::Failed { stderr_tail, .. }
-            if stderr_tail.contains("not a git repository (or any"));
-        return if outside { Ok(None) } else { Err(error) };
+        let said = String::from_utf8_lossy(&ran.stderr);
+        return match said.contains("not a git repository (or any") {
+            true => Ok(None),
+            false => Err(call::failed("rev-parse", &ran)),
+        };
     }
     let lines: Vec<&[u8]> = ran
         .stdout

@@ -4,7 +4,7 @@
 //! file with any fault is not used at all.
 
 use std::{
-    io,
+    fmt, io,
     path::{Component, Path},
 };
 
@@ -25,20 +25,33 @@ const ARTIFACT_BYTES_MAX: usize = 4_096;
 
 type Reading<T> = Result<T, String>;
 
-/// `None` if there is no such file. An error says in one sentence why the file is of no use.
-pub(super) fn read(path: &Path) -> Reading<Option<AgentReport>> {
-    match files::read(path, FILE_BYTES_MAX as u64) {
-        Ok(bytes) => parse(&bytes).map(Some),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unreadable(&error)),
+/// Why a result file is of no use.
+#[derive(Debug)]
+pub(super) enum ReportFault {
+    Unreadable(io::Error),
+    /// In one sentence.
+    Unusable(String),
+}
+
+impl fmt::Display for ReportFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(why) => f.write_str(why),
+            Self::Unreadable(error) => match Odd::of(error).map(|odd| odd.what) {
+                Some(PathKind::Larger(_)) => f.write_str("the result file is larger than 1 MiB"),
+                Some(_) => f.write_str("the result file is not a regular file"),
+                None => write!(f, "the result file cannot be read: {error}"),
+            },
+        }
     }
 }
 
-fn unreadable(error: &io::Error) -> String {
-    match Odd::of(error).map(|odd| odd.what) {
-        Some(PathKind::Larger(_)) => "the result file is larger than 1 MiB".to_owned(),
-        Some(_) => "the result file is not a regular file".to_owned(),
-        None => format!("the result file cannot be read: {error}"),
+/// `None` if there is no such file.
+pub(super) fn read(path: &Path) -> Result<Option<AgentReport>, ReportFault> {
+    match files::read(path, FILE_BYTES_MAX as u64) {
+        Ok(bytes) => parse(&bytes).map(Some).map_err(ReportFault::Unusable),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ReportFault::Unreadable(error)),
     }
 }
 

@@ -48,7 +48,7 @@ impl Loop<'_> {
     /// Waits if the only cause is a lacking resource; returns any other failure.
     pub(super) fn endure(&mut self, result: Result<(), Failure>) -> Result<(), Failure> {
         match result {
-            Err(failure) if failure.lack.is_some() => {
+            Err(failure) if failure.lack().is_some() => {
                 self.wait_for_room(failure);
                 Ok(())
             }
@@ -78,7 +78,7 @@ impl Loop<'_> {
     pub(super) async fn deliver(&mut self) -> Result<(), Failure> {
         loop {
             let failure = match follow::deliver(self).await {
-                Err(failure) if failure.lack.is_some() && self.early.is_none() => failure,
+                Err(failure) if failure.lack().is_some() && self.early.is_none() => failure,
                 result => {
                     self.there_is_room();
                     return result;

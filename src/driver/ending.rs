@@ -121,7 +121,7 @@ impl Loop<'_> {
         is_cut_off: bool,
     ) -> Result<RunEnding, Failure> {
         let early = match result {
-            Err(failure) if is_cut_off && failure.lack.is_none() => {
+            Err(failure) if is_cut_off && failure.lack().is_none() => {
                 (self.observer.say)(
                     "git did not end in time and was cut off (a filter that hangs?); `descent run` goes on from here",
                 );

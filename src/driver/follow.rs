@@ -211,6 +211,9 @@ impl Loop<'_> {
     /// The failure if the file is gone. Its last bytes are saved, and a person is told how to put
     /// them back.
     pub(super) fn vanished(&mut self) -> Failure {
+        if let Some(failure) = &self.vanished {
+            return failure.clone();
+        }
         let place = self.host.store.place();
         let saved = self.host.executor.save_state(&self.loaded.bytes);
         let message = format!("{} is gone", place.state.display());
@@ -223,7 +226,8 @@ impl Loop<'_> {
             ),
             Err(error) => format!("its last bytes could not be saved either: {error}"),
         };
-        Failure::new("E-STATE-VANISHED", exit::IO, message, hint)
+        let failure = Failure::new("E-STATE-VANISHED", exit::IO, message, hint);
+        self.vanished.insert(failure).clone()
     }
 
     /// Moves the result's ref to the head. The ref is a convenience; the state is the truth.

@@ -1,6 +1,6 @@
 //! A missing resource that alone made something fail: it comes back, by itself or by a person's hand.
 
-use std::io;
+use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus};
 
 use rustix::io::Errno;
 
@@ -15,6 +15,41 @@ pub enum Lack {
     Files,
     /// Processes that a person may have, or memory for one more.
     Processes,
+}
+
+/// A cause outside of the work that failed: its subject is not to blame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutsideCause {
+    Lack(Lack),
+    /// A disk failed.
+    Disk,
+    /// A tool was killed, or cut off because it took too long.
+    Killed,
+}
+
+impl OutsideCause {
+    pub fn lack(self) -> Option<Lack> {
+        match self {
+            Self::Lack(lack) => Some(lack),
+            Self::Disk | Self::Killed => None,
+        }
+    }
+
+    /// The outside cause of an error of the system, if it has one.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        let is_of_disk = Errno::from_io_error(error) == Some(Errno::IO);
+        let disk = is_of_disk.then_some(Self::Disk);
+        disk.or_else(|| lack_of(error).map(Self::Lack))
+    }
+
+    /// The same for a tool, from its end and from its output, which has the words of the system.
+    pub fn of_tool(status: ExitStatus, output: &str) -> Option<Self> {
+        if let Some(lack) = lack_in(output) {
+            return Some(Self::Lack(lack));
+        }
+        let disk = output.contains("Input/output error").then_some(Self::Disk);
+        disk.or_else(|| status.signal().map(|_| Self::Killed))
+    }
 }
 
 /// The missing resource, if that is the cause of the error.
@@ -55,12 +90,6 @@ pub fn lack_in(text: &str) -> Option<Lack> {
     found.map(|(_, lack)| *lack)
 }
 
-/// Whether the text says that a disk failed, or that a program was killed or cut off. Then its subject is not to blame.
-pub fn is_from_outside(text: &str) -> bool {
-    let words = ["Input/output error", "signal: ", "did not end within"];
-    words.iter().any(|words| text.contains(words))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +115,26 @@ mod tests {
         }
         let of_git = "fatal: sha1 file 'index.lock' write error. Out of diskspace";
         assert_eq!(lack_in(of_git), Some(Lack::Space));
+    }
+
+    #[test]
+    fn a_cause_outside_is_told_by_the_error_or_by_the_end_of_a_tool() {
+        let (exit, killed) = (ExitStatus::from_raw(128 << 8), ExitStatus::from_raw(9));
+        let space = OutsideCause::Lack(Lack::Space);
+        let disk = io::Error::from_raw_os_error(5);
+        assert_eq!(OutsideCause::of(&disk), Some(OutsideCause::Disk));
+        assert_eq!(OutsideCause::of(&io::Error::from_raw_os_error(13)), None);
+        for (status, output, cause) in [
+            (exit, "fatal: bad object", None),
+            (exit, "fatal: x: No space left on device", Some(space)),
+            (
+                exit,
+                "fatal: x: Input/output error",
+                Some(OutsideCause::Disk),
+            ),
+            (killed, "", Some(OutsideCause::Killed)),
+        ] {
+            assert_eq!(OutsideCause::of_tool(status, output), cause, "{output}");
+        }
     }
 }

@@ -180,7 +180,7 @@ fn tell_of_room(ran: &mut ToolOutput, places: &[PathBuf]) {
 }
 
 pub(super) fn failed(verb: &'static str, ran: &ToolOutput) -> GitError {
-    GitError::failed(verb, ran.status.to_string(), &ran.stderr)
+    GitError::failed(verb, ran.status, &ran.stderr)
 }
 
 /// SHA-1 or SHA-256, in full.

@@ -1,9 +1,15 @@
 //! Everything that can go wrong with git: one sentence each, and the next thing to do.
 
-use crate::{failure::quoted, files::PathKind, process::tool::ToolError};
 use std::{
     io,
     path::{Path, PathBuf},
+    process::ExitStatus,
+};
+
+use crate::{
+    failure::{Lack, OutsideCause, quoted},
+    files::PathKind,
+    process::tool::ToolError,
 };
 
 /// The oldest git with `merge-tree --write-tree --merge-base`.
@@ -67,8 +73,9 @@ pub enum GitError {
     #[error("git {verb} failed ({status}): {stderr_tail}")]
     Failed {
         verb: &'static str,
-        status: String,
+        status: ExitStatus,
         stderr_tail: String,
+        cause: Option<OutsideCause>,
     },
     #[error("git {verb} gave an answer that cannot be understood")]
     Odd { verb: &'static str },
@@ -136,9 +143,10 @@ impl GitError {
                 quoted(pattern),
                 quoted(exclude)
             ),
-            Self::Failed { stderr_tail, .. } if stderr_tail.contains("No space left") => {
-                "free some space, then the same again".into()
-            }
+            Self::Failed {
+                cause: Some(OutsideCause::Lack(Lack::Space)),
+                ..
+            } => "free some space, then the same again".into(),
             Self::Failed { .. } | Self::Odd { .. } => {
                 "run 'git fsck' and 'git status' in the repository and mend what they name".into()
             }
@@ -160,7 +168,7 @@ impl GitError {
         )
     }
 
-    pub(super) fn failed(verb: &'static str, status: String, stderr: &[u8]) -> Self {
+    pub(super) fn failed(verb: &'static str, status: ExitStatus, stderr: &[u8]) -> Self {
         let stderr_tail = tail(stderr);
         if stderr_tail.contains(".lock': File exists") {
             return Self::Locked { verb, stderr_tail };
@@ -174,6 +182,7 @@ impl GitError {
             return error;
         }
         Self::Failed {
+            cause: OutsideCause::of_tool(status, &stderr_tail),
             verb,
             status,
             stderr_tail,

@@ -322,7 +322,7 @@ impl PersonGit<'_> {
         if ran.status.success() {
             return Ok(ran.stdout);
         }
-        Err(GitError::failed(verb, ran.status.to_string(), &ran.stderr))
+        Err(GitError::failed(verb, ran.status, &ran.stderr))
     }
 
     fn check_version(&self) -> Result<(u32, u32), GitError> {

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use crate::{
-    failure::{self, Failure, Lack, quoted},
+    failure::{self, Failure, OutsideCause, quoted},
     git::GitError,
     process::tool::ToolError,
 };
@@ -117,18 +117,22 @@ impl WorkspaceError {
         }
     }
 
-    /// The missing resource, if that is the cause.
-    pub(super) fn lack(&self) -> Option<Lack> {
+    /// The cause, if something outside of the work failed.
+    pub(super) fn cause(&self) -> Option<OutsideCause> {
         match self {
             Self::CacheUnwritable { source, .. }
             | Self::Io { source, .. }
             | Self::Git(
-                GitError::Io { source, .. } | GitError::Tool(ToolError::Read { source, .. }),
-            ) => failure::lack_of(source),
+                GitError::Io { source, .. }
+                | GitError::Unreadable { source, .. }
+                | GitError::Tool(ToolError::Read { source, .. }),
+            ) => OutsideCause::of(source),
             Self::Git(GitError::Tool(ToolError::Start { source, .. })) => {
-                failure::lack_at_start(source)
+                let lack = failure::lack_at_start(source).map(OutsideCause::Lack);
+                lack.or_else(|| OutsideCause::of(source))
             }
-            Self::Git(GitError::Failed { stderr_tail, .. }) => failure::lack_in(stderr_tail),
+            Self::Git(GitError::Tool(ToolError::TooLong { .. })) => Some(OutsideCause::Killed),
+            Self::Git(GitError::Failed { cause, .. }) => *cause,
             _ => None,
         }
     }
@@ -159,7 +163,7 @@ impl From<GitError> for Failure {
 
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
-        let lack = error.lack();
-        Failure::new(error.code(), error.exit(), &error, error.hint()).lacking(lack)
+        let cause = error.cause();
+        Failure::new(error.code(), error.exit(), &error, error.hint()).because(cause)
     }
 }

@@ -142,6 +142,20 @@ const DOORS: &[Door] = &[
         files: &["src/cli.rs", "src/cli/"],
     },
     Door {
+        opens: "decides by the text of an error: match its type",
+        words: &[
+            "failure.code",
+            "message.contains",
+            "message.starts_with",
+            "message.ends_with",
+            "stderr_tail.contains",
+            "to_string().contains",
+            "to_string().starts_with",
+        ],
+        // The printer; and the reader of what git says, which gives it a type.
+        files: &["src/git/error.rs", "src/render.rs"],
+    },
+    Door {
         opens: "prints",
         words: &["println!", "eprintln!", "print!", "eprint!"],
         files: &["src/main.rs", "src/render.rs", "src/render/"],

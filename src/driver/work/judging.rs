@@ -23,7 +23,7 @@ use super::has_room;
 use crate::{
     driver::{Measuring, blocking},
     evidence::{EvidenceKeeper, EvidenceStore},
-    failure::{Failure, Lack, exit, is_from_outside},
+    failure::{Failure, Lack, exit},
     process::{Programs, environment::Environment},
     space,
     verify::{self, MeasureContext},
@@ -61,8 +61,7 @@ pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Optio
                 Some(head) => workspaces.head_is_there(&head).unwrap_or(false),
                 None => false,
             });
-            let is_elsewhere = failure.lack.is_some() || is_from_outside(&failure.message);
-            if is_elsewhere || !is_sound.await? {
+            if failure.cause.is_some() || !is_sound.await? {
                 return Err(failure);
             }
             let merge = Merge::Broken(failure.message);
@@ -280,7 +279,7 @@ async fn too_small(
     kind: Checkout,
     failure: Failure,
 ) -> Result<Option<Input>, Failure> {
-    if kind != Checkout::Pristine || failure.lack != Some(Lack::Space) {
+    if kind != Checkout::Pristine || failure.lack() != Some(Lack::Space) {
         return Err(failure);
     }
     let place = j.remove(kind).await?;

@@ -18,10 +18,7 @@ use super::{
     super::{LandingSpec, RebuildResult},
     ATTEMPT, Result, WorkspaceError, Worktrees, places,
 };
-use crate::{
-    failure::is_from_outside,
-    git::{self, ApplyOutcome, Candidate, Leftovers},
-};
+use crate::git::{self, ApplyOutcome, Candidate, Leftovers};
 
 impl Worktrees {
     /// The output of the attempt in that slot, relative to `base`.
@@ -36,11 +33,7 @@ impl Worktrees {
             Ok(Some(commit)) => Ok(Product::Commit(commit)),
             Ok(None) => Ok(Product::Unchanged),
             // If the repository itself is in order, the attempt broke its workspace.
-            Err(error)
-                if error.lack().is_none()
-                    && !is_from_outside(&error.to_string())
-                    && self.is_there(base).unwrap_or(false) =>
-            {
+            Err(error) if error.cause().is_none() && self.is_there(base).unwrap_or(false) => {
                 Ok(Product::Broken(error.to_string()))
             }
             Err(error) => Err(error),
