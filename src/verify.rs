@@ -11,7 +11,11 @@ mod text;
 use std::{path::Path, time::Duration};
 
 use descent_core::{
-    state::{Leaf, check::CommandLeaf, fields::DurationText},
+    state::{
+        Leaf,
+        check::{CommandLeaf, FileLeaf, NotCommandLeaf},
+        fields::DurationText,
+    },
     verdict::{CommandEnd, Measurement, MeasurementKind, Verdict, of_leaf},
 };
 use tokio_util::sync::CancellationToken;
@@ -70,9 +74,9 @@ pub async fn measure(leaf: &Leaf, bench: &MeasureContext<'_>) -> Option<Measurem
             };
             bench.command(leaf, asked).await
         }
-        Leaf::NotCommand {
+        Leaf::NotCommand(NotCommandLeaf {
             command, timeout, ..
-        } => {
+        }) => {
             let asked = CommandMeasure {
                 command,
                 timeout: timeout.as_ref(),
@@ -81,11 +85,11 @@ pub async fn measure(leaf: &Leaf, bench: &MeasureContext<'_>) -> Option<Measurem
             };
             bench.command(leaf, asked).await
         }
-        Leaf::File {
+        Leaf::File(FileLeaf {
             path,
             contains,
             sha256,
-        } => {
+        }) => {
             let (contains, sha256) = (contains.clone(), sha256.clone());
             bench
                 .files(Wanted::File {
@@ -95,7 +99,10 @@ pub async fn measure(leaf: &Leaf, bench: &MeasureContext<'_>) -> Option<Measurem
                 })
                 .await
         }
-        Leaf::NotFile { path } => bench.files(Wanted::Nothing { path: path.clone() }).await,
+        Leaf::NotFile(leaf) => {
+            let path = leaf.path.clone();
+            bench.files(Wanted::Nothing { path }).await
+        }
         Leaf::Quality { .. } | Leaf::Assertion { .. } | Leaf::Newer(_) => {
             Some(unmeasured("no machine decides this", ""))
         }

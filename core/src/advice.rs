@@ -13,7 +13,10 @@ use alloc::{
 };
 
 use crate::{
-    state::{Check, Leaf, check::CommandLeaf},
+    state::{
+        Check, Leaf,
+        check::{CommandLeaf, FileLeaf, NotCommandLeaf},
+    },
     verdict::{self, CommandEnd, Measurement, MeasurementKind, Verdict},
 };
 
@@ -113,11 +116,11 @@ fn cannot_fail(leaf: &Leaf) -> Objection {
             "it cannot fail: its command always ends with 0",
             "give a command that fails as long as the goal is not reached",
         ),
-        Leaf::NotCommand {
+        Leaf::NotCommand(NotCommandLeaf {
             command,
             expect_exit: None,
             ..
-        } if never_fails(command) => (
+        }) if never_fails(command) => (
             "it cannot pass: its command always ends with 0",
             "give a command that can fail",
         ),
@@ -132,8 +135,8 @@ fn not_found(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
             Some(rule.expect_exit),
             "install it or mend the command; if the work makes it, all is well",
         ),
-        Leaf::NotCommand { expect_exit, .. } => (
-            *expect_exit,
+        Leaf::NotCommand(rule) => (
+            rule.expect_exit,
             "install it or mend the command: as it is, it never counts as a pass",
         ),
         _ => return None,
@@ -165,9 +168,9 @@ const ERROR_WORDS: &[&str] = &[
 ];
 
 fn wrong_reason(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
-    let Leaf::NotCommand {
+    let Leaf::NotCommand(NotCommandLeaf {
         expect_exit: None, ..
-    } = leaf
+    }) = leaf
     else {
         return None;
     };
@@ -211,7 +214,7 @@ fn no_number(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
 }
 
 fn ignored_file(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
-    let Leaf::File { path, .. } = leaf else {
+    let Leaf::File(FileLeaf { path, .. }) = leaf else {
         return None;
     };
     let is_there = matches!(facts.fresh.map(|seen| &seen.what), Some(MeasurementKind::Files { found, .. }) if *found > 0);
@@ -227,7 +230,7 @@ fn ignored_file(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
 fn slow(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
     let timeout = match leaf {
         Leaf::Command(rule) => rule.timeout.as_ref(),
-        Leaf::NotCommand { timeout, .. } => timeout.as_ref(),
+        Leaf::NotCommand(rule) => rule.timeout.as_ref(),
         _ => return None,
     };
     let limit_ms = timeout.map_or(facts.timeout_ms, |length| length.ms);

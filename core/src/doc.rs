@@ -164,6 +164,10 @@ impl Node {
         }
     }
 
+    pub fn integer(value: i32) -> Self {
+        Value::Number(value.to_string()).into()
+    }
+
     pub fn string(text: impl Into<String>) -> Self {
         Value::String(text.into()).into()
     }

@@ -16,6 +16,7 @@ pub mod event;
 pub mod fragment;
 pub mod graph;
 pub mod id;
+pub mod json_schema;
 pub mod measure;
 pub mod plan;
 pub mod prompt;

@@ -90,8 +90,8 @@ impl Measure {
 
     pub fn record(&self) -> run::MeasureText {
         run::MeasureText {
-            attempts: alloc::format!("{}", self.attempts),
-            verdicts: alloc::format!("{}", self.verdicts),
+            attempts: Some(alloc::format!("{}", self.attempts).into()),
+            verdicts: Some(alloc::format!("{}", self.verdicts).into()),
             extra: Extra::default(),
         }
     }
@@ -120,7 +120,7 @@ impl RunBound {
         }
         let closings = &measure.attempts + &measure.verdicts + &repairs;
         repairs += turns_left(seen, measure) * live_at_once(seen);
-        let beside = BigUint::from(constraints.max_parallel_agents()) - 1_u32;
+        let beside = BigUint::from(constraints.parallel_agents()) - 1_u32;
         let starts = (&measure.attempts + repairs) * each + interruptions + closings * beside;
         let iterations = constraints.max_iterations;
         let left = iterations.map(|most| most.saturating_sub(seen.state.run.iteration));

@@ -6,10 +6,12 @@
 //! Invariant: faults name the place in the plan as it was written, nested or not.
 
 mod flat;
+mod rules;
 #[cfg(test)]
 mod tests;
 
 pub use flat::PointerMap;
+pub use rules::RULE;
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
@@ -20,7 +22,8 @@ use crate::{
         Action, Atom, Body, Check, CheckKind, Control, Extra, Leaf, Objective, Records, Run,
         Shared, SideEffect, Spec, State, Task, VERSION,
         check::{self, Pattern},
-        fields::{self, Fields, Findings},
+        fields::{Fields, Findings},
+        near_miss,
     },
 };
 
@@ -72,6 +75,7 @@ pub fn of_tree(parsed: Parsed) -> PlanReading {
     let mut found = Findings {
         faults,
         is_plan: true,
+        near_miss: Some(near_miss::of),
         ..Findings::default()
     };
     read_into(&mut plan, &root, &mut found);
@@ -97,7 +101,9 @@ fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings) {
         leave_out(&mut fields, key);
     }
     let members = root.as_object().unwrap_or_default();
-    let is_misplaced = members.iter().any(|one| fields::is_of_objective(&one.key));
+    let is_misplaced = members
+        .iter()
+        .any(|one| near_miss::is_of_objective(&one.key));
     let objective = match is_misplaced {
         true => fields.take("objective"),
         false => fields.need("objective"),
@@ -279,12 +285,11 @@ fn render(check: &Check) -> String {
             Some(name) => name.clone(),
             None => match &**leaf {
                 Leaf::Command(leaf) => format!("`{}` passes", leaf.command),
-                Leaf::NotCommand { command, .. } => format!("`{command}` fails"),
-                Leaf::File { path, .. } => format!("{path} is there"),
-                Leaf::NotFile { path } => format!("{path} is gone"),
-                Leaf::Quality { statement, .. } | Leaf::Assertion { statement } => {
-                    statement.clone()
-                }
+                Leaf::NotCommand(leaf) => format!("`{}` fails", leaf.command),
+                Leaf::File(leaf) => format!("{} is there", leaf.path),
+                Leaf::NotFile(leaf) => format!("{} is gone", leaf.path),
+                Leaf::Quality(leaf) => leaf.statement.clone(),
+                Leaf::Assertion(leaf) => leaf.statement.clone(),
                 Leaf::Newer(_) => check.title(),
             },
         },

@@ -5,27 +5,30 @@
 //! (`graph`), what happens next (`step`).
 
 pub mod atom;
-pub mod binding;
 pub mod check;
 pub mod decode;
 pub mod encode;
 pub mod fields;
 pub mod limits;
+pub(crate) mod near_miss;
 pub mod objective;
 mod packed;
 pub mod patch;
 pub mod record;
 pub mod records;
+pub mod rule;
 pub mod run;
 pub mod shared;
 pub mod side;
+pub(crate) mod table;
+pub(crate) mod value;
 pub mod verdicts;
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
 pub use atom::{
     Action, Atom, AtomStatus, Body, FailureClass, Fragment, Grant, GrantEntry, PhaseBudget,
-    PhaseEnd, PhaseLimit, PlanningStep, SideEffect, Spec, Task, Try, TryEnd,
+    PhaseEnd, PhaseLimit, PlanningStep, SideEffect, Spec, Task, Try, TryEnd, binding,
 };
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};

@@ -187,7 +187,7 @@ impl TrustList {
         for leaf in check.leaves() {
             match leaf.leaf() {
                 Some(Leaf::Command(rule)) => self.add(TrustGroup::Check, at, &rule.command),
-                Some(Leaf::NotCommand { command, .. }) => self.add(TrustGroup::Check, at, command),
+                Some(Leaf::NotCommand(rule)) => self.add(TrustGroup::Check, at, &rule.command),
                 // Nothing runs for a file leaf, an assertion, or an unknown kind.
                 Some(
                     Leaf::File { .. }
@@ -196,8 +196,8 @@ impl TrustList {
                     | Leaf::Newer(_),
                 )
                 | None => {}
-                Some(Leaf::Quality { statement, .. }) => {
-                    self.add(TrustGroup::Task, &format!("quality {at}"), statement);
+                Some(Leaf::Quality(leaf)) => {
+                    self.add(TrustGroup::Task, &format!("quality {at}"), &leaf.statement);
                 }
             }
         }

@@ -161,10 +161,10 @@ pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
                 number,
             },
         ) => of_command(leaf, how, *matched, *number),
-        (Leaf::NotCommand { expect_exit, .. }, MeasurementKind::Command { how, .. }) => {
-            match (how, expect_exit) {
+        (Leaf::NotCommand(rule), MeasurementKind::Command { how, .. }) => {
+            match (how, &rule.expect_exit) {
                 (CommandEnd::Exit(code), Some(expected)) if code == expected => Verdict::Pass,
-                _ => match (how.has_run(), expect_exit) {
+                _ => match (how.has_run(), rule.expect_exit) {
                     (None, _) => Verdict::Unknown,
                     (Some(_), Some(_)) => Verdict::Fail,
                     (Some(code), None) => decided(code != 0),

@@ -160,6 +160,6 @@ impl World {
 pub fn slots(state: &State, session: &Session) -> usize {
     session
         .slots
-        .min(state.objective.constraints.max_parallel_agents())
+        .min(state.objective.constraints.parallel_agents())
         .max(1) as usize
 }

@@ -4,9 +4,7 @@ use descent_core::{
     change::{self, Change, ChangeRefusal, ConstraintChange},
     doc::Node,
     id::{RequestId, UnixMillis},
-    state::{
-        AtomStatus, Extra, Request, State, decode::decode, limits::LIMITS, objective::RequestKind,
-    },
+    state::{AtomStatus, Extra, Request, State, decode::decode, limits, objective::RequestKind},
     step::{
         Refusal,
         correct::{Adoption, Consequence},
@@ -40,8 +38,11 @@ fn state(change: impl Fn(&mut Value)) -> State {
 }
 
 fn constraint(key: &str, value: Node) -> ConstraintChange {
-    let rule = LIMITS.iter().find(|rule| rule.key == key).expect("a limit");
-    ConstraintChange::new(rule, value).expect("a value")
+    let rule = limits::all()
+        .into_iter()
+        .find(|rule| rule.key == key)
+        .expect("a limit");
+    ConstraintChange::new(&rule, value).expect("a value")
 }
 
 fn constrain(state: &State, changes: &[ConstraintChange]) -> Result<Adoption, ChangeRefusal> {

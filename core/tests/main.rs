@@ -9,5 +9,6 @@ mod invalid;
 #[path = "merge/main.rs"]
 mod merge;
 mod newer;
+mod records;
 #[path = "search/main.rs"]
 mod search;

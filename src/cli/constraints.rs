@@ -5,7 +5,7 @@ use descent_core::{
     doc::{self, Node, suggest},
     state::{
         Constraints, State,
-        limits::{self, ConstraintRule, LIMITS, ValueForm},
+        limits::{self, ConstraintRule, ValueForm},
     },
 };
 use serde::Serialize;
@@ -26,8 +26,8 @@ pub(super) fn set(constraints: &Constraints, pairs: &[String]) -> Result<Constra
 pub(super) fn changes(pairs: &[String]) -> Result<Vec<ConstraintChange>, Failure> {
     let change = |pair: &String| {
         let (limit, value) = read(pair)?;
-        ConstraintChange::new(limit, value).map_err(|fault| {
-            let hint = fault.hint.unwrap_or_else(|| example(limit));
+        ConstraintChange::new(&limit, value).map_err(|fault| {
+            let hint = fault.hint.unwrap_or_else(|| example(&limit));
             let message = format!("--set {pair}: {}", fault.message);
             Failure::usage(message, hint)
         })
@@ -37,17 +37,18 @@ pub(super) fn changes(pairs: &[String]) -> Result<Vec<ConstraintChange>, Failure
 
 /// The names of all constraints.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    LIMITS.iter().map(|limit| limit.key)
+    limits::all().into_iter().map(|rule| rule.key)
 }
 
-fn read(pair: &str) -> Result<(&'static ConstraintRule, Node), Failure> {
+fn read(pair: &str) -> Result<(ConstraintRule, Node), Failure> {
     let Some((key, value)) = pair.split_once('=') else {
         return Err(Failure::usage(
             format!("`--set {pair}` has no value"),
             "--set KEY=VALUE, such as max_attempts=2",
         ));
     };
-    let Some(limit) = LIMITS.iter().find(|limit| limit.key == key.trim()) else {
+    let mut rules = limits::all().into_iter();
+    let Some(limit) = rules.find(|rule| rule.key == key.trim()) else {
         let near = suggest(key.trim(), names());
         let hint = near.map_or_else(
             || LOOK.to_owned(),
@@ -56,7 +57,8 @@ fn read(pair: &str) -> Result<(&'static ConstraintRule, Node), Failure> {
         let message = format!("--set {pair}: there is no constraint `{}`", key.trim());
         return Err(Failure::usage(message, hint));
     };
-    Ok((limit, value_of(limit.form, value.trim())))
+    let value = value_of(limit.form, value.trim());
+    Ok((limit, value))
 }
 
 /// A command may look like JSON, so text is taken as it is; a list may be written with commas.
@@ -107,7 +109,7 @@ struct ConstraintOutput<'a> {
     #[cfg_attr(test, schemars(extend("enum" = ["chosen", "default"])))]
     from: &'static str,
     /// The thing that it limits; empty for a key that nothing reads.
-    limits: &'static str,
+    limits: &'a str,
 }
 
 /// `status --constraints`: the constraints in force, and who chose them.
@@ -132,7 +134,7 @@ pub(super) fn show(context: &Context, state: &State) -> End {
         let what = if one.what.is_empty() {
             "unknown: nothing reads it"
         } else {
-            one.what
+            &one.what
         };
         let key = &one.key;
         rows.push(format!(
@@ -150,7 +152,7 @@ fn output(one: &limits::InForce) -> ConstraintOutput<'_> {
         key: &one.key,
         value: &one.value,
         from: from(one),
-        limits: one.what,
+        limits: &one.what,
     }
 }
 

@@ -46,8 +46,8 @@ macro_rules! schemas {
 }
 
 schemas! {
-    "plan": read crate::schema::plan::Plan,
-    "state": read crate::schema::state::State,
+    "plan": file descent_core::plan::PlanReading,
+    "state": file descent_core::state::State,
     "status": written descent_core::view::StatusView,
     "result": written descent_core::view::result::RunResult,
     "event": read crate::schema::output::Event,

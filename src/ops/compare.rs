@@ -223,7 +223,7 @@ impl CheckoutBench<'_> {
             let seen = |list: &'_ LeafResult| list.get(at).cloned().flatten();
             let (here, fresh) = (seen(&looks.seen_here), seen(fresh));
             let is_ignored = match (leaf.leaf(), workspaces.trees()) {
-                (Some(Leaf::File { path, .. }), Some(trees)) => trees.is_ignored(path)?,
+                (Some(Leaf::File(leaf)), Some(trees)) => trees.is_ignored(&leaf.path)?,
                 _ => false,
             };
             let facts = LeafFacts {

@@ -189,7 +189,7 @@ fn ended(rule: &Leaf, seen: &Measurement) -> String {
 /// A person's verdict on the assertion, for this tree.
 pub fn by_person(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView {
     let statement = match leaf.leaf() {
-        Some(Leaf::Assertion { statement }) => statement.clone(),
+        Some(Leaf::Assertion(leaf)) => leaf.statement.clone(),
         Some(_) | None => leaf.title(),
     };
     let name = leaf.name.clone().unwrap_or_else(|| statement.clone());

@@ -5,7 +5,7 @@ use super::*;
 use crate::process::programs::RealPrograms;
 use descent_core::{
     doc,
-    state::{Check, CheckKind, fields::Findings},
+    state::{Check, CheckKind, check::FileLeaf, fields::Findings},
     verdict::{Verdict, of_leaf},
 };
 use std::{fs, os::unix::fs::symlink};
@@ -191,11 +191,11 @@ async fn files_that_are_not_there() {
 async fn a_path_that_leads_outside_finds_nothing_though_the_reader_refuses_it_before() {
     let world = world();
     for path in ["../etc", "/etc/passwd"] {
-        let leaf = Leaf::File {
+        let leaf = Leaf::File(FileLeaf {
             path: path.to_owned(),
             contains: None,
             sha256: None,
-        };
+        });
         let seen = seen_leaf(world.path(), &leaf).await;
         assert!(
             matches!(seen.what, MeasurementKind::Files { found: 0, .. }),

@@ -46,10 +46,15 @@ impl Comparison<'_> {
             self.say(Weight::Main, what.replace('_', " "));
         }
         self.flight(&old, &new);
-        let left = |run: &Run| run.measure.as_ref().map(|measure| measure.attempts.clone());
+        let left = |run: &Run| {
+            run.measure
+                .as_ref()
+                .and_then(|measure| measure.attempts.clone())
+        };
         if let (was, Some(is)) = (left(&old), left(&new))
             && was.as_ref() != Some(&is)
         {
+            let is = is.as_str();
             let plural = if is == "1" { "" } else { "s" };
             self.say(Weight::Left, format!("{is} attempt{plural} left"));
         }

@@ -172,7 +172,7 @@ fn the_words_say_what_matters_first() {
             let run = Arc::make_mut(&mut state.run);
             run.iteration += 1;
             let measure = run.measure.as_mut().expect("a measure");
-            measure.attempts = "3".into();
+            measure.attempts = Some(String::from("3").into());
         },
         "short solved; translate: short → polite; 3 attempts left",
     );

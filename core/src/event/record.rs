@@ -195,7 +195,7 @@ fn how(fields: &mut Fields<'_, '_>) -> Option<CommandEnd> {
     if let Some(signal) = fields.integer("signal") {
         return Some(CommandEnd::Signal(signal));
     }
-    if fields.flag("timed_out") {
+    if fields.flag("timed_out") == Some(true) {
         return Some(CommandEnd::TimedOut);
     }
     fields.text("not_run").map(CommandEnd::NotRun)
@@ -218,7 +218,7 @@ fn report_of(node: &Node, found: &mut Findings) -> Option<AgentReport> {
         summary: fields.text_or_empty("summary"),
         value: fields.take("value").cloned(),
         artifacts: fields.texts("artifacts"),
-        is_blocked: fields.flag("blocked"),
+        is_blocked: fields.flag("blocked").unwrap_or(false),
         handoff: fields.text("handoff"),
     })
 }

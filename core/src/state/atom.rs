@@ -1,7 +1,11 @@
 //! Atoms: the nodes of the work graph (contract §5), and what was tried of each.
 
+pub mod binding;
+mod ends;
+mod kids;
 mod phase;
 mod plan;
+pub(crate) mod rules;
 mod text;
 
 pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
@@ -11,7 +15,8 @@ use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::V
 
 use super::{
     Binding, Check, FreeValue,
-    fields::{DurationText, Extra, Writer},
+    fields::{DurationText, Extra, Fields, Writer},
+    table::{Part, record, words},
 };
 use crate::{
     doc,
@@ -45,31 +50,48 @@ pub enum Body {
     },
 }
 
-#[derive(Debug, Clone)]
-pub struct Task {
-    pub spec: Arc<Spec>,
-    pub status: AtomStatus,
-    pub tries: Vec<Try>,
-    pub interruptions: u32,
-    pub touches: Vec<String>,
-    pub interruptible: bool,
-    pub unknown: bool,
+record! {
+    part
+    /// The work of an atom, and its attempts
+    pub struct Task {
+        part[program] status: AtomStatus,
+        /// The attempts, by context
+        filled[program] tries: Vec<Try>,
+        /// Crashes that cut it off
+        filled[program] interruptions: u32,
+        part spec: Arc<Spec>,
+        /// The paths that it is expected to change
+        filled touches: Vec<String>,
+        /// Whether a stop may cut it off (true)
+        filled interruptible: bool = true,
+        filled unknown: bool,
+    }
 }
 
-/// What an attempt is made from: a change of it opens a new context.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Spec {
-    pub action: Option<Action>,
-    pub effect: SideEffect,
-    pub checks: Option<Check>,
-    pub output_schema: Option<FreeValue>,
-    pub timeout: Option<DurationText>,
+record! {
+    part
+    /// The specification of an attempt: a change of it opens a new context
+    #[derive(PartialEq)]
+    pub struct Spec {
+        /// A shell action; without one the configured worker does it
+        optional action: Action,
+        part effect: SideEffect,
+        /// The conditions that solve it
+        optional(kids::own_checks) checks: Check,
+        /// The shape of its result's value
+        optional output_schema: FreeValue,
+        optional timeout: DurationText,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct Action {
-    pub run: String,
-    pub extra: Extra,
+record! {
+    /// A shell action
+    #[derive(PartialEq)]
+    pub struct Action {
+        /// A shell command
+        required(Fields::command) run: String,
+    }
+    hint kids::form_of_action;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,20 +114,20 @@ pub enum AtomStatus {
     InDoubt(AttemptId),
 }
 
-/// What was tried of one task in one context.
-#[derive(Debug, Clone)]
-pub struct Try {
-    pub context: Digest,
-    /// The choices in force upstream, group → choice: with the specifications they make the context.
-    pub choices: BTreeMap<AtomId, AtomId>,
-    pub attempts: u32,
-    /// Of the attempt under way.
-    pub transient: u32,
-    pub repairs: u32,
-    /// Of a planning step: how often it was planned again. Its attempts are those of the newest round.
-    pub rounds: u32,
-    pub ended: Option<TryEnd>,
-    pub extra: Extra,
+record! {
+    /// The attempts of a task in one context
+    pub struct Try {
+        required[program] context: Digest,
+        /// The choices in force upstream, group to choice: with the specifications they make the context
+        filled[program] choices: BTreeMap<AtomId, AtomId>,
+        always[program] attempts: u32,
+        /// Retries of the attempt under way
+        filled[program] transient: u32,
+        filled[program] repairs: u32,
+        /// How often a planning step was planned again; its attempts are those of the newest round
+        filled[program] rounds: u32,
+        part[program] ended: Option<TryEnd>,
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -115,26 +137,12 @@ pub enum TryEnd {
     Parked(Arc<Binding>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureClass {
-    /// The work was wrong.
-    Logical,
-    /// The surroundings were: a timeout, a missing program.
-    Environmental,
-}
-
-impl FailureClass {
-    pub const WORDS: [(&'static str, FailureClass); 2] = [
-        ("logical", FailureClass::Logical),
-        ("environmental", FailureClass::Environmental),
-    ];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            FailureClass::Logical => "logical",
-            FailureClass::Environmental => "environmental",
-        }
+words! {
+    pub enum FailureClass {
+        /// The work was wrong
+        Logical = "logical",
+        /// The surroundings were: a timeout, a missing program
+        Environmental = "environmental",
     }
 }
 
@@ -263,7 +271,7 @@ impl Atom {
         }
     }
 
-    /// What a person calls it: its description, else its id.
+    /// Its name for a person: its description, else its id.
     pub fn title<'a>(&'a self, id: &'a AtomId) -> &'a str {
         if self.description.is_empty() {
             id.as_str()
@@ -280,7 +288,7 @@ impl Atom {
             to.text("kind", "plan");
         }
         if let Some(task) = self.task() {
-            text::write_spec(&task.spec, &mut to);
+            task.spec.write(&mut to);
         }
         Digest::of(doc::canonical(&to.finish(&Extra::default())).as_bytes())
     }

@@ -13,6 +13,9 @@ use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
 use super::{
     FreeValue,
     fields::{DurationText, Extra, Fields, Findings, Writer},
+    rule::{ChoiceRule, Form, RecordRule},
+    table::{Part, record, rule},
+    value::FieldValue,
 };
 use crate::{
     doc::{self, Node},
@@ -37,38 +40,80 @@ pub enum CheckKind {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     Command(CommandLeaf),
-    NotCommand {
-        command: String,
-        timeout: Option<DurationText>,
-        expect_exit: Option<i32>,
-    },
-    File {
-        path: String,
-        contains: Option<String>,
-        sha256: Option<String>,
-    },
-    NotFile {
-        path: String,
-    },
-    Quality {
-        statement: String,
-        pass_threshold: Option<FreeValue>,
-        rubric: Option<FreeValue>,
-    },
-    Assertion {
-        statement: String,
-    },
-    /// Of a kind that only a newer version knows: unknown for ever, and carried as it stands.
+    NotCommand(NotCommandLeaf),
+    File(FileLeaf),
+    NotFile(NotFileLeaf),
+    Quality(QualityLeaf),
+    Assertion(AssertionLeaf),
+    /// A kind that only a newer version knows: unknown for ever, and carried as it stands.
     Newer(FreeValue),
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct CommandLeaf {
-    pub command: String,
-    pub timeout: Option<DurationText>,
-    pub expect_exit: i32,
-    pub stdout_matches: Option<String>,
-    pub number: Option<NumberRule>,
+record! {
+    part
+    /// A shell command ends with the expected code, and what it prints fits
+    #[derive(PartialEq)]
+    pub struct CommandLeaf {
+        expected(command) command: String {Form::NonBlank},
+        optional timeout: DurationText,
+        /// 0 unless given
+        filled expect_exit: i32 = 0,
+        /// A regular expression that the output must match
+        optional stdout_matches: String,
+        part number: Option<NumberRule>,
+    }
+}
+
+record! {
+    part
+    /// A shell command runs and does not end with 0, or ends with the code expected
+    #[derive(PartialEq)]
+    pub struct NotCommandLeaf {
+        expected(command) command as "not_command": String {Form::NonBlank},
+        optional timeout: DurationText,
+        optional expect_exit: i32,
+    }
+}
+
+record! {
+    part
+    /// A path or glob exists
+    #[derive(PartialEq)]
+    pub struct FileLeaf {
+        expected(inside) path as "file": String {Form::NonBlank},
+        /// A regular expression that its content must match
+        optional contains: String,
+        optional sha256: String,
+    }
+}
+
+record! {
+    part
+    /// No path matches
+    #[derive(PartialEq)]
+    pub struct NotFileLeaf {
+        expected(inside) path as "not_file": String {Form::NonBlank},
+    }
+}
+
+record! {
+    part
+    /// A judging model's score reaches the threshold
+    #[derive(PartialEq)]
+    pub struct QualityLeaf {
+        expected(quality) statement as "quality": String {Form::NonBlank},
+        optional rubric: FreeValue,
+        optional pass_threshold: FreeValue,
+    }
+}
+
+record! {
+    part
+    /// A person confirmed it
+    #[derive(PartialEq)]
+    pub struct AssertionLeaf {
+        expected(not_blank) statement as "assertion": String {Form::NonBlank},
+    }
 }
 
 /// Depth at most of a tree of checks.
@@ -262,11 +307,11 @@ impl Leaf {
     fn title(&self) -> String {
         match self {
             Leaf::Command(leaf) => leaf.command.clone(),
-            Leaf::NotCommand { command, .. } => format!("not: {command}"),
-            Leaf::File { path, .. } => format!("file {path}"),
-            Leaf::NotFile { path } => format!("no file {path}"),
-            Leaf::Quality { statement, .. } => format!("quality: {statement}"),
-            Leaf::Assertion { statement } => format!("confirmed: {statement}"),
+            Leaf::NotCommand(leaf) => format!("not: {}", leaf.command),
+            Leaf::File(leaf) => format!("file {}", leaf.path),
+            Leaf::NotFile(leaf) => format!("no file {}", leaf.path),
+            Leaf::Quality(leaf) => format!("quality: {}", leaf.statement),
+            Leaf::Assertion(leaf) => format!("confirmed: {}", leaf.statement),
             Leaf::Newer(node) => format!("a newer check: {}", doc::write_compact(node)),
         }
     }
@@ -280,18 +325,9 @@ fn read_parts(fields: &mut Fields<'_, '_>, key: &'static str, depth: usize) -> V
             .get(key)
             .is_some_and(|node| node.as_array().is_some())
     {
-        let at = fields.at(key);
-        let span = fields
-            .node
-            .get(key)
-            .map_or(fields.node.span, |node| node.span);
         let message = format!("`{key}` holds no check");
-        fields.found.fault(
-            "empty-checks",
-            (&at, span),
-            message,
-            Some("add a check, or remove it".to_owned()),
-        );
+        let hint = "add a check, or remove it".to_owned();
+        fields.fault_at(key, "empty-checks", message, Some(hint));
     }
     parts
         .into_iter()
@@ -348,36 +384,14 @@ fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) -> bool {
 }
 
 fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
-    Some(match key {
-        "command" => Leaf::Command(CommandLeaf {
-            command: command(fields, "command")?,
-            timeout: fields.length("timeout"),
-            expect_exit: fields.integer("expect_exit").unwrap_or(0),
-            stdout_matches: fields.text("stdout_matches"),
-            number: NumberRule::read(fields),
-        }),
-        "not_command" => Leaf::NotCommand {
-            command: command(fields, "not_command")?,
-            timeout: fields.length("timeout"),
-            expect_exit: fields.integer("expect_exit"),
-        },
-        "file" => Leaf::File {
-            path: inside(fields, "file")?,
-            contains: fields.text("contains"),
-            sha256: fields.text("sha256"),
-        },
-        "not_file" => Leaf::NotFile {
-            path: inside(fields, "not_file")?,
-        },
-        "quality" => Leaf::Quality {
-            statement: quality(fields)?,
-            pass_threshold: fields.take("pass_threshold").cloned(),
-            rubric: fields.take("rubric").cloned(),
-        },
-        _ => Leaf::Assertion {
-            statement: not_blank(fields, "assertion")?,
-        },
-    })
+    match key {
+        "command" => CommandLeaf::read(fields).map(Leaf::Command),
+        "not_command" => NotCommandLeaf::read(fields).map(Leaf::NotCommand),
+        "file" => FileLeaf::read(fields).map(Leaf::File),
+        "not_file" => NotFileLeaf::read(fields).map(Leaf::NotFile),
+        "quality" => QualityLeaf::read(fields).map(Leaf::Quality),
+        _ => AssertionLeaf::read(fields).map(Leaf::Assertion),
+    }
 }
 
 /// A path or glob of the project: relative, and not upwards.
@@ -385,16 +399,9 @@ fn inside(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
     let path = not_blank(fields, key)?;
     let leads_outside = path.starts_with('/') || path.split('/').any(|part| part == "..");
     if leads_outside {
-        let at = fields.at(key);
-        let span = fields
-            .node
-            .get(key)
-            .map_or(fields.node.span, |node| node.span);
         let message = format!("`{path}` leads outside of the project");
         let hint = Some("a relative path without `..`; for anything else a `command`".to_owned());
-        fields
-            .found
-            .fault("path-outside", (&at, span), message, hint);
+        fields.fault_at(key, "path-outside", message, hint);
         return None;
     }
     Some(path)
@@ -406,9 +413,9 @@ fn not_blank(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
 }
 
 /// No model judges in this version; in a newer one it may.
-fn quality(fields: &mut Fields<'_, '_>) -> Option<String> {
-    let text = not_blank(fields, "quality")?;
-    let at = (fields.at("quality"), fields.node.span);
+fn quality(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
+    let text = not_blank(fields, key)?;
+    let at = (fields.at(key), fields.node.span);
     let _ = fields.found.newer(
         (&at.0, at.1),
         "a judging model is not known".to_owned(),
@@ -423,62 +430,65 @@ fn command(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
 }
 
 fn write_leaf(leaf: &Leaf, to: &mut Writer) {
-    let length =
-        |length: &Option<DurationText>| length.as_ref().map(|length| Node::string(length.as_str()));
-    let text = |text: &Option<String>| text.as_ref().map(|text| Node::string(text.as_str()));
-    let exit = |code: i32| Node {
-        value: doc::Value::Number(format!("{code}")),
-        span: doc::Span::default(),
-    };
     match leaf {
-        Leaf::Command(leaf) => {
-            to.text("command", &leaf.command)
-                .some("timeout", length(&leaf.timeout));
-            to.some(
-                "expect_exit",
-                (leaf.expect_exit != 0).then(|| exit(leaf.expect_exit)),
-            );
-            to.some("stdout_matches", text(&leaf.stdout_matches));
-            if let Some(number) = &leaf.number {
-                number.write(to);
-            }
-        }
-        Leaf::NotCommand {
-            command,
-            timeout,
-            expect_exit,
-        } => {
-            to.text("not_command", command)
-                .some("timeout", length(timeout));
-            to.some("expect_exit", expect_exit.map(exit));
-        }
-        Leaf::File {
-            path,
-            contains,
-            sha256,
-        } => {
-            to.text("file", path)
-                .some("contains", text(contains))
-                .some("sha256", text(sha256));
-        }
-        Leaf::NotFile { path } => {
-            to.text("not_file", path);
-        }
-        Leaf::Quality {
-            statement,
-            pass_threshold,
-            rubric,
-        } => {
-            to.text("quality", statement).some("rubric", rubric.clone());
-            to.some("pass_threshold", pass_threshold.clone());
-        }
-        Leaf::Assertion { statement } => {
-            to.text("assertion", statement);
-        }
+        Leaf::Command(leaf) => leaf.write(to),
+        Leaf::NotCommand(leaf) => leaf.write(to),
+        Leaf::File(leaf) => leaf.write(to),
+        Leaf::NotFile(leaf) => leaf.write(to),
+        Leaf::Quality(leaf) => leaf.write(to),
+        Leaf::Assertion(leaf) => leaf.write(to),
         Leaf::Newer(node) => {
             for member in node.as_object().unwrap_or_default() {
                 to.put(&member.key, member.node.clone());
             }
         }
+    }
+}
+
+impl Check {
+    pub const RULE: ChoiceRule = ChoiceRule {
+        name: "Check",
+        is_exclusive: true,
+        doc: "One condition, or a tree of them",
+        common: || Vec::from([rule::<String>("name", "What it is called")]),
+        records: &[
+            &ALL,
+            &ANY,
+            &CommandLeaf::RULE,
+            &NotCommandLeaf::RULE,
+            &FileLeaf::RULE,
+            &NotFileLeaf::RULE,
+            &QualityLeaf::RULE,
+            &AssertionLeaf::RULE,
+        ],
+    };
+}
+
+const ALL: RecordRule = RecordRule {
+    name: "AllOf",
+    doc: "Passes when every part does",
+    fields: || Vec::from([rule::<Vec<Check>>("all", "").required()]),
+};
+
+const ANY: RecordRule = RecordRule {
+    name: "AnyOf",
+    doc: "Passes when one part does",
+    fields: || {
+        let filled = Form::Filled(Box::new(Vec::<Check>::form()));
+        Vec::from([rule::<Vec<Check>>("any", "").required().of_form(filled)])
+    },
+};
+
+impl FieldValue for Check {
+    fn form() -> Form {
+        Form::OneOf(&Check::RULE)
+    }
+
+    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        Check::read(node, pointer, found)
+    }
+
+    fn node(&self) -> Node {
+        Check::node(self)
     }
 }

@@ -2,14 +2,19 @@
 //!
 //! Not here: the rules of the graph themselves (`graph::validate`), which get the half-read state as it is.
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, sync::Arc, vec::Vec};
+use alloc::{
+    borrow::ToOwned, boxed::Box, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec,
+};
 
 use super::{
     Atom, Binding, Control, Correction, Entry, Extra, Objective, Run, State, VERSION, Version,
     check::{self, Pattern},
     encode::StateText,
     fields::{Fields, Findings, NEWER_VALUE},
-    packed,
+    near_miss, packed,
+    rule::{FieldRule, Form, RecordRule},
+    table::rule,
+    value::FieldValue,
 };
 use crate::{
     doc::{self, Fault, Limits, Node},
@@ -51,6 +56,7 @@ fn of_parsed(parsed: doc::Parsed) -> Decoding {
     let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings {
         faults: parsed.faults,
+        near_miss: Some(near_miss::of),
         ..Findings::default()
     };
     let Some(mut root) = parsed.node else {
@@ -207,6 +213,68 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         work_graph_extra,
     })
 }
+
+/// The state file.
+pub const RULE: RecordRule = RecordRule {
+    name: "State",
+    doc: "The state file: what was agreed, what is done, what is under way",
+    fields: || {
+        let version = Form::Pattern("Version", r"^2\.[0-9]+$");
+        let bindings = Form::ById(Box::new(Binding::form()));
+        Vec::from([
+            rule::<String>("$schema", "For editors: where this schema is"),
+            rule::<String>("version", "The version of the contract: major.minor")
+                .of_form(version)
+                .required(),
+            rule::<Lineage>("lineage", "Born with `align`, never changes").required(),
+            rule::<Serial>("serial", "Counts the commits of this file").required(),
+            rule::<String>("seal", "A mismatch means that a person edited the file").required(),
+            rule::<Node>("objective", "")
+                .of_form(Form::Record(&OBJECTIVE))
+                .required(),
+            rule::<Control>("control", "").required(),
+            rule::<Node>("work_graph", "")
+                .of_form(Form::Record(&WORK_GRAPH))
+                .required(),
+            rule::<Node>("bindings", "Resolved atoms")
+                .of_form(bindings)
+                .required(),
+            rule::<Vec<Entry>>("trail", "Choices, failures and backtracks, in order").required(),
+            rule::<Vec<Correction>>("corrections", "Changes made by people, in order").required(),
+            rule::<Run>("run", "").required(),
+        ])
+    },
+};
+
+/// The keys of the objective without which no run starts.
+const AGREED: [&str; 5] = [
+    "goal",
+    "background_intent",
+    "deliverables",
+    "definition_of_done",
+    "base_case",
+];
+
+const OBJECTIVE: RecordRule = RecordRule {
+    fields: || {
+        let fields = (Objective::RULE.fields)().into_iter();
+        let fields = fields.map(|field| FieldRule {
+            is_required: AGREED.contains(&field.key),
+            ..field
+        });
+        fields.collect()
+    },
+    ..Objective::RULE
+};
+
+const WORK_GRAPH: RecordRule = RecordRule {
+    name: "WorkGraph",
+    doc: "The AND/OR graph of the work",
+    fields: || {
+        let atoms = Form::ById(Box::new(Atom::form()));
+        Vec::from([rule::<Node>("atoms", "").of_form(atoms)])
+    },
+};
 
 type Read<T> = fn(&Node, &str, &mut Findings) -> Option<T>;
 

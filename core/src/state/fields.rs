@@ -12,20 +12,19 @@ use alloc::{
 
 mod extra;
 mod length;
-mod near_miss;
+mod writer;
 
 pub use extra::Extra;
 pub use length::DurationText;
+pub use writer::{Writer, pairs_node, texts_node};
 
 use extra::{UnknownKey, UnknownKeys};
-
-pub(crate) use near_miss::is_of_objective;
 
 pub use crate::doc::Span;
 use crate::doc::{self, Fault, Member, Node, Value};
 use crate::id::{AttemptId, Serial};
 
-/// What a reading found wrong, and what is merely odd.
+/// The faults of a reading, and what is merely odd.
 #[derive(Debug, Default)]
 pub struct Findings {
     pub faults: Vec<Fault>,
@@ -34,6 +33,18 @@ pub struct Findings {
     pub is_newer: bool,
     /// It is a plan, which nobody has begun: a key that was written for another is a fault.
     pub is_plan: bool,
+    /// Recognises a key that was written for another.
+    pub near_miss: Option<FindNearMiss>,
+}
+
+/// Judges a member of an object that was asked for these keys and nothing else.
+pub type FindNearMiss = fn(&Member, &Node, &[&'static str]) -> Option<NearMiss>;
+
+/// A key that was written for another: the fault, and what to write.
+#[derive(Debug)]
+pub struct NearMiss {
+    pub message: String,
+    pub hint: String,
 }
 
 impl Findings {
@@ -67,7 +78,7 @@ impl Findings {
         self.is_newer
     }
 
-    fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
+    pub(super) fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
         self.wrong_type_or(pointer, node, wanted, None);
     }
 
@@ -89,7 +100,7 @@ impl Findings {
 const SERIAL_MAX: u64 = (1 << 63) - 1;
 const NAME_BYTES_MAX: usize = 128;
 
-/// What may be the name of a file, and of nothing above.
+/// Whether a text may be the name of a file, and of nothing above.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     text.len() <= NAME_BYTES_MAX
@@ -189,15 +200,30 @@ impl<'a, 'f> Fields<'a, 'f> {
         self.typed(key, "a string", |node| node.as_str().map(ToOwned::to_owned))
     }
 
+    /// Whether something stands at that key; a null reads as absent.
+    pub fn has(&self, key: &str) -> bool {
+        self.node.get(key).is_some_and(|node| !node.is_null())
+    }
+
+    /// A fault at the value of `key`, or at the object where it is absent.
+    pub fn fault_at(
+        &mut self,
+        key: &str,
+        rule: &'static str,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let at = self.at(key);
+        let span = self.node.get(key).map_or(self.node.span, |node| node.span);
+        self.found.fault(rule, (&at, span), message, hint);
+    }
+
     /// `text` of that key, unless it says nothing.
     pub fn filled(&mut self, key: &'static str, text: String) -> Option<String> {
         if !text.trim().is_empty() {
             return Some(text);
         }
-        let at = self.at(key);
-        let span = self.node.get(key).map_or(self.node.span, |node| node.span);
-        self.found
-            .fault("empty-text", (&at, span), format!("`{key}` is empty"), None);
+        self.fault_at(key, "empty-text", format!("`{key}` is empty"), None);
         None
     }
 
@@ -205,14 +231,8 @@ impl<'a, 'f> Fields<'a, 'f> {
         self.text(key).unwrap_or_default()
     }
 
-    pub fn flag(&mut self, key: &'static str) -> bool {
+    pub fn flag(&mut self, key: &'static str) -> Option<bool> {
         self.typed(key, "true or false", Node::as_bool)
-            .unwrap_or(false)
-    }
-
-    pub fn flag_or(&mut self, key: &'static str, absent: bool) -> bool {
-        self.typed(key, "true or false", Node::as_bool)
-            .unwrap_or(absent)
     }
 
     pub fn count(&mut self, key: &'static str) -> Option<u64> {
@@ -376,7 +396,8 @@ impl<'a, 'f> Fields<'a, 'f> {
     /// A key that nobody asked for. In a plan it is a fault where it stands for another: what is done would be
     /// something else than what was typed.
     fn unknown_key(&mut self, member: &Member) {
-        let near_miss = near_miss::of(member, self.node, &self.asked);
+        let find = self.found.near_miss;
+        let near_miss = find.and_then(|find| find(member, self.node, &self.asked));
         let is_fault = self.found.is_plan && near_miss.is_some();
         let (message, hint) = match near_miss {
             Some(miss) => (miss.message, Some(miss.hint)),
@@ -398,93 +419,4 @@ impl<'a, 'f> Fields<'a, 'f> {
             false => self.found.warnings.push(fault),
         }
     }
-}
-
-/// One object under writing: keys in the order in which they are put.
-#[derive(Debug, Default)]
-pub struct Writer(Vec<Member>);
-
-impl Writer {
-    pub fn put(&mut self, key: &str, node: Node) -> &mut Self {
-        self.0.push(Member {
-            key: key.to_owned(),
-            key_span: Span::default(),
-            node,
-        });
-        self
-    }
-
-    pub fn text(&mut self, key: &str, text: &str) -> &mut Self {
-        self.put(key, Node::string(text))
-    }
-
-    pub fn text_unless_empty(&mut self, key: &str, text: &str) -> &mut Self {
-        if text.is_empty() {
-            self
-        } else {
-            self.text(key, text)
-        }
-    }
-
-    pub fn count_unless_zero(&mut self, key: &str, count: u64) -> &mut Self {
-        if count == 0 {
-            self
-        } else {
-            self.put(key, Node::uint(count))
-        }
-    }
-
-    pub fn flag_if(&mut self, key: &str, flag: bool) -> &mut Self {
-        if flag {
-            self.put(key, Node::bool(true))
-        } else {
-            self
-        }
-    }
-
-    pub fn some(&mut self, key: &str, node: Option<Node>) -> &mut Self {
-        match node {
-            Some(node) => self.put(key, node),
-            None => self,
-        }
-    }
-
-    pub fn texts_unless_empty<T: AsRef<str>>(&mut self, key: &str, texts: &[T]) -> &mut Self {
-        if texts.is_empty() {
-            self
-        } else {
-            self.put(key, texts_node(texts))
-        }
-    }
-
-    /// The object, with the unknown keys back where they stood.
-    pub fn finish(&mut self, extra: &Extra) -> Node {
-        if let Some(whole) = extra.as_it_stood() {
-            return whole.clone();
-        }
-        let mut pieces: Vec<(String, Node)> = core::mem::take(&mut self.0)
-            .into_iter()
-            .map(|member| (member.key, member.node))
-            .collect();
-        extra.weave(&mut pieces, Node::clone);
-        Node::object(pieces)
-    }
-}
-
-pub fn texts_node<T: AsRef<str>>(texts: &[T]) -> Node {
-    Node::array(
-        texts
-            .iter()
-            .map(|text| Node::string(text.as_ref()))
-            .collect(),
-    )
-}
-
-pub fn pairs_node<K: ToString, V: ToString>(pairs: &BTreeMap<K, V>) -> Node {
-    Node::object(
-        pairs
-            .iter()
-            .map(|(key, value)| (key.to_string(), Node::string(value.to_string())))
-            .collect(),
-    )
 }

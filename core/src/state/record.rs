@@ -4,11 +4,16 @@
 
 mod growth;
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, string::String};
+use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, vec::Vec};
 
 pub use growth::added;
 
-use super::fields::{Extra, Fields, Findings, Writer, pairs_node};
+use super::{
+    fields::{Extra, Fields, Findings, Writer, pairs_node},
+    rule::{Form, RecordRule},
+    table::{rule, words},
+    value::FieldValue,
+};
 use crate::{
     doc::Node,
     id::{AtomId, AttemptId, CommitId, Digest},
@@ -88,6 +93,66 @@ fn read_choice(fields: &mut Fields<'_, '_>) -> EntryKind {
     }
 }
 
+impl FieldValue for Entry {
+    fn form() -> Form {
+        Form::Record(&ENTRY)
+    }
+
+    fn node(&self) -> Node {
+        self.node.clone()
+    }
+}
+
+const ENTRY: RecordRule = RecordRule {
+    name: "Entry",
+    doc: "An entry of the trail; its other keys depend on the type",
+    fields: || {
+        let types = "`choice`, `failure`, `refuted`, `backtrack`, `user_correction`, or history of another kind";
+        Vec::from([
+            rule::<String>("type", types).required(),
+            rule::<String>("at", ""),
+            rule::<u64>("serial", ""),
+            rule::<u64>("pass", ""),
+        ])
+    },
+};
+
+impl FieldValue for Correction {
+    fn form() -> Form {
+        Form::Record(&CORRECTION)
+    }
+
+    fn node(&self) -> Node {
+        self.node.clone()
+    }
+}
+
+const CORRECTION: RecordRule = RecordRule {
+    name: "Correction",
+    doc: "A change made by a person",
+    fields: || {
+        let any = [
+            "id",
+            "timestamp",
+            "description",
+            "trail_cleared",
+            "by",
+            "changes",
+        ];
+        let mut rules: Vec<_> = any.into_iter().map(|key| rule::<Node>(key, "")).collect();
+        rules.extend([
+            rule::<CorrectionType>("type", "").required(),
+            rule::<Vec<Node>>(
+                "lost",
+                "What gave way where the edit and the program both wrote",
+            ),
+            rule::<String>("name", "The assertion that a confirmation confirms"),
+            rule::<u64>("to", "The serial that an undo went back to"),
+        ]);
+        rules
+    },
+};
+
 pub fn choices(pairs: BTreeMap<String, String>) -> Choices {
     pairs
         .into_iter()
@@ -122,42 +187,17 @@ pub struct Confirmation {
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CorrectionType {
-    ObjectiveChange,
-    DagAdjustment,
-    ConstraintChange,
-    BindingsOverride,
-    Guidance,
-    Confirmation,
-    Resolution,
-    /// Back to an earlier serial, which stands in `to`.
-    Undo,
-}
-
-impl CorrectionType {
-    const WORDS: [(&'static str, CorrectionType); 8] = [
-        ("objective_change", CorrectionType::ObjectiveChange),
-        ("dag_adjustment", CorrectionType::DagAdjustment),
-        ("constraint_change", CorrectionType::ConstraintChange),
-        ("bindings_override", CorrectionType::BindingsOverride),
-        ("guidance", CorrectionType::Guidance),
-        ("confirmation", CorrectionType::Confirmation),
-        ("resolution", CorrectionType::Resolution),
-        ("undo", CorrectionType::Undo),
-    ];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            CorrectionType::ObjectiveChange => "objective_change",
-            CorrectionType::DagAdjustment => "dag_adjustment",
-            CorrectionType::ConstraintChange => "constraint_change",
-            CorrectionType::BindingsOverride => "bindings_override",
-            CorrectionType::Guidance => "guidance",
-            CorrectionType::Confirmation => "confirmation",
-            CorrectionType::Resolution => "resolution",
-            CorrectionType::Undo => "undo",
-        }
+words! {
+    pub enum CorrectionType {
+        ObjectiveChange = "objective_change",
+        DagAdjustment = "dag_adjustment",
+        ConstraintChange = "constraint_change",
+        BindingsOverride = "bindings_override",
+        Guidance = "guidance",
+        Confirmation = "confirmation",
+        Resolution = "resolution",
+        /// Back to an earlier serial, which stands in `to`
+        Undo = "undo",
     }
 }
 
@@ -181,7 +221,7 @@ impl Correction {
 fn read_confirmation(fields: &mut Fields<'_, '_>) -> Option<Confirmation> {
     Some(Confirmation {
         name: fields.text("name")?,
-        holds: fields.flag_or("holds", true),
+        holds: fields.flag("holds").unwrap_or(true),
         on: fields.text("on"),
         commit: fields.text("commit").map(CommitId::new),
         by: fields.text_or_empty("by"),

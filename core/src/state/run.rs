@@ -4,8 +4,11 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
     FreeValue, Shared, SideEffect,
-    fields::{Extra, Fields, Findings, Writer, pairs_node},
+    fields::{Extra, Fields},
     record::Choices,
+    rule::Form,
+    table::{record, words},
+    value::FieldValue,
     verdicts::{Agreed, VerdictRecord},
 };
 use crate::{
@@ -13,71 +16,75 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId},
 };
 
-#[derive(Debug, Clone)]
-pub struct Run {
-    pub id: Option<RunId>,
-    pub status: RunStatus,
-    pub epoch: Epoch,
-    pub iteration: u64,
-    pub pass: u64,
-    /// Counts every attempt ever started, so that no id comes twice.
-    pub attempts_started: u64,
-    pub in_flight: Vec<Intent>,
-    /// The integrated commit; refs, worktrees and the verification checkout only follow it.
-    pub head: Option<CommitId>,
-    /// The commits of the result after its start, in order.
-    pub line: Shared<Vec<ResultCommit>>,
-    /// The commit that the last ending delivered, where that is not the head.
-    pub delivered: Option<CommitId>,
-    pub started_from: Option<StartedFrom>,
-    /// What `align` found.
-    pub agreed: Option<Agreed>,
-    /// The best verdict on the base case and the newest ones, oldest first.
-    pub verdicts: Shared<Vec<VerdictRecord>>,
-    pub spent: Usage,
-    pub measure: Option<MeasureText>,
-    pub last_result: Option<FreeValue>,
-    /// The lineage and serial that this one was forked from.
-    pub parent: Option<FreeValue>,
-    pub extra: Extra,
+record! {
+    /// The loop's own notebook
+    pub struct Run {
+        optional[program] id: RunId,
+        always[program] status: RunStatus = RunStatus::Aligned,
+        /// Counts the redirects
+        always[program] epoch: Epoch,
+        always[program] iteration: u64,
+        always[program] pass: u64 = 1,
+        /// Counts every attempt ever started, so that no id comes twice
+        always[program] attempts_started: u64,
+        always[program] in_flight: Vec<Intent>,
+        /// The integrated commit; references, worktrees and checkouts for checks only follow it
+        optional[program] head: CommitId,
+        /// The commits of the result after its start, in order
+        filled[program] line: Shared<Vec<ResultCommit>>,
+        /// The commit that the last ending delivered, where that is not the head
+        optional[program] delivered: CommitId,
+        optional[program] started_from: StartedFrom,
+        /// The findings of `align`
+        optional[program] agreed: Agreed,
+        /// The best verdict on the base case and the newest 63, oldest first
+        filled[program] verdicts: Shared<Vec<VerdictRecord>>,
+        always[program] spent: Usage,
+        optional[program] measure: MeasureText,
+        /// How the last run ended
+        optional[program] last_result: FreeValue,
+        /// The lineage and serial that this one was forked from
+        optional[program] parent: FreeValue,
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunStatus {
-    Aligned,
-    Running,
-    Redirecting,
-    Completed,
-    Stopped,
-    Exhausted,
-    NeedsGuidance,
+words! {
+    pub enum RunStatus {
+        Aligned = "aligned",
+        Running = "running",
+        Redirecting = "redirecting",
+        Completed = "completed",
+        Stopped = "stopped",
+        Exhausted = "exhausted",
+        NeedsGuidance = "needs_guidance",
+    }
 }
 
-/// An attempt that was started, or is about to be: durable before its first effect.
-#[derive(Debug, Clone)]
-pub struct Intent {
-    pub id: AttemptId,
-    pub atom: AtomId,
-    pub context: Digest,
-    pub choices: Choices,
-    pub epoch: Epoch,
-    /// 1-based, in this context.
-    pub n: u32,
-    pub effect: SideEffect,
-    pub base: Option<CommitId>,
-    pub at: String,
-    pub extra: Extra,
+record! {
+    /// An attempt that was started, or is about to be: durable before its first effect
+    pub struct Intent {
+        required(attempt_name)[program] id: AttemptId,
+        required[program] atom: AtomId,
+        required[program] context: Digest,
+        filled[program] choices: Choices,
+        always[program] epoch: Epoch,
+        /// 1-based, in this context
+        always[program] n: u32 = 1,
+        part[program] effect: SideEffect,
+        optional[program] base: CommitId,
+        always[program] at: String,
+    }
 }
 
-/// A commit of the result, and the atom that made it. Two are the same whatever unknown keys stand beside.
-#[derive(Debug, Clone)]
-pub struct ResultCommit {
-    pub atom: AtomId,
-    pub commit: CommitId,
-    pub extra: Extra,
+record! {
+    /// A commit of the result, and the atom that made it
+    pub struct ResultCommit {
+        required[program] atom: AtomId,
+        required[program] commit: CommitId,
+    }
 }
 
+/// Two are the same whatever unknown keys stand beside.
 impl PartialEq for ResultCommit {
     fn eq(&self, other: &Self) -> bool {
         (&self.atom, &self.commit) == (&other.atom, &other.commit)
@@ -95,60 +102,84 @@ impl ResultCommit {
     }
 }
 
-/// The person's working tree as it was when the first run began.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StartedFrom {
-    pub commit: CommitId,
-    pub tree: TreeId,
-    /// The person's HEAD then.
-    pub head: CommitId,
-    pub branch: Option<String>,
-    /// Whether changes stood in the working tree that HEAD does not hold.
-    pub dirty: bool,
-    pub extra: Extra,
+record! {
+    /// The person's working tree as it was when the first run began
+    #[derive(PartialEq)]
+    pub struct StartedFrom {
+        required[program] commit: CommitId,
+        required[program] tree: TreeId,
+        /// The person's HEAD then
+        required[program] head: CommitId,
+        optional[program] branch: String,
+        /// Whether changes stood in the working tree that HEAD does not hold
+        always[program] dirty: bool,
+    }
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct Usage {
-    /// That came to their end; what was made again as a repair is none.
-    pub attempts: u64,
-    pub transient: u64,
-    pub repairs: u64,
-    pub active_ms: u64,
-    pub extra: Extra,
+record! {
+    /// Used up by the runs of this state
+    #[derive(Default)]
+    pub struct Usage {
+        /// Attempts that came to their end, without repairs
+        always[program] attempts: u64,
+        always[program] transient: u64,
+        always[program] repairs: u64,
+        /// Milliseconds
+        always[program] active_ms: u64,
+    }
 }
 
-/// The pair of the contract, as decimal text: the counts have no largest value.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MeasureText {
-    pub attempts: String,
-    pub verdicts: String,
-    pub extra: Extra,
+record! {
+    /// The attempts and verdicts that are left
+    #[derive(PartialEq)]
+    pub struct MeasureText {
+        optional[program] attempts: DecimalText,
+        /// Whole selections that the base case has not refuted
+        optional[program] verdicts: DecimalText,
+    }
+}
+
+/// A count without a largest value, as decimal text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecimalText(String);
+
+impl DecimalText {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for DecimalText {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl FieldValue for DecimalText {
+    fn form() -> Form {
+        Form::Count
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        let node = fields.take(key)?;
+        let count = node.as_u64().map(|count| format!("{count}"));
+        count
+            .or_else(|| node.as_str().map(ToOwned::to_owned))
+            .map(Self)
+    }
+
+    fn node(&self) -> Node {
+        let count = self.0.parse();
+        count.map_or_else(|_| Node::string(self.as_str()), Node::uint)
+    }
+}
+
+/// The id of an attempt in flight: a plain name, since files of the attempt lie under it.
+fn attempt_name(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<AttemptId> {
+    fields.attempt(key)
 }
 
 impl RunStatus {
-    pub const WORDS: [(&'static str, RunStatus); 7] = [
-        ("aligned", RunStatus::Aligned),
-        ("running", RunStatus::Running),
-        ("redirecting", RunStatus::Redirecting),
-        ("completed", RunStatus::Completed),
-        ("stopped", RunStatus::Stopped),
-        ("exhausted", RunStatus::Exhausted),
-        ("needs_guidance", RunStatus::NeedsGuidance),
-    ];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            RunStatus::Aligned => "aligned",
-            RunStatus::Running => "running",
-            RunStatus::Redirecting => "redirecting",
-            RunStatus::Completed => "completed",
-            RunStatus::Stopped => "stopped",
-            RunStatus::Exhausted => "exhausted",
-            RunStatus::NeedsGuidance => "needs_guidance",
-        }
-    }
-
     pub fn is_active(self) -> bool {
         matches!(self, RunStatus::Running | RunStatus::Redirecting)
     }
@@ -179,28 +210,6 @@ impl Default for Run {
     }
 }
 
-fn each<T>(
-    fields: &mut Fields<'_, '_>,
-    key: &'static str,
-    read: impl Fn(&Node, &str, &mut Findings) -> Option<T>,
-) -> Vec<T> {
-    fields
-        .list(key)
-        .into_iter()
-        .filter_map(|(at, node)| read(node, &at, fields.found))
-        .collect()
-}
-
-fn one<T>(
-    fields: &mut Fields<'_, '_>,
-    key: &'static str,
-    read: impl Fn(&Node, &str, &mut Findings) -> Option<T>,
-) -> Option<T> {
-    let node = fields.take(key)?;
-    let at = fields.at(key);
-    read(node, &at, fields.found)
-}
-
 impl Run {
     /// The commit of the result: what the last ending delivered, else the head.
     pub fn result(&self) -> Option<&CommitId> {
@@ -212,251 +221,11 @@ impl Run {
         self.attempts_started += 1;
         AttemptId::new(alloc::format!("{atom}.{}", self.attempts_started))
     }
-
-    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        Some(Self {
-            id: fields.text("id").map(RunId::new),
-            status: fields
-                .word("status", &RunStatus::WORDS)
-                .unwrap_or(RunStatus::Aligned),
-            epoch: Epoch(fields.count("epoch").unwrap_or(0)),
-            iteration: fields.count("iteration").unwrap_or(0),
-            pass: fields.count("pass").unwrap_or(1),
-            attempts_started: fields.count("attempts_started").unwrap_or(0),
-            in_flight: each(&mut fields, "in_flight", Intent::read),
-            head: fields.text("head").map(CommitId::new),
-            line: each(&mut fields, "line", ResultCommit::read).into(),
-            delivered: fields.text("delivered").map(CommitId::new),
-            started_from: one(&mut fields, "started_from", StartedFrom::read),
-            agreed: one(&mut fields, "agreed", Agreed::read),
-            verdicts: each(&mut fields, "verdicts", VerdictRecord::read).into(),
-            spent: one(&mut fields, "spent", Usage::read).unwrap_or_default(),
-            measure: one(&mut fields, "measure", MeasureText::read),
-            last_result: fields.take("last_result").cloned(),
-            parent: fields.take("parent").cloned(),
-            extra: fields.finish(),
-        })
-    }
-
-    pub fn node(&self) -> Node {
-        let mut to = Writer::default();
-        to.some("id", self.id.as_ref().map(|id| Node::string(id.as_str())));
-        to.text("status", self.status.word());
-        to.put("epoch", Node::uint(self.epoch.0))
-            .put("iteration", Node::uint(self.iteration));
-        to.put("pass", Node::uint(self.pass))
-            .put("attempts_started", Node::uint(self.attempts_started));
-        to.put(
-            "in_flight",
-            Node::array(self.in_flight.iter().map(Intent::node).collect()),
-        );
-        to.some(
-            "head",
-            self.head.as_ref().map(|head| Node::string(head.as_str())),
-        );
-        if !self.line.is_empty() {
-            let nodes = self.line.iter().map(ResultCommit::node);
-            to.put("line", Node::array(nodes.collect()));
-        }
-        to.some(
-            "delivered",
-            self.delivered
-                .as_ref()
-                .map(|one| Node::string(one.as_str())),
-        );
-        to.some(
-            "started_from",
-            self.started_from.as_ref().map(StartedFrom::node),
-        );
-        to.some("agreed", self.agreed.as_ref().map(Agreed::node));
-        if !self.verdicts.is_empty() {
-            let nodes = self.verdicts.iter().map(VerdictRecord::node);
-            to.put("verdicts", Node::array(nodes.collect()));
-        }
-        to.put("spent", self.spent.node());
-        to.some("measure", self.measure.as_ref().map(MeasureText::node));
-        to.some("last_result", self.last_result.clone());
-        to.some("parent", self.parent.clone());
-        to.finish(&self.extra)
-    }
 }
 
 impl Intent {
     /// Tells this very intent from every other, a made-again one of the same number too.
     pub fn digest(&self) -> Digest {
         Digest::of(doc::canonical(&self.node()).as_bytes())
-    }
-
-    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        for key in ["id", "atom", "context"] {
-            let _ = fields.need(key);
-        }
-        let id = fields.attempt("id");
-        let atom = fields.text("atom").map(AtomId::new);
-        let context = fields.text("context").map(Digest::new);
-        let choices = super::record::choices(fields.pairs("choices"));
-        let epoch = Epoch(fields.count("epoch").unwrap_or(0));
-        let n = fields.small("n").unwrap_or(1);
-        let external = fields
-            .word("effect", &[("tree", false), ("external", true)])
-            .unwrap_or(false);
-        let idempotent = fields.flag("idempotent");
-        if fields.keeps("effect") {
-            fields.keep("idempotent");
-        }
-        let effect = if external {
-            SideEffect::External { idempotent }
-        } else {
-            SideEffect::Tree
-        };
-        let base = fields.text("base").map(CommitId::new);
-        let at = fields.text_or_empty("at");
-        let extra = fields.finish();
-        Some(Self {
-            id: id?,
-            atom: atom?,
-            context: context?,
-            choices,
-            epoch,
-            n,
-            effect,
-            base,
-            at,
-            extra,
-        })
-    }
-
-    fn node(&self) -> Node {
-        let mut to = Writer::default();
-        to.text("id", self.id.as_str())
-            .text("atom", self.atom.as_str())
-            .text("context", self.context.as_str());
-        if !self.choices.is_empty() {
-            to.put("choices", pairs_node(&self.choices));
-        }
-        to.put("epoch", Node::uint(self.epoch.0))
-            .put("n", Node::uint(u64::from(self.n)));
-        if let SideEffect::External { idempotent } = self.effect {
-            to.text("effect", "external")
-                .put("idempotent", Node::bool(idempotent));
-        }
-        to.some(
-            "base",
-            self.base.as_ref().map(|base| Node::string(base.as_str())),
-        )
-        .text("at", &self.at);
-        to.finish(&self.extra)
-    }
-}
-
-impl ResultCommit {
-    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        let _ = (fields.need("atom"), fields.need("commit"));
-        let (atom, commit) = (fields.text("atom"), fields.text("commit"));
-        let extra = fields.finish();
-        let (atom, commit) = (AtomId::new(atom?), CommitId::new(commit?));
-        Some(Self {
-            atom,
-            commit,
-            extra,
-        })
-    }
-
-    fn node(&self) -> Node {
-        Writer::default()
-            .text("atom", self.atom.as_str())
-            .text("commit", self.commit.as_str())
-            .finish(&self.extra)
-    }
-}
-
-impl StartedFrom {
-    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        for key in ["commit", "tree", "head"] {
-            let _ = fields.need(key);
-        }
-        let (commit, tree, head) = (
-            fields.text("commit"),
-            fields.text("tree"),
-            fields.text("head"),
-        );
-        let (branch, dirty) = (fields.text("branch"), fields.flag("dirty"));
-        let extra = fields.finish();
-        let (commit, tree, head) = (
-            CommitId::new(commit?),
-            TreeId::new(tree?),
-            CommitId::new(head?),
-        );
-        Some(Self {
-            commit,
-            tree,
-            head,
-            branch,
-            dirty,
-            extra,
-        })
-    }
-
-    fn node(&self) -> Node {
-        let mut to = Writer::default();
-        to.text("commit", self.commit.as_str())
-            .text("tree", self.tree.as_str())
-            .text("head", self.head.as_str());
-        to.some("branch", self.branch.as_deref().map(Node::string))
-            .put("dirty", Node::bool(self.dirty));
-        to.finish(&self.extra)
-    }
-}
-
-impl Usage {
-    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        Some(Self {
-            attempts: fields.count("attempts").unwrap_or(0),
-            transient: fields.count("transient").unwrap_or(0),
-            repairs: fields.count("repairs").unwrap_or(0),
-            active_ms: fields.count("active_ms").unwrap_or(0),
-            extra: fields.finish(),
-        })
-    }
-
-    pub fn node(&self) -> Node {
-        let mut to = Writer::default();
-        to.put("attempts", Node::uint(self.attempts))
-            .put("transient", Node::uint(self.transient));
-        to.put("repairs", Node::uint(self.repairs))
-            .put("active_ms", Node::uint(self.active_ms));
-        to.finish(&self.extra)
-    }
-}
-
-impl MeasureText {
-    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        let mut decimal = |key: &'static str| {
-            let node = fields.take(key)?;
-            node.as_u64()
-                .map(|count| format!("{count}"))
-                .or_else(|| node.as_str().map(ToOwned::to_owned))
-        };
-        let (attempts, verdicts) = (decimal("attempts"), decimal("verdicts"));
-        let extra = fields.finish();
-        Some(Self {
-            attempts: attempts?,
-            verdicts: verdicts?,
-            extra,
-        })
-    }
-
-    pub fn node(&self) -> Node {
-        let decimal = |text: &str| text.parse().map_or_else(|_| Node::string(text), Node::uint);
-        let mut to = Writer::default();
-        to.put("attempts", decimal(&self.attempts))
-            .put("verdicts", decimal(&self.verdicts));
-        to.finish(&self.extra)
     }
 }

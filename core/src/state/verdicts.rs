@@ -5,75 +5,32 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{
-    fields::{Extra, Fields, Findings, Writer, pairs_node, texts_node},
-    record::{self, Choices},
-};
-use crate::{
-    doc::Node,
-    id::{CommitId, TreeId},
-};
+use super::{record::Choices, table::record};
+use crate::id::{CommitId, TreeId};
 
 /// Verdicts kept at most: the best and the newest.
 pub const VERDICTS_MAX: usize = 64;
 
-/// How much of the base case held on one commit.
-#[derive(Debug, Clone, PartialEq)]
-pub struct VerdictRecord {
-    pub serial: u64,
-    pub commit: CommitId,
-    pub tree: TreeId,
-    /// Leaves that held. A leaf that was not measured did not hold.
-    pub held: u64,
-    pub of: u64,
-    /// Taken in a checkout made anew. Of two verdicts on one tree the pristine one counts.
-    pub is_pristine: bool,
-    /// The selection that the tree was made under.
-    pub choices: Choices,
-    pub extra: Extra,
+record! {
+    /// How much of the base case held on one commit
+    #[derive(PartialEq)]
+    pub struct VerdictRecord {
+        always[program] serial: u64,
+        required[program] commit: CommitId,
+        required[program] tree: TreeId,
+        /// Leaves that held; a leaf that was not measured did not hold
+        required[program] held: u64,
+        required[program] of: u64,
+        /// Taken in a checkout made anew: of two verdicts on one tree the pristine one counts
+        always[program] is_pristine as "pristine": bool,
+        /// The selection that the tree was made under
+        filled[program] choices: Choices,
+    }
 }
 
 impl VerdictRecord {
     pub fn holds(&self) -> bool {
         self.held == self.of
-    }
-
-    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        for key in ["commit", "tree", "held", "of"] {
-            let _ = fields.need(key);
-        }
-        let serial = fields.count("serial").unwrap_or(0);
-        let commit = fields.text("commit").map(CommitId::new);
-        let tree = fields.text("tree").map(TreeId::new);
-        let (held, of) = (fields.count("held"), fields.count("of"));
-        let is_pristine = fields.flag("pristine");
-        let choices = record::choices(fields.pairs("choices"));
-        let extra = fields.finish();
-        Some(Self {
-            serial,
-            commit: commit?,
-            tree: tree?,
-            held: held?,
-            of: of?,
-            is_pristine,
-            choices,
-            extra,
-        })
-    }
-
-    pub fn node(&self) -> Node {
-        let mut to = Writer::default();
-        to.put("serial", Node::uint(self.serial))
-            .text("commit", self.commit.as_str())
-            .text("tree", self.tree.as_str())
-            .put("held", Node::uint(self.held))
-            .put("of", Node::uint(self.of))
-            .put("pristine", Node::bool(self.is_pristine));
-        if !self.choices.is_empty() {
-            to.put("choices", pairs_node(&self.choices));
-        }
-        to.finish(&self.extra)
     }
 }
 
@@ -101,41 +58,21 @@ pub fn add(verdicts: &mut Vec<VerdictRecord>, new: VerdictRecord) {
     }
 }
 
-/// What `align` found when it evaluated the base case: a leaf that failed there and holds on the same tree later is
-/// unsteady.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Agreed {
-    pub tree: TreeId,
-    /// Titles of the leaves that failed.
-    pub failed: Vec<String>,
-    pub extra: Extra,
-}
-
-impl Agreed {
-    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        let _ = fields.need("tree");
-        let tree = fields.text("tree").map(TreeId::new);
-        let failed = fields.texts("failed");
-        let extra = fields.finish();
-        Some(Self {
-            tree: tree?,
-            failed,
-            extra,
-        })
-    }
-
-    pub fn node(&self) -> Node {
-        Writer::default()
-            .text("tree", self.tree.as_str())
-            .put("failed", texts_node(&self.failed))
-            .finish(&self.extra)
+record! {
+    /// The findings of `align` when it evaluated the base case: a leaf that failed there and holds on the same tree later is
+    /// unsteady
+    #[derive(PartialEq)]
+    pub struct Agreed {
+        required[program] tree: TreeId,
+        /// Titles of the leaves that failed
+        always[program] failed: Vec<String>,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::Extra;
 
     fn verdict(name: &str, held: u64, is_pristine: bool) -> VerdictRecord {
         VerdictRecord {

@@ -129,7 +129,8 @@ pub fn command(name: &str) -> String {
 /// Name and statement of an assertion.
 pub(super) fn called(check: &Check) -> Option<(&str, &str)> {
     match check.leaf()? {
-        Leaf::Assertion { statement } => {
+        Leaf::Assertion(leaf) => {
+            let statement = leaf.statement.as_str();
             Some((check.name.as_deref().unwrap_or(statement), statement))
         }
         Leaf::Command(_)

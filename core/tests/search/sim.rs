@@ -13,7 +13,7 @@ use descent_core::{
     plan,
     state::{
         Request, RunStatus, StartedFrom, Workspace, decode, encode::StateText, fields::Extra,
-        objective::RequestKind,
+        objective::RequestKind, run::DecimalText,
     },
     step::{self, Transition},
     verdict::CommandEnd,
@@ -164,7 +164,7 @@ impl<'m> Sim<'m> {
                 .run
                 .measure
                 .as_ref()
-                .map(|m| m.attempts.parse().expect("a number"));
+                .map(|m| number(&m.attempts));
         }
     }
 
@@ -310,10 +310,7 @@ impl<'m> Sim<'m> {
 
     fn measure(&mut self, counts_anew: bool, falls: bool) {
         let record = self.world.state.run.measure.clone().expect("a measure");
-        let now = (
-            record.attempts.parse().expect("small"),
-            record.verdicts.parse().expect("small"),
-        );
+        let now = (number(&record.attempts), number(&record.verdicts));
         if let Some(before) = self.last_measure.filter(|_| !counts_anew) {
             assert!(now <= before, "the measure rose from {before:?} to {now:?}");
             // A repair does not count in the measure: it has a cap of its own.
@@ -435,4 +432,9 @@ impl<T: PartialEq> NoneOrEq<T> for Option<T> {
     fn is_none_or_eq(&self, other: &T) -> bool {
         self.as_ref().is_none_or(|this| this == other)
     }
+}
+
+fn number<T: std::str::FromStr>(count: &Option<DecimalText>) -> T {
+    let number = count.as_ref().and_then(|count| count.as_str().parse().ok());
+    number.expect("a number")
 }

@@ -5,10 +5,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use descent_core::{json_schema, plan, state::decode};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
 use super::all;
+
+/// The schema of a file.
+pub(super) fn file<T>(name: &str) -> Value {
+    let rule = if name == "plan" {
+        &plan::RULE
+    } else {
+        &decode::RULE
+    };
+    json_schema::of(&format!("descent {name}"), rule)
+}
 
 /// The schema of what a person writes: what has a default can be left out.
 pub(super) fn read<T: JsonSchema>(_name: &str) -> Value {

@@ -6,13 +6,16 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 use num_bigint::BigUint;
 
-use super::{PhaseBudget, PhaseEnd, Task, text};
+use super::{PhaseBudget, PhaseEnd, Task, kids};
 use crate::{
     doc::Node,
     id::{AtomId, AttemptId, Digest},
     state::{
         Constraints, State,
-        fields::{Extra, Fields, Findings, Writer, pairs_node},
+        fields::{Extra, Fields, Writer},
+        rule::FieldRule,
+        table::{Part, record, rule},
+        value::FieldValue,
     },
 };
 
@@ -36,22 +39,24 @@ pub struct PlanningStep {
     pub extra: Extra,
 }
 
-/// What a planner made of one context.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fragment {
-    /// Of the planning step, when it was planned.
-    pub context: Digest,
-    pub choices: BTreeMap<AtomId, AtomId>,
-    /// Of what the planner proposed, before its ids were replaced.
-    pub digest: Digest,
-    pub attempt: AttemptId,
-    pub parts: Vec<AtomId>,
-    /// Attempts of its atoms that came to their end, counted where the step has a budget of them.
-    pub attempts: u32,
-    /// The active time of the run when its clock began, in milliseconds, where the step has a budget of time.
-    pub since_ms: Option<u64>,
-    pub ended: Option<PhaseEnd>,
-    pub extra: Extra,
+record! {
+    /// What a planner came to in one context
+    #[derive(PartialEq)]
+    pub struct Fragment {
+        /// The context of the planning step, when it was planned
+        required[program] context: Digest,
+        filled[program] choices: BTreeMap<AtomId, AtomId>,
+        /// Digest of what was proposed, before its ids were replaced
+        required[program] digest: Digest,
+        always[program] attempt: AttemptId,
+        /// The fragment in force has those of the atom
+        filled[program] parts: Vec<AtomId>,
+        /// Attempts of its atoms that came to their end, where the step has a budget of them
+        filled[program] attempts: u32,
+        /// Active time of the run when its clock began, in milliseconds, where the step has a budget of time
+        optional[program] since_ms: u64,
+        optional[program] ended: PhaseEnd,
+    }
 }
 
 /// What a fragment may use up at most, fixed when its planning step was made: what the measure counts for it.
@@ -65,13 +70,17 @@ pub struct Grant {
     pub rounds: u32,
 }
 
-/// What stands in the file of a grant: what is left out is as the constraints say.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GrantEntry {
-    pub atoms: Option<u32>,
-    pub alternatives: Option<u32>,
-    pub rounds: Option<u32>,
-    pub extra: Extra,
+record! {
+    /// What a fragment may use up at most; what is left out is as the constraints say
+    #[derive(PartialEq)]
+    pub struct GrantEntry {
+        /// Tasks, each counted in every context that it can see: `max_fragment_atoms` unless given
+        optional atoms: u32,
+        /// Ways in which a fragment can be resolved: 16 unless given
+        optional alternatives: u32,
+        /// Fragments in one context: one more than `max_refinements_per_atom` unless given
+        optional rounds: u32,
+    }
 }
 
 /// Ways in which a person's planning step may be resolved, unless it says so.
@@ -103,25 +112,6 @@ impl GrantEntry {
             rounds: Some(grant.rounds),
             extra: Extra::default(),
         }
-    }
-
-    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        Some(Self {
-            atoms: fields.small("atoms"),
-            alternatives: fields.small("alternatives"),
-            rounds: fields.small("rounds"),
-            extra: fields.finish(),
-        })
-    }
-
-    fn node(&self) -> Node {
-        let small = |count: Option<u32>| count.map(|count| Node::uint(u64::from(count)));
-        Writer::default()
-            .some("atoms", small(self.atoms))
-            .some("alternatives", small(self.alternatives))
-            .some("rounds", small(self.rounds))
-            .finish(&self.extra)
     }
 }
 
@@ -197,7 +187,7 @@ impl PlanningStep {
         let changed = all.filter_map(|(place, fragment)| {
             let known = was.fragments().find(|known| known.is_same_as(fragment))?;
             let edited = core::mem::replace(fragment, known.with_parts_of(fragment));
-            (edited != *fragment).then(|| (place, edited.node(place.is_some())))
+            (edited != *fragment).then(|| (place, edited.written(place.is_some())))
         });
         changed.collect()
     }
@@ -249,32 +239,26 @@ impl PlanningStep {
         self.kids = parts.collect();
     }
 
-    /// Of `{"kind": "plan"}`, or of the `planned` of an `all`, whose parts are `parts`.
+    /// Reads `{"kind": "plan"}`, or the `planned` of an `all`, whose parts are `parts`.
     pub(super) fn read(fields: &mut Fields<'_, '_>, parts: Option<Vec<AtomId>>) -> Option<Self> {
-        let task = text::read_task(fields)?;
-        let mut plan = Self::new(task);
-        plan.convergence_target = fields.text("convergence_target").map(AtomId::new);
-        plan.grant = fields.take("grant").and_then(|node| {
-            let at = fields.at("grant");
-            GrantEntry::read(node, &at, fields.found)
-        });
-        plan.budget = fields.take("budget").and_then(|node| {
-            let at = fields.at("budget");
-            PhaseBudget::read(node, &at, fields.found)
-        });
-        let is_all = parts.is_some();
-        let in_force = if is_all {
-            fields.need("fragment")
-        } else {
-            fields.take("fragment")
-        };
-        plan.in_force = in_force.and_then(|node| {
-            let at = fields.at("fragment");
-            Fragment::read(node, &at, fields.found, parts)
-        });
-        for (at, node) in fields.list("fragments") {
-            plan.kept
-                .extend(Fragment::read(node, &at, fields.found, None));
+        let mut plan = Self::new(Task::read(fields)?);
+        plan.convergence_target = AtomId::take(fields, "convergence_target");
+        plan.grant = GrantEntry::take(fields, "grant");
+        plan.budget = PhaseBudget::take(fields, "budget");
+        if parts.is_some() {
+            let _ = fields.need("fragment");
+        }
+        plan.in_force = Fragment::take(fields, "fragment");
+        if let (Some(fragment), Some(parts)) = (&mut plan.in_force, parts) {
+            fragment.parts = parts;
+        }
+        let kept = fields.list("fragments");
+        for (at, node) in &kept {
+            let fragment = Fragment::read(node, at, fields.found);
+            if fragment.as_ref().is_some_and(|one| one.parts.is_empty()) {
+                kids::no_kids(fields.found, node, at, "parts");
+            }
+            plan.kept.extend(fragment);
         }
         plan.count_kids();
         refuse_outcome(fields, &plan.task);
@@ -283,36 +267,62 @@ impl PlanningStep {
 
     /// What is written of it beside the parts of the fragment in force; with them where it is to be told whole.
     pub(super) fn write(&self, to: &mut Writer, is_whole: bool) {
-        text::write_task(&self.task, to);
-        let target = self.convergence_target.as_ref();
+        self.task.write(to);
         to.some(
             "convergence_target",
-            target.map(|id| Node::string(id.as_str())),
-        )
-        .some("grant", self.grant.as_ref().map(GrantEntry::node))
-        .some("budget", self.budget.as_ref().map(PhaseBudget::node));
+            self.convergence_target.as_ref().map(FieldValue::node),
+        );
+        to.some("grant", self.grant.as_ref().map(FieldValue::node))
+            .some("budget", self.budget.as_ref().map(FieldValue::node));
         let in_force = self.in_force.as_ref();
-        to.some("fragment", in_force.map(|one| one.node(is_whole)));
-        if !self.kept.is_empty() {
-            let kept = self.kept.iter().map(|one| one.node(true));
-            to.put("fragments", Node::array(kept.collect()));
+        to.some("fragment", in_force.map(|one| one.written(is_whole)));
+        if !self.kept.is_blank() {
+            to.put("fragments", self.kept.node());
         }
+    }
+
+    /// The keys of a planning step, the fragments that it came to among them.
+    pub(super) fn rules() -> Vec<FieldRule> {
+        let mut rules = Task::rules();
+        rules.retain(|rule| !OUTCOME_KEYS.contains(&rule.key) && rule.key != "idempotent");
+        let target = "What is planned serves this atom, which waits for the step";
+        rules.extend([
+            rule::<AtomId>("convergence_target", target),
+            rule::<GrantEntry>("grant", "").by_program(),
+            rule::<PhaseBudget>("budget", ""),
+            rule::<Fragment>(
+                "fragment",
+                "The one in force; its parts are those of the atom",
+            )
+            .by_program(),
+            rule::<Vec<Fragment>>(
+                "fragments",
+                "Those of other contexts, and those that failed",
+            )
+            .by_program(),
+        ]);
+        rules
     }
 }
 
+/// The keys of a task that a planning step has not: it makes nothing but atoms.
+const OUTCOME_KEYS: [&str; 3] = ["checks", "effect", "output_schema"];
+
 /// A planning step changes nothing, in the tree or outside, and the program judges what it prints.
 fn refuse_outcome(fields: &mut Fields<'_, '_>, task: &Task) {
-    let odd = [
-        ("checks", task.spec.checks.is_some()),
-        ("effect", !task.spec.effect.is_in_tree()),
-        ("output_schema", task.spec.output_schema.is_some()),
+    let is_there = [
+        task.spec.checks.is_some(),
+        !task.spec.effect.is_in_tree(),
+        task.spec.output_schema.is_some(),
     ];
-    for (key, _) in odd.into_iter().filter(|(_, is_there)| *is_there) {
-        let span = fields.node.get(key).map_or(fields.node.span, |n| n.span);
-        let at = fields.at(key);
+    for (key, _) in OUTCOME_KEYS
+        .into_iter()
+        .zip(is_there)
+        .filter(|(_, is_there)| *is_there)
+    {
         let message = alloc::format!("a planning step has no `{key}`: it makes nothing but atoms");
         let hint = Some("put it on an atom of the fragment, or on one that waits for it".into());
-        fields.found.fault("plan-key", (&at, span), message, hint);
+        fields.fault_at(key, "plan-key", message, hint);
     }
 }
 
@@ -336,59 +346,18 @@ impl Fragment {
         }
     }
 
-    fn read(
-        node: &Node,
-        pointer: &str,
-        found: &mut Findings,
-        parts: Option<Vec<AtomId>>,
-    ) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        for key in ["context", "digest"] {
-            let _ = fields.need(key);
-        }
-        let context = fields.text("context").map(Digest::new);
-        let choices = fields.pairs("choices");
-        let digest = fields.text("digest").map(Digest::new);
-        let attempt = AttemptId::new(fields.text_or_empty("attempt"));
-        let parts = match parts {
-            Some(parts) => parts,
-            None => text::kids(&mut fields, "parts"),
+    /// The parts of the one in force are written as those of its atom.
+    fn written(&self, with_parts: bool) -> Node {
+        let parts = if with_parts {
+            self.parts.clone()
+        } else {
+            Vec::new()
         };
-        let attempts = fields.small("attempts").unwrap_or(0);
-        let since_ms = fields.count("since_ms");
-        let ended = fields.take("ended").and_then(|node| {
-            let at = fields.at("ended");
-            PhaseEnd::read(node, &at, fields.found)
-        });
-        let extra = fields.finish();
-        Some(Self {
-            context: context?,
-            choices: crate::state::record::choices(choices),
-            digest: digest?,
-            attempt,
+        Self {
             parts,
-            attempts,
-            since_ms,
-            ended,
-            extra,
-        })
-    }
-
-    fn node(&self, with_parts: bool) -> Node {
-        let mut to = Writer::default();
-        to.text("context", self.context.as_str());
-        if !self.choices.is_empty() {
-            to.put("choices", pairs_node(&self.choices));
+            ..self.clone()
         }
-        to.text("digest", self.digest.as_str())
-            .text("attempt", self.attempt.as_str());
-        if with_parts {
-            to.put("parts", text::ids_node(&self.parts));
-        }
-        to.count_unless_zero("attempts", u64::from(self.attempts))
-            .some("since_ms", self.since_ms.map(Node::uint))
-            .some("ended", self.ended.as_ref().map(PhaseEnd::node));
-        to.finish(&self.extra)
+        .node()
     }
 }
 

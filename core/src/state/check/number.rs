@@ -2,13 +2,15 @@
 //!
 //! Invariant: a limit that says "baseline" and has no value measured is met by no number.
 
-use alloc::{borrow::ToOwned, format, string::String};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use crate::{
     doc::{Node, Span, Value},
     state::{
         FreeValue,
         fields::{Fields, Writer},
+        rule::{FieldRule, Form},
+        table::{Part, rule},
     },
 };
 
@@ -77,7 +79,7 @@ impl NumberRule {
         }
     }
 
-    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
         let at_least = bound(fields, "at_least", true);
         let at_most = bound(fields, "at_most", true);
         let baseline = bound(fields, "baseline", false);
@@ -103,12 +105,36 @@ impl NumberRule {
             }),
         }
     }
+}
 
-    pub(super) fn write(&self, to: &mut Writer) {
-        to.text("number", &self.pattern);
-        to.some("at_least", self.at_least.clone())
-            .some("at_most", self.at_most.clone())
-            .some("baseline", self.baseline.clone());
+impl Part for Option<NumberRule> {
+    fn rules() -> Vec<FieldRule> {
+        let of = "What `align` measured, where a limit says `baseline`";
+        Vec::from([
+            rule::<String>(
+                "number",
+                "A regular expression with one group: the number to compare; several are summed",
+            ),
+            rule::<Node>(
+                "at_least",
+                "`baseline` stands for the value that `align` measured",
+            )
+            .of_form(Form::Decimal),
+            rule::<Node>("at_most", "").of_form(Form::Decimal),
+            rule::<Node>("baseline", of).of_form(Form::Decimal),
+        ])
+    }
+
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        Some(NumberRule::read(fields))
+    }
+
+    fn write(&self, to: &mut Writer) {
+        let Some(rule) = self else { return };
+        to.text("number", &rule.pattern)
+            .some("at_least", rule.at_least.clone())
+            .some("at_most", rule.at_most.clone())
+            .some("baseline", rule.baseline.clone());
     }
 }
 

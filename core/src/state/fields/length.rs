@@ -43,6 +43,13 @@ impl DurationText {
         })
     }
 
+    pub fn minutes(count: u64) -> Self {
+        Self {
+            ms: count * 60_000,
+            text: format!("{count}m"),
+        }
+    }
+
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -165,10 +165,7 @@ fn keep_workspace(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
 
 /// Merges the objective and the control record, which are the person's.
 fn records(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
-    let rule = |key: &str| match key {
-        "base_case" => Rule::CHECK,
-        _ => Rule::EDIT,
-    };
+    let rule = tree::rules((Objective::RULE.fields)());
     let nodes = sides.each(|state| state.objective.node());
     let node = trees.record(nodes.each_ref().map(Option::as_ref), "/objective", rule);
     let read = node.and_then(|node| tree::read(&node, Objective::read));

@@ -332,8 +332,8 @@ fn has_environmental(state: &State) -> bool {
 fn measure(state: &State) -> Option<(u64, u64)> {
     let measure = state.run.measure.as_ref()?;
     Some((
-        measure.attempts.parse().ok()?,
-        measure.verdicts.parse().ok()?,
+        measure.attempts.as_ref()?.as_str().parse().ok()?,
+        measure.verdicts.as_ref()?.as_str().parse().ok()?,
     ))
 }
 

@@ -4,12 +4,12 @@ use alloc::{collections::BTreeSet, format, string::String, sync::Arc};
 
 use super::{
     MergeOutcome, Sides,
-    tree::{self, Rule, Three, Trees, same},
+    tree::{self, Three, Trees, same},
 };
 use crate::{
     doc::{self, Member, Node, Span},
     id::AtomId,
-    state::{Atom, Binding, State},
+    state::{Atom, Binding, State, atom::rules::ATOM},
 };
 
 /// An atom and its binding.
@@ -244,13 +244,7 @@ fn atom(
         trees.edit(at, Some(o));
         return Arc::clone(&theirs.atom);
     }
-    let rule = |key: &str| match key {
-        "status" | "because" | "tries" | "interruptions" | "origin" => Rule::PROGRAM,
-        // Made by planners.
-        "grant" | "fragment" | "fragments" => Rule::PROGRAM,
-        "checks" => Rule::CHECK,
-        _ => Rule::EDIT,
-    };
+    let rule = tree::rules(ATOM.all_fields());
     let nodes: Three<'_> = [b.as_ref(), Some(&o), Some(&t)];
     let merged = trees.record(nodes, at, rule);
     let read = merged.and_then(|node| tree::read(&node, Atom::read));
@@ -277,7 +271,9 @@ fn result(
     }
     let [b, o, t] = nodes;
     match (o, t) {
-        (Some(_), Some(_)) if b.is_some() || !trees.has_base() => trees.record(nodes, at, rule),
+        (Some(_), Some(_)) if b.is_some() || !trees.has_base() => {
+            trees.record(nodes, at, tree::rules((Binding::RULE.fields)()))
+        }
         // Without a base, a result of the program stays, and so does a person's own result.
         (Some(_), None) if !trees.has_base() => {
             trees.program(at, None);
@@ -291,14 +287,6 @@ fn result(
             trees.edit(at, o.cloned());
             t.cloned()
         }
-    }
-}
-
-fn rule(key: &str) -> Rule {
-    match key {
-        "by" | "at" | "handoff" | "partial" => Rule::PROGRAM,
-        key if FACTS.contains(&key) => Rule::PROGRAM,
-        _ => Rule::EDIT,
     }
 }
 

@@ -11,7 +11,11 @@ use alloc::{
 use super::lost_values::{LostValue, Winner};
 use crate::{
     doc::{self, Node, Value},
-    state::fields::{Extra, Findings},
+    state::{
+        Check,
+        fields::{Extra, Findings},
+        rule::{FieldRule, Form, Owner},
+    },
 };
 
 /// The side that wins a place which both sides changed, and how finely the place may be merged.
@@ -35,6 +39,20 @@ impl Rule {
         kept: Winner::Edit,
         is_check: true,
     };
+}
+
+/// The rule of each key of a record; unknown keys are the person's.
+pub(super) fn rules(fields: Vec<FieldRule>) -> impl Fn(&str) -> Rule {
+    let rules = fields.into_iter().map(|field| {
+        let rule = match (field.owner, &field.form) {
+            (Owner::Program, _) => Rule::PROGRAM,
+            (Owner::Person, Form::OneOf(choice)) if choice.name == Check::RULE.name => Rule::CHECK,
+            (Owner::Person, _) => Rule::EDIT,
+        };
+        (field.key, rule)
+    });
+    let rules: BTreeMap<&str, Rule> = rules.collect();
+    move |key| rules.get(key).copied().unwrap_or(Rule::EDIT)
 }
 
 /// Larger lists and objects are taken whole, so that the walk stays short.
@@ -264,7 +282,7 @@ fn may_mix(ours: &Node, theirs: &Node, rule: Rule) -> bool {
     !rule.is_check || group(ours).is_some() && group(ours) == group(theirs)
 }
 
-fn name_of(node: &Node) -> Option<&str> {
+pub(super) fn name_of(node: &Node) -> Option<&str> {
     let named = |key| node.get(key).and_then(Node::as_str);
     ["id", "context", "name"].into_iter().find_map(named)
 }

@@ -7,17 +7,8 @@ use alloc::{
     string::{String, ToString},
 };
 
-use crate::{
-    doc::{Member, Node},
-    state::limits,
-};
-
-/// What is wrong with a key, and what to write for it.
-#[derive(Debug)]
-pub(super) struct NearMiss {
-    pub(super) message: String,
-    pub(super) hint: String,
-}
+use super::{Constraints, fields::NearMiss};
+use crate::doc::{Member, Node};
 
 /// A kind of object, and the keys that are written into it for others.
 struct RecordKind {
@@ -113,7 +104,7 @@ const OF_A_TASK: [&str; 8] = [
 ];
 
 /// Of a member of `node`, which was asked for `asked` and nothing else.
-pub(super) fn of(member: &Member, node: &Node, asked: &[&'static str]) -> Option<NearMiss> {
+pub(crate) fn of(member: &Member, node: &Node, asked: &[&'static str]) -> Option<NearMiss> {
     let key = member.key.as_str();
     let is_of_atom = asked.contains(&"depends_on");
     let group = ["choices", "parts"]
@@ -128,7 +119,7 @@ pub(super) fn of(member: &Member, node: &Node, asked: &[&'static str]) -> Option
         let hint = "leave it out: an atom without `action` is done by the worker of descent.toml";
         return Some(no_key(key, "an atom", hint.to_string()));
     }
-    if limits::LIMITS.iter().any(|limit| limit.key == key) {
+    if Constraints::RULE.field(key).is_some() {
         return constraint(key, asked);
     }
     let is_atom = member.node.as_object().is_some();

@@ -1,0 +1,181 @@
+//! The JSON Schema (draft 2020-12) of a record, from its rules.
+//!
+//! Invariant: what the program reads without a fault satisfies the schema. Unknown keys are allowed in every object.
+//! Not here: the records (`state`, `plan`).
+
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    doc,
+    state::rule::{ATOM_ID, ChoiceRule, FieldRule, Form, RecordRule, WordRule, WordsRule, text_of},
+};
+
+/// The schema of a file that holds one record.
+pub fn of(title: &str, root: &RecordRule) -> Value {
+    let mut schemas = Definitions::default();
+    let mut schema = schemas.record(root, &[]);
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert(
+            "$schema".into(),
+            json!("https://json-schema.org/draft/2020-12/schema"),
+        );
+        schema.insert("title".into(), json!(title));
+        let definitions: Map<String, Value> = schemas.by_name.into_iter().collect();
+        schema.insert("$defs".into(), Value::Object(definitions));
+    }
+    schema
+}
+
+/// Definitions that several places share, by name.
+#[derive(Default)]
+struct Definitions {
+    by_name: BTreeMap<String, Value>,
+}
+
+impl Definitions {
+    /// A reference to a definition, which is made where it is missing.
+    fn named(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Value) -> Value {
+        if !self.by_name.contains_key(name) {
+            // Stands while it is made: a record may hold records of its own kind.
+            self.by_name.insert(name.into(), Value::Bool(true));
+            let made = make(self);
+            self.by_name.insert(name.into(), made);
+        }
+        json!({"$ref": alloc::format!("#/$defs/{name}")})
+    }
+
+    fn record(&mut self, rule: &RecordRule, common: &[FieldRule]) -> Value {
+        let fields = (rule.fields)();
+        let all: Vec<&FieldRule> = common.iter().chain(&fields).collect();
+        let properties: Map<String, Value> = all
+            .iter()
+            .map(|field| (field.key.into(), self.property(field)))
+            .collect();
+        let required = all.iter().filter(|field| field.is_required);
+        let required: Vec<&str> = required.map(|field| field.key).collect();
+        let mut schema = json!({"type": "object", "properties": properties});
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        described(schema, rule.doc)
+    }
+
+    fn property(&mut self, field: &FieldRule) -> Value {
+        let form = self.form(&field.form);
+        let form = if field.is_required {
+            form
+        } else {
+            or_null(form)
+        };
+        let mut schema = described(form, field.doc);
+        if let (Some(default), Some(schema)) = (&field.default, schema.as_object_mut())
+            && let Ok(default) = serde_json::from_str(&doc::write_compact(default))
+        {
+            schema.insert("default".into(), default);
+        }
+        schema
+    }
+
+    fn form(&mut self, form: &Form) -> Value {
+        match form {
+            Form::Any => Value::Bool(true),
+            Form::Text => json!({"type": "string"}),
+            Form::NonBlank => json!({"type": "string", "pattern": r"\S"}),
+            Form::Short(most) => json!({"type": "string", "maxLength": most}),
+            Form::Flag => json!({"type": "boolean"}),
+            Form::Integer => json!({"type": "integer"}),
+            Form::Never => json!({"type": "null"}),
+            Form::Pattern(name, pattern) => {
+                self.named(name, |_| json!({"type": "string", "pattern": pattern}))
+            }
+            Form::Count => self.named("Count", |_| {
+                let text = json!({"type": "string", "pattern": "^(0|[1-9][0-9]*)$"});
+                let count = json!({"anyOf": [{"type": "integer", "minimum": 0}, text]});
+                described(count, "A whole number; above 2^53 as a decimal string")
+            }),
+            Form::Decimal => self.named("Decimal", |_| {
+                let number = json!({"anyOf": [{"type": "number"}, {"type": "string"}]});
+                described(number, "A number, or its decimal text")
+            }),
+            Form::Words(rule) => self.words(rule),
+            Form::List(item) => json!({"type": "array", "items": self.form(item)}),
+            Form::Filled(form) => {
+                let mut schema = self.form(form);
+                let is_list = schema["type"] == "array";
+                schema[if is_list { "minItems" } else { "minProperties" }] = json!(1);
+                schema
+            }
+            Form::ById(value) => {
+                let id = self.form(&ATOM_ID);
+                let value = self.form(value);
+                json!({"type": "object", "propertyNames": id, "additionalProperties": value})
+            }
+            Form::Choices => {
+                json!({"type": "object", "additionalProperties": {"type": "string"}})
+            }
+            Form::Record(rule) => self.named(rule.name, |all| all.record(rule, &[])),
+            Form::OneOf(rule) => self.named(rule.name, |all| all.choice(rule)),
+            Form::Either(forms) => {
+                let forms: Vec<Value> = forms.iter().map(|form| self.form(form)).collect();
+                json!({"anyOf": forms})
+            }
+        }
+    }
+
+    fn words(&mut self, rule: &WordsRule) -> Value {
+        if rule.name.is_empty() {
+            let words: Vec<&str> = rule.words.iter().map(|word| word.word).collect();
+            return json!({"type": "string", "enum": words});
+        }
+        self.named(rule.name, |_| {
+            let word = |word: &WordRule| {
+                described(json!({"type": "string", "const": word.word}), word.doc)
+            };
+            let words: Vec<Value> = rule.words.iter().map(word).collect();
+            described(json!({"oneOf": words}), rule.doc)
+        })
+    }
+
+    fn choice(&mut self, rule: &ChoiceRule) -> Value {
+        let common = (rule.common)();
+        let records = rule.records.iter().map(|one| self.record(one, &common));
+        let records: Vec<Value> = records.collect();
+        let key = if rule.is_exclusive { "oneOf" } else { "anyOf" };
+        let mut schema = Map::new();
+        schema.insert(key.into(), Value::Array(records));
+        described(Value::Object(schema), rule.doc)
+    }
+}
+
+/// A null reads as absent.
+fn or_null(mut schema: Value) -> Value {
+    let Some(members) = schema.as_object_mut() else {
+        return schema;
+    };
+    let Some(kind) = members.get("type").and_then(Value::as_str) else {
+        return json!({"anyOf": [schema, {"type": "null"}]});
+    };
+    if kind != "null" {
+        let kinds = json!([kind, "null"]);
+        members.insert("type".into(), kinds);
+    }
+    if let Some(words) = members.get_mut("enum").and_then(Value::as_array_mut) {
+        words.push(Value::Null);
+    }
+    schema
+}
+
+fn described(mut schema: Value, doc: &str) -> Value {
+    let text = text_of(doc);
+    if schema.is_boolean() && !text.is_empty() {
+        schema = json!({});
+    }
+    if let Some(members) = schema.as_object_mut()
+        && !text.is_empty()
+    {
+        members.insert("description".into(), Value::String(text));
+    }
+    schema
+}

@@ -1,0 +1,114 @@
+//! Bindings: what replaces a solved atom (contract §6).
+//!
+//! Invariant: a binding holds its atom whole (`of`), so that backtracking may open it again. A parked one stands
+//! inside that very atom and leaves `of` out.
+
+use alloc::{borrow::ToOwned, boxed::Box, format, string::String, sync::Arc, vec::Vec};
+
+use super::{Atom, Body, SideEffect, Spec, Task};
+use crate::{
+    doc::{self, Node, Value},
+    id::{CommitId, Digest},
+    state::{
+        FreeValue,
+        fields::{Extra, Fields, Writer},
+        rule::Form,
+        table::record,
+    },
+};
+
+/// Characters at most in a summary.
+pub const SUMMARY_CHARS_MAX: usize = 2_000;
+/// Bytes at most of a value, as JSON.
+pub const VALUE_BYTES_MAX: usize = 64 * 1024;
+
+record! {
+    /// The result that replaces a solved atom
+    pub struct Binding {
+        always summary: String {Form::Short(SUMMARY_CHARS_MAX)},
+        optional value: FreeValue,
+        filled artifacts: Vec<String>,
+        /// On the line of the result; absent where the tree did not change
+        optional[program] commit: CommitId,
+        /// Digest of the change to the tree
+        optional[program] change: Digest,
+        filled[program] evidence: Vec<FreeValue>,
+        optional[program] context: Digest,
+        /// Digest of the results upstream that it was made from
+        optional[program] inputs: Digest,
+        always[program] attempts: u32,
+        /// `person` unless given: such a binding is never overwritten
+        always[program] by: String = "person".to_owned(),
+        filled[program] at: String,
+        /// The atom, whole
+        always of: Arc<Atom> = Arc::new(nothing()),
+        optional[program] handoff: String,
+        filled[program] partial: bool,
+    }
+    check is_small;
+}
+
+impl Binding {
+    pub fn is_by_person(&self) -> bool {
+        self.by == "person"
+    }
+
+    /// The digest of what others may have built on: value, artifacts, change; a summary only where an agent or a
+    /// person wrote it.
+    pub fn result_digest(&self) -> Digest {
+        let mut to = Writer::default();
+        to.some("value", self.value.clone())
+            .texts_unless_empty("artifacts", &self.artifacts);
+        to.some(
+            "change",
+            self.change
+                .as_ref()
+                .map(|change| Node::string(change.as_str())),
+        );
+        if self.by != "action" {
+            to.text("summary", &self.summary);
+        }
+        Digest::of(doc::canonical(&to.finish(&Extra::default())).as_bytes())
+    }
+
+    /// As it stands inside its own atom.
+    pub fn parked_node(&self) -> Node {
+        let mut node = self.node();
+        if let Value::Object(members) = &mut node.value {
+            members.retain(|member| member.key != "of");
+        }
+        node
+    }
+}
+
+/// Stands in `of` where a binding has none: a task that asks for nothing.
+pub fn nothing() -> Atom {
+    let spec = Spec {
+        action: None,
+        effect: SideEffect::Tree,
+        checks: None,
+        output_schema: None,
+        timeout: None,
+    };
+    Atom {
+        description: String::new(),
+        depends_on: Vec::new(),
+        body: Body::Task(Box::new(Task::new(spec))),
+        accepts_partial: false,
+        origin: None,
+        extra: Extra::default(),
+    }
+}
+
+fn is_small(fields: &mut Fields<'_, '_>, binding: &Binding) {
+    if binding.summary.chars().count() > SUMMARY_CHARS_MAX {
+        let message = format!("the summary is longer than {SUMMARY_CHARS_MAX} characters");
+        fields.fault_at("summary", "limit", message, Some("shorten it".to_owned()));
+    }
+    let value = binding.value.as_ref();
+    if value.is_some_and(|value| doc::write_compact(value).len() > VALUE_BYTES_MAX) {
+        let message = "the value is larger than 64 KiB".to_owned();
+        let hint = Some("put it into a file of the tree".to_owned());
+        fields.fault_at("value", "limit", message, hint);
+    }
+}

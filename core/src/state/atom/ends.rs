@@ -1,0 +1,163 @@
+//! Words of an atom that carry data, each with the keys that it stands in: where an atom stands, how a try ended, and
+//! how far an action reaches.
+//!
+//! Invariant: a word that only a newer version knows is written back as it is, with the keys beside it.
+
+use alloc::{borrow::ToOwned, string::String, sync::Arc, vec::Vec};
+
+use super::{AtomStatus, FailureClass, SideEffect, TryEnd};
+use crate::{
+    doc::Node,
+    id::AttemptId,
+    state::{
+        Binding,
+        fields::{Fields, Writer},
+        rule::FieldRule,
+        table::{Part, rule, words},
+        value::FieldValue,
+    },
+};
+
+words! {
+    pub enum StatusWord {
+        Pending = "pending",
+        /// No attempt is left in the present context
+        Failed = "failed",
+        /// An attempt said that it cannot be done
+        Invalid = "invalid",
+        NeedsGuidance = "needs_guidance",
+        /// An external effect of which nobody knows whether it happened
+        InDoubt = "in_doubt",
+    }
+}
+
+words! {
+    pub enum TryEndWord {
+        Failed = "failed",
+        /// Solved in a context that is not in force
+        Parked = "parked",
+    }
+}
+
+words! {
+    pub enum EffectWord {
+        /// Lives in the workspace alone
+        Tree = "tree",
+        /// Reaches outside: nothing undoes it
+        External = "external",
+    }
+}
+
+impl Part for AtomStatus {
+    fn rules() -> Vec<FieldRule> {
+        Vec::from([
+            rule::<StatusWord>("status", "`pending` unless given"),
+            rule::<String>(
+                "because",
+                "Why it is `invalid`, or the attempt that is `in_doubt`",
+            ),
+        ])
+    }
+
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        let word = StatusWord::take(fields, "status").unwrap_or(StatusWord::Pending);
+        if word == StatusWord::InDoubt {
+            // The attempt: `resolve` asks for it by its name.
+            let named = fields.need("because").and_then(Node::as_str);
+            let _ = named.and_then(|attempt| fields.filled("because", attempt.to_owned()));
+        }
+        let because = fields.text_or_empty("because");
+        keep_beside(fields, "status", &["because"]);
+        Some(match word {
+            StatusWord::Pending => AtomStatus::Pending,
+            StatusWord::Failed => AtomStatus::Failed,
+            StatusWord::Invalid => AtomStatus::Invalid(because),
+            StatusWord::NeedsGuidance => AtomStatus::NeedsGuidance,
+            StatusWord::InDoubt => AtomStatus::InDoubt(AttemptId::new(because)),
+        })
+    }
+
+    fn write(&self, to: &mut Writer) {
+        let (word, because) = match self {
+            AtomStatus::Pending => (StatusWord::Pending, None),
+            AtomStatus::Failed => (StatusWord::Failed, None),
+            AtomStatus::Invalid(because) => (StatusWord::Invalid, Some(because.as_str())),
+            AtomStatus::NeedsGuidance => (StatusWord::NeedsGuidance, None),
+            AtomStatus::InDoubt(attempt) => (StatusWord::InDoubt, Some(attempt.as_str())),
+        };
+        to.text("status", word.word())
+            .some("because", because.map(Node::string));
+    }
+}
+
+impl Part for Option<TryEnd> {
+    fn rules() -> Vec<FieldRule> {
+        Vec::from([
+            rule::<TryEndWord>("ended", ""),
+            rule::<FailureClass>("class", "How it failed"),
+            rule::<Binding>("result", "What is parked"),
+        ])
+    }
+
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        let word = TryEndWord::take(fields, "ended");
+        if word == Some(TryEndWord::Parked) {
+            let _ = fields.need("result");
+        }
+        let class = FailureClass::take(fields, "class").unwrap_or(FailureClass::Logical);
+        let parked = Binding::take(fields, "result");
+        keep_beside(fields, "ended", &["class", "result"]);
+        Some(match word {
+            None => None,
+            Some(TryEndWord::Failed) => Some(TryEnd::Failed(class)),
+            Some(TryEndWord::Parked) => parked.map(|binding| TryEnd::Parked(Arc::new(binding))),
+        })
+    }
+
+    fn write(&self, to: &mut Writer) {
+        match self {
+            None => {}
+            Some(TryEnd::Failed(class)) => {
+                to.text("ended", TryEndWord::Failed.word())
+                    .text("class", class.word());
+            }
+            Some(TryEnd::Parked(binding)) => {
+                to.text("ended", TryEndWord::Parked.word())
+                    .put("result", binding.parked_node());
+            }
+        }
+    }
+}
+
+impl Part for SideEffect {
+    fn rules() -> Vec<FieldRule> {
+        Vec::from([
+            rule::<EffectWord>("effect", "`tree` unless given"),
+            rule::<bool>("idempotent", "An external effect that may happen twice"),
+        ])
+    }
+
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        let word = EffectWord::take(fields, "effect").unwrap_or(EffectWord::Tree);
+        let idempotent = fields.flag("idempotent").unwrap_or(false);
+        keep_beside(fields, "effect", &["idempotent"]);
+        Some(match word {
+            EffectWord::Tree => SideEffect::Tree,
+            EffectWord::External => SideEffect::External { idempotent },
+        })
+    }
+
+    fn write(&self, to: &mut Writer) {
+        if let SideEffect::External { idempotent } = self {
+            to.text("effect", EffectWord::External.word())
+                .put("idempotent", Node::bool(*idempotent));
+        }
+    }
+}
+
+/// Keys that are written only beside a known value of `word` stay where that one is not understood.
+fn keep_beside(fields: &mut Fields<'_, '_>, word: &str, keys: &[&'static str]) {
+    if fields.keeps(word) {
+        keys.iter().for_each(|key| fields.keep(key));
+    }
+}

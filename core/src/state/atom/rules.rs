@@ -1,0 +1,124 @@
+//! The keys of the kinds of atoms, as rules.
+
+use alloc::{boxed::Box, string::String, vec::Vec};
+
+use super::{PlanningStep, Task};
+use crate::{
+    doc::Node,
+    id::AtomId,
+    state::{
+        rule::{ChoiceRule, FieldRule, Form, RecordRule, WordRule, WordsRule},
+        table::{Part, rule},
+        value::FieldValue,
+    },
+};
+
+pub(crate) const ATOM: ChoiceRule = ChoiceRule {
+    name: "Atom",
+    is_exclusive: false,
+    doc: "A task, a group of atoms, or a step that plans further atoms",
+    common: of_every_atom,
+    records: &[&ALL, &ANY, &PLAN, &TASK],
+};
+
+pub(crate) const ALL: RecordRule = RecordRule {
+    name: "All",
+    doc: "Solved when all its parts are",
+    fields: || {
+        let planned =
+            "Where this was a planning step: all of it but the parts of the fragment in force";
+        Vec::from([
+            kind(&KIND_ALL),
+            rule::<Vec<AtomId>>("parts", "")
+                .required()
+                .of_form(kids_form()),
+            rule::<Node>("planned", planned).of_form(Form::Record(&PLANNED)),
+        ])
+    },
+};
+
+const PLANNED: RecordRule = RecordRule {
+    name: "Planned",
+    doc: "What stands of a planning step beside the atoms that it came to",
+    fields: PlanningStep::rules,
+};
+
+pub(crate) const ANY: RecordRule = RecordRule {
+    name: "Any",
+    doc: "Solved when its selected choice is",
+    fields: || {
+        Vec::from([
+            kind(&KIND_ANY),
+            rule::<Vec<AtomId>>("choices", "")
+                .required()
+                .of_form(kids_form()),
+            rule::<AtomId>("selected", "The choice that is in force"),
+            rule::<bool>("speculative", "Choices may be tried side by side"),
+        ])
+    },
+};
+
+pub(crate) const PLAN: RecordRule = RecordRule {
+    name: "Plan",
+    doc: "A leaf whose result is a fragment of new atoms",
+    fields: || {
+        let mut rules = PlanningStep::rules();
+        rules.push(kind(&KIND_PLAN).required());
+        rules
+    },
+};
+
+pub(crate) const TASK: RecordRule = RecordRule {
+    name: "Task",
+    doc: "A leaf: something to be done",
+    fields: || {
+        let mut rules = Task::rules();
+        rules.push(kind(&KIND_TASK));
+        rules
+    },
+};
+
+pub(crate) fn of_every_atom() -> Vec<FieldRule> {
+    let arrows = "Roots, parts of the same `all`, or such of an ancestor";
+    let partial = "Whether it can begin with a part of what a step that plans for it came to";
+    Vec::from([
+        rule::<String>("description", ""),
+        rule::<Vec<AtomId>>("depends_on", arrows),
+        rule::<bool>("accepts_partial", partial),
+        rule::<Node>("origin", "Who made it, and from what").by_program(),
+    ])
+}
+
+fn kids_form() -> Form {
+    Form::Filled(Box::new(Vec::<AtomId>::form()))
+}
+
+fn kind(words: &'static WordsRule) -> FieldRule {
+    rule::<String>("kind", "").of_form(Form::Words(words))
+}
+
+const KIND_ALL: WordsRule = one_word(&[WordRule {
+    word: "all",
+    doc: "",
+}]);
+const KIND_ANY: WordsRule = one_word(&[WordRule {
+    word: "any",
+    doc: "",
+}]);
+const KIND_PLAN: WordsRule = one_word(&[WordRule {
+    word: "plan",
+    doc: "",
+}]);
+const KIND_TASK: WordsRule = one_word(&[WordRule {
+    word: "task",
+    doc: "",
+}]);
+
+/// Without a name: it is of one place alone.
+const fn one_word(words: &'static [WordRule]) -> WordsRule {
+    WordsRule {
+        name: "",
+        doc: "",
+        words,
+    }
+}

@@ -1,0 +1,369 @@
+//! The table of a record: one line a key, from which the type, its reader, its writer and its rules are made.
+//!
+//! Not here: how one value is read (`value`), what the rules are used for (`rule`).
+
+use alloc::{sync::Arc, vec::Vec};
+
+use super::{
+    fields::{Fields, Writer},
+    rule::{FieldRule, Owner},
+    value::FieldValue,
+};
+
+/// The keys of a part: all are the program's where the part is.
+pub(crate) fn owned(rules: Vec<FieldRule>, owner: Owner) -> impl Iterator<Item = FieldRule> {
+    rules.into_iter().map(move |rule| FieldRule {
+        owner: if owner == Owner::Program {
+            owner
+        } else {
+            rule.owner
+        },
+        ..rule
+    })
+}
+
+/// Keys that several kinds of records have in common, and that stand among the others.
+pub(crate) trait Part: Sized {
+    fn rules() -> Vec<FieldRule>;
+    /// `None` where a required key is missing.
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self>;
+    fn write(&self, to: &mut Writer);
+}
+
+impl<T: Part> Part for Arc<T> {
+    fn rules() -> Vec<FieldRule> {
+        T::rules()
+    }
+
+    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+        T::read(fields).map(Arc::new)
+    }
+
+    fn write(&self, to: &mut Writer) {
+        T::write(self, to);
+    }
+}
+
+/// The rule of a key of a record that is read by hand.
+pub(crate) fn rule<T: FieldValue>(key: &'static str, doc: &'static str) -> FieldRule {
+    FieldRule {
+        key,
+        doc,
+        owner: Owner::Person,
+        is_required: false,
+        form: T::form(),
+        default: None,
+    }
+}
+
+/// A record of the file: `record! { /// about  pub struct Name { MODE[OWNER] field as "key": Type = default, … } }`.
+///
+/// | mode | the field | read where absent | written |
+/// |---|---|---|---|
+/// | `required` | `Type` | a fault | always |
+/// | `expected` | `Type` | no record, without a fault | always |
+/// | `optional` | `Option<Type>` | `None` | where there is one |
+/// | `nullable` | `Option<Type>` | `None` | always, as null where there is none |
+/// | `always` | `Type` | its default | always |
+/// | `filled` | `Type` | its default | unless it is that |
+/// | `part` | `Type`, a [`Part`] | | as it says |
+///
+/// A function in round brackets behind the mode reads the value; without one its type does. The owner is the person
+/// unless `[program]` stands there. A form in braces behind the type is more precise than that of the type. A default of an optional value becomes a method of the field's name.
+macro_rules! record {
+    (
+        $(#[doc = $about:literal])*
+        $(#[derive($($derive:ident),*)])?
+        pub struct $name:ident {
+            $(
+                $(#[doc = $doc:literal])*
+                $mode:ident $(($with:expr))? $([$owner:ident])? $field:ident $(as $key:literal)?: $ty:ty $({$form:expr})? $(= $default:expr)?
+            ),* $(,)?
+        }
+        $(check $check:path;)?
+        $(hint $hint:path;)?
+    ) => {
+        $(#[doc = $about])*
+        #[derive(Debug, Clone $($(, $derive)*)?)]
+        pub struct $name {
+            $( $(#[doc = $doc])* pub $field: record!(@type $mode $ty), )*
+            pub extra: $crate::state::fields::Extra,
+        }
+
+        impl $name {
+            pub const RULE: $crate::state::rule::RecordRule = $crate::state::rule::RecordRule {
+                name: stringify!($name),
+                doc: concat!($($about, "\n",)*),
+                fields: Self::field_rules,
+            };
+
+            fn field_rules() -> alloc::vec::Vec<$crate::state::rule::FieldRule> {
+                let mut rules = alloc::vec::Vec::new();
+                $( record!(@rule rules, $mode, $ty, $crate::state::rule::FieldRule {
+                    key: record!(@key $field $($key)?),
+                    doc: concat!($($doc, "\n",)*),
+                    owner: record!(@owner $($owner)?),
+                    is_required: record!(@required $mode),
+                    form: record!(@form $mode $ty $(, $form)?),
+                    default: record!(@default_node $ty $(, $default)?),
+                }); )*
+                rules
+            }
+
+            #[allow(unused_labels)] // A record without a required key is never left.
+            pub fn read(
+                node: &$crate::doc::Node,
+                pointer: &str,
+                found: &mut $crate::state::fields::Findings,
+            ) -> Option<Self> {
+                let mut open = $crate::state::fields::Fields::open_or(
+                    node, pointer, found, record!(@hint $($hint)?))?;
+                let fields = &mut open;
+                $( record!(@need fields, $mode, record!(@key $field $($key)?)); )*
+                $( let $field = record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?); )*
+                let record = 'record: {
+                    Some(Self {
+                        $( $field: record!(@value 'record, $mode, $field $(, $default)?), )*
+                        extra: $crate::state::fields::Extra::default(),
+                    })
+                };
+                $( if let Some(record) = &record { $check(fields, record); } )?
+                let extra = open.finish();
+                record.map(|record| Self { extra, ..record })
+            }
+
+            pub fn node(&self) -> $crate::doc::Node {
+                let mut writer = $crate::state::fields::Writer::default();
+                let to = &mut writer;
+                $( record!(@write to, $mode, self.$field, $ty, record!(@key $field $($key)?) $(, $default)?); )*
+                writer.finish(&self.extra)
+            }
+
+            $( record!(@getter $mode $field $ty $(, $default)?); )*
+        }
+
+        impl $crate::state::value::FieldValue for $name {
+            fn form() -> $crate::state::rule::Form {
+                $crate::state::rule::Form::Record(&Self::RULE)
+            }
+
+            fn read(
+                node: &$crate::doc::Node,
+                pointer: &str,
+                found: &mut $crate::state::fields::Findings,
+            ) -> Option<Self> {
+                $name::read(node, pointer, found)
+            }
+
+            fn node(&self) -> $crate::doc::Node {
+                $name::node(self)
+            }
+        }
+    };
+
+    // The same without a record around it: keys that stand among those of another.
+    (
+        part
+        $(#[doc = $about:literal])*
+        $(#[derive($($derive:ident),*)])?
+        pub struct $name:ident {
+            $(
+                $(#[doc = $doc:literal])*
+                $mode:ident $(($with:expr))? $([$owner:ident])? $field:ident $(as $key:literal)?: $ty:ty $({$form:expr})? $(= $default:expr)?
+            ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $about])*
+        #[derive(Debug, Clone $($(, $derive)*)?)]
+        pub struct $name {
+            $( $(#[doc = $doc])* pub $field: record!(@type $mode $ty), )*
+        }
+
+        impl $name {
+            pub const RULE: $crate::state::rule::RecordRule = $crate::state::rule::RecordRule {
+                name: stringify!($name),
+                doc: concat!($($about, "\n",)*),
+                fields: <Self as $crate::state::table::Part>::rules,
+            };
+        }
+
+        impl $crate::state::table::Part for $name {
+            fn rules() -> alloc::vec::Vec<$crate::state::rule::FieldRule> {
+                let mut rules = alloc::vec::Vec::new();
+                $( record!(@rule rules, $mode, $ty, $crate::state::rule::FieldRule {
+                    key: record!(@key $field $($key)?),
+                    doc: concat!($($doc, "\n",)*),
+                    owner: record!(@owner $($owner)?),
+                    is_required: record!(@required $mode),
+                    form: record!(@form $mode $ty $(, $form)?),
+                    default: record!(@default_node $ty $(, $default)?),
+                }); )*
+                rules
+            }
+
+            #[allow(unused_labels)]
+            fn read(fields: &mut $crate::state::fields::Fields<'_, '_>) -> Option<Self> {
+                $( record!(@need fields, $mode, record!(@key $field $($key)?)); )*
+                $( let $field = record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?); )*
+                'record: {
+                    Some(Self {
+                        $( $field: record!(@value 'record, $mode, $field $(, $default)?), )*
+                    })
+                }
+            }
+
+            fn write(&self, to: &mut $crate::state::fields::Writer) {
+                $( record!(@write to, $mode, self.$field, $ty, record!(@key $field $($key)?) $(, $default)?); )*
+            }
+        }
+    };
+
+    (@key $field:ident) => { stringify!($field) };
+    (@key $field:ident $key:literal) => { $key };
+
+    (@owner) => { $crate::state::rule::Owner::Person };
+    (@owner program) => { $crate::state::rule::Owner::Program };
+
+    (@hint) => { |_| None };
+    (@hint $hint:path) => { $hint };
+
+    (@type optional $ty:ty) => { Option<$ty> };
+    (@type nullable $ty:ty) => { Option<$ty> };
+    (@type $mode:ident $ty:ty) => { $ty };
+
+    (@default_node $ty:ty) => { None };
+    (@default_node $ty:ty, $default:expr) => {
+        Some(<$ty as $crate::state::value::FieldValue>::node(&$default))
+    };
+
+    (@rule $rules:ident, part, $ty:ty, $rule:expr) => {
+        $rules.extend($crate::state::table::owned(<$ty as $crate::state::table::Part>::rules(), $rule.owner));
+    };
+    (@rule $rules:ident, $mode:ident, $ty:ty, $rule:expr) => { $rules.push($rule); };
+
+    (@form part $ty:ty) => { $crate::state::rule::Form::Any };
+    (@form $mode:ident $ty:ty) => { <$ty as $crate::state::value::FieldValue>::form() };
+    (@form $mode:ident $ty:ty, $form:expr) => { $form };
+
+    (@required required) => { true };
+    (@required expected) => { true };
+    (@required $mode:ident) => { false };
+
+    (@need $fields:ident, required, $key:expr) => { let _ = $fields.need($key); };
+    (@need $fields:ident, $mode:ident, $key:expr) => {};
+
+    (@read $fields:ident, part, $ty:ty, $key:expr) => {
+        <$ty as $crate::state::table::Part>::read($fields)
+    };
+    (@read $fields:ident, $mode:ident, $ty:ty, $key:expr) => {
+        <$ty as $crate::state::value::FieldValue>::take($fields, $key)
+    };
+    (@read $fields:ident, $mode:ident, $ty:ty, $key:expr, $with:expr) => { $with($fields, $key) };
+
+    (@value $none:lifetime, required, $value:ident) => {
+        match $value {
+            Some(value) => value,
+            None => break $none None,
+        }
+    };
+    (@value $none:lifetime, expected, $value:ident) => { record!(@value $none, required, $value) };
+    (@value $none:lifetime, part, $value:ident) => { record!(@value $none, required, $value) };
+    (@value $none:lifetime, optional, $value:ident $(, $default:expr)?) => { $value };
+    (@value $none:lifetime, nullable, $value:ident) => { $value };
+    (@value $none:lifetime, $mode:ident, $value:ident) => { $value.unwrap_or_default() };
+    (@value $none:lifetime, $mode:ident, $value:ident, $default:expr) => {
+        match $value {
+            Some(value) => value,
+            None => $default,
+        }
+    };
+
+    (@write $to:ident, part, $place:expr, $ty:ty, $key:expr) => {
+        $crate::state::table::Part::write(&$place, $to);
+    };
+    (@write $to:ident, optional, $place:expr, $ty:ty, $key:expr $(, $default:expr)?) => {
+        $to.some($key, $place.as_ref().map($crate::state::value::FieldValue::node));
+    };
+    (@write $to:ident, nullable, $place:expr, $ty:ty, $key:expr) => {
+        let node = $place.as_ref().map($crate::state::value::FieldValue::node);
+        $to.put($key, node.unwrap_or_else($crate::doc::Node::null));
+    };
+    (@write $to:ident, filled, $place:expr, $ty:ty, $key:expr) => {
+        if !$crate::state::value::FieldValue::is_blank(&$place) {
+            $to.put($key, $crate::state::value::FieldValue::node(&$place));
+        }
+    };
+    (@write $to:ident, filled, $place:expr, $ty:ty, $key:expr, $default:expr) => {
+        if $place != $default {
+            $to.put($key, $crate::state::value::FieldValue::node(&$place));
+        }
+    };
+    (@write $to:ident, $mode:ident, $place:expr, $ty:ty, $key:expr $(, $default:expr)?) => {
+        $to.put($key, $crate::state::value::FieldValue::node(&$place));
+    };
+
+    (@getter optional $field:ident $ty:ty, $default:expr) => {
+        /// The value in force.
+        pub fn $field(&self) -> $ty {
+            let chosen = self.$field.as_ref();
+            chosen.map_or_else(|| $default, alloc::borrow::ToOwned::to_owned)
+        }
+    };
+    (@getter $($other:tt)*) => {};
+}
+
+/// Words of the file as an enum: `words! { /// about  pub enum Name { /// meaning  Variant = "word", … } }`.
+macro_rules! words {
+    (
+        $(#[doc = $about:literal])*
+        pub enum $name:ident {
+            $( $(#[doc = $doc:literal])* $variant:ident = $word:literal ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum $name {
+            $( $(#[doc = $doc])* #[serde(rename = $word)] $variant, )*
+        }
+
+        impl $name {
+            pub const WORDS: [(&'static str, Self); [$($word),*].len()] =
+                [$( ($word, Self::$variant) ),*];
+
+            pub const RULE: $crate::state::rule::WordsRule = $crate::state::rule::WordsRule {
+                name: stringify!($name),
+                doc: concat!($($about, "\n",)*),
+                words: &[$( $crate::state::rule::WordRule {
+                    word: $word,
+                    doc: concat!($($doc, "\n",)*),
+                } ),*],
+            };
+
+            pub fn word(self) -> &'static str {
+                match self {
+                    $( Self::$variant => $word, )*
+                }
+            }
+        }
+
+        impl $crate::state::value::FieldValue for $name {
+            fn form() -> $crate::state::rule::Form {
+                $crate::state::rule::Form::Words(&Self::RULE)
+            }
+
+            fn take(
+                fields: &mut $crate::state::fields::Fields<'_, '_>,
+                key: &'static str,
+            ) -> Option<Self> {
+                fields.word(key, &Self::WORDS)
+            }
+
+            fn node(&self) -> $crate::doc::Node {
+                $crate::doc::Node::string(self.word())
+            }
+        }
+    };
+}
+
+pub(crate) use {record, words};

@@ -1,0 +1,236 @@
+//! How one value of the file is read, written and described, by its type.
+//!
+//! Not here: the objects that hold them (`table`).
+
+use alloc::{
+    borrow::ToOwned, boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec,
+};
+
+use super::{
+    FreeValue, Shared,
+    fields::{DurationText, Fields, Findings, pairs_node},
+    rule::{ATOM_ID, DURATION, Form},
+};
+use crate::{
+    doc::Node,
+    id::{AtomId, AttemptId, CommitId, Digest, Epoch, Lineage, RequestId, RunId, Serial, TreeId},
+};
+
+/// A value that stands at a key, or in a list.
+pub(crate) trait FieldValue: Sized {
+    fn form() -> Form;
+
+    /// An item of a list: `None`, with a fault, where it is none.
+    fn read(_node: &Node, _pointer: &str, _found: &mut Findings) -> Option<Self> {
+        None
+    }
+
+    /// The value of a key: `None` where it is absent, and, with a fault, where it is wrong.
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        let node = fields.take(key)?;
+        let at = fields.at(key);
+        Self::read(node, &at, fields.found)
+    }
+
+    fn node(&self) -> Node;
+
+    /// Whether it says nothing, so that its key may be left out.
+    fn is_blank(&self) -> bool {
+        false
+    }
+}
+
+impl FieldValue for String {
+    fn form() -> Form {
+        Form::Text
+    }
+
+    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        let text = node.as_str().map(ToOwned::to_owned);
+        if text.is_none() {
+            found.wrong_type(pointer, node, "a string");
+        }
+        text
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        fields.text(key)
+    }
+
+    fn node(&self) -> Node {
+        Node::string(self.as_str())
+    }
+
+    fn is_blank(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+/// A value that is read by one method of [`Fields`].
+macro_rules! scalar {
+    ($($ty:ty: $form:expr, $take:ident, |$value:ident| $node:expr, $blank:expr;)*) => {$(
+        impl FieldValue for $ty {
+            fn form() -> Form {
+                $form
+            }
+
+            fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+                fields.$take(key)
+            }
+
+            fn node(&self) -> Node {
+                let $value = self;
+                $node
+            }
+
+            fn is_blank(&self) -> bool {
+                let $value = self;
+                $blank
+            }
+        }
+    )*};
+}
+
+scalar! {
+    bool: Form::Flag, flag, |flag| Node::bool(*flag), !*flag;
+    u64: Form::Count, count, |count| Node::uint(*count), *count == 0;
+    u32: Form::Count, small, |count| Node::uint(u64::from(*count)), *count == 0;
+    i32: Form::Integer, integer, |code| Node::integer(*code), *code == 0;
+    Serial: Form::Count, serial, |serial| Node::uint(serial.0), serial.0 == 0;
+    DurationText: DURATION, length, |length| Node::string(length.as_str()), length.as_str().is_empty();
+}
+
+impl FieldValue for FreeValue {
+    fn form() -> Form {
+        Form::Any
+    }
+
+    fn read(node: &Node, _pointer: &str, _found: &mut Findings) -> Option<Self> {
+        Some(node.clone())
+    }
+
+    fn node(&self) -> Node {
+        self.clone()
+    }
+}
+
+impl FieldValue for Epoch {
+    fn form() -> Form {
+        Form::Count
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        fields.count(key).map(Epoch)
+    }
+
+    fn node(&self) -> Node {
+        Node::uint(self.0)
+    }
+}
+
+/// Ids are text.
+macro_rules! text_ids {
+    ($($id:ident: $form:expr),* $(,)?) => {$(
+        impl FieldValue for $id {
+            fn form() -> Form {
+                $form
+            }
+
+            fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+                <String as FieldValue>::read(node, pointer, found).map($id::new)
+            }
+
+            fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+                fields.text(key).map($id::new)
+            }
+
+            fn node(&self) -> Node {
+                Node::string(self.as_str())
+            }
+
+            fn is_blank(&self) -> bool {
+                self.as_str().is_empty()
+            }
+        }
+    )*};
+}
+
+text_ids! {
+    AtomId: ATOM_ID, AttemptId: Form::Text, CommitId: Form::Text, TreeId: Form::Text, Digest: Form::Text,
+    RunId: Form::Text, RequestId: Form::Text, Lineage: Form::Text,
+}
+
+impl<T: FieldValue> FieldValue for Vec<T> {
+    fn form() -> Form {
+        Form::List(Box::new(T::form()))
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        let items = fields.list(key).into_iter();
+        let mut list: Self = items
+            .filter_map(|(at, node)| T::read(node, &at, fields.found))
+            .collect();
+        list.shrink_to_fit();
+        Some(list)
+    }
+
+    fn node(&self) -> Node {
+        Node::array(self.iter().map(T::node).collect())
+    }
+
+    fn is_blank(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl FieldValue for BTreeMap<AtomId, AtomId> {
+    fn form() -> Form {
+        Form::Choices
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        let pairs = fields.pairs(key).into_iter();
+        Some(
+            pairs
+                .map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)))
+                .collect(),
+        )
+    }
+
+    fn node(&self) -> Node {
+        pairs_node(self)
+    }
+
+    fn is_blank(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+/// A value behind a pointer is read and written as the value.
+macro_rules! pointers {
+    ($($pointer:ident),*) => {$(
+        impl<T: FieldValue> FieldValue for $pointer<T> {
+            fn form() -> Form {
+                T::form()
+            }
+
+            fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+                T::read(node, pointer, found).map($pointer::from)
+            }
+
+            fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+                T::take(fields, key).map($pointer::from)
+            }
+
+            fn node(&self) -> Node {
+                T::node(self)
+            }
+
+            fn is_blank(&self) -> bool {
+                T::is_blank(self)
+            }
+        }
+    )*};
+}
+
+pointers! { Arc, Box, Shared }

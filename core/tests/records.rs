@@ -1,0 +1,181 @@
+//! One description a record: what reads, writes, judges, merges and documents a key all take it from the one table.
+//!
+//! `DESCENT_UPDATE=1` writes the schemas of state and plan, and the tables of the pages, anew. `DESCENT_KEY` names a
+//! constraint that must be among those that are tried: `scripts/one-line` adds one by a single line and asks for it.
+
+use std::{fs, path::PathBuf};
+
+use descent_core::{
+    doc::{self, Node},
+    id::Lineage,
+    json_schema, plan,
+    state::{
+        Constraints, State,
+        decode::{self, decode},
+        encode::StateText,
+        limits::{self, ConstraintRule, ValueForm},
+    },
+    step::correct,
+};
+
+fn root(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .join(path)
+}
+
+/// Compares a committed file with what it is generated from; writes it where that is asked for.
+fn check_committed(path: &str, fresh: &str) {
+    let path = root(path);
+    if std::env::var_os("DESCENT_UPDATE").is_some() {
+        fs::write(&path, fresh).expect("it can be written");
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    let hint = "run `DESCENT_UPDATE=1 cargo test -p descent-core --test all records`";
+    assert!(committed == fresh, "{} is stale: {hint}", path.display());
+}
+
+/// A value that each kind of constraint may have, and one that none may have.
+fn sample(rule: &ConstraintRule) -> (Node, Node) {
+    let text = |text: &str| Node::string(text);
+    match (rule.key, rule.form) {
+        (_, ValueForm::Count) => (Node::uint(7), text("many")),
+        (_, ValueForm::List) => (Node::array(vec![text("a")]), text("a")),
+        (_, ValueForm::Flag) => (Node::bool(true), text("yes")),
+        ("workspace", _) => (text("shared"), text("nowhere")),
+        ("on_stuck", _) => (text("ask"), text("wonder")),
+        ("time_budget" | "attempt_timeout", _) => (text("9m"), Node::uint(9)),
+        (_, ValueForm::Text) => (text("make"), Node::uint(9)),
+    }
+}
+
+fn state_with(constraints: &Node) -> State {
+    let check = Node::object(vec![("command", Node::string("make"))]);
+    let objective = Node::object(vec![
+        ("goal", Node::string("it builds")),
+        ("base_case", check),
+        ("constraints", constraints.clone()),
+    ]);
+    let plan = Node::object(vec![("objective", objective)]);
+    let plan = plan::read(doc::write(&plan).as_bytes());
+    assert!(plan.faults.is_empty(), "{:?}", plan.faults);
+    plan.into_state(Lineage::new("l"))
+}
+
+fn alone(key: &str, value: Node) -> Node {
+    Node::object(vec![(key, value)])
+}
+
+#[test]
+fn every_constraint_is_read_written_judged_shown_and_merged_by_its_line_of_the_table() {
+    let rules = limits::all();
+    if let Ok(key) = std::env::var("DESCENT_KEY") {
+        assert!(rules.iter().any(|rule| rule.key == key), "{key} is none");
+    }
+    for rule in rules {
+        let (good, bad) = sample(&rule);
+        let state = state_with(&alone(rule.key, good.clone()));
+        let written = StateText::of(&state).text(&state);
+        let decoded = decode(written.as_bytes());
+        let again = decoded.state.expect("it is read again");
+        let node = again.objective.constraints.node();
+        assert_eq!(
+            node.get(rule.key).map(doc::canonical),
+            Some(doc::canonical(&good))
+        );
+
+        // `status --constraints`
+        let shown = limits::in_force(&again.objective.constraints);
+        let shown = shown
+            .iter()
+            .find(|one| one.key == rule.key)
+            .expect("it is shown");
+        assert!(shown.is_chosen && !shown.what.is_empty(), "{}", rule.key);
+
+        // `validate`
+        let text = written.replace(
+            &format!("\"{}\": ", rule.key),
+            &format!(
+                "\"{}\": {}, \"notes\": ",
+                rule.key,
+                doc::write_compact(&bad)
+            ),
+        );
+        let faults = decode(text.as_bytes()).faults;
+        let at = format!("/objective/constraints/{}", rule.key);
+        assert!(
+            faults.iter().any(|fault| fault.pointer == at),
+            "{}: {faults:?}",
+            rule.key
+        );
+
+        // A merge: both changed it, and the person says what is wanted.
+        let base = state_with(&Node::object(Vec::<(String, Node)>::new()));
+        let merged = correct::merge(Some(&base), Some(&base), &state).state;
+        let node = merged.objective.constraints.node();
+        assert_eq!(
+            node.get(rule.key).map(doc::canonical),
+            Some(doc::canonical(&good))
+        );
+    }
+}
+
+#[test]
+fn the_schemas_of_state_and_plan_are_those_of_the_records() {
+    for (name, rule) in [("state", &decode::RULE), ("plan", &plan::RULE)] {
+        let schema = json_schema::of(&format!("descent {name}"), rule);
+        check_committed(
+            &format!("state-schema/{name}.schema.json"),
+            &format!("{:#}\n", sorted(&schema)),
+        );
+    }
+}
+
+/// A map keeps its order or sorts by itself, as the build has it: this makes both the same.
+fn sorted(value: &serde_json::Value) -> serde_json::Value {
+    match value {
+        serde_json::Value::Object(members) => {
+            let mut keys: Vec<&String> = members.keys().collect();
+            keys.sort();
+            let members = keys
+                .into_iter()
+                .map(|key| (key.clone(), sorted(&members[key])));
+            serde_json::Value::Object(members.collect())
+        }
+        serde_json::Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn the_tables_of_the_pages_are_those_of_the_records() {
+    let row = |rule: ConstraintRule| {
+        let default = match rule.form {
+            ValueForm::List => "none".to_owned(),
+            _ => limits::plain(&rule.default),
+        };
+        let details = match rule.details.as_str() {
+            "" => String::new(),
+            details => format!(". {details}"),
+        };
+        format!("| `{}` | {default} | {}{details} |\n", rule.key, rule.what)
+    };
+    let rows: String = limits::all().into_iter().map(row).collect();
+    let table = format!("| key | default | what it limits |\n|---|---|---|\n{rows}");
+    for page in ["docs/contract.md", "docs/plan.md"] {
+        let text = fs::read_to_string(root(page)).expect("a page");
+        let (begin, end) = ("<!-- constraints -->\n", "<!-- constraints end -->");
+        let (before, rest) = text.split_once(begin).expect("a table of constraints");
+        let (_, after) = rest.split_once(end).expect("the end of the table");
+        check_committed(page, &format!("{before}{begin}{table}{end}{after}"));
+    }
+}
+
+#[test]
+fn a_key_that_no_table_has_is_kept_where_it_stands() {
+    let known = Constraints::RULE;
+    assert!(known.field("max_wishes").is_none());
+    let state = state_with(&alone("max_wishes", Node::uint(3)));
+    let node = state.objective.constraints.node();
+    assert_eq!(node.get("max_wishes").and_then(Node::as_u64), Some(3));
+}
