@@ -7,7 +7,6 @@
 //! kept (`verify`, `agent`), what names it (the core).
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods)] // plants side files
 mod tests;
 
 use std::{
