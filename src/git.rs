@@ -46,7 +46,7 @@ mod tests;
 mod trees;
 
 pub use apply::ApplyOutcome;
-pub use candidate::{Candidate, Merge, Rebase};
+pub use candidate::{Candidate, LandingSpec, Merge};
 pub use checkout::Leftovers;
 pub use error::GitError;
 pub use export::{BranchOutcome, FileLines};

@@ -23,10 +23,11 @@ mod words;
 use std::{path::PathBuf, sync::Arc};
 
 use descent_core::{
-    id::{AtomId, CommitId, Digest, Lineage, TreeId, UnixMillis},
+    id::{AtomId, CommitId, Digest, Lineage, TreeId},
     state::{Constraints, ResultCommit, StartedFrom, Workspace},
 };
 
+pub use crate::git::LandingSpec;
 pub use cache::cache_dir;
 pub use error::WorkspaceError;
 pub use git::Worktrees;
@@ -88,16 +89,6 @@ impl WorkDir {
             inputs: None,
         }
     }
-}
-
-/// The target of an attempt's change, and the message of its commit there.
-#[derive(Debug, Clone, Copy)]
-pub struct LandingSpec<'a> {
-    /// The commit that the attempt started from.
-    pub base: &'a CommitId,
-    pub onto: &'a CommitId,
-    pub message: &'a str,
-    pub at: UnixMillis,
 }
 
 /// The rebuilt head, its commits, and the atoms whose commits were dropped.

@@ -40,10 +40,9 @@ pub enum Merge {
     Conflict(Vec<String>),
 }
 
-/// A commit on `base`, whose change is applied to `onto`.
+/// The base of an attempt's change, its target, and its commit there.
 #[derive(Debug, Clone, Copy)]
-pub struct Rebase<'a> {
-    pub made: &'a CommitId,
+pub struct LandingSpec<'a> {
     pub base: &'a CommitId,
     pub onto: &'a CommitId,
     pub message: &'a str,
@@ -78,15 +77,15 @@ impl Git {
 
     /// The change of a commit against its base, as a commit on `onto`; the commit itself if `onto`
     /// is its base.
-    pub fn land(&self, l: &Rebase<'_>) -> Result<Merge, GitError> {
+    pub fn land(&self, made: &CommitId, l: &LandingSpec<'_>) -> Result<Merge, GitError> {
         let call = diff::raw(self.call("diff-tree").arg("--no-commit-id"));
         let call = call.id("", l.base.as_str(), "^{tree}");
-        let said = call.id("", l.made.as_str(), "^{tree}").arg("--").ok()?;
+        let said = call.id("", made.as_str(), "^{tree}").arg("--").ok()?;
         let changes = diff::parse("diff-tree", &said)?;
         let (commit, tree) = if l.onto == l.base {
-            (l.made.clone(), self.tree_of(l.made)?)
+            (made.clone(), self.tree_of(made)?)
         } else {
-            match self.merge_trees(l.base.as_str(), l.onto, l.made.as_str())? {
+            match self.merge_trees(l.base.as_str(), l.onto, made.as_str())? {
                 Ok(tree) => (self.commit_tree(&tree, l.onto, l.message, l.at)?, tree),
                 Err(paths) => return Ok(Merge::Conflict(paths)),
             }

@@ -81,20 +81,22 @@ impl Worktrees {
         let place = places::place_in(cache, &project, lineage);
         places::make_private(&place)?;
         let git = person.lineage(&places::repository_of(at, lineage)?)?;
-        let mut trees = Self::of((git, place), (project, &at.state), lineage, constraints)?;
+        let mut trees = Self::of(git, place, project, at, lineage, constraints)?;
         trees.prefix = prefix.unwrap_or_default();
         Ok(trees)
     }
 
     /// With the project at the top of the repository's working tree.
     fn of(
-        (git, cache): (Git, PathBuf),
-        (project, state): (PathBuf, &Path),
+        git: Git,
+        cache: PathBuf,
+        project: PathBuf,
+        at: &StatePlace,
         lineage: &Lineage,
         constraints: &Constraints,
     ) -> Result<Self> {
         places::make_private(&cache)?;
-        places::note(&cache, &project, state).map_err(WorkspaceError::io(&cache))?;
+        places::note(&cache, &project, &at.state).map_err(WorkspaceError::io(&cache))?;
         Ok(Self {
             git,
             is_private: false,

@@ -6,7 +6,7 @@ mod shadow;
 
 use super::*;
 use crate::git::ApplyOutcome;
-use descent_core::event::Merge;
+use descent_core::{event::Merge, id::UnixMillis};
 use std::{collections::BTreeSet, fs, os::unix::fs::symlink, path::Path, process::Command};
 use tempfile::TempDir;
 

@@ -214,7 +214,6 @@ const TUPLES: &[(&str, usize)] = &[
     ("src/git/settings.rs", 1),
     ("src/plan_file/yaml/build.rs", 2),
     ("src/store/sweep.rs", 1),
-    ("src/workspace/git.rs", 2),
 ];
 /// Aliases of a primitive that name something.
 const BARE_IDS: &[&str] = &["Ix"];

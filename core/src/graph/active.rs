@@ -146,13 +146,6 @@ impl ActiveGraph {
 
 /// The atoms that every `any` above has selected, and that are in the active fragment of every
 /// planning step above.
-pub fn live(graph: &Graph, selection: &Selection) -> Vec<bool> {
-    match graph.plans().next() {
-        None => live_by(graph, selection, &BTreeMap::new()),
-        Some(_) => ActiveGraph::of(graph, selection.clone()).live,
-    }
-}
-
 fn live_by(graph: &Graph, selection: &Selection, phases: &BTreeMap<Ix, usize>) -> Vec<bool> {
     let mut live = alloc::vec![false; graph.len()];
     let mut todo = graph.roots().to_vec();
@@ -323,14 +316,4 @@ fn digest_of<'c>(
         text.push_str(of(part).map_or("", Digest::as_str));
     }
     Digest::of(text.as_bytes())
-}
-
-/// A shortened context, for showing.
-pub fn short(context: &Digest) -> String {
-    context
-        .as_str()
-        .trim_start_matches("sha256:")
-        .chars()
-        .take(8)
-        .collect()
 }

@@ -35,15 +35,15 @@ impl Attempt {
         };
         let made = self.git.candidate(&asked).unwrap();
         assert_eq!(self.git.candidate(&asked).unwrap(), made);
-        let landing = Rebase {
-            made: &made?,
+        let landing = LandingSpec {
             base: &self.base,
             onto,
             message: asked.message,
             at: AT,
         };
-        let merge = self.git.land(&landing).unwrap();
-        assert_eq!(self.git.land(&landing).unwrap(), merge);
+        let made = made?;
+        let merge = self.git.land(&made, &landing).unwrap();
+        assert_eq!(self.git.land(&made, &landing).unwrap(), merge);
         Some(merge)
     }
 

@@ -14,11 +14,8 @@ use descent_core::{
     state::{ResultCommit, StartedFrom},
 };
 
-use super::{
-    super::{LandingSpec, RebuildResult},
-    ATTEMPT, Result, WorkspaceError, Worktrees, places,
-};
-use crate::git::{self, ApplyOutcome, Candidate, Leftovers};
+use super::{super::RebuildResult, ATTEMPT, Result, WorkspaceError, Worktrees, places};
+use crate::git::{self, ApplyOutcome, Candidate, LandingSpec, Leftovers};
 
 impl Worktrees {
     /// The output of the attempt in that slot, relative to `base`.
@@ -76,14 +73,7 @@ impl Worktrees {
             Product::Broken(why) => return Ok(Merge::Broken(why.clone())),
             Product::Commit(commit) => commit,
         };
-        let landed = self.git.land(&git::Rebase {
-            made,
-            base: landing.base,
-            onto: landing.onto,
-            message: landing.message,
-            at: landing.at,
-        })?;
-        Ok(match landed {
+        Ok(match self.git.land(made, landing)? {
             git::Merge::Conflict(paths) => Merge::Conflict(paths),
             git::Merge::Clean {
                 commit,

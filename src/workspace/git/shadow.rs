@@ -39,7 +39,7 @@ impl Worktrees {
             places::move_dir(&old, &repository)?;
         }
         let git = Git::private(programs, &repository, &project)?;
-        let mut trees = Self::of((git, place), (project, &at.state), lineage, constraints)?;
+        let mut trees = Self::of(git, place, project, at, lineage, constraints)?;
         trees.is_private = true;
         trees.is_moved = is_moved;
         Ok(trees)
