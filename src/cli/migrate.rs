@@ -184,7 +184,7 @@ fn report(context: &Context, file: &PlanFile, migration: &Migration, made: Optio
         context.out.json(&MigrateOutput {
             schema: "descent/migrate/1",
             file: file.name.display().to_string(),
-            contract: &migration.contract,
+            contract: migration.contract,
             state: state.map(|path| path.display().to_string()),
             items: migration.items.iter().map(output).collect(),
             next: &next,
