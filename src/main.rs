@@ -14,8 +14,6 @@ mod ops;
 mod plan_file;
 mod process;
 mod render;
-#[cfg(test)]
-mod schema;
 mod signal;
 mod space;
 mod store;

@@ -219,6 +219,7 @@ impl Reason {
 
 /// An announcement of a commit: `run` reports it, and the journal keeps it in the commit's line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     RunStarted {
@@ -266,6 +267,7 @@ pub enum Event {
     /// The budget of a fragment is over and parts of it are open.
     PhaseOver {
         atom: AtomId,
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         limit: PhaseLimit,
         /// It continues without them; otherwise the fragment failed.
         #[serde(default)]
@@ -277,6 +279,7 @@ pub enum Event {
         atom: AtomId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ms: Option<u64>,
+        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = FailureClass::WORDS.map(|(word, _)| word))))]
         class: FailureClass,
         reason: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -374,6 +377,7 @@ pub enum Event {
     },
     /// Something is asked of the loop.
     Requested {
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         request: RequestKind,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
@@ -382,6 +386,7 @@ pub enum Event {
         request: String,
     },
     Ended {
+        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = RunStatus::WORDS.map(|(word, _)| word))))]
         result: RunStatus,
         reason: Reason,
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -389,6 +394,7 @@ pub enum Event {
     },
     /// A kind that only another version of the program knows: carried whole.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(serde_json::Value),
 }
 
@@ -453,6 +459,7 @@ impl Event {
 
 /// A group that changed its choice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChoiceChange {
     pub group: AtomId,
     pub from: Option<AtomId>,

@@ -40,7 +40,8 @@ pub(super) struct Context {
 
 /// An event that happened: a line of `descent run --json`
 #[derive(Serialize)]
-struct EventOutput<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct EventOutput<'a> {
     schema: &'static str,
     #[serde(flatten)]
     event: &'a Event,

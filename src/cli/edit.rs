@@ -275,7 +275,6 @@ pub(super) struct EditOutput<'a> {
     /// The newest commit.
     serial: Serial,
     /// The effects of the edit, as `run --json` reports them.
-    #[cfg_attr(test, schemars(with = "Vec<serde_json::Value>"))]
     notices: &'a [Event],
     /// One command to type next.
     next: String,

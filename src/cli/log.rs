@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use descent_core::{
-    difference::{self, Weight},
+    difference::{self, Difference, Weight},
     doc::Node,
     event::Event,
     id::{Serial, UnixMillis},
     view::log::{self, LogEntry},
 };
+use serde::Serialize;
 
 use super::{
     End,
@@ -29,6 +30,45 @@ pub struct LogArgs {
     range: Option<String>,
 }
 
+/// The history, the newest entry last: `descent log --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct LogOutput {
+    schema: &'static str,
+    /// The number of older entries that `-n` left out.
+    left_out: usize,
+    #[cfg_attr(test, schemars(with = "Vec<LogEntryOutput<'_>>"))]
+    entries: Vec<serde_json::Value>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LogEntryOutput<'a> {
+    #[serde(flatten)]
+    entry: &'a LogEntry,
+    text: String,
+}
+
+/// The difference of two commits: `descent log A..B --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct DifferenceOutput {
+    schema: &'static str,
+    from: Serial,
+    to: Serial,
+    /// The important changes, in one line.
+    text: String,
+    changes: Vec<ChangeOutput>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ChangeOutput {
+    atom: Option<String>,
+    text: String,
+    weight: Weight,
+}
+
 pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
@@ -43,21 +83,19 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
         .map_or(0, |number| entries.len().saturating_sub(number as usize));
     let entries = entries.get(left_out..).unwrap_or_default();
     if context.out.json {
-        let entries: Vec<_> = entries
-            .iter()
-            .map(|entry| {
-                let mut value = serde_json::to_value(entry).unwrap_or_default();
-                let (label, what) = render::words(entry);
-                value["text"] = format!("{label} {what}").into();
-                evidence::locate(store.place(), &mut value);
-                value
-            })
-            .collect();
-        context.out.json(&serde_json::json!({
-            "schema": "descent/log/1",
-            "left_out": left_out,
-            "entries": entries,
-        }));
+        let output = |entry| {
+            let (label, what) = render::words(entry);
+            let text = format!("{label} {what}");
+            let output = LogEntryOutput { entry, text };
+            let mut value = serde_json::to_value(&output).unwrap_or_default();
+            evidence::locate(store.place(), &mut value);
+            value
+        };
+        context.out.json(&LogOutput {
+            schema: "descent/log/1",
+            left_out,
+            entries: entries.iter().map(output).collect(),
+        });
     } else {
         let time = match context.out.verbose {
             true => render::LogTime::Recorded,
@@ -163,23 +201,18 @@ fn between(context: &Context, timeline: &Timeline, range: &str) -> Result<End, F
     let changes = difference::difference(&from.state, &to.state);
     let words = difference::words(&changes);
     if context.out.json {
-        let changes: Vec<_> = changes
-            .iter()
-            .map(|change| {
-                serde_json::json!({
-                    "atom": change.of,
-                    "text": change.text(),
-                    "weight": change.weight,
-                })
-            })
-            .collect();
-        context.out.json(&serde_json::json!({
-            "schema": "descent/difference/1",
-            "from": from.state.serial.0,
-            "to": to.state.serial.0,
-            "text": words,
-            "changes": changes,
-        }));
+        let output = |change: &Difference| ChangeOutput {
+            atom: change.of.clone(),
+            text: change.text(),
+            weight: change.weight,
+        };
+        context.out.json(&DifferenceOutput {
+            schema: "descent/difference/1",
+            from: from.state.serial,
+            to: to.state.serial,
+            text: words,
+            changes: changes.iter().map(output).collect(),
+        });
     } else {
         context.out.data(&render::clean(&words));
     }

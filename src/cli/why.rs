@@ -9,6 +9,7 @@ use descent_core::{
     view,
     world::World,
 };
+use serde::Serialize;
 
 use super::{
     End,
@@ -21,6 +22,16 @@ use crate::{clock, evidence, failure::Failure, render, store::Commit, workspace}
 pub struct WhyArgs {
     /// The atom's id; without one, the atoms that have something to tell are listed
     atom: Option<String>,
+}
+
+/// The explanation of one atom: `descent why ATOM --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct WhyOutput {
+    #[serde(flatten)]
+    why: view::why::Why,
+    /// The events of the atom and its changes by commits, as far as they are kept.
+    past: Vec<render::StoryLine>,
 }
 
 pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
@@ -55,8 +66,8 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     let commits = store.history().commits(&world.state.lineage);
     let past = past(&commits, &id);
     if context.out.json {
-        let mut value = serde_json::to_value(&why).unwrap_or_default();
-        value["past"] = past.iter().map(json).collect();
+        let output = WhyOutput { why, past };
+        let mut value = serde_json::to_value(&output).unwrap_or_default();
         evidence::locate(store.place(), &mut value);
         context.out.json(&value);
     } else {
@@ -101,13 +112,4 @@ fn past(commits: &[Commit], atom: &AtomId) -> Vec<render::StoryLine> {
         told.extend(events.map(event_line).chain(changes).map(line));
     }
     told
-}
-
-fn json(told: &render::StoryLine) -> serde_json::Value {
-    serde_json::json!({
-        "serial": told.serial,
-        "at": told.at,
-        "by": told.by,
-        "text": told.what,
-    })
 }

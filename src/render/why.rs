@@ -19,11 +19,13 @@ const NAMES_MAX: usize = 8;
 const PAST_MAX: usize = 12;
 
 /// One change of the atom by a commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoryLine {
     pub serial: u64,
     pub at: String,
     pub by: String,
+    #[serde(rename = "text")]
     pub what: String,
 }
 

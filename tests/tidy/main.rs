@@ -40,8 +40,7 @@ const MIGRATE_FLOORS: &[&[&str]] = &[
 const SHELL_FLOORS: &[&[&str]] = &[
     &["failure", "files"],
     &[
-        "clock", "config", "signal", "process", "store", "survey", "render", "schema", "trust",
-        "space",
+        "clock", "config", "signal", "process", "store", "survey", "render", "trust", "space",
     ],
     &["git", "plan_file", "heartbeat", "evidence"],
     &["workspace", "agent", "verify"],

@@ -45,8 +45,6 @@ const EMPTY_NAMES: &[&str] = &[
     "What",
     "Worn",
 ];
-/// Shadow types, named as what they are the shadows of.
-const SHADOWS: &str = "src/schema/";
 const PACKAGES: &[&str] = &["core/src", "migrate/src", "src"];
 
 /// A type, by where it is declared.
@@ -61,10 +59,7 @@ pub(crate) fn type_names(root: &Path, doubled: &[&str]) -> Vec<String> {
     for package in PACKAGES {
         let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let all = sources(root, package);
-        let own = all
-            .iter()
-            .filter(|source| !source.path.starts_with(SHADOWS));
-        for one in own.flat_map(declarations) {
+        for one in all.iter().flat_map(declarations) {
             if EMPTY_NAMES.contains(&one.name.as_str()) {
                 faults.push(format!(
                     "{}: `{}` says nothing of what it is: name it by a noun",

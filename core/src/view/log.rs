@@ -23,6 +23,7 @@ const LOOP: &str = "descent";
 
 /// One entry of the log.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogEntry {
     pub at: String,
     /// The type of the record: `choice`, `failure`, `refuted`, `backtrack`, `solved`, `ended`, `request`, or that of a

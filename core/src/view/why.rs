@@ -13,6 +13,8 @@ use alloc::{
 use serde::Serialize;
 
 pub use attempts::AttemptView;
+#[cfg(feature = "schema")]
+pub use attempts::SideFileView;
 
 use attempts::attempts;
 
@@ -28,6 +30,7 @@ use crate::{
 
 /// Everything that explains the status of one atom.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Why {
     pub schema: &'static str,
     pub atom: AtomId,
@@ -63,6 +66,7 @@ pub struct Why {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BranchView {
     pub group: AtomId,
     pub choice: AtomId,
@@ -70,6 +74,7 @@ pub struct BranchView {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TryView {
     pub context: Digest,
     pub choices: BTreeMap<String, String>,
@@ -223,8 +228,9 @@ fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {
     inner.is_some_and(|x| world.graph.above(x).any(|y| world.graph.id(y) == outer))
 }
 
-/// The atoms that are worth asking about.
+/// The atoms that are worth asking about: `descent why --json`
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Asking {
     pub schema: &'static str,
     pub atoms: Vec<AskedAtom>,
@@ -232,6 +238,7 @@ pub struct Asking {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AskedAtom {
     pub atom: AtomId,
     pub status: String,

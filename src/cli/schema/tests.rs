@@ -21,15 +21,6 @@ pub(super) fn file<T>(name: &str) -> Value {
     json_schema::of(&format!("descent {name}"), rule)
 }
 
-/// The schema of what a person writes: what has a default can be left out.
-pub(super) fn read<T: JsonSchema>(_name: &str) -> Value {
-    let settings = SchemaSettings::draft2020_12();
-    settings
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value()
-}
-
 /// The schema of what `--json` prints.
 pub(super) fn written<T: JsonSchema>(name: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();

@@ -19,6 +19,7 @@ use crate::{
 };
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptView {
     pub atom: AtomId,
     /// Not kept for attempts that solved their atom.
@@ -28,6 +29,7 @@ pub struct AttemptView {
     pub n: u64,
     /// `failed`, `solved`, `parked` (solved under choices that are not in force), `running`, or
     /// `in_doubt` (a person is asked how it ended).
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["failed", "solved", "parked", "running", "in_doubt"])))]
     pub ended: &'static str,
     pub started: String,
     /// When it ended; empty while it runs.
@@ -48,7 +50,18 @@ pub struct AttemptView {
     pub output: String,
     /// The side file with the whole output.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<SideFileView>"))]
     pub whole: Option<SideFile>,
+}
+
+/// A side file as it is printed, for the schema.
+#[cfg(feature = "schema")]
+#[derive(Debug, schemars::JsonSchema)]
+pub struct SideFileView {
+    pub digest: crate::id::Digest,
+    pub bytes: u64,
+    /// The path of the file; null if it is gone.
+    pub path: Option<String>,
 }
 
 /// The choices of a context that was tried.
