@@ -1,8 +1,8 @@
-//! The state: what the file says, as typed records, and nothing that could be derived from it.
+//! The state: the content of the file as typed records, and nothing that could be derived from it.
 //!
-//! One sub-module a section of the contract holds the types with their reading and writing; `decode` reads a
-//! whole file collecting every fault, `encode` is the one canonical writer. Not here: what the graph means
-//! (`graph`), what happens next (`step`).
+//! Each section of the contract has a sub-module with its types, and their reading and writing. `decode` reads a whole
+//! file and collects every fault; `encode` is the one canonical writer. Not here: the meaning of the graph (`graph`),
+//! the next step (`step`).
 
 pub mod atom;
 pub mod check;
@@ -56,14 +56,14 @@ pub struct Version {
 /// Evidence, values and other content that the program carries and never decides by.
 pub type FreeValue = crate::doc::Node;
 
-/// The whole state file, decoded. Its parts are shared: a copy costs a reference a part, and one that changes a part a
-/// reference a record of it.
+/// The whole state file, decoded. Its parts are shared: a copy costs one reference for each part. A change of a part
+/// costs one reference for each of its records.
 #[derive(Debug, Clone)]
 pub struct State {
     pub version: Version,
     pub lineage: Lineage,
     pub serial: Serial,
-    /// As it stood in the file; `None` before the first commit.
+    /// The seal in the file; `None` before the first commit.
     pub seal: Option<Digest>,
     pub objective: Arc<Objective>,
     pub control: Arc<Control>,
@@ -85,7 +85,7 @@ impl State {
             .or_else(|| self.bindings.get(id).map(|binding| &binding.of))
     }
 
-    /// Every atom that the graph is made of, resolved ones included, in id order.
+    /// Every atom of the graph, resolved ones included, in id order.
     pub fn all_atoms(&self) -> BTreeMap<&AtomId, &Arc<Atom>> {
         let bound = self.bindings.iter().map(|(id, binding)| (id, &binding.of));
         bound.chain(self.atoms.iter()).collect()

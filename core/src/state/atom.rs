@@ -1,4 +1,4 @@
-//! Atoms: the nodes of the work graph (contract §5), and what was tried of each.
+//! Atoms: the nodes of the work graph (contract §5), and the tries of each.
 
 pub mod binding;
 mod ends;
@@ -28,7 +28,7 @@ pub struct Atom {
     pub description: String,
     pub depends_on: Vec<AtomId>,
     pub body: Body,
-    /// Whether it can begin with a part of what a planning step that plans for it came to.
+    /// Whether it can begin with a partial result of the planning step that plans for it.
     pub accepts_partial: bool,
     pub origin: Option<FreeValue>,
     pub extra: Extra,
@@ -96,7 +96,7 @@ record! {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideEffect {
-    /// Lives in the workspace tree alone.
+    /// Changes the workspace tree alone.
     Tree,
     /// Reaches outside: nothing undoes it.
     External { idempotent: bool },
@@ -105,12 +105,12 @@ pub enum SideEffect {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AtomStatus {
     Pending,
-    /// No attempt left in the present context.
+    /// No attempt is left in the present context.
     Failed,
-    /// The attempt said that it cannot be done; its words.
+    /// The attempt reported that it cannot be done; its words.
     Invalid(String),
     NeedsGuidance,
-    /// An external effect of which nobody knows whether it happened.
+    /// An external effect that may or may not have happened.
     InDoubt(AttemptId),
 }
 
@@ -141,7 +141,7 @@ words! {
     pub enum FailureClass {
         /// The work was wrong
         Logical = "logical",
-        /// The surroundings were: a timeout, a missing program
+        /// The environment failed: a timeout, a missing program
         Environmental = "environmental",
     }
 }
@@ -192,7 +192,7 @@ impl Task {
         self.tries.iter().find(|tried| tried.context == *context)
     }
 
-    /// The entry of that context, made where there is none.
+    /// The try of that context, created if missing.
     pub fn tried_mut(&mut self, context: &Digest, choices: &BTreeMap<AtomId, AtomId>) -> &mut Try {
         let index = match self
             .tries
@@ -201,7 +201,7 @@ impl Task {
         {
             Some(index) => index,
             None => {
-                // Nearly always the only one.
+                // Nearly always there is only one.
                 self.tries.reserve_exact(1);
                 self.tries.push(Try::new(context.clone(), choices.clone()));
                 self.tries.len() - 1
@@ -242,7 +242,7 @@ impl Atom {
         }
     }
 
-    /// The same atom where atoms have other names.
+    /// The same atom with other names of atoms.
     pub fn rename(&mut self, name: impl Fn(&mut AtomId)) {
         self.depends_on.iter_mut().for_each(&name);
         match &mut self.body {
@@ -280,7 +280,7 @@ impl Atom {
         }
     }
 
-    /// The digest of what decides its result: description and specification.
+    /// The digest of everything that decides its result: description and specification.
     pub fn spec_digest(&self) -> Digest {
         let mut to = Writer::default();
         to.text("description", &self.description);

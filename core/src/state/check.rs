@@ -1,4 +1,4 @@
-//! Checks: the tree of external conditions that decides whether something holds (contract §3).
+//! Checks: the tree of external conditions that decides whether a goal or an atom holds (contract §3).
 //!
 //! Not here: measuring a leaf (the shell), verdicts (`verdict`).
 
@@ -215,7 +215,7 @@ impl Check {
         }
     }
 
-    /// Every rule of a number whose limit is a baseline, in the order of the leaves.
+    /// Every rule of a number with a baseline as its limit, in the order of the leaves.
     pub fn baselines_mut(&mut self) -> Vec<&mut NumberRule> {
         match &mut self.kind {
             CheckKind::All(parts) | CheckKind::Any(parts) => {
@@ -230,7 +230,7 @@ impl Check {
         }
     }
 
-    /// The same as it was written, before `align` measured anything.
+    /// The check as it was written, before `align` measured anything.
     pub fn unmeasured(&self) -> Self {
         let mut check = self.clone();
         for rule in check.baselines_mut() {
@@ -246,7 +246,7 @@ impl Check {
         }
     }
 
-    /// What a person calls it: its name, else its text.
+    /// Its title for a person: its name, else its text.
     pub fn title(&self) -> String {
         if let Some(name) = &self.name {
             return name.clone();
@@ -258,7 +258,7 @@ impl Check {
         }
     }
 
-    /// What its evidence is keyed by: its rule without its name.
+    /// The key of its evidence: its rule without its name.
     pub fn key(&self) -> Digest {
         let mut to = Writer::default();
         if let CheckKind::Leaf(leaf) = &self.kind {
@@ -335,7 +335,7 @@ fn read_parts(fields: &mut Fields<'_, '_>, key: &'static str, depth: usize) -> V
         .collect()
 }
 
-/// What to write for what is no check.
+/// The right form for a node that is no check.
 fn form_of(node: &Node) -> Option<String> {
     if node.as_array().is_some() {
         return Some("write `{all: [{command: …}, …]}`: all of them must hold".to_owned());
@@ -343,7 +343,7 @@ fn form_of(node: &Node) -> Option<String> {
     node.as_str().map(|_| "write `{command: …}`".to_owned())
 }
 
-/// True where only a newer version can know what kind it is.
+/// True if only a newer version can know the kind.
 fn no_single_kind(fields: &mut Fields<'_, '_>, present: &[&str]) -> bool {
     let at = (fields.pointer.clone(), fields.node.span);
     let (message, hint) = if present.is_empty() {
@@ -394,7 +394,7 @@ fn read_leaf(fields: &mut Fields<'_, '_>, key: &str) -> Option<Leaf> {
     }
 }
 
-/// A path or glob of the project: relative, and not upwards.
+/// A path or glob inside the project: relative, and not upwards.
 fn inside(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
     let path = not_blank(fields, key)?;
     let leads_outside = path.starts_with('/') || path.split('/').any(|part| part == "..");

@@ -1,4 +1,4 @@
-//! Reads a whole state file, collecting every fault in one pass: syntax, types, and what the graph means.
+//! Reads a whole state file, collecting every fault in one pass: syntax, types, and the meaning of the graph.
 //!
 //! Not here: the rules of the graph themselves (`graph::validate`), which get the half-read state as it is.
 
@@ -21,7 +21,7 @@ use crate::{
     id::{AtomId, Digest, Lineage, Serial},
 };
 
-/// What a reading yields: a state as far as it could be read, and all that was found.
+/// The outcome of reading: a state as far as it could be read, and all findings.
 #[derive(Debug)]
 pub struct Decoding {
     pub state: Option<State>,
@@ -30,20 +30,20 @@ pub struct Decoding {
     pub warnings: Vec<Fault>,
     /// Patterns that the shell must compile before the state may be used.
     pub patterns: Vec<Pattern>,
-    /// The file's version, where it could be read.
+    /// The file's version, if it could be read.
     pub version: Option<Version>,
-    /// Of a newer major version: the state as far as it is understood, to look at and never to write.
+    /// The state of a newer major version, as far as it is understood: to be shown, never written.
     pub understood: Option<State>,
-    /// Of a file in which results were packed: the seal that it has if nobody edited it.
+    /// For a file with packed results: the seal that it has if nobody edited it.
     pub packed_seal: Option<Digest>,
 }
 
-/// Reads the types; the graph is looked at by `graph::validate::check`.
+/// Reads the types; `graph::validate::check` checks the graph.
 pub fn decode(bytes: &[u8]) -> Decoding {
     of_parsed(doc::parse_bytes(bytes, &Limits::default()))
 }
 
-/// The same of a tree that no text of a state was the source of.
+/// The same for a tree that was not read from a text.
 pub fn of_tree(root: Node) -> Decoding {
     of_parsed(doc::Parsed {
         node: Some(root),
@@ -52,7 +52,7 @@ pub fn of_tree(root: Node) -> Decoding {
 }
 
 fn of_parsed(parsed: doc::Parsed) -> Decoding {
-    // What is missing then may only have been cut off, and the rest may stand in the wrong object.
+    // Missing parts may only have been cut off, and the rest may be in the wrong object.
     let is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings {
         faults: parsed.faults,
@@ -105,7 +105,7 @@ fn of_parsed(parsed: doc::Parsed) -> Decoding {
     }
 }
 
-/// A state of a newer major version: what does not fit is no fault of the file, and a state only without any.
+/// Reads a state of a newer major version. Misfits are no faults of the file, but there is a state only without any.
 fn read_leniently(root: &Node, found: &mut Findings) -> Option<State> {
     let state = read_state(root, found);
     let odd = core::mem::take(&mut found.faults);
@@ -114,8 +114,8 @@ fn read_leniently(root: &Node, found: &mut Findings) -> Option<State> {
     state.filter(|_| is_whole)
 }
 
-/// The warnings of values that only a newer version knows and on which it hangs what a run does. History decides
-/// nothing, and neither does how a resolved atom stood.
+/// The warnings of values that only a newer version knows and that may decide what a run does. History decides nothing,
+/// and neither does the past status of a resolved atom.
 pub fn deciding(warnings: &[Fault]) -> impl Iterator<Item = &Fault> {
     warnings.iter().filter(|warning| {
         let at = warning.pointer.as_str();
@@ -174,7 +174,7 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         "corrections",
         "run",
     ] {
-        // A person who takes it out means: not what it was taken over.
+        // A person who removes it means that the file changed.
         let hint =
             (key == "seal").then_some("write \"seal\": \"\", and the next commit fills it in");
         let _ = fields.need_or(key, hint);
@@ -310,7 +310,7 @@ fn read_work_graph(fields: &mut Fields<'_, '_>) -> (BTreeMap<AtomId, Atom>, Extr
     (atoms, graph.finish())
 }
 
-/// A map by atom id: every id is looked at.
+/// A map by atom id; every id is checked.
 fn read_map<T>(
     fields: &mut Fields<'_, '_>,
     key: &'static str,
@@ -394,7 +394,7 @@ fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
     }
 }
 
-/// Where a pointer stands in the tree: the value's place, or the nearest that exists.
+/// The place of a pointer in the tree: the value's place, or the nearest that exists.
 pub fn place_of(root: &Node, pointer: &str) -> doc::Span {
     let mut node = root;
     for token in pointer.split('/').skip(1) {

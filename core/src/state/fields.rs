@@ -1,6 +1,6 @@
-//! Reading an object of the lossless tree key by key, and writing one back: the table of keys is the code.
+//! Reads an object of the lossless tree key by key, and writes one back: the table of keys is the code.
 //!
-//! Invariant: a key that is not asked for is unknown; it is kept with the key that it followed, and warned of.
+//! Invariant: a key that is not asked for is unknown. It is kept with the key that it followed, and warned of.
 
 use alloc::{
     borrow::ToOwned,
@@ -29,9 +29,9 @@ use crate::id::{AttemptId, Serial};
 pub struct Findings {
     pub faults: Vec<Fault>,
     pub warnings: Vec<Fault>,
-    /// The file says that it is of a version that knows more: then an unknown value is no fault.
+    /// Whether the file is of a version that knows more: then an unknown value is no fault.
     pub is_newer: bool,
-    /// It is a plan, which nobody has begun: a key that was written for another is a fault.
+    /// Whether it is a plan, which nobody has begun: a key that was written for another is a fault.
     pub is_plan: bool,
     /// Recognises a key that was written for another.
     pub near_miss: Option<FindNearMiss>,
@@ -64,7 +64,8 @@ impl Findings {
         });
     }
 
-    /// A value that a newer version may know: kept, and said. False where it is none, but a fault.
+    /// Warns of a value that a newer version may know, and keeps it. False for a version that should know it, which is
+    /// a fault.
     pub fn newer(&mut self, at: (&str, Span), message: String, hint: Option<String>) -> bool {
         if self.is_newer {
             self.warnings.push(Fault {
@@ -82,10 +83,10 @@ impl Findings {
         self.wrong_type_or(pointer, node, wanted, None);
     }
 
-    /// The same, with what to write instead.
+    /// The same, with a hint.
     fn wrong_type_or(&mut self, pointer: &str, node: &Node, wanted: &str, hint: Option<String>) {
         let found = match &node.value {
-            // Not one of those that are asked for: its kind would tell nothing.
+            // A number of another kind is named by its kind.
             Value::Number(number) if wanted.contains("number") && number.len() <= NUMBER_SHOWN => {
                 number.as_str()
             }
@@ -96,7 +97,7 @@ impl Findings {
     }
 }
 
-/// More commits than are ever made, and far from where a count wraps.
+/// More commits than are ever made, and far from an overflow.
 const SERIAL_MAX: u64 = (1 << 63) - 1;
 const NAME_BYTES_MAX: usize = 128;
 
@@ -108,7 +109,7 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(is_plain)
 }
 
-/// Longer ones are no help.
+/// Longer numbers are not shown.
 const NUMBER_SHOWN: usize = 24;
 
 /// The rule of the warning for a value that only a newer version knows.
@@ -133,7 +134,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         Self::open_or(node, pointer, found, |_| None)
     }
 
-    /// The same, with what to write instead.
+    /// The same, with a hint.
     pub fn open_or(
         node: &'a Node,
         pointer: &str,
@@ -168,7 +169,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         self.need_or(key, None)
     }
 
-    /// The same, with what to write instead.
+    /// The same, with a hint.
     pub fn need_or(&mut self, key: &'static str, hint: Option<&str>) -> Option<&'a Node> {
         let found = self.take(key);
         if found.is_none() {
@@ -218,7 +219,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         self.found.fault(rule, (&at, span), message, hint);
     }
 
-    /// `text` of that key, unless it says nothing.
+    /// `text` of that key, unless it is blank.
     pub fn filled(&mut self, key: &'static str, text: String) -> Option<String> {
         if !text.trim().is_empty() {
             return Some(text);
@@ -239,7 +240,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         self.typed(key, "a whole number from 0 on", Node::as_u64)
     }
 
-    /// Every commit adds one: none that could not be counted on from.
+    /// A serial; one from which commits could not count on is a fault.
     pub fn serial(&mut self, key: &'static str) -> Option<Serial> {
         self.typed(
             key,
@@ -251,7 +252,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         )
     }
 
-    /// A name, since files of the attempt lie under it.
+    /// An attempt's id, which must be a safe name, since files of the attempt have it.
     pub fn attempt(&mut self, key: &'static str) -> Option<AttemptId> {
         self.typed(key, "the id of an attempt, as A1.3", |node| {
             node.as_str().filter(|id| is_name(id)).map(AttemptId::new)
@@ -323,7 +324,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         pairs
     }
 
-    /// A value out of a closed list of words; a fault with a did-you-mean otherwise.
+    /// A value from a closed list of words; otherwise a fault with a did-you-mean.
     pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&'static str, T)]) -> Option<T> {
         let node = self.take(key)?;
         let pointer = self.at(key);
@@ -354,7 +355,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         None
     }
 
-    /// The value of `key` stands beside one that is not understood: it is written back as it is.
+    /// Keeps the value of `key` as it is, because it belongs to a value that is not understood.
     pub fn keep(&mut self, key: &'static str) {
         self.kept.push(key);
     }
@@ -363,8 +364,8 @@ impl<'a, 'f> Fields<'a, 'f> {
         self.kept.contains(&key)
     }
 
-    /// Closes the object: what was not asked for is unknown, kept, and warned of, but for a person's `notes` and the
-    /// `$schema` that an editor reads at the top.
+    /// Closes the object. Keys that were not asked for are unknown, kept, and warned of. Exceptions are a person's
+    /// `notes`, and the `$schema` that an editor reads at the top.
     pub fn finish(mut self) -> Extra {
         let mut extra = UnknownKeys::default();
         let mut after: Option<String> = None;
@@ -393,8 +394,8 @@ impl<'a, 'f> Fields<'a, 'f> {
         extra.into_extra()
     }
 
-    /// A key that nobody asked for. In a plan it is a fault where it stands for another: what is done would be
-    /// something else than what was typed.
+    /// Reports a key that nobody asked for. In a plan it is a fault if it was written for another key: the plan would
+    /// do something else than its author meant.
     fn unknown_key(&mut self, member: &Member) {
         let find = self.found.near_miss;
         let near_miss = find.and_then(|find| find(member, self.node, &self.asked));

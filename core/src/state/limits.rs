@@ -1,4 +1,4 @@
-//! The constraints as a table (contract §4): what may be chosen, in which form, and what is in force.
+//! The constraints as a table (contract §4): their keys, their forms, and the values in force.
 //!
 //! Not here: reading and writing them (`objective`).
 
@@ -15,17 +15,17 @@ use super::{
 };
 use crate::doc::{self, Node};
 
-/// How a value is written.
+/// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueForm {
     Count,
-    /// A span of time, a word or a command: text as it stands.
+    /// A span of time, a word or a command: text as it is.
     Text,
     List,
     Flag,
 }
 
-/// One constraint that may be chosen.
+/// One constraint.
 #[derive(Debug)]
 pub struct ConstraintRule {
     pub key: &'static str,
@@ -75,7 +75,7 @@ impl From<FieldRule> for ConstraintRule {
     }
 }
 
-/// A constraint as it stands.
+/// A constraint and its value in force.
 #[derive(Debug, Clone)]
 pub struct InForce {
     pub key: String,

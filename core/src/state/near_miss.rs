@@ -1,6 +1,6 @@
-//! Keys that people write for others: what was meant, in the form that is read.
+//! Keys that people write for others: the key that was meant, in the form that is read.
 //!
-//! Not here: whether that is a fault (in a plan) or a warning (in a state); slips of the keyboard (`doc::suggest`).
+//! Not here: whether that is a fault (in a plan) or a warning (in a state); typing errors (`doc::suggest`).
 
 use alloc::{
     format,
@@ -10,15 +10,15 @@ use alloc::{
 use super::{Constraints, fields::NearMiss};
 use crate::doc::{Member, Node};
 
-/// A kind of object, and the keys that are written into it for others.
+/// A kind of object, and the keys that are written into it by mistake.
 struct RecordKind {
-    /// The key that tells the kind: no other kind is asked for it.
+    /// The key that identifies the kind: no other kind is asked for it.
     mark: &'static str,
     name: &'static str,
     forms: &'static [KeyForm],
 }
 
-/// Keys that mean the same, and how it is written.
+/// Keys with the same meaning, and the right form.
 struct KeyForm {
     keys: &'static [&'static str],
     write: &'static str,
@@ -89,9 +89,9 @@ const KINDS: [RecordKind; 6] = [
     },
 ];
 
-/// What people call the command of an atom.
+/// Names that people give the command of an atom.
 const RUN: &[&str] = &["run", "command", "cmd"];
-/// What only a task has, and a group does not.
+/// Keys that only a task has, and a group does not.
 const OF_A_TASK: [&str; 8] = [
     "action",
     "checks",
@@ -103,7 +103,7 @@ const OF_A_TASK: [&str; 8] = [
     "interruptible",
 ];
 
-/// Of a member of `node`, which was asked for `asked` and nothing else.
+/// The near miss for a member of `node`, which has the keys `asked` and no others.
 pub(crate) fn of(member: &Member, node: &Node, asked: &[&'static str]) -> Option<NearMiss> {
     let key = member.key.as_str();
     let is_of_atom = asked.contains(&"depends_on");
@@ -133,7 +133,7 @@ pub(crate) fn of(member: &Member, node: &Node, asked: &[&'static str]) -> Option
     Some(no_key(key, kind.name, format!("write `{}`", form.write)))
 }
 
-/// A constraint that does not stand under `constraints`.
+/// A constraint outside of `constraints`.
 fn constraint(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
     let (name, hint) = if asked.contains(&"base_case") {
         (
@@ -151,7 +151,7 @@ fn constraint(key: &str, asked: &[&'static str]) -> Option<NearMiss> {
     Some(no_key(key, name, hint))
 }
 
-/// Whether a plan that has `key` at its top has the objective there, and not missing.
+/// Whether a plan with `key` at its top holds the objective there, so that it is not missing.
 pub(crate) fn is_of_objective(key: &str) -> bool {
     let top = KINDS.iter().filter(|kind| kind.mark == "objective");
     let mut forms = top.flat_map(|kind| kind.forms);
@@ -163,7 +163,7 @@ fn no_key(key: &str, name: &str, hint: String) -> NearMiss {
     NearMiss { message, hint }
 }
 
-/// A group does nothing, and is judged by nothing, of its own.
+/// A group has no action and no checks of its own.
 fn beside(key: &str, group: &str) -> NearMiss {
     let one = if group == "choices" { "choice" } else { "part" };
     let hint = match key {

@@ -198,7 +198,7 @@ record! {
 
 words! {
     pub enum RequestKind {
-        /// End in order: what may not be interrupted finishes
+        /// End in order: attempts that may not be interrupted finish
         Stop = "stop",
         /// End at once
         StopNow = "stop_now",

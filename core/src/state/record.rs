@@ -1,6 +1,6 @@
 //! The two lists that only grow: the trail of the search (contract §7) and the corrections of people (§8).
 //!
-//! Invariant: an entry, once written, is carried as its tree; what the program decides by is read beside it.
+//! Invariant: an entry, once written, is kept as its tree. The parts that decide are read beside it.
 
 mod growth;
 
@@ -28,7 +28,7 @@ pub struct Entry {
     pub kind: EntryKind,
 }
 
-/// What the program reads of an entry. Anything else is history.
+/// The part of an entry that the program reads. Anything else is history.
 #[derive(Debug, Clone)]
 pub enum EntryKind {
     Failure {
@@ -168,19 +168,19 @@ pub fn choices_node(choices: &Choices) -> Node {
 #[derive(Debug, Clone)]
 pub struct Correction {
     pub node: Node,
-    /// What it says of an assertion, for a correction of type `confirmation`.
+    /// The answer to an assertion, for a correction of type `confirmation`.
     pub confirms: Option<Confirmation>,
 }
 
-/// A person's word on an assertion.
+/// A person's answer to an assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmation {
     /// The name of the assertion, or its statement.
     pub name: String,
     pub holds: bool,
-    /// The tree that was looked at; without one it is for good.
+    /// The tree that was looked at; without one the answer holds for good.
     pub on: Option<String>,
-    /// The commit of that tree, where there was one.
+    /// The commit of that tree, if there was one.
     pub commit: Option<CommitId>,
     pub by: String,
     pub at: String,
@@ -196,7 +196,7 @@ words! {
         Guidance = "guidance",
         Confirmation = "confirmation",
         Resolution = "resolution",
-        /// Back to an earlier serial, which stands in `to`
+        /// A return to an earlier serial, which is in `to`
         Undo = "undo",
     }
 }
@@ -217,7 +217,7 @@ impl Correction {
     }
 }
 
-/// Without a name it confirms nothing.
+/// Reads a confirmation; without a name there is none.
 fn read_confirmation(fields: &mut Fields<'_, '_>) -> Option<Confirmation> {
     Some(Confirmation {
         name: fields.text("name")?,
@@ -230,7 +230,7 @@ fn read_confirmation(fields: &mut Fields<'_, '_>) -> Option<Confirmation> {
     })
 }
 
-/// Starts an entry of the trail: its type, when, at which serial, in which pass.
+/// Starts an entry of the trail: its type, time, serial and pass.
 pub fn entry(kind: &str, at: &str, serial: u64, pass: u64) -> Writer {
     let mut to = Writer::default();
     to.text("type", kind)
@@ -240,7 +240,7 @@ pub fn entry(kind: &str, at: &str, serial: u64, pass: u64) -> Writer {
     to
 }
 
-/// Closes what `entry` started.
+/// Closes an entry.
 pub fn close(to: &mut Writer, kind: EntryKind) -> Entry {
     Entry {
         node: to.finish(&Extra::default()),

@@ -1,4 +1,4 @@
-//! The loop's own notebook (contract §9): what is in flight, where the tree stands, what is spent, how it ended.
+//! The loop's own notebook (contract §9): attempts in flight, the result's commits, costs, the last result.
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
@@ -32,7 +32,7 @@ record! {
         optional[program] head: CommitId,
         /// The commits of the result after its start, in order
         filled[program] line: Shared<Vec<ResultCommit>>,
-        /// The commit that the last ending delivered, where that is not the head
+        /// The commit that the last ending delivered, if it is not the head
         optional[program] delivered: CommitId,
         optional[program] started_from: StartedFrom,
         /// The findings of `align`
@@ -68,7 +68,7 @@ record! {
         required[program] context: Digest,
         filled[program] choices: Choices,
         always[program] epoch: Epoch,
-        /// 1-based, in this context
+        /// Its number in this context, from 1
         always[program] n: u32 = 1,
         part[program] effect: SideEffect,
         optional[program] base: CommitId,
@@ -103,15 +103,15 @@ impl ResultCommit {
 }
 
 record! {
-    /// The person's working tree as it was when the first run began
+    /// The person's working tree at the beginning of the first run
     #[derive(PartialEq)]
     pub struct StartedFrom {
         required[program] commit: CommitId,
         required[program] tree: TreeId,
-        /// The person's HEAD then
+        /// The person's HEAD at that time
         required[program] head: CommitId,
         optional[program] branch: String,
-        /// Whether changes stood in the working tree that HEAD does not hold
+        /// Whether the working tree had changes that HEAD lacks
         always[program] dirty: bool,
     }
 }
@@ -211,12 +211,12 @@ impl Default for Run {
 }
 
 impl Run {
-    /// The commit of the result: what the last ending delivered, else the head.
+    /// The commit of the result: the one that the last ending delivered, else the head.
     pub fn result(&self) -> Option<&CommitId> {
         self.delivered.as_ref().or(self.head.as_ref())
     }
 
-    /// The name of one more attempt: never one that was given before.
+    /// The id of one more attempt: never one that was given before.
     pub fn next_attempt(&mut self, atom: &AtomId) -> AttemptId {
         self.attempts_started += 1;
         AttemptId::new(alloc::format!("{atom}.{}", self.attempts_started))
@@ -224,7 +224,7 @@ impl Run {
 }
 
 impl Intent {
-    /// Tells this very intent from every other, a made-again one of the same number too.
+    /// The digest that distinguishes this intent from every other, also from one with the same number.
     pub fn digest(&self) -> Digest {
         Digest::of(doc::canonical(&self.node()).as_bytes())
     }

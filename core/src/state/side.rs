@@ -1,7 +1,7 @@
 //! Side files: long evidence that lies beside the state under its digest, while the state holds an excerpt of it.
 //!
-//! Invariant: a side file is evidence alone. Nothing is decided by one, so its loss costs nothing else, and a reference
-//! that is not understood is none. Not here: where they lie and how long (the shell).
+//! Invariant: a side file is evidence alone. Nothing is decided by one, so its loss costs nothing else. A reference
+//! that cannot be read is ignored. Not here: their place and lifetime (the shell).
 
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
@@ -13,14 +13,14 @@ pub const KEY: &str = "whole";
 const PREFIX: &str = "sha256:";
 const HEX_CHARS: usize = 64;
 
-/// The name of a side file, and how long it is.
+/// The name of a side file, and its length.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SideFile {
     pub digest: Digest,
     pub bytes: u64,
 }
 
-/// Where a side file lies, if it is there.
+/// The path of a side file, if it exists.
 pub type LiesAt<'a> = &'a dyn Fn(&SideFile) -> Option<String>;
 
 impl SideFile {
@@ -47,13 +47,13 @@ impl SideFile {
         })
     }
 
-    /// Of what a failure or a piece of evidence shows an excerpt.
+    /// The side file of which a failure or a piece of evidence shows an excerpt.
     pub fn beside(record: &Node) -> Option<Self> {
         Self::read(record.get(KEY)?)
     }
 }
 
-/// The digits of a digest; a person may have written anything, and they become the name of a file.
+/// The digits of a digest, which become the name of a file: a person may have written anything.
 pub fn hex_of(digest: &str) -> Option<&str> {
     let hex = digest.strip_prefix(PREFIX)?;
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -94,7 +94,7 @@ fn parked(task: &Task) -> impl Iterator<Item = &super::Binding> {
     })
 }
 
-/// What a record names itself, and what its evidence does.
+/// Adds the side files of a record and of its evidence.
 fn in_record(record: &Node, named: &mut BTreeSet<Digest>) {
     named.extend(SideFile::beside(record).map(|one| one.digest));
     let evidence = record.get("evidence").and_then(Node::as_array);

@@ -1,5 +1,5 @@
-//! Verdicts on the base case that the state keeps (contract §9): the best one, so that a run that ends without success
-//! delivers its best tree, and the newest ones.
+//! Verdicts on the base case that the state keeps (contract §9): the best one and the newest ones. A run that ends
+//! without success delivers the best tree.
 //!
 //! Invariant: at most `VERDICTS_MAX` are kept, and the best one is always among them. Not here: evidence.
 
@@ -12,7 +12,7 @@ use crate::id::{CommitId, TreeId};
 pub const VERDICTS_MAX: usize = 64;
 
 record! {
-    /// How much of the base case held on one commit
+    /// The share of the base case that held on one commit
     #[derive(PartialEq)]
     pub struct VerdictRecord {
         always[program] serial: u64,
@@ -34,12 +34,12 @@ impl VerdictRecord {
     }
 }
 
-/// The verdict on whose tree most leaves held, then the newest.
+/// The verdict with the most leaves that held, then the newest.
 pub fn best(verdicts: &[VerdictRecord]) -> Option<&VerdictRecord> {
     verdicts.iter().max_by_key(|one| one.held)
 }
 
-/// Adds one, in the place of the one on the same tree. A pristine verdict never gives way to a warm one.
+/// Adds one, replacing the one on the same tree. A pristine verdict never gives way to a warm one.
 pub fn add(verdicts: &mut Vec<VerdictRecord>, new: VerdictRecord) {
     let known = verdicts.iter().position(|old| old.tree == new.tree);
     if let Some(at) = known {

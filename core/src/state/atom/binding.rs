@@ -1,7 +1,7 @@
-//! Bindings: what replaces a solved atom (contract §6).
+//! Bindings: each replaces a solved atom (contract §6).
 //!
-//! Invariant: a binding holds its atom whole (`of`), so that backtracking may open it again. A parked one stands
-//! inside that very atom and leaves `of` out.
+//! Invariant: a binding holds its atom whole (`of`), so that backtracking may open it again. A parked one is inside
+//! that very atom and omits `of`.
 
 use alloc::{borrow::ToOwned, boxed::Box, format, string::String, sync::Arc, vec::Vec};
 
@@ -53,8 +53,8 @@ impl Binding {
         self.by == "person"
     }
 
-    /// The digest of what others may have built on: value, artifacts, change; a summary only where an agent or a
-    /// person wrote it.
+    /// The digest of everything that others may depend on: value, artifacts, change. A summary counts only if an agent
+    /// or a person wrote it.
     pub fn result_digest(&self) -> Digest {
         let mut to = Writer::default();
         to.some("value", self.value.clone())
@@ -71,7 +71,7 @@ impl Binding {
         Digest::of(doc::canonical(&to.finish(&Extra::default())).as_bytes())
     }
 
-    /// As it stands inside its own atom.
+    /// The binding as it is written inside its own atom.
     pub fn parked_node(&self) -> Node {
         let mut node = self.node();
         if let Value::Object(members) = &mut node.value {
@@ -81,7 +81,7 @@ impl Binding {
     }
 }
 
-/// Stands in `of` where a binding has none: a task that asks for nothing.
+/// The `of` of a binding that has none: a task that asks for nothing.
 pub fn nothing() -> Atom {
     let spec = Spec {
         action: None,

@@ -26,7 +26,7 @@ words! {
         /// An attempt said that it cannot be done
         Invalid = "invalid",
         NeedsGuidance = "needs_guidance",
-        /// An external effect of which nobody knows whether it happened
+        /// An external effect that may or may not have happened
         InDoubt = "in_doubt",
     }
 }
@@ -62,7 +62,7 @@ impl Part for AtomStatus {
     fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
         let word = StatusWord::take(fields, "status").unwrap_or(StatusWord::Pending);
         if word == StatusWord::InDoubt {
-            // The attempt: `resolve` asks for it by its name.
+            // The id of the attempt, by which `resolve` asks for it.
             let named = fields.need("because").and_then(Node::as_str);
             let _ = named.and_then(|attempt| fields.filled("because", attempt.to_owned()));
         }

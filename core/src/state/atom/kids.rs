@@ -39,7 +39,7 @@ pub(super) fn form_of_action(node: &Node) -> Option<String> {
     node.as_str().map(|_| "write `action: {run: …}`".to_owned())
 }
 
-/// An atom may write `{"all": []}` for: no checks.
+/// An atom may write `{"all": []}` to have no checks.
 pub(super) fn own_checks(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Check> {
     let all = fields.take(key)?.get("all").and_then(Node::as_array);
     if all.is_some_and(<[_]>::is_empty) {

@@ -1,6 +1,6 @@
-//! What one fragment of a planning step may take up, what it has taken, and how that ended (contract §5).
+//! The budget of one fragment of a planning step, its use, and its end (contract §5).
 //!
-//! Not here: when it is over and what becomes of the phase then (`step::phase`).
+//! Not here: when it is over, and the end of the phase then (`step::phase`).
 
 use alloc::vec::Vec;
 
@@ -13,8 +13,7 @@ use crate::{
 };
 
 record! {
-    /// What each fragment of a planning step may take up, steps that plan inside it included; what is open of it then is
-    /// dropped. One of them at least
+    /// The limits of each fragment of a planning step, inner steps included: one at least; then open parts are dropped
     #[derive(PartialEq)]
     pub struct PhaseBudget {
         /// Attempts that come to their end, repairs not counted
@@ -33,7 +32,7 @@ words! {
 }
 
 record! {
-    /// How the budget of a fragment came to its end with parts of it open
+    /// The end of a fragment's budget while parts of it are open
     #[derive(PartialEq)]
     pub struct PhaseEnd {
         required[program] limit: PhaseLimit,
@@ -60,7 +59,7 @@ fn is_a_limit(fields: &mut Fields<'_, '_>, budget: &PhaseBudget) {
 }
 
 impl PhaseBudget {
-    /// How much of a limit there is; `None` where it does not limit that.
+    /// The size of a limit; `None` if there is none.
     pub fn of(&self, limit: PhaseLimit) -> Option<u64> {
         match limit {
             PhaseLimit::Attempts => self.attempts.map(u64::from),
@@ -70,7 +69,7 @@ impl PhaseBudget {
 }
 
 impl PhaseEnd {
-    /// Whether it is over still: a person may have given it more since.
+    /// Whether it is still over: a person may have raised it since.
     pub fn holds(&self, budget: Option<&PhaseBudget>) -> bool {
         let most = budget.and_then(|budget| budget.of(self.limit));
         most.is_some_and(|most| self.used >= most)

@@ -1,7 +1,7 @@
-//! Planning steps: a task whose result is a fragment of new atoms, and the fragments that it came to (contract §5).
+//! Planning steps: a task whose result is a fragment of new atoms, and its fragments (contract §5).
 //!
-//! Invariant: a fragment stays once it was made, in force or not: what was tried in it is what tells that another is
-//! needed. Not here: whether a fragment is taken (`fragment`), when another is asked for (`search`).
+//! Invariant: a fragment stays once it was made, in force or not: its tries tell that another is needed. Not here:
+//! accepting a fragment (`fragment`), asking for another (`search`).
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use num_bigint::BigUint;
@@ -21,17 +21,17 @@ use crate::{
 
 #[derive(Debug, Clone)]
 pub struct PlanningStep {
-    /// How it is planned: the action, and what was tried.
+    /// The planning itself: the action, and the tries.
     pub task: Task,
-    /// What the fragment is for: it waits for this step.
+    /// The atom that the fragment is for, which waits for this step.
     pub convergence_target: Option<AtomId>,
-    /// Of a step that a planner made, or what a person said of it; else it is as the constraints say.
+    /// The grant of a step that a planner made, or the one that a person wrote. Without it the constraints apply.
     pub grant: Option<GrantEntry>,
-    /// What each fragment may take up, beyond which what is open of it is dropped.
+    /// The limit of each fragment; when it is over, open parts are dropped.
     pub budget: Option<PhaseBudget>,
-    /// Whose parts stand where those of an `all` do.
+    /// The fragment whose parts count like those of an `all`.
     in_force: Option<Fragment>,
-    /// Those of other contexts, and those that failed.
+    /// Fragments of other contexts, and failed ones.
     kept: Vec<Fragment>,
     /// The parts of all fragments.
     kids: Vec<AtomId>,
@@ -40,7 +40,7 @@ pub struct PlanningStep {
 }
 
 record! {
-    /// What a planner came to in one context
+    /// A planner's output for one context
     #[derive(PartialEq)]
     pub struct Fragment {
         /// The context of the planning step, when it was planned
@@ -59,7 +59,7 @@ record! {
     }
 }
 
-/// What a fragment may use up at most, fixed when its planning step was made: what the measure counts for it.
+/// The most that a fragment may use, fixed when its planning step was made. The measure counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
     /// Tasks, each counted in every context that it can see.
@@ -71,7 +71,7 @@ pub struct Grant {
 }
 
 record! {
-    /// What a fragment may use up at most; what is left out is as the constraints say
+    /// The most that a fragment may use; missing members are as in the constraints
     #[derive(PartialEq)]
     pub struct GrantEntry {
         /// Tasks, each counted in every context that it can see: `max_fragment_atoms` unless given
@@ -97,14 +97,14 @@ impl Grant {
         }
     }
 
-    /// How much of it one round of planning and of working through the fragment takes at most, in attempts.
+    /// The most attempts that one round of planning, and of work on its fragment, can take.
     pub fn round(&self, of_planner: u32, of_task: u32) -> BigUint {
         BigUint::from(of_planner) + BigUint::from(self.atoms) * BigUint::from(of_task)
     }
 }
 
 impl GrantEntry {
-    /// The whole of a grant.
+    /// An entry for a whole grant.
     pub fn of(grant: Grant) -> Self {
         Self {
             atoms: Some(grant.atoms),
@@ -137,12 +137,12 @@ impl PlanningStep {
         self.in_force.as_mut()
     }
 
-    /// All that were made, the one in force first.
+    /// All fragments, the one in force first.
     pub fn fragments(&self) -> impl Iterator<Item = &Fragment> {
         self.in_force.iter().chain(&self.kept)
     }
 
-    /// Those of one context.
+    /// The fragments of one context.
     pub fn made_in<'p>(&'p self, context: &'p Digest) -> impl Iterator<Item = &'p Fragment> {
         self.fragments()
             .filter(move |fragment| fragment.context == *context)
@@ -178,8 +178,8 @@ impl PlanningStep {
         all.find(|fragment| fragment.first() == Some(first))
     }
 
-    /// What happened with fragments that `was` knows stands as it says; their parts and what is beside are as here. Gives
-    /// those that said something else, by their place in `fragments`, `None` for the one in force.
+    /// Restores the facts of fragments that `was` knows; their parts and unknown keys stay. Gives the changed ones, by
+    /// their place in `fragments`, `None` for the one in force.
     pub fn keep_facts(&mut self, was: &Self) -> Vec<(Option<usize>, Node)> {
         let in_force = self.in_force.iter_mut().map(|one| (None, one));
         let kept = self.kept.iter_mut().enumerate();
@@ -192,13 +192,13 @@ impl PlanningStep {
         changed.collect()
     }
 
-    /// How the budget of a fragment ended, unless a person gave it more since.
+    /// The end of a fragment's budget, unless a person raised it since.
     pub fn end_of<'p>(&self, fragment: &'p Fragment) -> Option<&'p PhaseEnd> {
         let ended = fragment.ended.as_ref();
         ended.filter(|end| end.holds(self.budget.as_ref()))
     }
 
-    /// Takes in a new fragment, in force or for the time when its context is.
+    /// Adds a new fragment, in force or for when its context is.
     pub fn add(&mut self, fragment: Fragment, is_in_force: bool) {
         if is_in_force {
             self.set_aside();
@@ -209,7 +209,7 @@ impl PlanningStep {
         self.count_kids();
     }
 
-    /// No fragment is in force any more: the step is a leaf.
+    /// Sets the fragment in force aside: the step is a leaf.
     pub fn set_aside(&mut self) {
         self.kept.extend(self.in_force.take());
         self.count_kids();
@@ -229,7 +229,7 @@ impl PlanningStep {
         self.count_kids();
     }
 
-    /// The same with other names for atoms.
+    /// Renames atoms.
     pub(super) fn rename(&mut self, name: &impl Fn(&mut AtomId)) {
         self.convergence_target.iter_mut().for_each(name);
     }
@@ -265,7 +265,7 @@ impl PlanningStep {
         Some(plan)
     }
 
-    /// What is written of it beside the parts of the fragment in force; with them where it is to be told whole.
+    /// Writes everything but the parts of the fragment in force; with them if `is_whole`.
     pub(super) fn write(&self, to: &mut Writer, is_whole: bool) {
         self.task.write(to);
         to.some(
@@ -295,11 +295,8 @@ impl PlanningStep {
                 "The one in force; its parts are those of the atom",
             )
             .by_program(),
-            rule::<Vec<Fragment>>(
-                "fragments",
-                "Those of other contexts, and those that failed",
-            )
-            .by_program(),
+            rule::<Vec<Fragment>>("fragments", "Fragments of other contexts, and failed ones")
+                .by_program(),
         ]);
         rules
     }
@@ -308,7 +305,7 @@ impl PlanningStep {
 /// The keys of a task that a planning step has not: it makes nothing but atoms.
 const OUTCOME_KEYS: [&str; 3] = ["checks", "effect", "output_schema"];
 
-/// A planning step changes nothing, in the tree or outside, and the program judges what it prints.
+/// A planning step changes nothing, in the tree or outside, and the program judges its output.
 fn refuse_outcome(fields: &mut Fields<'_, '_>, task: &Task) {
     let is_there = [
         task.spec.checks.is_some(),
@@ -327,17 +324,17 @@ fn refuse_outcome(fields: &mut Fields<'_, '_>, task: &Task) {
 }
 
 impl Fragment {
-    /// By which it is called where choices are.
+    /// The part whose id identifies this fragment in recorded choices.
     pub fn first(&self) -> Option<&AtomId> {
         self.parts.first()
     }
 
-    /// No atom is a part of two.
+    /// No atom is a part of two fragments.
     fn is_same_as(&self, other: &Self) -> bool {
         self.parts.iter().any(|part| other.parts.contains(part))
     }
 
-    /// The facts are these, what a person may say of it is the other's.
+    /// The facts of this one, with the parts and unknown keys of the other.
     fn with_parts_of(&self, other: &Self) -> Self {
         Self {
             parts: other.parts.clone(),
@@ -361,7 +358,7 @@ impl Fragment {
     }
 }
 
-/// How often something was planned again, all planning steps together.
+/// The number of times that all planning steps together were planned again.
 pub fn replans(state: &State) -> u64 {
     let plans = state.atoms.values().filter_map(|atom| atom.plan());
     let tries = plans.flat_map(|plan| &plan.task.tries);

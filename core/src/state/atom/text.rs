@@ -65,7 +65,8 @@ impl Atom {
         })
     }
 
-    /// Of a kind that only a newer version knows: what all atoms have is read, all is written back as it is.
+    /// An atom of a kind that only a newer version knows: its common keys are read, and all of it is written back as it
+    /// is.
     fn newer(mut fields: Fields<'_, '_>) -> Self {
         Self {
             description: fields.text_or_empty("description"),
@@ -79,7 +80,7 @@ impl Atom {
         self.written(false)
     }
 
-    /// The same, but a planning step as one whatever is in force: so that two states of it can be laid side by side.
+    /// The same, but with a planning step as a step whatever is in force, so that two states of it can be compared.
     pub fn node_side_by_side(&self) -> Node {
         self.written(true)
     }
@@ -122,7 +123,7 @@ impl Atom {
     }
 }
 
-/// An `all` that a planning step became says so in `planned`.
+/// An `all` that was a planning step has `planned`.
 fn read_all(fields: &mut Fields<'_, '_>) -> Option<Body> {
     let parts = kids(fields, "parts");
     let Some(node) = fields.take("planned") else {
@@ -157,7 +158,7 @@ fn write_plan(plan: &PlanningStep, is_all: bool, to: &mut Writer) {
     to.put("planned", inner.finish(&plan.extra));
 }
 
-/// What names no choice is read as null, with a word: a choice that a person took back (contract §8).
+/// A name that is no choice is read as null, with a warning: a choice that a person took back (contract §8).
 fn selected(fields: &mut Fields<'_, '_>, choices: &[AtomId]) -> Option<AtomId> {
     let named = fields.text("selected").map(AtomId::new)?;
     if choices.contains(&named) {

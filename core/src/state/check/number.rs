@@ -1,6 +1,6 @@
-//! The rule of a number read off an output: its limits, and the baseline that stands for one of them.
+//! The rule for a number in an output: its limits, and the baseline that may stand for one of them.
 //!
-//! Invariant: a limit that says "baseline" and has no value measured is met by no number.
+//! Invariant: no number meets a limit that says "baseline" while no value is measured.
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
@@ -16,16 +16,16 @@ use crate::{
 
 /// The word that stands for the value measured by `align`.
 pub const BASELINE: &str = "baseline";
-/// From here on a number of JSON is not exact any more: it is written as a decimal string.
+/// Larger numbers are not exact in JSON: they are written as decimal strings.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// A number read off the output: a regular expression with one group, several matches are summed.
+/// A number in the output, by a regular expression with one group; several matches are summed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NumberRule {
     pub pattern: String,
     pub at_least: Option<FreeValue>,
     pub at_most: Option<FreeValue>,
-    /// What `align` measured, where a limit says "baseline".
+    /// The value measured by `align`, if a limit says "baseline".
     pub baseline: Option<FreeValue>,
 }
 
@@ -38,7 +38,7 @@ impl NumberRule {
             .any(is_baseline)
     }
 
-    /// Whether a number meets the limits; `None` where one of them has no value yet.
+    /// Whether a number meets the limits; `None` if one of them has no value yet.
     pub fn holds(&self, number: f64) -> Option<bool> {
         let least = self.limit(&self.at_least)?;
         let most = self.limit(&self.at_most)?;
@@ -70,7 +70,7 @@ impl NumberRule {
         self.baseline = Some(number_node(number));
     }
 
-    /// Nothing where no limit is asked, the value where it is known; `None` where it is not.
+    /// `Some(None)` without a limit, `Some` of the value if it is known; `None` otherwise.
     fn limit(&self, limit: &Option<FreeValue>) -> Option<Option<f64>> {
         match limit {
             None => Some(None),

@@ -1,4 +1,4 @@
-//! The two texts of a record that have a form of their own: a span of time, and a command.
+//! Two texts with a form of their own: a span of time, and a command.
 
 use alloc::{borrow::ToOwned, format, string::String};
 

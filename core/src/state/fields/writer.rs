@@ -67,7 +67,7 @@ impl Writer {
         }
     }
 
-    /// The object, with the unknown keys back where they stood.
+    /// The object, with the unknown keys at their old places.
     pub fn finish(&mut self, extra: &Extra) -> Node {
         if let Some(whole) = extra.as_it_stood() {
             return whole.clone();

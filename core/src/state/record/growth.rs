@@ -1,13 +1,13 @@
-//! Tells what is new in a trail of which older entries were shortened, or left out, on the way.
+//! Finds the new entries of a trail whose older entries were shortened, or left out.
 //!
-//! Not here: which these are (`step::trail`).
+//! Not here: the choice of these (`step::trail`).
 
 use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 
 use super::{Entry, EntryKind};
 use crate::doc::{self, Node};
 
-/// `None` where the one did not grow out of the other: an entry is gone that none leaves out, or all are.
+/// `None` if the trail did not grow out of the old one: an entry is gone that none leaves out, or all are.
 pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Arc<Entry>>> {
     let is: BTreeSet<Vec<String>> = new.iter().map(|entry| name(&entry.node)).collect();
     let was: BTreeSet<Vec<String>> = old.iter().map(|entry| name(&entry.node)).collect();
@@ -20,7 +20,7 @@ pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Ar
     has_grown.then(|| new.iter().filter(is_new).collect())
 }
 
-/// What tells entries apart that no remark and no shortening changes.
+/// The keys that identify an entry: no remark and no shortening changes them.
 fn name(node: &Node) -> Vec<String> {
     let keys = [
         "type", "at", "serial", "atom", "attempt", "group", "choice", "changes", "conflict",
