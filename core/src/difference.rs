@@ -249,15 +249,15 @@ impl<'s> Comparison<'s> {
 
     fn entry(&mut self, entry: &Entry) {
         match &entry.kind {
-            EntryKind::Failure { atom, reason, .. } => {
-                let nth = entry.node.get("n").and_then(Node::as_u64).unwrap_or(1);
-                let what = format!("attempt {nth} failed: {}", short(reason));
-                self.say_of(atom, Weight::Main, what);
+            EntryKind::Failure(failure) => {
+                let nth = failure.n.unwrap_or(1);
+                let what = format!("attempt {nth} failed: {}", short(&failure.reason));
+                self.say_of(&failure.atom, Weight::Main, what);
             }
-            EntryKind::Refuted { .. } => self.say(Weight::Main, "the base case does not hold"),
+            EntryKind::Refuted(_) => self.say(Weight::Main, "the base case does not hold"),
             // Described by its effect on groups and requests.
-            EntryKind::Choice { .. } | EntryKind::Backtrack | EntryKind::Other => {
-                let what = format!("recorded: {}", record::type_of(entry).replace('_', " "));
+            kind => {
+                let what = format!("recorded: {}", kind.word().replace('_', " "));
                 self.say(Weight::Detail, what);
             }
         }
@@ -273,7 +273,7 @@ impl<'s> Comparison<'s> {
         }
         let known = if is_grown { old.len() } else { new.len() };
         for correction in &self.after.corrections[known..] {
-            let text = correction.node.get("description").and_then(Node::as_str);
+            let text = correction.data.description.as_deref();
             let what = format!("corrected: {}", short(text.unwrap_or_default()));
             self.say(Weight::Main, what);
         }

@@ -8,6 +8,8 @@ use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::state::{Reason, record::ChoiceChange};
+
 use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
     state::{
@@ -164,57 +166,6 @@ pub enum Merge {
 pub enum Scope {
     Atom(AttemptId),
     BaseCase,
-}
-
-/// Why a run ended: the contract's closed list, as far as this program can end so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    AlreadyHeld,
-    BaseCase,
-    Stopped,
-    NoChoice,
-    Iterations,
-    Time,
-    Guidance,
-    InDoubt,
-    Confirmation,
-    Unavailable,
-    Bug,
-}
-
-impl Reason {
-    /// A person is needed before anything else can be judged.
-    pub fn asks_a_person(self) -> bool {
-        match self {
-            Reason::Guidance | Reason::InDoubt | Reason::Confirmation => true,
-            Reason::AlreadyHeld
-            | Reason::BaseCase
-            | Reason::Stopped
-            | Reason::NoChoice
-            | Reason::Iterations
-            | Reason::Time
-            | Reason::Unavailable
-            | Reason::Bug => false,
-        }
-    }
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Reason::AlreadyHeld => "already_held",
-            Reason::BaseCase => "base_case",
-            Reason::Stopped => "stopped",
-            Reason::NoChoice => "no_choice",
-            Reason::Iterations => "iterations",
-            Reason::Time => "time",
-            Reason::Guidance => "guidance",
-            Reason::InDoubt => "in_doubt",
-            Reason::Confirmation => "confirmation",
-            Reason::Unavailable => "unavailable",
-            Reason::Bug => "bug",
-        }
-    }
 }
 
 /// An announcement of a commit: `run` reports it, and the journal keeps it in the commit's line.
@@ -455,13 +406,4 @@ impl Event {
         core::mem::discriminant(self) == core::mem::discriminant(other)
             && self.atom() == other.atom()
     }
-}
-
-/// A group that changed its choice.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ChoiceChange {
-    pub group: AtomId,
-    pub from: Option<AtomId>,
-    pub to: AtomId,
 }

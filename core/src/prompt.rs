@@ -19,7 +19,7 @@ use crate::{
     graph::{Ix, NodeKind},
     id::{AtomId, UnixMillis},
     state::{
-        Atom, Binding, Check, EntryKind, Extra, Intent, SideFile,
+        Atom, Binding, Check, EntryKind, Extra, Intent,
         fields::{Writer, texts_node},
         side::LiesAt,
     },
@@ -161,7 +161,7 @@ fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
         .iter()
         .rev()
         .filter_map(|entry| match &entry.kind {
-            EntryKind::Failure { atom, reason, .. } if atom == id => Some((entry, reason)),
+            EntryKind::Failure(failure) if failure.atom == *id => Some(failure),
             _ => None,
         });
     let mut newest: Vec<_> = of_atom.collect();
@@ -170,15 +170,11 @@ fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
         return String::new();
     }
     let mut text = "\n# What was tried before and failed: go another way\n\n".to_owned();
-    text.push_str(&alike(older.iter().map(|(_, reason)| reason.as_str())));
-    for (entry, reason) in newest.into_iter().rev() {
-        text.push_str(&format!("- {reason}\n"));
-        let output = entry
-            .node
-            .get("output")
-            .and_then(Node::as_str)
-            .unwrap_or_default();
-        for line in output
+    text.push_str(&alike(older.iter().map(|failure| failure.reason.as_str())));
+    for failure in newest.into_iter().rev() {
+        text.push_str(&format!("- {}\n", failure.reason));
+        for line in failure
+            .output
             .chars()
             .take(OUTPUT_CHARS_MAX)
             .collect::<String>()
@@ -186,7 +182,7 @@ fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
         {
             text.push_str(&format!("    {line}\n"));
         }
-        if let Some(path) = SideFile::beside(&entry.node).and_then(|one| lies_at(&one)) {
+        if let Some(path) = failure.whole.as_ref().and_then(lies_at) {
             text.push_str(&format!("    (all that was printed: {path})\n"));
         }
     }

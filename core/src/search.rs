@@ -16,7 +16,10 @@ use crate::{
         active::{self, ActiveGraph, Selection},
     },
     id::{AtomId, Digest},
-    state::{EntryKind, State, Try, record::Choices},
+    state::{
+        EntryKind, State, Try,
+        record::{Choices, RefutedEntry},
+    },
 };
 
 /// Contexts of tries that today's graph still has; counts of any other are history.
@@ -100,7 +103,9 @@ pub fn conflicts(
 pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
     let mut refuted: BTreeSet<&Choices> = BTreeSet::new();
     for entry in state.trail.iter() {
-        if let EntryKind::Refuted { conflict, context } = &entry.kind
+        if let EntryKind::Refuted(RefutedEntry {
+            conflict, context, ..
+        }) = &entry.kind
             && context.is_some()
             && *context == whole_context(graph, state, conflict)
         {

@@ -8,13 +8,11 @@ pub mod assertions;
 use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc};
 
 use crate::{
-    doc::Node,
     id::{Digest, TreeId},
     state::{
-        Check, CheckKind, Correction, Extra, FreeValue, Leaf, SideFile,
+        Check, CheckKind, Correction, Leaf, SideFile,
         check::{CommandLeaf, number_node},
-        fields::Writer,
-        side,
+        record::EvidenceRecord,
     },
 };
 
@@ -387,28 +385,25 @@ fn urgency(progress: &CheckProgress<'_>) -> u8 {
 }
 
 /// One leaf's evidence, as bindings and results record it.
-pub fn evidence(check: &Check, basis: &Basis, seen: &LeafEvidence) -> FreeValue {
-    let mut to = Writer::default();
-    to.text("check", &check.title())
-        .text("verdict", seen.verdict.word())
-        .text("on", &basis.text());
-    match &seen.measurement.what {
+pub fn evidence(check: &Check, basis: &Basis, seen: &LeafEvidence) -> EvidenceRecord {
+    let measurement = &seen.measurement;
+    let of_files = |found: usize| Some(found as u64);
+    let (ended, number, found) = match &measurement.what {
         MeasurementKind::Command { how, number, .. } => {
-            to.text("ended", &how.text());
-            to.some("number", number.map(number_node));
+            (Some(how.text()), number.map(number_node), None)
         }
-        MeasurementKind::Files { found, .. } => {
-            to.put("found", Node::uint(*found as u64));
-        }
-        MeasurementKind::SetupFailed { how } => {
-            to.text("ended", &(how.text() + " in setup"));
-        }
+        MeasurementKind::Files { found, .. } => (None, None, of_files(*found)),
+        MeasurementKind::SetupFailed { how } => (Some(how.text() + " in setup"), None, None),
+    };
+    EvidenceRecord {
+        ended,
+        number,
+        found,
+        duration_ms: Some(measurement.duration_ms),
+        output: measurement.excerpt.clone(),
+        whole: measurement.whole.clone(),
+        ..EvidenceRecord::of(check.title(), seen.verdict.word(), basis.text())
     }
-    to.put("duration_ms", Node::uint(seen.measurement.duration_ms));
-    to.text_unless_empty("output", &seen.measurement.excerpt);
-    let whole = seen.measurement.whole.as_ref();
-    to.some(side::KEY, whole.map(SideFile::node));
-    to.finish(&Extra::default())
 }
 
 /// A person's confirmation of an assertion, or that there is none.
@@ -416,7 +411,7 @@ fn evidence_of_word(
     check: &Check,
     basis: &Basis,
     corrections: &[Arc<Correction>],
-) -> Option<FreeValue> {
+) -> Option<EvidenceRecord> {
     assertions::called(check)?;
     let word = assertions::said_on(corrections, check, basis);
     let (verdict, ended) = match word {
@@ -429,12 +424,10 @@ fn evidence_of_word(
         }
         None => (Verdict::Unknown, "a person must confirm it".to_owned()),
     };
-    let mut to = Writer::default();
-    to.text("check", &check.title())
-        .text("verdict", verdict.word())
-        .text("on", &basis.text())
-        .text("ended", &ended);
-    Some(to.finish(&Extra::default()))
+    Some(EvidenceRecord {
+        ended: Some(ended),
+        ..EvidenceRecord::of(check.title(), verdict.word(), basis.text())
+    })
 }
 
 /// The evidence of every leaf that was measured on `basis`, and of the assertions.
@@ -443,7 +436,7 @@ pub fn evidence_of(
     basis: &Basis,
     cache: &EvidenceCache,
     corrections: &[Arc<Correction>],
-) -> alloc::vec::Vec<FreeValue> {
+) -> alloc::vec::Vec<EvidenceRecord> {
     let leaves = check.leaves().into_iter();
     leaves
         .filter_map(|leaf| match cache.get(&leaf.key(), basis) {

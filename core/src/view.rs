@@ -16,11 +16,12 @@ use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    doc::Node,
     graph::{Ix, NodeKind},
     id::{AtomId, AttemptId, CommitId},
     measure,
-    state::{AtomStatus, Check, Correction, EntryKind, FreeValue, State, TryEnd},
+    state::{
+        AtomStatus, Check, Correction, EntryKind, FreeValue, State, TryEnd, record::EvidenceRecord,
+    },
     step::{correct::lost_lines, run_end},
     verdict::{Verdict, assertions},
     world::World,
@@ -215,15 +216,15 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
 /// and an undo are no edits. One edit may make several corrections, shown together.
 fn gave_way(state: &State) -> Vec<String> {
     let is_edit = |one: &Correction| {
-        let names = |key: &str| one.node.get(key).is_some();
-        one.confirms.is_none() && !names("attempt") && !names("to")
+        one.confirms.is_none() && one.data.attempt.is_none() && one.data.to.is_none()
     };
     let edits = state.corrections.iter().rev();
     let mut edits = edits.filter(|one| is_edit(one)).peekable();
-    let at = edits.peek().map(|newest| newest.node.get("timestamp"));
-    let of_the_newest = edits.take_while(|one| Some(one.node.get("timestamp")) == at);
-    let lost = of_the_newest.filter_map(|one| one.node.get("lost")?.as_array());
-    lost.flat_map(lost_lines).collect()
+    let at = edits.peek().map(|newest| &newest.data.timestamp);
+    let of_the_newest = edits.take_while(|one| Some(&one.data.timestamp) == at);
+    of_the_newest
+        .flat_map(|one| lost_lines(&one.data.lost))
+        .collect()
 }
 
 /// The number of attempts allowed for an intent's atom in its context: never fewer than the one in
@@ -267,22 +268,12 @@ pub(crate) struct LastFailure {
 }
 
 pub(crate) fn last_failure(state: &State, id: &AtomId) -> Option<LastFailure> {
-    let entries = state.trail.iter().rev();
-    entries.into_iter().find_map(|entry| match &entry.kind {
-        EntryKind::Failure {
-            atom,
-            class,
-            reason,
-            ..
-        } if atom == id => Some(LastFailure {
-            class: class.word().to_owned(),
-            reason: reason.clone(),
-            at: entry
-                .node
-                .get("at")
-                .and_then(Node::as_str)
-                .unwrap_or("")
-                .to_owned(),
+    let mut entries = state.trail.iter().rev();
+    entries.find_map(|entry| match &entry.kind {
+        EntryKind::Failure(failure) if failure.atom == *id => Some(LastFailure {
+            class: failure.class.word().to_owned(),
+            reason: failure.reason.clone(),
+            at: entry.at.clone(),
         }),
         _ => None,
     })
@@ -291,49 +282,39 @@ pub(crate) fn last_failure(state: &State, id: &AtomId) -> Option<LastFailure> {
 /// Each leaf with the newest verdict that the state keeps: of a refuted selection, or of the last
 /// ending.
 fn base_case(world: &World) -> Vec<CheckView> {
-    let refuted = world.state.trail.iter().rev();
-    let refuted = refuted
-        .filter(|entry| matches!(entry.kind, EntryKind::Refuted { .. }))
-        .map(|entry| &entry.node);
-    let mut records: Vec<&Node> = world.state.run.last_result.iter().chain(refuted).collect();
-    let at = |record: &Node| {
-        record
-            .get("at")
-            .and_then(Node::as_str)
-            .map(ToOwned::to_owned)
-    };
-    // The sort is stable: without a time the last result stays the newest.
-    records.sort_by_key(|record| core::cmp::Reverse(at(record).unwrap_or_else(|| "9".to_owned())));
-    let leaves = world
-        .state
-        .objective
-        .base_case
+    let state = &world.state;
+    let refuted = state
+        .trail
         .iter()
-        .flat_map(|check| check.leaves());
+        .rev()
+        .filter_map(|entry| match &entry.kind {
+            EntryKind::Refuted(refuted) => Some((Some(&entry.at), &refuted.evidence)),
+            _ => None,
+        });
+    let last = state.run.last_result.iter();
+    let last = last.map(|result| (result.data.at.as_ref(), &result.data.evidence));
+    let mut records: Vec<(Option<&String>, &Vec<EvidenceRecord>)> = last.chain(refuted).collect();
+    // The sort is stable: without a time the last result stays the newest.
+    records.sort_by_key(|(at, _)| core::cmp::Reverse(at.map_or("9", String::as_str)));
+    let leaves = state.objective.base_case.iter();
     let view = |leaf: &Check| {
         let title = leaf.title();
         // A person's confirmation counts for the present result.
-        let said = assertions::as_it_stands(&world.state, leaf);
-        let found = records.iter().find_map(|record| {
-            let proofs = record.get("evidence")?.as_array()?;
-            let of_check =
-                |node: &&Node| node.get("check").and_then(Node::as_str) == Some(title.as_str());
-            Some((at(record), proofs.iter().find(of_check)?))
-        });
-        let field = |key: &str| {
-            let (_, proof) = found.as_ref()?;
-            Some(proof.get(key)?.as_str()?.to_owned())
-        };
+        let said = assertions::as_it_stands(state, leaf);
+        let is_of = |one: &&EvidenceRecord| one.check.as_deref() == Some(title.as_str());
+        let mut records = records.iter();
+        let found = records.find_map(|(at, evidence)| Some((*at, evidence.iter().find(is_of)?)));
+        let of_leaf = found.map(|(_, one)| one);
         CheckView {
             verdict: said
                 .map(|verdict| verdict.word().to_owned())
-                .or_else(|| field("verdict")),
-            ended: field("ended"),
-            at: found.as_ref().and_then(|(at, _)| at.clone()),
+                .or_else(|| of_leaf.and_then(|one| one.verdict.clone())),
+            ended: of_leaf.and_then(|one| one.ended.clone()),
+            at: found.and_then(|(at, _)| at.cloned()),
             check: title,
         }
     };
-    leaves.map(view).collect()
+    leaves.flat_map(|check| check.leaves()).map(view).collect()
 }
 
 fn choices(world: &World) -> Vec<ChoiceView> {
@@ -347,8 +328,8 @@ fn choices(world: &World) -> Vec<ChoiceView> {
 fn refuted(world: &World, group: &AtomId) -> Vec<AtomId> {
     let mut refuted: Vec<AtomId> = Vec::new();
     for entry in world.state.trail.iter() {
-        if let EntryKind::Refuted { conflict, .. } = &entry.kind
-            && let Some(choice) = conflict.get(group)
+        if let EntryKind::Refuted(one) = &entry.kind
+            && let Some(choice) = one.conflict.get(group)
             && !refuted.contains(choice)
         {
             refuted.push(choice.clone());

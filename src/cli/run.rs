@@ -234,9 +234,9 @@ fn apply(context: &Context) -> Result<End, Failure> {
 
 pub(super) fn code_of(run: &Run) -> u8 {
     let result = run.last_result.as_ref();
-    let reason = result.and_then(|result| result.get("reason")?.as_str());
+    let reason = result.and_then(|result| result.data.reason);
     match run.status {
-        RunStatus::Stopped if reason == Some(Reason::Unavailable.word()) => exit::UNAVAILABLE,
+        RunStatus::Stopped if reason == Some(Reason::Unavailable) => exit::UNAVAILABLE,
         RunStatus::Completed => 0,
         RunStatus::Stopped | RunStatus::Aligned => exit::STOPPED,
         RunStatus::Exhausted => exit::EXHAUSTED,

@@ -255,9 +255,9 @@ pub(super) async fn deliver(this: &mut Loop<'_>) -> Result<(), Failure> {
         return Ok(());
     };
     let reason = run.last_result.as_ref();
-    let reason = reason.and_then(|last| last.get("reason")?.as_str());
+    let reason = reason.and_then(|last| last.data.reason);
     // If a checkout has no space, this one would wait for space too.
-    if reason == Some(Reason::Unavailable.word()) {
+    if reason == Some(Reason::Unavailable) {
         return Ok(());
     }
     if let Some(task) = this.followed.under_way.take() {

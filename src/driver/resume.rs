@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use descent_core::{
     event::{Outcome, Product},
     id::CommitId,
-    state::{Intent, State, side},
+    state::{Intent, State, named_files},
     view,
 };
 
@@ -28,7 +28,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
             .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
             .collect();
         agent::tidy(&attempts, &state.run.in_flight);
-        let mut named = side::named_by(&state);
+        let mut named = named_files::named_by(&state);
         let wholes = recorded.iter().filter_map(|(_, one)| one.whole.as_ref());
         named.extend(wholes.map(|whole| whole.digest.clone()));
         evidence.tidy(&named);

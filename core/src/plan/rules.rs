@@ -18,7 +18,7 @@ use crate::{
 /// A plan.
 pub const RULE: RecordRule = RecordRule {
     name: "PlanFile",
-    doc: "What shall be reached, and the work: `descent align --plan`",
+    doc: "The goal and the work: `descent align --plan`",
     fields: || {
         let graph = Form::Record(&WORK_GRAPH);
         Vec::from([

@@ -123,7 +123,7 @@ fn choice_end(world: &World, group: Ix, choice: Ix) -> Option<String> {
 fn newest_failure<'w>(world: &'w World, among: &[&AtomId]) -> Option<&'w str> {
     let mut trail = world.state.trail.iter().rev();
     trail.find_map(|entry| match &entry.kind {
-        EntryKind::Failure { atom, reason, .. } if among.contains(&atom) => Some(reason.as_str()),
+        EntryKind::Failure(one) if among.contains(&&one.atom) => Some(one.reason.as_str()),
         _ => None,
     })
 }
@@ -131,7 +131,7 @@ fn newest_failure<'w>(world: &'w World, among: &[&AtomId]) -> Option<&'w str> {
 fn is_refuted(world: &World, group: Ix, choice: Ix) -> bool {
     let (group, choice) = (world.graph.id(group), world.graph.id(choice));
     world.state.trail.iter().any(|entry| match &entry.kind {
-        EntryKind::Refuted { conflict, .. } => conflict.get(group) == Some(choice),
+        EntryKind::Refuted(refuted) => refuted.conflict.get(group) == Some(choice),
         _ => false,
     })
 }

@@ -142,7 +142,7 @@ fn line(world: &World, x: Ix) -> String {
 fn failure(world: &World, id: &AtomId) -> Option<String> {
     let mut trail = world.state.trail.iter().rev();
     trail.find_map(|entry| match &entry.kind {
-        EntryKind::Failure { atom, reason, .. } if atom == id => Some(reason.clone()),
+        EntryKind::Failure(failure) if failure.atom == *id => Some(failure.reason.clone()),
         _ => None,
     })
 }

@@ -1,96 +1,425 @@
 //! The two lists that only grow: the trail of the search (contract §7) and the corrections of people (§8).
 //!
-//! Invariant: an entry, once written, is kept as its tree. The parts that decide are read beside it.
+//! Invariant: a record keeps its tree as it was written, with all that a person put beside it. The program decides by
+//! the typed values that are read from it, never by the tree.
 
+mod correction;
 mod growth;
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, vec::Vec};
+use alloc::{
+    collections::BTreeMap,
+    string::{String, ToString},
+    vec::Vec,
+};
 
+pub use correction::{
+    Confirmation, Correction, CorrectionRecord, CorrectionType, LostValue, Winner,
+};
 pub use growth::added;
 
 use super::{
-    fields::{Extra, Fields, Findings, Writer, pairs_node},
+    FreeValue, PhaseLimit, SideFile,
+    fields::{Extra, Fields, Findings, Writer},
     rule::{Form, RecordRule},
-    table::{rule, words},
+    table::{Part, record, rule},
     value::FieldValue,
 };
 use crate::{
-    doc::Node,
-    id::{AtomId, AttemptId, CommitId, Digest},
+    doc::{Fault, Member, Node, Span, Value},
+    id::{AtomId, AttemptId, Digest},
     state::FailureClass,
 };
 
 pub type Choices = BTreeMap<AtomId, AtomId>;
 
+/// An entry of the trail.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub node: Node,
+    pub at: String,
+    pub serial: Option<u64>,
+    pass: Option<u64>,
     pub kind: EntryKind,
 }
 
-/// The part of an entry that the program reads. Anything else is history.
+/// Each kind of entry, with its data.
 #[derive(Debug, Clone)]
 pub enum EntryKind {
-    Failure {
-        atom: AtomId,
-        attempt: AttemptId,
-        class: FailureClass,
-        reason: String,
-    },
-    /// The base case failed under a whole selection, with all roots resolved.
-    Refuted {
-        conflict: Choices,
-        context: Option<Digest>,
-    },
-    Choice {
-        group: AtomId,
-        choice: AtomId,
-    },
-    Backtrack,
-    Other,
+    Choice(ChoiceEntry),
+    Failure(FailureEntry),
+    Refuted(RefutedEntry),
+    Backtrack(BacktrackEntry),
+    Plan(PlanEntry),
+    Refine(RefineEntry),
+    Drop(DropEntry),
+    InDoubt(InDoubtEntry),
+    RequestRetired(RequestRetiredEntry),
+    UserCorrection(UserCorrectionEntry),
+    /// History of another kind: its word. It is carried as its tree.
+    Other(String),
+}
+
+record! {
+    part
+    /// A group got a choice
+    pub struct ChoiceEntry {
+        always group: AtomId,
+        always choice: AtomId,
+        always untried: Vec<AtomId>,
+    }
+}
+
+record! {
+    part
+    /// An attempt that failed; an older one stands as a line with a fingerprint
+    pub struct FailureEntry {
+        always atom: AtomId,
+        always attempt: AttemptId,
+        filled started: String,
+        /// 1-based, in its context
+        optional n: u32,
+        always class: FailureClass = FailureClass::Logical,
+        always reason: String,
+        optional context: Digest,
+        /// The end of what was printed
+        filled output: String,
+        /// The side file with all of it
+        optional whole: SideFile,
+        filled criteria: Vec<FreeValue>,
+        /// Files of solved atoms that the output names
+        filled files: Vec<String>,
+        optional conflict: Choices,
+        optional fingerprint: Digest,
+    }
+}
+
+record! {
+    part
+    /// The base case did not hold under a whole selection, with every step done
+    pub struct RefutedEntry {
+        always conflict: Choices,
+        optional context: Digest,
+        filled files: Vec<String>,
+        always evidence: Vec<EvidenceRecord>,
+    }
+}
+
+record! {
+    /// The verdict on one leaf, and what it was taken on
+    #[derive(Default)]
+    pub struct EvidenceRecord {
+        optional check: String,
+        optional verdict: String,
+        /// The basis
+        optional on: String,
+        /// How its command ended, or who said so
+        optional ended: String,
+        optional number: FreeValue,
+        /// How many files were found
+        optional found: u64,
+        optional duration_ms: u64,
+        filled output: String,
+        /// The side file with all of the output
+        optional whole: SideFile,
+    }
+}
+
+record! {
+    part
+    /// Groups got other choices
+    pub struct BacktrackEntry {
+        always changes: ChoiceChanges,
+        always reason: String,
+    }
+}
+
+record! {
+    part
+    /// A planning step came to a fragment
+    pub struct PlanEntry {
+        always atom: AtomId,
+        always attempt: AttemptId,
+        optional fragment: Digest,
+        always parts: Vec<AtomId>,
+    }
+}
+
+record! {
+    part
+    /// A step is planned again
+    pub struct RefineEntry {
+        always atom: AtomId,
+        always round: u32,
+        always reason: String,
+        always failed: Vec<AtomId>,
+    }
+}
+
+record! {
+    part
+    /// Parts of a fragment were dropped at the end of its budget
+    pub struct DropEntry {
+        always atom: AtomId,
+        optional limit: PhaseLimit,
+        always used: u64,
+        filled partial: bool,
+        always missing: Vec<AtomId>,
+    }
+}
+
+record! {
+    part
+    /// Nobody knows whether an effect outside happened
+    pub struct InDoubtEntry {
+        always atom: AtomId,
+        always attempt: AttemptId,
+        always started: String,
+        optional context: Digest,
+        always reason: String,
+    }
+}
+
+record! {
+    part
+    /// A request to a run that was over
+    pub struct RequestRetiredEntry {
+        always request: String,
+        always by: String,
+    }
+}
+
+record! {
+    part
+    /// A correction of the graph
+    pub struct UserCorrectionEntry {
+        always description: String,
+    }
+}
+
+impl EvidenceRecord {
+    pub fn of(check: String, verdict: &str, on: String) -> Self {
+        Self {
+            check: Some(check),
+            verdict: Some(verdict.into()),
+            on: Some(on),
+            ..Self::default()
+        }
+    }
+}
+
+/// The changes of a backtrack, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChoiceChanges(pub Vec<ChoiceChange>);
+
+/// A group that changed its choice.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChoiceChange {
+    pub group: AtomId,
+    pub from: Option<AtomId>,
+    pub to: AtomId,
+}
+
+impl FieldValue for ChoiceChanges {
+    fn form() -> Form {
+        Form::Any
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        let members = fields.take(key)?.as_object()?.iter();
+        let id = |node: Option<&Node>| node.and_then(Node::as_str).map(AtomId::new);
+        let changes = members.filter_map(|member| {
+            let pair = member.node.as_array()?;
+            Some(ChoiceChange {
+                group: AtomId::new(member.key.as_str()),
+                from: id(pair.first()),
+                to: id(pair.get(1))?,
+            })
+        });
+        Some(Self(changes.collect()))
+    }
+
+    fn node(&self) -> Node {
+        let pair = |change: &ChoiceChange| {
+            let from = change.from.as_ref().map_or_else(Node::null, AtomId::node);
+            let pair = Node::array(Vec::from([from, change.to.node()]));
+            (change.group.to_string(), pair)
+        };
+        Node::object(self.0.iter().map(pair).collect())
+    }
+}
+
+impl FieldValue for SideFile {
+    fn form() -> Form {
+        Form::Any
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        fields.take(key).and_then(SideFile::read)
+    }
+
+    fn node(&self) -> Node {
+        SideFile::node(self)
+    }
+}
+
+/// The keys by which the program decides. A wrong value of another key is history, and no fault.
+const DECIDING: [&str; 10] = [
+    "type", "class", "atom", "attempt", "reason", "conflict", "context", "group", "choice", "holds",
+];
+
+/// Reads what the program knows of a record of the past.
+fn read_past<T>(
+    node: &Node,
+    pointer: &str,
+    found: &mut Findings,
+    read: impl FnOnce(&mut Fields<'_, '_>) -> T,
+) -> Option<T> {
+    let mut of_record = Findings {
+        is_newer: found.is_newer,
+        ..Findings::default()
+    };
+    let mut fields = Fields::open(node, pointer, &mut of_record);
+    let data = fields.as_mut().map(|fields| {
+        let _ = fields.need("type");
+        read(fields)
+    });
+    drop(fields);
+    let decides = |fault: &Fault| {
+        let key = fault.pointer.get(pointer.len()..).unwrap_or_default();
+        let key = key.split('/').nth(1);
+        key.is_none_or(|key| DECIDING.contains(&key))
+    };
+    found
+        .faults
+        .extend(of_record.faults.into_iter().filter(decides));
+    found
+        .warnings
+        .extend(of_record.warnings.into_iter().filter(decides));
+    data
 }
 
 impl Entry {
-    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        let _ = fields.need("type");
-        let kind = match fields.text("type").as_deref() {
-            Some("failure") => read_failure(&mut fields),
-            Some("refuted") => {
-                let conflict = choices(fields.pairs("conflict"));
-                EntryKind::Refuted {
-                    conflict,
-                    context: fields.text("context").map(Digest::new),
+    /// A new entry, written now.
+    pub fn new(at: &str, serial: u64, pass: u64, kind: EntryKind) -> Self {
+        Self {
+            node: Node::null(),
+            at: at.into(),
+            serial: Some(serial),
+            pass: Some(pass),
+            kind,
+        }
+        .written()
+    }
+
+    /// The same entry with other data: only the keys of which the value changed are touched.
+    pub fn with(&self, kind: EntryKind) -> Self {
+        let text = |kind: &EntryKind| {
+            let mut to = Writer::default();
+            kind.write(&mut to);
+            to.finish(&Extra::default())
+        };
+        let (before, after) = (text(&self.kind), text(&kind));
+        let mut node = self.node.clone();
+        if let Value::Object(members) = &mut node.value {
+            for key in kind.keys() {
+                let (was, is) = (before.get(key), after.get(key));
+                let place = members.iter().position(|member| member.key == key);
+                match (is, place) {
+                    _ if was == is => {}
+                    (Some(is), Some(place)) => members[place].node = is.clone(),
+                    (None, Some(place)) => drop(members.remove(place)),
+                    (Some(is), None) => members.push(Member {
+                        key: key.into(),
+                        key_span: Span::default(),
+                        node: is.clone(),
+                    }),
+                    (None, None) => {}
                 }
             }
-            Some("choice") => read_choice(&mut fields),
-            Some("backtrack") => EntryKind::Backtrack,
-            _ => EntryKind::Other,
-        };
-        Some(Self {
-            node: node.clone(),
+        }
+        Self {
+            node,
             kind,
+            ..self.clone()
+        }
+    }
+
+    fn written(mut self) -> Self {
+        let mut to = Writer::default();
+        to.text("type", self.kind.word()).text("at", &self.at);
+        to.some("serial", self.serial.map(Node::uint))
+            .some("pass", self.pass.map(Node::uint));
+        self.kind.write(&mut to);
+        self.node = to.finish(&Extra::default());
+        self
+    }
+
+    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        read_past(node, pointer, found, |fields| {
+            let word = fields.text_or_empty("type");
+            Self {
+                node: node.clone(),
+                at: fields.text_or_empty("at"),
+                serial: fields.count("serial"),
+                pass: fields.count("pass"),
+                kind: EntryKind::read(&word, fields).unwrap_or(EntryKind::Other(word)),
+            }
         })
     }
 }
 
-fn read_failure(fields: &mut Fields<'_, '_>) -> EntryKind {
-    let class = fields
-        .word("class", &FailureClass::WORDS)
-        .unwrap_or(FailureClass::Logical);
-    EntryKind::Failure {
-        atom: AtomId::new(fields.text_or_empty("atom")),
-        attempt: AttemptId::new(fields.text_or_empty("attempt")),
-        class,
-        reason: fields.text_or_empty("reason"),
-    }
+/// The kinds of entries, each with its word.
+macro_rules! entry_kinds {
+    ($($kind:ident $data:ident = $word:literal,)*) => {
+        impl EntryKind {
+            /// Its type in the file.
+            pub fn word(&self) -> &str {
+                match self {
+                    $( EntryKind::$kind(_) => $word, )*
+                    EntryKind::Other(word) => word,
+                }
+            }
+
+            /// The keys that the program writes into an entry of this kind.
+            pub fn keys(&self) -> Vec<&'static str> {
+                let own = match self {
+                    $( EntryKind::$kind(_) => $data::rules(), )*
+                    EntryKind::Other(_) => Vec::new(),
+                };
+                let common = ["type", "at", "serial", "pass"].into_iter();
+                common.chain(own.into_iter().map(|rule| rule.key)).collect()
+            }
+
+            fn read(word: &str, fields: &mut Fields<'_, '_>) -> Option<Self> {
+                match word {
+                    $( $word => $data::read(fields).map(EntryKind::$kind), )*
+                    _ => None,
+                }
+            }
+
+            fn write(&self, to: &mut Writer) {
+                match self {
+                    $( EntryKind::$kind(data) => data.write(to), )*
+                    EntryKind::Other(_) => {}
+                }
+            }
+        }
+
+    };
 }
 
-fn read_choice(fields: &mut Fields<'_, '_>) -> EntryKind {
-    EntryKind::Choice {
-        group: AtomId::new(fields.text_or_empty("group")),
-        choice: AtomId::new(fields.text_or_empty("choice")),
-    }
+entry_kinds! {
+    Choice ChoiceEntry = "choice",
+    Failure FailureEntry = "failure",
+    Refuted RefutedEntry = "refuted",
+    Backtrack BacktrackEntry = "backtrack",
+    Plan PlanEntry = "plan",
+    Refine RefineEntry = "refine",
+    Drop DropEntry = "drop",
+    InDoubt InDoubtEntry = "in_doubt",
+    RequestRetired RequestRetiredEntry = "request_retired",
+    UserCorrection UserCorrectionEntry = "user_correction",
 }
 
 impl FieldValue for Entry {
@@ -107,153 +436,15 @@ const ENTRY: RecordRule = RecordRule {
     name: "Entry",
     doc: "An entry of the trail; its other keys depend on the type",
     fields: || {
-        let types = "`choice`, `failure`, `refuted`, `backtrack`, `user_correction`, or history of another kind";
         Vec::from([
-            rule::<String>("type", types).required(),
+            rule::<String>(
+                "type",
+                "`choice`, `failure`, `refuted`, `backtrack`, `user_correction`, or history of another kind",
+            )
+            .required(),
             rule::<String>("at", ""),
             rule::<u64>("serial", ""),
             rule::<u64>("pass", ""),
         ])
     },
 };
-
-impl FieldValue for Correction {
-    fn form() -> Form {
-        Form::Record(&CORRECTION)
-    }
-
-    fn node(&self) -> Node {
-        self.node.clone()
-    }
-}
-
-const CORRECTION: RecordRule = RecordRule {
-    name: "Correction",
-    doc: "A change made by a person",
-    fields: || {
-        let any = [
-            "id",
-            "timestamp",
-            "description",
-            "trail_cleared",
-            "by",
-            "changes",
-        ];
-        let mut rules: Vec<_> = any.into_iter().map(|key| rule::<Node>(key, "")).collect();
-        rules.extend([
-            rule::<CorrectionType>("type", "").required(),
-            rule::<Vec<Node>>(
-                "lost",
-                "What gave way where the edit and the program both wrote",
-            ),
-            rule::<String>("name", "The assertion that a confirmation confirms"),
-            rule::<u64>("to", "The serial that an undo went back to"),
-        ]);
-        rules
-    },
-};
-
-pub fn choices(pairs: BTreeMap<String, String>) -> Choices {
-    pairs
-        .into_iter()
-        .map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)))
-        .collect()
-}
-
-pub fn choices_node(choices: &Choices) -> Node {
-    pairs_node(choices)
-}
-
-/// A change made by a person.
-#[derive(Debug, Clone)]
-pub struct Correction {
-    pub node: Node,
-    /// The answer to an assertion, for a correction of type `confirmation`.
-    pub confirms: Option<Confirmation>,
-}
-
-/// A person's answer to an assertion.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Confirmation {
-    /// The name of the assertion, or its statement.
-    pub name: String,
-    pub holds: bool,
-    /// The tree that was looked at; without one the answer holds for good.
-    pub on: Option<String>,
-    /// The commit of that tree, if there was one.
-    pub commit: Option<CommitId>,
-    pub by: String,
-    pub at: String,
-    pub reason: Option<String>,
-}
-
-words! {
-    pub enum CorrectionType {
-        ObjectiveChange = "objective_change",
-        DagAdjustment = "dag_adjustment",
-        ConstraintChange = "constraint_change",
-        BindingsOverride = "bindings_override",
-        Guidance = "guidance",
-        Confirmation = "confirmation",
-        Resolution = "resolution",
-        /// A return to an earlier serial, which is in `to`
-        Undo = "undo",
-    }
-}
-
-impl Correction {
-    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let mut fields = Fields::open(node, pointer, found)?;
-        let _ = fields.need("type");
-        let kind = fields.word("type", &CorrectionType::WORDS);
-        let confirms = match kind {
-            Some(CorrectionType::Confirmation) => read_confirmation(&mut fields),
-            Some(_) | None => None,
-        };
-        Some(Self {
-            node: node.clone(),
-            confirms,
-        })
-    }
-}
-
-/// Reads a confirmation; without a name there is none.
-fn read_confirmation(fields: &mut Fields<'_, '_>) -> Option<Confirmation> {
-    Some(Confirmation {
-        name: fields.text("name")?,
-        holds: fields.flag("holds").unwrap_or(true),
-        on: fields.text("on"),
-        commit: fields.text("commit").map(CommitId::new),
-        by: fields.text_or_empty("by"),
-        at: fields.text_or_empty("timestamp"),
-        reason: fields.text("reason"),
-    })
-}
-
-/// Starts an entry of the trail: its type, time, serial and pass.
-pub fn entry(kind: &str, at: &str, serial: u64, pass: u64) -> Writer {
-    let mut to = Writer::default();
-    to.text("type", kind)
-        .text("at", at)
-        .put("serial", Node::uint(serial))
-        .put("pass", Node::uint(pass));
-    to
-}
-
-/// Closes an entry.
-pub fn close(to: &mut Writer, kind: EntryKind) -> Entry {
-    Entry {
-        node: to.finish(&Extra::default()),
-        kind,
-    }
-}
-
-/// The word of a trail entry's type, for showing.
-pub fn type_of(entry: &Entry) -> String {
-    entry
-        .node
-        .get("type")
-        .and_then(Node::as_str)
-        .unwrap_or_default()
-        .to_owned()
-}

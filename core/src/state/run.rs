@@ -1,6 +1,10 @@
 //! The loop's own notebook (contract §9): attempts in flight, the result's commits, costs, the last result.
 
+pub mod final_result;
+
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+
+use final_result::FinalResult;
 
 use super::{
     FreeValue, Shared, SideEffect,
@@ -42,7 +46,7 @@ record! {
         always[program] spent: Usage,
         optional[program] measure: MeasureText,
         /// How the last run ended
-        optional[program] last_result: FreeValue,
+        optional[program] last_result: FinalResult,
         /// The lineage and serial that this one was forked from
         optional[program] parent: FreeValue,
     }

@@ -3,9 +3,8 @@
 //! Invariant: a side file is evidence alone. Nothing is decided by one, so its loss costs nothing else. A reference
 //! that cannot be read is ignored. Not here: their place and lifetime (the shell).
 
-use alloc::{collections::BTreeSet, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
-use super::{FreeValue, State, Task, TryEnd};
 use crate::{doc::Node, id::Digest};
 
 /// The key of a reference, beside the excerpt.
@@ -58,52 +57,6 @@ pub fn hex_of(digest: &str) -> Option<&str> {
     let hex = digest.strip_prefix(PREFIX)?;
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     (hex.len() == HEX_CHARS && hex.bytes().all(is_digit)).then_some(hex)
-}
-
-/// All side files that a state names.
-pub fn named_by(state: &State) -> BTreeSet<Digest> {
-    let mut named = BTreeSet::new();
-    for entry in state.trail.iter() {
-        in_record(&entry.node, &mut named);
-    }
-    for binding in state.bindings.values() {
-        in_list(&binding.evidence, &mut named);
-    }
-    let tasks = state
-        .all_atoms()
-        .into_values()
-        .filter_map(|atom| atom.task());
-    for result in tasks.flat_map(parked) {
-        in_list(&result.evidence, &mut named);
-    }
-    if let Some(last) = &state.run.last_result {
-        in_record(last, &mut named);
-        let failed = last.get("failed").and_then(Node::as_array);
-        failed
-            .unwrap_or_default()
-            .iter()
-            .for_each(|one| in_record(one, &mut named));
-    }
-    named
-}
-
-fn parked(task: &Task) -> impl Iterator<Item = &super::Binding> {
-    task.tries.iter().filter_map(|tried| match &tried.ended {
-        Some(TryEnd::Parked(result)) => Some(&**result),
-        Some(TryEnd::Failed(_)) | None => None,
-    })
-}
-
-/// Adds the side files of a record and of its evidence.
-fn in_record(record: &Node, named: &mut BTreeSet<Digest>) {
-    named.extend(SideFile::beside(record).map(|one| one.digest));
-    let evidence = record.get("evidence").and_then(Node::as_array);
-    in_list(evidence.unwrap_or_default(), named);
-}
-
-fn in_list(evidence: &[FreeValue], named: &mut BTreeSet<Digest>) {
-    let all = evidence.iter().filter_map(SideFile::beside);
-    named.extend(all.map(|one| one.digest));
 }
 
 #[cfg(test)]

@@ -11,15 +11,16 @@ use super::{
 };
 
 /// The keys of a part: all are the program's where the part is.
-pub(crate) fn owned(rules: Vec<FieldRule>, owner: Owner) -> impl Iterator<Item = FieldRule> {
-    rules.into_iter().map(move |rule| FieldRule {
+pub(crate) fn owned(rules: Vec<FieldRule>, owner: Owner) -> Vec<FieldRule> {
+    let owned = rules.into_iter().map(|rule| FieldRule {
         owner: if owner == Owner::Program {
             owner
         } else {
             rule.owner
         },
         ..rule
-    })
+    });
+    owned.collect()
 }
 
 /// Keys that several kinds of records have in common, and that stand among the others.
@@ -98,16 +99,14 @@ macro_rules! record {
             };
 
             fn field_rules() -> alloc::vec::Vec<$crate::state::rule::FieldRule> {
-                let mut rules = alloc::vec::Vec::new();
-                $( record!(@rule rules, $mode, $ty, $crate::state::rule::FieldRule {
+                [$( record!(@rule $mode, $ty, $crate::state::rule::FieldRule {
                     key: record!(@key $field $($key)?),
                     doc: concat!($($doc, "\n",)*),
                     owner: record!(@owner $($owner)?),
                     is_required: record!(@required $mode),
                     form: record!(@form $mode $ty $(, $form)?),
                     default: record!(@default_node $ty $(, $default)?),
-                }); )*
-                rules
+                }) ),*].concat()
             }
 
             #[allow(unused_labels)] // A record without a required key is never left.
@@ -189,16 +188,14 @@ macro_rules! record {
 
         impl $crate::state::table::Part for $name {
             fn rules() -> alloc::vec::Vec<$crate::state::rule::FieldRule> {
-                let mut rules = alloc::vec::Vec::new();
-                $( record!(@rule rules, $mode, $ty, $crate::state::rule::FieldRule {
+                [$( record!(@rule $mode, $ty, $crate::state::rule::FieldRule {
                     key: record!(@key $field $($key)?),
                     doc: concat!($($doc, "\n",)*),
                     owner: record!(@owner $($owner)?),
                     is_required: record!(@required $mode),
                     form: record!(@form $mode $ty $(, $form)?),
                     default: record!(@default_node $ty $(, $default)?),
-                }); )*
-                rules
+                }) ),*].concat()
             }
 
             #[allow(unused_labels)]
@@ -236,10 +233,10 @@ macro_rules! record {
         Some(<$ty as $crate::state::value::FieldValue>::node(&$default))
     };
 
-    (@rule $rules:ident, part, $ty:ty, $rule:expr) => {
-        $rules.extend($crate::state::table::owned(<$ty as $crate::state::table::Part>::rules(), $rule.owner));
+    (@rule part, $ty:ty, $rule:expr) => {
+        $crate::state::table::owned(<$ty as $crate::state::table::Part>::rules(), $rule.owner)
     };
-    (@rule $rules:ident, $mode:ident, $ty:ty, $rule:expr) => { $rules.push($rule); };
+    (@rule $mode:ident, $ty:ty, $rule:expr) => { alloc::vec::Vec::from([$rule]) };
 
     (@form part $ty:ty) => { $crate::state::rule::Form::Any };
     (@form $mode:ident $ty:ty) => { <$ty as $crate::state::value::FieldValue>::form() };

@@ -16,7 +16,10 @@ use crate::{
     },
     id::AtomId,
     search,
-    state::{EntryKind, Intent, SideEffect, State, Task, record::choices_node},
+    state::{
+        EntryKind, Intent, SideEffect, State, Task,
+        record::{BacktrackEntry, ChoiceChanges, ChoiceEntry, EvidenceRecord, RefutedEntry},
+    },
     world::speculation::Speculation,
 };
 
@@ -232,27 +235,10 @@ fn record_choices(
     chosen: Vec<(Ix, Ix)>,
 ) {
     if !changes.is_empty() {
-        transaction.record("backtrack", |to| {
-            let pair = |change: &ChoiceChange| {
-                let from = change
-                    .from
-                    .as_ref()
-                    .map_or_else(crate::doc::Node::null, |id| {
-                        crate::doc::Node::string(id.as_str())
-                    });
-                let to = crate::doc::Node::string(change.to.as_str());
-                (
-                    change.group.to_string(),
-                    crate::doc::Node::array(Vec::from([from, to])),
-                )
-            };
-            to.put(
-                "changes",
-                crate::doc::Node::object(changes.iter().map(pair).collect()),
-            );
-            to.text("reason", because);
-            EntryKind::Backtrack
-        });
+        transaction.record(EntryKind::Backtrack(BacktrackEntry {
+            changes: ChoiceChanges(changes.clone()),
+            reason: because.to_string(),
+        }));
         transaction.say(Event::Backtracked {
             changes,
             because: because.to_string(),
@@ -263,28 +249,20 @@ fn record_choices(
             transaction.graph.id(group).clone(),
             transaction.graph.id(choice).clone(),
         );
-        let untried: Vec<String> = transaction
-            .graph
-            .vertex(group)
-            .kids
-            .iter()
-            .filter(|kid| **kid != choice)
-            .map(|kid| transaction.graph.id(*kid).to_string())
-            .collect();
+        let graph = &transaction.graph;
+        let others = graph.vertex(group).kids.iter();
+        let others = others.filter(|kid| **kid != choice);
+        let untried: Vec<AtomId> = others.map(|kid| graph.id(*kid).clone()).collect();
         transaction.say(Event::Chosen {
             group: group_id.clone(),
             choice: choice_id.clone(),
             untried: untried.len(),
         });
-        transaction.record("choice", |to| {
-            to.text("group", group_id.as_str())
-                .text("choice", choice_id.as_str());
-            to.put("untried", crate::state::fields::texts_node(&untried));
-            EntryKind::Choice {
-                group: group_id,
-                choice: choice_id,
-            }
-        });
+        transaction.record(EntryKind::Choice(ChoiceEntry {
+            group: group_id,
+            choice: choice_id,
+            untried,
+        }));
     }
 }
 
@@ -397,25 +375,20 @@ fn distance(graph: &Graph, x: Ix, group: Ix) -> usize {
 
 /// Files that the newest evidence of a failure names.
 fn last_files(state: &State) -> Vec<String> {
-    let newest = state.trail.iter().rev().find(|entry| {
-        matches!(
-            entry.kind,
-            EntryKind::Failure { .. } | EntryKind::Refuted { .. }
-        )
+    let mut entries = state.trail.iter().rev();
+    let newest = entries.find_map(|entry| match &entry.kind {
+        EntryKind::Failure(failure) => Some(&failure.files),
+        EntryKind::Refuted(refuted) => Some(&refuted.files),
+        _ => None,
     });
-    let files = newest.and_then(|entry| entry.node.get("files")?.as_array());
-    files
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|file| Some(file.as_str()?.to_string()))
-        .collect()
+    newest.cloned().unwrap_or_default()
 }
 
 /// Refutes the whole selection, once: every root is resolved and the base case failed on the tree.
 pub(super) fn refute(
     transaction: &mut Transaction,
     failed: Vec<String>,
-    evidence: Vec<crate::state::FreeValue>,
+    evidence: Vec<EvidenceRecord>,
     text: &str,
 ) {
     let graph = Arc::clone(&transaction.graph);
@@ -427,23 +400,12 @@ pub(super) fn refute(
         failed,
     });
     transaction.refute(choices.clone());
-    transaction.record("refuted", |to| {
-        to.put("conflict", choices_node(&choices));
-        to.some(
-            "context",
-            context
-                .as_ref()
-                .map(|context| crate::doc::Node::string(context.as_str())),
-        );
-        if !files.is_empty() {
-            to.put("files", crate::state::fields::texts_node(&files));
-        }
-        to.put("evidence", crate::doc::Node::array(evidence));
-        EntryKind::Refuted {
-            conflict: choices,
-            context,
-        }
-    });
+    transaction.record(EntryKind::Refuted(RefutedEntry {
+        conflict: choices,
+        context,
+        files,
+        evidence,
+    }));
     // The trail only grows, so it needs no mark of its own; the run does change.
     transaction.run().iteration += 1;
 }

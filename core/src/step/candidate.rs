@@ -16,7 +16,7 @@ use super::{
 use crate::{
     event::{Merge, Outcome},
     id::{AttemptId, CommitId},
-    state::{Check, FailureClass, Intent},
+    state::{Check, FailureClass, Intent, record::EvidenceRecord},
     verdict::{self, Basis, MeasurementKind, Verdict},
     world::{AttemptProgress, candidate},
 };
@@ -164,6 +164,7 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
                 &transaction.session.evidence,
                 &transaction.state.corrections,
             );
+            let evidence = evidence.iter().map(EvidenceRecord::node).collect();
             integrate(transaction, id, &outcome, &merge, evidence);
         }
         Some(Verdict::Fail | Verdict::Unknown) => {

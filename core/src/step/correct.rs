@@ -23,10 +23,9 @@ use crate::{
     graph::{Graph, Ix},
     id::{AtomId, Epoch, Serial, UnixMillis},
     state::{
-        AtomStatus, Binding, Correction, EntryKind, Extra, RunStatus, State,
+        AtomStatus, Binding, Correction, Entry, EntryKind, Extra, RunStatus, State,
         encode::ChangeSet,
-        fields::{Writer, texts_node},
-        record::{self, CorrectionType},
+        record::{CorrectionRecord, CorrectionType, LostValue, UserCorrectionEntry},
     },
     step::phase,
 };
@@ -34,7 +33,7 @@ use crate::{
 pub use confirm::{Answer, confirm, corrected, lost_lines, news};
 pub use consequence::Consequence;
 pub use fork::fork;
-pub use merge::{LOST_MAX, LostValue, MergeOutcome, Winner, is_out_of_reach, merge};
+pub use merge::{LOST_MAX, MergeOutcome, is_out_of_reach, merge};
 pub use missing_binding::put_back_forgotten;
 pub use resolve::{Doubt, NotInDoubt, Resolution, doubts, resolve};
 pub use undo::Undo;
@@ -64,7 +63,7 @@ pub fn adopt(
     let mut edit = PersonEdit {
         state: merged.state,
         removed: merged.removed,
-        lost: merged.lost.iter().map(LostValue::node).collect(),
+        lost: merged.lost.clone(),
         effects: Vec::new(),
         kinds: Vec::new(),
     };
@@ -103,7 +102,7 @@ pub fn adopt(
     let events = Vec::from([Event::Corrected {
         what,
         effects: consequence::texts(&edit.effects),
-        lost: edit.lost.iter().filter_map(merge::sentence).collect(),
+        lost: lost_lines(&edit.lost),
     }]);
     Adoption {
         touched: ChangeSet::all(&edit.state),
@@ -137,7 +136,7 @@ struct PersonEdit {
     /// Unresolved atoms that were taken out: none of them comes back as a forgotten result.
     removed: BTreeSet<AtomId>,
     /// The values that gave way, in the form that the correction keeps.
-    lost: Vec<Node>,
+    lost: Vec<LostValue>,
     effects: Vec<Consequence>,
     kinds: Vec<(CorrectionType, String)>,
 }
@@ -405,34 +404,27 @@ impl PersonEdit {
             .any(|(kind, _)| *kind == CorrectionType::DagAdjustment);
         for (n, (kind, what)) in self.kinds.clone().into_iter().enumerate() {
             let id = free_id(&self.state.corrections);
-            let mut to = Writer::default();
-            to.text("id", &id)
-                .text("timestamp", at)
-                .text("type", kind.word())
-                .text("description", &what);
-            to.put(
-                "trail_cleared",
-                Node::bool(cleared && kind == CorrectionType::ObjectiveChange),
-            )
-            .text("by", by);
-            to.put("changes", texts_node(&consequence::texts(&self.effects)));
-            if n == 0 && !self.lost.is_empty() {
-                to.put("lost", Node::array(self.lost.clone()));
-            }
-            let node = to.finish(&Extra::default());
-            self.state.corrections.push(Arc::new(Correction {
-                node,
-                confirms: None,
-            }));
+            let lost = if n == 0 {
+                self.lost.clone()
+            } else {
+                Vec::new()
+            };
+            let correction = Correction::new(CorrectionRecord {
+                description: Some(what),
+                trail_cleared: Some(cleared && kind == CorrectionType::ObjectiveChange),
+                changes: consequence::texts(&self.effects),
+                lost,
+                ..CorrectionRecord::new(id, at, kind, by)
+            });
+            self.state.corrections.push(Arc::new(correction));
         }
         if adjusts {
             let (serial, pass) = (self.state.serial.0, self.state.run.pass);
-            let mut to = record::entry("user_correction", at, serial, pass);
             let what: Vec<&str> = self.kinds.iter().map(|(_, what)| what.as_str()).collect();
-            to.text("description", &what.join("; "));
-            self.state
-                .trail
-                .push(Arc::new(record::close(&mut to, EntryKind::Other)));
+            let description = what.join("; ");
+            let kind = EntryKind::UserCorrection(UserCorrectionEntry { description });
+            let entry = Entry::new(at, serial, pass, kind);
+            self.state.trail.push(Arc::new(entry));
         }
         let run = Arc::make_mut(&mut self.state.run);
         run.pass += 1;
@@ -462,7 +454,7 @@ fn without_notes(mut node: Node) -> Node {
 fn free_id(corrections: &[Arc<Correction>]) -> String {
     let taken: BTreeSet<&str> = corrections
         .iter()
-        .filter_map(|one| one.node.get("id")?.as_str())
+        .filter_map(|one| one.data.id.as_deref())
         .collect();
     // There is one candidate more than corrections, so one is free.
     let mut names =

@@ -10,9 +10,7 @@ use crate::{
     search,
     state::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile,
-        fields::{Writer, texts_node},
-        record::choices_node,
-        side,
+        record::{FailureEntry, InDoubtEntry},
     },
 };
 
@@ -52,42 +50,31 @@ pub(super) fn record(
         .ix(&intent.atom)
         .map(|x| search::conflict(&transaction.graph, x, &intent.choices));
     let files = files_named(transaction, &failure.excerpt);
-    transaction.record("failure", |to| {
-        to.text("atom", intent.atom.as_str())
-            .text("attempt", intent.id.as_str())
-            .text("started", &intent.at);
-        to.put("n", Node::uint(u64::from(intent.n)));
-        to.text("class", failure.class.word())
-            .text("reason", &failure.reason);
-        to.text("context", intent.context.as_str());
-        to.text_unless_empty("output", &failure.excerpt);
-        to.some(side::KEY, failure.whole.as_ref().map(SideFile::node));
-        if !failure.criteria.is_empty() {
-            to.put("criteria", criteria(&failure.criteria));
-        }
-        if !files.is_empty() {
-            to.put("files", texts_node(&files));
-        }
-        if has_ended {
-            to.some("conflict", conflict.as_ref().map(choices_node));
-        }
-        EntryKind::Failure {
-            atom: intent.atom.clone(),
-            attempt: intent.id.clone(),
-            class: failure.class,
-            reason: failure.reason.clone(),
-        }
-    });
+    transaction.record(EntryKind::Failure(FailureEntry {
+        atom: intent.atom.clone(),
+        attempt: intent.id.clone(),
+        started: intent.at.clone(),
+        n: Some(intent.n),
+        class: failure.class,
+        reason: failure.reason.clone(),
+        context: Some(intent.context.clone()),
+        output: failure.excerpt.clone(),
+        whole: failure.whole.clone(),
+        criteria: criteria(&failure.criteria),
+        files,
+        conflict: conflict.filter(|_| has_ended),
+        fingerprint: None,
+    }));
 }
 
-fn criteria(criteria: &[(String, &'static str)]) -> Node {
+fn criteria(criteria: &[(String, &'static str)]) -> Vec<Node> {
     let one = |(check, verdict): &(String, &'static str)| {
         Node::object(Vec::from([
             ("check", Node::string(check.as_str())),
             ("verdict", Node::string(*verdict)),
         ]))
     };
-    Node::array(criteria.iter().map(one).collect())
+    criteria.iter().map(one).collect()
 }
 
 /// The files changed by solved atoms that a text names.
@@ -119,7 +106,7 @@ pub(super) fn doubt(transaction: &mut Transaction, doubt: EffectDoubt<'_>) {
     let is_there = transaction
         .task(atom)
         .map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
-    transaction.record("in_doubt", |to| record_doubt(to, doubt));
+    transaction.record(doubt.entry());
     let (attempt, atom) = (attempt.clone(), atom.clone());
     transaction.say(match is_there {
         Some(()) => Event::InDoubt {
@@ -135,12 +122,15 @@ pub(super) fn doubt(transaction: &mut Transaction, doubt: EffectDoubt<'_>) {
     });
 }
 
-/// Records a doubt in the trail.
-pub(super) fn record_doubt(to: &mut Writer, doubt: EffectDoubt<'_>) -> EntryKind {
-    to.text("atom", doubt.atom.as_str())
-        .text("attempt", doubt.attempt.as_str())
-        .text("started", doubt.started)
-        .text("context", doubt.context.as_str())
-        .text("reason", doubt.reason);
-    EntryKind::Other
+impl EffectDoubt<'_> {
+    /// The doubt as the trail keeps it.
+    pub(super) fn entry(self) -> EntryKind {
+        EntryKind::InDoubt(InDoubtEntry {
+            atom: self.atom.clone(),
+            attempt: self.attempt.clone(),
+            started: self.started.into(),
+            context: Some(self.context.clone()),
+            reason: self.reason.into(),
+        })
+    }
 }

@@ -12,15 +12,13 @@ use alloc::{
 
 use super::transaction::Transaction;
 use crate::{
-    doc::Node,
     event::Event,
     graph::{Graph, Ix, PlannedPhase},
     id::{AtomId, Digest},
     search,
     state::{
         AtomStatus, EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, PlanningStep,
-        State, Task,
-        fields::{Writer, texts_node},
+        State, Task, final_result::DroppedPart, record::DropEntry,
     },
 };
 
@@ -161,14 +159,13 @@ fn close(
         }
     });
     transaction.rebuild();
-    transaction.record("drop", |to| {
-        to.text("atom", plan.as_str())
-            .text("limit", limit.word())
-            .put("used", Node::uint(used))
-            .flag_if("partial", is_partial)
-            .put("missing", texts_node(&missing));
-        EntryKind::Other
-    });
+    transaction.record(EntryKind::Drop(DropEntry {
+        atom: plan.clone(),
+        limit: Some(limit),
+        used,
+        partial: is_partial,
+        missing: open.to_vec(),
+    }));
     transaction.say(Event::PhaseOver {
         atom: plan.clone(),
         limit,
@@ -198,19 +195,17 @@ fn may_be_partial(transaction: &Transaction, plan: Ix, first: Ix) -> bool {
 }
 
 /// The missing parts of the result: those that budgets left open, each with the step that planned it.
-pub(super) fn dropped(transaction: &Transaction) -> Vec<Node> {
+pub(super) fn dropped(transaction: &Transaction) -> Vec<DroppedPart> {
     let graph = &transaction.graph;
     let one = |plan: Ix, part: Ix| {
         let (plan, part) = (graph.id(plan), graph.id(part));
-        let title = transaction
-            .state
-            .atom(part)
-            .map_or("", |atom| atom.title(part));
-        Writer::default()
-            .text("atom", part.as_str())
-            .text("of", plan.as_str())
-            .text("description", title)
-            .finish(&Extra::default())
+        let atom = transaction.state.atom(part);
+        DroppedPart {
+            atom: part.clone(),
+            of: plan.clone(),
+            description: atom.map_or("", |atom| atom.title(part)).into(),
+            extra: Extra::default(),
+        }
     };
     let phases = in_force(transaction).into_iter();
     let parts =

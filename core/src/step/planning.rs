@@ -11,7 +11,7 @@ use alloc::{
 
 use super::{counts, failure::Failure, transaction::Transaction};
 use crate::{
-    doc::{Fault, Node},
+    doc::Fault,
     event::{Event, Outcome},
     fragment::{self, AcceptedFragment, FragmentRequest},
     graph::{Ix, active::Selection},
@@ -20,7 +20,10 @@ use crate::{
         self,
         rounds::{self, Round},
     },
-    state::{EntryKind, FailureClass, Intent, PlanningStep, fields::texts_node},
+    state::{
+        EntryKind, FailureClass, Intent, PlanningStep,
+        record::{PlanEntry, RefineEntry},
+    },
 };
 
 /// Characters at most of the faults in a failure.
@@ -90,7 +93,8 @@ fn materialise(
     }
     counts::count_success(transaction, intent);
     let AcceptedFragment { atoms, fragment } = taken;
-    let parts: Vec<String> = fragment.parts.iter().map(ToString::to_string).collect();
+    let ids = fragment.parts.clone();
+    let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let count = atoms.len();
     let x = transaction.ix(&intent.atom);
     let is_in_force = x.and_then(|x| transaction.active.context(x)) == Some(&intent.context);
@@ -98,13 +102,12 @@ fn materialise(
     transaction.add_atoms(atoms);
     transaction.change_plan(&intent.atom, |plan| plan.add(fragment, is_in_force));
     transaction.rebuild();
-    transaction.record("plan", |to| {
-        to.text("atom", intent.atom.as_str())
-            .text("attempt", intent.id.as_str())
-            .text("fragment", digest.as_str())
-            .put("parts", texts_node(&parts));
-        EntryKind::Other
-    });
+    transaction.record(EntryKind::Plan(PlanEntry {
+        atom: intent.atom.clone(),
+        attempt: intent.id.clone(),
+        fragment: Some(digest),
+        parts: ids,
+    }));
     transaction.say(Event::Planned {
         attempt: intent.id.clone(),
         atom: intent.atom.clone(),
@@ -157,13 +160,12 @@ fn begin(transaction: &mut Transaction, x: Ix, context: &crate::id::Digest, beca
     (tried.attempts, tried.transient) = (0, 0);
     let round = tried.rounds;
     set_aside(transaction, id);
-    transaction.record("refine", |to| {
-        to.text("atom", id.as_str())
-            .put("round", Node::uint(u64::from(round)))
-            .text("reason", because)
-            .put("failed", texts_node(&failed));
-        EntryKind::Other
-    });
+    transaction.record(EntryKind::Refine(RefineEntry {
+        atom: id.clone(),
+        round,
+        reason: because.to_string(),
+        failed,
+    }));
     transaction.say(Event::PlannedAgain {
         atom: id.clone(),
         round,
@@ -178,7 +180,7 @@ fn set_aside(transaction: &mut Transaction, id: &AtomId) {
 }
 
 /// The atoms of the fragment in force that failed for good.
-fn failed_of(transaction: &Transaction, plan: &AtomId) -> Vec<String> {
+fn failed_of(transaction: &Transaction, plan: &AtomId) -> Vec<AtomId> {
     let parts = transaction.plan_of(plan).and_then(|plan| plan.in_force());
     let parts = parts.into_iter().flat_map(|one| &one.parts);
     let inside = parts.filter_map(|id| transaction.ix(id));
@@ -189,6 +191,6 @@ fn failed_of(transaction: &Transaction, plan: &AtomId) -> Vec<String> {
     };
     inside
         .filter(has_failed)
-        .map(|x| transaction.graph.id(x).to_string())
+        .map(|x| transaction.graph.id(x).clone())
         .collect()
 }

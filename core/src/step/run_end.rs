@@ -9,16 +9,19 @@ use alloc::{
 use super::{delivery, remedies::next_moves, transaction::Transaction};
 use crate::{
     doc::{Member, Node, Value},
-    event::{Event, Reason},
+    event::Event,
     graph::Ix,
     id::{AtomId, CommitId},
     search,
     state::{
-        EntryKind, Extra, RunStatus, State,
-        fields::{Writer, texts_node},
-        record::choices_node,
+        EntryKind, Extra, FailureClass, FinalResult, Reason, RunStatus, State,
+        final_result::{
+            DoneAtom, FailedAtom, FinalResultRecord, OpenStep, ResultVerdict, ResultWorkspace,
+        },
+        record::{EvidenceRecord, FailureEntry, RefutedEntry},
+        value::FieldValue,
     },
-    verdict::{self, Basis},
+    verdict::{self, Basis, Verdict},
 };
 
 /// Done atoms at most in the recorded result.
@@ -41,7 +44,7 @@ pub(super) fn finish(
     let run = transaction.run();
     run.status = status;
     run.in_flight.clear();
-    run.last_result = Some(result);
+    run.last_result = Some(FinalResult::new(result));
     if status == RunStatus::Stopped {
         transaction.clear_requests();
     }
@@ -54,7 +57,7 @@ pub(super) fn finish(
 }
 
 /// Evidence for the delivered tree, of the verdict that decides if there is one.
-fn evidence(transaction: &Transaction) -> Vec<Node> {
+fn evidence(transaction: &Transaction) -> Vec<EvidenceRecord> {
     let run = &transaction.state.run;
     let of_delivered = |commit: &CommitId| run.verdicts.iter().find(|one| one.commit == *commit);
     let basis = match &run.delivered {
@@ -73,99 +76,77 @@ fn evidence(transaction: &Transaction) -> Vec<Node> {
 }
 
 /// The agreed steps that are open, each with its fate.
-fn open(transaction: &Transaction) -> Vec<Node> {
+fn open(transaction: &Transaction) -> Vec<OpenStep> {
+    let state = &transaction.state;
     let steps = delivery::open_steps(transaction).into_iter().take(OPEN_MAX);
-    let steps = steps.map(|id| {
-        let atom = transaction.state.atom(&id);
-        let newest = newest_failure(&transaction.state, &id);
-        let mut to = Writer::default();
-        to.text("atom", id.as_str());
-        to.text("description", atom.map_or("", |atom| atom.title(&id)));
-        to.some("reason", newest.map(|(_, reason)| Node::string(reason)));
-        to.finish(&Extra::default())
+    let steps = steps.map(|id| OpenStep {
+        description: state.atom(&id).map_or("", |atom| atom.title(&id)).into(),
+        reason: newest_failure(state, &id).map(|failure| failure.reason.clone()),
+        atom: id,
+        extra: Extra::default(),
     });
     steps.collect()
 }
 
 /// How much of the base case held on the delivered tree, and the selection that the tree was made under.
-fn verdict_on_result(transaction: &Transaction) -> Option<Node> {
+fn verdict_on_result(transaction: &Transaction) -> Option<ResultVerdict> {
     let run = &transaction.state.run;
     let commit = run.result()?;
-    let verdict = run
-        .verdicts
-        .iter()
-        .rev()
-        .find(|one| one.commit == *commit)?;
-    let mut to = Writer::default();
-    to.put("held", Node::uint(verdict.held))
-        .put("of", Node::uint(verdict.of))
-        .put("pristine", Node::bool(verdict.is_pristine));
-    if !verdict.choices.is_empty() {
-        to.put("choices", choices_node(&verdict.choices));
-    }
-    Some(to.finish(&Extra::default()))
+    let mut verdicts = run.verdicts.iter().rev();
+    let verdict = verdicts.find(|one| one.commit == *commit)?;
+    Some(ResultVerdict {
+        held: verdict.held,
+        of: verdict.of,
+        pristine: verdict.is_pristine,
+        choices: verdict.choices.clone(),
+        extra: Extra::default(),
+    })
 }
 
-fn result(transaction: &Transaction, status: RunStatus, reason: Reason, summary: &str) -> Node {
+fn result(
+    transaction: &Transaction,
+    status: RunStatus,
+    reason: Reason,
+    summary: &str,
+) -> FinalResultRecord {
     let state = &transaction.state;
     let run = &state.run;
-    let mut to = Writer::default();
-    to.text("result", status.word())
-        .text("reason", reason.word())
-        .text("lineage", state.lineage.as_str())
-        .text("at", transaction.at());
-    to.text("summary", summary);
-    to.put("iterations", Node::uint(run.iteration));
-    to.put("evidence", Node::array(evidence(transaction)));
-    to.some("verdict", verdict_on_result(transaction));
-    if !transaction.session.unsteady.is_empty() {
-        to.put("unsteady", texts_node(&transaction.session.unsteady));
-    }
-    // A long list is left out: the bindings in the same state tell it.
-    if state.bindings.len() <= DONE_MAX {
-        to.put(DONE, Node::array(done(state)));
-    }
-    let dropped = super::phase::dropped(transaction);
-    if !dropped.is_empty() {
-        to.put("missing", Node::array(dropped));
-    }
-    if status == RunStatus::Completed {
-        let open = open(transaction);
-        if !open.is_empty() {
-            to.put("open", Node::array(open));
-        }
-    }
-    to.put("failed", Node::array(failed(state)));
-    to.put(
-        "next_moves",
-        texts_node(&next_moves(transaction, status, reason)),
-    );
-    to.put("workspace", workspace(state));
     let mut spent = run.spent.clone();
     spent.active_ms += transaction.session.unwritten_ms;
-    to.put("spent", spent.node());
-    to.finish(&Extra::default())
+    let is_completed = status == RunStatus::Completed;
+    FinalResultRecord {
+        result: Some(status),
+        reason: Some(reason),
+        lineage: Some(state.lineage.clone()),
+        at: Some(transaction.at().into()),
+        summary: summary.into(),
+        iterations: run.iteration,
+        evidence: evidence(transaction),
+        verdict: verdict_on_result(transaction),
+        unsteady: transaction.session.unsteady.to_vec(),
+        // A long list is left out: the bindings in the same state tell it.
+        done: (state.bindings.len() <= DONE_MAX).then(|| done(state)),
+        missing: super::phase::dropped(transaction),
+        open: if is_completed {
+            open(transaction)
+        } else {
+            Vec::new()
+        },
+        failed: failed(state),
+        next_moves: next_moves(transaction, status, reason),
+        workspace: Some(workspace(state)),
+        spent: Some(spent),
+    }
 }
 
-fn workspace(state: &State) -> Node {
-    let mut to = Writer::default();
-    to.text("kind", state.objective.constraints.workspace().word());
-    to.some(
-        "base",
-        state
-            .run
-            .started_from
-            .as_ref()
-            .map(|from| Node::string(from.commit.as_str())),
-    );
-    to.some(
-        "commit",
-        state
-            .run
-            .result()
-            .map(|commit| Node::string(commit.as_str())),
-    );
-    to.finish(&Extra::default())
+fn workspace(state: &State) -> ResultWorkspace {
+    let start = state.run.started_from.as_ref();
+    ResultWorkspace {
+        kind: state.objective.constraints.workspace().word().into(),
+        base: start.map(|from| from.commit.clone()),
+        commit: state.run.result().cloned(),
+        extra: Extra::default(),
+    }
 }
 
 fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> String {
@@ -229,7 +210,7 @@ fn summary(transaction: &Transaction, status: RunStatus, reason: Reason) -> Stri
 
 /// The final result of the last run, with all that is done.
 pub fn last_result(state: &State) -> Option<Node> {
-    let mut result = state.run.last_result.clone()?;
+    let mut result = state.run.last_result.as_ref()?.node.clone();
     let Value::Object(members) = &mut result.value else {
         return Some(result);
     };
@@ -238,97 +219,83 @@ pub fn last_result(state: &State) -> Option<Node> {
         let done = Member {
             key: DONE.to_string(),
             key_span: Default::default(),
-            node: Node::array(done(state)),
+            node: done(state).node(),
         };
         members.insert(place.unwrap_or(members.len()), done);
     }
     Some(result)
 }
 
-fn done(state: &State) -> Vec<Node> {
-    let placed = state.bindings.iter().map(|(id, binding)| {
-        let mut to = Writer::default();
-        to.text("atom", id.as_str())
-            .text("summary", &binding.summary);
-        to.put("attempts", Node::uint(u64::from(binding.attempts)));
-        to.some(
-            "commit",
-            binding
-                .commit
-                .as_ref()
-                .map(|commit| Node::string(commit.as_str())),
-        );
-        to.finish(&Extra::default())
+fn done(state: &State) -> Vec<DoneAtom> {
+    let done = state.bindings.iter().map(|(id, binding)| DoneAtom {
+        atom: id.clone(),
+        summary: binding.summary.clone(),
+        attempts: binding.attempts,
+        commit: binding.commit.clone(),
+        extra: Extra::default(),
     });
-    placed.collect()
+    done.collect()
 }
 
-/// Class and reason of an atom's newest failure.
-fn newest_failure<'s>(state: &'s State, id: &AtomId) -> Option<(&'static str, &'s str)> {
+/// The newest failure of an atom that the trail keeps.
+pub(super) fn newest_failure<'s>(state: &'s State, id: &AtomId) -> Option<&'s FailureEntry> {
     let mut entries = state.trail.iter().rev();
     entries.find_map(|entry| match &entry.kind {
-        EntryKind::Failure {
-            atom,
-            class,
-            reason,
-            ..
-        } if atom == id => Some((class.word(), reason.as_str())),
+        EntryKind::Failure(failure) if failure.atom == *id => Some(failure),
         _ => None,
     })
 }
 
 /// The newest failure of each unsolved atom that was tried.
-fn failed(state: &State) -> Vec<Node> {
-    let mut failed = Vec::new();
-    for (id, atom) in state.atoms.iter() {
-        let Some(task) = atom
-            .task()
-            .filter(|task| task.tries.iter().any(|tried| tried.has_failed()))
-        else {
-            continue;
-        };
-        let (class, reason) = newest_failure(state, id).unwrap_or(("logical", ""));
-        let attempts: u64 = task
-            .tries
-            .iter()
-            .map(|tried| u64::from(tried.attempts))
-            .sum();
-        let mut to = Writer::default();
-        to.text("atom", id.as_str())
-            .put("attempts", Node::uint(attempts));
-        to.text("class", class).text("reason", reason);
-        failed.push(to.finish(&Extra::default()));
-    }
-    let refuted = state
-        .trail
-        .iter()
-        .rev()
-        .find(|entry| matches!(entry.kind, EntryKind::Refuted { .. }));
-    if let Some(refuted) = refuted {
-        let mut to = Writer::default();
-        to.text("atom", "base case")
-            .some("choices", refuted.node.get("conflict").cloned());
-        to.text("class", "logical")
-            .text("reason", why_refuted(&refuted.node));
-        to.some("evidence", refuted.node.get("evidence").cloned());
-        failed.push(to.finish(&Extra::default()));
-    }
-    failed
+fn failed(state: &State) -> Vec<FailedAtom> {
+    let tried = state.atoms.iter().filter_map(|(id, atom)| {
+        let tries = &atom.task()?.tries;
+        let has_failed = tries.iter().any(|tried| tried.has_failed());
+        has_failed.then_some((id, tries))
+    });
+    let failed = tried.map(|(id, tries)| {
+        let newest = newest_failure(state, id);
+        FailedAtom {
+            atom: id.to_string(),
+            choices: None,
+            attempts: Some(tries.iter().map(|tried| u64::from(tried.attempts)).sum()),
+            class: newest.map_or(FailureClass::Logical, |failure| failure.class),
+            reason: newest.map_or_else(String::new, |failure| failure.reason.clone()),
+            evidence: None,
+            extra: Extra::default(),
+        }
+    });
+    let mut entries = state.trail.iter().rev();
+    let refuted = entries.find_map(|entry| match &entry.kind {
+        EntryKind::Refuted(refuted) => Some(refuted),
+        _ => None,
+    });
+    failed.chain(refuted.map(failed_base_case)).collect()
 }
 
-/// A check that could not be run did not fail.
-fn why_refuted(entry: &Node) -> &'static str {
-    let evidence = entry.get("evidence").and_then(Node::as_array);
-    if has_failed(evidence.unwrap_or_default()) {
+fn failed_base_case(refuted: &RefutedEntry) -> FailedAtom {
+    // A check that could not be run did not fail.
+    let reason = if has_failed(&refuted.evidence) {
         "it does not hold with every step done"
     } else {
         "it could not be decided with every step done"
+    };
+    FailedAtom {
+        atom: "base case".to_string(),
+        choices: Some(refuted.conflict.clone()),
+        attempts: None,
+        class: FailureClass::Logical,
+        reason: reason.to_string(),
+        evidence: Some(refuted.evidence.clone()),
+        extra: Extra::default(),
     }
 }
 
-fn has_failed(evidence: &[Node]) -> bool {
-    let mut verdicts = evidence.iter();
-    verdicts.any(|one| one.get("verdict").and_then(Node::as_str) == Some("fail"))
+fn has_failed(evidence: &[EvidenceRecord]) -> bool {
+    let fail = Verdict::Fail.word();
+    evidence
+        .iter()
+        .any(|one| one.verdict.as_deref() == Some(fail))
 }
 
 /// If choices are left: an atom that failed in a context without choices, so that no choice would help.

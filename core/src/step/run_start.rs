@@ -8,13 +8,12 @@ use alloc::{
 
 use super::{Refusal, attempt_end, lost_commits, transaction::Transaction};
 use crate::{
-    doc::Node,
     event::{Event, Outcome},
     id::{AtomId, AttemptId, CommitId, Epoch, RunId},
     measure::{Measure, MeasureInput, RunBound},
     state::{
-        Control, FailureClass, Request, RunStatus, StartedFrom, State, TryEnd, VERSION,
-        objective::RequestKind,
+        Control, EntryKind, FailureClass, Request, RunStatus, StartedFrom, State, TryEnd, VERSION,
+        objective::RequestKind, record::RequestRetiredEntry,
     },
 };
 
@@ -65,19 +64,14 @@ pub(super) fn started(
 /// be gone.
 fn left_open(transaction: &Transaction) -> Option<Vec<AtomId>> {
     let run = &transaction.state.run;
-    let result = run.last_result.as_ref();
+    let result = run.last_result.as_ref().map(|result| &result.data);
     let result = result.filter(|_| run.status == RunStatus::Completed)?;
     let corrections = transaction.state.corrections.iter();
-    let changed = corrections.filter_map(|one| one.node.get("timestamp")?.as_str());
-    if changed.max() > result.get("at").and_then(Node::as_str) {
+    let changed = corrections.filter_map(|one| one.data.timestamp.as_ref());
+    if changed.max() > result.at.as_ref() {
         return None;
     }
-    let open = result
-        .get("open")
-        .and_then(Node::as_array)
-        .unwrap_or_default();
-    let ids = open.iter().filter_map(|one| one.get("atom")?.as_str());
-    Some(ids.map(AtomId::new).collect())
+    Some(result.open.iter().map(|one| one.atom.clone()).collect())
 }
 
 /// Adopts attempts that ended before the loop died; the others were cut off.
@@ -110,11 +104,10 @@ fn retire_old_request(transaction: &mut Transaction, run: &RunId) {
         return;
     }
     transaction.clear_requests();
-    transaction.record("request_retired", |to| {
-        to.text("request", request.id.as_str())
-            .text("by", &request.by);
-        crate::state::EntryKind::Other
-    });
+    transaction.record(EntryKind::RequestRetired(RequestRetiredEntry {
+        request: request.id.to_string(),
+        by: request.by.clone(),
+    }));
     transaction.say(Event::Retired {
         request: request.id.to_string(),
     });

@@ -7,13 +7,12 @@
 
 mod line;
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
-use self::line::{failure_line, has_long_output, is_line, with_short_output};
+use self::line::{failure_line, has_long_output, with_short_output};
 use super::transaction::Transaction;
 use crate::{
-    doc::Node,
-    id::AtomId,
+    id::{AtomId, Digest},
     state::{Entry, EntryKind},
     world::trail_limits::{TrailLimits, Watch},
 };
@@ -57,7 +56,10 @@ enum Cut {
 /// Entries that share a limit.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LimitedGroup {
-    Failures { atom: AtomId, context: String },
+    Failures {
+        atom: AtomId,
+        context: Option<Digest>,
+    },
     Steps,
 }
 
@@ -67,7 +69,7 @@ fn cuts(trail: &[Arc<Entry>], limits: TrailLimits) -> BTreeMap<usize, Cut> {
     let mut newer: BTreeMap<LimitedGroup, usize> = BTreeMap::new();
     let (mut failures, mut refuted) = (0, 0);
     for (index, entry) in trail.iter().enumerate().rev() {
-        let group = group_of(entry).filter(|_| is_ours(&entry.node));
+        let group = group_of(entry).filter(|_| is_ours(entry));
         let cut = group.and_then(|group| {
             let newer = newer.entry(group).or_default();
             *newer += 1;
@@ -75,11 +77,11 @@ fn cuts(trail: &[Arc<Entry>], limits: TrailLimits) -> BTreeMap<usize, Cut> {
         });
         let cut = cut.or_else(|| {
             let is_old = match &entry.kind {
-                EntryKind::Failure { .. } => is_beyond(&mut failures, limits.failures_long),
-                EntryKind::Refuted { .. } => is_beyond(&mut refuted, limits.refuted_long),
-                EntryKind::Choice { .. } | EntryKind::Backtrack | EntryKind::Other => false,
+                EntryKind::Failure(_) => is_beyond(&mut failures, limits.failures_long),
+                EntryKind::Refuted(_) => is_beyond(&mut refuted, limits.refuted_long),
+                _ => false,
             };
-            (is_old && has_long_output(&entry.node)).then_some(Cut::ShortOutput)
+            (is_old && has_long_output(&entry.kind)).then_some(Cut::ShortOutput)
         });
         cuts.extend(cut.map(|cut| (index, cut)));
     }
@@ -88,60 +90,31 @@ fn cuts(trail: &[Arc<Entry>], limits: TrailLimits) -> BTreeMap<usize, Cut> {
 
 /// The cut for the `nth` newest entry of its group.
 fn cut_of(entry: &Entry, nth: usize, limits: TrailLimits) -> Option<Cut> {
-    if !matches!(entry.kind, EntryKind::Failure { .. }) {
+    let EntryKind::Failure(failure) = &entry.kind else {
         return (nth > limits.steps).then_some(Cut::LeaveOut);
-    }
+    };
     if nth > limits.failures + limits.failure_lines {
         return Some(Cut::LeaveOut);
     }
-    (nth > limits.failures && !is_line(&entry.node)).then_some(Cut::ToLine)
+    (nth > limits.failures && failure.fingerprint.is_none()).then_some(Cut::ToLine)
 }
 
 fn group_of(entry: &Entry) -> Option<LimitedGroup> {
     match &entry.kind {
-        EntryKind::Failure { atom, .. } => {
-            let context = entry.node.get("context").and_then(Node::as_str);
-            Some(LimitedGroup::Failures {
-                atom: atom.clone(),
-                context: context.unwrap_or_default().to_owned(),
-            })
-        }
-        EntryKind::Choice { .. } | EntryKind::Backtrack => Some(LimitedGroup::Steps),
-        EntryKind::Refuted { .. } | EntryKind::Other => None,
+        EntryKind::Failure(failure) => Some(LimitedGroup::Failures {
+            atom: failure.atom.clone(),
+            context: failure.context.clone(),
+        }),
+        EntryKind::Choice(_) | EntryKind::Backtrack(_) => Some(LimitedGroup::Steps),
+        _ => None,
     }
 }
 
-/// Keys of the program in entries that it shortens.
-const KEYS: [&str; 23] = [
-    "type",
-    "at",
-    "serial",
-    "pass",
-    "atom",
-    "attempt",
-    "started",
-    "n",
-    "class",
-    "reason",
-    "fingerprint",
-    "context",
-    "output",
-    "whole",
-    "criteria",
-    "files",
-    "conflict",
-    "group",
-    "choice",
-    "untried",
-    "commit",
-    "changes",
-    "parked",
-];
-
 /// Whether an entry holds only what the program wrote: only such an entry may be shortened.
-fn is_ours(node: &Node) -> bool {
-    let members = node.as_object().unwrap_or_default();
-    members.iter().all(|member| KEYS.contains(&&*member.key))
+fn is_ours(entry: &Entry) -> bool {
+    let known: Vec<&str> = entry.kind.keys();
+    let members = entry.node.as_object().unwrap_or_default();
+    members.iter().all(|member| known.contains(&&*member.key))
 }
 
 fn is_beyond(newer: &mut usize, most: usize) -> bool {

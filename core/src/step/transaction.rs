@@ -22,11 +22,8 @@ use crate::{
     measure::{Measure, MeasureInput},
     search::{self, ValidContexts},
     state::{
-        Atom, Binding, Body, Control, Intent, PlanningStep, Run, State, Task, Try, TryEnd, binding,
-        encode::ChangeSet,
-        fields::Writer,
-        record::{self, Choices},
-        run, verdicts,
+        Atom, Binding, Body, Control, Entry, EntryKind, Intent, PlanningStep, Run, State, Task,
+        Try, TryEnd, binding, encode::ChangeSet, record::Choices, run, verdicts,
     },
     world::{
         Session, World,
@@ -285,17 +282,11 @@ impl Transaction {
         }
     }
 
-    /// Appends to the trail, starting from the common head of an entry.
-    pub(super) fn record(
-        &mut self,
-        kind: &str,
-        make: impl FnOnce(&mut Writer) -> record::EntryKind,
-    ) {
-        let mut to = record::entry(kind, &self.at, self.state.serial.0, self.state.run.pass);
-        let kind = make(&mut to);
-        self.state
-            .trail
-            .push(Arc::new(record::close(&mut to, kind)));
+    /// Appends to the trail.
+    pub(super) fn record(&mut self, kind: EntryKind) {
+        let run = &self.state.run;
+        let entry = Entry::new(&self.at, self.state.serial.0, run.pass, kind);
+        self.state.trail.push(Arc::new(entry));
     }
 
     /// Takes an attempt out of flight, with the session's record of it.

@@ -4,16 +4,19 @@ use alloc::{
     borrow::ToOwned,
     collections::BTreeSet,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 use serde::Serialize;
 
 use crate::{
-    doc::{self, Member, Node},
-    event::{ChoiceChange, Event},
+    doc::{self, Node},
+    event::Event,
     id::AtomId,
     state::{
-        Binding, Entry, EntryKind, Extra, FreeValue, State, TryEnd, fields::Writer, record::type_of,
+        Binding, Correction, Entry, EntryKind, Extra, FreeValue, Reason, RunStatus, State, TryEnd,
+        fields::Writer,
+        record::{CorrectionType, EvidenceRecord},
     },
     step::correct,
 };
@@ -92,33 +95,30 @@ fn text_of(node: &Node, key: &str) -> String {
 
 /// A correction of the graph is in the trail too; it is shown once.
 fn trail<'s>(state: &'s State, told: &'s BTreeSet<String>) -> impl Iterator<Item = LogEntry> + 's {
-    let entries = state.trail.iter().map(|entry| LogEntry {
-        at: text_of(&entry.node, "at"),
-        kind: type_of(entry),
+    let is_shown = |entry: &&Arc<Entry>| {
+        !matches!(entry.kind, EntryKind::UserCorrection(_)) || !told.contains(&entry.at)
+    };
+    let entries = state.trail.iter().filter(is_shown);
+    entries.map(|entry| LogEntry {
+        at: entry.at.clone(),
+        kind: entry.kind.word().to_owned(),
         by: LOOP.to_owned(),
-        serial: entry.node.get("serial").and_then(Node::as_u64),
+        serial: entry.serial,
         entry: entry.node.clone(),
         event: event_of(entry),
-    });
-    entries.filter(|entry| entry.kind != "user_correction" || !told.contains(&entry.at))
+    })
 }
 
 fn corrections(state: &State) -> Vec<LogEntry> {
-    let entry = |node: &Node| LogEntry {
-        at: text_of(node, "timestamp"),
-        kind: text_of(node, "type"),
-        by: Some(text_of(node, "by"))
-            .filter(|by| !by.is_empty())
-            .unwrap_or_else(|| "person".to_owned()),
+    let entry = |one: &Arc<Correction>| LogEntry {
+        at: one.data.timestamp.clone().unwrap_or_default(),
+        kind: one.data.kind.map_or("", CorrectionType::word).to_owned(),
+        by: one.data.by.clone().unwrap_or_else(|| "person".to_owned()),
         serial: None,
-        entry: node.clone(),
-        event: correct::corrected(node),
+        entry: one.node.clone(),
+        event: correct::corrected(&one.data),
     };
-    state
-        .corrections
-        .iter()
-        .map(|correction| entry(&correction.node))
-        .collect()
+    state.corrections.iter().map(entry).collect()
 }
 
 /// Results in force, and those that are kept until their choices come back.
@@ -200,97 +200,92 @@ fn request(state: &State) -> Option<LogEntry> {
 
 /// The last ending; the state keeps no earlier ones.
 fn ending(state: &State) -> Option<LogEntry> {
-    let result = state.run.last_result.as_ref()?;
+    let result = &state.run.last_result.as_ref()?.data;
     let mut to = Writer::default();
-    for key in ["result", "reason", "summary"] {
-        to.text(key, &text_of(result, key));
-    }
+    to.text("result", result.result.map_or("", RunStatus::word))
+        .text("reason", result.reason.map_or("", Reason::word))
+        .text("summary", &result.summary);
     Some(LogEntry {
-        at: Some(text_of(result, "at")).filter(|at| !at.is_empty())?,
+        at: result.at.clone()?,
         kind: "ended".to_owned(),
         by: LOOP.to_owned(),
         serial: None,
         entry: to.finish(&Extra::default()),
-        event: renamed(result, "ended", "", ""),
+        event: Some(Event::Ended {
+            result: result.result?,
+            reason: result.reason?,
+            summary: result.summary.clone(),
+        }),
     })
 }
 
 /// The event that an entry of the trail stands for.
 pub fn event_of(entry: &Entry) -> Option<Event> {
-    let node = &entry.node;
-    let event = match &entry.kind {
-        EntryKind::Refuted { conflict, .. } => Event::Refuted {
-            choices: conflict.clone(),
-            failed: failed_checks(node),
+    let texts = |ids: &[AtomId]| ids.iter().map(ToString::to_string).collect();
+    Some(match &entry.kind {
+        EntryKind::Refuted(refuted) => Event::Refuted {
+            choices: refuted.conflict.clone(),
+            failed: failed_checks(&refuted.evidence),
         },
-        EntryKind::Choice { group, choice } => Event::Chosen {
-            group: group.clone(),
-            choice: choice.clone(),
-            untried: list(node, "untried").len(),
+        EntryKind::Choice(choice) => Event::Chosen {
+            group: choice.group.clone(),
+            choice: choice.choice.clone(),
+            untried: choice.untried.len(),
         },
-        EntryKind::Backtrack => Event::Backtracked {
-            changes: choice_changes(node),
-            because: text_of(node, "reason"),
+        EntryKind::Backtrack(backtrack) => Event::Backtracked {
+            changes: backtrack.changes.0.clone(),
+            because: backtrack.reason.clone(),
         },
-        EntryKind::Failure { .. } => return renamed(node, "attempt_failed", "", ""),
-        EntryKind::Other => return other_event(node, &type_of(entry)),
-    };
-    Some(event)
-}
-
-fn other_event(node: &Node, kind: &str) -> Option<Event> {
-    match kind {
-        "plan" => renamed(node, "planned", "", ""),
-        "refine" => renamed(node, "planned_again", "reason", "because"),
-        "drop" => renamed(node, "phase_over", "partial", "is_partial"),
-        "in_doubt" => renamed(node, "in_doubt", "reason", "why"),
-        "request_retired" => renamed(node, "retired", "", ""),
-        "user_correction" => correct::corrected(node),
-        _ => None,
-    }
-}
-
-/// The event with the keys of a record, of which `key` is named `name` there.
-fn renamed(record: &Node, event: &str, key: &str, name: &str) -> Option<Event> {
-    let mut value = serde_json::to_value(record).ok()?;
-    let members = value.as_object_mut()?;
-    if let Some(value) = members.remove(key) {
-        members.insert(name.to_owned(), value);
-    }
-    members.insert("event".to_owned(), event.into());
-    let event = serde_json::from_value(value).ok()?;
-    (!matches!(event, Event::Unknown(_))).then_some(event)
+        EntryKind::Failure(failure) => Event::AttemptFailed {
+            attempt: failure.attempt.clone(),
+            atom: failure.atom.clone(),
+            ms: None,
+            class: failure.class,
+            reason: failure.reason.clone(),
+            attempts_left: None,
+        },
+        EntryKind::Plan(plan) => Event::Planned {
+            attempt: plan.attempt.clone(),
+            atom: plan.atom.clone(),
+            ms: None,
+            parts: texts(&plan.parts),
+            atoms: None,
+        },
+        EntryKind::Refine(refine) => Event::PlannedAgain {
+            atom: refine.atom.clone(),
+            round: refine.round,
+            because: refine.reason.clone(),
+        },
+        EntryKind::Drop(dropped) => Event::PhaseOver {
+            atom: dropped.atom.clone(),
+            limit: dropped.limit?,
+            is_partial: dropped.partial,
+            missing: texts(&dropped.missing),
+        },
+        EntryKind::InDoubt(doubt) => Event::InDoubt {
+            attempt: doubt.attempt.clone(),
+            atom: doubt.atom.clone(),
+            why: doubt.reason.clone(),
+        },
+        EntryKind::RequestRetired(retired) => Event::Retired {
+            request: retired.request.clone(),
+        },
+        EntryKind::UserCorrection(correction) => Event::Corrected {
+            what: correction.description.clone(),
+            effects: Vec::new(),
+            lost: Vec::new(),
+        },
+        EntryKind::Other(_) => return None,
+    })
 }
 
 /// The checks that spoke against a selection: not an assertion of which nobody said anything.
-fn failed_checks(node: &Node) -> Vec<String> {
-    let has_failed = |proof: &&Node| match text_of(proof, "verdict").as_str() {
-        "pass" => false,
-        "unknown" => proof.get("duration_ms").is_some(),
+fn failed_checks(evidence: &[EvidenceRecord]) -> Vec<String> {
+    let has_failed = |one: &&EvidenceRecord| match one.verdict.as_deref() {
+        Some("pass") => false,
+        Some("unknown") => one.duration_ms.is_some(),
         _ => true,
     };
-    let failed = list(node, "evidence").iter().filter(has_failed);
-    failed.map(|proof| text_of(proof, "check")).collect()
-}
-
-fn choice_changes(node: &Node) -> Vec<ChoiceChange> {
-    let members = node.get("changes").and_then(Node::as_object);
-    let change = |member: &Member| {
-        let ends = member.node.as_array().unwrap_or_default();
-        let end = |i: usize| Some(AtomId::new(ends.get(i)?.as_str()?));
-        Some(ChoiceChange {
-            group: AtomId::new(member.key.as_str()),
-            from: end(0),
-            to: end(1)?,
-        })
-    };
-    members
-        .unwrap_or_default()
-        .iter()
-        .filter_map(change)
-        .collect()
-}
-
-fn list<'n>(node: &'n Node, key: &str) -> &'n [Node] {
-    node.get(key).and_then(Node::as_array).unwrap_or_default()
+    let failed = evidence.iter().filter(has_failed);
+    failed.filter_map(|one| one.check.clone()).collect()
 }

@@ -7,9 +7,8 @@ use alloc::{borrow::ToOwned, format, string::String};
 
 use super::StatusView;
 use crate::{
-    doc::Node,
     id::{AtomId, CommitId},
-    state::RunStatus,
+    state::{Reason, RunStatus, final_result::FinalResultRecord},
     step::{correct::doubts, remedies},
     verdict::assertions,
     world::World,
@@ -78,7 +77,7 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
             ALIGN.to_owned()
         }
         RunStatus::Completed => remedies::after_completion(&world.state).to_owned(),
-        RunStatus::NeedsGuidance if ended_by(world, "confirmation") => {
+        RunStatus::NeedsGuidance if ended_by(world, Reason::Confirmation) => {
             let open = assertions::open(&world.state);
             open.first()
                 .map_or_else(|| RUN.to_owned(), |name| assertions::command(name))
@@ -97,11 +96,19 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
 
 /// Whether a person changed something since the last run ended.
 fn is_changed_since(world: &World) -> bool {
-    let result = world.state.run.last_result.as_ref();
-    let ended = result.and_then(|result| result.get("at")?.as_str());
+    let ended = last(world).and_then(|result| result.at.as_ref());
     let corrections = world.state.corrections.iter();
-    let times = corrections.filter_map(|one| one.node.get("timestamp").and_then(Node::as_str));
+    let times = corrections.filter_map(|one| one.data.timestamp.as_ref());
     times.max() > ended
+}
+
+fn last(world: &World) -> Option<&FinalResultRecord> {
+    world
+        .state
+        .run
+        .last_result
+        .as_ref()
+        .map(|result| &result.data)
 }
 
 /// The first command among the moves that the last ending named: it fits the cause.
@@ -111,13 +118,13 @@ fn dead_end(world: &World) -> String {
 }
 
 fn next_moves(world: &World) -> impl Iterator<Item = &str> {
-    let result = world.state.run.last_result.as_ref();
-    let moves = result.and_then(|result| result.get("next_moves")?.as_array());
-    moves.unwrap_or_default().iter().filter_map(Node::as_str)
+    let moves = last(world)
+        .into_iter()
+        .flat_map(|result| &result.next_moves);
+    moves.map(String::as_str)
 }
 
 /// Whether the last result has this reason.
-fn ended_by(world: &World, reason: &str) -> bool {
-    let result = world.state.run.last_result.as_ref();
-    result.and_then(|result| result.get("reason")?.as_str()) == Some(reason)
+fn ended_by(world: &World, reason: Reason) -> bool {
+    last(world).and_then(|result| result.reason) == Some(reason)
 }

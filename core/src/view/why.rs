@@ -203,21 +203,13 @@ fn trail_of<'w>(world: &'w World, id: &AtomId) -> Vec<&'w Entry> {
             .collect::<Vec<_>>()
     });
     let above = above.unwrap_or_default();
+    let is_near = |group: &AtomId| group == id || above.contains(group);
     let speaks = |entry: &crate::state::Entry| match &entry.kind {
-        EntryKind::Failure { atom, .. } => atom == id || is_inside(world, atom, id),
-        EntryKind::Refuted { conflict, .. } => above
-            .iter()
-            .chain([id])
-            .any(|group| conflict.contains_key(group)),
-        EntryKind::Choice { group, .. } => group == id || above.contains(group),
-        EntryKind::Backtrack => {
-            let changes = entry.node.get("changes");
-            above
-                .iter()
-                .chain([id])
-                .any(|group| changes.is_some_and(|changes| changes.get(group.as_str()).is_some()))
-        }
-        EntryKind::Other => false,
+        EntryKind::Failure(one) => one.atom == *id || is_inside(world, &one.atom, id),
+        EntryKind::Refuted(refuted) => refuted.conflict.keys().any(is_near),
+        EntryKind::Choice(choice) => is_near(&choice.group),
+        EntryKind::Backtrack(one) => one.changes.0.iter().any(|change| is_near(&change.group)),
+        _ => false,
     };
     let entries = world.state.trail.iter().map(AsRef::as_ref);
     entries.filter(|entry| speaks(entry)).collect()
@@ -319,7 +311,7 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
         .iter()
         .rev()
         .find_map(|entry| match &entry.kind {
-            EntryKind::Refuted { conflict, .. } => conflict.get(id),
+            EntryKind::Refuted(refuted) => refuted.conflict.get(id),
             _ => None,
         });
     refuted.map(|choice| {

@@ -1,6 +1,6 @@
 //! Cases from a person's work.
 
-use descent_core::step::correct::{self, Winner};
+use descent_core::{state::record::Winner, step::correct};
 use serde_json::{Value, json};
 
 use super::{adopt, beginning, content, merge, state};

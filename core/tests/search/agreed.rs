@@ -38,7 +38,7 @@ fn check(model: &Model, expected: &str) -> Vec<(BTreeSet<String>, BTreeSet<Strin
         sim.check_counts();
         let state = &sim.world.state;
         let result = state.run.last_result.as_ref().expect("a result");
-        let open = result.get("open").and_then(Node::as_array);
+        let open = result.node.get("open").and_then(Node::as_array);
         let names = open.unwrap_or_default().iter();
         let names = names.filter_map(|one| Some(one.get("atom")?.as_str()?.to_owned()));
         let solved = state.bindings.keys().map(ToString::to_string);
@@ -142,7 +142,7 @@ fn a_run_completes_with_open_atoms_only_where_no_selection_solves_all_and_the_de
         let word = sim.run();
         let state = &sim.world.state;
         let result = state.run.last_result.as_ref().expect("a result");
-        let is_open = result.get("open").is_some();
+        let is_open = result.node.get("open").is_some();
         match (word, model.is_solvable()) {
             ("completed", true) => whole += 1,
             ("completed", false) => partial += 1,

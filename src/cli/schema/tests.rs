@@ -5,20 +5,31 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use descent_core::{json_schema, plan, state::decode};
+use descent_core::{
+    json_schema, plan,
+    state::{State, decode, rule::RecordRule},
+};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
 use super::all;
 
+/// A file that people write.
+pub(super) trait DescribedFile {
+    const RULE: RecordRule;
+}
+
+impl DescribedFile for plan::PlanReading {
+    const RULE: RecordRule = plan::RULE;
+}
+
+impl DescribedFile for State {
+    const RULE: RecordRule = decode::RULE;
+}
+
 /// The schema of a file.
-pub(super) fn file<T>(name: &str) -> Value {
-    let rule = if name == "plan" {
-        &plan::RULE
-    } else {
-        &decode::RULE
-    };
-    json_schema::of(&format!("descent {name}"), rule)
+pub(super) fn file<T: DescribedFile>(name: &str) -> Value {
+    json_schema::of(&format!("descent {name}"), &T::RULE)
 }
 
 /// The schema of what `--json` prints.

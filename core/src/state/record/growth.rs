@@ -12,8 +12,8 @@ pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Ar
     let is: BTreeSet<Vec<String>> = new.iter().map(|entry| name(&entry.node)).collect();
     let was: BTreeSet<Vec<String>> = old.iter().map(|entry| name(&entry.node)).collect();
     let may_go = |entry: &Arc<Entry>| match entry.kind {
-        EntryKind::Failure { .. } | EntryKind::Choice { .. } | EntryKind::Backtrack => true,
-        EntryKind::Refuted { .. } | EntryKind::Other => is.contains(&name(&entry.node)),
+        EntryKind::Failure(_) | EntryKind::Choice(_) | EntryKind::Backtrack(_) => true,
+        _ => is.contains(&name(&entry.node)),
     };
     let has_grown = !new.is_empty() && old.iter().all(may_go);
     let is_new = |entry: &&Arc<Entry>| !was.contains(&name(&entry.node));

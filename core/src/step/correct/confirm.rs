@@ -10,14 +10,12 @@ use alloc::{
 
 use super::{Adoption, free_id, merge};
 use crate::{
-    doc::Node,
     event::Event,
     id::{Serial, TreeId, UnixMillis},
     state::{
-        Confirmation, Correction, Extra, State,
+        Confirmation, Correction, State,
         encode::ChangeSet,
-        fields::{Writer, texts_node},
-        record::CorrectionType,
+        record::{CorrectionRecord, CorrectionType, LostValue},
     },
     verdict::assertions::{Assertion, newest},
 };
@@ -59,11 +57,17 @@ pub fn confirm(
         reason: word.reason.map(ToString::to_string),
     };
     let what = describe(&confirms);
-    let node = node(&confirms, &what, &free_id(&state.corrections));
-    state.corrections.push(Arc::new(Correction {
-        node,
-        confirms: Some(confirms),
-    }));
+    let id = free_id(&state.corrections);
+    let correction = Correction::new(CorrectionRecord {
+        description: Some(what.clone()),
+        name: Some(confirms.name),
+        holds: Some(confirms.holds),
+        on: confirms.on,
+        commit: confirms.commit,
+        reason: confirms.reason,
+        ..CorrectionRecord::new(id, &confirms.at, CorrectionType::Confirmation, by)
+    });
+    state.corrections.push(Arc::new(correction));
     let effects = Vec::new();
     Ok(Adoption {
         state,
@@ -88,47 +92,23 @@ fn describe(word: &Confirmation) -> alloc::string::String {
     format!("{verb}: {}{why}", word.name)
 }
 
-fn node(word: &Confirmation, what: &str, id: &str) -> Node {
-    let mut to = Writer::default();
-    to.text("id", id)
-        .text("timestamp", &word.at)
-        .text("type", CorrectionType::Confirmation.word())
-        .text("description", what)
-        .put("trail_cleared", Node::bool(false))
-        .text("by", &word.by)
-        .put("changes", texts_node::<&str>(&[]))
-        .text("name", &word.name)
-        .put("holds", Node::bool(word.holds));
-    to.some("on", word.on.as_deref().map(Node::string));
-    to.some(
-        "commit",
-        word.commit
-            .as_ref()
-            .map(|commit| Node::string(commit.as_str())),
-    );
-    to.some("reason", word.reason.as_deref().map(Node::string));
-    to.finish(&Extra::default())
-}
-
 /// Corrections that others added since `before`, for the loop that finds them in the file.
 pub fn news(before: &State, after: &State) -> Vec<Event> {
     let added = after.corrections.iter().skip(before.corrections.len());
-    added.filter_map(|one| corrected(&one.node)).collect()
+    let corrections = added.map(|one| corrected(&one.data));
+    corrections.flatten().collect()
 }
 
 /// The event that a correction stands for.
-pub fn corrected(correction: &Node) -> Option<Event> {
-    let list = |key: &str| correction.get(key).and_then(Node::as_array);
-    let effects = list("changes").unwrap_or_default().iter();
-    let effects = effects.filter_map(Node::as_str);
+pub fn corrected(correction: &CorrectionRecord) -> Option<Event> {
     Some(Event::Corrected {
-        what: correction.get("description")?.as_str()?.to_string(),
-        effects: effects.map(ToString::to_string).collect(),
-        lost: lost_lines(list("lost").unwrap_or_default()),
+        what: correction.description.clone()?,
+        effects: correction.changes.clone(),
+        lost: lost_lines(&correction.lost),
     })
 }
 
 /// The values that gave way in a correction, a line each.
-pub fn lost_lines(lost: &[Node]) -> Vec<String> {
-    lost.iter().filter_map(merge::sentence).collect()
+pub fn lost_lines(lost: &[LostValue]) -> Vec<String> {
+    lost.iter().map(merge::sentence).collect()
 }

@@ -15,13 +15,13 @@ mod valid;
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
+pub use lost_values::LOST_MAX;
 pub(super) use lost_values::sentence;
-pub use lost_values::{LOST_MAX, LostValue, Winner};
 
 use crate::{
     doc::Node,
     id::{AtomId, Serial},
-    state::{Control, Objective, State, encode::StateText},
+    state::{Control, Objective, State, encode::StateText, record::LostValue},
 };
 use tree::{Rule, Trees};
 

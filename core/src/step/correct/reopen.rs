@@ -2,13 +2,13 @@
 
 use alloc::{string::ToString, sync::Arc, vec::Vec};
 
-use super::{Consequence, LostValue, PersonEdit, Winner};
+use super::{Consequence, PersonEdit};
 use crate::{
     doc,
     id::AtomId,
     state::{
         AtomStatus, Constraints, Extra, FailureClass, State, Task, Try, TryEnd, limits,
-        record::CorrectionType,
+        record::{CorrectionType, LostValue, Winner},
     },
 };
 
@@ -154,8 +154,9 @@ impl PersonEdit {
                         at: alloc::format!("/work_graph/atoms/{id}/status"),
                         kept: Winner::Program,
                         value: word,
+                        extra: Extra::default(),
                     };
-                    self.lost.push(lost.node());
+                    self.lost.push(lost);
                 }
             }
         }

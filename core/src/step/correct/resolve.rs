@@ -16,11 +16,11 @@ use crate::{
     id::{AtomId, AttemptId, Digest, Serial, UnixMillis},
     measure,
     state::{
-        Atom, AtomStatus, Binding, Correction, Entry, Extra, State, Task, TryEnd,
+        Atom, AtomStatus, Binding, Correction, Entry, EntryKind, Extra, State, Task, TryEnd,
         binding::{SUMMARY_CHARS_MAX, nothing},
         encode::ChangeSet,
-        fields::{Writer, texts_node},
-        record::{CorrectionType, choices, type_of},
+        fields::Writer,
+        record::{Choices, CorrectionRecord, CorrectionType, InDoubtEntry},
     },
     step::phase,
     world::{World, results},
@@ -59,13 +59,12 @@ pub fn doubts(state: &State) -> Vec<Doubt> {
             return None;
         };
         let entry = entry_of(state, attempt);
-        let told = |key: &str| Some(entry?.node.get(key)?.as_str()?.to_string());
         Some(Doubt {
             attempt: attempt.clone(),
             atom: id.clone(),
             description: atom.title(id).to_string(),
-            since: told("started"),
-            reason: told("reason"),
+            since: entry.map(|doubt| doubt.started.clone()),
+            reason: entry.map(|doubt| doubt.reason.clone()),
         })
     });
     doubtful.collect()
@@ -109,11 +108,15 @@ pub fn resolve(
     };
     let effects = Vec::from([effect]);
     let told = consequence::texts(&effects);
-    let node = node(&next, (attempt, &said), (&what, &told), by, &at);
-    next.corrections.push(Arc::new(Correction {
-        node,
-        confirms: None,
-    }));
+    let id = format!("c{}", next.corrections.len() + 1);
+    let correction = Correction::new(CorrectionRecord {
+        description: Some(what.clone()),
+        changes: told.clone(),
+        attempt: Some(attempt.clone()),
+        done: Some(matches!(said, Resolution::Done(_))),
+        ..CorrectionRecord::new(id, &at, CorrectionType::Resolution, by)
+    });
+    next.corrections.push(Arc::new(correction));
     Ok(Adoption {
         touched: ChangeSet {
             atoms: changed,
@@ -137,27 +140,22 @@ pub(super) fn entries(state: &State) -> Vec<Arc<Entry>> {
     let there = doubts(state).into_iter().map(|doubt| doubt.attempt);
     let absent = of_the_absent(state).into_iter().map(|(_, attempt)| attempt);
     let doubted: BTreeSet<AttemptId> = there.chain(absent).collect();
-    let is_of = |entry: &&Arc<Entry>| {
-        doubt_of(entry).is_some_and(|(_, attempt)| doubted.contains(&attempt))
-    };
+    let is_of =
+        |entry: &&Arc<Entry>| doubt_of(entry).is_some_and(|doubt| doubted.contains(&doubt.attempt));
     state.trail.iter().filter(is_of).cloned().collect()
 }
 
 /// The atom and the attempt, if an entry of the trail records a doubt.
-fn doubt_of(entry: &Entry) -> Option<(AtomId, AttemptId)> {
-    let text = |key: &str| Some(entry.node.get(key)?.as_str()?.to_string());
-    if type_of(entry) != "in_doubt" {
-        return None;
+fn doubt_of(entry: &Entry) -> Option<&InDoubtEntry> {
+    match &entry.kind {
+        EntryKind::InDoubt(doubt) => Some(doubt),
+        _ => None,
     }
-    Some((AtomId::new(text("atom")?), AttemptId::new(text("attempt")?)))
 }
 
 fn is_resolved(state: &State, attempt: &AttemptId) -> bool {
-    let names = |correction: &Arc<Correction>| {
-        let named = correction.node.get("attempt").and_then(Node::as_str);
-        named == Some(attempt.as_str())
-    };
-    state.corrections.iter().any(names)
+    let mut corrections = state.corrections.iter();
+    corrections.any(|one| one.data.attempt.as_ref() == Some(attempt))
 }
 
 /// Unanswered doubts of atoms that were taken out while their effect was under way.
@@ -167,6 +165,7 @@ pub(super) fn of_the_absent(state: &State) -> Vec<(AtomId, AttemptId)> {
         !all.contains_key(atom) && !is_resolved(state, attempt)
     };
     let doubts = state.trail.iter().filter_map(|entry| doubt_of(entry));
+    let doubts = doubts.map(|doubt| (doubt.atom.clone(), doubt.attempt.clone()));
     doubts.filter(is_open).collect()
 }
 
@@ -186,12 +185,9 @@ pub(super) fn ask(state: &mut State, doubts: Vec<(AtomId, AttemptId)>) {
     }
 }
 
-fn entry_of<'s>(state: &'s State, attempt: &AttemptId) -> Option<&'s Entry> {
-    let is_of = |entry: &&Arc<Entry>| {
-        type_of(entry) == "in_doubt"
-            && entry.node.get("attempt").and_then(Node::as_str) == Some(attempt.as_str())
-    };
-    state.trail.iter().rev().find(is_of).map(|entry| &**entry)
+fn entry_of<'s>(state: &'s State, attempt: &AttemptId) -> Option<&'s InDoubtEntry> {
+    let mut doubts = state.trail.iter().rev().filter_map(|entry| doubt_of(entry));
+    doubts.find(|doubt| doubt.attempt == *attempt)
 }
 
 fn task<'s>(state: &'s mut State, atom: &AtomId) -> Option<&'s mut Task> {
@@ -220,10 +216,7 @@ fn bind(
         return ReportedResult::default();
     };
     let in_force = world.active.context(x).cloned();
-    let recorded = entry_of(state, attempt).and_then(|entry| {
-        let text = |node: &Node| node.as_str().map(ToString::to_string);
-        Some(Digest::new(entry.node.get("context").and_then(text)?))
-    });
+    let recorded = entry_of(state, attempt).and_then(|doubt| doubt.context.clone());
     let Some(context) = recorded.or_else(|| in_force.clone()) else {
         return ReportedResult::default();
     };
@@ -236,7 +229,7 @@ fn bind(
     let chosen = if in_force.as_ref() == Some(&context) {
         world.active.choices(&world.graph, x)
     } else {
-        choices(Default::default())
+        Choices::default()
     };
     let Some(task) = task(state, atom) else {
         return ReportedResult::default();
@@ -304,26 +297,5 @@ fn evidence((_, by, at): (&str, &str, &str)) -> Node {
         .text("verdict", "pass")
         .text("by", by)
         .text("at", at);
-    to.finish(&Extra::default())
-}
-
-fn node(
-    state: &State,
-    (attempt, said): (&AttemptId, &Resolution<'_>),
-    (what, effects): (&str, &[String]),
-    by: &str,
-    at: &str,
-) -> Node {
-    let done = matches!(said, Resolution::Done(_));
-    let mut to = Writer::default();
-    to.text("id", &format!("c{}", state.corrections.len() + 1))
-        .text("timestamp", at)
-        .text("type", CorrectionType::Resolution.word())
-        .text("description", what)
-        .put("trail_cleared", Node::bool(false))
-        .text("by", by)
-        .put("changes", texts_node(effects))
-        .text("attempt", attempt.as_str())
-        .put("done", Node::bool(done));
     to.finish(&Extra::default())
 }

@@ -10,17 +10,16 @@ use core::fmt;
 use super::{Adoption, Consequence, consequence::texts, resolve};
 use crate::{
     difference,
-    doc::{self, Node},
+    doc::{self},
     event::Event,
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, Serial, UnixMillis},
     state::{
-        Atom, AtomStatus, Binding, Correction, Extra, Intent, Run, RunStatus, SideEffect, State,
+        Atom, AtomStatus, Binding, Correction, Entry, Intent, Run, RunStatus, SideEffect, State,
         Workspace,
         encode::ChangeSet,
-        fields::{Writer, texts_node},
-        record::{self, CorrectionType},
+        record::{CorrectionRecord, CorrectionType},
     },
-    step::failure::{EffectDoubt, record_doubt},
+    step::failure::EffectDoubt,
     world::World,
 };
 
@@ -216,7 +215,6 @@ impl UndoBuilder<'_> {
         let run = Arc::make_mut(&mut self.state.run);
         let attempt = run.next_attempt(id);
         let serial = self.undo.now.serial.0 + 1;
-        let mut to = record::entry("in_doubt", &self.undo.at.rfc3339(), serial, run.pass + 1);
         let doubt = EffectDoubt {
             atom: id,
             attempt: &attempt,
@@ -224,8 +222,8 @@ impl UndoBuilder<'_> {
             started: since,
             reason: "the repository lost its commit",
         };
-        let kind = record_doubt(&mut to, doubt);
-        let entry = record::close(&mut to, kind);
+        let at = self.undo.at.rfc3339();
+        let entry = Entry::new(&at, serial, run.pass + 1, doubt.entry());
         self.state.trail.push(Arc::new(entry));
         attempt
     }
@@ -319,20 +317,15 @@ impl UndoBuilder<'_> {
         };
         let cleared = !self.undo.now.trail.last().is_none_or(is_kept);
         let effects = texts(&self.effects);
-        let mut to = Writer::default();
-        to.text("id", &format!("c{}", self.state.corrections.len() + 1))
-            .text("timestamp", &at)
-            .text("type", CorrectionType::Undo.word())
-            .text("description", &what)
-            .put("trail_cleared", Node::bool(cleared))
-            .text("by", self.undo.by)
-            .put("changes", texts_node(&effects))
-            .put("to", Node::uint(self.undo.then.serial.0));
-        let node = to.finish(&Extra::default());
-        self.state.corrections.push(Arc::new(Correction {
-            node,
-            confirms: None,
-        }));
+        let id = format!("c{}", self.state.corrections.len() + 1);
+        let correction = Correction::new(CorrectionRecord {
+            description: Some(what.clone()),
+            trail_cleared: Some(cleared),
+            changes: effects.clone(),
+            to: Some(self.undo.then.serial.0),
+            ..CorrectionRecord::new(id, &at, CorrectionType::Undo, self.undo.by)
+        });
+        self.state.corrections.push(Arc::new(correction));
         let mut touched = ChangeSet::all(&self.state);
         let now = self.undo.now;
         touched.atoms.extend(now.atoms.keys().cloned());
@@ -401,8 +394,9 @@ mod tests {
         let doubt = doubts.first().expect("a doubt");
         assert_eq!(doubt.attempt.as_str(), "E1.5");
         assert_eq!(back.run.attempts_started, 5);
-        let entry = back.trail.last().expect("an entry");
-        let reason = entry.node.get("reason").and_then(Node::as_str);
-        assert_eq!(reason, Some("the repository lost its commit"));
+        assert_eq!(
+            doubt.reason.as_deref(),
+            Some("the repository lost its commit")
+        );
     }
 }

@@ -5,48 +5,47 @@
 use alloc::{string::String, vec::Vec};
 
 use crate::{
-    doc::{self, Member, Node, Value},
+    doc,
     id::Digest,
-    state::{Entry, EntryKind},
+    state::{
+        Entry, EntryKind,
+        record::{EvidenceRecord, FailureEntry},
+        value::FieldValue,
+    },
 };
 
-/// Characters kept of an older output, or of a reason; the output keeps its last line.
+/// Characters of an output, or of a reason, that are kept of an older one: of the output its last line.
 const LINE_CHARS_MAX: usize = 200;
-const FINGERPRINT: &str = "fingerprint";
-/// The keys of a failure's cause, over which its fingerprint is taken.
-const TOLD_BY: [&str; 5] = ["class", "reason", "output", "criteria", "files"];
-/// Keys that a line omits.
-const LONG: [&str; 4] = ["output", "whole", "criteria", "files"];
 
-pub(super) fn is_line(failure: &Node) -> bool {
-    failure.get(FINGERPRINT).is_some()
-}
-
-/// A failure as a line: who failed when, in which context, and why. Equal fingerprints mean equal failures.
+/// Who failed when, in which context, why in one line, and a fingerprint that tells whether two failed alike.
 pub(super) fn failure_line(entry: &Entry) -> Entry {
-    let mut node = entry.node.clone();
-    let fingerprint = Node::string(fingerprint(&node).as_str());
-    if let Value::Object(members) = &mut node.value {
-        members.retain(|member| !LONG.contains(&&*member.key));
-        members.push(Member {
-            key: FINGERPRINT.into(),
-            key_span: node.span,
-            node: fingerprint,
-        });
-    }
-    let mut kind = entry.kind.clone();
-    if let EntryKind::Failure { reason, .. } = &mut kind {
-        *reason = first_line(reason);
-        if let Some(value) = member(&mut node, "reason") {
-            *value = Value::String(reason.clone());
-        }
-    }
-    Entry { node, kind }
+    let EntryKind::Failure(failure) = &entry.kind else {
+        return entry.clone();
+    };
+    let line = FailureEntry {
+        reason: first_line(&failure.reason),
+        output: String::new(),
+        whole: None,
+        criteria: Vec::new(),
+        files: Vec::new(),
+        fingerprint: Some(fingerprint(failure)),
+        ..failure.clone()
+    };
+    entry.with(EntryKind::Failure(line))
 }
 
-fn fingerprint(failure: &Node) -> Digest {
-    let values = TOLD_BY.map(|key| failure.get(key).map(doc::canonical));
-    let text: Vec<String> = values.into_iter().map(Option::unwrap_or_default).collect();
+/// Taken over how a failure came about.
+fn fingerprint(failure: &FailureEntry) -> Digest {
+    let list =
+        |node: Option<crate::doc::Node>| node.as_ref().map(doc::canonical).unwrap_or_default();
+    let filled = |node: crate::doc::Node, is_blank: bool| list((!is_blank).then_some(node));
+    let text = [
+        list(Some(failure.class.node())),
+        list(Some(failure.reason.node())),
+        filled(failure.output.node(), failure.output.is_blank()),
+        filled(failure.criteria.node(), failure.criteria.is_blank()),
+        filled(failure.files.node(), failure.files.is_blank()),
+    ];
     Digest::of(text.join("\n").as_bytes())
 }
 
@@ -55,9 +54,8 @@ fn first_line(reason: &str) -> String {
     first.chars().take(LINE_CHARS_MAX).collect()
 }
 
-/// The last line of an output, if it is longer.
-fn short_output(record: &Node) -> Option<String> {
-    let output = record.get("output").and_then(Node::as_str)?;
+/// The last line of an output that is longer.
+fn short_output(output: &str) -> Option<String> {
     let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
     let line: String = last
         .unwrap_or_default()
@@ -67,37 +65,31 @@ fn short_output(record: &Node) -> Option<String> {
     (line.len() < output.trim().len()).then_some(line)
 }
 
-pub(super) fn has_long_output(record: &Node) -> bool {
-    let evidence = record.get("evidence").and_then(Node::as_array);
-    let mut all = evidence.unwrap_or_default().iter().chain([record]);
-    all.any(|one| short_output(one).is_some())
+pub(super) fn has_long_output(kind: &EntryKind) -> bool {
+    let is_long = |one: &EvidenceRecord| short_output(&one.output).is_some();
+    match kind {
+        EntryKind::Failure(failure) => short_output(&failure.output).is_some(),
+        EntryKind::Refuted(refuted) => refuted.evidence.iter().any(is_long),
+        _ => false,
+    }
 }
 
-/// The entry with the last line of each output. Its command, its end and its side file stay.
+/// Keeps the last line of each output. The check, its end and the side file stay.
 pub(super) fn with_short_output(entry: &Entry) -> Entry {
-    let mut node = entry.node.clone();
-    if let Some(Value::Array(proofs)) = member(&mut node, "evidence") {
-        proofs.iter_mut().for_each(cut_output);
+    let mut kind = entry.kind.clone();
+    match &mut kind {
+        EntryKind::Failure(failure) => cut(&mut failure.output),
+        EntryKind::Refuted(refuted) => {
+            let outputs = refuted.evidence.iter_mut().map(|one| &mut one.output);
+            outputs.for_each(cut);
+        }
+        _ => {}
     }
-    cut_output(&mut node);
-    Entry {
-        node,
-        kind: entry.kind.clone(),
-    }
+    entry.with(kind)
 }
 
-fn cut_output(record: &mut Node) {
-    if let Some(line) = short_output(record)
-        && let Some(output) = member(record, "output")
-    {
-        *output = Value::String(line);
+fn cut(output: &mut String) {
+    if let Some(line) = short_output(output) {
+        *output = line;
     }
-}
-
-fn member<'n>(record: &'n mut Node, key: &str) -> Option<&'n mut Value> {
-    let Value::Object(members) = &mut record.value else {
-        return None;
-    };
-    let found = members.iter_mut().find(|member| member.key == key)?;
-    Some(&mut found.node.value)
 }

@@ -112,8 +112,8 @@ fn the_newest_failures_of_an_atom_and_context_stand_in_full_and_older_ones_as_li
 
 #[test]
 fn a_line_tells_who_failed_when_and_why_and_nothing_long() {
-    let long = r#", "n": 1, "reason": "exit 1: no\nand more", "output": "much\nto say", "criteria": [], "files": ["a"],
-        "whole": {"digest": "d", "bytes": 9}, "conflict": {"G": "A"}"#;
+    let long = r#", "n": 1, "reason": "exit 1: no\nand more", "output": "much\nto say", "criteria": [{"check": "x", "verdict": "fail"}], "files": ["a"],
+        "whole": {"digest": "sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd", "bytes": 9}, "conflict": {"G": "A"}"#;
     let trail = [
         failure(1, "A", "c", long),
         failure(2, "A", "c", ""),
@@ -140,10 +140,10 @@ fn a_line_tells_who_failed_when_and_why_and_nothing_long() {
         ]
     );
     assert_eq!(text_at(line, "reason").as_deref(), Some("exit 1: no"));
-    let EntryKind::Failure { reason, .. } = &line.kind else {
+    let EntryKind::Failure(failure) = &line.kind else {
         panic!("a failure");
     };
-    assert_eq!(reason, "exit 1: no");
+    assert_eq!(failure.reason, "exit 1: no");
 }
 
 #[test]
@@ -230,12 +230,11 @@ fn every_refuted_selection_stays_and_older_ones_keep_the_last_line_of_their_evid
         for key in ["conflict", "context"] {
             assert_eq!(before.node.get(key), after.node.get(key));
         }
-        let (EntryKind::Refuted { conflict, .. }, EntryKind::Refuted { conflict: kept, .. }) =
-            (&before.kind, &after.kind)
+        let (EntryKind::Refuted(before), EntryKind::Refuted(after)) = (&before.kind, &after.kind)
         else {
             panic!("refuted");
         };
-        assert_eq!(conflict, kept);
+        assert_eq!(before.conflict, after.conflict);
     }
     let output = |entry: &Arc<Entry>| {
         let proof = entry.node.get("evidence")?.as_array()?.first()?;
@@ -268,7 +267,7 @@ fn an_entry_beside_which_a_person_wrote_stays_as_it_is() {
 
 #[test]
 fn of_many_failures_in_full_the_newest_keep_their_outputs() {
-    let long = r#", "output": "one\ntwo", "whole": {"digest": "d", "bytes": 9}"#;
+    let long = r#", "output": "one\ntwo", "whole": {"digest": "sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd", "bytes": 9}"#;
     let trail: Vec<Arc<Entry>> = (1..=5)
         .map(|n| failure(n, &format!("A{n}"), "c", long))
         .collect();

@@ -10,10 +10,9 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    doc::Node,
     graph::Ix,
-    id::{AtomId, AttemptId, CommitId},
-    state::{Entry, EntryKind, FreeValue, SideFile, TryEnd, record::type_of},
+    id::{AtomId, AttemptId, CommitId, Digest},
+    state::{Binding, Entry, EntryKind, FreeValue, SideFile, TryEnd, record::FailureEntry},
     step::correct::doubts,
     world::World,
 };
@@ -79,24 +78,19 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
         .trail
         .iter()
         .filter_map(|entry| match &entry.kind {
-            EntryKind::Failure { atom, attempt, .. } if ids.contains(&atom) => {
-                Some(failed(world, atom, attempt, &entry.node))
+            EntryKind::Failure(failure) if ids.contains(&&failure.atom) => {
+                Some(failed(world, failure, &entry.at))
             }
             _ => None,
         })
         .collect();
     for id in &ids {
         if let Some(binding) = world.state.bindings.get(*id) {
-            all.push(solved(id, &binding.node(), "solved", BTreeMap::new()));
+            all.push(solved(id, binding, "solved", BTreeMap::new()));
         }
         for tried in crate::search::tries(&world.state, id) {
             if let Some(TryEnd::Parked(result)) = &tried.ended {
-                all.push(solved(
-                    id,
-                    &result.parked_node(),
-                    "parked",
-                    pairs(&tried.choices),
-                ));
+                all.push(solved(id, result, "parked", pairs(&tried.choices)));
             }
         }
     }
@@ -108,21 +102,10 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
         flying
             .filter(|intent| ids.contains(&&intent.atom))
             .map(|intent| AttemptView {
-                atom: intent.atom.clone(),
-                attempt: Some(intent.id.clone()),
                 n: u64::from(intent.n),
-                ended: "running",
                 started: intent.at.clone(),
-                at: String::new(),
-                class: String::new(),
-                reason: String::new(),
-                fingerprint: String::new(),
                 choices: pairs(&intent.choices),
-                evidence: Vec::new(),
-                files: Vec::new(),
-                commit: None,
-                output: String::new(),
-                whole: None,
+                ..ended(&intent.atom, Some(intent.id.clone()), "running", "")
             }),
     );
     all
@@ -133,45 +116,42 @@ fn pairs(choices: &BTreeMap<AtomId, AtomId>) -> BTreeMap<String, String> {
     choices.iter().map(pair).collect()
 }
 
-fn text(node: &Node, key: &str) -> String {
-    node.get(key)
-        .and_then(Node::as_str)
-        .unwrap_or("")
-        .to_owned()
+fn failed(world: &World, failure: &FailureEntry, at: &str) -> AttemptView {
+    let context = failure.context.as_ref().map_or("", Digest::as_str);
+    let fingerprint = failure.fingerprint.as_ref();
+    AttemptView {
+        n: u64::from(failure.n.unwrap_or(1)),
+        started: failure.started.clone(),
+        class: failure.class.word().to_owned(),
+        reason: failure.reason.clone(),
+        fingerprint: fingerprint.map_or_else(String::new, ToString::to_string),
+        choices: choices_of(world, &failure.atom, context),
+        evidence: failure.criteria.clone(),
+        files: failure.files.clone(),
+        output: failure.output.clone(),
+        whole: failure.whole.clone(),
+        ..ended(&failure.atom, Some(failure.attempt.clone()), "failed", at)
+    }
 }
 
-fn list(node: &Node, key: &str) -> Vec<Node> {
-    node.get(key)
-        .and_then(Node::as_array)
-        .unwrap_or_default()
-        .to_vec()
-}
-
-fn texts(node: &Node, key: &str) -> Vec<String> {
-    let items = list(node, key);
-    items
-        .iter()
-        .filter_map(|item| Some(item.as_str()?.to_owned()))
-        .collect()
-}
-
-fn failed(world: &World, atom: &AtomId, attempt: &AttemptId, node: &Node) -> AttemptView {
+/// An attempt of which no more is known.
+fn ended(atom: &AtomId, attempt: Option<AttemptId>, ended: &'static str, at: &str) -> AttemptView {
     AttemptView {
         atom: atom.clone(),
-        attempt: Some(attempt.clone()),
-        n: node.get("n").and_then(Node::as_u64).unwrap_or(1),
-        ended: "failed",
-        started: text(node, "started"),
-        at: text(node, "at"),
-        class: text(node, "class"),
-        reason: text(node, "reason"),
-        fingerprint: text(node, "fingerprint"),
-        choices: choices_of(world, atom, &text(node, "context")),
-        evidence: list(node, "criteria"),
-        files: texts(node, "files"),
+        attempt,
+        n: 1,
+        ended,
+        started: String::new(),
+        at: at.to_owned(),
+        class: String::new(),
+        reason: String::new(),
+        fingerprint: String::new(),
+        choices: BTreeMap::new(),
+        evidence: Vec::new(),
+        files: Vec::new(),
         commit: None,
-        output: text(node, "output"),
-        whole: SideFile::beside(node),
+        output: String::new(),
+        whole: None,
     }
 }
 
@@ -180,20 +160,29 @@ fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
     let doubts = doubts(&world.state).into_iter();
     let asked: Vec<AttemptId> = doubts.map(|doubt| doubt.attempt).collect();
     let view = |entry: &Arc<Entry>| {
-        let node = &entry.node;
-        let atom = ids.iter().find(|id| id.as_str() == text(node, "atom"))?;
-        let attempt = AttemptId::new(text(node, "attempt").as_str());
-        if type_of(entry) != "in_doubt" || !asked.contains(&attempt) {
+        let EntryKind::InDoubt(doubt) = &entry.kind else {
+            return None;
+        };
+        if !ids.contains(&&doubt.atom) || !asked.contains(&doubt.attempt) {
             return None;
         }
-        let tries = crate::search::tries(&world.state, atom);
-        let context = text(node, "context");
-        let tried = tries.iter().find(|tried| tried.context.as_str() == context);
+        let tries = crate::search::tries(&world.state, &doubt.atom);
+        let tried = tries
+            .iter()
+            .find(|tried| Some(&tried.context) == doubt.context.as_ref());
         let before = tried.map_or(0, |tried| tried.attempts);
+        let context = doubt.context.as_ref().map_or("", Digest::as_str);
         Some(AttemptView {
             n: u64::from(before) + 1,
-            ended: "in_doubt",
-            ..failed(world, atom, &attempt, node)
+            started: doubt.started.clone(),
+            reason: doubt.reason.clone(),
+            choices: choices_of(world, &doubt.atom, context),
+            ..ended(
+                &doubt.atom,
+                Some(doubt.attempt.clone()),
+                "in_doubt",
+                &entry.at,
+            )
         })
     };
     world.state.trail.iter().filter_map(view).collect()
@@ -201,28 +190,17 @@ fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
 
 fn solved(
     atom: &AtomId,
-    result: &Node,
-    ended: &'static str,
+    result: &Binding,
+    how: &'static str,
     choices: BTreeMap<String, String>,
 ) -> AttemptView {
     AttemptView {
-        atom: atom.clone(),
-        attempt: None,
-        n: result.get("attempts").and_then(Node::as_u64).unwrap_or(1),
-        ended,
-        started: String::new(),
-        at: text(result, "at"),
-        class: String::new(),
-        reason: text(result, "summary"),
-        fingerprint: String::new(),
+        n: u64::from(result.attempts),
+        reason: result.summary.clone(),
         choices,
-        evidence: list(result, "evidence"),
-        files: texts(result, "artifacts"),
-        commit: result
-            .get("commit")
-            .and_then(Node::as_str)
-            .map(CommitId::new),
-        output: String::new(),
-        whole: None,
+        evidence: result.evidence.clone(),
+        files: result.artifacts.clone(),
+        commit: result.commit.clone(),
+        ..ended(atom, None, how, &result.at)
     }
 }

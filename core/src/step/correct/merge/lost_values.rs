@@ -8,7 +8,10 @@ use alloc::{
 
 use crate::{
     doc::{self, Node},
-    state::fields::{Extra, Writer},
+    state::{
+        Extra,
+        record::{LostValue, Winner},
+    },
 };
 
 /// Beyond this number values are only counted.
@@ -17,50 +20,19 @@ pub const LOST_MAX: usize = 500;
 const VALUE_BYTES_MAX: usize = 64 << 10;
 const SHOWN_CHARS_MAX: usize = 120;
 
-/// The side whose value stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Winner {
-    Edit,
-    Program,
-}
-
-impl Winner {
-    pub fn word(self) -> &'static str {
-        match self {
-            Winner::Edit => "edit",
-            Winner::Program => "program",
+/// A line for a person.
+pub(in crate::step::correct) fn sentence(lost: &LostValue) -> String {
+    let value = lost.value.as_ref();
+    let value = value.map_or_else(|| "nothing".to_string(), shown);
+    let at = &lost.at;
+    match lost.kept {
+        Winner::Edit => {
+            format!("{at}: the edit stands, not what had come there meanwhile: {value}")
+        }
+        Winner::Program => {
+            format!("{at}: this is the program's to say; the edit had: {value}")
         }
     }
-}
-
-/// A place where both sides wrote, or where a person wrote what only the program may.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LostValue {
-    pub at: String,
-    pub kept: Winner,
-    /// The other side's value there; `None` if it had none.
-    pub value: Option<Node>,
-}
-
-impl LostValue {
-    /// The value as a correction records it.
-    pub fn node(&self) -> Node {
-        let mut to = Writer::default();
-        to.text("at", &self.at).text("kept", self.kept.word());
-        to.put("value", self.value.clone().unwrap_or_else(Node::null));
-        to.finish(&Extra::default())
-    }
-}
-
-/// A line for a person, from the record in a correction.
-pub(in crate::step::correct) fn sentence(node: &Node) -> Option<String> {
-    let at = node.get("at")?.as_str()?;
-    let value = node.get("value").filter(|value| !value.is_null());
-    let value = value.map_or_else(|| "nothing".to_string(), shown);
-    Some(match node.get("kept")?.as_str()? {
-        "edit" => format!("{at}: the edit stands, not what had come there meanwhile: {value}"),
-        _ => format!("{at}: this is the program's to say; the edit had: {value}"),
-    })
 }
 
 fn shown(value: &Node) -> String {
@@ -86,6 +58,7 @@ pub(super) fn capped(mut lost: Vec<LostValue>) -> Vec<LostValue> {
             at: String::new(),
             kept: Winner::Edit,
             value: Some(Node::string(format!("{more} more places"))),
+            extra: Extra::default(),
         });
     }
     lost

@@ -8,12 +8,12 @@ use alloc::{
     vec::Vec,
 };
 
-use super::lost_values::{LostValue, Winner};
 use crate::{
     doc::{self, Node, Value},
     state::{
         Check,
         fields::{Extra, Findings},
+        record::{LostValue, Winner},
         rule::{FieldRule, Form, Owner},
     },
 };
@@ -98,13 +98,25 @@ impl Trees {
     /// The program's value stays; `value` is the edit's.
     pub(super) fn program(&mut self, at: &str, value: Option<Node>) {
         let (at, kept) = (at.to_string(), Winner::Program);
-        self.lost.push(LostValue { at, kept, value });
+        let extra = Extra::default();
+        self.lost.push(LostValue {
+            at,
+            kept,
+            value,
+            extra,
+        });
     }
 
     /// The edit's value stays; `value` is the other one.
     pub(super) fn edit(&mut self, at: &str, value: Option<Node>) {
         let (at, kept) = (at.to_string(), Winner::Edit);
-        self.lost.push(LostValue { at, kept, value });
+        let extra = Extra::default();
+        self.lost.push(LostValue {
+            at,
+            kept,
+            value,
+            extra,
+        });
     }
 
     /// Merges one place, by its rule.

@@ -1,0 +1,189 @@
+//! Corrections: the changes that people made (contract §8).
+
+use alloc::{string::String, vec::Vec};
+
+use super::read_past;
+use crate::{
+    doc::Node,
+    id::{AttemptId, CommitId},
+    state::{
+        FreeValue,
+        fields::{Extra, Findings, Writer},
+        rule::{FieldRule, Form, RecordRule},
+        table::{Part, record, words},
+        value::FieldValue,
+    },
+};
+
+/// A change made by a person.
+#[derive(Debug, Clone)]
+pub struct Correction {
+    pub node: Node,
+    pub data: CorrectionRecord,
+    /// Its word on an assertion, for a correction of type `confirmation`.
+    pub confirms: Option<Confirmation>,
+}
+
+record! {
+    part
+    /// A change made by a person
+    pub struct CorrectionRecord {
+        optional id: String,
+        optional timestamp: String,
+        optional kind as "type": CorrectionType,
+        optional description: String,
+        optional trail_cleared: bool,
+        optional by: String,
+        always changes: Vec<String>,
+        /// Values that gave way where the edit and the program both wrote
+        filled lost: Vec<LostValue>,
+        /// The assertion that a confirmation confirms
+        optional name: String,
+        optional holds: bool,
+        /// The tree that was looked at; without one it is for good
+        optional on: String,
+        optional commit: CommitId,
+        optional reason: String,
+        /// The attempt in doubt that a resolution is about
+        optional attempt: AttemptId,
+        optional done: bool,
+        /// The serial that an undo went back to
+        optional to: u64,
+    }
+}
+
+record! {
+    /// A place where both sides wrote, or where a person wrote what only the program may
+    #[derive(PartialEq)]
+    pub struct LostValue {
+        /// A JSON pointer
+        always at: String,
+        always kept: Winner = Winner::Program,
+        /// The other side's value; null where it had none
+        nullable value: FreeValue,
+    }
+}
+
+words! {
+    pub enum Winner {
+        Edit = "edit",
+        Program = "program",
+    }
+}
+
+words! {
+    pub enum CorrectionType {
+        ObjectiveChange = "objective_change",
+        DagAdjustment = "dag_adjustment",
+        ConstraintChange = "constraint_change",
+        BindingsOverride = "bindings_override",
+        Guidance = "guidance",
+        Confirmation = "confirmation",
+        Resolution = "resolution",
+        /// Back to an earlier serial, which stands in `to`
+        Undo = "undo",
+    }
+}
+
+/// A person's word on an assertion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation {
+    /// The name of the assertion, or its statement.
+    pub name: String,
+    pub holds: bool,
+    /// The tree that was looked at; without one the answer holds for good.
+    pub on: Option<String>,
+    /// The commit of that tree, if there was one.
+    pub commit: Option<CommitId>,
+    pub by: String,
+    pub at: String,
+    pub reason: Option<String>,
+}
+
+impl Correction {
+    /// A new correction, written now.
+    pub fn new(data: CorrectionRecord) -> Self {
+        let mut to = Writer::default();
+        data.write(&mut to);
+        Self::of(to.finish(&Extra::default()), data)
+    }
+
+    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        let data = read_past(node, pointer, found, CorrectionRecord::read)??;
+        Some(Self::of(node.clone(), data))
+    }
+
+    fn of(node: Node, data: CorrectionRecord) -> Self {
+        let confirms = data.confirmation();
+        Self {
+            node,
+            data,
+            confirms,
+        }
+    }
+}
+
+impl CorrectionRecord {
+    /// The keys that every correction has.
+    pub fn new(id: String, at: &str, kind: CorrectionType, by: &str) -> Self {
+        Self {
+            id: Some(id),
+            timestamp: Some(at.into()),
+            kind: Some(kind),
+            description: None,
+            trail_cleared: Some(false),
+            by: Some(by.into()),
+            changes: Vec::new(),
+            lost: Vec::new(),
+            name: None,
+            holds: None,
+            on: None,
+            commit: None,
+            reason: None,
+            attempt: None,
+            done: None,
+            to: None,
+        }
+    }
+
+    /// Without a name it confirms nothing.
+    fn confirmation(&self) -> Option<Confirmation> {
+        if self.kind != Some(CorrectionType::Confirmation) {
+            return None;
+        }
+        Some(Confirmation {
+            name: self.name.clone()?,
+            holds: self.holds.unwrap_or(true),
+            on: self.on.clone(),
+            commit: self.commit.clone(),
+            by: self.by.clone().unwrap_or_default(),
+            at: self.timestamp.clone().unwrap_or_default(),
+            reason: self.reason.clone(),
+        })
+    }
+}
+
+impl FieldValue for Correction {
+    fn form() -> Form {
+        Form::Record(&CORRECTION)
+    }
+
+    fn node(&self) -> Node {
+        self.node.clone()
+    }
+}
+
+/// Its keys in the file. A value that decides nothing may be anything.
+const CORRECTION: RecordRule = RecordRule {
+    name: "Correction",
+    doc: "A change made by a person",
+    fields: || {
+        let fields = CorrectionRecord::rules().into_iter();
+        let fields = fields.map(|field| match field.key {
+            "type" => field.required(),
+            "lost" | "name" | "to" => field,
+            _ => field.of_form(Form::Any),
+        });
+        fields.collect::<Vec<FieldRule>>()
+    },
+};

@@ -1,0 +1,187 @@
+//! The final result of a run (contract §9): how it ended, why, what was done, and what to do next.
+//!
+//! Invariant: it keeps its tree as it was written. The program decides by the typed values alone.
+
+use alloc::{string::String, vec::Vec};
+
+use super::{RunStatus, Usage};
+use crate::{
+    doc::Node,
+    id::{AtomId, CommitId, Lineage},
+    state::{
+        FailureClass,
+        fields::{Extra, Fields, Findings, Writer},
+        record::{Choices, EvidenceRecord},
+        rule::Form,
+        table::{Part, record, words},
+        value::FieldValue,
+    },
+};
+
+/// The final result of the last run.
+#[derive(Debug, Clone)]
+pub struct FinalResult {
+    pub node: Node,
+    pub data: FinalResultRecord,
+}
+
+record! {
+    part
+    /// How a run ended
+    pub struct FinalResultRecord {
+        optional result: RunStatus,
+        optional reason: Reason,
+        optional lineage: Lineage,
+        optional at: String,
+        always summary: String,
+        always iterations: u64,
+        /// Each leaf of the base case, as it was measured last
+        always evidence: Vec<EvidenceRecord>,
+        /// How much held on the delivered tree
+        optional verdict: ResultVerdict,
+        /// Titles of leaves that failed and held on one tree
+        filled unsteady: Vec<String>,
+        /// Left out where the list is long: the bindings tell it
+        optional done: Vec<DoneAtom>,
+        /// Parts of plans that their budgets left open
+        filled missing: Vec<DroppedPart>,
+        /// Agreed steps that are open though the base case holds
+        filled open: Vec<OpenStep>,
+        always failed: Vec<FailedAtom>,
+        always next_moves: Vec<String>,
+        optional workspace: ResultWorkspace,
+        optional spent: Usage,
+    }
+}
+
+words! {
+    /// Why a run ended: the contract's closed list, as far as this program can end so.
+    pub enum Reason {
+        AlreadyHeld = "already_held",
+        BaseCase = "base_case",
+        Stopped = "stopped",
+        NoChoice = "no_choice",
+        Iterations = "iterations",
+        Time = "time",
+        Guidance = "guidance",
+        InDoubt = "in_doubt",
+        Confirmation = "confirmation",
+        Unavailable = "unavailable",
+        Bug = "bug",
+    }
+}
+
+record! {
+    /// How much of the base case held on the delivered tree, and the selection that the tree was made under
+    pub struct ResultVerdict {
+        always held: u64,
+        always of: u64,
+        always pristine: bool,
+        filled choices: Choices,
+    }
+}
+
+record! {
+    /// A resolved atom
+    pub struct DoneAtom {
+        always atom: AtomId,
+        always summary: String,
+        always attempts: u32,
+        optional commit: CommitId,
+    }
+}
+
+record! {
+    /// A part of a plan that the budget of the plan left open
+    pub struct DroppedPart {
+        always atom: AtomId,
+        always of: AtomId,
+        always description: String,
+    }
+}
+
+record! {
+    /// An agreed step that is open
+    pub struct OpenStep {
+        always atom: AtomId,
+        always description: String,
+        optional reason: String,
+    }
+}
+
+record! {
+    /// An atom that failed, or the base case
+    pub struct FailedAtom {
+        always atom: String,
+        optional choices: Choices,
+        optional attempts: u64,
+        always class: FailureClass = FailureClass::Logical,
+        always reason: String,
+        optional evidence: Vec<EvidenceRecord>,
+    }
+}
+
+record! {
+    /// The place of the delivered tree
+    pub struct ResultWorkspace {
+        always kind: String,
+        optional base: CommitId,
+        optional commit: CommitId,
+    }
+}
+
+impl Reason {
+    /// A person is needed before anything else can be judged.
+    pub fn asks_a_person(self) -> bool {
+        match self {
+            Reason::Guidance | Reason::InDoubt | Reason::Confirmation => true,
+            Reason::AlreadyHeld
+            | Reason::BaseCase
+            | Reason::Stopped
+            | Reason::NoChoice
+            | Reason::Iterations
+            | Reason::Time
+            | Reason::Unavailable
+            | Reason::Bug => false,
+        }
+    }
+}
+
+impl FinalResult {
+    pub fn new(data: FinalResultRecord) -> Self {
+        let mut to = Writer::default();
+        data.write(&mut to);
+        let node = to.finish(&Extra::default());
+        Self { node, data }
+    }
+
+    /// The same record as it was written by any version: a wrong value is history, and no fault.
+    fn of(node: &Node) -> Option<Self> {
+        let mut found = Findings {
+            is_newer: true,
+            ..Findings::default()
+        };
+        let mut fields = Fields::open(node, "", &mut found)?;
+        let data = FinalResultRecord::read(&mut fields)?;
+        let node = node.clone();
+        Some(Self { node, data })
+    }
+}
+
+impl FieldValue for FinalResult {
+    fn form() -> Form {
+        Form::Any
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        let result = fields.take(key).and_then(Self::of);
+        if result.is_none() && fields.has(key) {
+            fields.keep(key);
+        }
+        result
+    }
+
+    fn node(&self) -> Node {
+        self.node.clone()
+    }
+}
