@@ -175,8 +175,8 @@ fn the_tables_of_the_pages_are_those_of_the_records() {
 #[test]
 fn a_key_that_no_table_has_is_kept_where_it_stands() {
     let known = Constraints::RULE;
-    assert!(known.field("max_wishes").is_none());
-    let state = state_with(&alone("max_wishes", Node::uint(3)));
+    assert!(known.field("max_of_nothing").is_none());
+    let state = state_with(&alone("max_of_nothing", Node::uint(3)));
     let node = state.objective.constraints.node();
-    assert_eq!(node.get("max_wishes").and_then(Node::as_u64), Some(3));
+    assert_eq!(node.get("max_of_nothing").and_then(Node::as_u64), Some(3));
 }
