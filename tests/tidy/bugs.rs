@@ -23,6 +23,20 @@ pub(crate) fn planted_bugs(root: &Path) -> Vec<String> {
     faults
 }
 
+/// The patch that `scripts/one-line` plants adds a key in one place.
+pub(crate) fn one_line(root: &Path) -> Vec<String> {
+    let patch = "scripts/one-line.patch";
+    let hunks = read(&root.join(patch)).matches("\n@@ ").count();
+    let mut faults = Vec::new();
+    if hunks != 1 {
+        faults.push(format!("{patch}: has {hunks} hunks: a key is one place"));
+    }
+    if !fits(root, patch) {
+        faults.push(format!("{patch}: does not fit the code any more"));
+    }
+    faults
+}
+
 fn fits(root: &Path, patch: &str) -> bool {
     let mut git = Command::new("git");
     git.arg("-C").arg(root).args(["apply", "--check", patch]);

@@ -12,29 +12,15 @@ use super::tree::sources;
 /// `use` after `use`, until a name reaches its definition.
 const HOPS_MAX: usize = 8;
 
-/// Each circle inside a room, except the known ones, which may only shrink.
-pub(crate) fn circles(root: &Path, known: &[&[&str]]) -> Vec<String> {
-    let mut faults = Vec::new();
-    let mut open: Vec<&[&str]> = known.to_vec();
-    for folder in ["core/src", "migrate/src", "src"] {
-        for circle in Package::read(root, folder).circles() {
-            let is_known = |files: &&[&str]| circle.iter().all(|file| files.contains(&&**file));
-            match open.iter().position(is_known) {
-                Some(place) if open[place].len() == circle.len() => drop(open.remove(place)),
-                Some(place) => {
-                    let files = open.remove(place).join(", ");
-                    faults.push(format!("{files}: a smaller circle now: shorten the list"));
-                }
-                None => faults.push(format!(
-                    "{}: import one another: move down what they share",
-                    circle.join(", ")
-                )),
-            }
-        }
-    }
-    let gone = open.iter().map(|files| files.join(", "));
-    faults.extend(gone.map(|files| format!("{files}: no circle any more: take it off the list")));
-    faults
+/// Each circle inside a room.
+pub(crate) fn circles(root: &Path) -> Vec<String> {
+    let folders = ["core/src", "migrate/src", "src"].into_iter();
+    let circles = folders.flat_map(|folder| Package::read(root, folder).circles());
+    let fault = |circle: Vec<String>| {
+        let files = circle.join(", ");
+        format!("{files}: import one another: move down what they share")
+    };
+    circles.map(fault).collect()
 }
 
 /// A path in the code, by its names.

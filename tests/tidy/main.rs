@@ -225,7 +225,7 @@ fn imports_go_down_the_floors() {
 }
 #[test]
 fn no_files_of_a_room_import_one_another() {
-    hold(|root| circles::circles(root, &[]));
+    hold(circles::circles);
 }
 #[test]
 fn the_core_and_the_migration_cannot_do_io() {
@@ -266,6 +266,11 @@ fn every_planted_bug_can_be_planted_and_names_a_test() {
 }
 
 #[test]
+fn the_line_that_adds_a_constraint_fits_and_is_one_place() {
+    hold(bugs::one_line);
+}
+
+#[test]
 fn every_error_code_is_met_by_a_test_and_documented() {
     hold(|root| codes::codes(root, CODES_UNMET));
 }
@@ -274,6 +279,7 @@ fn every_error_code_is_met_by_a_test_and_documented() {
 fn a_type_name_stands_once_in_a_package() {
     hold(|root| words::type_names(root, DOUBLED));
 }
+
 #[test]
 fn no_parameter_takes_a_tuple_apart() {
     hold(|root| words::tuple_parameters(root, TUPLES));

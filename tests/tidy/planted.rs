@@ -90,7 +90,7 @@ fn files_that_import_one_another_are_seen_however_they_are_written() {
         "use super::facade::h;",
     ] {
         check(
-            |root| circles(root, &[]),
+            circles,
             &[
                 ("src/git.rs", "mod a;\nmod b;\npub(crate) use b::g;"),
                 ("src/git/a.rs", code),
@@ -105,7 +105,7 @@ fn files_that_import_one_another_are_seen_however_they_are_written() {
 #[test]
 fn a_circle_of_three_files_is_one_fault() {
     check(
-        |root| circles(root, &[]),
+        circles,
         &[
             ("core/src/state.rs", "mod a;\nmod b;\nmod d;"),
             ("core/src/state/a.rs", "use super::b::B;"),
@@ -120,7 +120,7 @@ fn a_circle_of_three_files_is_one_fault() {
 #[test]
 fn a_file_and_its_parts_other_rooms_and_tests_make_no_circle() {
     check(
-        |root| circles(root, &[]),
+        circles,
         &[
             ("src/git.rs", "mod a;\nuse a::f;\npub struct Git;"),
             (
@@ -137,27 +137,6 @@ fn a_file_and_its_parts_other_rooms_and_tests_make_no_circle() {
             ("src/store.rs", "use crate::git::Git;"),
         ],
         &[],
-    );
-}
-
-#[test]
-fn the_list_of_circles_only_shrinks() {
-    let files = [
-        ("src/git/a.rs", "use super::b;"),
-        ("src/git/b.rs", "use super::a;"),
-        ("src/git/c.rs", ""),
-    ];
-    let with = |list| move |root: &Path| circles(root, list);
-    check(with(&[&["src/git/a.rs", "src/git/b.rs"]]), &files, &[]);
-    check(
-        with(&[&["src/git/a.rs", "src/git/b.rs", "src/git/c.rs"]]),
-        &files,
-        &["src/git/a.rs, src/git/b.rs, src/git/c.rs: a smaller circle now"],
-    );
-    check(
-        with(&[&["src/git/a.rs", "src/git/b.rs"], &["src/git/c.rs"]]),
-        &files,
-        &["src/git/c.rs: no circle any more"],
     );
 }
 

@@ -43,7 +43,7 @@ record! {
         optional(at_least_one) max_attempts: u32,
         /// retries of an attempt or a check
         ///
-        /// After network errors and the like
+        /// Network errors and the like are transient
         optional max_transient: u32 = 3,
         /// crashes that may cut off one atom
         optional(at_least_one) max_interruptions: u32 = 10,
@@ -62,21 +62,21 @@ record! {
         optional max_planned_atoms: u32 = 100,
         /// plans that failed and are made again
         ///
-        /// All planning steps together
+        /// All planning steps count together
         optional max_replans: u32 = 10,
         /// how often one step is planned again
         ///
-        /// In one context
+        /// Each context counts alone
         optional max_refinements_per_atom: u32 = 3,
         /// planning steps at the same time
         ///
-        /// Made or yet to be made, those in plans included
+        /// Steps yet to be made count too, and those inside of plans
         optional max_planning_phases: u32 = 5,
         /// atoms that one planner may add
         optional max_fragment_atoms: u32 = 20,
         /// how deep a fragment may nest
         ///
-        /// And no deeper than `max_depth` leaves
+        /// `max_depth` limits it too
         optional max_fragment_depth: u32 = 3,
         /// active time in all, over restarts
         ///
@@ -91,32 +91,33 @@ record! {
         optional workspace: Workspace = Workspace::Git,
         /// paths shared into each workspace
         ///
-        /// `[node_modules, .env]`; never `.git` or `.descent`
+        /// For example `[node_modules, .env]`, but never `.git` or `.descent`
         filled link: Vec<String>,
         /// run once in each new workspace
         ///
-        /// And in one that is kept, for checks, whenever its tree differs from that of its last run
+        /// It runs again in a workspace that is kept for checks, whenever the tree differs from that of its last run
         optional(Fields::command) setup: String,
         /// the only files that setup reads
         ///
-        /// Globs: in a kept workspace, only a change of these runs it again
+        /// Globs. In a kept workspace, only a change of these files runs it again
         filled setup_inputs: Vec<String>,
         /// ignored paths that checkouts keep
         ///
-        /// Globs, `[target, node_modules]`, that survive from one pristine checkout to the next; never a tracked path
-        /// or one that git does not ignore
+        /// Globs such as `[target, node_modules]`. These paths survive from one pristine checkout to the next. A tracked
+        /// path, or one that git does not ignore, never does
         filled keep: Vec<String>,
         /// variables passed on beside others
         ///
-        /// Beside the default list
+        /// The default list is passed on anyway
         filled env: Vec<String>,
         /// what no attempt may change
         ///
-        /// Globs, `['tests/**']`: an attempt that changes one fails, class `logical`, and the reason names the path
+        /// Globs such as `['tests/**']`. An attempt that changes one fails, class `logical`, and the reason names the
+        /// path
         filled protected: Vec<String>,
         /// end at the first verdict that holds
         ///
-        /// Whatever steps are open
+        /// Steps may be open then
         filled finish_early: bool,
         /// when nothing is left to try
         ///

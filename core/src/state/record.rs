@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     doc::{Fault, Member, Node, Span, Value},
-    id::{AtomId, AttemptId, Digest},
+    id::{AtomId, AttemptId, CommitId, Digest},
     state::FailureClass,
 };
 
@@ -66,6 +66,10 @@ record! {
         always group: AtomId,
         always choice: AtomId,
         always untried: Vec<AtomId>,
+        /// As some versions wrote it
+        optional commit: CommitId,
+        /// As some versions wrote it
+        optional reason: String,
     }
 }
 
@@ -130,6 +134,8 @@ record! {
     pub struct BacktrackEntry {
         always changes: ChoiceChanges,
         always reason: String,
+        /// As some versions wrote it
+        optional parked: FreeValue,
     }
 }
 
@@ -246,20 +252,6 @@ impl FieldValue for ChoiceChanges {
             (change.group.to_string(), pair)
         };
         Node::object(self.0.iter().map(pair).collect())
-    }
-}
-
-impl FieldValue for SideFile {
-    fn form() -> Form {
-        Form::Any
-    }
-
-    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
-        fields.take(key).and_then(SideFile::read)
-    }
-
-    fn node(&self) -> Node {
-        SideFile::node(self)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use alloc::{string::String, vec::Vec};
 
+use super::{fields::Fields, rule::Form, value::FieldValue};
 use crate::{doc::Node, id::Digest};
 
 /// The key of a reference, beside the excerpt.
@@ -49,6 +50,20 @@ impl SideFile {
     /// The side file of which a failure or a piece of evidence shows an excerpt.
     pub fn beside(record: &Node) -> Option<Self> {
         Self::read(record.get(KEY)?)
+    }
+}
+
+impl FieldValue for SideFile {
+    fn form() -> Form {
+        Form::Any
+    }
+
+    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
+        fields.take(key).and_then(SideFile::read)
+    }
+
+    fn node(&self) -> Node {
+        SideFile::node(self)
     }
 }
 

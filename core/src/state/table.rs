@@ -70,7 +70,8 @@ pub(crate) fn rule<T: FieldValue>(key: &'static str, doc: &'static str) -> Field
 /// | `part` | `Type`, a [`Part`] | | as it says |
 ///
 /// A function in round brackets behind the mode reads the value; without one its type does. The owner is the person
-/// unless `[program]` stands there. A form in braces behind the type is more precise than that of the type. A default of an optional value becomes a method of the field's name.
+/// unless `[program]` stands there. A form in braces behind the type is more precise than that of the type. A default of
+/// an optional value becomes a method of the field's name.
 macro_rules! record {
     (
         $(#[doc = $about:literal])*

@@ -238,6 +238,7 @@ fn record_choices(
         transaction.record(EntryKind::Backtrack(BacktrackEntry {
             changes: ChoiceChanges(changes.clone()),
             reason: because.to_string(),
+            parked: None,
         }));
         transaction.say(Event::Backtracked {
             changes,
@@ -262,6 +263,8 @@ fn record_choices(
             group: group_id,
             choice: choice_id,
             untried,
+            commit: None,
+            reason: None,
         }));
     }
 }

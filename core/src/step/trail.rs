@@ -12,6 +12,7 @@ use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 use self::line::{failure_line, has_long_output, with_short_output};
 use super::transaction::Transaction;
 use crate::{
+    doc::Node,
     id::{AtomId, Digest},
     state::{Entry, EntryKind},
     world::trail_limits::{TrailLimits, Watch},
@@ -67,9 +68,13 @@ enum LimitedGroup {
 fn cuts(trail: &[Arc<Entry>], limits: TrailLimits) -> BTreeMap<usize, Cut> {
     let mut cuts = BTreeMap::new();
     let mut newer: BTreeMap<LimitedGroup, usize> = BTreeMap::new();
+    // The keys of each kind, made once a pass.
+    let mut keys: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let (mut failures, mut refuted) = (0, 0);
     for (index, entry) in trail.iter().enumerate().rev() {
-        let group = group_of(entry).filter(|_| is_ours(entry));
+        let kind = &entry.kind;
+        let keys = keys.entry(kind.word()).or_insert_with(|| kind.keys());
+        let group = group_of(entry).filter(|_| is_ours(&entry.node, keys));
         let cut = group.and_then(|group| {
             let newer = newer.entry(group).or_default();
             *newer += 1;
@@ -111,10 +116,9 @@ fn group_of(entry: &Entry) -> Option<LimitedGroup> {
 }
 
 /// Whether an entry holds only what the program wrote: only such an entry may be shortened.
-fn is_ours(entry: &Entry) -> bool {
-    let known: Vec<&str> = entry.kind.keys();
-    let members = entry.node.as_object().unwrap_or_default();
-    members.iter().all(|member| known.contains(&&*member.key))
+fn is_ours(entry: &Node, keys: &[&str]) -> bool {
+    let members = entry.as_object().unwrap_or_default();
+    members.iter().all(|member| keys.contains(&&*member.key))
 }
 
 fn is_beyond(newer: &mut usize, most: usize) -> bool {

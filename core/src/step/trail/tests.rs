@@ -41,7 +41,8 @@ fn failure(serial: u64, atom: &str, context: &str, more: &str) -> Arc<Entry> {
 
 fn step(serial: u64, group: &str, choice: &str) -> Arc<Entry> {
     entry(&format!(
-        r#"{{"type": "choice", "at": "t{serial:03}", "serial": {serial}, "group": "{group}", "choice": "{choice}"}}"#
+        r#"{{"type": "choice", "at": "t{serial:03}", "serial": {serial}, "group": "{group}", "choice": "{choice}",
+            "untried": [], "commit": "c", "reason": "r"}}"#
     ))
 }
 
