@@ -329,7 +329,7 @@ fn live_plans(asked: FragmentRequest<'_>) -> usize {
 /// Every atom that a planner added.
 fn planned(graph: &Graph) -> usize {
     let is_planned = |x: &Ix| graph.planned_by(*x).is_some();
-    (0..graph.len()).filter(is_planned).count()
+    graph.atoms().filter(is_planned).count()
 }
 
 /// A fault as a line for the planner, who reads it in the next attempt.

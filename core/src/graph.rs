@@ -6,6 +6,7 @@
 //! (`validate`).
 
 pub mod active;
+mod index;
 pub mod order;
 pub mod overlap;
 pub mod validate;
@@ -17,13 +18,11 @@ use alloc::{
 };
 use num_bigint::BigUint;
 
+pub use self::index::{AtomVec, Ix};
 use crate::{
     id::{AtomId, Digest},
     state::{Atom, Body, Fragment, PlanningStep, Records, State},
 };
-
-/// An atom's index in the graph; atoms are numbered in id order.
-pub type Ix = usize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
@@ -88,15 +87,15 @@ impl PlannedPhase {
 
 #[derive(Debug)]
 pub struct Graph {
-    ids: Vec<AtomId>,
+    ids: AtomVec<AtomId>,
     index: BTreeMap<AtomId, Ix>,
-    vertices: Vec<Vertex>,
+    vertices: AtomVec<Vertex>,
     roots: Vec<Ix>,
     tasks: Vec<Ix>,
     groups: Vec<Ix>,
     plans: Vec<Ix>,
     /// For each atom, the atoms that name it in `depends_on`.
-    needed_by: Vec<Vec<Ix>>,
+    needed_by: AtomVec<Vec<Ix>>,
     selections: BigUint,
     /// Dependencies and members come before the atoms that need them.
     order: Vec<Ix>,
@@ -106,29 +105,29 @@ impl Graph {
     /// Builds the graph of a valid state, with resolved atoms. Invalid references are left out.
     pub fn of(state: &State) -> Self {
         let atoms = state.all_atoms();
-        let ids: Vec<AtomId> = atoms.keys().map(|id| (*id).clone()).collect();
-        let index: BTreeMap<AtomId, Ix> = ids.iter().cloned().zip(0..).collect();
-        let mut vertices: Vec<Vertex> = atoms.values().map(|atom| vertex(atom, &index)).collect();
-        for (vertex, atom) in vertices.iter_mut().zip(atoms.values()) {
+        let ids: AtomVec<AtomId> = atoms.keys().map(|id| (*id).clone()).collect();
+        let index: BTreeMap<AtomId, Ix> = ids.iter().map(|(x, id)| (id.clone(), x)).collect();
+        let mut vertices: AtomVec<Vertex> =
+            atoms.values().map(|atom| vertex(atom, &index)).collect();
+        for ((_, vertex), atom) in vertices.iter_mut().zip(atoms.values()) {
             if let Some(plan) = atom.plan() {
                 let grant = plan.grant(&state.objective.constraints);
                 vertex.configurations = BigUint::from(grant.alternatives) * grant.rounds;
             }
         }
         adopt_kids(&mut vertices);
-        let roots: Vec<Ix> = (0..vertices.len())
-            .filter(|x| vertices[*x].parent.is_none())
-            .collect();
+        let roots = roots_of(&vertices);
         let of_kinds = |kinds: &[NodeKind]| {
-            (0..vertices.len())
+            vertices
+                .indices()
                 .filter(|x| kinds.contains(&vertices[*x].kind))
                 .collect()
         };
         let tasks = of_kinds(&[NodeKind::Task, NodeKind::Plan]);
         let (groups, plans) = (of_kinds(&[NodeKind::Any]), of_kinds(&[NodeKind::Plan]));
         let order = order::topological(&vertices, &roots).unwrap_or_default();
-        let mut needed_by: Vec<Vec<Ix>> = alloc::vec![Vec::new(); vertices.len()];
-        for (x, vertex) in vertices.iter().enumerate() {
+        let mut needed_by: AtomVec<Vec<Ix>> = ids.iter().map(|_| Vec::new()).collect();
+        for (x, vertex) in vertices.iter() {
             vertex.deps.iter().for_each(|dep| needed_by[*dep].push(x));
         }
         let mut graph = Self {
@@ -157,7 +156,17 @@ impl Graph {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.len() == 0
+    }
+
+    /// All atoms, in id order.
+    pub fn atoms(&self) -> impl Iterator<Item = Ix> + use<> {
+        self.ids.indices()
+    }
+
+    /// A vector with this value for each atom.
+    pub(crate) fn filled<T: Clone>(&self, value: T) -> AtomVec<T> {
+        core::iter::repeat_n(value, self.len()).collect()
     }
 
     pub fn id(&self, x: Ix) -> &AtomId {
@@ -234,12 +243,11 @@ impl Graph {
         &'g self,
         records: &'g Records<T>,
     ) -> impl Iterator<Item = (Ix, &'g Arc<T>)> {
-        let mut x = 0;
+        let mut ids = self.ids.iter().peekable();
         records.iter().filter_map(move |(id, record)| {
-            while self.ids.get(x).is_some_and(|known| known < id) {
-                x += 1;
-            }
-            (self.ids.get(x) == Some(id)).then_some((x, record))
+            while ids.next_if(|(_, known)| *known < id).is_some() {}
+            let (x, _) = ids.next_if(|(_, known)| *known == id)?;
+            Some((x, record))
         })
     }
 
@@ -289,7 +297,7 @@ impl Graph {
             };
         }
         let reach = self.reach();
-        for x in 0..self.len() {
+        for x in self.atoms() {
             let targets = union(self.waits_for(x).map(|d| &reach[d].as_target));
             // A fragment belongs to one context of its step: for its atoms everything outside is
             // decided.
@@ -308,8 +316,8 @@ impl Graph {
 
     /// For every vertex, whether a group is in it or upstream of its inside. Also the vertices with
     /// more than one configuration that its inside depends on.
-    fn reach(&self) -> Vec<Reach> {
-        let mut reach: Vec<Reach> = (0..self.len()).map(|_| Reach::default()).collect();
+    fn reach(&self) -> AtomVec<Reach> {
+        let mut reach: AtomVec<Reach> = self.atoms().map(|_| Reach::default()).collect();
         for x in self.order.iter().copied() {
             let vertex = &self.vertices[x];
             let is_branching = match vertex.kind {
@@ -426,8 +434,14 @@ fn phase(plan: &PlanningStep, fragment: &Fragment, index: &BTreeMap<AtomId, Ix>)
     }
 }
 
-fn adopt_kids(vertices: &mut [Vertex]) {
-    for x in 0..vertices.len() {
+/// The atoms without a parent.
+fn roots_of(vertices: &AtomVec<Vertex>) -> Vec<Ix> {
+    let is_root = |x: &Ix| vertices[*x].parent.is_none();
+    vertices.indices().filter(is_root).collect()
+}
+
+fn adopt_kids(vertices: &mut AtomVec<Vertex>) {
+    for x in vertices.indices() {
         for kid in vertices[x].kids.clone() {
             vertices[kid].parent = Some(x);
         }

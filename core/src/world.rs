@@ -16,7 +16,7 @@ pub(crate) use self::session::{AttemptProgress, SpeculativeTree};
 use self::speculation::{LandingContext, Speculation};
 use crate::{
     graph::{
-        Graph, Ix,
+        AtomVec, Graph, Ix,
         active::{self, ActiveGraph},
     },
     id::AtomId,
@@ -34,7 +34,7 @@ pub struct World {
     pub valid_contexts: Arc<ValidContexts>,
     /// Whole selections that the base case refuted.
     pub(crate) refuted: Arc<Vec<Choices>>,
-    pub(crate) solved: Arc<Vec<bool>>,
+    pub(crate) solved: Arc<AtomVec<bool>>,
     /// The selections tried beside the one in force.
     pub(crate) speculations: Arc<Vec<Speculation>>,
     pub(crate) measure: Measure,
@@ -86,7 +86,7 @@ impl World {
     }
 
     /// Whether each atom is resolved: a bound task whose dependencies are, an `all` of such, an `any` whose choice is.
-    pub fn solved(&self) -> &[bool] {
+    pub fn solved(&self) -> &AtomVec<bool> {
         &self.solved
     }
 
@@ -149,7 +149,7 @@ impl World {
     /// The live atoms: those that are resolved, and those that are not.
     pub fn split(&self) -> (Vec<AtomId>, Vec<AtomId>) {
         let solved = self.solved();
-        let live = (0..self.graph.len()).filter(|x| self.active.is_live(*x));
+        let live = self.graph.atoms().filter(|x| self.active.is_live(*x));
         let (done, open): (Vec<Ix>, Vec<Ix>) = live.partition(|x| solved[*x]);
         let names = |list: Vec<Ix>| list.into_iter().map(|x| self.graph.id(x).clone()).collect();
         (names(done), names(open))

@@ -458,7 +458,7 @@ fn a_parameter_that_takes_a_tuple_apart_is_seen_and_a_closure_is_not() {
 fn an_id_that_is_any_number_is_seen() {
     let code = "pub type Ix = usize;\ntype Texts = Vec<String>;\n";
     check(
-        |root| words::no_bare_ids(root, &[]),
+        words::no_bare_ids,
         &[("core/src/a.rs", code)],
         &["core/src/a.rs:1: `Ix` is any `usize`"],
     );

@@ -162,7 +162,7 @@ fn tuples_in(code: &str) -> Vec<usize> {
 }
 
 /// Numbers and texts that name something are newtypes.
-pub(crate) fn no_bare_ids(root: &Path, bare: &[&str]) -> Vec<String> {
+pub(crate) fn no_bare_ids(root: &Path) -> Vec<String> {
     let primitives = [
         "usize",
         "u8",
@@ -180,7 +180,7 @@ pub(crate) fn no_bare_ids(root: &Path, bare: &[&str]) -> Vec<String> {
             let Some((name, type_)) = alias(line) else {
                 continue;
             };
-            if primitives.contains(&type_) && !bare.contains(&name) {
+            if primitives.contains(&type_) {
                 faults.push(format!(
                     "{}:{}: `{name}` is any `{type_}`: make it a newtype",
                     source.path,

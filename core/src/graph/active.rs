@@ -11,7 +11,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Graph, Ix, NodeKind, PlannedPhase};
+use super::{AtomVec, Graph, Ix, NodeKind, PlannedPhase};
 use crate::{
     id::{AtomId, Digest},
     state::{State, record::Choices},
@@ -42,8 +42,8 @@ pub fn selection_of(graph: &Graph, state: &State) -> Selection {
 #[derive(Debug, Default)]
 pub struct ActiveGraph {
     pub selection: Selection,
-    live: Vec<bool>,
-    contexts: Vec<Option<Digest>>,
+    live: AtomVec<bool>,
+    contexts: AtomVec<Option<Digest>>,
     /// For live planning steps, the index of the active fragment among their phases.
     phases: BTreeMap<Ix, usize>,
 }
@@ -60,7 +60,7 @@ impl ActiveGraph {
             seen.add(graph, x, &selection);
         }
         let live = early.unwrap_or_else(|| live_by(graph, &selection, &seen.phases));
-        let mut contexts: Vec<Option<Digest>> = alloc::vec![None; graph.len()];
+        let mut contexts: AtomVec<Option<Digest>> = graph.filled(None);
         for (x, context) in seen.own.into_iter().filter(|(x, _)| live[*x]) {
             contexts[x] = Some(context);
         }
@@ -146,8 +146,8 @@ impl ActiveGraph {
 
 /// The atoms that every `any` above has selected, and that are in the active fragment of every
 /// planning step above.
-fn live_by(graph: &Graph, selection: &Selection, phases: &BTreeMap<Ix, usize>) -> Vec<bool> {
-    let mut live = alloc::vec![false; graph.len()];
+fn live_by(graph: &Graph, selection: &Selection, phases: &BTreeMap<Ix, usize>) -> AtomVec<bool> {
+    let mut live = graph.filled(false);
     let mut todo = graph.roots().to_vec();
     while let Some(x) = todo.pop() {
         live[x] = true;

@@ -15,7 +15,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Graph, Ix, Vertex, order};
+use super::{AtomVec, Graph, Ix, Vertex, order};
 use crate::{
     doc::{self, Fault, Node},
     id::AtomId,
@@ -203,7 +203,7 @@ impl Validator<'_> {
             return;
         }
         let graph = Graph::of(self.state);
-        for x in 0..graph.len() {
+        for x in graph.atoms() {
             self.dependencies_reach(&graph, x);
             self.depth(&graph, x);
         }
@@ -212,21 +212,18 @@ impl Validator<'_> {
 
     fn cycles_of_known(&mut self) -> bool {
         let atoms = self.state.all_atoms();
-        let ids: Vec<&AtomId> = atoms.keys().copied().collect();
-        let index: BTreeMap<AtomId, Ix> = ids.iter().map(|id| (*id).clone()).zip(0..).collect();
-        let mut vertices: Vec<Vertex> = atoms
+        let ids: AtomVec<&AtomId> = atoms.keys().copied().collect();
+        let index: BTreeMap<AtomId, Ix> = ids.iter().map(|(x, id)| ((*id).clone(), x)).collect();
+        let mut vertices: AtomVec<Vertex> = atoms
             .values()
             .map(|atom| super::vertex(atom, &index))
             .collect();
-        for (x, vertex) in vertices.iter_mut().enumerate() {
+        for (x, vertex) in vertices.iter_mut() {
             vertex.deps.retain(|y| *y != x);
             vertex.kids.retain(|y| *y != x);
         }
         super::adopt_kids(&mut vertices);
-        let roots: Vec<Ix> = (0..vertices.len())
-            .filter(|x| vertices[*x].parent.is_none())
-            .collect();
-        let Err(cycle) = order::topological(&vertices, &roots) else {
+        let Err(cycle) = order::topological(&vertices, &super::roots_of(&vertices)) else {
             return false;
         };
         let path: Vec<&str> = cycle.iter().map(|x| ids[*x].as_str()).collect();

@@ -66,7 +66,11 @@ fn a_group_reached_over_two_ways_counts_once() {
 fn what_has_failed_for_good_has_nothing_left_whatever_it_had_used() {
     let mut state = state(r#""a": {}, "b": {}"#);
     let world = World::new(state.clone());
-    let context = world.active.context(0).expect("it is live").clone();
+    let context = world
+        .active
+        .context(world.graph.roots()[0])
+        .expect("it is live")
+        .clone();
     let task = alloc::sync::Arc::make_mut(state.atoms.get_mut("a").expect("an atom"))
         .task_mut()
         .expect("a task");

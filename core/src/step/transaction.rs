@@ -15,7 +15,7 @@ use core::cell::OnceCell;
 use crate::{
     event::Event,
     graph::{
-        Graph, Ix,
+        AtomVec, Graph, Ix,
         active::{ActiveGraph, Selection},
     },
     id::{AtomId, AttemptId, Digest, Serial, UnixMillis},
@@ -75,7 +75,7 @@ pub(super) struct Transaction {
     dirty_tasks: Arc<BTreeSet<AtomId>>,
     /// Tasks that were bound in this step: results made from them may need to be made from another result now.
     pub(super) rebound: BTreeSet<Ix>,
-    solved: OnceCell<Arc<Vec<bool>>>,
+    solved: OnceCell<Arc<AtomVec<bool>>>,
     speculations: OnceCell<Arc<Vec<Speculation>>>,
     is_line_settled: OnceCell<bool>,
     at: String,

@@ -115,7 +115,7 @@ pub fn graph(world: &World) -> GraphView {
 fn roots(graph: &Graph) -> Vec<Ix> {
     let root_of = |x: Ix| graph.above(x).last().unwrap_or(x);
     let mut waits: BTreeMap<Ix, BTreeSet<Ix>> = BTreeMap::new();
-    for x in 0..graph.len() {
+    for x in graph.atoms() {
         let of = waits.entry(root_of(x)).or_default();
         of.extend(graph.vertex(x).deps.iter().map(|dep| root_of(*dep)));
     }

@@ -240,7 +240,7 @@ pub struct AskedAtom {
 /// Running atoms come first, then those that need a person, then failed and refuted ones.
 pub fn worth_asking(world: &World) -> Asking {
     let mut atoms: Vec<(u8, AskedAtom)> = Vec::new();
-    for (x, is_solved) in world.solved().iter().enumerate() {
+    for (x, is_solved) in world.solved().iter() {
         let id = world.graph.id(x);
         let status = status_word(world, x, *is_solved);
         if let Some((rank, reason)) = reason_to_ask(world, x, &status) {

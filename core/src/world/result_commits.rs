@@ -3,21 +3,25 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 
 use crate::{
-    graph::{Graph, Ix},
+    graph::{AtomVec, Graph, Ix},
     id::{AtomId, CommitId},
     state::{ResultCommit, State, Workspace},
 };
 
 /// The commits that the result should consist of: those of live, solved atoms. They keep their order, but none stands
 /// before what it depends on; new ones come last.
-pub(crate) fn line_wanted(graph: &Graph, solved: &[bool], state: &State) -> Vec<ResultCommit> {
+pub(crate) fn line_wanted(
+    graph: &Graph,
+    solved: &AtomVec<bool>,
+    state: &State,
+) -> Vec<ResultCommit> {
     let commit = |x: Ix| state.bindings.get(graph.id(x))?.commit.clone();
     line_of(graph, solved, state, commit)
 }
 
 pub(crate) fn line_of(
     graph: &Graph,
-    solved: &[bool],
+    solved: &AtomVec<bool>,
     state: &State,
     commit: impl Fn(Ix) -> Option<CommitId>,
 ) -> Vec<ResultCommit> {
@@ -28,7 +32,7 @@ pub(crate) fn line_of(
         .collect();
     // The latest position among an atom's prerequisites. A result restored below it counts as new, so the atom moves
     // after it.
-    let mut places = alloc::vec![0; graph.len()];
+    let mut places = graph.filled(0);
     let mut wanted: Vec<(usize, ResultCommit)> = Vec::new();
     for x in graph.order().iter().copied().filter(|x| solved[*x]) {
         let kids = graph.vertex(x).kids.iter().copied();
@@ -53,11 +57,11 @@ pub(crate) fn line_of(
 }
 
 /// Whether the result consists of exactly the wanted commits; its present order stays.
-pub(crate) fn is_line_settled(graph: &Graph, solved: &[bool], state: &State) -> bool {
+pub(crate) fn is_line_settled(graph: &Graph, solved: &AtomVec<bool>, state: &State) -> bool {
     if state.objective.constraints.workspace() == Workspace::Shared {
         return true;
     }
-    let mut wanted: Vec<Option<&CommitId>> = alloc::vec![None; graph.len()];
+    let mut wanted: AtomVec<Option<&CommitId>> = graph.filled(None);
     for (x, binding) in graph.paired(&state.bindings).filter(|(x, _)| solved[*x]) {
         wanted[x] = binding.commit.as_ref();
     }
@@ -66,5 +70,6 @@ pub(crate) fn is_line_settled(graph: &Graph, solved: &[bool], state: &State) -> 
             .ix(&placed.atom)
             .is_some_and(|x| wanted[x] == Some(&placed.commit))
     };
-    wanted.iter().flatten().count() == state.run.line.len() && state.run.line.iter().all(is_wanted)
+    wanted.iter().filter_map(|(_, commit)| *commit).count() == state.run.line.len()
+        && state.run.line.iter().all(is_wanted)
 }

@@ -3,14 +3,14 @@
 use alloc::{format, string::String, vec::Vec};
 
 use crate::{
-    graph::{Graph, Ix, NodeKind, active::ActiveGraph},
+    graph::{AtomVec, Graph, Ix, NodeKind, active::ActiveGraph},
     id::{AtomId, Digest},
     state::{Binding, State, TryEnd},
 };
 
 /// Whether each atom is resolved under the selection in force.
-pub(crate) fn solved(graph: &Graph, active: &ActiveGraph, state: &State) -> Vec<bool> {
-    let mut bound = alloc::vec![false; graph.len()];
+pub(crate) fn solved(graph: &Graph, active: &ActiveGraph, state: &State) -> AtomVec<bool> {
+    let mut bound = graph.filled(false);
     graph
         .paired(&state.bindings)
         .for_each(|(x, _)| bound[x] = true);
@@ -22,8 +22,8 @@ pub(crate) fn solved_by(
     graph: &Graph,
     active: &ActiveGraph,
     has_result: impl Fn(Ix) -> bool,
-) -> Vec<bool> {
-    let mut solved = alloc::vec![false; graph.len()];
+) -> AtomVec<bool> {
+    let mut solved = graph.filled(false);
     for x in graph.order().iter().copied().filter(|x| active.is_live(*x)) {
         if !graph.waits_for(x).all(|dep| solved[dep]) {
             continue;

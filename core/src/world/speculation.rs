@@ -10,7 +10,7 @@ use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 use super::{result_commits, results, session::Session};
 use crate::{
     graph::{
-        Graph, Ix, NodeKind,
+        AtomVec, Graph, Ix, NodeKind,
         active::{self, ActiveGraph, Selection},
     },
     id::{AtomId, CommitId},
@@ -23,7 +23,7 @@ pub struct Speculation {
     pub group: Ix,
     pub choice: Ix,
     pub(crate) active: Arc<ActiveGraph>,
-    pub(crate) solved: Vec<bool>,
+    pub(crate) solved: AtomVec<bool>,
     /// The commits of its tree.
     pub(crate) line: Vec<ResultCommit>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct SpeculationInputs<'a> {
     pub(crate) state: &'a State,
     pub(crate) valid_contexts: &'a ValidContexts,
     pub(crate) refuted: &'a [Choices],
-    pub(crate) solved: &'a [bool],
+    pub(crate) solved: &'a AtomVec<bool>,
 }
 
 /// Ordered by group, and within one group by the plan.
@@ -106,7 +106,7 @@ impl Speculation {
 
     /// The first choice that is solved is adopted. A choice that another group has won stays won. Otherwise two groups
     /// that conflicts tie together would undo each other for ever.
-    pub(crate) fn is_won(&self, graph: &Graph, solved: &[bool]) -> bool {
+    pub(crate) fn is_won(&self, graph: &Graph, solved: &AtomVec<bool>) -> bool {
         let is_inside = |x: Ix| graph.above(x).any(|y| y == self.group);
         let groups = graph.groups().chain(graph.plans());
         let mut others = groups.filter(|x| solved[*x] && !is_inside(*x));

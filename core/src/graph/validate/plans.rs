@@ -11,7 +11,7 @@ impl Validator<'_> {
         for plan in graph.plans() {
             self.convergence(graph, plan);
         }
-        for x in 0..graph.len() {
+        for x in graph.atoms() {
             self.across_fragments(graph, x);
         }
         self.phases(graph);

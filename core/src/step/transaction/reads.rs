@@ -5,7 +5,7 @@ use alloc::{sync::Arc, vec::Vec};
 use super::Transaction;
 use crate::{
     graph::{
-        Ix,
+        AtomVec, Ix,
         active::{self, Selection},
     },
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
@@ -96,7 +96,7 @@ impl Transaction {
     }
 
     /// Whether each atom is resolved under the selection in force.
-    pub(crate) fn solved(&self) -> &[bool] {
+    pub(crate) fn solved(&self) -> &AtomVec<bool> {
         self.solved
             .get_or_init(|| Arc::new(results::solved(&self.graph, &self.active, &self.state)))
     }
