@@ -2,7 +2,7 @@
 //! ends running work that is not desired. Start, resume, stop and backtrack are this one
 //! difference.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::vec::Vec;
 
 use crate::{
     event::{Merge, Outcome, Product, Scope},
@@ -132,13 +132,10 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
         lands = false;
         match (progress, seen) {
             (AttemptProgress::Merged { merge, onto, .. }, Some((basis, _))) => {
-                judge_attempt(
-                    world,
-                    session,
-                    now_ms,
-                    (intent, merge, onto, basis),
-                    desired,
-                );
+                let until_ms = session.checks_wait_until_ms.get(&intent.id);
+                if until_ms.is_none_or(|until_ms| *until_ms <= now_ms) {
+                    judge_attempt(world, intent, merge, onto, basis, desired);
+                }
             }
             (AttemptProgress::Merged { onto, .. }, None) if *onto == head => {}
             (AttemptProgress::Finished(outcome) | AttemptProgress::Merged { outcome, .. }, _) => {
@@ -172,18 +169,12 @@ fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, desired: &
 
 fn judge_attempt(
     world: &World,
-    session: &Session,
-    now_ms: u64,
-    (intent, merge, onto, basis): (&Intent, &Arc<Merge>, &Option<CommitId>, Basis),
+    intent: &Intent,
+    merge: &Merge,
+    onto: &Option<CommitId>,
+    basis: Basis,
     desired: &mut DesiredWork,
 ) {
-    if session
-        .checks_wait_until_ms
-        .get(&intent.id)
-        .is_some_and(|until_ms| *until_ms > now_ms)
-    {
-        return;
-    }
     let task = world
         .state
         .atoms
@@ -192,7 +183,7 @@ fn judge_attempt(
     let Some(check) = task.and_then(|task| task.spec.checks.clone()) else {
         return;
     };
-    let commit = match &**merge {
+    let commit = match merge {
         Merge::Clean { commit, .. } => Some(commit.clone()),
         Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => onto.clone(),
     };

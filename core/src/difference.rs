@@ -105,7 +105,8 @@ pub fn words(changes: &[Difference]) -> String {
     }
     told.extend(of(Weight::Left));
     let groups = grouped(&told);
-    let mut texts: Vec<String> = groups.iter().take(TOLD_MAX).map(group_text).collect();
+    let shown = groups.iter().take(TOLD_MAX);
+    let mut texts: Vec<String> = shown.map(|(names, what)| group_text(names, what)).collect();
     if groups.len() > TOLD_MAX {
         texts.push(format!("{} more", groups.len() - TOLD_MAX));
     }
@@ -130,9 +131,9 @@ fn grouped<'c>(told: &[&'c Difference]) -> Vec<(Vec<&'c str>, &'c str)> {
     groups
 }
 
-fn group_text((names, what): &(Vec<&str>, &str)) -> String {
+fn group_text(names: &[&str], what: &str) -> String {
     if names.is_empty() {
-        return (*what).to_string();
+        return what.to_string();
     }
     joined(&listed(names), what)
 }

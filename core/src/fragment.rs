@@ -241,7 +241,7 @@ fn limits(
     };
     let graph = Graph::of(&with(asked, taken));
     if let Some(plan) = graph.ix(asked.plan) {
-        faults.extend(depth(asked, &graph, (plan, taken), at));
+        faults.extend(depth(asked, &graph, plan, taken, at));
     }
     faults.extend(budget::handed(asked, taken, at));
     faults.extend(same(asked, &taken.fragment));
@@ -277,7 +277,8 @@ fn depth_max(asked: FragmentRequest<'_>) -> u32 {
 fn depth(
     asked: FragmentRequest<'_>,
     graph: &Graph,
-    (plan, taken): (Ix, &AcceptedFragment),
+    plan: Ix,
+    taken: &AcceptedFragment,
     at: impl Fn(&AtomId) -> String,
 ) -> Vec<Fault> {
     let most = depth_max(asked);

@@ -133,11 +133,12 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     drop(own);
     drop(lease);
     tracing::debug!(state = %path.state.display(), "ended");
-    finish((context, flags), &path, &ending, &workspaces)
+    finish(context, flags, &path, &ending, &workspaces)
 }
 
 fn finish(
-    (context, flags): (&Context, &RunArgs),
+    context: &Context,
+    flags: &RunArgs,
     place: &StatePlace,
     ending: &RunEnding,
     workspaces: &Workspaces,

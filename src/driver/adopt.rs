@@ -65,7 +65,7 @@ pub fn adopt(
         };
         let kept = store.newest().filter(is_news);
         let ours = kept.as_deref().or(ours);
-        match once(store, &edited.state, base.as_deref(), ours, (by, now)) {
+        match once(store, &edited.state, base.as_deref(), ours, by, now) {
             Ok(done) => return Ok(done),
             Err(CommitError::Decide(Again::Raced)) => {}
             Err(CommitError::Decide(Again::OtherLineage)) => {
@@ -83,7 +83,8 @@ fn once(
     edited: &State,
     base: Option<&State>,
     ours: Option<&State>,
-    who: (&str, UnixMillis),
+    by: &str,
+    now: UnixMillis,
 ) -> Result<(Arc<LoadedState>, Vec<Event>), CommitError<Again>> {
     let mut events = Vec::new();
     let loaded = store.commit(|fresh| {
@@ -100,7 +101,7 @@ fn once(
             return Err(Again::OtherLineage);
         }
         let merged = correct::merge(base, ours, &fresh.state);
-        let adopted = commit_of(base, ours, merged, who);
+        let adopted = commit_of(base, ours, merged, by, now);
         events.clone_from(&adopted.events);
         Ok(Some(CommitContent {
             state: adopted.state,
@@ -116,7 +117,8 @@ fn commit_of(
     base: Option<&State>,
     ours: Option<&State>,
     merged: MergeOutcome,
-    (by, now): (&str, UnixMillis),
+    by: &str,
+    now: UnixMillis,
 ) -> Adoption {
     let before = match (ours, base) {
         // Another process committed it, and nobody has read it yet.

@@ -43,7 +43,8 @@ use judging::{Judging, judge};
 
 pub(super) fn perform(
     executor: &RealExecutor,
-    (world, session): (&World, &Session),
+    world: &World,
+    session: &Session,
     effect: Work,
     slot: usize,
     cancel: CancellationToken,

@@ -71,7 +71,8 @@ impl Git {
     pub fn branch(
         &self,
         name: &str,
-        (base, head): (&CommitId, &CommitId),
+        base: &CommitId,
+        head: &CommitId,
         is_dry: bool,
     ) -> Result<BranchOutcome, GitError> {
         let person = self.person();

@@ -128,7 +128,7 @@ impl GitHost {
         let version = asking.check_version()?;
         let settings = asking.settings()?;
         let (name, email, identity_is_default) = identity(&settings, theirs);
-        let base = base_env(theirs, (&name, &email));
+        let base = base_env(theirs, &name, &email);
         let emails = emails(&settings, theirs);
         let mut host = Self {
             programs,
@@ -173,9 +173,9 @@ impl GitHost {
         env
     }
 
-    /// The author of commits.
-    pub(super) fn identity(&self) -> (&OsString, &OsString) {
-        (&self.name, &self.email)
+    /// The `config` of an attempt's own repository.
+    pub(super) fn slot_config(&self, settings: &[Setting]) -> Vec<u8> {
+        settings::of_slot(settings, &self.name, &self.email)
     }
 
     /// The file that a setting of the person's names, if it is set.
@@ -236,15 +236,15 @@ impl GitHost {
 }
 
 /// The environment of each run, without settings.
-fn base_env(theirs: &Env, (name, email): (&OsString, &OsString)) -> Env {
+fn base_env(theirs: &Env, name: &OsStr, email: &OsStr) -> Env {
     let mut env: Env = PASSED
         .iter()
         .filter_map(|key| Some((OsString::from(key), value_of(theirs, key)?.to_owned())))
         .collect();
     env.extend(FIXED.iter().map(|(key, value)| (key.into(), value.into())));
     for role in ["AUTHOR", "COMMITTER"] {
-        env.push((format!("GIT_{role}_NAME").into(), name.clone()));
-        env.push((format!("GIT_{role}_EMAIL").into(), email.clone()));
+        env.push((format!("GIT_{role}_NAME").into(), name.to_owned()));
+        env.push((format!("GIT_{role}_EMAIL").into(), email.to_owned()));
     }
     env
 }

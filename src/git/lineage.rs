@@ -131,10 +131,7 @@ impl Git {
             (EXCLUDES, self.personal("core.excludesFile", "ignore")?),
             ("info/attributes", self.of_repository("info/attributes")?),
             ("info/exclude", self.of_repository("info/exclude")?),
-            (
-                SLOT_CONFIG,
-                settings::of_slot(&host.settings, host.identity()),
-            ),
+            (SLOT_CONFIG, host.slot_config(&host.settings)),
             (SLOT_REFS, self.refs_for_slots()?),
             // The last file: it is there only if all others are.
             (SETTINGS, text),

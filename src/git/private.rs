@@ -62,7 +62,7 @@ impl Git {
             lineage::make(repository)?;
         }
         // Another user may have written there.
-        let slot = settings::of_slot(&[], host.identity());
+        let slot = host.slot_config(&[]);
         for (name, bytes) in [
             ("info/attributes", ATTRIBUTES.as_bytes()),
             ("config", &settings::of_own(&[])),

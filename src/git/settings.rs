@@ -4,7 +4,7 @@
 //! on, because the files depend on them.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
 };
 
@@ -73,7 +73,7 @@ pub(super) fn of_own(settings: &[Setting]) -> Vec<u8> {
 }
 
 /// The `config` of an attempt's own repository.
-pub(super) fn of_slot(settings: &[Setting], (name, email): (&OsString, &OsString)) -> Vec<u8> {
+pub(super) fn of_slot(settings: &[Setting], name: &OsStr, email: &OsStr) -> Vec<u8> {
     let mut text = format_of(settings, "false");
     for one in settings.iter().filter(|one| one.is_of_repository()) {
         let key = &one.key[..];

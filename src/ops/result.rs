@@ -90,8 +90,8 @@ impl ResultSource {
 
     /// Makes it a new branch, with one commit for each atom.
     pub fn to_branch(&self, name: &str, is_dry: bool) -> Result<BranchOutcome, Failure> {
-        let ends = (&self.base, &self.head);
-        Ok(self.trees.git().branch(name, ends, is_dry)?)
+        let git = self.trees.git();
+        Ok(git.branch(name, &self.base, &self.head, is_dry)?)
     }
 
     /// The patch for `git apply`; empty if nothing differs.

@@ -132,7 +132,7 @@ fn judge(disk: &dyn Disk, names: &Names, journal: &Path, path: &Path, age: Age) 
         return SweepOutcome::Waits;
     };
     if let Some(taker) = taker.filter(|_| is_unchanged) {
-        return match stayed(disk, names, journal, (path, &bytes), &taker) {
+        return match stayed(disk, names, journal, path, &bytes, &taker) {
             None => SweepOutcome::Waits,
             Some(false) => rescue(disk, names, path),
             Some(true) => remove(disk, path, lease.ok()),
@@ -153,7 +153,8 @@ fn stayed(
     disk: &dyn Disk,
     names: &Names,
     journal: &Path,
-    (path, bytes): (&Path, &[u8]),
+    path: &Path,
+    bytes: &[u8],
     taker: &Taker,
 ) -> Option<bool> {
     let found = disk.open_and_read(&names.state, names.bytes_max).ok()?;

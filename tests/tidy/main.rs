@@ -195,25 +195,7 @@ const CODES_UNMET: &[(&str, &str)] = &[
 /// Type names that stand twice in a package yet.
 const DOUBLED: &[&str] = &[];
 /// Parameters that take a tuple apart, by file.
-const TUPLES: &[(&str, usize)] = &[
-    ("core/src/desired.rs", 1),
-    ("core/src/difference.rs", 1),
-    ("core/src/doc/parse/bytes.rs", 1),
-    ("core/src/doc/parse.rs", 1),
-    ("core/src/fragment.rs", 1),
-    ("core/src/plan/flat.rs", 2),
-    ("core/src/step/correct/resolve.rs", 3),
-    ("core/src/step/phase.rs", 1),
-    ("core/src/world/speculation.rs", 1),
-    ("src/cli/run.rs", 1),
-    ("src/driver/adopt.rs", 1),
-    ("src/driver/work.rs", 1),
-    ("src/git/export.rs", 1),
-    ("src/git/host.rs", 1),
-    ("src/git/settings.rs", 1),
-    ("src/plan_file/yaml/build.rs", 2),
-    ("src/store/sweep.rs", 1),
-];
+const TUPLES: &[(&str, usize)] = &[("core/src/step/correct/resolve.rs", 3)];
 /// Roots of somebody's machine, which no text of the project names.
 const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/"];
 

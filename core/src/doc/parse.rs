@@ -17,6 +17,7 @@ pub use scalar::{fits_double, is_number};
 
 use super::{Fault, Limits, Node, Parsed, Places, Span, Value, pointer_push};
 use alloc::{format, string::String, vec, vec::Vec};
+use core::ops::Range;
 
 const FAULTS_MAX: usize = 100;
 /// Bytes of a key that a pointer repeats.
@@ -72,20 +73,20 @@ impl<'t> Parser<'t> {
         }
         if self.bytes.is_empty() {
             let hint = "an empty file often is a write that was cut off";
-            self.fault((0, 0), "empty-file", "the file is empty", Some(hint));
+            self.fault(0..0, "empty-file", "the file is empty", Some(hint));
             return None;
         }
         self.byte_order_mark();
         self.skip_blank();
         let Some(node) = self.value() else {
             if self.faults.is_empty() {
-                self.fault((0, 0), "missing-value", "the file holds no value", None);
+                self.fault(0..0, "missing-value", "the file holds no value", None);
             }
             return None;
         };
         self.skip_blank();
         if self.peek().is_some() {
-            let rest = (self.at, self.content_end());
+            let rest = self.at..self.content_end();
             let hint = "a JSON file holds one value: look for a bracket too many";
             let message = "there is more text after the end of the value";
             self.fault(rest, "extra-text", message, Some(hint));
@@ -104,7 +105,7 @@ impl<'t> Parser<'t> {
                 b'-' | b'+' | b'.' | b'0'..=b'9' => self.number(),
                 b',' | b'}' | b']' => {
                     if !said {
-                        let here = (start, start + 1);
+                        let here = start..start + 1;
                         self.fault(here, "missing-value", "a value is missing here", None);
                     }
                     return None;
@@ -127,7 +128,7 @@ impl<'t> Parser<'t> {
         self.nodes += 1;
         if self.nodes > self.limits.nodes {
             let message = format!("there are more than {} values", self.limits.nodes);
-            self.fault((start, self.at), "too-many-values", message, None);
+            self.fault(start..self.at, "too-many-values", message, None);
             self.halted = true;
         }
     }
@@ -156,7 +157,7 @@ impl<'t> Parser<'t> {
 
     fn fault(
         &mut self,
-        (start, end): (usize, usize),
+        span: Range<usize>,
         rule: &'static str,
         message: impl Into<String>,
         hint: Option<&str>,
@@ -165,7 +166,7 @@ impl<'t> Parser<'t> {
             return;
         }
         self.faults.push(Fault {
-            span: Span::new(start, end),
+            span: Span::new(span.start, span.end),
             pointer: String::new(),
             rule,
             message: message.into(),

@@ -198,10 +198,10 @@ impl Flattening {
             let (flat, at) = (format!("{flat}/{key}"), format!("{at}/{key}"));
             match core::mem::replace(&mut list.value, Value::Null) {
                 Value::Object(members) => {
-                    list.value = self.kids_by_id(members, (&flat, &at), &mut kids);
+                    list.value = self.kids_by_id(members, &flat, &at, &mut kids);
                 }
                 Value::Array(items) => {
-                    list.value = self.kids_in_row(items, (&atom.key, &at), &mut kids);
+                    list.value = self.kids_in_row(items, &atom.key, &at, &mut kids);
                 }
                 other => list.value = other,
             }
@@ -216,7 +216,8 @@ impl Flattening {
     fn kids_by_id(
         &mut self,
         members: Vec<Member>,
-        (flat, at): (&str, &str),
+        flat: &str,
+        at: &str,
         kids: &mut Vec<Kid>,
     ) -> Value {
         let mut names = Vec::new();
@@ -234,7 +235,8 @@ impl Flattening {
     fn kids_in_row(
         &mut self,
         items: Vec<Node>,
-        (group, at): (&str, &str),
+        group: &str,
+        at: &str,
         kids: &mut Vec<Kid>,
     ) -> Value {
         let mut names = Vec::new();

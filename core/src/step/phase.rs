@@ -116,7 +116,7 @@ pub(super) fn end_over(transaction: &mut Transaction) -> bool {
         has_failed: !is_partial,
         extra: Extra::default(),
     };
-    close(transaction, (graph.id(plan), graph.id(first)), end, &open);
+    close(transaction, graph.id(plan), graph.id(first), end, &open);
     true
 }
 
@@ -144,7 +144,8 @@ fn begin_clocks(transaction: &mut Transaction) {
 
 fn close(
     transaction: &mut Transaction,
-    (plan, first): (&AtomId, &AtomId),
+    plan: &AtomId,
+    first: &AtomId,
     end: PhaseEnd,
     open: &[AtomId],
 ) {

@@ -63,9 +63,8 @@ pub(crate) fn all(seen: SpeculationInputs<'_>) -> Vec<Speculation> {
                 plans_again: false,
             };
             let selection = search::choose_with(space, &prefer, &BTreeMap::new(), &fixed);
-            found.extend(
-                selection.map(|selection| speculation_at(seen, (group, *choice), selection)),
-            );
+            found
+                .extend(selection.map(|selection| speculation_at(seen, group, *choice, selection)));
         }
     }
     found
@@ -82,7 +81,8 @@ fn fixed(seen: SpeculationInputs<'_>, group: Ix, choice: Ix) -> Selection {
 
 fn speculation_at(
     seen: SpeculationInputs<'_>,
-    (group, choice): (Ix, Ix),
+    group: Ix,
+    choice: Ix,
     selection: Selection,
 ) -> Speculation {
     let SpeculationInputs { graph, state, .. } = seen;

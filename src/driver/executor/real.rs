@@ -57,7 +57,7 @@ impl Executor for RealExecutor {
         slot: usize,
         cancel: CancellationToken,
     ) -> BoxedFuture<Option<Input>> {
-        work::perform(self, (world, session), effect, slot, cancel)
+        work::perform(self, world, session, effect, slot, cancel)
     }
 
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {

@@ -84,14 +84,12 @@ impl<'t> Builder<'t> {
                 }
                 self.scalar(text.into_owned(), style, anchor, span)
             }
-            Event::SequenceStart(anchor, tag) => self.open(
-                OpenContainer::List(Vec::new()),
-                (anchor, tag.is_some()),
-                span,
-            ),
+            Event::SequenceStart(anchor, tag) => {
+                self.open(OpenContainer::List(Vec::new()), anchor, tag.is_some(), span)
+            }
             Event::MappingStart(anchor, tag) => {
                 let open = OpenContainer::Object(Vec::new(), None);
-                self.open(open, (anchor, tag.is_some()), span)
+                self.open(open, anchor, tag.is_some(), span)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Some(()),
@@ -176,7 +174,8 @@ impl<'t> Builder<'t> {
     fn open(
         &mut self,
         open: OpenContainer,
-        (anchor, has_tag): (usize, bool),
+        anchor: usize,
+        has_tag: bool,
         span: Span,
     ) -> Option<()> {
         if self.waits_for_key() {
@@ -321,15 +320,15 @@ impl<'t> Builder<'t> {
             let message = "this alias stands inside of what it names";
             return self.fail("yaml-alias", span, message, Some(hint));
         };
-        let cost = size(named);
+        let (nodes, bytes) = size(named);
         let mut node = named.clone();
         node.span = span;
-        self.copied(cost, span)?;
+        self.copied(nodes, bytes, span)?;
         self.put(node, 0)
     }
 
     /// Counts the copies of an anchor or an alias; a few lines could name more than any memory holds.
-    fn copied(&mut self, (nodes, bytes): (usize, usize), span: Span) -> Option<()> {
+    fn copied(&mut self, nodes: usize, bytes: usize, span: Span) -> Option<()> {
         self.nodes += nodes;
         self.copied_bytes += bytes;
         if self.nodes <= self.limits.nodes && self.copied_bytes <= self.limits.bytes {
@@ -351,7 +350,8 @@ impl<'t> Builder<'t> {
             return self.fail("too-many-values", node.span, &message, None);
         }
         if anchor > 0 {
-            self.copied(size(&node), node.span)?;
+            let (nodes, bytes) = size(&node);
+            self.copied(nodes, bytes, node.span)?;
             self.anchors.insert(anchor, node.clone());
         }
         match self.stack.last_mut().map(|frame| &mut frame.open) {

@@ -13,7 +13,7 @@ impl Parser<'_> {
             self.at = MARK.len();
             let message = "the file starts with a byte order mark";
             let hint = "save it as UTF-8 without one";
-            self.fault((0, self.at), "byte-order-mark", message, Some(hint));
+            self.fault(0..self.at, "byte-order-mark", message, Some(hint));
         }
     }
 
@@ -55,7 +55,7 @@ impl Parser<'_> {
         }
         self.at += len;
         let hint = "put the remark into a string";
-        self.fault((start, self.at), "comment", message, Some(hint));
+        self.fault(start..self.at, "comment", message, Some(hint));
         true
     }
 
@@ -66,7 +66,7 @@ impl Parser<'_> {
         self.at += count;
         let message = format!("there are {count} NUL bytes here instead of text");
         let hint = "the machine probably stopped while the file was written";
-        self.fault((start, self.at), "nul-bytes", message, Some(hint));
+        self.fault(start..self.at, "nul-bytes", message, Some(hint));
     }
 
     /// Skips a line that git leaves in a conflict, or the fence of a code block.
@@ -87,7 +87,7 @@ impl Parser<'_> {
             return false;
         };
         self.at += rest.find(['\n', '\r']).unwrap_or(rest.len());
-        self.fault((start, self.at), rule, message, Some(hint));
+        self.fault(start..self.at, rule, message, Some(hint));
         true
     }
 
@@ -104,7 +104,7 @@ impl Parser<'_> {
         self.at += len;
         let message = "this looks like a space but is none to JSON";
         let hint = "type it again as a plain space";
-        self.fault((start, self.at), "odd-space", message, Some(hint));
+        self.fault(start..self.at, "odd-space", message, Some(hint));
         true
     }
 }

@@ -27,7 +27,7 @@ pub fn parse_bytes_as(
     let refused = if bytes.len() > limits.bytes {
         Some(too_large(bytes.len(), limits.bytes))
     } else if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        Some(not_utf8((0, 2), "the file is UTF-16, not UTF-8".into()))
+        Some(not_utf8(Span::new(0, 2), "the file is UTF-16, not UTF-8".into()))
     } else {
         None
     };
@@ -64,7 +64,7 @@ fn with_bad_bytes(bytes: &[u8], text: &str, mut parsed: Parsed) -> Parsed {
         let (line, column) = places.line_col(start);
         let byte = bytes[start];
         let message = format!("the byte {byte:#04x} at {line}:{column} is not UTF-8");
-        let mut fault = not_utf8((start, end), message);
+        let mut fault = not_utf8(Span::new(start, end), message);
         fault.pointer = pointer_at(parsed.node.as_ref(), start);
         let stand_in = |other: &Fault| (start..end).contains(&other.span.start());
         parsed.faults.retain(|other| !stand_in(other));
@@ -96,9 +96,9 @@ fn bad_runs(bytes: &[u8]) -> Vec<(usize, usize)> {
     runs
 }
 
-fn not_utf8((start, end): (usize, usize), message: String) -> Fault {
+fn not_utf8(span: Span, message: String) -> Fault {
     Fault {
-        span: Span::new(start, end),
+        span,
         pointer: String::new(),
         rule: "invalid-utf-8",
         message,

@@ -19,7 +19,7 @@ impl Parser<'_> {
         let depth_max = self.limits.depth.min(DEPTH_MAX);
         if self.open.len() + 1 >= depth_max {
             let message = format!("the nesting is {depth_max} deep, more than is allowed");
-            self.fault((self.at, self.at + 1), "too-deep", message, None);
+            self.fault(self.at..self.at + 1, "too-deep", message, None);
             self.skip_balanced();
             return Value::Null;
         }
@@ -94,7 +94,7 @@ impl Parser<'_> {
             return Some(key);
         }
         let message = "a key in quotes is missing here";
-        self.fault((self.at, self.at), "missing-key", message, None);
+        self.fault(self.at..self.at, "missing-key", message, None);
         if self.peek() == Some(b':') {
             self.at += 1;
         }
@@ -109,7 +109,7 @@ impl Parser<'_> {
             Some(b':') => self.at += 1,
             Some(b'=') => {
                 let message = "a colon belongs between key and value, not `=`";
-                self.fault((self.at, self.at + 1), "missing-colon", message, None);
+                self.fault(self.at..self.at + 1, "missing-colon", message, None);
                 self.at += if self.text[self.at..].starts_with("=>") {
                     2
                 } else {
@@ -119,12 +119,12 @@ impl Parser<'_> {
             None => return false,
             Some(b',' | b'}' | b']') => {
                 let message = "the key has no value";
-                self.fault((end, end), "missing-value", message, None);
+                self.fault(end..end, "missing-value", message, None);
                 return false;
             }
             Some(_) => {
                 let message = "the colon after the key is missing";
-                self.fault((end, end), "missing-colon", message, None);
+                self.fault(end..end, "missing-colon", message, None);
             }
         }
         true
@@ -140,7 +140,7 @@ impl Parser<'_> {
                 Some(b'}' | b']') => self.foreign_closer(),
                 Some(b',') => {
                     let message = "there is a comma too many";
-                    self.fault((self.at, self.at + 1), "extra-comma", message, None);
+                    self.fault(self.at..self.at + 1, "extra-comma", message, None);
                     self.at += 1;
                     continue;
                 }
@@ -153,7 +153,7 @@ impl Parser<'_> {
     /// Skips the separator between a value that ended at `end` and the next.
     fn separator(&mut self, end: usize) {
         self.skip_blank();
-        let here = (self.at, self.at + 1);
+        let here = self.at..self.at + 1;
         match self.peek() {
             None | Some(b'}' | b']') => {}
             Some(b',') => {
@@ -171,7 +171,7 @@ impl Parser<'_> {
             }
             Some(_) => {
                 let message = "a comma is missing between two entries";
-                self.fault((end, end), "missing-comma", message, None);
+                self.fault(end..end, "missing-comma", message, None);
             }
         }
     }
@@ -180,7 +180,7 @@ impl Parser<'_> {
     /// ours.
     fn foreign_closer(&mut self) {
         let closer = self.bytes[self.at];
-        let here = (self.at, self.at + 1);
+        let here = self.at..self.at + 1;
         let opened = self.opened();
         if self.closes_outer(closer) {
             let repeated = self
@@ -217,7 +217,7 @@ impl Parser<'_> {
         let end = self.content_end();
         let message = format!("the text ends inside {}", self.opened());
         let hint = "the file may have been cut off";
-        self.fault((end, end), "unclosed", message, Some(hint));
+        self.fault(end..end, "unclosed", message, Some(hint));
     }
 
     /// The innermost open container, in words.
@@ -241,9 +241,8 @@ impl Parser<'_> {
                 let key = clipped(&second.key);
                 let message = format!("the key `{key}` already stands at {line}:{column}");
                 let mark = self.faults.len();
-                let (start, end) = (second.key_span.start(), second.key_span.end());
                 self.fault(
-                    (start, end),
+                    second.key_span.start()..second.key_span.end(),
                     "duplicate-key",
                     message,
                     Some("keep one of them"),

@@ -30,7 +30,7 @@ impl Parser<'_> {
         if !fits_double(raw) {
             let message = "this number is too large for a double";
             let hint = "put it in quotes";
-            self.fault((start, self.at), "number-range", message, Some(hint));
+            self.fault(start..self.at, "number-range", message, Some(hint));
         }
         Value::Number(raw.to_owned())
     }
@@ -43,7 +43,7 @@ impl Parser<'_> {
             None => "put it in quotes if it is text".to_owned(),
         };
         let message = "this is no JSON number";
-        self.fault((start, self.at), "bad-number", message, Some(&hint));
+        self.fault(start..self.at, "bad-number", message, Some(&hint));
         match mended {
             Some(number) => Value::Number(number),
             None if is_infinite_word(&raw) => Value::Null,
@@ -81,7 +81,7 @@ impl Parser<'_> {
         };
         let message = format!("`{word}` is no JSON word");
         let hint = format!("write {right}");
-        self.fault((start, self.at), "bad-literal", message, Some(&hint));
+        self.fault(start..self.at, "bad-literal", message, Some(&hint));
         value
     }
 
@@ -128,13 +128,13 @@ impl Parser<'_> {
         if rest.starts_with('"') && closes {
             self.at += 1;
             let message = "the opening quote is missing here";
-            return self.fault((start, start), "missing-quote", message, None);
+            return self.fault(start..start, "missing-quote", message, None);
         }
         let hint = format!(
             "put \" before and after {}",
             super::clipped(&self.text[start..self.at])
         );
-        self.fault((start, self.at), rule, message, Some(&hint));
+        self.fault(start..self.at, rule, message, Some(&hint));
     }
 
     /// Skips characters that begin no value; at least one.
@@ -151,7 +151,7 @@ impl Parser<'_> {
         if !said {
             let shown = first.escape_debug().to_string();
             let message = format!("`{shown}` cannot stand here");
-            self.fault((start, self.at), "unexpected-character", message, None);
+            self.fault(start..self.at, "unexpected-character", message, None);
         }
     }
 }

@@ -67,7 +67,7 @@ impl Parser<'_> {
                 Some(b'\n' | b'\r') if self.closes_later(quote) => {
                     breaks_line = true;
                     let message = "a line break inside a string is written as \\n";
-                    self.fault((self.at, self.at + 1), "control-character", message, None);
+                    self.fault(self.at..self.at + 1, "control-character", message, None);
                 }
                 None | Some(b'\n' | b'\r') => return self.cut(open, inner, is_key),
                 Some(0) => self.skip_nul_bytes(),
@@ -88,12 +88,7 @@ impl Parser<'_> {
             Quote::Curly => "curly-quotes",
         };
         let message = "strings stand in straight double quotes";
-        self.fault(
-            (start, self.at),
-            rule,
-            message,
-            Some("use \" on both sides"),
-        );
+        self.fault(start..self.at, rule, message, Some("use \" on both sides"));
         quote
     }
 
@@ -124,7 +119,7 @@ impl Parser<'_> {
             b'\t' => "write \\t".to_owned(),
             _ => format!("write \\u{code:04x}"),
         };
-        self.fault((start, self.at), "control-character", message, Some(&hint));
+        self.fault(start..self.at, "control-character", message, Some(&hint));
     }
 
     fn escape(&mut self, quote: Quote, out: &mut String) {
@@ -145,7 +140,7 @@ impl Parser<'_> {
                 self.take_char(out);
                 let message = "this escape does not exist in JSON";
                 let hint = "write \\\\ for a backslash";
-                let here = (start, self.at);
+                let here = start..self.at;
                 return self.fault(here, "bad-escape", message, Some(hint));
             }
         };
@@ -159,7 +154,7 @@ impl Parser<'_> {
         let Some(first) = self.hex(self.at) else {
             out.push_str("\\u");
             let message = "four hexadecimal digits belong after \\u";
-            return self.fault((start, self.at), "bad-escape", message, None);
+            return self.fault(start..self.at, "bad-escape", message, None);
         };
         self.at += 4;
         let pair = self.bytes[self.at..].starts_with(b"\\u");
@@ -173,7 +168,7 @@ impl Parser<'_> {
             _ => {
                 out.push(char::REPLACEMENT_CHARACTER);
                 let message = "this is half of a surrogate pair, which is no character";
-                self.fault((start, self.at), "lone-surrogate", message, None);
+                self.fault(start..self.at, "lone-surrogate", message, None);
             }
         }
     }
@@ -212,7 +207,7 @@ impl Parser<'_> {
         let kept = line.trim_end_matches([' ', '\t', ',', ']', '}']);
         self.at = inner + kept.len();
         let message = "this string has no closing quote";
-        self.fault((open, self.at), "unclosed-string", message, None);
+        self.fault(open..self.at, "unclosed-string", message, None);
         self.end_reported |= self.at >= self.content_end();
         kept.to_owned()
     }
