@@ -231,7 +231,7 @@ async fn read_result(
             {
                 tokio::time::sleep(READ_AGAIN).await;
             }
-            said => return said,
+            other => return other,
         }
     }
     report::read(path)

@@ -245,9 +245,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(FILE_NAME), text).unwrap();
         let error = load(dir.path()).unwrap_err();
-        let said = error.to_string();
-        let from = said.find(FILE_NAME).unwrap() + FILE_NAME.len();
-        (said[from..].to_owned(), error.hint())
+        let message = error.to_string();
+        let from = message.find(FILE_NAME).unwrap() + FILE_NAME.len();
+        (message[from..].to_owned(), error.hint())
     }
 
     #[test]
@@ -271,11 +271,11 @@ mod tests {
 
     #[test]
     fn an_unknown_key_is_refused_where_it_stands_with_the_one_that_was_meant() {
-        let (said, hint) = fault("# who\nworkr = {run = \"x\"}\n");
-        assert_eq!(said, ":2:1: unknown key `workr`");
+        let (message, hint) = fault("# who\nworkr = {run = \"x\"}\n");
+        assert_eq!(message, ":2:1: unknown key `workr`");
         assert_eq!(hint, "did you mean `worker`?");
-        let (said, hint) = fault("worker = {run = \"x\", model = \"y\"}\n");
-        assert_eq!(said, ":1:22: unknown key `model`");
+        let (message, hint) = fault("worker = {run = \"x\", model = \"y\"}\n");
+        assert_eq!(message, ":1:22: unknown key `model`");
         assert_eq!(hint, "known here: run");
     }
 

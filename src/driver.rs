@@ -72,9 +72,9 @@ pub struct LoopHost {
 /// The callbacks of a person's view of the run.
 pub struct Observer<'e> {
     /// Gets every event.
-    pub tell: &'e mut dyn FnMut(&Event),
+    pub on_event: &'e mut dyn FnMut(&Event),
     /// Gets other messages for a person.
-    pub say: &'e mut dyn FnMut(&str),
+    pub on_note: &'e mut dyn FnMut(&str),
     /// Gets the desired work at every turn of the loop.
     pub on_turn: &'e mut dyn FnMut(&World, &DesiredWork, Option<WaitsFor>),
 }
@@ -201,7 +201,7 @@ impl Loop<'_> {
 
     async fn go(&mut self) -> Result<(), Failure> {
         if self.host.watch.is_deaf() {
-            (self.observer.say)(
+            (self.observer.on_note)(
                 "the system gives no file events here (inotify is used up, or this process may open no more files; \
                  descent doctor tells): edits of the state file are noticed within a second",
             );
@@ -261,7 +261,7 @@ impl Loop<'_> {
             None => {
                 let looking = self.host.executor.snapshot();
                 let (start, notes) = self.patiently(looking).await?;
-                notes.iter().for_each(|note| (self.observer.say)(note));
+                notes.iter().for_each(|note| (self.observer.on_note)(note));
                 start
             }
         };
@@ -298,7 +298,7 @@ impl Loop<'_> {
     /// Reports edits that came too late to be read, or whose commit was lost.
     fn tell_rescued(&mut self) {
         for path in self.host.store.newly_rescued() {
-            (self.observer.say)(&format!(
+            (self.observer.on_note)(&format!(
                 "an edit that is in no commit was kept as {}",
                 path.display()
             ));
@@ -430,7 +430,7 @@ impl Loop<'_> {
         self.world = next.world;
         self.session = next.session;
         for event in &next.events {
-            (self.observer.tell)(event);
+            (self.observer.on_event)(event);
         }
     }
 

@@ -168,8 +168,8 @@ fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> 
         return Ok(None);
     }
     if !ran.status.success() {
-        let said = String::from_utf8_lossy(&ran.stderr);
-        return match said.contains("not a git repository (or any") {
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        return match stderr.contains("not a git repository (or any") {
             true => Ok(None),
             false => Err(call::failed("rev-parse", &ran)),
         };

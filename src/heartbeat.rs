@@ -72,7 +72,7 @@ pub struct Heartbeat {
 
 #[derive(Debug)]
 struct HeartbeatShared {
-    told: Mutex<LoopActivity>,
+    activity: Mutex<LoopActivity>,
     changed: Condvar,
 }
 
@@ -92,7 +92,7 @@ impl Heartbeat {
         let heartbeat = first(run, clock.now());
         disk::write(&path, &heartbeat);
         let shared = Arc::new(HeartbeatShared {
-            told: Mutex::new(LoopActivity {
+            activity: Mutex::new(LoopActivity {
                 turned_ms: heartbeat.awake_ms,
                 heartbeat,
                 is_over: false,
@@ -114,10 +114,10 @@ impl Heartbeat {
     /// Reports a turn of the loop.
     pub fn turn(&self, world: &World, desired: &DesiredWork, waits_for: Option<WaitsFor>) {
         let run = &world.state.run;
-        let mut told = self.shared.lock();
-        let is_news = told.heartbeat.waits_for != waits_for;
-        told.turned_ms = clock::since_boot().awake_ms;
-        let heartbeat = &mut told.heartbeat;
+        let mut activity = self.shared.lock();
+        let is_news = activity.heartbeat.waits_for != waits_for;
+        activity.turned_ms = clock::since_boot().awake_ms;
+        let heartbeat = &mut activity.heartbeat;
         // A run that is over ends in one long turn, even while it waits.
         heartbeat.phase = match liveness::phase(desired) {
             phase if waits_for.is_none() || desired.is_over => phase,
@@ -148,7 +148,7 @@ impl Drop for Heartbeat {
 
 impl HeartbeatShared {
     fn lock(&self) -> MutexGuard<'_, LoopActivity> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,25 +157,25 @@ fn path_in(dir: &Path) -> PathBuf {
 }
 
 fn keep_beating(shared: &HeartbeatShared, path: &Path, clock: &dyn Clock) {
-    let mut told = shared.lock();
-    while !told.is_over {
+    let mut activity = shared.lock();
+    while !activity.is_over {
         let now = clock::since_boot();
-        let is_stuck = now.awake_ms.saturating_sub(told.turned_ms) > TURN_MS_MAX;
-        if !(is_stuck && told.heartbeat.phase.turns()) {
-            let mut heartbeat = told.heartbeat.clone();
-            drop(told);
+        let is_stuck = now.awake_ms.saturating_sub(activity.turned_ms) > TURN_MS_MAX;
+        if !(is_stuck && activity.heartbeat.phase.turns()) {
+            let mut heartbeat = activity.heartbeat.clone();
+            drop(activity);
             heartbeat.at = clock.now().rfc3339();
             (heartbeat.awake_ms, heartbeat.total_ms) = (now.awake_ms, now.total_ms);
             // The lock is not held meanwhile: a slow disk must not delay the loop.
             disk::write(path, &heartbeat);
-            told = shared.lock();
+            activity = shared.lock();
         }
-        if told.is_over {
+        if activity.is_over {
             return;
         }
         let pause = Duration::from_millis(BEAT_EVERY_MS);
-        let waited = shared.changed.wait_timeout(told, pause);
-        told = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let waited = shared.changed.wait_timeout(activity, pause);
+        activity = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 

@@ -23,10 +23,10 @@ use std::{
 
 pub use carried::{Bounds, carried, visible};
 pub use diagram::{dot, mermaid};
-pub use event::{event, words as event_words};
+pub use event::{describe as describe_event, event};
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
-pub use log::{LogTime, log, words};
+pub use log::{LogTime, describe as describe_entry, log};
 pub use result::{judged, moves, result};
 pub use status::{StatusNote, status};
 pub use style::{Meaning, choose as choose_colour, of_help};

@@ -52,17 +52,17 @@ impl Signals {
         let ignored = ignored_mask();
         let wanted = Signal::ALL.into_iter().filter(|one| !is_in(ignored, *one));
         let streams = wanted.map(|one| Ok((one, signal(SignalKind::from_raw(one.number()))?)));
-        let (tell, told) = mpsc::channel(WAITING_MAX);
+        let (sender, receiver) = mpsc::channel(WAITING_MAX);
         for (one, stream) in streams.collect::<io::Result<Vec<_>>>()? {
-            tokio::spawn(pass_on(one, stream, tell.clone()));
+            tokio::spawn(pass_on(one, stream, sender.clone()));
         }
-        Ok(Signals::of(told))
+        Ok(Signals::of(receiver))
     }
 
     /// Takes signals from a channel.
     #[must_use]
-    pub fn of(told: mpsc::Receiver<Signal>) -> Signals {
-        Signals(told)
+    pub fn of(receiver: mpsc::Receiver<Signal>) -> Signals {
+        Signals(receiver)
     }
 
     /// The next signal; several of a kind at once may come as one. Safe to drop and call again.
@@ -75,9 +75,9 @@ impl Signals {
     }
 }
 
-async fn pass_on(one: Signal, mut stream: Stream, tell: mpsc::Sender<Signal>) {
+async fn pass_on(one: Signal, mut stream: Stream, sender: mpsc::Sender<Signal>) {
     while stream.recv().await.is_some() {
-        if let Err(mpsc::error::TrySendError::Closed(_)) = tell.try_send(one) {
+        if let Err(mpsc::error::TrySendError::Closed(_)) = sender.try_send(one) {
             return;
         }
     }

@@ -153,9 +153,9 @@ fn missing_words(code: i32, facts: &LeafFacts<'_>) -> String {
     } else {
         "a program is not executable"
     };
-    let said = facts.both().find_map(last_line);
-    match said {
-        Some(said) => format!("{what}, which says nothing of the goal ({said})"),
+    let last = facts.both().find_map(last_line);
+    match last {
+        Some(last) => format!("{what}, which says nothing of the goal ({last})"),
         None => format!("{what}, which says nothing of the goal (exit {code})"),
     }
 }

@@ -107,13 +107,13 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
     // results land last.
     let landing_context = world.landing_context(session);
     let mut lands = true;
-    let (in_force, beside): (Vec<&Intent>, Vec<&Intent>) = run
+    let (in_force, speculative): (Vec<&Intent>, Vec<&Intent>) = run
         .in_flight
         .iter()
         .partition(|intent| landing_context.is_in_force(intent));
     let mut repairs = in_force.iter().filter(|intent| is_repair(world, intent));
     let first = repairs.next().map(|intent| &intent.id);
-    for intent in in_force.into_iter().chain(beside) {
+    for intent in in_force.into_iter().chain(speculative) {
         let Some(progress) = session.progress.get(&intent.id) else {
             let key = WorkKey::Attempt(intent.id.clone(), intent.epoch);
             desired.effects.push((key, Work::Attempt(intent.clone())));

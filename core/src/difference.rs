@@ -99,12 +99,12 @@ pub fn difference(before: &State, after: &State) -> Vec<Difference> {
 /// The important differences on one line; bookkeeping only if there is nothing else.
 pub fn words(changes: &[Difference]) -> String {
     let of = |weight: Weight| changes.iter().filter(move |change| change.weight == weight);
-    let mut told: Vec<&Difference> = of(Weight::Main).collect();
-    if told.is_empty() {
-        told = of(Weight::Detail).collect();
+    let mut chosen: Vec<&Difference> = of(Weight::Main).collect();
+    if chosen.is_empty() {
+        chosen = of(Weight::Detail).collect();
     }
-    told.extend(of(Weight::Left));
-    let groups = grouped(&told);
+    chosen.extend(of(Weight::Left));
+    let groups = grouped(&chosen);
     let shown = groups.iter().take(TOLD_MAX);
     let mut texts: Vec<String> = shown.map(|(names, what)| group_text(names, what)).collect();
     if groups.len() > TOLD_MAX {
@@ -117,9 +117,9 @@ pub fn words(changes: &[Difference]) -> String {
 }
 
 /// Groups neighbours with the same text.
-fn grouped<'c>(told: &[&'c Difference]) -> Vec<(Vec<&'c str>, &'c str)> {
+fn grouped<'c>(chosen: &[&'c Difference]) -> Vec<(Vec<&'c str>, &'c str)> {
     let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
-    for change in told {
+    for change in chosen {
         let same = groups.iter_mut().find(|(of, what)| {
             !of.is_empty() && change.of.is_some() && *what == change.what.as_str()
         });
@@ -175,7 +175,7 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    fn say(&mut self, weight: Weight, what: impl Into<String>) {
+    fn note(&mut self, weight: Weight, what: impl Into<String>) {
         self.found.push(Difference {
             of: None,
             what: what.into(),
@@ -183,7 +183,7 @@ impl<'s> Comparison<'s> {
         });
     }
 
-    fn say_of(&mut self, id: &AtomId, weight: Weight, what: impl Into<String>) {
+    fn note_of(&mut self, id: &AtomId, weight: Weight, what: impl Into<String>) {
         self.found.push(Difference {
             of: Some(id.to_string()),
             what: what.into(),
@@ -209,10 +209,10 @@ impl<'s> Comparison<'s> {
                 "base_case" => "the base case is another".to_string(),
                 _ => between(&key, was, is),
             };
-            self.say(Weight::Main, what);
+            self.note(Weight::Main, what);
         }
         if old != new && self.found.is_empty() {
-            self.say(Weight::Detail, "the objective is written otherwise");
+            self.note(Weight::Detail, "the objective is written otherwise");
         }
     }
 
@@ -232,7 +232,7 @@ impl<'s> Comparison<'s> {
                 true => "the trail was cleared",
                 false => "the trail is another",
             };
-            self.say(Weight::Main, what);
+            self.note(Weight::Main, what);
             self.after.trail.iter().for_each(|entry| self.entry(entry));
         }
         self.corrections();
@@ -244,7 +244,7 @@ impl<'s> Comparison<'s> {
         let mut pairs = old.iter().zip(new.iter());
         let is_same = old.len() == new.len() && pairs.all(|(a, b)| same(&a.node, &b.node));
         if self.found.is_empty() && !is_same {
-            self.say(Weight::Detail, "older entries of the trail are others");
+            self.note(Weight::Detail, "older entries of the trail are others");
         }
     }
 
@@ -253,13 +253,13 @@ impl<'s> Comparison<'s> {
             EntryKind::Failure(failure) => {
                 let nth = failure.n.unwrap_or(1);
                 let what = format!("attempt {nth} failed: {}", short(&failure.reason));
-                self.say_of(&failure.atom, Weight::Main, what);
+                self.note_of(&failure.atom, Weight::Main, what);
             }
-            EntryKind::Refuted(_) => self.say(Weight::Main, "the base case does not hold"),
+            EntryKind::Refuted(_) => self.note(Weight::Main, "the base case does not hold"),
             // Described by its effect on groups and requests.
             kind => {
                 let what = format!("recorded: {}", kind.word().replace('_', " "));
-                self.say(Weight::Detail, what);
+                self.note(Weight::Detail, what);
             }
         }
     }
@@ -270,13 +270,13 @@ impl<'s> Comparison<'s> {
         let is_grown = old.len() <= new.len()
             && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node));
         if !is_grown {
-            self.say(Weight::Main, "the corrections are others");
+            self.note(Weight::Main, "the corrections are others");
         }
         let known = if is_grown { old.len() } else { new.len() };
         for correction in &self.after.corrections[known..] {
             let text = correction.data.description.as_deref();
             let what = format!("corrected: {}", short(text.unwrap_or_default()));
-            self.say(Weight::Main, what);
+            self.note(Weight::Main, what);
         }
     }
 
@@ -285,12 +285,12 @@ impl<'s> Comparison<'s> {
         let (before, after) = (self.before, self.after);
         if before.lineage != after.lineage {
             let what = format!("another lineage: {} → {}", before.lineage, after.lineage);
-            self.say(Weight::Main, what);
+            self.note(Weight::Main, what);
         }
         if before.version != after.version {
             let minor = |state: &State| format!("{}.{}", state.version.major, state.version.minor);
             let what = format!("version: {} → {}", minor(before), minor(after));
-            self.say(Weight::Main, what);
+            self.note(Weight::Main, what);
         }
         for (old, new) in [
             (&before.extra, &after.extra),
@@ -301,7 +301,7 @@ impl<'s> Comparison<'s> {
             for key in keys(&was, &is) {
                 let (was, is) = (was.get(&key), is.get(&key));
                 if was.zip(is).is_none_or(|(was, is)| was != is) {
-                    self.say(Weight::Detail, between(&key, was, is));
+                    self.note(Weight::Detail, between(&key, was, is));
                 }
             }
         }

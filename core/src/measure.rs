@@ -120,8 +120,8 @@ impl RunBound {
         }
         let closings = &measure.attempts + &measure.verdicts + &repairs;
         repairs += turns_left(seen, measure) * live_at_once(seen);
-        let beside = BigUint::from(constraints.parallel_agents()) - 1_u32;
-        let starts = (&measure.attempts + repairs) * each + interruptions + closings * beside;
+        let other_slots = BigUint::from(constraints.parallel_agents()) - 1_u32;
+        let starts = (&measure.attempts + repairs) * each + interruptions + closings * other_slots;
         let iterations = constraints.max_iterations;
         let left = iterations.map(|most| most.saturating_sub(seen.state.run.iteration));
         let at_most = |count: &BigUint| match left.map(BigUint::from) {

@@ -133,8 +133,8 @@ fn protected(globs: &[String]) -> String {
 
 fn known(world: &World, id: &AtomId) -> String {
     let mut text = String::new();
-    let (told, left_out) = inputs(world, id);
-    for (name, binding) in told {
+    let (shown, left_out) = inputs(world, id);
+    for (name, binding) in shown {
         text.push_str(&format!("- {name}: {}\n", binding.summary));
     }
     if !left_out.is_empty() {
@@ -255,7 +255,7 @@ fn title<'w>(world: &'w World, id: &'w AtomId) -> &'w str {
 
 /// The text of `$DESCENT_BINDINGS`. It includes a planning step if a part of it is missing.
 pub fn bindings(world: &World, id: &AtomId) -> String {
-    let (told, _) = inputs(world, id);
+    let (shown, _) = inputs(world, id);
     let one = |(name, binding): (String, &Binding)| (name, binding_node(binding));
     let missing = planning::missing(world, id).into_iter().map(|missing| {
         let mut to = Writer::default();
@@ -264,7 +264,7 @@ pub fn bindings(world: &World, id: &AtomId) -> String {
             .put("missing", texts_node(&missing.open));
         (missing.plan.to_string(), to.finish(&Extra::default()))
     });
-    let all = told.into_iter().map(one).chain(missing);
+    let all = shown.into_iter().map(one).chain(missing);
     doc::write(&Node::object(all.collect())) + "\n"
 }
 

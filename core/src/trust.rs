@@ -224,8 +224,8 @@ fn earlier(state: &State) -> Option<Digest> {
     let bindings = state.bindings.values().map(|binding| binding.node());
     let trail = state.trail.iter().map(|entry| entry.node.clone());
     let corrections = state.corrections.iter().map(|one| one.node.clone());
-    let told: Vec<Node> = bindings.chain(trail).chain(corrections).collect();
-    (!told.is_empty()).then(|| Digest::of(doc::canonical(&Node::array(told)).as_bytes()))
+    let facts: Vec<Node> = bindings.chain(trail).chain(corrections).collect();
+    (!facts.is_empty()).then(|| Digest::of(doc::canonical(&Node::array(facts)).as_bytes()))
 }
 
 /// A digest as a person may have typed or pasted it; `None` for anything else.

@@ -300,13 +300,13 @@ fn base_case(world: &World) -> Vec<CheckView> {
     let view = |leaf: &Check| {
         let title = leaf.title();
         // A person's confirmation counts for the present result.
-        let said = assertions::as_it_stands(state, leaf);
+        let confirmed = assertions::as_it_stands(state, leaf);
         let is_of = |one: &&EvidenceRecord| one.check.as_deref() == Some(title.as_str());
         let mut records = records.iter();
         let found = records.find_map(|(at, evidence)| Some((*at, evidence.iter().find(is_of)?)));
         let of_leaf = found.map(|(_, one)| one);
         CheckView {
-            verdict: said
+            verdict: confirmed
                 .map(|verdict| verdict.word().to_owned())
                 .or_else(|| of_leaf.and_then(|one| one.verdict.clone())),
             ended: of_leaf.and_then(|one| one.ended.clone()),
@@ -438,7 +438,7 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
         .filter_map(|binding| binding.commit.clone());
     let run = &state.run;
     let line = run.line.iter().map(|placed| placed.commit.clone());
-    let flying = run
+    let in_flight = run
         .in_flight
         .iter()
         .filter_map(|intent| intent.base.clone());
@@ -452,7 +452,7 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
     parked
         .chain(bound)
         .chain(line)
-        .chain(flying)
+        .chain(in_flight)
         .chain(ends)
         .collect()
 }

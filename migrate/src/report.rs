@@ -104,8 +104,8 @@ impl Report {
 
     /// Marks something that was reported as carried from there as changed after all.
     pub(crate) fn change(&mut self, from: &str, what: String) {
-        let told = self.remarks.iter_mut().rev();
-        let mut carried = told.filter(|one| one.from == from && one.fate == Fate::Carried);
+        let remarks = self.remarks.iter_mut().rev();
+        let mut carried = remarks.filter(|one| one.from == from && one.fate == Fate::Carried);
         match carried.next() {
             Some(one) => (one.fate, one.what) = (Fate::Changed, what),
             None => self.add(Fate::Changed, from, Span::default(), what),

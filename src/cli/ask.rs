@@ -22,12 +22,12 @@ pub(super) fn forget_typed() {
 }
 
 /// The same while other work goes on.
-pub(super) async fn beside(out: Out, question: &str) -> Option<String> {
+pub(super) async fn in_background(out: Out, question: &str) -> Option<String> {
     out.ask(question);
-    let (tell, answer) = tokio::sync::oneshot::channel();
+    let (sender, answer) = tokio::sync::oneshot::channel();
     // A thread of its own: a runtime would wait for the answer before it ends, also after Ctrl-C.
     std::thread::spawn(move || {
-        let _ = tell.send(read());
+        let _ = sender.send(read());
     });
     answer.await.ok().flatten()
 }

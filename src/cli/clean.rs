@@ -81,7 +81,7 @@ fn text(flags: &CleanArgs, gone: &[Leftover], kept: &[Leftover], place: &StatePl
     let mut text = String::new();
     for one in gone {
         for left in &one.left {
-            text += &format!("removed   {}\n", words(left));
+            text += &format!("removed   {}\n", describe(left));
         }
     }
     for one in kept {
@@ -117,7 +117,7 @@ fn next(flags: &CleanArgs, gone: &[Leftover], kept: &[Leftover]) -> &'static str
     }
 }
 
-fn words(left: &LeftoverPlace) -> String {
+fn describe(left: &LeftoverPlace) -> String {
     match left {
         LeftoverPlace::Trees(dir) => format!("workspaces  {}", shown(dir)),
         LeftoverPlace::Repository(dir) => format!("repository  {}", shown(dir)),

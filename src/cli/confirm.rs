@@ -72,8 +72,8 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
             refusal: ChangeRefusal::SameAnswer(earlier),
             state,
         }) => {
-            let told = render::line(&answer_text(&earlier));
-            context.out.say(&format!("{told} already"));
+            let answer = render::line(&answer_text(&earlier));
+            context.out.say(&format!("{answer} already"));
             (*state, ConfirmResult::Unchanged)
         }
         Err(denial) => return Err(Failure::bug(denial.refusal)),
@@ -121,9 +121,9 @@ fn unknown(name: &str, all: &[Assertion]) -> Failure {
     Failure::usage(format!("no assertion is called `{name}`"), hint)
 }
 
-fn answer_text(word: &Confirmation) -> String {
-    let verb = if word.holds { "confirmed" } else { "denied" };
-    format!("{verb} by {} at {}", word.by, word.at)
+fn answer_text(given: &Confirmation) -> String {
+    let verb = if given.holds { "confirmed" } else { "denied" };
+    format!("{verb} by {} at {}", given.by, given.at)
 }
 
 /// The assertions, for a person to confirm: `descent confirm --json`
@@ -195,15 +195,15 @@ fn report(
 }
 
 fn row(one: &Assertion, state: &State) -> String {
-    let word = one.said(state);
-    let verdict = match word {
-        Some(word) if word.holds => "pass",
+    let confirmation = one.confirmation(state);
+    let verdict = match confirmation {
+        Some(confirmation) if confirmation.holds => "pass",
         Some(_) => "fail",
         None => "unknown",
     };
     let earlier = || assertions::newest(&state.corrections, &one.name, &one.statement, |_| true);
-    let told = match (word, word.is_none().then(earlier).flatten()) {
-        (Some(word), _) => answer_text(word),
+    let answer = match (confirmation, confirmation.is_none().then(earlier).flatten()) {
+        (Some(confirmation), _) => answer_text(confirmation),
         (None, Some(earlier)) => format!("{}, of another tree", answer_text(earlier)),
         (None, None) => "nobody said anything of it yet".to_owned(),
     };
@@ -213,20 +213,21 @@ fn row(one: &Assertion, state: &State) -> String {
         (true, false) => format!("; also of {}", atoms.join(", ")),
         (false, false) => format!("; of {}", atoms.join(", ")),
     };
-    format!("  {verdict:<8}{}  ({told}{whose})", render::line(&one.name))
+    let name = render::line(&one.name);
+    format!("  {verdict:<8}{name}  ({answer}{whose})")
 }
 
 fn output<'a>(one: &'a Assertion, state: &'a State) -> AssertionOutput<'a> {
-    let word = one.said(state);
+    let confirmation = one.confirmation(state);
     AssertionOutput {
         name: &one.name,
         statement: &one.statement,
         base_case: one.in_base_case,
         atoms: &one.atoms,
-        holds: word.map(|word| word.holds),
-        by: word.map(|word| word.by.as_str()),
-        at: word.map(|word| word.at.as_str()),
-        on: word.and_then(|word| word.on.as_deref()),
-        reason: word.and_then(|word| word.reason.as_deref()),
+        holds: confirmation.map(|given| given.holds),
+        by: confirmation.map(|given| given.by.as_str()),
+        at: confirmation.map(|given| given.at.as_str()),
+        on: confirmation.and_then(|given| given.on.as_deref()),
+        reason: confirmation.and_then(|given| given.reason.as_deref()),
     }
 }

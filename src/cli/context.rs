@@ -164,8 +164,8 @@ impl Context {
         let question = format!("{question} [y/N] ");
         ask::forget_typed();
         for _ in 0..ASKED_MAX {
-            let answer = ask::beside(self.out, &question).await;
-            match answer.map(|said| said.to_lowercase()).as_deref() {
+            let answer = ask::in_background(self.out, &question).await;
+            match answer.map(|reply| reply.to_lowercase()).as_deref() {
                 Some("y" | "yes") => return true,
                 None | Some("" | "n" | "no") => return false,
                 Some(_) => self.out.say("y for yes, n for no"),

@@ -110,26 +110,26 @@ fn typed(
         // Ctrl-C in the editor is meant for the editor; here it is only consumed.
         let mut signals = Signals::install()?;
         let mut editor = Editor::open(command, &copy.path, context.is_attended)?;
-        let mut told = None;
+        let mut received = None;
         loop {
             tokio::select! {
-                status = editor.wait() => return status.map(|status| (status, told)),
+                status = editor.wait() => return status.map(|status| (status, received)),
                 signal = signals.next() => {
                     if signal != Signal::Interrupt {
                         editor.send_signal(signal.number());
-                        told = Some(signal);
+                        received = Some(signal);
                     }
                 }
             }
         }
     });
-    let (status, told) =
+    let (status, received) =
         ended.map_err(|error| Failure::io("the editor cannot be started", &error))?;
     let bytes = copy
         .read()
         .map_err(|error| Failure::io("the copy cannot be read", &error))?;
     let is_changed = bytes != begun.bytes;
-    if let Some(signal) = told {
+    if let Some(signal) = received {
         return Ok(EditorOutcome::Signal(signal, is_changed));
     }
     if !status.success() {

@@ -98,7 +98,7 @@ fn place_of(
             let to = context.dir.join(to);
             match to.is_dir() {
                 true => in_worktree(parent, &to)?,
-                false => beside(parent, &to)?,
+                false => place_of_file(parent, &to)?,
             }
         }
     };
@@ -128,7 +128,7 @@ fn in_worktree(parent: &StatePlace, dir: &Path) -> Result<StatePlace, Failure> {
 }
 
 /// A state file concerns the directory that it lies in.
-fn beside(parent: &StatePlace, file: &Path) -> Result<StatePlace, Failure> {
+fn place_of_file(parent: &StatePlace, file: &Path) -> Result<StatePlace, Failure> {
     let place = StatePlace::at(&parent.project, Some(file));
     if place.project == parent.project {
         return Ok(place);

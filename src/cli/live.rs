@@ -193,7 +193,7 @@ impl Scene {
     fn take(&mut self, world: &World, desired: &DesiredWork, now: UnixMillis) {
         let state = &world.state;
         let mut rows: Vec<Row> = Vec::new();
-        let mut told: Vec<Ix> = Vec::new();
+        let mut shown: Vec<Ix> = Vec::new();
         for intent in &state.run.in_flight {
             let Some(x) = world.graph.ix(&intent.atom) else {
                 continue;
@@ -201,15 +201,15 @@ impl Scene {
             let mut above: Vec<Ix> = world.graph.above(x).collect();
             above.reverse();
             for (depth, group) in above.iter().enumerate() {
-                if !told.contains(group) {
-                    told.push(*group);
+                if !shown.contains(group) {
+                    shown.push(*group);
                     rows.push(group_row(world, *group, depth));
                 }
             }
             rows.push(attempt_row(world, intent, desired, above.len()));
         }
         let mut seen = BTreeMap::new();
-        for (name, scope) in beside(desired) {
+        for (name, scope) in other_work(desired) {
             let since = self.seen.get(name).copied().unwrap_or(now);
             seen.insert(name, since);
             let what = RowKind::Other {
@@ -361,7 +361,7 @@ fn attempt_row(world: &World, intent: &Intent, desired: &DesiredWork, depth: usi
 }
 
 /// Work beside the attempts.
-fn beside(desired: &DesiredWork) -> Vec<(&'static str, Option<Scope>)> {
+fn other_work(desired: &DesiredWork) -> Vec<(&'static str, Option<Scope>)> {
     let named = desired
         .effects
         .iter()

@@ -32,7 +32,7 @@ pub(super) fn note(look: &LoopObservation) -> Option<StatusNote> {
             let heartbeat = look.heartbeat()?;
             let seen =
                 render::since_moment(heartbeat::last_sign(heartbeat, clock::now()), clock::now());
-            let (doing, pid) = (heartbeat.phase.words(), heartbeat.pid);
+            let (doing, pid) = (heartbeat.phase.describe(), heartbeat.pid);
             let text = format!("its last sign of life: {seen}, {doing} (pid {pid})");
             (Meaning::Dim, text)
         }
@@ -41,7 +41,7 @@ pub(super) fn note(look: &LoopObservation) -> Option<StatusNote> {
 }
 
 /// Adds the state of a loop to a failure: one that waits for the file can still be ended.
-pub(super) fn beside(look: &LoopObservation, mut failure: Failure) -> Failure {
+pub(super) fn with_note(look: &LoopObservation, mut failure: Failure) -> Failure {
     let is_waiting = look.liveness.waits_for == Some(WaitsFor::File);
     if let Some(note) = note(look).filter(|_| is_waiting) {
         failure.details.push(note.text);

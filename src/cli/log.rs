@@ -84,7 +84,7 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     let entries = entries.get(left_out..).unwrap_or_default();
     if context.out.json {
         let output = |entry| {
-            let (label, what) = render::words(entry);
+            let (label, what) = render::describe_entry(entry);
             let text = format!("{label} {what}");
             let output = LogEntryOutput { entry, text };
             let mut value = serde_json::to_value(&output).unwrap_or_default();
@@ -129,7 +129,7 @@ fn joined(mut entries: Vec<LogEntry>, commits: &[Commit]) -> Vec<LogEntry> {
             entries.push(of_commit(commit));
         }
         for event in commit.events.iter().filter(|event| event.is_lasting()) {
-            let is_same = |told: &Event| told.is_same_fact(event);
+            let is_same = |other: &Event| other.is_same_fact(event);
             let tells = |i: &usize| entries[*i].event.as_ref().is_some_and(is_same);
             match records.iter().copied().filter(tells).collect::<Vec<_>>()[..] {
                 [] => entries.push(of_event(commit, event)),
@@ -168,7 +168,7 @@ fn of_commit(commit: &Commit) -> LogEntry {
         entry: Node::object(vec![
             ("serial", Node::uint(commit.serial.0)),
             ("command", Node::string(commit.command.as_str())),
-            ("description", Node::string(commit.words())),
+            ("description", Node::string(commit.describe())),
         ]),
         event: None,
     }
@@ -176,20 +176,20 @@ fn of_commit(commit: &Commit) -> LogEntry {
 
 /// An event in one text.
 pub(super) fn event_line(event: &Event) -> String {
-    let (label, what) = render::event_words(event);
+    let (label, what) = render::describe_event(event);
     format!("{label} {what}")
 }
 
 /// The events of a commit in words: those of the history, else all.
-pub(super) fn commit_words(commit: &Commit) -> String {
+pub(super) fn describe_commit(commit: &Commit) -> String {
     let (lasting, passing): (Vec<&Event>, Vec<&Event>) =
         commit.events.iter().partition(|event| event.is_lasting());
-    let told = if lasting.is_empty() { passing } else { lasting };
-    if told.is_empty() {
-        return commit.words();
+    let events = if lasting.is_empty() { passing } else { lasting };
+    if events.is_empty() {
+        return commit.describe();
     }
-    let words: Vec<String> = told.into_iter().map(event_line).collect();
-    words.join("; ")
+    let texts: Vec<String> = events.into_iter().map(event_line).collect();
+    texts.join("; ")
 }
 
 fn between(context: &Context, timeline: &Timeline, range: &str) -> Result<End, Failure> {
@@ -199,7 +199,7 @@ fn between(context: &Context, timeline: &Timeline, range: &str) -> Result<End, F
     };
     let (from, to) = (oldest_or(timeline, from)?, newest_or(timeline, to)?);
     let changes = difference::difference(&from.state, &to.state);
-    let words = difference::words(&changes);
+    let text = difference::words(&changes);
     if context.out.json {
         let output = |change: &Difference| ChangeOutput {
             atom: change.of.clone(),
@@ -210,11 +210,11 @@ fn between(context: &Context, timeline: &Timeline, range: &str) -> Result<End, F
             schema: "descent/difference/1",
             from: from.state.serial,
             to: to.state.serial,
-            text: words,
+            text,
             changes: changes.iter().map(output).collect(),
         });
     } else {
-        context.out.data(&render::clean(&words));
+        context.out.data(&render::clean(&text));
     }
     Ok(End::Code(0))
 }

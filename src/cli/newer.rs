@@ -71,13 +71,13 @@ fn made_out(root: &Node) -> Vec<String> {
     };
     let size = |node: Option<&Node>| node.and_then(Node::as_object).map(<[_]>::len);
     let count = |what: &str, node: Option<&Node>| size(node).map(|n| format!("{what}: {n}"));
-    let told = |what: &str, text: Option<String>| {
+    let labelled = |what: &str, text: Option<String>| {
         text.map(|text| format!("{what}: {}", render::visible(&render::line(&text))))
     };
     let atoms = root.get("work_graph").and_then(|graph| graph.get("atoms"));
     [
-        told("goal", text(["objective", "goal"])),
-        told("run", text(["run", "status"])),
+        labelled("goal", text(["objective", "goal"])),
+        labelled("run", text(["run", "status"])),
         count("open atoms", atoms),
         count("solved", root.get("bindings")),
     ]

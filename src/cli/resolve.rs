@@ -45,7 +45,7 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
         return Ok(End::Code(0));
     };
     let attempt = AttemptId::new(attempt.as_str());
-    let (said, result) = match (flags.done, flags.retry) {
+    let (resolution, result) = match (flags.done, flags.retry) {
         (true, _) => (
             Resolution::Done(flags.summary.as_deref()),
             ResolveResult::Done,
@@ -54,7 +54,7 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
         (false, false) => return Err(undecided(&first.state, &attempt)),
     };
     let client = context.client(None);
-    let recorded = ops::resolve::resolve(&client, &mut store, &attempt, said)?;
+    let recorded = ops::resolve::resolve(&client, &mut store, &attempt, resolution)?;
     let committed = recorded.map_err(|denial| not_in_doubt(&denial.state, &attempt))?;
     for event in &committed.events {
         if let Event::Corrected { what, effects, .. } = event {

@@ -123,8 +123,8 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
         heart.turn(world, desired, waits_for);
     };
     let eyes = driver::Observer {
-        tell: &mut tell,
-        say: &mut say,
+        on_event: &mut tell,
+        on_note: &mut say,
         on_turn: &mut look,
     };
     let ending = runtime.block_on(driver::run(host, loaded, eyes))?;

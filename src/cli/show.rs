@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, surroundings},
-    log::commit_words,
+    log::describe_commit,
     timeline::Timeline,
 };
 use crate::{
@@ -88,7 +88,7 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
             at: commit.map(|commit| UnixMillis(commit.at_ms).rfc3339()),
             by: commit.map(|commit| commit.by.as_str()),
             command: commit.map(|commit| commit.command.as_str()),
-            text: commit.map(commit_words),
+            text: commit.map(describe_commit),
             state: doc::parse_bytes(&point.bytes, &doc::Limits::default()).node,
         });
         return Ok(End::Code(0));
@@ -100,7 +100,7 @@ pub(super) fn show(context: &Context, flags: &ShowArgs) -> Result<End, Failure> 
             commit.serial.0,
             commit.by,
             commit.command,
-            commit_words(commit)
+            describe_commit(commit)
         ),
     });
     let notes: Vec<render::StatusNote> = note.into_iter().collect();

@@ -69,7 +69,7 @@ pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failu
         Err(error) => {
             let look = look(&store, RunStatus::Running);
             let state = newer::understood(context, &store, error);
-            let state = state.map_err(|failure| liveness::beside(&look, failure))?;
+            let state = state.map_err(|failure| liveness::with_note(&look, failure))?;
             return Ok(show(context, flags, &store, state, false));
         }
     };

@@ -90,7 +90,7 @@ pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure
     }
     context
         .out
-        .data(&words(&subject, &doubts, WHOLE).join("\n"));
+        .data(&describe(&subject, &doubts, WHOLE).join("\n"));
     if !context.may_ask || context.out.quiet {
         let mut failure = not_trusted(&subject, &doubts);
         failure.hint = subject.by_hash(&hash);
@@ -133,14 +133,16 @@ pub(super) fn ask_or_refuse(
     may_ask: bool,
 ) -> Result<(), Failure> {
     if !may_ask || context.out.json || context.out.quiet {
-        let mut details = words(subject, doubts, EXCERPT);
+        let mut details = describe(subject, doubts, EXCERPT);
         details.push(format!(
             "where nobody can answer: {}",
             subject.by_hash(&subject.carried.digest())
         ));
         return Err(not_trusted(subject, doubts).with(details));
     }
-    context.out.say(&words(subject, doubts, WHOLE).join("\n"));
+    context
+        .out
+        .say(&describe(subject, doubts, WHOLE).join("\n"));
     match says_yes(context)? {
         true => Ok(()),
         false => Err(nothing_allowed(subject)),
@@ -152,7 +154,7 @@ fn says_yes(context: &Context) -> Result<bool, Failure> {
     Ok(runtime()?.block_on(context.consents(question)))
 }
 
-fn words(subject: &TrustQuestion, doubts: &Doubts, bounds: Bounds) -> Vec<String> {
+fn describe(subject: &TrustQuestion, doubts: &Doubts, bounds: Bounds) -> Vec<String> {
     let mut lines = vec![format!("{}:", subject.title)];
     lines.extend(
         doubts

@@ -211,13 +211,13 @@ pub(super) fn explained(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<Stri
     let text = doc::readable(bytes);
     let lines: Vec<&str> = text.split('\n').collect();
     let one = |at: store::PlacedFault| {
-        let told = format!("{}:{at}", path.display());
+        let place = format!("{}:{at}", path.display());
         let line = lines
             .get(at.line - 1)
             .filter(|line| !line.trim().is_empty());
         match line {
-            Some(line) => format!("{told}\n{}", render::excerpt(line, at.line, at.column)),
-            None => told,
+            Some(line) => format!("{place}\n{}", render::excerpt(line, at.line, at.column)),
+            None => place,
         }
     };
     store::place_faults(bytes, faults)

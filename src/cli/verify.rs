@@ -143,7 +143,7 @@ fn subject(
     }
     let start = workspaces.snapshot()?;
     let name = match &start {
-        Some(start) => words(start),
+        Some(start) => describe(start),
         None => "the files as they are".to_owned(),
     };
     let commit = start.map(|start| start.commit);
@@ -166,7 +166,7 @@ fn of_result(state: &State) -> Result<VerifySubject, Failure> {
 }
 
 /// The name of the working tree that was checked.
-fn words(start: &StartedFrom) -> String {
+fn describe(start: &StartedFrom) -> String {
     let Some(branch) = &start.branch else {
         return "your files as they are".to_owned();
     };

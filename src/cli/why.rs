@@ -93,7 +93,7 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
 
 /// The events of one atom, and the changes that a person made to it, as far as their commits are kept.
 fn past(commits: &[Commit], atom: &AtomId) -> Vec<render::StoryLine> {
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for commit in commits {
         let is_start = |event: &Event| matches!(event, Event::AttemptStarted { .. });
         let events = commit.events.iter();
@@ -109,7 +109,7 @@ fn past(commits: &[Commit], atom: &AtomId) -> Vec<render::StoryLine> {
             by: commit.author().to_owned(),
             what,
         };
-        told.extend(events.map(event_line).chain(changes).map(line));
+        lines.extend(events.map(event_line).chain(changes).map(line));
     }
-    told
+    lines
 }

@@ -66,7 +66,7 @@ impl Loop<'_> {
         if wait.reported.replace(failure.clone()).is_none() {
             // A message of git may have several lines.
             let what = failure.message.lines().collect::<Vec<_>>().join(" ");
-            (self.observer.say)(&format!(
+            (self.observer.on_note)(&format!(
                 "waiting: {what}; nothing is lost, and it goes on by itself: {}",
                 failure.hint
             ));
@@ -102,7 +102,7 @@ impl Loop<'_> {
     pub(super) fn there_is_room(&mut self) {
         if self.disk_wait.reported.take().is_some() {
             self.disk_wait = DiskWait::default();
-            (self.observer.say)("what was lacking is there again; going on");
+            (self.observer.on_note)("what was lacking is there again; going on");
         }
     }
 }

@@ -122,7 +122,7 @@ impl Loop<'_> {
     ) -> Result<RunEnding, Failure> {
         let early = match result {
             Err(failure) if is_cut_off && failure.lack().is_none() => {
-                (self.observer.say)(
+                (self.observer.on_note)(
                     "git did not end in time and was cut off (a filter that hangs?); `descent run` goes on from here",
                 );
                 self.early

@@ -103,7 +103,7 @@ impl Loop<'_> {
             if missing.is_empty() {
                 let odd = self.odd(&loaded);
                 let taken = self.adopt();
-                odd.iter().for_each(|line| (self.observer.say)(line));
+                odd.iter().for_each(|line| (self.observer.on_note)(line));
                 return taken;
             }
             self.wait_for_file(missing, &"the file lacks what a run starts from");
@@ -113,7 +113,8 @@ impl Loop<'_> {
         let news = correct::news(&self.world.state, &loaded.state);
         self.world = World::new(loaded.state.clone());
         self.loaded = loaded;
-        news.iter().for_each(|event| (self.observer.tell)(event));
+        news.iter()
+            .for_each(|event| (self.observer.on_event)(event));
         Ok(true)
     }
 
@@ -162,7 +163,9 @@ impl Loop<'_> {
                 self.world = World::new(loaded.state.clone());
                 self.loaded = loaded;
                 self.watch_stamp = None;
-                events.iter().for_each(|event| (self.observer.tell)(event));
+                events
+                    .iter()
+                    .for_each(|event| (self.observer.on_event)(event));
                 Ok(true)
             }
             Err(AdoptionRefusal::OtherLineage) => {
@@ -195,16 +198,16 @@ impl Loop<'_> {
         }
         // If this loop dies before the correction, the next one finds the base of the edit there.
         self.host.store.write_journal();
-        (self.observer.say)(&format!(
+        (self.observer.on_note)(&format!(
             "waiting: {why}; nothing is written and nothing new starts until the file is mended"
         ));
-        lines.iter().for_each(|line| (self.observer.say)(line));
+        lines.iter().for_each(|line| (self.observer.on_note)(line));
         self.waits_for_file = Some(lines);
     }
 
     fn file_is_whole(&mut self) {
         if self.waits_for_file.take().is_some() {
-            (self.observer.say)("the state file is whole again; going on");
+            (self.observer.on_note)("the state file is whole again; going on");
         }
     }
 

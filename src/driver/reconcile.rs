@@ -56,7 +56,7 @@ impl Loop<'_> {
 
     /// Frees each slot whose attempt has landed and whose processes are gone.
     fn free_slots(&mut self) {
-        let flying: Vec<&AttemptId> = self
+        let in_flight: Vec<&AttemptId> = self
             .world
             .state
             .run
@@ -65,7 +65,7 @@ impl Loop<'_> {
             .map(|intent| &intent.id)
             .collect();
         if self.leaving == 0 {
-            self.slots.retain(|attempt, _| flying.contains(&attempt));
+            self.slots.retain(|attempt, _| in_flight.contains(&attempt));
         }
     }
 

@@ -23,8 +23,8 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
     let workspaces = executor.workspaces.clone();
     let (state, evidence) = (state.clone(), Arc::clone(&executor.evidence));
     let find = move || {
-        let flying = state.run.in_flight.iter();
-        let recorded: Vec<(&Intent, Outcome)> = flying
+        let in_flight = state.run.in_flight.iter();
+        let recorded: Vec<(&Intent, Outcome)> = in_flight
             .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
             .collect();
         agent::tidy(&attempts, &state.run.in_flight);
@@ -63,7 +63,7 @@ impl Loop<'_> {
         let looking = self.host.executor.resume(&self.world.state);
         let found = self.patiently(looking).await?;
         if !found.gone.is_empty() {
-            (self.observer.say)(&format!(
+            (self.observer.on_note)(&format!(
                 "the repository lost {} that the state names; what stood on them is made again: {}",
                 count(found.gone.len()),
                 names(&found.gone)

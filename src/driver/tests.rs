@@ -87,8 +87,8 @@ impl Project {
             from: None,
         };
         let eyes = Observer {
-            tell: &mut |_| (),
-            say: &mut |_| (),
+            on_event: &mut |_| (),
+            on_note: &mut |_| (),
             on_turn: &mut |_, _, _| (),
         };
         run(host, loaded, eyes).await

@@ -56,12 +56,12 @@ impl Watch {
         Self {
             is_deaf: watcher.is_err(),
             _watcher: watcher.ok(),
-            ..Self::told(events)
+            ..Self::with_events(events)
         }
     }
 
     /// Takes the events from a channel.
-    pub(super) fn told(events: mpsc::Receiver<()>) -> Self {
+    pub(super) fn with_events(events: mpsc::Receiver<()>) -> Self {
         Self {
             events,
             _watcher: None,

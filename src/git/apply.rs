@@ -137,7 +137,7 @@ impl Git {
         };
         let fill = call("update-index").args(["-z", "--index-info"]);
         fill.stdin(entries).ok()?;
-        let said = call("diff")
+        let output = call("diff")
             .args([
                 "--name-only",
                 "-z",
@@ -147,7 +147,7 @@ impl Git {
             ])
             .args(["--no-relative", "--ignore-submodules=all", "--"])
             .ok()?;
-        unlike.extend(fields(&said).map(<[u8]>::to_vec));
+        unlike.extend(fields(&output).map(<[u8]>::to_vec));
         Ok((unlike, index))
     }
 

@@ -160,21 +160,21 @@ impl Call<'_> {
     /// The id that a run prints.
     pub(super) fn ok_id(self) -> Result<String, GitError> {
         let verb = self.verb;
-        let said = self.ok()?;
-        as_id(said.trim_ascii_end()).ok_or(GitError::Odd { verb })
+        let output = self.ok()?;
+        as_id(output.trim_ascii_end()).ok_or(GitError::Odd { verb })
     }
 }
 
 /// Adds the cause if a disk that git writes to is full; git often says only that a write failed.
 fn tell_of_room(ran: &mut ToolOutput, places: &[PathBuf]) {
-    let said = String::from_utf8_lossy(&ran.stderr);
+    let stderr = String::from_utf8_lossy(&ran.stderr);
     let is_write = ["unable to write", "couldn't write", "unable to create"];
-    let is_write = is_write.iter().any(|words| said.contains(words));
-    let is_told = lack_in(&said).is_some();
+    let is_write = is_write.iter().any(|words| stderr.contains(words));
+    let is_lack = lack_in(&stderr).is_some();
     // Git never gives the cause for a file of the tree, and there may be space again by now.
-    let is_file = said.contains("unable to write file");
+    let is_file = stderr.contains("unable to write file");
     let is_used_up = || places.iter().any(|place| space::is_used_up(place));
-    if is_write && !is_told && (is_file || is_used_up()) {
+    if is_write && !is_lack && (is_file || is_used_up()) {
         ran.stderr.extend_from_slice(b"\nNo space left on device");
     }
 }

@@ -80,8 +80,8 @@ impl Git {
     pub fn land(&self, made: &CommitId, l: &LandingSpec<'_>) -> Result<Merge, GitError> {
         let call = diff::raw(self.call("diff-tree").arg("--no-commit-id"));
         let call = call.id("", l.base.as_str(), "^{tree}");
-        let said = call.id("", made.as_str(), "^{tree}").arg("--").ok()?;
-        let changes = diff::parse("diff-tree", &said)?;
+        let output = call.id("", made.as_str(), "^{tree}").arg("--").ok()?;
+        let changes = diff::parse("diff-tree", &output)?;
         let (commit, tree) = if l.onto == l.base {
             (made.clone(), self.tree_of(made)?)
         } else {

@@ -46,11 +46,11 @@ pub(super) fn raw(call: Call<'_>) -> Call<'_> {
     .args(["--no-textconv", "--ignore-submodules=none"])
 }
 
-pub(super) fn parse(verb: &'static str, said: &[u8]) -> Result<Vec<PathChange>, GitError> {
+pub(super) fn parse(verb: &'static str, output: &[u8]) -> Result<Vec<PathChange>, GitError> {
     let odd = || GitError::Odd { verb };
-    let mut said = fields(said);
+    let mut output = fields(output);
     let mut changes = Vec::new();
-    while let Some(columns) = said.next() {
+    while let Some(columns) = output.next() {
         let columns = columns.strip_prefix(b":").ok_or_else(odd)?;
         let columns: Vec<&[u8]> = columns.split(|byte| *byte == b' ').collect();
         let [old_mode, new_mode, old_id, new_id, _] = columns[..] else {
@@ -63,7 +63,7 @@ pub(super) fn parse(verb: &'static str, said: &[u8]) -> Result<Vec<PathChange>, 
         changes.push(PathChange {
             old: side(old_mode, old_id),
             new: side(new_mode, new_id),
-            path: said.next().ok_or_else(odd)?.to_vec(),
+            path: output.next().ok_or_else(odd)?.to_vec(),
         });
     }
     changes.sort_by(|a, b| a.path.cmp(&b.path));

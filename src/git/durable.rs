@@ -69,14 +69,14 @@ impl Git {
 
     /// The objects that `commit` reaches and `known` does not.
     fn objects_of(&self, commit: &CommitId, known: &CommitId) -> Result<Vec<String>, GitError> {
-        let said = self
+        let output = self
             .call("rev-list")
             .args(["--objects", "--no-object-names"])
             .id("", commit.as_str(), "")
             .id("^", known.as_str(), "")
             .arg("--")
             .ok()?;
-        let lines = said.split(|byte| *byte == b'\n');
+        let lines = output.split(|byte| *byte == b'\n');
         Ok(lines.filter_map(as_id).collect())
     }
 

@@ -49,11 +49,11 @@ pub enum GitError {
     NotOwned { stderr_tail: String },
     #[error("{} is a bare repository, without files to work on", dir.display())]
     Bare { dir: PathBuf },
-    #[error("the filter '{filter}' of this repository fails on {path}: {said}")]
+    #[error("the filter '{filter}' of this repository fails on {path}: {message}")]
     Filter {
         filter: String,
         path: String,
-        said: String,
+        message: String,
     },
     #[error("{} cannot be read, and git does not ignore it", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
@@ -203,11 +203,11 @@ fn filter_of(stderr: &str) -> Option<GitError> {
     let (path, filter) = [": clean filter ", ": smudge filter "]
         .iter()
         .find_map(|words_between| words.rsplit_once(words_between))?;
-    let said = stderr[..at].lines().next().unwrap_or_default();
+    let message = stderr[..at].lines().next().unwrap_or_default();
     Some(GitError::Filter {
         filter: filter.trim_matches('\'').to_owned(),
         path: path.to_owned(),
-        said: said.trim_start_matches("error: ").to_owned(),
+        message: message.trim_start_matches("error: ").to_owned(),
     })
 }
 

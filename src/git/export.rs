@@ -31,8 +31,8 @@ impl Git {
     /// The number of added and removed lines of each file.
     pub fn lines(&self, base: &CommitId, head: &CommitId) -> Result<Vec<FileLines>, GitError> {
         const ODD: GitError = GitError::Odd { verb: "diff-tree" };
-        let said = self.two_trees(base, head, &["--numstat", "-z"]).ok()?;
-        let records = fields(&said).map(|record| {
+        let output = self.two_trees(base, head, &["--numstat", "-z"]).ok()?;
+        let records = fields(&output).map(|record| {
             let mut columns = record.splitn(3, |byte| *byte == b'\t');
             let mut next = || columns.next().ok_or(ODD);
             let (added, removed, path) = (next()?, next()?, next()?);
@@ -120,8 +120,8 @@ impl Git {
         for name in above.iter().chain([&full]) {
             call = call.arg(name);
         }
-        let said = String::from_utf8_lossy(&call.ok()?).into_owned();
-        let mut refs = said.lines().filter_map(|line| line.split_once(' '));
+        let output = String::from_utf8_lossy(&call.ok()?).into_owned();
+        let mut refs = output.lines().filter_map(|line| line.split_once(' '));
         let below = format!("{full}/");
         let found = refs
             .find(|(_, name)| *name == full || above.contains(name) || name.starts_with(&below));

@@ -97,8 +97,8 @@ impl Git {
         let call = self.call("cat-file");
         let call = call.arg("--batch-check=%(objectname) %(objectsize)");
         let ran = call.stdin(list).output()?;
-        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-        let sizes = said
+        let output = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let sizes = output
             .lines()
             .map(|line| line.rsplit(' ').next()?.parse().ok());
         let sizes: Option<Vec<u64>> = sizes.collect();
@@ -137,8 +137,8 @@ impl Git {
     fn known(&self, commit: &CommitId) -> Result<BTreeSet<String>, GitError> {
         let call = self.call("ls-tree");
         let call = call.args(["-r", "-t", "-z", "--format=%(objectname)"]);
-        let said = call.id("", commit.as_str(), "").ok()?;
-        let mut known: BTreeSet<String> = super::call::fields(&said).filter_map(as_id).collect();
+        let output = call.id("", commit.as_str(), "").ok()?;
+        let mut known: BTreeSet<String> = super::call::fields(&output).filter_map(as_id).collect();
         known.insert(self.tree_of(commit)?.to_string());
         Ok(known)
     }
@@ -176,8 +176,8 @@ impl Git {
             let call = self
                 .call("ls-tree")
                 .args(["-z", "--format=%(objecttype) %(objectname)"]);
-            let said = call.id("", &tree, "").ok()?;
-            for entry in super::call::fields(&said) {
+            let output = call.id("", &tree, "").ok()?;
+            for entry in super::call::fields(&output) {
                 let text = String::from_utf8_lossy(entry);
                 match text.split_once(' ') {
                     Some(("tree", id)) => trees.push(id.to_owned()),

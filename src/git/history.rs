@@ -48,8 +48,8 @@ impl Git {
             call = call.arg(path);
         }
         // Without a commit there is nothing.
-        let said = call.ok().unwrap_or_default();
-        let names = said
+        let output = call.ok().unwrap_or_default();
+        let names = output
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty());
         names
@@ -84,7 +84,7 @@ impl Git {
     }
 
     fn last_committer(&self, path: &Path) -> Option<String> {
-        let said = self
+        let output = self
             .call("log")
             .within(WAIT_MAX)
             .args([
@@ -97,8 +97,8 @@ impl Git {
             ])
             .arg(path)
             .ok();
-        let said = String::from_utf8_lossy(&said.ok()?).trim().to_owned();
-        let (commit, email) = said.split_once(' ')?;
+        let output = String::from_utf8_lossy(&output.ok()?).trim().to_owned();
+        let (commit, email) = output.split_once(' ')?;
         (!self.is_cut_off(commit)).then(|| email.to_owned())
     }
 

@@ -190,8 +190,8 @@ impl GitHost {
             dir,
             theirs: &self.theirs,
         };
-        let said = asking.ask("config", &["config", "-z", "--type=path", "--get", key])?;
-        let path = said.strip_suffix(b"\0").unwrap_or(&said).to_vec();
+        let output = asking.ask("config", &["config", "-z", "--type=path", "--get", key])?;
+        let path = output.strip_suffix(b"\0").unwrap_or(&output).to_vec();
         Ok(Some(PathBuf::from(OsString::from_vec(path))))
     }
 
@@ -326,9 +326,9 @@ impl PersonGit<'_> {
     }
 
     fn check_version(&self) -> Result<(u32, u32), GitError> {
-        let said = self.ask("version", &["--version"])?;
-        let said = String::from_utf8_lossy(&said);
-        let found = said.split_whitespace().nth(2).unwrap_or_default();
+        let output = self.ask("version", &["--version"])?;
+        let output = String::from_utf8_lossy(&output);
+        let found = output.split_whitespace().nth(2).unwrap_or_default();
         let mut parts = found.split('.').map_while(|part| part.parse::<u32>().ok());
         let version = parts
             .next()
@@ -342,8 +342,8 @@ impl PersonGit<'_> {
     }
 
     fn settings(&self) -> Result<Vec<Setting>, GitError> {
-        let said = self.ask("config", &["config", "--list", "-z", "--show-scope"])?;
-        let mut fields = said.split(|byte| *byte == 0);
+        let output = self.ask("config", &["config", "--list", "-z", "--show-scope"])?;
+        let mut fields = output.split(|byte| *byte == 0);
         let mut settings = Vec::new();
         while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
             let mut halves = setting.splitn(2, |byte| *byte == b'\n');
@@ -375,8 +375,8 @@ fn identity(settings: &[Setting], theirs: &Env) -> (OsString, OsString, bool) {
     };
     let env = |key: &str| value_of(theirs, key).map(OsStr::to_owned);
     let first = |candidates: [Option<OsString>; 4]| {
-        let mut said = candidates.into_iter().flatten();
-        said.find(|text| says_something(text))
+        let mut given = candidates.into_iter().flatten();
+        given.find(|text| says_something(text))
     };
     let name = first([
         env("GIT_AUTHOR_NAME"),

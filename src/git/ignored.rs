@@ -36,8 +36,8 @@ impl Git {
     /// person's tree, or of our tree at `at`.
     pub fn ignored(&self, at: Option<&Path>) -> Result<Vec<String>, GitError> {
         let paths = self.ignored_paths(at)?.into_iter();
-        let told = paths.map(|path| shown(path.as_os_str().as_bytes()));
-        Ok(told.take(PATHS_MAX).collect())
+        let names = paths.map(|path| shown(path.as_os_str().as_bytes()));
+        Ok(names.take(PATHS_MAX).collect())
     }
 
     /// All ignored paths, without a limit.
@@ -47,11 +47,11 @@ impl Git {
             Some(at) if self.tree(at).is_whole() => self.tree(at).call("ls-files"),
             Some(_) => return Ok(Vec::new()),
         };
-        let said = call
+        let output = call
             .args(["--others", "--ignored", "--exclude-standard"])
             .args(["--directory", "-z"])
             .ok()?;
-        let paths = fields(&said).map(|path| path.strip_suffix(b"/").unwrap_or(path));
+        let paths = fields(&output).map(|path| path.strip_suffix(b"/").unwrap_or(path));
         let others = paths.filter(|path| !is_within(path, OWN_DIR));
         Ok(others.map(|path| as_path(path).to_owned()).collect())
     }

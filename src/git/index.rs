@@ -113,12 +113,12 @@ impl Git {
             .id("", made, "")
             .attributes_of(onto.as_str())
             .output()?;
-        let mut said = super::call::fields(&ran.stdout);
-        let tree = said.next().and_then(as_id);
+        let mut output = super::call::fields(&ran.stdout);
+        let tree = output.next().and_then(as_id);
         match (ran.status.code(), tree) {
             (Some(0), Some(tree)) => Ok(Ok(TreeId::new(tree))),
             (Some(1), Some(_)) => {
-                let mut paths: Vec<String> = said.map(super::call::shown).collect();
+                let mut paths: Vec<String> = output.map(super::call::shown).collect();
                 paths.dedup();
                 Ok(Err(paths))
             }

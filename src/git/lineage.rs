@@ -270,8 +270,8 @@ impl Git {
             return Ok(());
         }
         let call = person.call("cat-file").arg("--batch-check=%(objectname)");
-        let said = call.stdin(others.join("\n") + "\n").ok()?;
-        let theirs: Vec<String> = said
+        let output = call.stdin(others.join("\n") + "\n").ok()?;
+        let theirs: Vec<String> = output
             .split(|byte| *byte == b'\n')
             .filter_map(as_id)
             .collect();
@@ -352,17 +352,17 @@ pub(super) fn make(repository: &Path) -> Result<(), GitError> {
     if repository.is_dir() {
         return fill(repository);
     }
-    let beside = repository.parent().unwrap_or(repository);
-    files::make_dirs(beside).map_err(GitError::io(beside))?;
-    let half_made = tempfile::Builder::new().prefix("new-").tempdir_in(beside);
-    let half_made = half_made.map_err(GitError::io(beside))?.keep();
+    let parent = repository.parent().unwrap_or(repository);
+    files::make_dirs(parent).map_err(GitError::io(parent))?;
+    let half_made = tempfile::Builder::new().prefix("new-").tempdir_in(parent);
+    let half_made = half_made.map_err(GitError::io(parent))?.keep();
     let made = fill(&half_made).and_then(|()| sync_all_at(&half_made));
     if let Err(error) = made {
         disk::remove_tree(&half_made)?;
         return Err(error);
     }
     disk::name_dir(&half_made, repository)?;
-    sync_all_at(beside)
+    sync_all_at(parent)
 }
 
 fn fill(at: &Path) -> Result<(), GitError> {

@@ -31,9 +31,9 @@ impl Git {
     /// collapsed.
     pub(super) fn listing(&self, call: Call<'_>) -> Result<Listing, GitError> {
         let tree = call.tree().to_owned();
-        let said = call.args(["-s", "-v", "-z", "--sparse"]).ok()?;
+        let output = call.args(["-s", "-v", "-z", "--sparse"]).ok()?;
         let mut listing = Listing::default();
-        for record in fields(&said) {
+        for record in fields(&output) {
             let entry = read(record).ok_or(GitError::Odd { verb: "ls-files" })?;
             if entry.mode == GITLINK
                 && let Some(id) = as_id(entry.id)

@@ -123,10 +123,10 @@ fn remove_empty_dirs(dir: &Path) -> io::Result<()> {
 
 fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
     let parent = to.parent().unwrap_or(Path::new("/"));
-    let beside = tempfile::Builder::new()
+    let scratch = tempfile::Builder::new()
         .prefix(".descent-")
         .tempdir_in(parent)?;
-    let copy = beside.path().join("new");
+    let copy = scratch.path().join("new");
     if from.is_symlink() {
         symlink(fs::read_link(from)?, &copy)?;
     } else {

@@ -135,13 +135,13 @@ impl Git {
         for path in &left_out {
             call = call.arg("-x").arg(as_pattern(path));
         }
-        let said = call.ok()?;
+        let output = call.ok()?;
         let is_left_out = |path: &[u8]| {
             let mut left_out = left_out.iter();
             left_out.any(|out| is_within(path, out.as_os_str().as_bytes()))
         };
         let (mut files, mut nested) = (Vec::new(), Vec::new());
-        for path in fields(&said).filter(|path| !is_left_out(path)) {
+        for path in fields(&output).filter(|path| !is_left_out(path)) {
             match path.strip_suffix(b"/") {
                 // Only a nested repository is listed as a directory.
                 Some(path) => nested.push(shown(path)),
@@ -163,8 +163,8 @@ impl Git {
             index.fill_from(&self.known_index())?;
         }
         let call = |verb| self.call(verb).index(index.path());
-        let said = call("ls-files").arg("-z").ok()?;
-        let known: BTreeSet<&[u8]> = fields(&said).collect();
+        let output = call("ls-files").arg("-z").ok()?;
+        let known: BTreeSet<&[u8]> = fields(&output).collect();
         let wanted: BTreeSet<&[u8]> = found.files.iter().map(Vec::as_slice).collect();
         let gone = known.difference(&wanted).map(|path| path.to_vec());
         let taking = IndexUpdates {

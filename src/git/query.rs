@@ -61,13 +61,13 @@ impl Git {
         {
             return Ok(tree.clone());
         }
-        let said = self
+        let output = self
             .call("cat-file")
             .check_id(commit.as_str())
             .arg("--batch-check=%(objectname)")
             .stdin(format!("{commit}^{{tree}}\n"))
             .ok()?;
-        let tree = as_id(said.trim_ascii_end()).ok_or_else(|| GitError::NoSuchCommit {
+        let tree = as_id(output.trim_ascii_end()).ok_or_else(|| GitError::NoSuchCommit {
             id: commit.to_string(),
         })?;
         let tree = TreeId::new(tree);
@@ -105,8 +105,8 @@ impl Git {
         is_meant: impl Fn(&Path) -> bool,
     ) -> Result<Digest, GitError> {
         let call = self.call("ls-tree").args(["-r", "-z", "--full-tree"]);
-        let said = call.id("", commit.as_str(), "").ok()?;
-        let meant = said.split(|byte| *byte == 0).filter(|record| {
+        let output = call.id("", commit.as_str(), "").ok()?;
+        let meant = output.split(|byte| *byte == 0).filter(|record| {
             let path = record.splitn(2, |byte| *byte == b'\t').nth(1);
             path.is_some_and(|path| is_meant(as_path(path)))
         });

@@ -75,11 +75,11 @@ impl Git {
     /// The references that are `prefix` or below it, sorted by name.
     pub fn refs(&self, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
         let prefix = ours(prefix)?.trim_end_matches('/');
-        let said = self
+        let output = self
             .call("for-each-ref")
             .args(["--format=%(objectname) %(refname)", prefix])
             .ok()?;
-        let lines = said
+        let lines = output
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty());
         lines.map(as_ref).collect()

@@ -59,7 +59,7 @@ impl Git {
         call: Call<'_>,
         untracked: bool,
     ) -> Result<WorkTreeStatus, GitError> {
-        let said = call
+        let output = call
             .args([
                 "--porcelain=v2",
                 "-z",
@@ -70,13 +70,13 @@ impl Git {
             .args(["--ignored=no", "--ignore-submodules=all"])
             .arg(if untracked { "-uall" } else { "-uno" })
             .ok()?;
-        parse(&said).ok_or(GitError::Odd { verb: "status" })
+        parse(&output).ok_or(GitError::Odd { verb: "status" })
     }
 }
 
-fn parse(said: &[u8]) -> Option<WorkTreeStatus> {
+fn parse(output: &[u8]) -> Option<WorkTreeStatus> {
     let mut status = WorkTreeStatus::default();
-    let mut records = fields(said);
+    let mut records = fields(output);
     while let Some(record) = records.next() {
         match record.get(..2)? {
             b"# " => status.read_header(&record[2..]),

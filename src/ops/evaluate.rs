@@ -177,7 +177,7 @@ fn ended(rule: &Leaf, seen: &Measurement) -> String {
         MeasurementKind::Command { how, number, .. } => {
             let limits = rule.number().map(|limits| {
                 let found = number.map_or("no number".to_owned(), |n| format!("number {n}"));
-                format!(", {found}, {}", limits.words())
+                format!(", {found}, {}", limits.describe())
             });
             how.text() + &limits.unwrap_or_default()
         }

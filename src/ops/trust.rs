@@ -54,7 +54,7 @@ pub fn gate(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, 
     let subject = TrustQuestion::of_state(store, &loaded.state, client.config(), why);
     let doubts = subject.doubts(&records);
     if doubts.is_empty() {
-        aside::came_with_commits(client, store, &committed.beside)?;
+        aside::came_with_commits(client, store, &committed.sidecars)?;
         // Nothing beside it tells of another one now.
         return Ok(store.read()?);
     }

@@ -299,7 +299,7 @@ impl JobEnding {
         match control.and_then(GuardReport::read) {
             Some(GuardReport::Ended(TRIAL_STATUS)) => {}
             Some(GuardReport::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
-            said => return Err(io::Error::other(format!("its trial ended oddly: {said:?}"))),
+            end => return Err(io::Error::other(format!("its trial ended oddly: {end:?}"))),
         }
         let mut fds = [PollFd::from_borrowed_fd(left.as_fd(), PollFlags::IN)];
         poll(

@@ -14,7 +14,7 @@ use super::guard::forked::ForkedGuard;
 pub(super) enum Leader {
     Started(Child),
     #[cfg(target_os = "linux")]
-    Born(ForkedGuard),
+    Forked(ForkedGuard),
 }
 
 impl Leader {
@@ -22,7 +22,7 @@ impl Leader {
         match self {
             Leader::Started(child) => child.wait().await,
             #[cfg(target_os = "linux")]
-            Leader::Born(born) => born.wait().await,
+            Leader::Forked(forked) => forked.wait().await,
         }
     }
 
@@ -30,7 +30,7 @@ impl Leader {
         match self {
             Leader::Started(child) => child.try_wait(),
             #[cfg(target_os = "linux")]
-            Leader::Born(born) => born.try_wait(),
+            Leader::Forked(forked) => forked.try_wait(),
         }
     }
 }

@@ -89,9 +89,9 @@ impl Start<'_> {
     fn start_leader(self) -> io::Result<First> {
         #[cfg(target_os = "linux")]
         if self.ending.method != Method::Group
-            && let Some(born) = self.fork_leader()?
+            && let Some(forked) = self.fork_leader()?
         {
-            return Ok(born);
+            return Ok(forked);
         }
         self.spawn_leader()
     }
@@ -115,11 +115,11 @@ impl Start<'_> {
             env: env.chain([mark]).collect(),
             streams: [its.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()],
         };
-        let Some(told) = request.encode() else {
+        let Some(encoded) = request.encode() else {
             return Ok(None);
         };
-        let born = registry::spawn_if(|| guard::fork_server::fork_guard(&request, &told))?;
-        Ok(born.map(|(born, registered)| (Leader::Born(born), registered, Some(ours))))
+        let forked = registry::spawn_if(|| guard::fork_server::fork_guard(&request, &encoded))?;
+        Ok(forked.map(|(forked, registered)| (Leader::Forked(forked), registered, Some(ours))))
     }
 
     fn spawn_leader(self) -> io::Result<First> {

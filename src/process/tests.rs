@@ -126,7 +126,7 @@ async fn a_job_sees_its_directory_its_environment_its_mark_and_no_input() {
 }
 
 #[tokio::test]
-async fn a_job_born_in_a_nursery_is_as_any_other() {
+async fn a_job_of_the_fork_server_is_as_any_other() {
     let world = World::new();
     guard::fork_server::open();
     assert!(guard::fork_server::is_open());

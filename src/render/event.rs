@@ -22,7 +22,7 @@ pub fn event(event: &Event, width: usize) -> Vec<Line> {
         Event::Corrected { lost, .. } => lost,
         _ => &[],
     };
-    let (label, what) = words(event);
+    let (label, what) = describe(event);
     let head = Line::new().word(label).pad(LABEL_WIDTH).plain(what);
     let below = |what: &String| Line::new().pad(LABEL_WIDTH).plain(line(what)).cut(width);
     let lines = std::iter::once(head.cut(width));
@@ -30,7 +30,7 @@ pub fn event(event: &Event, width: usize) -> Vec<Line> {
 }
 
 /// An event as its label and its text. The most important words come first: the end may be cut off.
-pub fn words(event: &Event) -> (&'static str, String) {
+pub fn describe(event: &Event) -> (&'static str, String) {
     match event {
         Event::RunStarted {
             attempts_left,

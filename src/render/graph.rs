@@ -38,10 +38,10 @@ pub fn graph(view: &GraphView, width: usize) -> Page {
     }
     page.extend(lines(view));
     let mut legend = Line::new();
-    let mut told: Vec<&str> = Vec::new();
+    let mut labels: Vec<&str> = Vec::new();
     for (mark, meaning, word) in view.nodes.iter().map(mark) {
-        if !told.contains(&word) {
-            told.push(word);
+        if !labels.contains(&word) {
+            labels.push(word);
             legend = legend.put(meaning, mark).dim(format!(" {word}   "));
         }
     }

@@ -51,7 +51,7 @@ pub fn log(entries: &[LogEntry], left_out: usize, time: LogTime, width: usize) -
         0
     };
     for (entry, age) in entries.iter().zip(ages) {
-        let (word, what) = words(entry);
+        let (word, what) = describe(entry);
         let serial = entry
             .serial
             .map_or(String::new(), |serial| format!("#{serial}"));
@@ -73,21 +73,21 @@ pub fn log(entries: &[LogEntry], left_out: usize, time: LogTime, width: usize) -
 }
 
 /// An entry as a label and a text.
-pub fn words(entry: &LogEntry) -> (&'static str, String) {
-    told(entry.event.as_ref(), &entry.entry)
+pub fn describe(entry: &LogEntry) -> (&'static str, String) {
+    describe_record(entry.event.as_ref(), &entry.entry)
 }
 
 /// A record in the words of its event, or in its own without one.
-pub(super) fn told(event: Option<&Event>, node: &Node) -> (&'static str, String) {
-    let Some(told) = event else {
+pub(super) fn describe_record(event: Option<&Event>, node: &Node) -> (&'static str, String) {
+    let Some(event) = event else {
         let texts = ["description", "reason", "summary", "type"].map(|key| field(node, key));
         let text = texts.into_iter().find(|text| !text.is_empty());
         let is_commit = node.get("command").is_some();
         let label = if is_commit { "changed" } else { "noted" };
         return (label, text.unwrap_or_default().to_owned());
     };
-    let (label, what) = event::words(told);
-    let lost: &[String] = match told {
+    let (label, what) = event::describe(event);
+    let lost: &[String] = match event {
         Event::Corrected { lost, .. } => lost,
         _ => &[],
     };

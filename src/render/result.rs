@@ -43,7 +43,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     for proof in items(result, "evidence") {
         evidence(&mut page, proof);
         // `why` shows the excerpt of a choice's check; a check without a choice is explained nowhere else.
-        if let Some(path) = SideFile::beside(proof).and_then(|one| lies_at(&one)) {
+        if let Some(path) = SideFile::named_in(proof).and_then(|one| lies_at(&one)) {
             page.whole(Line::indent(10).dim("all that it printed: ").plain(path));
         }
     }

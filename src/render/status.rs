@@ -122,7 +122,7 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         page.push(head.plain(within(&names, room)));
     }
     for flight in status.in_flight.iter().take(RUNNING_MAX) {
-        page.push(flying(flight, status.live, now));
+        page.push(flight_line(flight, status.live, now));
     }
     more(page, status.in_flight.len(), RUNNING_MAX);
     // Once the goal is reached, the choices tell of failures on the way.
@@ -135,14 +135,14 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         page.push(failure(failed, now));
     }
     more(page, failed.len(), FAILED_MAX);
-    let told = |id: &&AtomId| {
+    let is_shown = |id: &&AtomId| {
         status.in_flight.iter().any(|flight| flight.atom == **id)
             || status.failed.iter().any(|failed| failed.atom == **id)
     };
     let open: Vec<&str> = status
         .unresolved
         .iter()
-        .filter(|id| !told(id))
+        .filter(|id| !is_shown(id))
         .map(AtomId::as_str)
         .collect();
     if !open.is_empty() {
@@ -159,7 +159,7 @@ fn within(names: &[&str], room: usize) -> String {
     listed(names, most.unwrap_or(1))
 }
 
-fn flying(flight: &FlightView, is_live: bool, now: UnixMillis) -> Line {
+fn flight_line(flight: &FlightView, is_live: bool, now: UnixMillis) -> Line {
     let since = since(&flight.since, now).map(age).unwrap_or_default();
     let (word, since) = if is_live {
         ("running", format!("for {since}"))

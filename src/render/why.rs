@@ -222,22 +222,22 @@ fn proofs(page: &mut Page, evidence: &[Node], lies_at: LiesAt<'_>) {
         page.push(line.plain(super::line(field(proof, "check"))).dim(ended));
         if verdict != "pass" {
             output(page, field(proof, "output"));
-            whole(page, SideFile::beside(proof).as_ref(), lies_at);
+            whole(page, SideFile::named_in(proof).as_ref(), lies_at);
         }
     }
 }
 
 /// The last lines that are not blank.
 fn output(page: &mut Page, text: &str) {
-    let said: Vec<&str> = text
+    let lines: Vec<&str> = text
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    let skipped = said.len().saturating_sub(OUTPUT_LINES_MAX);
+    let skipped = lines.len().saturating_sub(OUTPUT_LINES_MAX);
     if skipped > 0 {
         page.push(Line::indent(6).dim(format!("│ … {skipped} lines before")));
     }
-    for line in said.into_iter().skip(skipped) {
+    for line in lines.into_iter().skip(skipped) {
         page.push(Line::indent(6).dim("│ ").plain(line));
     }
 }
@@ -264,7 +264,7 @@ fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     page.gap();
     page.push(Line::new().dim("choices"));
     for (entry, event) in entries {
-        let (label, what) = log::told(event.as_ref(), entry);
+        let (label, what) = log::describe_record(event.as_ref(), entry);
         let head = Line::indent(2).then(Line::new().word(label).pad(9));
         page.wrapped(
             head,
@@ -288,14 +288,14 @@ fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
     if left_out > 0 {
         page.push(Line::indent(2).dim(format!("… {left_out} before")));
     }
-    for told in past.iter().skip(left_out) {
-        let by = match told.by.as_str() {
+    for change in past.iter().skip(left_out) {
+        let by = match change.by.as_str() {
             "descent" => String::new(),
             by => format!(", by {by}"),
         };
-        let serial = Line::new().dim(format!("#{}", told.serial)).pad(column);
-        let when = ago(&told.at, now);
-        let text = format!("{}, {when}{by}", told.what);
+        let serial = Line::new().dim(format!("#{}", change.serial)).pad(column);
+        let when = ago(&change.at, now);
+        let text = format!("{}, {when}{by}", change.what);
         page.wrapped(Line::indent(2).then(serial), Meaning::Plain, &text, 2);
     }
 }

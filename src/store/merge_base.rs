@@ -84,9 +84,9 @@ impl Store {
         {
             return known;
         }
-        let beside = self.newest_beside(|state| state.lineage == *lineage);
+        let newest = self.newest_beside(|state| state.lineage == *lineage);
         let kept = kept.and_then(|serial| self.base_on_disk(serial));
-        let all = [beside, known, kept].into_iter().flatten();
+        let all = [newest, known, kept].into_iter().flatten();
         all.max_by_key(|state| state.serial)
     }
 

@@ -161,8 +161,8 @@ impl StatePlace {
     /// Everything beside the state, except what belongs to other states there and what was set
     /// aside before.
     pub(super) fn sidecars(&self) -> Vec<PathBuf> {
-        let (own, beside) = (files::entries(&self.dir), files::entries(self.parent()));
-        let states: Vec<String> = beside
+        let (own, siblings) = (files::entries(&self.dir), files::entries(self.parent()));
+        let states: Vec<String> = siblings
             .iter()
             .filter_map(|path| self.other_state(path))
             .collect();
@@ -172,7 +172,7 @@ impl StatePlace {
             true => own,
             // Commits leave files beside the state's name; everything else is in a directory of its
             // own.
-            false => beside
+            false => siblings
                 .into_iter()
                 .filter(|path| {
                     name_of(path) != ours && path != &self.dir && is_of(&ours, &name_of(path))

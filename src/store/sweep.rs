@@ -62,7 +62,7 @@ pub(super) fn sweep(disk: &dyn Disk, names: &Names, journal: &Path, now_ms: u64)
 
 /// The states among the files beside, the newest first: one may be newer than an edit's base.
 pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<LoadedState> {
-    let mut sealed: Vec<LoadedState> = beside(disk, names)
+    let mut sealed: Vec<LoadedState> = swapped_out_states(disk, names)
         .into_iter()
         .map(|(_, loaded)| loaded)
         .filter(|loaded| !loaded.is_foreign)
@@ -72,7 +72,7 @@ pub(super) fn sealed(disk: &dyn Disk, names: &Names) -> Vec<LoadedState> {
 }
 
 /// All readable states among the files beside.
-fn beside(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, LoadedState)> {
+fn swapped_out_states(disk: &dyn Disk, names: &Names) -> Vec<(PathBuf, LoadedState)> {
     let (_, swapped) = leftovers(disk, names);
     let read = |path: PathBuf| {
         let bytes = disk.open_and_read(&path, names.bytes_max).ok()?.bytes;
@@ -164,7 +164,7 @@ fn stayed(
     let past = || History::of(journal.to_owned()).state(&present.state.lineage, taker.serial);
     // The same bytes may have been saved again, and be adopted durably.
     let is_same = |other: &Path, held: &[u8]| names.taker(other).is_none() && held == bytes;
-    let mut others = beside(disk, names)
+    let mut others = swapped_out_states(disk, names)
         .into_iter()
         .filter(|(other, _)| other != path);
     Some(

@@ -133,20 +133,20 @@ fn commands(text: &str, path: &str, keys: &[&str]) -> Vec<CiCommand> {
             let rest = bare.strip_prefix(key)?.strip_prefix(':')?;
             (block.is_none() && (rest.is_empty() || rest.starts_with(' '))).then(|| rest.trim())
         });
-        let said = match under {
+        let command = match under {
             Some("" | "|" | "|-" | "|+" | ">" | ">-") => {
                 // Deeper lines than the key itself are its block.
                 block = Some(line.len() - bare.len());
                 continue;
             }
-            Some(said) => said,
+            Some(command) => command,
             None if block.is_some() => {
                 has_moved |= bare.starts_with("cd ");
                 bare
             }
             None => continue,
         };
-        if let Some((text, rank)) = check(said)
+        if let Some((text, rank)) = check(command)
             && !has_moved
             && !works_elsewhere(&lines, at)
         {
@@ -158,30 +158,30 @@ fn commands(text: &str, path: &str, keys: &[&str]) -> Vec<CiCommand> {
 }
 
 /// The plain command in `said`, if it checks something.
-fn check(said: &str) -> Option<(String, Rank)> {
-    let said = said.trim();
+fn check(command: &str) -> Option<(String, Rank)> {
+    let command = command.trim();
     let unquoted = ['"', '\'']
         .iter()
-        .find_map(|quote| said.strip_prefix(*quote)?.strip_suffix(*quote));
-    let said = unquoted.unwrap_or(said);
-    let is_odd = said.contains("${{")
-        || said.contains(['\\', '|', '&', ';', '$', '>', '<', '#', '`'])
-        || said.contains(char::is_control)
-        || said.matches('"').count() % 2 == 1
-        || said.matches('\'').count() % 2 == 1
-        || said.chars().count() > COMMAND_CHARS_MAX
-        || said.contains("--watch");
+        .find_map(|quote| command.strip_prefix(*quote)?.strip_suffix(*quote));
+    let command = unquoted.unwrap_or(command);
+    let is_odd = command.contains("${{")
+        || command.contains(['\\', '|', '&', ';', '$', '>', '<', '#', '`'])
+        || command.contains(char::is_control)
+        || command.matches('"').count() % 2 == 1
+        || command.matches('\'').count() % 2 == 1
+        || command.chars().count() > COMMAND_CHARS_MAX
+        || command.contains("--watch");
     if is_odd {
         return None;
     }
     let begins = |begin: &str| {
-        let rest = said.strip_prefix(begin);
+        let rest = command.strip_prefix(begin);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
     let (_, rank) = CHECKS.iter().find(|(begin, _)| begins(begin))?;
     // Formatting without `--check` would change the files.
-    let changes = said.starts_with("cargo fmt") && !said.contains("--check");
-    (!changes).then(|| (said.to_owned(), *rank))
+    let changes = command.starts_with("cargo fmt") && !command.contains("--check");
+    (!changes).then(|| (command.to_owned(), *rank))
 }
 
 /// Whether the step around a line, or the file, names another working directory.

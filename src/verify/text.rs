@@ -19,7 +19,7 @@ pub(super) struct Pattern(Regex);
 impl Pattern {
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let regex = RegexBuilder::new(text).multi_line(true).build();
-        let said = |error: regex::Error| {
+        let failed = |error: regex::Error| {
             let last = error
                 .to_string()
                 .lines()
@@ -29,7 +29,7 @@ impl Pattern {
                 .to_owned();
             format!("'{text}' is no regular expression: {last}")
         };
-        regex.map(Self).map_err(said)
+        regex.map(Self).map_err(failed)
     }
 
     pub(super) fn is_match(&self, bytes: &[u8]) -> bool {

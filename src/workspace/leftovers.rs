@@ -255,8 +255,8 @@ fn is_applied(at: &StatePlace, person: Option<&Git>, dir: &Path, refs: &str) -> 
 
 /// The lineages of the states in a project, and of those elsewhere; `None` if one cannot be read.
 fn lineages_of(project: &Path, more: &[&Path]) -> Option<BTreeSet<String>> {
-    let beside = entries_of_files(&project.join(".descent"));
-    let states = beside.filter(|path| path.extension() == Some(OsStr::new("json")));
+    let entries = entries_of_files(&project.join(".descent"));
+    let states = entries.filter(|path| path.extension() == Some(OsStr::new("json")));
     let mut states: BTreeSet<PathBuf> = states.collect();
     states.extend(more.iter().map(|path| path.to_path_buf()));
     let mut names = BTreeSet::new();

@@ -130,14 +130,14 @@ pub(super) fn own_dir(tree: &Path, inside: &Path) -> Result<PathBuf> {
 /// Renames a directory, also to another file system.
 pub(super) fn move_dir(from: &Path, to: &Path) -> Result<()> {
     make_private(to.parent().unwrap_or(to))?;
-    let beside = to.with_extension("half-moved");
+    let half_moved = to.with_extension("half-moved");
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
         renamed => return renamed.map_err(WorkspaceError::io(to)),
     }
-    kept::remove(&beside)?;
-    copy_dir(from, &beside).map_err(WorkspaceError::io(&beside))?;
-    fs::rename(&beside, to).map_err(WorkspaceError::io(to))?;
+    kept::remove(&half_moved)?;
+    copy_dir(from, &half_moved).map_err(WorkspaceError::io(&half_moved))?;
+    fs::rename(&half_moved, to).map_err(WorkspaceError::io(to))?;
     kept::remove(from)
 }
 
@@ -218,8 +218,8 @@ fn all_checks(cache: &Path) -> Vec<PathBuf> {
 
 /// The places beside this one whose project is gone.
 pub(super) fn abandoned(place: &Path) -> Vec<PathBuf> {
-    let beside = place.parent().map(fs::read_dir).into_iter().flatten();
-    let places = beside.flatten().flatten().map(|entry| entry.path());
+    let siblings = place.parent().map(fs::read_dir).into_iter().flatten();
+    let places = siblings.flatten().flatten().map(|entry| entry.path());
     places
         .filter(|other| other != place && is_abandoned(other))
         .collect()

@@ -57,14 +57,14 @@ impl<'s> Comparison<'s> {
                 self.content(id, old, new);
             }
         }
-        self.beside(id);
+        self.open_and_bound(id);
         if known == self.found.len() && !old.is_same(new) {
-            self.say_of(id, Weight::Detail, "is written otherwise");
+            self.note_of(id, Weight::Detail, "is written otherwise");
         }
     }
 
     /// Describes an open atom whose id is bound as well.
-    fn beside(&mut self, id: &AtomId) {
+    fn open_and_bound(&mut self, id: &AtomId) {
         let open = |state: &'s crate::state::State| {
             state.bindings.get(id).and_then(|_| state.atoms.get(id))
         };
@@ -75,7 +75,7 @@ impl<'s> Comparison<'s> {
             _ => false,
         };
         if !is_same {
-            self.say_of(id, Weight::Detail, "stands beside its own result");
+            self.note_of(id, Weight::Detail, "stands beside its own result");
         }
     }
 
@@ -85,17 +85,17 @@ impl<'s> Comparison<'s> {
             false => "solved",
         };
         match (old, new) {
-            (AtomPlace::None, AtomPlace::Open(_)) => self.say_of(id, Weight::Main, "added"),
+            (AtomPlace::None, AtomPlace::Open(_)) => self.note_of(id, Weight::Main, "added"),
             (AtomPlace::None, AtomPlace::Bound(binding)) => {
                 let what = format!("added and {}", by(binding));
-                self.say_of(id, Weight::Main, what);
+                self.note_of(id, Weight::Main, what);
             }
-            (_, AtomPlace::None) => self.say_of(id, Weight::Main, "removed"),
+            (_, AtomPlace::None) => self.note_of(id, Weight::Main, "removed"),
             (AtomPlace::Open(_), AtomPlace::Bound(binding)) => {
-                self.say_of(id, Weight::Main, by(binding))
+                self.note_of(id, Weight::Main, by(binding))
             }
             (AtomPlace::Bound(_), AtomPlace::Open(_)) => {
-                self.say_of(id, Weight::Main, "open again")
+                self.note_of(id, Weight::Main, "open again")
             }
             (AtomPlace::Bound(old), AtomPlace::Bound(new)) => self.result(id, old, new),
             (AtomPlace::Open(_), AtomPlace::Open(_)) => {}
@@ -104,13 +104,13 @@ impl<'s> Comparison<'s> {
 
     fn result(&mut self, id: &AtomId, old: &Binding, new: &Binding) {
         if old.result_digest() != new.result_digest() {
-            return self.say_of(id, Weight::Main, "has another result");
+            return self.note_of(id, Weight::Main, "has another result");
         }
         let (was, is) = (old.parked_node(), new.parked_node());
         for key in keys(&was, &is) {
             if was.get(&key) != is.get(&key) {
                 let what = format!("result: {}", between(&key, was.get(&key), is.get(&key)));
-                self.say_of(id, Weight::Detail, what);
+                self.note_of(id, Weight::Detail, what);
             }
         }
     }
@@ -131,7 +131,7 @@ impl<'s> Comparison<'s> {
                     .map_or("none".to_string(), |id| id.to_string())
             };
             let what = format!(": {} → {}", word(old), word(new));
-            self.say_of(id, Weight::Main, what);
+            self.note_of(id, Weight::Main, what);
         }
         self.intent(id, &old.node_side_by_side(), &new.node_side_by_side());
     }
@@ -146,7 +146,7 @@ impl<'s> Comparison<'s> {
             Some(attempt) => format!("stands for the plan of {attempt}"),
             None => "is to be planned".to_string(),
         };
-        self.say_of(id, Weight::Main, what);
+        self.note_of(id, Weight::Main, what);
     }
 
     fn status(&mut self, id: &AtomId, was: &Task, is: &Task) {
@@ -160,7 +160,7 @@ impl<'s> Comparison<'s> {
             AtomStatus::NeedsGuidance => "needs guidance".to_string(),
             AtomStatus::InDoubt(attempt) => format!("in doubt: {attempt}"),
         };
-        self.say_of(id, Weight::Main, what);
+        self.note_of(id, Weight::Main, what);
     }
 
     fn tried(&mut self, id: &AtomId, was: &Task, is: &Task) {
@@ -173,12 +173,12 @@ impl<'s> Comparison<'s> {
         let (old, new) = (count(was), count(is));
         if old != new {
             let what = format!("attempts: {old} → {new}");
-            self.say_of(id, Weight::Detail, what);
+            self.note_of(id, Weight::Detail, what);
         }
         let (old, new) = (was.interruptions, is.interruptions);
         if old != new {
             let what = format!("interrupted: {old} → {new}");
-            self.say_of(id, Weight::Detail, what);
+            self.note_of(id, Weight::Detail, what);
         }
     }
 
@@ -198,7 +198,7 @@ impl<'s> Comparison<'s> {
                 }
                 _ => (Weight::Detail, between(&key, was, is)),
             };
-            self.say_of(id, weight, format!(": {what}"));
+            self.note_of(id, weight, format!(": {what}"));
         }
     }
 }

@@ -22,17 +22,17 @@ impl Comparison<'_> {
                 (true, None) => "a stop was asked for".to_string(),
                 (false, _) => "the stop is obeyed or taken back".to_string(),
             };
-            self.say(Weight::Main, what);
+            self.note(Weight::Main, what);
         }
         if old.redirect_requested != new.redirect_requested {
             let what = match new.redirect_requested {
                 true => "a redirect was asked for",
                 false => "the redirect is obeyed or taken back",
             };
-            self.say(Weight::Main, what);
+            self.note(Weight::Main, what);
         }
         if known == self.found.len() {
-            self.say(Weight::Detail, "the requests changed");
+            self.note(Weight::Detail, "the requests changed");
         }
     }
 
@@ -43,7 +43,7 @@ impl Comparison<'_> {
         let (old, new) = (Arc::clone(&self.before.run), Arc::clone(&self.after.run));
         if old.status != new.status {
             let what = format!("run: {} → {}", old.status.word(), new.status.word());
-            self.say(Weight::Main, what.replace('_', " "));
+            self.note(Weight::Main, what.replace('_', " "));
         }
         self.flight(&old, &new);
         let left = |run: &Run| {
@@ -56,7 +56,7 @@ impl Comparison<'_> {
         {
             let is = is.as_str();
             let plural = if is == "1" { "" } else { "s" };
-            self.say(Weight::Left, format!("{is} attempt{plural} left"));
+            self.note(Weight::Left, format!("{is} attempt{plural} left"));
         }
         self.other_keys(&old.node(), &new.node());
     }
@@ -66,13 +66,13 @@ impl Comparison<'_> {
         for intent in &new.in_flight {
             if !is_in(old, intent.id.clone()) {
                 let what = format!("attempt {} started", intent.n);
-                self.say_of(&intent.atom, Weight::Detail, what);
+                self.note_of(&intent.atom, Weight::Detail, what);
             }
         }
         for intent in &old.in_flight {
             if !is_in(new, intent.id.clone()) {
                 let what = format!("attempt {} ended", intent.n);
-                self.say_of(&intent.atom, Weight::Detail, what);
+                self.note_of(&intent.atom, Weight::Detail, what);
             }
         }
     }
@@ -100,7 +100,7 @@ impl Comparison<'_> {
                 }
                 _ => between(&key, was, is),
             };
-            self.say(Weight::Detail, what);
+            self.note(Weight::Detail, what);
         }
     }
 }

@@ -96,7 +96,7 @@ impl<'t> Parser<'t> {
 
     /// Reads any value; `None` if there is none, which is a fault except at the end of the text.
     fn value(&mut self) -> Option<Node> {
-        let mut said = false;
+        let mut is_reported = false;
         loop {
             self.skip_blank();
             let start = self.at;
@@ -104,7 +104,7 @@ impl<'t> Parser<'t> {
                 b'{' | b'[' => self.container(),
                 b'-' | b'+' | b'.' | b'0'..=b'9' => self.number(),
                 b',' | b'}' | b']' => {
-                    if !said {
+                    if !is_reported {
                         let here = start..start + 1;
                         self.fault(here, "missing-value", "a value is missing here", None);
                     }
@@ -113,8 +113,8 @@ impl<'t> Parser<'t> {
                 _ if self.at_quote() => Value::String(self.quoted(false)),
                 _ if self.at_word() => self.word(),
                 _ => {
-                    self.junk(said);
-                    said = true;
+                    self.junk(is_reported);
+                    is_reported = true;
                     continue;
                 }
             };

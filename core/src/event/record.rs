@@ -88,8 +88,8 @@ pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
     if sealed != Some(digest.as_str()) {
         return Err(Void::Torn);
     }
-    let said = |key: &str| body.get(key).and_then(Node::as_str);
-    if said("schema") != Some(SCHEMA) || said("intent") != Some(intent.digest().as_str()) {
+    let value = |key: &str| body.get(key).and_then(Node::as_str);
+    if value("schema") != Some(SCHEMA) || value("intent") != Some(intent.digest().as_str()) {
         return Err(Void::Foreign);
     }
     let mut found = Findings::default();
@@ -297,8 +297,8 @@ mod tests {
     fn a_record_of_another_epoch_or_context_is_foreign() {
         let mine = intent(4, "c");
         for other in [intent(3, "c"), intent(4, "d")] {
-            let said = text(&other, outcome(CommandEnd::Exit(0), None));
-            assert_eq!(read(&mine, said.as_bytes()).unwrap_err(), Void::Foreign);
+            let recorded = text(&other, outcome(CommandEnd::Exit(0), None));
+            assert_eq!(read(&mine, recorded.as_bytes()).unwrap_err(), Void::Foreign);
         }
     }
 
@@ -337,15 +337,15 @@ mod tests {
     #[test]
     fn a_record_cut_off_or_changed_anywhere_is_torn() {
         let mine = intent(4, "c");
-        let said = text(&mine, outcome(CommandEnd::Exit(7), None));
-        for cut in 0..said.trim_end().len() {
+        let recorded = text(&mine, outcome(CommandEnd::Exit(7), None));
+        for cut in 0..recorded.trim_end().len() {
             assert_eq!(
-                read(&mine, &said.as_bytes()[..cut]).unwrap_err(),
+                read(&mine, &recorded.as_bytes()[..cut]).unwrap_err(),
                 Void::Torn
             );
         }
-        let changed = said.replace("\"exit\": 7", "\"exit\": 0");
-        assert_ne!(changed, said);
+        let changed = recorded.replace("\"exit\": 7", "\"exit\": 0");
+        assert_ne!(changed, recorded);
         assert_eq!(read(&mine, changed.as_bytes()).unwrap_err(), Void::Torn);
     }
 }

@@ -144,7 +144,7 @@ fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
         let (step, first) = (plan(graph.id(x))?, graph.id(phase.first()));
         let fragment = step.fragments().find(|one| one.first() == Some(first))?;
         let used = match limit {
-            PhaseLimit::Attempts => u64::from(fragment.attempts) + flying(asked, x),
+            PhaseLimit::Attempts => u64::from(fragment.attempts) + in_flight(asked, x),
             PhaseLimit::Time => {
                 let since_ms = fragment.since_ms.unwrap_or(run.spent.active_ms);
                 run.spent.active_ms.saturating_sub(since_ms)
@@ -169,7 +169,7 @@ fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
 }
 
 /// Attempts in flight inside a planning step, with its own planning attempt.
-fn flying(asked: FragmentRequest<'_>, plan: Ix) -> u64 {
+fn in_flight(asked: FragmentRequest<'_>, plan: Ix) -> u64 {
     let is_inside = |id: &AtomId| {
         let x = asked.graph.ix(id);
         x.is_some_and(|x| asked.graph.above(x).any(|y| y == plan))
@@ -291,8 +291,8 @@ impl Remaining {
                 "milliseconds of active time from when it is planned; then what is open of it is dropped",
             ),
         ];
-        let told = rows.into_iter();
-        told.filter_map(|(key, count, what)| Some((key, count?, what)))
+        let rows = rows.into_iter();
+        rows.filter_map(|(key, count, what)| Some((key, count?, what)))
     }
 
     /// The value of `DESCENT_BUDGET`.

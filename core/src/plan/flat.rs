@@ -143,8 +143,8 @@ impl Flattening {
     /// An atom of a list under its own id, else under a new one.
     fn named(&mut self, mut node: Node, wish: &str, at: &str) -> Member {
         let place = node.span;
-        let said = self.take_id(&mut node, at);
-        let (key, key_span) = said.unwrap_or_else(|| (self.fresh(wish), place));
+        let own_id = self.take_id(&mut node, at);
+        let (key, key_span) = own_id.unwrap_or_else(|| (self.fresh(wish), place));
         Member {
             key,
             key_span,
@@ -154,8 +154,8 @@ impl Flattening {
 
     /// An atom under its id need not repeat the id, and may not have another.
     fn same_id(&mut self, member: &mut Member, at: &str) {
-        let said = self.take_id(&mut member.node, at);
-        if let Some((id, span)) = said.filter(|(id, _)| *id != member.key) {
+        let own_id = self.take_id(&mut member.node, at);
+        if let Some((id, span)) = own_id.filter(|(id, _)| *id != member.key) {
             let message = format!("the `id` is `{id}`, the key above it `{}`", member.key);
             let hint = "one of the two is enough";
             self.fault("two-ids", (format!("{at}/id"), span), message, hint);
@@ -271,10 +271,10 @@ impl Flattening {
                 return self.fault("two-kinds", place("parts"), message, hint);
             }
         };
-        let said = atom.get("kind").and_then(Node::as_str);
-        let is_other = |said: &&str| ["task", "all", "any"].contains(said) && *said != kind;
-        if let Some(said) = said.filter(is_other) {
-            let message = format!("`{key}` belongs to the kind `{kind}`, not to `{said}`");
+        let given = atom.get("kind").and_then(Node::as_str);
+        let is_other = |given: &&str| ["task", "all", "any"].contains(given) && *given != kind;
+        if let Some(given) = given.filter(is_other) {
+            let message = format!("`{key}` belongs to the kind `{kind}`, not to `{given}`");
             let hint = "leave `kind` out: the keys tell it";
             self.fault("wrong-kind", place("kind"), message, hint);
             if let Some(node) = member_mut(atom, "kind") {

@@ -168,16 +168,16 @@ pub(super) fn bindings<'w>(
         }
     }
     all.sort_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)));
-    let (mut told, mut left_out, mut room) = (Vec::new(), Vec::new(), BINDINGS_BYTES_MAX);
+    let (mut shown, mut left_out, mut room) = (Vec::new(), Vec::new(), BINDINGS_BYTES_MAX);
     for (_, bytes, id, binding) in all {
         match room.checked_sub(bytes + id.as_str().len()) {
             Some(left) => {
                 room = left;
-                told.push((id.to_string(), binding));
+                shown.push((id.to_string(), binding));
             }
             None => left_out.push(id.to_string()),
         }
     }
-    told.sort_by(|(a, _), (b, _)| a.cmp(b));
-    (told, left_out)
+    shown.sort_by(|(a, _), (b, _)| a.cmp(b));
+    (shown, left_out)
 }

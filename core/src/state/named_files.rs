@@ -51,6 +51,6 @@ fn parked(task: &Task) -> impl Iterator<Item = &super::Binding> {
 }
 
 fn in_list(evidence: &[FreeValue], named: &mut BTreeSet<Digest>) {
-    let all = evidence.iter().filter_map(SideFile::beside);
+    let all = evidence.iter().filter_map(SideFile::named_in);
     named.extend(all.map(|one| one.digest));
 }

@@ -113,7 +113,7 @@ pub(crate) fn of(member: &Member, node: &Node, asked: &[&'static str]) -> Option
     if let Some(group) = group.filter(|_| is_of_atom && !asked.contains(&"action"))
         && (OF_A_TASK.contains(&key) || RUN.contains(&key))
     {
-        return Some(beside(key, group));
+        return Some(task_key(key, group));
     }
     if is_of_atom && ["worker", "agent"].contains(&key) {
         let hint = "leave it out: an atom without `action` is done by the worker of descent.toml";
@@ -164,7 +164,7 @@ fn no_key(key: &str, name: &str, hint: String) -> NearMiss {
 }
 
 /// A group has no action and no checks of its own.
-fn beside(key: &str, group: &str) -> NearMiss {
+fn task_key(key: &str, group: &str) -> NearMiss {
     let one = if group == "choices" { "choice" } else { "part" };
     let hint = match key {
         "checks" => format!("give `checks` to each {one}, or to an atom that depends on the group"),

@@ -48,7 +48,7 @@ impl SideFile {
     }
 
     /// The side file of which a failure or a piece of evidence shows an excerpt.
-    pub fn beside(record: &Node) -> Option<Self> {
+    pub fn named_in(record: &Node) -> Option<Self> {
         Self::read(record.get(KEY)?)
     }
 }

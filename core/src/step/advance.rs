@@ -138,8 +138,8 @@ fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool 
 
 /// Nothing runs and nothing can start: a person is needed.
 fn nothing_left(transaction: &Transaction) -> Option<Reason> {
-    let flying = &transaction.state.run.in_flight;
-    let all_wait = flying
+    let in_flight = &transaction.state.run.in_flight;
+    let all_wait = in_flight
         .iter()
         .all(|intent| candidate::awaits_person(transaction, intent));
     if !transaction.session.base_was_seen || !all_wait || dispatch::can_start(transaction) {
@@ -193,7 +193,7 @@ fn stop(transaction: &mut Transaction) {
     );
     if is_now {
         transaction
-            .flying()
+            .all_in_flight()
             .iter()
             .for_each(|id| attempt_end::lost(transaction, id));
     }
@@ -204,7 +204,7 @@ fn stop(transaction: &mut Transaction) {
 
 /// A verdict needs something that is missing: the run stops, and nothing is completed.
 pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
-    for id in transaction.flying() {
+    for id in transaction.all_in_flight() {
         attempt_end::lost(transaction, &id);
     }
     transaction.session.unavailable = Some(why);

@@ -23,7 +23,7 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         .in_flight(id)
         .filter(|intent| intent.epoch == epoch)
     else {
-        transaction.say(Event::Discarded {
+        transaction.announce(Event::Discarded {
             attempt: id.clone(),
         });
         return;
@@ -150,7 +150,7 @@ fn transient(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
         .waits_until_ms
         .insert((intent.atom.clone(), intent.context), until_ms);
     let ms = outcome.duration_ms;
-    transaction.say(Event::Transient {
+    transaction.announce(Event::Transient {
         attempt: id.clone(),
         atom: intent.atom,
         ms,
@@ -202,7 +202,7 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
         .and_then(|task| task.tried(&intent.context))
         .is_some_and(|t| t.has_failed());
     failure::record(transaction, &intent, &failure, has_ended);
-    transaction.say(Event::AttemptFailed {
+    transaction.announce(Event::AttemptFailed {
         attempt: intent.id,
         atom: intent.atom,
         ms: Some(failure.duration_ms),
@@ -219,7 +219,7 @@ pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &str) 
         return lost(transaction, id);
     }
     if let Some(intent) = transaction.land(id) {
-        transaction.say(Event::Interrupted {
+        transaction.announce(Event::Interrupted {
             attempt: id.clone(),
             atom: intent.atom,
             why: why.into(),
@@ -241,7 +241,7 @@ pub(super) fn lost(transaction: &mut Transaction, id: &AttemptId) {
     };
     task.interruptions += 1;
     let is_too_often = task.interruptions >= most;
-    transaction.say(Event::Interrupted {
+    transaction.announce(Event::Interrupted {
         attempt: id.clone(),
         atom: intent.atom.clone(),
         why: "the loop was cut off".into(),

@@ -240,7 +240,7 @@ fn record_choices(
             reason: because.to_string(),
             parked: None,
         }));
-        transaction.say(Event::Backtracked {
+        transaction.announce(Event::Backtracked {
             changes,
             because: because.to_string(),
         });
@@ -254,7 +254,7 @@ fn record_choices(
         let others = graph.vertex(group).kids.iter();
         let others = others.filter(|kid| **kid != choice);
         let untried: Vec<AtomId> = others.map(|kid| graph.id(*kid).clone()).collect();
-        transaction.say(Event::Chosen {
+        transaction.announce(Event::Chosen {
             group: group_id.clone(),
             choice: choice_id.clone(),
             untried: untried.len(),
@@ -398,7 +398,7 @@ pub(super) fn refute(
     let choices = transaction.active.whole(&graph);
     let context = search::whole_context(&graph, &transaction.state, &choices);
     let files = failure::files_named(transaction, text);
-    transaction.say(Event::Refuted {
+    transaction.announce(Event::Refuted {
         choices: choices.clone(),
         failed,
     });

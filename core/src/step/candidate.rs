@@ -121,7 +121,7 @@ pub(super) fn awaits_person(transaction: &Transaction, intent: &Intent) -> bool 
 /// Decides every candidate whose checks are complete.
 pub(super) fn decide_all(transaction: &mut Transaction) {
     transaction
-        .flying()
+        .all_in_flight()
         .iter()
         .for_each(|id| decide(transaction, id));
 }

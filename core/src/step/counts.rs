@@ -54,7 +54,7 @@ pub(super) fn count_repair(
         tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
         return false;
     }
-    transaction.say(Event::Repair {
+    transaction.announce(Event::Repair {
         atom: id.clone(),
         repair: repairs,
         of: most,

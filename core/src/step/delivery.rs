@@ -147,7 +147,7 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
             Verdict::Pass => open_steps(transaction),
             Verdict::Fail | Verdict::Unknown => Vec::new(),
         };
-        transaction.say(Event::BaseCase {
+        transaction.announce(Event::BaseCase {
             verdict: found.verdict,
             pristine: basis.decides(),
             open,
@@ -249,11 +249,11 @@ fn tell_differences(transaction: &mut Transaction, check: &Check, basis: &Basis)
         }
     }
     if !disagreed.is_empty() {
-        transaction.say(Event::Disagreed { checks: disagreed });
+        transaction.announce(Event::Disagreed { checks: disagreed });
     }
     if !unsteady.is_empty() && transaction.session.unsteady != unsteady {
         transaction.session.unsteady.clone_from(&unsteady);
-        transaction.say(Event::Unsteady { checks: unsteady });
+        transaction.announce(Event::Unsteady { checks: unsteady });
     }
 }
 

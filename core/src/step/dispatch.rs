@@ -47,15 +47,15 @@ enum SpeculationMode {
 
 fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
     let mut free = free_slots(transaction);
-    let flying = &transaction.state.run.in_flight;
+    let in_flight = &transaction.state.run.in_flight;
     if free == 0
-        || flying
+        || in_flight
             .iter()
             .any(|intent| interruptions(transaction, &intent.atom) >= FRAGILE)
     {
         return;
     }
-    let mut is_repairing = flying
+    let mut is_repairing = in_flight
         .iter()
         .any(|intent| transaction.is_repair(&intent.atom, &intent.context));
     // Few of many ready atoms have a slot. So few are looked for, and more if these had to wait.
@@ -193,7 +193,7 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         at,
         extra: Default::default(),
     });
-    transaction.say(Event::AttemptStarted {
+    transaction.announce(Event::AttemptStarted {
         attempt: id,
         atom,
         n,
@@ -224,7 +224,7 @@ fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
 /// Atoms that are live, pending and not in flight, with all prerequisites resolved. A planning step with fragments to
 /// choose from does not start.
 fn startable(transaction: &Transaction) -> impl Iterator<Item = Ix> {
-    let flying: BTreeSet<&AtomId> = transaction
+    let in_flight: BTreeSet<&AtomId> = transaction
         .state
         .run
         .in_flight
@@ -242,7 +242,7 @@ fn startable(transaction: &Transaction) -> impl Iterator<Item = Ix> {
     });
     open.map(|(x, _)| x).filter(move |x| {
         let context = transaction.active.context(*x);
-        !flying.contains(graph.id(*x))
+        !in_flight.contains(graph.id(*x))
             && !transaction.is_undecided(*x)
             && graph.waits_for(*x).all(|dep| transaction.solved()[dep])
             && context.is_some_and(|context| phase::may_start(transaction, *x, context))
@@ -273,8 +273,8 @@ fn can_speculate(transaction: &Transaction) -> bool {
 }
 
 fn is_flying(transaction: &Transaction, atom: &AtomId) -> bool {
-    let mut flying = transaction.state.run.in_flight.iter();
-    flying.any(|intent| intent.atom == *atom)
+    let mut in_flight = transaction.state.run.in_flight.iter();
+    in_flight.any(|intent| intent.atom == *atom)
 }
 
 /// Whether an attempt in flight touches the same files as this atom.
@@ -286,8 +286,8 @@ fn is_in_the_way(transaction: &Transaction, atom: &AtomId) -> bool {
     else {
         return false;
     };
-    let flying = transaction.state.run.in_flight.iter();
-    let mut others = flying.filter_map(|intent| transaction.task_of(&intent.atom));
+    let in_flight = transaction.state.run.in_flight.iter();
+    let mut others = in_flight.filter_map(|intent| transaction.task_of(&intent.atom));
     others.any(|other| overlap::clash(&task.touches, &other.touches, workspace))
 }
 

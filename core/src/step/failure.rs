@@ -108,7 +108,7 @@ pub(super) fn doubt(transaction: &mut Transaction, doubt: EffectDoubt<'_>) {
         .map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
     transaction.record(doubt.entry());
     let (attempt, atom) = (attempt.clone(), atom.clone());
-    transaction.say(match is_there {
+    transaction.announce(match is_there {
         Some(()) => Event::InDoubt {
             attempt,
             atom,

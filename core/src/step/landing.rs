@@ -46,8 +46,8 @@ pub(super) fn integrate(
         Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => (None, None, Vec::new()),
     };
     let attempts = counts::count_success(transaction, &intent);
-    let beside = speculation_of(transaction, &intent);
-    let active = beside.as_ref().unwrap_or(&transaction.active);
+    let speculation = speculation_of(transaction, &intent);
+    let active = speculation.as_ref().unwrap_or(&transaction.active);
     let inputs = results::inputs(&transaction.graph, active, &transaction.state, x);
     let at = transaction.at().to_string();
     let by = transaction.task_of(&intent.atom).map_or("worker", |task| {
@@ -85,20 +85,20 @@ pub(super) fn integrate(
         partial: false,
         extra: Extra::default(),
     };
-    if beside.is_some() {
+    if speculation.is_some() {
         let nobody = Arc::new(binding::nothing());
         transaction.park(&intent.atom, result(nobody));
     } else {
         transaction.bind(&intent.atom, result);
     }
-    if let Some(commit) = commit.clone().filter(|_| beside.is_none()) {
+    if let Some(commit) = commit.clone().filter(|_| speculation.is_none()) {
         let run = transaction.run();
         run.head = Some(commit.clone());
         run.line
             .push(ResultCommit::new(intent.atom.clone(), commit));
     }
     let ms = outcome.duration_ms;
-    transaction.say(Event::Solved {
+    transaction.announce(Event::Solved {
         attempt: Some(id.clone()),
         atom: intent.atom,
         ms: Some(ms),

@@ -73,7 +73,7 @@ fn forget_parked(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
                 forget(task, gone);
             }
         });
-        transaction.say(Event::Forgotten { atom: id });
+        transaction.announce(Event::Forgotten { atom: id });
     }
 }
 

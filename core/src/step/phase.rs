@@ -80,9 +80,10 @@ pub(super) fn may_start(transaction: &Transaction, x: Ix, context: &Digest) -> b
         let Some(seen) = PhaseUsage::of(transaction, plan, phase) else {
             return true;
         };
-        let flying = u64::from(seen.attempts) + seen.flying(transaction, false).count() as u64;
+        let in_flight =
+            u64::from(seen.attempts) + seen.in_flight(transaction, false).count() as u64;
         let is_room = |limit, used| seen.budget.of(limit).is_none_or(|most| used < most);
-        is_room(PhaseLimit::Attempts, flying) && is_room(PhaseLimit::Time, seen.ms)
+        is_room(PhaseLimit::Attempts, in_flight) && is_room(PhaseLimit::Time, seen.ms)
     })
 }
 
@@ -167,7 +168,7 @@ fn close(
         partial: is_partial,
         missing: open.to_vec(),
     }));
-    transaction.say(Event::PhaseOver {
+    transaction.announce(Event::PhaseOver {
         atom: plan.clone(),
         limit,
         is_partial,
@@ -263,7 +264,7 @@ impl<'d> PhaseUsage<'d> {
     }
 
     /// Its attempts in flight: repairs, or all others.
-    fn flying<'s>(
+    fn in_flight<'s>(
         &'s self,
         transaction: &'s Transaction,
         repairs: bool,
@@ -286,7 +287,7 @@ impl<'d> PhaseUsage<'d> {
         let by_attempts = || {
             let attempts = u64::from(self.attempts);
             reached(PhaseLimit::Attempts, attempts)
-                .filter(|_| self.flying(transaction, false).next().is_none())
+                .filter(|_| self.in_flight(transaction, false).next().is_none())
         };
         let over = by_time.or_else(by_attempts)?;
         let is_open = self
@@ -295,8 +296,8 @@ impl<'d> PhaseUsage<'d> {
             .iter()
             .any(|part| !transaction.solved()[*part]);
         let must_finish = |intent: &Intent| transaction.must_finish(intent);
-        let is_bound = self.flying(transaction, false).any(must_finish)
-            || self.flying(transaction, true).next().is_some();
+        let is_bound = self.in_flight(transaction, false).any(must_finish)
+            || self.in_flight(transaction, true).next().is_some();
         let waits = self.awaits_repair(transaction) || self.is_in_doubt(transaction);
         (is_open && !is_bound && !waits).then_some(over)
     }

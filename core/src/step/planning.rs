@@ -108,7 +108,7 @@ fn materialise(
         fragment: Some(digest),
         parts: ids,
     }));
-    transaction.say(Event::Planned {
+    transaction.announce(Event::Planned {
         attempt: intent.id.clone(),
         atom: intent.atom.clone(),
         ms: Some(outcome.duration_ms),
@@ -166,7 +166,7 @@ fn begin(transaction: &mut Transaction, x: Ix, context: &crate::id::Digest, beca
         reason: because.to_string(),
         failed,
     }));
-    transaction.say(Event::PlannedAgain {
+    transaction.announce(Event::PlannedAgain {
         atom: id.clone(),
         round,
         because: because.to_string(),

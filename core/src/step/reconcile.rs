@@ -64,7 +64,7 @@ fn park(transaction: &mut Transaction, id: &AtomId) {
     let Some(binding) = transaction.unbind(id) else {
         return;
     };
-    transaction.say(Event::Parked { atom: id.clone() });
+    transaction.announce(Event::Parked { atom: id.clone() });
     transaction.park(id, Arc::unwrap_or_clone(binding));
 }
 
@@ -87,7 +87,7 @@ fn revive(transaction: &mut Transaction, id: &AtomId, context: &Digest) {
         of: atom,
         ..(*parked).clone()
     });
-    transaction.say(Event::Revived { atom: id.clone() });
+    transaction.announce(Event::Revived { atom: id.clone() });
 }
 
 /// Goes in topological order, so that an atom opened here does not count as solved for later ones.

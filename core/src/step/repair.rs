@@ -98,7 +98,7 @@ pub(super) fn out_of_repairs(
         duration_ms: 0,
     };
     failure::record(transaction, &intent, &failure, true);
-    transaction.say(Event::Repair {
+    transaction.announce(Event::Repair {
         atom: intent.atom,
         repair: most.saturating_add(1),
         of: most,

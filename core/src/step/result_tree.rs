@@ -53,7 +53,7 @@ pub(super) fn built(
     let run = transaction.run();
     run.line = line.into();
     run.head = Some(head.clone());
-    transaction.say(Event::Rebuilt {
+    transaction.announce(Event::Rebuilt {
         kept,
         taken_back,
         head,

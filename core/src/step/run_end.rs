@@ -49,7 +49,7 @@ pub(super) fn finish(
         transaction.clear_requests();
     }
     transaction.session.base_target = None;
-    transaction.say(Event::Ended {
+    transaction.announce(Event::Ended {
         result: status,
         reason,
         summary,

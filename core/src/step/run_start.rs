@@ -52,7 +52,7 @@ pub(super) fn started(
         refuted,
     };
     let left = RunBound::of(seen, &Measure::of(seen));
-    transaction.say(Event::RunStarted {
+    transaction.announce(Event::RunStarted {
         run,
         attempts_left: left.attempts.to_string(),
         verdicts_left: left.verdicts.to_string(),
@@ -76,7 +76,7 @@ fn left_open(transaction: &Transaction) -> Option<Vec<AtomId>> {
 
 /// Adopts attempts that ended before the loop died; the others were cut off.
 fn land_all(transaction: &mut Transaction, mut finished: Vec<(AttemptId, Outcome)>) {
-    for id in transaction.flying() {
+    for id in transaction.all_in_flight() {
         let index = finished.iter().position(|(attempt, _)| *attempt == id);
         let Some((outcome, intent)) = index
             .map(|index| finished.swap_remove(index).1)
@@ -86,7 +86,7 @@ fn land_all(transaction: &mut Transaction, mut finished: Vec<(AttemptId, Outcome
             continue;
         };
         let atom = intent.atom;
-        transaction.say(Event::Adopted {
+        transaction.announce(Event::Adopted {
             attempt: id.clone(),
             atom,
         });
@@ -108,7 +108,7 @@ fn retire_old_request(transaction: &mut Transaction, run: &RunId) {
         request: request.id.to_string(),
         by: request.by.clone(),
     }));
-    transaction.say(Event::Retired {
+    transaction.announce(Event::Retired {
         request: request.id.to_string(),
     });
 }
@@ -160,7 +160,7 @@ pub(super) fn asked(
     let kind = request.kind;
     let control = control_with(&transaction.state, request, reason.clone())?;
     transaction.is_loop = false;
-    transaction.say(Event::Requested {
+    transaction.announce(Event::Requested {
         request: kind,
         reason,
     });
@@ -197,7 +197,7 @@ pub fn control_with(
 
 /// Ends all attempts and discards their results; the loop goes on.
 pub(super) fn redirect(transaction: &mut Transaction) {
-    for id in transaction.flying() {
+    for id in transaction.all_in_flight() {
         attempt_end::cut_off(transaction, &id, "redirected");
     }
     let run = transaction.run();

@@ -110,7 +110,7 @@ impl Transaction {
         }
     }
 
-    pub(super) fn say(&mut self, event: Event) {
+    pub(super) fn announce(&mut self, event: Event) {
         self.events.push(event);
     }
 

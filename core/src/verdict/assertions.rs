@@ -44,7 +44,7 @@ impl Assertion {
     }
 
     /// The confirmation that counts for the present result.
-    pub fn said<'s>(&self, state: &'s State) -> Option<&'s Confirmation> {
+    pub fn confirmation<'s>(&self, state: &'s State) -> Option<&'s Confirmation> {
         said_now(state, &self.name, &self.statement)
     }
 }
@@ -106,7 +106,7 @@ pub fn open(state: &State) -> Vec<String> {
     let is_awaited = |one: &Assertion| {
         one.in_base_case || one.atoms.iter().any(|id| state.atoms.contains_key(id))
     };
-    let is_open = |one: &Assertion| one.said(state).is_none_or(|word| !word.holds);
+    let is_open = |one: &Assertion| one.confirmation(state).is_none_or(|word| !word.holds);
     assertions(state)
         .into_iter()
         .filter(|one| is_awaited(one) && is_open(one))

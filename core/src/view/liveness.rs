@@ -37,7 +37,7 @@ pub enum LoopPhase {
 }
 
 impl LoopPhase {
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Starting => "starting",
             Self::Attempts => "making attempts",

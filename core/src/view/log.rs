@@ -94,9 +94,9 @@ fn text_of(node: &Node, key: &str) -> String {
 }
 
 /// A correction of the graph is in the trail too; it is shown once.
-fn trail<'s>(state: &'s State, told: &'s BTreeSet<String>) -> impl Iterator<Item = LogEntry> + 's {
+fn trail<'s>(state: &'s State, seen: &'s BTreeSet<String>) -> impl Iterator<Item = LogEntry> + 's {
     let is_shown = |entry: &&Arc<Entry>| {
-        !matches!(entry.kind, EntryKind::UserCorrection(_)) || !told.contains(&entry.at)
+        !matches!(entry.kind, EntryKind::UserCorrection(_)) || !seen.contains(&entry.at)
     };
     let entries = state.trail.iter().filter(is_shown);
     entries.map(|entry| LogEntry {

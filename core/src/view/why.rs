@@ -278,8 +278,8 @@ pub fn worth_asking(world: &World) -> Asking {
 
 fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
     let id = world.graph.id(x);
-    let flying = world.state.run.in_flight.iter();
-    if let Some(intent) = flying.clone().find(|intent| intent.atom == *id) {
+    let in_flight = world.state.run.in_flight.iter();
+    if let Some(intent) = in_flight.clone().find(|intent| intent.atom == *id) {
         return Some((0, format!("attempt {} since {}", intent.n, intent.at)));
     }
     let atom = world.state.atom(id)?;

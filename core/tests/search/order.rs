@@ -198,8 +198,8 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
         epoch: intent.epoch,
         outcome: outcome(1),
     });
-    let flying = &sim.world.state.run.in_flight;
-    assert!(flying.iter().any(|one| one.id == again.id), "{}", sim.story);
+    let known = &sim.world.state.run.in_flight;
+    assert!(known.iter().any(|one| one.id == again.id), "{}", sim.story);
     while sim.turn() {}
     assert_eq!(sim.world.state.run.status.word(), "completed");
 }

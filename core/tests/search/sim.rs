@@ -294,9 +294,9 @@ impl<'m> Sim<'m> {
         self.world = next.world;
         self.session = next.session;
         if let Some(broken) = broken {
-            let mut flying = self.world.state.run.in_flight.iter();
+            let mut in_flight = self.world.state.run.in_flight.iter();
             assert!(
-                !flying.any(|intent| intent.id == broken),
+                !in_flight.any(|intent| intent.id == broken),
                 "{broken} is looked at again and again"
             );
         }

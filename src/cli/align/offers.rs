@@ -47,12 +47,12 @@ pub(super) async fn offer(
         out.say("Enter: go on as it is; or numbers, such as 1; or a setup command.");
     }
     loop {
-        let said = tokio::select! {
-            said = ask::beside(out, "> ") => said,
+        let reply = tokio::select! {
+            reply = ask::in_background(out, "> ") => reply,
             () = cancel.cancelled() => None,
         };
-        let Some(said) = said else { return false };
-        match ask::taken(&said, offers.len()) {
+        let Some(reply) = reply else { return false };
+        match ask::taken(&reply, offers.len()) {
             ListAnswer::Text(text) if text.is_empty() => return false,
             ListAnswer::Text(text) => add_setup(constraints, &text),
             ListAnswer::Items(places) => {

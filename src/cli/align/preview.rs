@@ -286,7 +286,7 @@ fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
         page.whole(head);
         page.whole(Line::indent(indent + 8).then(ended));
     }
-    page.extend(last_line(judged).map(|said| Line::indent(indent + 10).dim(said)));
+    page.extend(last_line(judged).map(|line| Line::indent(indent + 10).dim(line)));
 }
 
 fn difference(looks: &CheckoutComparison) -> String {

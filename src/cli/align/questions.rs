@@ -94,9 +94,9 @@ fn answer(out: Out) -> Result<String, Failure> {
 fn needed(out: Out, question: &str) -> Result<String, Failure> {
     out.say(&format!("\n{question}"));
     for _ in 0..ANSWERS_MAX {
-        let said = answer(out)?;
-        if !said.is_empty() {
-            return Ok(said);
+        let reply = answer(out)?;
+        if !reply.is_empty() {
+            return Ok(reply);
         }
         out.say("It cannot be left out.");
     }
@@ -123,14 +123,14 @@ fn checks(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
     }
     let mut found: Vec<String> = Vec::new();
     for _ in 0..ANSWERS_MAX {
-        let said = answer(out)?;
-        match (said.as_str(), found.is_empty()) {
+        let reply = answer(out)?;
+        match (reply.as_str(), found.is_empty()) {
             ("", false) => return Ok(found),
             ("", true) => match proposals.first() {
                 Some(first) => return Ok(vec![first.text.clone()]),
                 None => out.say("It cannot be left out: any shell command that ends with 0 then."),
             },
-            _ => match ask::taken(&said, proposals.len()) {
+            _ => match ask::taken(&reply, proposals.len()) {
                 ListAnswer::Items(places) => {
                     found.extend(places.into_iter().map(|at| proposals[at].text.clone()));
                     return Ok(found);
@@ -167,11 +167,11 @@ fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> 
     }
     let mut found = Vec::new();
     for _ in 0..ANSWERS_MAX {
-        let said = answer(out)?;
-        if said.is_empty() {
+        let reply = answer(out)?;
+        if reply.is_empty() {
             break;
         }
-        found.push(said);
+        found.push(reply);
         out.say("And then?  Enter: nothing more.");
     }
     if found.is_empty() {
@@ -231,11 +231,11 @@ pub(super) fn joined(before: Option<String>, more: &str) -> String {
 
 fn chosen(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
     for _ in 0..ANSWERS_MAX {
-        let said = answer(out)?;
-        if said.is_empty() {
+        let reply = answer(out)?;
+        if reply.is_empty() {
             return Ok(Vec::new());
         }
-        match ask::taken(&said, proposals.len()) {
+        match ask::taken(&reply, proposals.len()) {
             ListAnswer::Items(places) => {
                 let texts = places.into_iter().map(|at| proposals[at].text.clone());
                 return Ok(texts.collect());

@@ -19,9 +19,9 @@ pub(super) fn ended(judged: &VerdictView) -> String {
 pub(super) fn two(here: &VerdictView, fresh: &VerdictView) -> String {
     let line = |place: &str, judged: &VerdictView| {
         let (word, ended) = (judged.verdict.word(), ended(judged));
-        let said = last_line(judged).map(|said| format!("\n{:12}{said}", ""));
-        let said = said.unwrap_or_default();
-        format!("{:10}{place}: {word}, {ended}{said}", "")
+        let output = last_line(judged).map(|output| format!("\n{:12}{output}", ""));
+        let output = output.unwrap_or_default();
+        format!("{:10}{place}: {word}, {ended}{output}", "")
     };
     format!(
         "  differs {}\n{}\n{}",
@@ -34,8 +34,8 @@ pub(super) fn two(here: &VerdictView, fresh: &VerdictView) -> String {
 /// The last output line of a check that does not pass.
 pub(super) fn last_line(judged: &VerdictView) -> Option<String> {
     let mut lines = judged.output.lines().rev().map(str::trim);
-    let said = lines.find(|line| !line.is_empty())?;
-    (judged.verdict != Verdict::Pass).then(|| fit(said, WIDTH - 14))
+    let output = lines.find(|line| !line.is_empty())?;
+    (judged.verdict != Verdict::Pass).then(|| fit(output, WIDTH - 14))
 }
 
 fn fit(text: &str, width: usize) -> String {

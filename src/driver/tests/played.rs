@@ -153,9 +153,9 @@ impl Executor for PlayedHands {
 impl PlayedHands {
     fn attempt(&self, intent: Intent, cancel: CancellationToken) -> BoxedFuture<Option<Input>> {
         let committed = Store::open(self.place.clone()).read().unwrap();
-        let flying = &committed.state.run.in_flight;
+        let in_flight = &committed.state.run.in_flight;
         assert!(
-            flying.iter().any(|known| known.id == intent.id),
+            in_flight.iter().any(|known| known.id == intent.id),
             "{} begins before its intent is in the file",
             intent.id
         );

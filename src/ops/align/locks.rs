@@ -47,9 +47,9 @@ pub fn stale_links(state: &State, top: &Path) -> Vec<(String, String)> {
     let links = state.objective.constraints.link.iter();
     let links = links.filter(|link| top.join(link).is_dir());
     let stale = links.filter_map(|link| {
-        let beside = Path::new(link).parent().unwrap_or(Path::new(""));
-        let lock = locks_in(&top.join(beside)).into_iter().next()?;
-        Some((link.clone(), beside.join(lock).display().to_string()))
+        let dir = Path::new(link).parent().unwrap_or(Path::new(""));
+        let lock = locks_in(&top.join(dir)).into_iter().next()?;
+        Some((link.clone(), dir.join(lock).display().to_string()))
     });
     stale.collect()
 }

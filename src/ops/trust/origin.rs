@@ -55,7 +55,7 @@ pub(super) struct ForeignCommits {
     /// Why the state is another's, if it is as they committed it.
     pub(super) state: Option<String>,
     /// Sidecars: this program never commits any.
-    pub(super) beside: Vec<PathBuf>,
+    pub(super) sidecars: Vec<PathBuf>,
 }
 
 pub(super) fn committed(store: &Store) -> ForeignCommits {
@@ -66,7 +66,7 @@ pub(super) fn committed(store: &Store) -> ForeignCommits {
     };
     let mut asked = store.sidecars();
     asked.push(place.state.clone());
-    let (states, beside): (Vec<_>, Vec<_>) = git
+    let (states, sidecars): (Vec<_>, Vec<_>) = git
         .committed(&asked)
         .into_iter()
         .partition(|path| *path == place.state);
@@ -80,6 +80,6 @@ pub(super) fn committed(store: &Store) -> ForeignCommits {
             Some(Origin::Another(why)) => Some(format!("the file {why}")),
             Some(Origin::Own) | None => None,
         },
-        beside: beside.into_iter().filter(is_anothers).collect(),
+        sidecars: sidecars.into_iter().filter(is_anothers).collect(),
     }
 }

@@ -31,7 +31,7 @@ use super::super::{registry, registry::RegistryEntry};
 use super::{GuardTask, GuardedJob, PROGRAM, forked::ForkedGuard, kernel};
 
 /// The server's process name, as lists of processes show it.
-pub(crate) const NAME: &str = "descent-nursery";
+pub(crate) const NAME: &str = "descent-forks";
 /// A job whose request is longer is started without the server.
 const BYTES_MAX: usize = 1 << 20;
 /// Standard input, output and error.
@@ -95,14 +95,14 @@ pub(crate) fn is_open() -> bool {
 /// server is abandoned.
 pub(crate) fn fork_guard(
     request: &ForkRequest<'_>,
-    told: &[u8],
+    encoded: &[u8],
 ) -> io::Result<Option<(u32, ForkedGuard)>> {
     let mut server = server();
     let Some(open) = server.as_mut() else {
         return Ok(None);
     };
-    let broken = match open.request(told, &request.streams) {
-        Ok(born) => return born.map(Some),
+    let broken = match open.request(encoded, &request.streams) {
+        Ok(forked) => return forked.map(Some),
         Err(broken) => broken,
     };
     if let Some(left) = server.take() {
@@ -162,7 +162,7 @@ impl ForkServer {
 
     fn request(
         &mut self,
-        told: &[u8],
+        encoded: &[u8],
         streams: &[BorrowedFd<'_>],
     ) -> Result<io::Result<(u32, ForkedGuard)>, ForkServerError> {
         // Reserves a descriptor for the pidfd, which must not be lacking once the job has begun.
@@ -170,24 +170,26 @@ impl ForkServer {
             Ok(spare) => spare,
             Err(error) => return Ok(Err(error)),
         };
-        let length = u32::try_from(told.len()).unwrap_or(u32::MAX).to_le_bytes();
+        let length = u32::try_from(encoded.len())
+            .unwrap_or(u32::MAX)
+            .to_le_bytes();
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
-        let mut beside = SendAncillaryBuffer::new(&mut room);
-        beside.push(SendAncillaryMessage::ScmRights(streams));
+        let mut ancillary = SendAncillaryBuffer::new(&mut room);
+        ancillary.push(SendAncillaryMessage::ScmRights(streams));
         let length = [IoSlice::new(&length)];
-        sendmsg(&self.socket, &length, &mut beside, SendFlags::NOSIGNAL)
+        sendmsg(&self.socket, &length, &mut ancillary, SendFlags::NOSIGNAL)
             .map_err(|_| ForkServerError::Gone)?;
         let mut answer = [0; 4];
-        let told = self.socket.write_all(told);
-        told.and_then(|()| self.socket.read_exact(&mut answer))
+        let sent = self.socket.write_all(encoded);
+        sent.and_then(|()| self.socket.read_exact(&mut answer))
             .map_err(|_| ForkServerError::Silent)?;
         Ok(match i32::from_le_bytes(answer) {
             error @ ..=0 => Err(io::Error::from_raw_os_error(-error)),
             pid => {
                 drop(spare);
                 let pid = pid.unsigned_abs();
-                let born = ForkedGuard::from_pid(pid).map_err(|_| ForkServerError::Silent)?;
-                Ok((pid, born))
+                let forked = ForkedGuard::from_pid(pid).map_err(|_| ForkServerError::Silent)?;
+                Ok((pid, forked))
             }
         })
     }
@@ -209,21 +211,21 @@ impl ForkRequest<'_> {
         for (name, value) in &self.env {
             parts.extend([name.as_bytes(), value.as_bytes()]);
         }
-        let mut told = Vec::new();
+        let mut encoded = Vec::new();
         for part in parts {
             if part.contains(&0) {
                 return None;
             }
-            told.extend_from_slice(part);
-            told.push(0);
+            encoded.extend_from_slice(part);
+            encoded.push(0);
         }
-        (told.len() <= BYTES_MAX).then_some(told)
+        (encoded.len() <= BYTES_MAX).then_some(encoded)
     }
 }
 
 /// The inverse of [`ForkRequest::encode`].
-fn decode(told: &[u8]) -> Option<(GuardTask, PathBuf, GuardedJob)> {
-    let mut parts = told.strip_suffix(&[0])?.split(|byte| *byte == 0);
+fn decode(encoded: &[u8]) -> Option<(GuardTask, PathBuf, GuardedJob)> {
+    let mut parts = encoded.strip_suffix(&[0])?.split(|byte| *byte == 0);
     let mut text = || Some(OsString::from_vec(parts.next()?.to_vec()));
     let task = serde_json::from_str(text()?.to_str()?).ok()?;
     let (cwd, command) = (text()?.into(), text()?);
@@ -238,10 +240,10 @@ fn decode(told: &[u8]) -> Option<(GuardTask, PathBuf, GuardedJob)> {
 /// Serves requests until nobody asks any more. In each fork it returns with the exit code of the
 /// guard.
 pub(super) fn serve() -> ExitCode {
-    let _ = rustix::thread::set_name(c"descent-nursery");
-    while let Some((told, streams)) = next_request() {
+    let _ = rustix::thread::set_name(c"descent-forks");
+    while let Some((encoded, streams)) = next_request() {
         match kernel::fork_sibling() {
-            Ok(None) => return become_guard(&told, streams),
+            Ok(None) => return become_guard(&encoded, streams),
             Ok(Some(pid)) => answer(pid.as_raw_nonzero().get()),
             Err(error) => answer(-error.raw_os_error().unwrap_or(libc::EAGAIN)),
         }
@@ -258,16 +260,16 @@ fn answer(number: i32) {
 fn next_request() -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     let mut length = [0; 4];
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
-    let mut beside = RecvAncillaryBuffer::new(&mut room);
+    let mut ancillary = RecvAncillaryBuffer::new(&mut room);
     let mut into = [IoSliceMut::new(&mut length)];
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL;
     let got = loop {
-        match recvmsg(rustix::stdio::stdin(), &mut into, &mut beside, flags) {
+        match recvmsg(rustix::stdio::stdin(), &mut into, &mut ancillary, flags) {
             Err(rustix::io::Errno::INTR) => {}
             got => break got.ok()?,
         }
     };
-    let streams: Vec<OwnedFd> = beside
+    let streams: Vec<OwnedFd> = ancillary
         .drain()
         .filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(fds) => Some(fds),
@@ -279,20 +281,20 @@ fn next_request() -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     if got.bytes != 4 || streams.len() != STREAMS || length > BYTES_MAX {
         return None;
     }
-    let mut told = vec![0; length];
+    let mut encoded = vec![0; length];
     let mut at = 0;
     while at < length {
-        match rustix::io::read(rustix::stdio::stdin(), &mut told[at..]) {
+        match rustix::io::read(rustix::stdio::stdin(), &mut encoded[at..]) {
             Err(rustix::io::Errno::INTR) => {}
             Ok(count @ 1..) => at += count,
             _ => return None,
         }
     }
-    Some((told, streams))
+    Some((encoded, streams))
 }
 
 /// Makes the forked process a guard: first its own group and its streams.
-fn become_guard(told: &[u8], streams: Vec<OwnedFd>) -> ExitCode {
+fn become_guard(encoded: &[u8], streams: Vec<OwnedFd>) -> ExitCode {
     let _ = rustix::process::setpgid(None, None);
     let [control, output, errors] = &streams[..] else {
         return ExitCode::FAILURE;
@@ -301,7 +303,7 @@ fn become_guard(told: &[u8], streams: Vec<OwnedFd>) -> ExitCode {
         .and_then(|()| rustix::stdio::dup2_stdout(output.as_fd()))
         .and_then(|()| rustix::stdio::dup2_stderr(errors.as_fd()));
     drop(streams);
-    let heard = decode(told);
+    let heard = decode(encoded);
     match heard.filter(|_| placed.is_ok()) {
         Some((task, cwd, job)) => {
             let there = std::env::set_current_dir(cwd);
@@ -317,7 +319,7 @@ mod tests {
     use super::super::Isolation;
     use super::*;
 
-    fn told(command: &str, cwd: &str, env: &[(&str, &str)]) -> Option<Vec<u8>> {
+    fn encoded(command: &str, cwd: &str, env: &[(&str, &str)]) -> Option<Vec<u8>> {
         let task = GuardTask {
             tag: Tag::new("a/b"),
             walls: Isolation::Pids,
@@ -340,7 +342,7 @@ mod tests {
     #[test]
     fn what_is_told_is_heard_with_what_is_empty_in_it() {
         let env = [("A", ""), ("B", "x\ny"), ("C", "=")];
-        let (task, cwd, job) = decode(&told("", "/tmp", &env).unwrap()).unwrap();
+        let (task, cwd, job) = decode(&encoded("", "/tmp", &env).unwrap()).unwrap();
         assert_eq!(
             (task.walls, task.cgroup),
             (Isolation::Pids, Some("/g".into()))
@@ -356,8 +358,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_told_starts_by_itself() {
-        assert!(told("echo \0", "/", &[]).is_none());
-        assert!(told(&"x".repeat(BYTES_MAX), "/", &[]).is_none());
+        assert!(encoded("echo \0", "/", &[]).is_none());
+        assert!(encoded(&"x".repeat(BYTES_MAX), "/", &[]).is_none());
         assert!(decode(b"").is_none() && decode(b"{}\0/\0").is_none());
     }
 }

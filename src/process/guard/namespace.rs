@@ -47,15 +47,18 @@ impl Namespace {
         // Outside mounts show inside, but not the other way round.
         let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         mount_change("/", flags)?;
-        let (mut said, says) = io::pipe()?;
+        let (mut reader, writer) = io::pipe()?;
         let (closed, open) = io::pipe()?;
         let Some(first) = kernel::fork(group)? else {
-            drop((said, open));
-            run_init(says, closed, tag);
+            drop((reader, open));
+            run_init(writer, closed, tag);
         };
-        drop((says, closed));
+        drop((writer, closed));
         let mut raw = [0; 4];
-        match said.read_exact(&mut raw).map(|()| i32::from_le_bytes(raw)) {
+        match reader
+            .read_exact(&mut raw)
+            .map(|()| i32::from_le_bytes(raw))
+        {
             Ok(0) => Ok(Namespace { first, _open: open }),
             Ok(code) => Err(io::Error::from_raw_os_error(code)),
             Err(error) => Err(error),
@@ -68,13 +71,13 @@ impl Namespace {
 }
 
 /// Runs the first process of the namespace.
-fn run_init(mut says: io::PipeWriter, mut closed: io::PipeReader, tag: Tag) -> ! {
+fn run_init(mut writer: io::PipeWriter, mut closed: io::PipeReader, tag: Tag) -> ! {
     let is_ready = prepare(tag);
     let code = is_ready
         .err()
         .map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
-    let is_told = says.write_all(&code.to_le_bytes()).is_ok();
-    drop(says);
+    let is_told = writer.write_all(&code.to_le_bytes()).is_ok();
+    drop(writer);
     if code == 0 && is_told {
         // Nothing is ever written: the read returns when the guard is gone.
         let _ = closed.read(&mut [0]);

@@ -55,7 +55,7 @@ impl Commit {
     }
 
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match (self.is_edit(), self.changes.is_empty()) {
             (true, _) => "the file was saved by hand".to_owned(),
             (false, true) => match self.command.as_str() {

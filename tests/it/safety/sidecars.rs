@@ -171,12 +171,12 @@ fn an_id_that_is_a_path_and_a_serial_without_a_next_one_are_faults() {
     let intent = json!({"id": "../../x", "atom": "A1", "context": "sha256:0", "n": 1, "at": ""});
     let text = world.state_text();
     let run = text.rfind("\"run\": {").unwrap() + "\"run\": {".len();
-    let flying = format!(
+    let in_flight = format!(
         "{}\n\"in_flight\": [{intent}],{}",
         &text[..run],
         &text[run..]
     );
-    world.save(&flying);
+    world.save(&in_flight);
     let ran = world.descent(&["validate"]).expect(65);
     assert!((ran.stdout + &ran.stderr).contains("the id of an attempt"));
 }

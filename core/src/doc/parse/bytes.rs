@@ -27,7 +27,8 @@ pub fn parse_bytes_as(
     let refused = if bytes.len() > limits.bytes {
         Some(too_large(bytes.len(), limits.bytes))
     } else if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        Some(not_utf8(Span::new(0, 2), "the file is UTF-16, not UTF-8".into()))
+        let message = "the file is UTF-16, not UTF-8".into();
+        Some(not_utf8(Span::new(0, 2), message))
     } else {
         None
     };

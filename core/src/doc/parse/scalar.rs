@@ -138,7 +138,7 @@ impl Parser<'_> {
     }
 
     /// Skips characters that begin no value; at least one.
-    pub(super) fn junk(&mut self, said: bool) {
+    pub(super) fn junk(&mut self, is_reported: bool) {
         let start = self.at;
         let mut chars = self.text[start..].chars();
         let first = chars.next().unwrap_or_default();
@@ -148,7 +148,7 @@ impl Parser<'_> {
         };
         let more: usize = chars.take_while(goes_on).map(char::len_utf8).sum();
         self.at += first.len_utf8() + more;
-        if !said {
+        if !is_reported {
             let shown = first.escape_debug().to_string();
             let message = format!("`{shown}` cannot stand here");
             self.fault(start..self.at, "unexpected-character", message, None);

@@ -46,7 +46,7 @@ impl NumberRule {
     }
 
     /// The limits in words: `at least 211 (baseline)`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let one = |word: &str, limit: &Option<FreeValue>| {
             let node = limit.as_ref()?;
             Some(match (is_baseline(node), &self.baseline) {

@@ -118,7 +118,7 @@ impl Transaction {
     }
 
     /// The attempts in flight, as a list that stays while some of them land.
-    pub(crate) fn flying(&self) -> Vec<AttemptId> {
+    pub(crate) fn all_in_flight(&self) -> Vec<AttemptId> {
         let intents = self.state.run.in_flight.iter();
         intents.map(|intent| intent.id.clone()).collect()
     }

@@ -97,9 +97,9 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
     all.extend(doubtful(world, &ids));
     // Times in records compare as their texts do.
     all.sort_by(|a, b| a.at.cmp(&b.at));
-    let flying = world.state.run.in_flight.iter();
+    let in_flight = world.state.run.in_flight.iter();
     all.extend(
-        flying
+        in_flight
             .filter(|intent| ids.contains(&&intent.atom))
             .map(|intent| AttemptView {
                 n: u64::from(intent.n),

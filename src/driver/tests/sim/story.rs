@@ -305,7 +305,7 @@ impl Story {
             store,
             clock: self.scene.clock.clone(),
             signals,
-            watch: Watch::told(heard),
+            watch: Watch::with_events(heard),
             executor: Arc::new(self.executor.clone()),
             run: RunId::new(format!("run{}", self.runs)),
             by: "ada".to_owned(),
@@ -347,8 +347,10 @@ async fn loop_of(
     let dir = store.place().project.display().to_string();
     let (told, said) = (Arc::clone(&scene), Arc::clone(&scene));
     let eyes = Observer {
-        tell: &mut |event| told.tell(format_args!("  {}", serde_json::to_string(event).unwrap())),
-        say: &mut |text| {
+        on_event: &mut |event| {
+            told.tell(format_args!("  {}", serde_json::to_string(event).unwrap()))
+        },
+        on_note: &mut |text| {
             said.tell(format_args!(
                 "  says: {}",
                 text.replace(&dir, "…").split('`').next().unwrap()

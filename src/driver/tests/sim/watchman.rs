@@ -338,7 +338,7 @@ fn measure(state: &State) -> Option<(u64, u64)> {
 }
 
 fn line(last: &State, next: &State) -> String {
-    let flying: Vec<String> = next
+    let in_flight: Vec<String> = next
         .run
         .in_flight
         .iter()
@@ -355,7 +355,7 @@ fn line(last: &State, next: &State) -> String {
             _ => " corrected",
         };
     format!(
-        "serial {}: flying {flying:?} solved {solved:?} {status}{corrected}",
+        "serial {}: flying {in_flight:?} solved {solved:?} {status}{corrected}",
         next.serial.0
     )
 }
