@@ -55,6 +55,7 @@ struct Cli {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "For every command")]
 struct Global {
     /// Run as if started in DIR
     #[arg(short = 'C', value_name = "DIR", global = true)]

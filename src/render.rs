@@ -282,6 +282,16 @@ pub fn count(n: impl std::fmt::Display, word: &str) -> String {
     format!("{n} {word}{end}")
 }
 
+/// The work that is left at most.
+pub fn bound(attempts: &str, verdicts: &str, starts: &str) -> String {
+    format!(
+        "ends after at most {} and {} ({} with retries)",
+        count(attempts, "attempt"),
+        count(verdicts, "verdict"),
+        count(starts, "start")
+    )
+}
+
 /// Names in a row, and the number of further ones.
 pub fn listed<T: std::borrow::Borrow<str>>(names: &[T], most: usize) -> String {
     let shown: Vec<&str> = names

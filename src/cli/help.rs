@@ -23,7 +23,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 const EXAMPLES: [(&str, &str); 22] = [
     (
         "align",
-        "descent align \"the tests pass\" --why \"releases wait for it\" --check \"make test\" \\\n      --step \"mend the parser=./mend-parser.sh\"",
+        "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
     ),
     ("run", "descent run --apply"),
     ("apply", "descent apply"),

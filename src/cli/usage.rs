@@ -6,7 +6,7 @@ use super::help;
 use crate::failure::Failure;
 
 /// Other programs' names for the commands here.
-const MEANT: [(&[&str], &str); 14] = [
+const MEANT: [(&[&str], &str); 15] = [
     (
         &["list", "ls", "ps", "info", "watch", "state"],
         "descent status",
@@ -26,6 +26,7 @@ const MEANT: [(&[&str], &str); 14] = [
     (&["merge", "commit", "accept", "land"], "descent apply"),
     (&["check", "test", "judge"], "descent verify"),
     (&["explain"], "descent why"),
+    (&["version"], "descent --version"),
     (&["tree", "plan", "atoms"], "descent graph"),
     (&["revert", "reset", "rollback"], "descent undo"),
     (&["gc", "prune", "remove", "rm"], "descent clean"),

@@ -106,8 +106,8 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
         };
         let meaning = Meaning::of(verdict.word());
         let mut page = Page::new(context.out.width());
-        let on = format!(" on {}", subject.name);
-        page.push(Line::new().put(meaning, word).dim(on));
+        let head = Line::new().put(meaning, word).plain(" ");
+        page.wrapped(head, Meaning::Dim, &format!("on {}", subject.name), 2);
         page.extend(render::judged(&judged));
         run::judged_where(&mut page, &workspaces, Checkout::Judging);
         page.next(&view::after_verify(

@@ -7,7 +7,7 @@ use descent_core::{
     verdict::Verdict,
 };
 
-use super::{Line, count, line, listed, time};
+use super::{Line, bound, count, line, listed, time};
 
 /// Columns of the label that a line begins with.
 pub(super) const LABEL_WIDTH: usize = 10;
@@ -37,15 +37,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             verdicts_left,
             starts_left,
             ..
-        } => (
-            "run",
-            format!(
-                "at most {} and {} on the whole ({} with every retry), then it ends",
-                count(attempts_left, "attempt"),
-                count(verdicts_left, "verdict"),
-                count(starts_left, "start")
-            ),
-        ),
+        } => ("run", bound(attempts_left, verdicts_left, starts_left)),
         Event::AttemptStarted {
             atom,
             n,

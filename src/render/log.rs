@@ -14,7 +14,7 @@ const BY_WIDTH_MAX: usize = 16;
 pub enum LogTime {
     /// `3 m ago`.
     Before(UnixMillis),
-    /// As it is recorded, in UTC.
+    /// As it is recorded, in UTC, and no line is cut.
     Recorded,
 }
 
@@ -64,7 +64,11 @@ pub fn log(entries: &[LogEntry], left_out: usize, time: LogTime, width: usize) -
                 .then(Line::new().dim("by ").strong(&entry.by).cut(BY_WIDTH_MAX))
                 .plain(": ");
         }
-        page.push(head.plain(line(&what)));
+        let row = head.plain(line(&what));
+        match time {
+            LogTime::Before(_) => page.push(row),
+            LogTime::Recorded => page.whole(row),
+        }
     }
     if entries.is_empty() {
         page.push(Line::of("nothing has happened yet"));

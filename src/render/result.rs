@@ -152,8 +152,7 @@ pub fn moves(page: &mut Page, result: &Node) {
         .collect();
     if let [first, rest @ ..] = moves.as_slice() {
         page.next(first);
-        rest.iter()
-            .for_each(|more| page.whole(Line::new().dim("  or: ").plain(more)));
+        rest.iter().for_each(|more| page.or_next(more));
     }
 }
 

@@ -232,19 +232,9 @@ pub(super) fn choice(choice: &ChoiceView) -> Line {
 fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if status.status != "completed" {
         let bound = &status.bound;
-        let (attempts, verdicts) = (plain(&bound.attempts), plain(&bound.verdicts));
-        let starts = plain(&bound.starts);
-        let many = |count: &str| if count == "1" { "" } else { "s" };
-        let words = format!(
-            "at most {attempts} attempt{} and {verdicts} verdict{} on the whole",
-            many(&attempts),
-            many(&verdicts)
-        );
-        let retries = format!(
-            " ({starts} start{} with every retry), then it ends",
-            many(&starts)
-        );
-        page.push(Line::label("bound").plain(words).dim(retries));
+        let most = [&bound.attempts, &bound.verdicts, &bound.starts].map(plain);
+        let [attempts, verdicts, starts] = &most;
+        page.push(Line::label("bound").plain(super::bound(attempts, verdicts, starts)));
     }
     if status.started_from.is_some() || status.iteration > 0 {
         page.push(Line::label("spent").plain(spent(status)));
@@ -252,7 +242,9 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if let Some(from) = &status.started_from {
         page.push(Line::label("from").plain(start(from, status.workspace.kind)));
     }
-    if let Some(result) = &status.last_result {
+    // While it runs, the last ending is past.
+    let has_ended = !matches!(status.status, "running" | "redirecting");
+    if let Some(result) = status.last_result.as_ref().filter(|_| has_ended) {
         let at = field(result, "at");
         let age = if at.is_empty() {
             String::new()

@@ -218,8 +218,17 @@ impl Page {
 
     /// The command to type next, at the end of every view.
     pub fn next(&mut self, command: &str) {
+        self.advise("next: ", command);
+    }
+
+    /// Another command that could be typed instead.
+    pub fn or_next(&mut self, command: &str) {
+        self.advise("  or: ", command);
+    }
+
+    fn advise(&mut self, label: &'static str, command: &str) {
         self.advice.push(self.lines.len());
-        self.whole(Line::new().dim("next: ").put(Meaning::Next, command));
+        self.whole(Line::new().dim(label).put(Meaning::Next, command));
     }
 
     /// The page without advice, for `--quiet`.

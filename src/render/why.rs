@@ -304,7 +304,8 @@ fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
 pub fn worth_asking(asking: &Asking, width: usize) -> Page {
     let mut page = Page::new(width);
     if asking.atoms.is_empty() {
-        page.push(Line::of("nothing runs and nothing failed: ask about an atom by its id, `descent graph` lists them"));
+        let words = "nothing runs and nothing failed: ask about an atom by its id, `descent graph` lists them";
+        page.wrapped(Line::new(), Meaning::Plain, words, 2);
     }
     let ids = asking
         .atoms

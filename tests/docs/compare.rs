@@ -70,6 +70,11 @@ pub fn fault(step: &Step, outcome: &Outcome) -> Option<String> {
     }
 }
 
+/// Whether nothing promises that the line is there.
+pub fn comes_and_goes(line: &str) -> bool {
+    line.starts_with(COMES_AND_GOES) && STEERS.iter().any(|words| line.contains(words))
+}
+
 fn wrong_line(lines: &[String], at: usize) -> &str {
     lines.get(at).map_or("(no more lines)", String::as_str)
 }
@@ -81,10 +86,7 @@ pub fn lines(output: &str) -> Vec<String> {
 
 /// The first lines, of the page and of the output, that do not fit; `None` if all do.
 pub fn difference(written: &[String], said: &[String]) -> Option<(usize, usize)> {
-    let stays = |(_, line): &(usize, &String)| {
-        let steers = STEERS.iter().any(|words| line.contains(words));
-        !(line.starts_with(COMES_AND_GOES) && steers)
-    };
+    let stays = |(_, line): &(usize, &String)| !comes_and_goes(line);
     let written: Vec<_> = written.iter().enumerate().filter(stays).collect();
     let said: Vec<_> = said.iter().enumerate().filter(stays).collect();
     let mut furthest = (0, 0);

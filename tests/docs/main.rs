@@ -12,7 +12,7 @@
 )] // door: tests
 
 mod blocks;
-mod compare;
+pub(crate) mod compare;
 mod links;
 mod shell;
 mod tests;

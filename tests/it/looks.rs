@@ -11,4 +11,5 @@ pub(crate) mod listed;
 pub(crate) mod look;
 pub(crate) mod misread;
 pub(crate) mod next_step;
+pub(crate) mod screens;
 pub(crate) mod watched;

@@ -32,5 +32,6 @@ mod tidy;
 mod versions;
 
 use support::{
-    begun, chance, described, passed_over, processes, screen, terminal, undisturbed, world,
+    begun, chance, described, passed_over, processes, screen, snapshot, terminal, undisturbed,
+    world,
 };

@@ -6,6 +6,7 @@ pub(crate) mod described;
 pub(crate) mod passed_over;
 pub(crate) mod processes;
 pub(crate) mod screen;
+pub(crate) mod snapshot;
 pub(crate) mod terminal;
 pub(crate) mod undisturbed;
 pub(crate) mod world;

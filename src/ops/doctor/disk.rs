@@ -172,7 +172,7 @@ fn room(name: &'static str, dir: &Path) -> Finding {
         return Finding::degraded(name, "unknown", "a full disk is noticed when it is full");
     };
     let files = space.free_files;
-    let files_text = files.map_or_else(String::new, |files| format!(", {files} files"));
+    let files_text = files.map_or_else(String::new, |files| format!(", room for {files} files"));
     let found = format!("{} free{files_text}", render::megabytes(space.free_bytes));
     if space.is_read_only {
         let means = "nothing can be written there";

@@ -126,15 +126,6 @@ fn the_status_tells_what_is_in_force_and_where_it_comes_from() {
         (&json!(3), &json!("default"))
     );
     assert_eq!(one("time_budget")["value"], Value::Null);
-    let text = world
-        .descent(&["status", "--constraints"])
-        .expect(0)
-        .shows("attempt_timeout          30m")
-        .stdout;
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 80),
-        "{text}"
-    );
 }
 
 /// The first commit of the run waits that long before it gets the name.

@@ -85,10 +85,8 @@ fn a_log_that_says_more_has_the_times_as_they_are_recorded() {
 }
 
 #[test]
-fn the_commands_of_a_plan_stand_in_its_tree_and_a_large_plan_is_counted() {
+fn a_large_plan_is_counted() {
     let world = World::new();
-    let small =
-        json!({"A": {"kind": "task", "description": "make it", "action": {"run": "touch f"}}});
     let preview = |atoms: Value, args: &[&str]| {
         let file = world.repo().join("plan.json");
         let text = plan(&["test -e f"], json!({}), atoms).to_string();
@@ -102,10 +100,6 @@ fn the_commands_of_a_plan_stand_in_its_tree_and_a_large_plan_is_counted() {
         let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
         lines.join("\n")
     };
-    assert_eq!(
-        work(&preview(small, &[])),
-        "the work:\n  · A  make it\n      runs: touch f"
-    );
     let mut large = json!({"W": {"kind": "task", "description": "by hand"}});
     for n in 1..=40 {
         large[format!("a{n}")] = json!({"kind": "task", "action": {"run": format!("touch {n}")}});

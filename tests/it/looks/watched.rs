@@ -1,6 +1,5 @@
 //! The live view for a person at a terminal, its remains, and colour.
 
-use rustix::process::Signal;
 use serde_json::json;
 
 use crate::{
@@ -25,41 +24,6 @@ fn waiting(world: &World) {
 }
 
 #[test]
-fn at_a_terminal_what_is_at_work_is_drawn_and_nothing_of_it_is_left() {
-    let world = World::new();
-    waiting(&world);
-    let terminal = Terminal::start(&world, 80, &["run", "--color", "never"], &[]);
-    terminal.wait_for("▸ A1  attempt 1 of 1");
-    terminal.wait_for("0 of 2 resolved · at most 2 attempts left");
-    world
-        .descent(&["status"])
-        .expect(0)
-        .shows("next: descent stop");
-    world
-        .descent(&["why", "A1"])
-        .expect(0)
-        .shows("next: descent status");
-    world.touch("go");
-    let shown = terminal.end().expect(0);
-    let (text, written) = (shown.text(), &shown.written);
-    assert!(
-        written.contains("G (one of)") && written.contains("of 30 m"),
-        "{written}"
-    );
-    for gone in ["▸", "(one of)", "attempts left"] {
-        assert!(!text.contains(gone), "`{gone}` is left:\n{text}");
-    }
-    for told in [
-        "start     A1",
-        "solved    A1 in",
-        "completed: ",
-        "next: descent apply",
-    ] {
-        assert_eq!(text.matches(told).count(), 1, "{told}:\n{text}");
-    }
-}
-
-#[test]
 fn in_a_narrow_terminal_no_line_of_a_run_wraps() {
     let world = World::new();
     waiting(&world);
@@ -76,23 +40,6 @@ fn in_a_narrow_terminal_no_line_of_a_run_wraps() {
     let long = shown.screen.iter().filter(is_told);
     let long: Vec<&String> = long.filter(|line| line.chars().count() > 40).collect();
     assert!(long.is_empty(), "{long:#?}");
-}
-
-#[test]
-fn ctrl_c_leaves_a_clean_terminal_and_what_to_type_next() {
-    let world = World::new();
-    waiting(&world);
-    let terminal = Terminal::start(&world, 80, &["run"], &[]);
-    terminal.wait_for("at work");
-    terminal.signal(Signal::INT);
-    let shown = terminal.end();
-    assert_eq!(shown.signal, Some(2), "{}", shown.text());
-    assert!(!shown.text().contains('▸'), "{}", shown.text());
-    assert!(
-        shown.text().ends_with("next: descent run\n"),
-        "{}",
-        shown.text()
-    );
 }
 
 #[test]

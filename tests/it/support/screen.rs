@@ -18,11 +18,14 @@ use rustix::{
 
 use crate::world::{World, wait_for_or};
 
+/// The last sequence of each drawing of the live view.
+const DRAWN: &str = "\x1b[J";
+
 pub struct Terminal {
     child: Child,
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
-    _master: OwnedFd,
+    master: OwnedFd,
 }
 
 /// The end of a call in a terminal: its whole output, and the screen that it left.
@@ -53,13 +56,14 @@ impl Terminal {
     /// Starts it with the pty as its standard input, output and error.
     pub fn start(world: &World, columns: u16, args: &[&str], env: &[(&str, &str)]) -> Self {
         let mut command = world.command(args);
-        command
-            .env("TERM", "xterm-256color")
-            .envs(env.iter().copied());
+        command.envs(env.iter().copied());
         Self::of(command, columns)
     }
 
-    fn of(mut command: Command, columns: u16) -> Self {
+    pub fn of(mut command: Command, columns: u16) -> Self {
+        if command.get_envs().all(|(name, _)| name != "TERM") {
+            command.env("TERM", "xterm-256color");
+        }
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -94,7 +98,7 @@ impl Terminal {
             child,
             bytes,
             reader: Some(reader),
-            _master: master,
+            master,
         }
     }
 
@@ -105,6 +109,28 @@ impl Terminal {
     #[track_caller]
     pub fn wait_for(&self, words: &str) {
         wait_for_or(words, || self.written().contains(words), || self.written());
+    }
+
+    pub fn types(&self, line: &str) {
+        rustix::io::write(&self.master, format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// The screen as it is drawn now, once it satisfies `is_meant`; only whole drawings are looked at.
+    #[track_caller]
+    pub fn drawn(&self, is_meant: impl Fn(&str) -> bool) -> String {
+        let mut drawn = String::new();
+        wait_for_or(
+            "a drawing",
+            || {
+                let written = self.written();
+                drawn = written
+                    .rsplit_once(DRAWN)
+                    .map_or(String::new(), |(whole, _)| screen(whole).join("\n"));
+                is_meant(&drawn)
+            },
+            || self.written(),
+        );
+        drawn
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {
