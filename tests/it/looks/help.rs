@@ -21,6 +21,15 @@ fn help_is_given_by_a_flag_and_by_a_command() {
 }
 
 #[test]
+fn the_version_is_the_newest_one_of_the_changelog() {
+    let told = World::bare().descent(&["--version"]).expect(0).stdout;
+    let headings = include_str!("../../../CHANGELOG.md").lines();
+    let mut cut = headings.filter_map(|line| line.strip_prefix("## [")?.split_once("] - "));
+    let (newest, _) = cut.next().expect("a version was cut");
+    assert_eq!(told, format!("descent {newest}\n"));
+}
+
+#[test]
 fn completions_are_printed_for_every_shell_and_bash_can_read_its_own() {
     let world = World::bare();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
