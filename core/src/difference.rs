@@ -3,7 +3,7 @@
 //!
 //! Invariant: total. Two states that differ in any record differ in words too; a difference without
 //! words of its own is described as a detail of its record. Not here: the effects of an edit
-//! (`step::correct`).
+//! (`change`).
 
 mod atom;
 mod run;

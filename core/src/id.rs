@@ -168,6 +168,13 @@ impl Digest {
 #[serde(transparent)]
 pub struct Serial(pub u64);
 
+impl Serial {
+    /// The serial of the next commit.
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
 /// Counts the redirects of a lineage: a result with an older epoch is thrown away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

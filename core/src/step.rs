@@ -9,7 +9,6 @@ mod attempt_end;
 mod backoff;
 mod backtrack;
 mod candidate;
-pub mod correct;
 mod counts;
 mod delivery;
 mod dispatch;

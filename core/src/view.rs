@@ -16,13 +16,14 @@ use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
+    change::lost_lines,
     graph::{Ix, NodeKind},
     id::{AtomId, AttemptId, CommitId},
     measure,
     state::{
         AtomStatus, Check, Correction, EntryKind, FreeValue, State, TryEnd, record::EvidenceRecord,
     },
-    step::{correct::lost_lines, run_end},
+    step::run_end,
     verdict::{Verdict, assertions},
     world::World,
 };

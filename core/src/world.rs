@@ -3,6 +3,8 @@
 //! Not here: changes of a state (`step`), the desired work (`desired`).
 
 pub(crate) mod candidate;
+pub(crate) mod counted;
+pub mod doubts;
 pub(crate) mod result_commits;
 pub(crate) mod results;
 mod session;

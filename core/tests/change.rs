@@ -1,14 +1,11 @@
 //! Changes as data: their results, their consequences, and the reasons for refusals.
 
 use descent_core::{
-    change::{self, Change, ChangeRefusal, ConstraintChange},
+    change::{self, Adoption, Change, ChangeRefusal, Consequence, ConstraintChange},
     doc::Node,
     id::{RequestId, UnixMillis},
     state::{AtomStatus, Extra, Request, State, decode::decode, limits, objective::RequestKind},
-    step::{
-        Refusal,
-        correct::{Adoption, Consequence},
-    },
+    step::Refusal,
 };
 use serde_json::{Value, json};
 
@@ -46,7 +43,8 @@ fn constraint(key: &str, value: Node) -> ConstraintChange {
 }
 
 fn constrain(state: &State, changes: &[ConstraintChange]) -> Result<Adoption, ChangeRefusal> {
-    change::apply(state, &Change::Constraints(changes), "ada", NOW)
+    let changes = changes.iter().cloned().map(Change::Constraint);
+    change::apply(state, &changes.collect::<Vec<_>>(), "ada", NOW)
 }
 
 fn stop(kind: RequestKind) -> Request {
@@ -115,4 +113,71 @@ fn nothing_is_asked_of_a_state_that_does_not_run() {
     let idle = state(|state| state["run"]["status"] = json!("stopped"));
     let asked = change::request(&idle, stop(RequestKind::StopNow), None);
     assert_eq!(asked.err(), Some(Refusal::NothingRuns));
+}
+
+fn with_a_group(state: &mut Value) {
+    state["work_graph"]["atoms"]["G"] =
+        json!({"kind": "any", "description": "either", "choices": ["B", "C"], "selected": "B"});
+    for id in ["B", "C"] {
+        state["work_graph"]["atoms"][id] = json!({"kind": "task", "description": id, "status": "pending", "action": {"run": "true"}});
+    }
+}
+
+#[test]
+fn several_changes_are_one_commit_with_a_correction_a_kind() {
+    let before = state(with_a_group);
+    let mut objective = (*before.objective).clone();
+    objective.goal = "it is better".to_owned();
+    let changes = [
+        Change::Objective(objective.into()),
+        Change::Constraint(constraint("max_attempts", Node::uint(4))),
+        Change::Choice("G".into(), Some("C".into())),
+        Change::Status("A".into(), AtomStatus::Pending),
+    ];
+    let made = change::apply(&before, &changes, "ada", NOW).expect("applied");
+    assert_eq!(made.state.serial.0, before.serial.0 + 1);
+    assert_eq!(
+        made.effects,
+        [Consequence::TrailCleared, Consequence::GraphReopened]
+    );
+    let texts = made.state.corrections.iter();
+    let texts: Vec<_> = texts
+        .filter_map(|one| one.data.description.as_deref())
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "the objective changed",
+            "max_attempts: 2 → 4",
+            "changed G",
+            "to be tried again: A"
+        ]
+    );
+    let group = made.state.atom(&"G".into()).expect("a group");
+    assert_eq!(group.selected(), Some(&"C".into()));
+}
+
+#[test]
+fn an_atom_that_is_taken_away_and_a_result_by_a_person_are_changes() {
+    let before = state(with_a_group);
+    let gone = change::apply(&before, &[Change::Atom("A".into(), None)], "ada", NOW);
+    let gone = gone.expect("applied");
+    assert!(gone.state.atom(&"A".into()).is_none());
+    assert!(gone.touched.atoms.contains("A"));
+    assert_eq!(gone.effects, [Consequence::GraphReopened]);
+    let unknown = [Change::Choice("X".into(), None)];
+    let refused = change::apply(&before, &unknown, "ada", NOW);
+    assert!(matches!(refused, Err(ChangeRefusal::NoAtom(id)) if id == "X".into()));
+}
+
+#[test]
+fn what_stands_already_is_no_change() {
+    let before = state(with_a_group);
+    let same = [
+        Change::Objective(before.objective.clone()),
+        Change::Choice("G".into(), Some("B".into())),
+        Change::Atom("C".into(), before.atom(&"C".into()).cloned()),
+    ];
+    let refused = change::apply(&before, &same, "ada", NOW);
+    assert!(matches!(refused, Err(ChangeRefusal::NoDifference)));
 }

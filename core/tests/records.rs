@@ -6,6 +6,7 @@
 use std::{fs, path::PathBuf};
 
 use descent_core::{
+    change,
     doc::{self, Node},
     id::Lineage,
     json_schema, plan,
@@ -15,7 +16,6 @@ use descent_core::{
         encode::StateText,
         limits::{self, ConstraintRule, ValueForm},
     },
-    step::correct,
 };
 
 fn root(path: &str) -> PathBuf {
@@ -112,7 +112,7 @@ fn every_constraint_is_read_written_judged_shown_and_merged_by_its_line_of_the_t
 
         // A merge: both changed it, and the person says what is wanted.
         let base = state_with(&Node::object(Vec::<(String, Node)>::new()));
-        let merged = correct::merge(Some(&base), Some(&base), &state).state;
+        let merged = change::merge(Some(&base), Some(&base), &state).state;
         let node = merged.objective.constraints.node();
         assert_eq!(
             node.get(rule.key).map(doc::canonical),

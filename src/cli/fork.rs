@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use descent_core::{
+    change,
     id::{CommitId, Lineage, Serial},
     state::{State, Workspace},
-    step::correct,
 };
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ pub(super) fn fork(context: &Context, flags: &ForkArgs) -> Result<End, Failure> 
     let parent = ops::current(&client, &mut store)?;
     let place = place_of(context, store.place(), flags.to.as_deref())?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
-    let state = correct::fork(&parent.state, lineage.clone());
+    let state = change::fork(&parent.state, lineage.clone());
     let constraints = &state.objective.constraints;
     let kind = constraints.workspace();
     let is_shared = kind == Workspace::Shared;

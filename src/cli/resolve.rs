@@ -2,12 +2,15 @@
 
 use clap::Args;
 use descent_core::{
+    change::Resolution,
     event::Event,
     id::AttemptId,
     state::State,
-    step::correct::{self, Doubt, Resolution},
     view,
-    world::World,
+    world::{
+        World,
+        doubts::{self, Doubt},
+    },
 };
 
 use serde::Serialize;
@@ -74,7 +77,7 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
 }
 
 fn undecided(state: &State, attempt: &AttemptId) -> Failure {
-    if correct::doubts(state)
+    if doubts::doubts(state)
         .iter()
         .all(|doubt| doubt.attempt != *attempt)
     {
@@ -90,7 +93,7 @@ fn undecided(state: &State, attempt: &AttemptId) -> Failure {
 }
 
 fn not_in_doubt(state: &State, attempt: &AttemptId) -> Failure {
-    let doubts = correct::doubts(state);
+    let doubts = doubts::doubts(state);
     let names: Vec<&str> = doubts.iter().map(|doubt| doubt.attempt.as_str()).collect();
     let hint = if names.is_empty() {
         "nothing is in doubt: descent status tells how things stand".to_owned()
@@ -126,7 +129,7 @@ enum ResolveResult {
 }
 
 fn report(context: &Context, state: &State, around: &view::Surroundings, result: ResolveResult) {
-    let doubts = correct::doubts(state);
+    let doubts = doubts::doubts(state);
     let next = match doubts.first() {
         Some(doubt) => format!("descent resolve {} --done", doubt.attempt),
         None if around.live => "descent status".to_owned(),

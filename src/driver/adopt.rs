@@ -1,15 +1,15 @@
 //! Turns a person's edit of the file into a commit with a correction: the only way, with a loop and
 //! without.
 //!
-//! Not here: what an edit means (`descent_core::step::correct`), when to look (`follow`).
+//! Not here: what an edit means (`descent_core::change`), when to look (`follow`).
 
 use std::sync::Arc;
 
 use descent_core::{
+    change::{self, Adoption, MergeOutcome},
     event::Event,
     id::UnixMillis,
     state::State,
-    step::correct::{self, Adoption, MergeOutcome},
 };
 
 use crate::store::{CommitContent, CommitError, LoadedState, Store, StoreError};
@@ -60,7 +60,7 @@ pub fn adopt(
             |kept: &State, ours: &State| kept.lineage == ours.lineage && kept.serial > ours.serial;
         let is_news = |kept: &Arc<State>| {
             (kept.serial >= began_at
-                || base.is_none() && correct::is_out_of_reach(serial, kept.serial))
+                || base.is_none() && change::is_out_of_reach(serial, kept.serial))
                 && ours.is_none_or(|ours| is_newer(kept, ours))
         };
         let kept = store.newest().filter(is_news);
@@ -100,7 +100,7 @@ fn once(
         if ours.is_some_and(|ours| !is_of(ours, base, &fresh.state)) {
             return Err(Again::OtherLineage);
         }
-        let merged = correct::merge(base, ours, &fresh.state);
+        let merged = change::merge(base, ours, &fresh.state);
         let adopted = commit_of(base, ours, merged, by, now);
         events.clone_from(&adopted.events);
         Ok(Some(CommitContent {
@@ -125,7 +125,7 @@ fn commit_of(
         (Some(ours), Some(base)) if base.serial > ours.serial => Some(base),
         (ours, _) => ours,
     };
-    correct::adopt(before, merged, by, now)
+    change::adopt(before, merged, by, now)
 }
 
 /// Whether the edit is of the same lineage. A known seal shows that the lineage itself was edited.

@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use descent_core::{
+    change,
     doc::Fault,
     event::{Input, Reason},
     id::CommitId,
     state::RunStatus,
-    step::correct,
     trust::is_another_hand,
     view,
     world::World,
@@ -110,7 +110,7 @@ impl Loop<'_> {
             return Ok(false);
         }
         self.file_is_whole();
-        let news = correct::news(&self.world.state, &loaded.state);
+        let news = change::news(&self.world.state, &loaded.state);
         self.world = World::new(loaded.state.clone());
         self.loaded = loaded;
         news.iter()

@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use descent_core::{
-    change::ChangeRefusal,
+    change::{Adoption, ChangeRefusal, Consequence},
     event::Event,
     state::State,
-    step::correct::{Adoption, Consequence},
 };
 
 use super::current::restless;

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use descent_core::{
-    change::{self, Change},
+    change::{self, Answer, Change},
     id::{CommitId, TreeId},
     state::State,
-    step::correct::Answer,
     verdict::assertions::Assertion,
 };
 
@@ -55,7 +54,7 @@ pub fn confirm(
                 on: prepared.tree.as_ref(),
                 reason: request.reason,
             };
-            let change = Change::Answer(&answer);
+            let change = [Change::Answer(&answer)];
             change::apply(&fresh.state, &change, &client.by(), client.now())
                 .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
         },

@@ -5,10 +5,10 @@
 use std::{path::Path, sync::Arc};
 
 use descent_core::{
+    change::{self, Adoption},
     doc::Fault,
     graph::validate as rules,
     state::{State, decode::decode, encode::StateText},
-    step::correct::{self, Adoption},
 };
 
 use super::{ChangeError, Client, CommitReport, commit_change, current::basis};
@@ -85,14 +85,14 @@ fn merge(
     if ours.lineage != begun.lineage {
         return Err(ChangeError::Stale);
     }
-    let merged = correct::merge(Some(begun), Some(ours), typed);
+    let merged = change::merge(Some(begun), Some(ours), typed);
     // Two valid states can merge into an invalid one.
     let faults = faults_of(&merged.state);
     if !faults.is_empty() {
         return Err(ChangeError::Refused(EditRefusal::Conflict(faults)));
     }
     let (by, now) = (client.by(), client.now());
-    Ok(correct::adopt(Some(ours), merged, &by, now))
+    Ok(change::adopt(Some(ours), merged, &by, now))
 }
 
 /// The faults of a state that no text was read for.

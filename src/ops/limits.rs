@@ -21,6 +21,8 @@ pub fn change(
     changes: &[ConstraintChange],
 ) -> Result<(Arc<LoadedState>, Vec<Event>), Failure> {
     let mut known = Some(loaded);
+    let changes = changes.iter().cloned().map(Change::Constraint);
+    let changes: Vec<Change<'_>> = changes.collect();
     let committed = commit_change(
         store,
         |store| match known.take() {
@@ -31,8 +33,7 @@ pub fn change(
             }
         },
         |_, fresh| {
-            let change = Change::Constraints(changes);
-            change::apply(&fresh.state, &change, &client.by(), client.now())
+            change::apply(&fresh.state, &changes, &client.by(), client.now())
                 .map_err(ChangeError::Refused)
         },
     )?;

@@ -1,9 +1,8 @@
 //! A person's report on an effect outside that was cut off.
 
 use descent_core::{
-    change::{self, Change},
+    change::{self, Change, Resolution},
     id::AttemptId,
-    step::correct::Resolution,
 };
 
 use super::{ChangeDenial, Client, CommitReport, commit_change, current};
@@ -20,10 +19,7 @@ pub fn resolve(
         store,
         |store| Ok(current(client, store)?),
         |_, fresh| {
-            let change = Change::Resolution {
-                attempt,
-                resolution,
-            };
+            let change = [Change::Resolution(attempt, resolution)];
             change::apply(&fresh.state, &change, &client.by(), client.now())
                 .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
         },

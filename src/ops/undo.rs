@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use descent_core::{
+    change::{self, Adoption, Change, ChangeRefusal, Consequence, EarlierState},
     event::Event,
     id::{AtomId, CommitId},
     state::State,
-    step::correct::{self, Consequence},
 };
 
-use super::{ChangeError, Client, Progress, commit_change, current::basis};
+use super::{
+    ChangeError, Client, Progress, commit_change,
+    current::{basis, restless},
+};
 use crate::{
     failure::Failure,
     store::{LoadedState, Store},
@@ -38,12 +41,16 @@ pub fn plan(
     then: &State,
 ) -> Result<UndoOutcome, Failure> {
     let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
-    let adopted = adopt(client, &workspaces, now, then);
-    Ok(adopted.map(|adopted| UndoReport {
-        what: what(&adopted.events),
-        effects: adopted.effects,
-        state: adopted.state,
-    }))
+    match adopt(client, &workspaces, now, then) {
+        Ok(adopted) => Ok(Ok(UndoReport {
+            what: what(&adopted.events),
+            effects: adopted.effects,
+            state: adopted.state,
+        })),
+        Err(ChangeError::Refused(nothing)) => Ok(Err(nothing)),
+        Err(ChangeError::Failed(failure)) => Err(failure),
+        Err(ChangeError::Stale) => Err(restless(store)),
+    }
 }
 
 /// Undoes, on top of whatever a loop has committed meanwhile. The result's files follow, unless a loop updates them.
@@ -62,7 +69,7 @@ pub fn undo(
             if fresh.state.lineage != then.lineage {
                 return Err(ChangeError::Stale);
             }
-            adopt(client, &workspaces, &fresh.state, then).map_err(ChangeError::Refused)
+            adopt(client, &workspaces, &fresh.state, then)
         },
     )?;
     let committed = match committed {
@@ -85,16 +92,16 @@ fn adopt(
     workspaces: &Workspaces,
     now: &State,
     then: &State,
-) -> Result<correct::Adoption, NothingToUndo> {
-    let is_there = |commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false);
-    let undo = correct::Undo {
-        now,
-        then,
-        by: &client.by(),
-        at: client.now(),
-        is_there: &is_there,
+) -> Result<Adoption, ChangeError<NothingToUndo>> {
+    let earlier = EarlierState {
+        state: then,
+        has_commit: &|commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false),
     };
-    undo.adopt().map_err(NothingToUndo)
+    let change = [Change::Undo(&earlier)];
+    change::apply(now, &change, &client.by(), client.now()).map_err(|refusal| match refusal {
+        ChangeRefusal::NothingToUndo(outside) => ChangeError::Refused(NothingToUndo(outside)),
+        refusal => ChangeError::Failed(Failure::bug(refusal)),
+    })
 }
 
 fn what(events: &[Event]) -> String {

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use descent_core::change::put_back_forgotten;
 use descent_core::doc::{Fault, Node, Places, readable};
 use descent_core::graph::validate;
 use descent_core::id::Lineage;
@@ -12,7 +13,6 @@ use descent_core::state::check::{Pattern, PatternKind};
 use descent_core::state::decode::{Decoding, deciding, decode};
 use descent_core::state::encode::StateText;
 use descent_core::state::{State, VERSION};
-use descent_core::step::correct::put_back_forgotten;
 
 use super::StoreError;
 use super::disk::dangling;

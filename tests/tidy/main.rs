@@ -195,7 +195,7 @@ const CODES_UNMET: &[(&str, &str)] = &[
 /// Type names that stand twice in a package yet.
 const DOUBLED: &[&str] = &[];
 /// Parameters that take a tuple apart, by file.
-const TUPLES: &[(&str, usize)] = &[("core/src/step/correct/resolve.rs", 3)];
+const TUPLES: &[(&str, usize)] = &[];
 /// Roots of somebody's machine, which no text of the project names.
 const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/"];
 

@@ -5,10 +5,10 @@
 
 mod lines;
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 
 use self::lines::{Lines, sealed_line};
-use super::{Atom, Binding, State, VERSION};
+use super::{Atom, Binding, State, VERSION, records::Records};
 use crate::{
     doc::{self, Member, Node},
     id::{AtomId, Digest},
@@ -38,6 +38,36 @@ impl ChangeSet {
             lists_replaced: true,
         }
     }
+
+    /// The records of `after` that are not the very ones of `before`. Records that went are among them.
+    pub fn between(before: &State, after: &State) -> Self {
+        Self {
+            objective: !Arc::ptr_eq(&before.objective, &after.objective),
+            control: !Arc::ptr_eq(&before.control, &after.control),
+            run: !Arc::ptr_eq(&before.run, &after.run),
+            atoms: changed(&before.atoms, &after.atoms),
+            bindings: changed(&before.bindings, &after.bindings),
+            lists_replaced: !(is_grown(&before.trail, &after.trail)
+                && is_grown(&before.corrections, &after.corrections)),
+        }
+    }
+}
+
+fn changed<T>(before: &Records<T>, after: &Records<T>) -> BTreeSet<AtomId> {
+    let is_other = |records: &Records<T>, id: &AtomId, record: &Arc<T>| {
+        let known = records.get(id);
+        !known.is_some_and(|known| Arc::ptr_eq(known, record))
+    };
+    let new = after
+        .iter()
+        .filter(|(id, record)| is_other(before, id, record));
+    let gone = before.iter().filter(|(id, _)| !after.contains_key(*id));
+    new.chain(gone).map(|(id, _)| id.clone()).collect()
+}
+
+fn is_grown<T>(before: &[Arc<T>], after: &[Arc<T>]) -> bool {
+    let mut pairs = before.iter().zip(after);
+    before.len() <= after.len() && pairs.all(|(old, new)| Arc::ptr_eq(old, new))
 }
 
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use alloc::{format, string::String, sync::Arc, vec::Vec};
 use super::{
     backoff::backoff_ms,
     counts,
-    failure::{self, EffectDoubt, Failure, doubt},
+    failure::{self, Failure, doubt},
     phase, planning,
     transaction::Transaction,
 };
@@ -13,7 +13,7 @@ use crate::{
     event::{Event, Outcome},
     id::{AttemptId, Epoch},
     measure,
-    state::{AtomStatus, FailureClass, Intent, TryEnd},
+    state::{AtomStatus, FailureClass, Intent, TryEnd, record::InDoubtEntry},
     verdict::CommandEnd,
     world::AttemptProgress,
 };
@@ -101,13 +101,13 @@ pub(super) fn refused(transaction: &mut Transaction, id: &AttemptId, failure: Fa
     }
 }
 
-fn in_doubt<'a>(intent: &'a Intent, reason: &'a str) -> EffectDoubt<'a> {
-    EffectDoubt {
-        atom: &intent.atom,
-        attempt: &intent.id,
-        context: &intent.context,
-        started: &intent.at,
-        reason,
+fn in_doubt(intent: &Intent, reason: &str) -> InDoubtEntry {
+    InDoubtEntry {
+        atom: intent.atom.clone(),
+        attempt: intent.id.clone(),
+        context: Some(intent.context.clone()),
+        started: intent.at.clone(),
+        reason: reason.into(),
     }
 }
 

@@ -6,7 +6,6 @@ use super::transaction::Transaction;
 use crate::{
     doc::Node,
     event::Event,
-    id::{AtomId, AttemptId, Digest},
     search,
     state::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile,
@@ -26,17 +25,6 @@ pub(super) struct Failure {
     pub(super) whole: Option<SideFile>,
     pub(super) criteria: Vec<(String, &'static str)>,
     pub(super) duration_ms: u64,
-}
-
-/// An effect outside that may or may not have happened.
-#[derive(Clone, Copy)]
-pub(super) struct EffectDoubt<'a> {
-    pub(super) atom: &'a AtomId,
-    pub(super) attempt: &'a AttemptId,
-    pub(super) context: &'a Digest,
-    /// When the attempt started.
-    pub(super) started: &'a str,
-    pub(super) reason: &'a str,
 }
 
 /// Writes a failure into the trail.
@@ -96,23 +84,18 @@ pub(super) fn files_named(transaction: &Transaction, text: &str) -> Vec<String> 
 
 /// Puts an effect outside in doubt: a person must say whether it happened, or may happen again. A removed atom is asked
 /// about when it comes back.
-pub(super) fn doubt(transaction: &mut Transaction, doubt: EffectDoubt<'_>) {
-    let EffectDoubt {
-        atom,
-        attempt,
-        reason,
-        ..
-    } = doubt;
+pub(super) fn doubt(transaction: &mut Transaction, doubt: InDoubtEntry) {
+    let (attempt, atom) = (doubt.attempt.clone(), doubt.atom.clone());
+    let reason = doubt.reason.clone();
     let is_there = transaction
-        .task(atom)
+        .task(&atom)
         .map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
-    transaction.record(doubt.entry());
-    let (attempt, atom) = (attempt.clone(), atom.clone());
+    transaction.record(EntryKind::InDoubt(doubt));
     transaction.announce(match is_there {
         Some(()) => Event::InDoubt {
             attempt,
             atom,
-            why: reason.into(),
+            why: reason,
         },
         None => Event::Interrupted {
             attempt,
@@ -120,17 +103,4 @@ pub(super) fn doubt(transaction: &mut Transaction, doubt: EffectDoubt<'_>) {
             why: "it was taken out while its effect outside was under way: look whether that happened".into(),
         },
     });
-}
-
-impl EffectDoubt<'_> {
-    /// The doubt as the trail keeps it.
-    pub(super) fn entry(self) -> EntryKind {
-        EntryKind::InDoubt(InDoubtEntry {
-            atom: self.atom.clone(),
-            attempt: self.attempt.clone(),
-            started: self.started.into(),
-            context: Some(self.context.clone()),
-            reason: self.reason.into(),
-        })
-    }
 }

@@ -4,7 +4,6 @@
 //! under its fragment before. So no context in which something was tried becomes another.
 
 use alloc::{
-    collections::BTreeSet,
     string::{String, ToString},
     sync::Arc,
     vec::Vec,
@@ -13,12 +12,12 @@ use alloc::{
 use super::transaction::Transaction;
 use crate::{
     event::Event,
-    graph::{Graph, Ix, PlannedPhase},
+    graph::{Ix, PlannedPhase},
     id::{AtomId, Digest},
     search,
     state::{
         AtomStatus, EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, PlanningStep,
-        State, Task, final_result::DroppedPart, record::DropEntry,
+        Task, final_result::DroppedPart, record::DropEntry,
     },
 };
 
@@ -37,37 +36,6 @@ pub(super) fn count(transaction: &mut Transaction, atom: &AtomId) {
             });
         }
     }
-}
-
-/// Changes the attempt counts of each fragment around an atom. `count` is told whether a budget limits them. Gives the
-/// plans of these fragments.
-pub(super) fn recount(
-    state: &mut State,
-    graph: &Graph,
-    atom: &AtomId,
-    count: impl Fn(bool, &mut u32),
-) -> BTreeSet<AtomId> {
-    let phases = graph.ix(atom).into_iter();
-    let phases = phases.flat_map(|x| graph.phases_above(x));
-    let mut plans = BTreeSet::new();
-    for (plan, phase, _) in phases {
-        let (plan, first) = (graph.id(plan), graph.id(phase.first()));
-        let Some(atom) = state.atoms.get_mut(plan) else {
-            continue;
-        };
-        let Some(step) = Arc::make_mut(atom).plan_mut() else {
-            continue;
-        };
-        let is_limited = step
-            .budget
-            .as_ref()
-            .is_some_and(|one| one.attempts.is_some());
-        if let Some(fragment) = step.fragment_mut(first) {
-            count(is_limited, &mut fragment.attempts);
-            plans.insert(plan.clone());
-        }
-    }
-    plans
 }
 
 /// Whether the budgets above an atom leave room for an attempt. A repair was paid for already.

@@ -1,6 +1,6 @@
 //! Suggests what a person may do after a run: commands to type, and edits that open failed work again.
 //!
-//! Invariant: every remedy changes something. Not here: what the next run makes of an edit (`correct`).
+//! Invariant: every remedy changes something. Not here: what the next run makes of an edit (`change`).
 
 use alloc::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{correct, transaction::Transaction};
+use super::transaction::Transaction;
 use crate::{
     event::Reason,
     graph::{Ix, NodeKind},
@@ -17,6 +17,7 @@ use crate::{
     search::rounds::{self, Round},
     state::{FailureClass, RunStatus, State, Task, Try, TryEnd, atom::replans},
     verdict::assertions,
+    world::doubts,
 };
 
 /// Next moves at most, unless more limits than usual are reached.
@@ -36,7 +37,7 @@ pub(super) fn next_moves(
         (_, Reason::Iterations) => moves.push(raise(transaction, RaisableLimit::Iterations)),
         (_, Reason::Time) => moves.push(raise(transaction, RaisableLimit::Time)),
         (_, Reason::InDoubt) => {
-            let doubts = correct::doubts(&transaction.state);
+            let doubts = doubts::doubts(&transaction.state);
             for doubt in doubts.iter().take(MOVES_MAX / 2) {
                 for answer in ["--done", "--retry"] {
                     moves.push(format!("descent resolve {} {answer}", doubt.attempt));

@@ -8,14 +8,14 @@ use alloc::{
 
 use super::{
     counts,
-    failure::{self, EffectDoubt, Failure},
+    failure::{self, Failure},
     transaction::Transaction,
 };
 use crate::{
     event::Event,
     id::{AtomId, Digest},
     measure,
-    state::{Binding, Extra, FailureClass, Intent, SideEffect, Task, Try},
+    state::{Binding, Extra, FailureClass, Intent, SideEffect, Task, Try, record::InDoubtEntry},
 };
 
 /// Opens a solved atom again in its context, up to a limit. Its attempts are used up by that: a repair counts as one.
@@ -52,12 +52,12 @@ fn ask_before_again(transaction: &mut Transaction, id: &AtomId, binding: &Bindin
     };
     if transaction.task_of(id).is_some_and(is_once_only) {
         let attempt = transaction.run().next_attempt(id);
-        let doubt = EffectDoubt {
-            atom: id,
-            attempt: &attempt,
-            context,
-            started: &binding.at,
-            reason: why,
+        let doubt = InDoubtEntry {
+            atom: id.clone(),
+            attempt,
+            context: Some(context.clone()),
+            started: binding.at.clone(),
+            reason: why.into(),
         };
         failure::doubt(transaction, doubt);
     }

@@ -10,6 +10,7 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
+    change,
     doc::{self, Node},
     event::Event,
     id::AtomId,
@@ -18,7 +19,6 @@ use crate::{
         fields::Writer,
         record::{CorrectionType, EvidenceRecord},
     },
-    step::correct,
 };
 
 /// The author of the loop's own entries.
@@ -116,7 +116,7 @@ fn corrections(state: &State) -> Vec<LogEntry> {
         by: one.data.by.clone().unwrap_or_else(|| "person".to_owned()),
         serial: None,
         entry: one.node.clone(),
-        event: correct::corrected(&one.data),
+        event: change::corrected(&one.data),
     };
     state.corrections.iter().map(entry).collect()
 }

@@ -9,9 +9,9 @@ use super::StatusView;
 use crate::{
     id::{AtomId, CommitId},
     state::{Reason, RunStatus, final_result::FinalResultRecord},
-    step::{correct::doubts, remedies},
+    step::remedies,
     verdict::assertions,
-    world::World,
+    world::{World, doubts::doubts},
 };
 
 const RUN: &str = "descent run";

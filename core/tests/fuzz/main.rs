@@ -9,11 +9,11 @@ mod mutate;
 use std::path::{Path, PathBuf};
 
 use descent_core::{
+    change,
     doc::{self, Limits},
     graph::validate,
     id::UnixMillis,
     state::{State, decode::decode, encode::StateText},
-    step::correct,
 };
 use mutate::{corpus, fuzz};
 use serde_json::Value;
@@ -118,11 +118,11 @@ fn whatever_two_sides_make_of_a_state_their_merge_is_one() {
         let other = mutate::mutated(rng, &states);
         let ours = usable(&other).unwrap_or_else(|| base.clone());
         let known = if rng.below(4) == 0 { None } else { Some(&base) };
-        let merged = correct::merge(known, Some(&ours), &theirs);
+        let merged = change::merge(known, Some(&ours), &theirs);
         check_usable(&merged.state);
-        let adopted = correct::adopt(Some(&ours), merged, "ada", UnixMillis(1));
+        let adopted = change::adopt(Some(&ours), merged, "ada", UnixMillis(1));
         check_usable(&adopted.state);
-        let same = correct::merge(Some(&base), Some(&ours), &base);
+        let same = change::merge(Some(&base), Some(&ours), &base);
         if ours.lineage == base.lineage {
             assert_eq!(same.state.serial, ours.serial.max(base.serial));
         }

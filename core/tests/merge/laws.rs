@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use descent_core::{change, id::UnixMillis};
+
 use super::{adopt, beginning, content, holds, merge, state, try_state};
 
 /// One small change; `n` makes its text unique.
@@ -141,7 +143,7 @@ fn of_program(changes: &[Change]) -> Value {
     value
 }
 
-fn check_valid(merged: &descent_core::step::correct::MergeOutcome) -> Result<(), TestCaseError> {
+fn check_valid(merged: &descent_core::change::MergeOutcome) -> Result<(), TestCaseError> {
     let read = try_state(&content(&merged.state));
     prop_assert!(read.is_ok(), "{:?}", read.err());
     Ok(())
@@ -167,6 +169,24 @@ proptest! {
     }
 
     #[test]
+    fn an_edit_has_the_consequences_of_the_same_changes_by_command(theirs in changes()) {
+        // A correction by hand is recorded, and changes nothing.
+        let theirs: Vec<Change> = theirs.into_iter().filter(|change| change.what != 5).collect();
+        let (before, after) = (state(&beginning()), state(&side("theirs", &theirs).0));
+        let changes = change::changes(&before, &after);
+        let edited = change::adopt(Some(&before), after, "ada", UnixMillis(1_000));
+        let Ok(commanded) = change::apply(&before, &changes, "ada", UnixMillis(1_000)) else {
+            prop_assert!(changes.is_empty(), "{changes:?} are refused");
+            return Ok(());
+        };
+        prop_assert_eq!(&commanded.effects, &edited.effects);
+        let other = change::changes(&edited.state, &commanded.state);
+        prop_assert!(other.is_empty(), "{other:?}");
+        let corrections = [&edited, &commanded].map(|one| content(&one.state)["corrections"].clone());
+        prop_assert_eq!(&corrections[0], &corrections[1]);
+    }
+
+    #[test]
     fn an_edit_saved_twice_is_taken_once(ours in changes(), theirs in changes()) {
         let (base, ours, (theirs, _)) = (beginning(), of_program(&ours), side("theirs", &theirs));
         let once = merge(&base, &ours, &theirs);
@@ -189,14 +209,14 @@ proptest! {
                 prop_assert!(holds(&merged, &text), "{text} in {:#}", content(&merged.state));
             }
         }
-        check_valid(&descent_core::step::correct::MergeOutcome::from(adopt(&ours, merged).state))?;
+        check_valid(&descent_core::change::MergeOutcome::from(adopt(&ours, merged).state))?;
     }
 
     #[test]
     fn nothing_is_gone_without_a_word_where_nobody_knows_what_the_edit_began_from(ours in changes(), theirs in changes()) {
         let (mut ours, (theirs, made)) = (of_program(&ours), side("theirs", &theirs));
         ours["serial"] = json!(80);
-        let merged = descent_core::step::correct::merge(None, Some(&state(&ours)), &state(&theirs));
+        let merged = descent_core::change::merge(None, Some(&state(&ours)), &state(&theirs));
         check_valid(&merged)?;
         for change in made {
             let text = change.text("theirs");

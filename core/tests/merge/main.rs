@@ -8,11 +8,11 @@ mod laws;
 mod named;
 
 use descent_core::{
+    change::{self, Adoption, MergeOutcome},
     doc::Node,
     graph::validate,
     id::UnixMillis,
     state::{State, decode::decode, encode::StateText},
-    step::correct::{self, Adoption, MergeOutcome},
 };
 use serde_json::{Value, json};
 
@@ -75,12 +75,12 @@ fn content(state: &State) -> Value {
 }
 
 fn merge(base: &Value, ours: &Value, theirs: &Value) -> MergeOutcome {
-    correct::merge(Some(&state(base)), Some(&state(ours)), &state(theirs))
+    change::merge(Some(&state(base)), Some(&state(ours)), &state(theirs))
 }
 
 /// The commit that adopts the merge.
 fn adopt(ours: &Value, merged: MergeOutcome) -> Adoption {
-    correct::adopt(Some(&state(ours)), merged, "ada", UnixMillis(1_000))
+    change::adopt(Some(&state(ours)), merged, "ada", UnixMillis(1_000))
 }
 
 /// Whether a text is anywhere in the merged state, or in the lost values.

@@ -1,6 +1,6 @@
 //! Cases from a person's work.
 
-use descent_core::{state::record::Winner, step::correct};
+use descent_core::{change, state::record::Winner};
 use serde_json::{Value, json};
 
 use super::{adopt, beginning, content, merge, state};
@@ -432,7 +432,7 @@ fn an_edit_of_another_commit_of_the_same_serial_forgets_nothing_of_this_one() {
     let (mut committed, mut edited) = (sealed("1"), sealed("2"));
     solve(&mut committed, "A1");
     edited["work_graph"]["atoms"]["A2"]["description"] = json!("mine");
-    let merged = correct::merge(None, Some(&state(&committed)), &state(&edited));
+    let merged = change::merge(None, Some(&state(&committed)), &state(&edited));
     let adopted = content(&adopt(&committed, merged).state);
     assert_eq!(adopted["bindings"]["A1"]["summary"], "solved");
     let told = adopted["corrections"].to_string();

@@ -1,6 +1,6 @@
 //! Corrections: the changes that people made (contract §8).
 
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 
 use super::read_past;
 use crate::{
@@ -106,6 +106,20 @@ impl Correction {
         let mut to = Writer::default();
         data.write(&mut to);
         Self::of(to.finish(&Extra::default()), data)
+    }
+
+    /// The next id of a correction; a person may have added some under any.
+    pub fn free_id(corrections: &[Arc<Self>]) -> String {
+        let taken: BTreeSet<&str> = corrections
+            .iter()
+            .filter_map(|one| one.data.id.as_deref())
+            .collect();
+        // There is one candidate more than corrections, so one is free.
+        let mut names =
+            (1..=corrections.len() + 1).map(|n| alloc::format!("c{}", corrections.len() + n));
+        names
+            .find(|id| !taken.contains(id.as_str()))
+            .unwrap_or_default()
     }
 
     pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {

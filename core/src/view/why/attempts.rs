@@ -13,8 +13,7 @@ use crate::{
     graph::Ix,
     id::{AtomId, AttemptId, CommitId, Digest},
     state::{Binding, Entry, EntryKind, FreeValue, SideFile, TryEnd, record::FailureEntry},
-    step::correct::doubts,
-    world::World,
+    world::{World, doubts::doubts},
 };
 
 #[derive(Debug, Serialize)]

@@ -3,11 +3,12 @@
 use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 
 use descent_core::{
+    change::{self, Change, ChangeRefusal, Resolution},
     event::{Input, Observation},
     id::RequestId,
-    state::{Request, State, fields::Extra, objective::RequestKind},
-    step::{self, correct, correct::Resolution},
-    world::{Session, World},
+    state::{Request, fields::Extra, objective::RequestKind},
+    step,
+    world::{Session, World, doubts::doubts},
 };
 
 use super::{
@@ -299,7 +300,6 @@ impl Person {
     /// Resolves each effect in doubt.
     pub(super) fn resolves(&mut self) {
         let now = self.scene.clock.now();
-        let doubts = |state: &State| correct::doubts(state);
         let mut store = self.disk.store(self.place.clone());
         let is_in_doubt = store
             .read()
@@ -325,8 +325,9 @@ impl Person {
                     repo.allowed.insert(atom, happened);
                 }
                 self.scene.saw("an effect in doubt is resolved");
-                let adopted = correct::resolve(&loaded.state, &doubt.attempt, said, "ada", now)?;
-                Ok::<_, correct::NotInDoubt>(Some(CommitContent {
+                let change = [Change::Resolution(&doubt.attempt, said)];
+                let adopted = change::apply(&loaded.state, &change, "ada", now)?;
+                Ok::<_, ChangeRefusal>(Some(CommitContent {
                     state: adopted.state,
                     touched: adopted.touched,
                     at: adopted.at,

@@ -1,37 +1,17 @@
 //! Opens atoms again after a person's edit: a raised limit, a status, another goal.
 
-use alloc::{string::ToString, sync::Arc, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 
-use super::{Consequence, PersonEdit};
+use super::{Consequence, draft::Draft};
 use crate::{
-    doc,
     id::AtomId,
     state::{
-        AtomStatus, Constraints, Extra, FailureClass, State, Task, Try, TryEnd, limits,
-        record::{CorrectionType, LostValue, Winner},
+        AtomStatus, Constraints, Extra, FailureClass, State, Task, Try, TryEnd,
+        record::{LostValue, Winner},
     },
 };
 
-impl PersonEdit {
-    pub(super) fn constraints(&mut self, before: &State) {
-        let text = |state: &State| {
-            let mut constraints = state.objective.constraints.clone();
-            constraints.extra = Extra::default();
-            doc::canonical(&constraints.node())
-        };
-        if text(before) == text(&self.state) {
-            return;
-        }
-        self.kinds.push((
-            CorrectionType::ConstraintChange,
-            limits::difference(
-                &before.objective.constraints,
-                &self.state.objective.constraints,
-            ),
-        ));
-        self.open_within_limits(Some(&before.objective.constraints));
-    }
-
+impl Draft<'_> {
     /// Opens what ended by a limit that was raised since. If the old limits are unknown, opens whatever has budget left
     /// under the present ones.
     pub(super) fn open_within_limits(&mut self, before: Option<&Constraints>) {
@@ -126,48 +106,31 @@ impl PersonEdit {
         has_opened
     }
 
-    /// Retries a failed, invalid or doubtful atom that a person set to pending. Only the program decides whether an
-    /// atom has come to its end: a status is no refutation.
-    pub(super) fn statuses(&mut self, before: &State) {
-        let (mut opened, mut asked) = (Vec::new(), Vec::new());
-        for (id, atom) in self.state.atoms.iter_mut() {
-            let before = before.atoms.get(id).and_then(|atom| atom.task());
-            let (Some(old), Some(new)) = (before, atom.task()) else {
-                continue;
-            };
-            if old.status == new.status {
-                continue;
-            }
-            let (by_hand, word) = (new.status.clone(), atom.node().get("status").cloned());
-            let Some(task) = Arc::make_mut(atom).task_mut() else {
-                continue;
-            };
-            match by_hand {
-                AtomStatus::Pending => {
-                    open(task);
-                    opened.push(id.to_string());
-                }
-                AtomStatus::InDoubt(_) => asked.push(id.to_string()),
-                AtomStatus::Failed | AtomStatus::Invalid(_) | AtomStatus::NeedsGuidance => {
-                    task.status = old.status.clone();
-                    let lost = LostValue {
-                        at: alloc::format!("/work_graph/atoms/{id}/status"),
-                        kept: Winner::Program,
-                        value: word,
-                        extra: Extra::default(),
-                    };
-                    self.lost.push(lost);
-                }
+    /// Takes a status that a person wrote. Gives false for one that only the program may write: the old one stays.
+    pub(super) fn set_by_hand(&mut self, before: &State, id: &AtomId, status: &AtomStatus) -> bool {
+        let old = before.atoms.get(id).and_then(|atom| atom.task());
+        let (Some(old), Some(atom)) = (old, self.state.atoms.get_mut(id)) else {
+            return false;
+        };
+        let word = atom.node().get("status").cloned();
+        let Some(task) = Arc::make_mut(atom).task_mut() else {
+            return false;
+        };
+        match status {
+            AtomStatus::Pending => open(task),
+            AtomStatus::InDoubt(_) => {}
+            AtomStatus::Failed | AtomStatus::Invalid(_) | AtomStatus::NeedsGuidance => {
+                task.status = old.status.clone();
+                self.lost.push(LostValue {
+                    at: alloc::format!("/work_graph/atoms/{id}/status"),
+                    kept: Winner::Program,
+                    value: word,
+                    extra: Extra::default(),
+                });
+                return false;
             }
         }
-        for (what, ids) in [("to be tried again", opened), ("in doubt", asked)] {
-            if !ids.is_empty() {
-                self.kinds.push((
-                    CorrectionType::Resolution,
-                    alloc::format!("{what}: {}", ids.join(", ")),
-                ));
-            }
-        }
+        true
     }
 }
 

@@ -15,8 +15,7 @@ mod valid;
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-pub use lost_values::LOST_MAX;
-pub(super) use lost_values::sentence;
+pub use lost_values::{LOST_MAX, lost_lines};
 
 use crate::{
     doc::Node,

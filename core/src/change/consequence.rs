@@ -1,9 +1,6 @@
 //! The consequences of a change, beside the change itself: as data, and in words.
 
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::id::AtomId;
@@ -82,9 +79,4 @@ impl Consequence {
         };
         (words, &[])
     }
-}
-
-/// The consequences in words, a text each.
-pub(super) fn texts(consequences: &[Consequence]) -> Vec<String> {
-    consequences.iter().map(ToString::to_string).collect()
 }

@@ -4,118 +4,99 @@
 //! Invariant: an effect outside of the tree is not repeated: an atom that may happen once only keeps its record. To
 //! undo an undo restores the state before it.
 
-use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
-use core::fmt;
+use alloc::{collections::BTreeSet, format, sync::Arc, vec::Vec};
 
-use super::{Adoption, Consequence, consequence::texts, resolve};
+use super::{ChangeRefusal, Consequence, EarlierState, doubts, draft::Draft, set::atom_mut};
 use crate::{
-    difference,
-    doc::{self},
-    event::Event,
-    id::{AtomId, AttemptId, CommitId, Digest, Epoch, Serial, UnixMillis},
+    difference, doc,
+    id::{AtomId, AttemptId, CommitId, Digest, Epoch},
     state::{
-        Atom, AtomStatus, Binding, Correction, Entry, Intent, Run, RunStatus, SideEffect, State,
-        Workspace,
-        encode::ChangeSet,
-        record::{CorrectionRecord, CorrectionType},
+        Atom, AtomStatus, Binding, Entry, EntryKind, Intent, MeasureText, Run, RunStatus,
+        SideEffect, State, Workspace,
+        record::{CorrectionType, InDoubtEntry},
     },
-    step::failure::EffectDoubt,
     world::World,
 };
 
-/// The input of an undo.
-pub struct Undo<'a> {
-    /// The present state.
-    pub now: &'a State,
-    /// The earlier state, in the same lineage.
-    pub then: &'a State,
-    pub by: &'a str,
-    pub at: UnixMillis,
-    /// Whether the repository still holds a commit.
-    pub is_there: &'a dyn Fn(&CommitId) -> bool,
-}
-
-impl fmt::Debug for Undo<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (from, to) = (self.now.serial, self.then.serial);
-        write!(f, "Undo({} to {})", from.0, to.0)
-    }
-}
-
-impl Undo<'_> {
-    /// The next state. `Err` if nothing would change: the atoms that stay for their effects outside.
-    pub fn adopt(&self) -> Result<Adoption, Vec<AtomId>> {
-        let mut back = UndoBuilder {
-            undo: self,
-            state: self.now.clone(),
+impl EarlierState<'_> {
+    /// Goes back. Refused if nothing would change.
+    pub(super) fn make(&self, draft: &mut Draft<'_>) -> Result<(), ChangeRefusal> {
+        let now = draft.state.clone();
+        let mut undo = Undo {
+            then: self.state,
+            has_commit: self.has_commit,
+            now: &now,
+            draft,
             outside: Vec::new(),
             lost: Vec::new(),
-            effects: Vec::new(),
         };
-        back.agreement();
-        back.graph();
-        back.keep_what_is_outside();
-        back.ask_of_what_was_taken_out();
-        back.open_what_is_lost();
-        let changes = difference::difference(self.now, &back.state);
+        undo.agreement();
+        undo.graph();
+        undo.keep_what_is_outside();
+        // Effects outside whose atoms were taken out while under way, and now come back.
+        doubts::ask(&mut undo.draft.state, doubts::of_the_absent(undo.now));
+        undo.open_what_is_lost();
+        let changes = difference::difference(undo.now, &undo.draft.state);
         if changes.is_empty() {
-            return Err(back.outside);
+            return Err(ChangeRefusal::NothingToUndo(undo.outside));
         }
-        back.notebook();
-        let what = format!(
-            "back to serial {}: {}",
-            self.then.serial.0,
+        undo.run();
+        let serial = self.state.serial.0;
+        undo.correct(&format!(
+            "back to serial {serial}: {}",
             difference::words(&changes)
-        );
-        Ok(back.close(what))
+        ));
+        Ok(())
     }
 }
 
-struct UndoBuilder<'a> {
-    undo: &'a Undo<'a>,
-    state: State,
+struct Undo<'u, 'd> {
+    then: &'u State,
+    has_commit: &'u dyn Fn(&CommitId) -> bool,
+    /// The present state.
+    now: &'u State,
+    draft: &'u mut Draft<'d>,
     /// Atoms whose effects are not taken back.
     outside: Vec<AtomId>,
     /// Atoms whose result the repository no longer holds.
     lost: Vec<AtomId>,
-    effects: Vec<Consequence>,
 }
 
-impl UndoBuilder<'_> {
+impl Undo<'_, '_> {
     fn agreement(&mut self) {
-        let then = self.undo.then;
+        let then = self.then;
         let text = |state: &State| doc::canonical(&state.objective.node());
-        if text(then) == text(&self.state) {
+        if text(then) == text(&self.draft.state) {
             return;
         }
-        self.state.objective = Arc::clone(&then.objective);
+        self.draft.state.objective = Arc::clone(&then.objective);
         let goal = |state: &State| {
             let mut objective = (*state.objective).clone();
             objective.constraints = Default::default();
             doc::canonical(&objective.node())
         };
         // A refutation by the base case is true of its own objective alone.
-        if goal(then) != goal(self.undo.now) {
-            self.state.trail.clone_from(&then.trail);
-            self.effects.push(Consequence::TrailRestored);
+        if goal(then) != goal(self.now) {
+            self.draft.state.trail.clone_from(&then.trail);
+            self.draft.effects.push(Consequence::TrailRestored);
         }
     }
 
     fn graph(&mut self) {
-        let then = self.undo.then;
-        self.state.atoms.clone_from(&then.atoms);
-        self.state.bindings.clone_from(&then.bindings);
-        self.state
+        let then = self.then;
+        self.draft.state.atoms.clone_from(&then.atoms);
+        self.draft.state.bindings.clone_from(&then.bindings);
+        self.draft
+            .state
             .work_graph_extra
             .clone_from(&then.work_graph_extra);
         // The last result is true of the graph that it describes.
-        let run = Arc::make_mut(&mut self.state.run);
+        let run = Arc::make_mut(&mut self.draft.state.run);
         run.last_result.clone_from(&then.run.last_result);
         let ids: Vec<AtomId> = then.all_atoms().into_keys().cloned().collect();
         for id in ids {
             let interruptions = |state: &State| Some(state.atom(&id)?.task()?.interruptions);
-            let (Some(now), Some(then)) = (interruptions(self.undo.now), interruptions(then))
-            else {
+            let (Some(now), Some(then)) = (interruptions(self.now), interruptions(then)) else {
                 continue;
             };
             if now > then {
@@ -129,16 +110,14 @@ impl UndoBuilder<'_> {
     }
 
     fn change(&mut self, id: &AtomId, change: impl FnOnce(&mut Atom)) {
-        if let Some(atom) = self.state.atoms.get_mut(id) {
-            change(Arc::make_mut(atom));
-        } else if let Some(binding) = self.state.bindings.get_mut(id) {
-            change(Arc::make_mut(&mut Arc::make_mut(binding).of));
+        if let Ok(atom) = atom_mut(&mut self.draft.state, id) {
+            change(atom);
         }
     }
 
     /// Keeps every context closed in which an effect outside happened, whatever else is undone.
     fn keep_what_is_outside(&mut self) {
-        let (now, then) = (self.undo.now, self.undo.then);
+        let (now, then) = (self.now, self.then);
         for (id, atom) in now.all_atoms() {
             let Some(task) = atom.task() else { continue };
             let is_flying = now.run.in_flight.iter().any(|intent| intent.atom == *id);
@@ -163,21 +142,19 @@ impl UndoBuilder<'_> {
         }
     }
 
-    /// Asks about effects outside whose atoms were taken out while under way and now come back.
-    fn ask_of_what_was_taken_out(&mut self) {
-        resolve::ask(&mut self.state, resolve::of_the_absent(self.undo.now));
-    }
-
     /// Takes the present record, at the earlier place in the graph.
     fn keep(&mut self, id: &AtomId, old: &Atom) {
-        let now = self.undo.now;
-        self.state.atoms.remove(id);
-        self.state.bindings.remove(id);
+        let now = self.now;
+        self.draft.state.atoms.remove(id);
+        self.draft.state.bindings.remove(id);
         if let Some(atom) = now.atoms.get(id) {
-            self.state.atoms.insert(id.clone(), Arc::clone(atom));
+            self.draft.state.atoms.insert(id.clone(), Arc::clone(atom));
         }
         if let Some(binding) = now.bindings.get(id) {
-            self.state.bindings.insert(id.clone(), Arc::clone(binding));
+            self.draft
+                .state
+                .bindings
+                .insert(id.clone(), Arc::clone(binding));
         }
         let depends_on = old.depends_on.clone();
         self.change(id, |atom| atom.depends_on = depends_on);
@@ -187,13 +164,13 @@ impl UndoBuilder<'_> {
     fn open_what_is_lost(&mut self) {
         let is_lost = |binding: &Binding| {
             let commit = binding.commit.as_ref();
-            commit.is_some_and(|commit| !(self.undo.is_there)(commit))
+            commit.is_some_and(|commit| !(self.has_commit)(commit))
         };
-        let bindings = self.state.bindings.iter();
+        let bindings = self.draft.state.bindings.iter();
         let lost = bindings.filter(|(_, binding)| is_lost(binding));
         let lost: Vec<AtomId> = lost.map(|(id, _)| id.clone()).collect();
         for id in lost {
-            let Some(binding) = self.state.bindings.remove(&id) else {
+            let Some(binding) = self.draft.state.bindings.remove(&id) else {
                 continue;
             };
             let mut atom = (*binding.of).clone();
@@ -205,32 +182,31 @@ impl UndoBuilder<'_> {
                     task.status = AtomStatus::Pending;
                 }
             }
-            self.state.atoms.insert(id.clone(), Arc::new(atom));
+            self.draft.state.atoms.insert(id.clone(), Arc::new(atom));
             self.lost.push(id);
         }
     }
 
     /// The attempt that a person is asked about, from the entry of the trail that gives the reason.
     fn doubt(&mut self, id: &AtomId, context: &Digest, since: &str) -> AttemptId {
-        let run = Arc::make_mut(&mut self.state.run);
+        let run = Arc::make_mut(&mut self.draft.state.run);
         let attempt = run.next_attempt(id);
-        let serial = self.undo.now.serial.0 + 1;
-        let doubt = EffectDoubt {
-            atom: id,
-            attempt: &attempt,
-            context,
-            started: since,
-            reason: "the repository lost its commit",
-        };
-        let at = self.undo.at.rfc3339();
-        let entry = Entry::new(&at, serial, run.pass + 1, doubt.entry());
-        self.state.trail.push(Arc::new(entry));
+        let kind = EntryKind::InDoubt(InDoubtEntry {
+            atom: id.clone(),
+            attempt: attempt.clone(),
+            started: since.into(),
+            context: Some(context.clone()),
+            reason: "the repository lost its commit".into(),
+        });
+        let serial = self.draft.state.serial.0;
+        let entry = Entry::new(&self.draft.at, serial, run.pass + 1, kind);
+        self.draft.state.trail.push(Arc::new(entry));
         attempt
     }
 
     /// Ends attempts in flight; the epoch makes their results come too late.
-    fn notebook(&mut self) {
-        let mut run: Run = (*self.state.run).clone();
+    fn run(&mut self) {
+        let mut run: Run = (*self.draft.state.run).clone();
         run.epoch = Epoch(run.epoch.0 + 1);
         run.pass += 1;
         let (outside, flying): (Vec<Intent>, Vec<Intent>) = core::mem::take(&mut run.in_flight)
@@ -240,25 +216,25 @@ impl UndoBuilder<'_> {
         if !flying.is_empty() {
             let atoms: BTreeSet<AtomId> = flying.iter().map(|intent| intent.atom.clone()).collect();
             let atoms = atoms.into_iter().collect();
-            self.effects.push(Consequence::FlightEnds(atoms));
+            self.draft.effects.push(Consequence::FlightEnds(atoms));
         }
         if !run.status.is_active() {
             run.status = RunStatus::Aligned;
         }
         self.tree(&mut run);
         self.verdicts(&mut run);
-        self.state.run = Arc::new(run);
-        let record = World::new(self.state.clone()).measure().record();
-        let run = Arc::make_mut(&mut self.state.run);
+        self.draft.state.run = Arc::new(run);
+        let record = World::new(self.draft.state.clone()).measure().record();
+        let run = Arc::make_mut(&mut self.draft.state.run);
         let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
-        run.measure = Some(crate::state::MeasureText { extra, ..record });
+        run.measure = Some(MeasureText { extra, ..record });
         self.tell();
     }
 
     /// Verdicts are true of their own base case.
     fn verdicts(&self, run: &mut Run) {
         run.delivered = None;
-        if self.state.objective.base_case != self.undo.now.objective.base_case {
+        if self.draft.state.objective.base_case != self.now.objective.base_case {
             run.verdicts = Default::default();
             run.agreed = None;
         }
@@ -266,15 +242,15 @@ impl UndoBuilder<'_> {
 
     /// An attempt whose effect may have happened goes on to its end: else nobody would know whether it did.
     fn stays_in_flight(&self, intent: &Intent) -> bool {
-        intent.effect.is_once_only() && self.state.atoms.contains_key(&intent.atom)
+        intent.effect.is_once_only() && self.draft.state.atoms.contains_key(&intent.atom)
     }
 
     /// Takes the earlier tree, if git still holds it and nothing else must stay. Otherwise the loop builds a tree from
     /// the results that stay.
     fn tree(&mut self, run: &mut Run) {
-        let then = &self.undo.then.run;
-        if self.state.objective.constraints.workspace() == Workspace::Shared {
-            self.effects.push(Consequence::FilesStay);
+        let then = &self.then.run;
+        if self.draft.state.objective.constraints.workspace() == Workspace::Shared {
+            self.draft.effects.push(Consequence::FilesStay);
             return;
         }
         let start = || run.started_from.as_ref().map(|start| start.commit.clone());
@@ -283,13 +259,13 @@ impl UndoBuilder<'_> {
             return;
         }
         let is_exact = self.lost.is_empty() && self.outside.is_empty();
-        match head.filter(|head| is_exact && (self.undo.is_there)(head)) {
+        match head.filter(|head| is_exact && (self.has_commit)(head)) {
             Some(head) => {
                 run.head = Some(head);
                 run.line.clone_from(&then.line);
-                self.effects.push(Consequence::ResultRestored);
+                self.draft.effects.push(Consequence::ResultRestored);
             }
-            None if run.head.is_some() => self.effects.push(Consequence::ResultRemade),
+            None if run.head.is_some() => self.draft.effects.push(Consequence::ResultRemade),
             None => {}
         }
     }
@@ -297,49 +273,22 @@ impl UndoBuilder<'_> {
     fn tell(&mut self) {
         let outside = core::mem::take(&mut self.outside);
         if !outside.is_empty() {
-            self.effects.push(Consequence::OutsideStays(outside));
+            self.draft.effects.push(Consequence::OutsideStays(outside));
         }
         let lost = core::mem::take(&mut self.lost);
         if !lost.is_empty() {
-            self.effects.push(Consequence::LostReopened(lost));
+            self.draft.effects.push(Consequence::LostReopened(lost));
         }
-        self.effects.push(Consequence::SpentStays);
+        self.draft.effects.push(Consequence::SpentStays);
     }
 
-    fn close(mut self, what: String) -> Adoption {
-        self.state.serial = Serial(self.undo.now.serial.0 + 1);
-        let at = self.undo.at.rfc3339();
-        let is_kept = |last| {
-            self.state
-                .trail
-                .iter()
-                .any(|entry| Arc::ptr_eq(entry, last))
-        };
-        let cleared = !self.undo.now.trail.last().is_none_or(is_kept);
-        let effects = texts(&self.effects);
-        let id = format!("c{}", self.state.corrections.len() + 1);
-        let correction = Correction::new(CorrectionRecord {
-            description: Some(what.clone()),
-            trail_cleared: Some(cleared),
-            changes: effects.clone(),
-            to: Some(self.undo.then.serial.0),
-            ..CorrectionRecord::new(id, &at, CorrectionType::Undo, self.undo.by)
-        });
-        self.state.corrections.push(Arc::new(correction));
-        let mut touched = ChangeSet::all(&self.state);
-        let now = self.undo.now;
-        touched.atoms.extend(now.atoms.keys().cloned());
-        touched.bindings.extend(now.bindings.keys().cloned());
-        Adoption {
-            touched,
-            state: self.state,
-            at,
-            effects: self.effects,
-            events: Vec::from([Event::Corrected {
-                lost: Vec::new(),
-                what,
-                effects,
-            }]),
+    fn correct(&mut self, what: &str) {
+        let trail = &self.draft.state.trail;
+        let is_kept = |last| trail.iter().any(|entry| Arc::ptr_eq(entry, last));
+        let is_cleared = !self.now.trail.last().is_none_or(is_kept);
+        if let Some(correction) = self.draft.correct(CorrectionType::Undo, what) {
+            correction.trail_cleared = Some(is_cleared);
+            correction.to = Some(self.then.serial.0);
         }
     }
 }
@@ -351,7 +300,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::state::decode::decode;
+    use crate::{
+        change::{Change, apply},
+        id::UnixMillis,
+        state::decode::decode,
+        world::doubts,
+    };
 
     fn state(change: impl Fn(&mut Value)) -> State {
         let mut value = json!({
@@ -382,15 +336,14 @@ mod tests {
                 "context": Digest::of(b"in force").as_str(), "commit": "a".repeat(40), "of": atom
             });
         });
-        let undo = Undo {
-            now: &now,
-            then: &then,
-            by: "ada",
-            at: UnixMillis(1_000),
-            is_there: &|_| false,
+        let earlier = EarlierState {
+            state: &then,
+            has_commit: &|_| false,
         };
-        let back = undo.adopt().expect("a change").state;
-        let doubts = super::super::resolve::doubts(&back);
+        let change = [Change::Undo(&earlier)];
+        let back = apply(&now, &change, "ada", UnixMillis(1_000));
+        let back = back.expect("a change").state;
+        let doubts = doubts::doubts(&back);
         let doubt = doubts.first().expect("a doubt");
         assert_eq!(doubt.attempt.as_str(), "E1.5");
         assert_eq!(back.run.attempts_started, 5);

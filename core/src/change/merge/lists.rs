@@ -10,7 +10,6 @@ use super::{
 use crate::{
     doc::{self, Node, Value},
     state::{Correction, Entry, State},
-    step::correct::free_id,
 };
 
 pub(super) fn trail(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
@@ -62,7 +61,7 @@ fn add(corrections: &mut Vec<Arc<Correction>>, mut node: Node) {
     });
     if is_taken && let Value::Object(members) = &mut node.value {
         for member in members.iter_mut().filter(|member| member.key == "id") {
-            member.node = Node::string(free_id(corrections));
+            member.node = Node::string(Correction::free_id(corrections));
         }
     }
     if let Some(one) = tree::read(&node, Correction::read) {

@@ -20,8 +20,13 @@ pub const LOST_MAX: usize = 500;
 const VALUE_BYTES_MAX: usize = 64 << 10;
 const SHOWN_CHARS_MAX: usize = 120;
 
+/// The values that gave way in a correction, a line each.
+pub fn lost_lines(lost: &[LostValue]) -> Vec<String> {
+    lost.iter().map(sentence).collect()
+}
+
 /// A line for a person.
-pub(in crate::step::correct) fn sentence(lost: &LostValue) -> String {
+fn sentence(lost: &LostValue) -> String {
     let value = lost.value.as_ref();
     let value = value.map_or_else(|| "nothing".to_string(), shown);
     let at = &lost.at;

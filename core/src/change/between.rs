@@ -1,0 +1,116 @@
+//! The changes that lead from one state to another, kind by kind. A difference of no kind decides nothing.
+
+use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+
+use super::{Change, ConstraintChange};
+use crate::{
+    doc::{self, Node, Value},
+    id::AtomId,
+    state::{Atom, Constraints, Extra, State},
+};
+
+/// All of them, of kinds that decide.
+pub fn changes(before: &State, after: &State) -> Vec<Change<'static>> {
+    let mut changes: Vec<Change<'static>> = objective(before, after).into_iter().collect();
+    changes.extend(constraints(before, after));
+    changes.extend(bindings(before, after));
+    changes.extend(graph(before, after));
+    changes.extend(statuses(before, after));
+    changes
+}
+
+pub(super) fn objective(before: &State, after: &State) -> Option<Change<'static>> {
+    let bare = |state: &State| {
+        let mut objective = (*state.objective).clone();
+        objective.constraints = Default::default();
+        objective.extra = Extra::default();
+        doc::canonical(&without_notes(objective.node()))
+    };
+    (bare(before) != bare(after)).then(|| Change::Objective(Arc::clone(&after.objective)))
+}
+
+pub(super) fn constraints(before: &State, after: &State) -> Vec<Change<'static>> {
+    let nodes = [before, after].map(|state| state.objective.constraints.node());
+    let rules = (Constraints::RULE.fields)();
+    let changed = rules.iter().filter_map(|rule| {
+        let [old, new] = nodes.each_ref().map(|node| node.get(rule.key));
+        let is_other = old.map(doc::canonical) != new.map(doc::canonical);
+        is_other.then(|| {
+            Change::Constraint(ConstraintChange {
+                key: rule.key,
+                value: new.cloned(),
+            })
+        })
+    });
+    changed.collect()
+}
+
+pub(super) fn bindings(before: &State, after: &State) -> Vec<Change<'static>> {
+    let ids = after.bindings.keys().chain(before.bindings.keys());
+    let ids: BTreeSet<&AtomId> = ids.collect();
+    let changed = ids.into_iter().filter_map(|id| {
+        let (old, new) = (before.bindings.get(id), after.bindings.get(id));
+        let is_same = match (old, new) {
+            (None, None) => true,
+            (Some(old), Some(new)) => {
+                Arc::ptr_eq(old, new) || old.result_digest() == new.result_digest()
+            }
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        (!is_same).then(|| Change::Binding(id.clone(), new.cloned()))
+    });
+    changed.collect()
+}
+
+/// Atoms and choices.
+pub(super) fn graph(before: &State, after: &State) -> Vec<Change<'static>> {
+    let (old, new) = (before.all_atoms(), after.all_atoms());
+    let ids: BTreeSet<&AtomId> = old.keys().chain(new.keys()).copied().collect();
+    let changed = ids.into_iter().filter_map(|id| {
+        let to = || Change::Atom(id.clone(), new.get(id).map(|atom| Arc::clone(atom)));
+        let (Some(was), Some(is)) = (old.get(id), new.get(id)) else {
+            return Some(to());
+        };
+        if Arc::ptr_eq(was, is) {
+            return None;
+        }
+        if shape(was) != shape(is) {
+            return Some(to());
+        }
+        let selected = is.selected();
+        (was.selected() != selected).then(|| Change::Choice(id.clone(), selected.cloned()))
+    });
+    changed.collect()
+}
+
+fn shape(atom: &Atom) -> impl PartialEq + '_ {
+    (atom.spec_digest(), &atom.depends_on, atom.kids())
+}
+
+pub(super) fn statuses(before: &State, after: &State) -> Vec<Change<'static>> {
+    let changed = after.atoms.iter().filter_map(|(id, atom)| {
+        let old = before.atoms.get(id)?.task()?;
+        let new = atom.task()?;
+        (old.status != new.status).then(|| Change::Status(id.clone(), new.status.clone()))
+    });
+    changed.collect()
+}
+
+/// A person's remarks decide nothing.
+fn without_notes(mut node: Node) -> Node {
+    match &mut node.value {
+        Value::Object(members) => {
+            members.retain(|member| member.key != "notes");
+            for member in members {
+                member.node = without_notes(core::mem::replace(&mut member.node, Node::null()));
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                *item = without_notes(core::mem::replace(item, Node::null()));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    node
+}

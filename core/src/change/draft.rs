@@ -1,0 +1,265 @@
+//! A state under change, with its corrections and consequences. Whatever a change is, its records are written here.
+
+use alloc::{
+    collections::BTreeSet,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::{Adoption, Change, Consequence, between, doubts, lost_lines};
+use crate::{
+    event::Event,
+    id::{AtomId, Epoch, UnixMillis},
+    state::{
+        AtomStatus, Correction, Entry, EntryKind, RunStatus, State,
+        encode::ChangeSet,
+        limits,
+        record::{CorrectionRecord, CorrectionType, LostValue, UserCorrectionEntry},
+    },
+};
+
+pub(super) struct Draft<'d> {
+    pub(super) state: State,
+    pub(super) by: &'d str,
+    /// The time of the new records.
+    pub(super) at: String,
+    pub(super) effects: Vec<Consequence>,
+    /// The values that gave way in a merge.
+    pub(super) lost: Vec<LostValue>,
+    /// Unresolved atoms that an edit took out: none of them comes back as a forgotten result.
+    pub(super) removed: BTreeSet<AtomId>,
+    corrections: Vec<CorrectionRecord>,
+}
+
+impl<'d> Draft<'d> {
+    pub(super) fn new(mut state: State, by: &'d str, now: UnixMillis) -> Self {
+        state.serial = state.serial.next();
+        Self {
+            state,
+            by,
+            at: now.rfc3339(),
+            effects: Vec::new(),
+            lost: Vec::new(),
+            removed: BTreeSet::new(),
+            corrections: Vec::new(),
+        }
+    }
+
+    /// Adds a correction; its keys are completed by the caller, its id and consequences at the end.
+    pub(super) fn correct(
+        &mut self,
+        kind: CorrectionType,
+        description: impl Into<String>,
+    ) -> Option<&mut CorrectionRecord> {
+        self.corrections.push(CorrectionRecord {
+            description: Some(description.into()),
+            ..CorrectionRecord::new(String::new(), &self.at, kind, self.by)
+        });
+        self.corrections.last_mut()
+    }
+
+    /// Adds a correction that names atoms, unless there are none.
+    fn correct_atoms(&mut self, kind: CorrectionType, what: &str, ids: &[&AtomId]) {
+        if !ids.is_empty() {
+            let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+            self.correct(kind, alloc::format!("{what} {}", ids.join(", ")));
+        }
+    }
+
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.corrections.is_empty()
+    }
+
+    /// The descriptions of all corrections.
+    pub(super) fn description(&self) -> String {
+        let corrections = self.corrections.iter();
+        let texts = corrections.filter_map(|one| one.description.as_deref());
+        texts.collect::<Vec<&str>>().join("; ")
+    }
+
+    /// Draws the consequences of everything that a person changed since `before`, kind by kind: a consequence may be a
+    /// difference that the next kind sees.
+    pub(super) fn follow(&mut self, before: &State) {
+        let known = self.corrections.len();
+        if between::objective(before, &self.state).is_some() {
+            self.objective_changed();
+        }
+        let changes = between::constraints(before, &self.state);
+        if !changes.is_empty() {
+            let (old, new) = (
+                &before.objective.constraints,
+                &self.state.objective.constraints,
+            );
+            let what = limits::difference(old, new);
+            self.correct(CorrectionType::ConstraintChange, what);
+            self.open_within_limits(Some(old));
+        }
+        // An atom whose binding was taken out comes back before it could be told as removed.
+        let changes = between::bindings(before, &self.state);
+        self.bindings_changed(before, &changes);
+        let changes = between::graph(before, &self.state);
+        self.graph_changed(before, &changes);
+        doubts::ask(&mut self.state, doubts::of_the_absent(before));
+        let changes = between::statuses(before, &self.state);
+        self.statuses_changed(before, &changes);
+        let (old, new) = (before.corrections.len(), self.state.corrections.len());
+        if new > old {
+            let what = alloc::format!("{} corrections added by hand", new - old);
+            self.correct(CorrectionType::Confirmation, what);
+        }
+        self.count_pass(known);
+    }
+
+    /// Records an edit of a state that is not known: only its fact.
+    pub(super) fn follow_unknown(&mut self) {
+        let what = "edited; what stood there before is not kept";
+        self.correct(CorrectionType::DagAdjustment, what);
+        self.open_within_limits(None);
+        self.count_pass(0);
+    }
+
+    /// Counts a pass for corrections since the first `known`, and tells the trail of those of the graph.
+    pub(super) fn count_pass(&mut self, known: usize) {
+        let Some(new) = self.corrections.get(known..).filter(|new| !new.is_empty()) else {
+            return;
+        };
+        let kind = Some(CorrectionType::DagAdjustment);
+        if new.iter().any(|one| one.kind == kind) {
+            let texts = new.iter().filter_map(|one| one.description.as_deref());
+            let description = texts.collect::<Vec<&str>>().join("; ");
+            let kind = EntryKind::UserCorrection(UserCorrectionEntry { description });
+            let (serial, pass) = (self.state.serial.0, self.state.run.pass);
+            let entry = Entry::new(&self.at, serial, pass, kind);
+            self.state.trail.push(Arc::new(entry));
+        }
+        Arc::make_mut(&mut self.state.run).pass += 1;
+    }
+
+    fn objective_changed(&mut self) {
+        self.effects.push(Consequence::TrailCleared);
+        // Entries that a person is still asked about stay.
+        self.state.trail = doubts::entries(&self.state).into();
+        self.reopen_failed(|_, _| true);
+        let run = Arc::make_mut(&mut self.state.run);
+        run.verdicts = Default::default();
+        run.agreed = None;
+        run.epoch = Epoch(run.epoch.0 + 1);
+        if !run.status.is_active() {
+            run.status = RunStatus::Aligned;
+        }
+        let what = "the objective changed";
+        if let Some(correction) = self.correct(CorrectionType::ObjectiveChange, what) {
+            correction.trail_cleared = Some(true);
+        }
+    }
+
+    fn graph_changed(&mut self, before: &State, changes: &[Change<'_>]) {
+        let (mut added, mut removed, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+        for change in changes {
+            match change {
+                Change::Atom(id, Some(_)) if before.atom(id).is_none() => added.push(id),
+                Change::Atom(id, None) => removed.push(id),
+                Change::Atom(id, _) | Change::Choice(id, _) => changed.push(id),
+                _ => {}
+            }
+        }
+        let kind = CorrectionType::DagAdjustment;
+        self.correct_atoms(kind, "added", &added);
+        self.correct_atoms(kind, "removed", &removed);
+        self.correct_atoms(kind, "changed", &changed);
+        if !changes.is_empty() {
+            self.effects.push(Consequence::GraphReopened);
+        }
+        let kids = |state: &State| -> BTreeSet<AtomId> {
+            let all = state.all_atoms();
+            all.values().flat_map(|atom| atom.kids()).cloned().collect()
+        };
+        let (were, are) = (kids(before), kids(&self.state));
+        let alone = were.difference(&are);
+        let alone = alone.filter(|id| self.state.atom(id).is_some());
+        let alone: Vec<AtomId> = alone.cloned().collect();
+        if !alone.is_empty() {
+            self.effects.push(Consequence::NewRoots(alone));
+        }
+    }
+
+    fn bindings_changed(&mut self, before: &State, changes: &[Change<'_>]) {
+        let (mut overwritten, mut forgotten) = (Vec::new(), Vec::new());
+        let mut given_back = Vec::new();
+        for change in changes {
+            match change {
+                Change::Binding(id, Some(_)) => {
+                    self.overwrite(id);
+                    overwritten.push(id);
+                }
+                Change::Binding(id, None) => {
+                    let attempts = self.forget(before, id);
+                    given_back.push((id.clone(), attempts));
+                    forgotten.push(id);
+                }
+                _ => {}
+            }
+        }
+        self.drop_unfounded(&forgotten);
+        self.give_back(&given_back);
+        self.reopen_downstream(overwritten.iter().chain(&forgotten).copied());
+        for (what, ids) in [
+            ("bindings overwritten:", overwritten),
+            ("bindings forgotten:", forgotten),
+        ] {
+            self.correct_atoms(CorrectionType::BindingsOverride, what, &ids);
+            if !ids.is_empty() {
+                self.effects.push(Consequence::DependentsReopened);
+            }
+        }
+    }
+
+    /// Retries a failed, invalid or doubtful atom that a person set to pending. Only the program decides whether an
+    /// atom has come to its end: a status is no refutation.
+    fn statuses_changed(&mut self, before: &State, changes: &[Change<'_>]) {
+        let (mut opened, mut asked) = (Vec::new(), Vec::new());
+        for change in changes {
+            let Change::Status(id, status) = change else {
+                continue;
+            };
+            if self.set_by_hand(before, id, status) {
+                match status {
+                    AtomStatus::Pending => opened.push(id),
+                    _ => asked.push(id),
+                }
+            }
+        }
+        self.correct_atoms(CorrectionType::Resolution, "to be tried again:", &opened);
+        self.correct_atoms(CorrectionType::Resolution, "in doubt:", &asked);
+    }
+
+    /// Writes the corrections. `before` is the committed state that the draft began from; without it every record is
+    /// written anew. `what` describes the whole.
+    pub(super) fn close(mut self, before: Option<&State>, what: String) -> Adoption {
+        let effects: Vec<String> = self.effects.iter().map(ToString::to_string).collect();
+        let lost_lines = lost_lines(&self.lost);
+        for mut record in self.corrections {
+            record.id = Some(Correction::free_id(&self.state.corrections));
+            record.changes.clone_from(&effects);
+            record.lost = core::mem::take(&mut self.lost);
+            let correction = Correction::new(record);
+            self.state.corrections.push(Arc::new(correction));
+        }
+        let touched = match before {
+            Some(before) => ChangeSet::between(before, &self.state),
+            None => ChangeSet::all(&self.state),
+        };
+        Adoption {
+            touched,
+            state: self.state,
+            at: self.at,
+            effects: self.effects,
+            events: Vec::from([Event::Corrected {
+                what,
+                effects,
+                lost: lost_lines,
+            }]),
+        }
+    }
+}

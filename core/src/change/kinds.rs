@@ -1,0 +1,128 @@
+//! The kinds of change, the outcome of a change, and the reasons for refusing one.
+
+use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
+use core::fmt;
+
+use super::Consequence;
+use crate::{
+    doc::{Fault, Node},
+    event::Event,
+    id::{AtomId, AttemptId, CommitId, TreeId},
+    state::{
+        Atom, AtomStatus, Binding, Confirmation, Constraints, Objective, State, encode::ChangeSet,
+        fields::Findings, limits::ConstraintRule,
+    },
+    verdict::assertions::Assertion,
+};
+
+/// One change. `None` takes away.
+#[derive(Debug, Clone)]
+pub enum Change<'a> {
+    /// Everything of the objective but its constraints.
+    Objective(Arc<Objective>),
+    Constraint(ConstraintChange),
+    /// An atom with its specification, prerequisites and parts.
+    Atom(AtomId, Option<Arc<Atom>>),
+    /// The choice of a group.
+    Choice(AtomId, Option<AtomId>),
+    /// A result by a person.
+    Binding(AtomId, Option<Arc<Binding>>),
+    Status(AtomId, AtomStatus),
+    /// An answer to an assertion.
+    Answer(&'a Answer<'a>),
+    /// An answer about an effect in doubt.
+    Resolution(&'a AttemptId, Resolution<'a>),
+    /// Back to an earlier state.
+    Undo(&'a EarlierState<'a>),
+}
+
+/// A person's answer to an assertion.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    pub assertion: &'a Assertion,
+    pub holds: bool,
+    /// The tree that was looked at, if the answer holds for that one alone.
+    pub on: Option<&'a TreeId>,
+    pub reason: Option<&'a str>,
+}
+
+/// A person's answer to a doubt.
+#[derive(Debug, Clone, Copy)]
+pub enum Resolution<'a> {
+    /// It happened; in their words, if they gave any.
+    Done(Option<&'a str>),
+    /// It did not, or may happen again.
+    Retry,
+}
+
+/// An earlier state of the same lineage, to go back to.
+#[derive(Clone, Copy)]
+pub struct EarlierState<'a> {
+    pub state: &'a State,
+    /// Whether the repository still holds a commit.
+    pub has_commit: &'a dyn Fn(&CommitId) -> bool,
+}
+
+impl fmt::Debug for EarlierState<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EarlierState({})", self.state.serial.0)
+    }
+}
+
+/// A constraint with its new value, or back at its default.
+#[derive(Debug, Clone)]
+pub struct ConstraintChange {
+    pub(super) key: &'static str,
+    pub(super) value: Option<Node>,
+}
+
+/// The next state, to be committed whole.
+#[derive(Debug)]
+pub struct Adoption {
+    pub state: State,
+    pub touched: ChangeSet,
+    /// The time of the new records.
+    pub at: String,
+    pub effects: Vec<Consequence>,
+    pub events: Vec<Event>,
+}
+
+/// Why a change is not applied: the state stays as it is.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ChangeRefusal {
+    #[error("nothing would be another")]
+    NoDifference,
+    #[error("the workspace cannot be changed once a run has started")]
+    WorkspaceIsFixed,
+    #[error("constraints that were read cannot be read again")]
+    Unreadable,
+    #[error("no atom is named {0}")]
+    NoAtom(AtomId),
+    #[error("the same was said already")]
+    SameAnswer(Box<Confirmation>),
+    #[error("the attempt is not in doubt")]
+    NotInDoubt,
+    /// The effects of these atoms, if any, are outside of the tree and not taken back.
+    #[error("nothing would be undone")]
+    NothingToUndo(Vec<AtomId>),
+}
+
+impl ConstraintChange {
+    /// Builds a change; `null` takes a choice back. A value that no state may hold is a fault.
+    pub fn new(rule: &ConstraintRule, value: Node) -> Result<Self, Fault> {
+        let key = rule.key;
+        if value.is_null() {
+            return Ok(Self { key, value: None });
+        }
+        let alone = Node::object(Vec::from([(key, value.clone())]));
+        let mut found = Findings::default();
+        let _ = Constraints::read(&alone, "", &mut found);
+        match found.faults.into_iter().next() {
+            Some(fault) => Err(fault),
+            None => Ok(Self {
+                key,
+                value: Some(value),
+            }),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A person's answer about an effect outside that may or may not have happened. It becomes a correction of type
+//! `resolution` (contract §8, §10).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::{ChangeRefusal, Consequence, Resolution, draft::Draft, set::atom_mut};
+use crate::{
+    doc::Node,
+    id::{AtomId, AttemptId},
+    measure,
+    state::{
+        AtomStatus, Binding, Extra, State, Task, TryEnd,
+        binding::{SUMMARY_CHARS_MAX, nothing},
+        fields::Writer,
+        record::{Choices, CorrectionType},
+    },
+    world::{World, counted, doubts, results},
+};
+
+impl Resolution<'_> {
+    pub(super) fn make(
+        self,
+        draft: &mut Draft<'_>,
+        attempt: &AttemptId,
+    ) -> Result<(), ChangeRefusal> {
+        let doubts = doubts::doubts(&draft.state);
+        let doubt = doubts.into_iter().find(|doubt| doubt.attempt == *attempt);
+        let atom = doubt.ok_or(ChangeRefusal::NotInDoubt)?.atom;
+        if let Some(task) = task_mut(&mut draft.state, &atom) {
+            task.status = AtomStatus::Pending;
+        }
+        let (what, effect) = match self {
+            Resolution::Done(words) => {
+                let summary =
+                    words.map_or_else(|| format!("done, says {}", draft.by), String::from);
+                let effect = match bind(draft, attempt, &atom, &summary) {
+                    true => Consequence::DoubtSettled,
+                    false => Consequence::DoubtOutdated,
+                };
+                (format!("done: {attempt} ({summary})"), effect)
+            }
+            Resolution::Retry => (
+                format!("to be tried again: {attempt}"),
+                Consequence::DoubtRetried,
+            ),
+        };
+        draft.effects.push(effect);
+        if let Some(correction) = draft.correct(CorrectionType::Resolution, what) {
+            correction.attempt = Some(attempt.clone());
+            correction.done = Some(matches!(self, Resolution::Done(_)));
+        }
+        Ok(())
+    }
+}
+
+fn task_mut<'s>(state: &'s mut State, atom: &AtomId) -> Option<&'s mut Task> {
+    atom_mut(state, atom).ok()?.task_mut()
+}
+
+/// Binds the result in the context that the attempt was started in. It is counted like an attempt that the loop saw
+/// succeed. Gives whether it is bound: otherwise it is kept for when its context is in force.
+fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str) -> bool {
+    let evidence = evidence(draft);
+    let state = &mut draft.state;
+    let world = World::new(state.clone());
+    let Some(x) = world.graph.ix(atom) else {
+        return false;
+    };
+    let in_force = world.active.context(x).cloned();
+    let recorded = doubts::entry_of(state, attempt).and_then(|doubt| doubt.context.clone());
+    let Some(context) = recorded.or_else(|| in_force.clone()) else {
+        return false;
+    };
+    let most = world
+        .state
+        .atoms
+        .get(atom)
+        .and_then(|atom| atom.task())
+        .map_or(1, |task| measure::attempts_max(state, task));
+    let chosen = if in_force.as_ref() == Some(&context) {
+        world.active.choices(&world.graph, x)
+    } else {
+        Choices::default()
+    };
+    let Some(task) = task_mut(state, atom) else {
+        return false;
+    };
+    let is_action = task.spec.action.is_some();
+    let tried = task.tried_mut(&context, &chosen);
+    // Otherwise it is a repair.
+    let is_counted = tried.attempts < most;
+    tried.attempts += u32::from(is_counted);
+    let inputs = results::inputs(&world.graph, &world.active, &world.state, x);
+    let is_in_force = in_force.as_ref() == Some(&context);
+    let mut binding = Binding {
+        summary: summary.chars().take(SUMMARY_CHARS_MAX).collect(),
+        value: None,
+        artifacts: Vec::new(),
+        commit: None,
+        change: None,
+        evidence: Vec::from([evidence]),
+        context: Some(context),
+        inputs: is_in_force.then_some(inputs),
+        attempts: tried.attempts,
+        by: if is_action { "action" } else { "worker" }.to_string(),
+        at: draft.at.clone(),
+        of: Arc::new(nothing()),
+        handoff: None,
+        partial: false,
+        extra: Extra::default(),
+    };
+    let run = Arc::make_mut(&mut state.run);
+    run.spent.attempts += u64::from(is_counted);
+    run.iteration += 1;
+    if is_counted {
+        counted::recount(state, &world.graph, atom, |is_limited, attempts| {
+            *attempts = attempts.saturating_add(u32::from(is_limited));
+        });
+    }
+    if is_in_force {
+        if let Some(of) = state.atoms.remove(atom) {
+            binding.of = of;
+            state.bindings.insert(atom.clone(), Arc::new(binding));
+        }
+    } else if let Some(task) = task_mut(state, atom) {
+        let context = binding.context.clone();
+        let mut tries = task.tries.iter_mut();
+        if let Some(tried) = tries.find(|tried| Some(&tried.context) == context.as_ref()) {
+            tried.ended = Some(TryEnd::Parked(Arc::new(binding)));
+        }
+    }
+    is_in_force
+}
+
+fn evidence(draft: &Draft<'_>) -> Node {
+    let mut to = Writer::default();
+    to.text("check", "a person says that its effect happened")
+        .text("verdict", "pass")
+        .text("by", draft.by)
+        .text("at", &draft.at);
+    to.finish(&Extra::default())
+}

@@ -1,0 +1,102 @@
+//! The consequences of a result that a person wrote or took out: for its atom, and for what depends on it.
+
+use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
+
+use super::draft::Draft;
+use crate::{
+    graph::{Graph, Ix},
+    id::AtomId,
+    state::{AtomStatus, Binding, State},
+    world::counted,
+};
+
+impl Draft<'_> {
+    /// Gives new attempts to tasks that failed for good with other results than these.
+    pub(super) fn reopen_downstream<'r>(&mut self, results: impl Iterator<Item = &'r AtomId>) {
+        let mut results = results.peekable();
+        if results.peek().is_none() {
+            return;
+        }
+        let graph = Graph::of(&self.state);
+        let mut todo: Vec<Ix> = results.filter_map(|id| graph.ix(id)).collect();
+        let mut downstream: BTreeSet<Ix> = BTreeSet::new();
+        while let Some(x) = todo.pop() {
+            let holders = core::iter::once(x).chain(graph.above(x));
+            let users = holders.flat_map(|y| graph.needed_by(y));
+            let users = users.flat_map(|user| graph.subtree(*user));
+            todo.extend(users.filter(|user| downstream.insert(*user)));
+        }
+        self.reopen_failed(|id, _| graph.ix(id).is_some_and(|x| downstream.contains(&x)));
+    }
+
+    pub(super) fn overwrite(&mut self, id: &AtomId) {
+        let Some(binding) = self.state.bindings.get_mut(id) else {
+            return;
+        };
+        let binding: &mut Binding = Arc::make_mut(binding);
+        binding.by = "person".to_string();
+    }
+
+    /// Takes out atoms that were forgotten together with what they need. One more is gone in each round.
+    pub(super) fn drop_unfounded(&mut self, forgotten: &[&AtomId]) {
+        let is_unfounded = |state: &State, id: &&AtomId| {
+            let atom = state.atoms.get(*id).filter(|_| forgotten.contains(id));
+            atom.is_some_and(|atom| {
+                let mut named = atom.depends_on.iter().chain(atom.kids());
+                named.any(|named| state.atom(named).is_none())
+            })
+        };
+        let first = |state: &State| {
+            let mut ids = state.atoms.keys();
+            ids.find(|id| is_unfounded(state, id)).cloned()
+        };
+        while let Some(id) = first(&self.state) {
+            self.state.atoms.remove(&id);
+        }
+    }
+
+    /// Opens the atom of a binding that a person took out; gives the attempts that the result took.
+    pub(super) fn forget(&mut self, before: &State, id: &AtomId) -> u32 {
+        let Some(binding) = before.bindings.get(id) else {
+            return 0;
+        };
+        let is_named = self
+            .state
+            .all_atoms()
+            .values()
+            .any(|atom| atom.depends_on.contains(id) || atom.kids().contains(id));
+        let was_root = !before
+            .all_atoms()
+            .values()
+            .any(|atom| atom.kids().contains(id));
+        // The atom may have been written by hand, or put back already because others name it.
+        let is_there = self.state.atoms.get(id).cloned();
+        let is_gone = self.removed.contains(id) || !(is_named || was_root);
+        if is_there.is_none() && is_gone {
+            return 0;
+        }
+        let mut atom = (*is_there.unwrap_or_else(|| Arc::clone(&binding.of))).clone();
+        let mut given_back = 0;
+        if let (Some(task), Some(context)) = (atom.task_mut(), &binding.context) {
+            let of_result = task.tries.iter().filter(|tried| tried.context == *context);
+            given_back = of_result.map(|tried| tried.attempts).sum();
+            task.tries.retain(|tried| tried.context != *context);
+            task.status = AtomStatus::Pending;
+        }
+        self.state.atoms.insert(id.clone(), Arc::new(atom));
+        given_back
+    }
+
+    /// Takes the attempts of removed results out of the budgets of the plans around them.
+    pub(super) fn give_back(&mut self, taken_out: &[(AtomId, u32)]) {
+        if taken_out.is_empty() {
+            return;
+        }
+        let graph = Graph::of(&self.state);
+        for (id, given_back) in taken_out {
+            let less =
+                |_: bool, attempts: &mut u32| *attempts = attempts.saturating_sub(*given_back);
+            counted::recount(&mut self.state, &graph, id, less);
+        }
+    }
+}
