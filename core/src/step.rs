@@ -83,7 +83,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
         Input::Learned { commit, tree } => drop(transaction.session.trees.insert(commit, tree)),
         Input::Unavailable { why } => advance::unavailable(&mut transaction, why),
     }
-    if transaction.state.run.status.is_active() && transaction.is_loop {
+    if transaction.state.run.status.is_active() && transaction.is_loop() {
         advance::advance(&mut transaction);
     }
     if transaction.is_dirty() {

@@ -40,7 +40,7 @@ pub(super) fn blocked(transaction: &Transaction) -> Option<BlockCause> {
         let mut dirty_tasks = transaction.dirty_tasks(all).into_iter();
         dirty_tasks.find(|(x, task)| transaction.has_failed(*x, task))
     };
-    let failed = first_failed(!transaction.is_settled).map(|(x, _)| x);
+    let failed = first_failed(!transaction.is_settled()).map(|(x, _)| x);
     debug_assert_eq!(failed, first_failed(true).map(|(x, _)| x));
     if let Some(x) = failed {
         return Some(BlockCause::Failed(x));

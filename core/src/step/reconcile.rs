@@ -14,12 +14,12 @@ use crate::{
 
 pub(super) fn settle(transaction: &mut Transaction) {
     set_aside_stale(transaction);
-    let is_all_new = !transaction.is_settled;
+    let is_all_new = !transaction.is_settled();
     if is_all_new {
         park_and_revive(transaction);
     }
     reopen_changed_inputs(transaction, is_all_new);
-    transaction.is_settled = true;
+    transaction.set_settled();
     end_abandoned(transaction);
     statuses(transaction, is_all_new);
 }
@@ -96,7 +96,7 @@ fn reopen_changed_inputs(transaction: &mut Transaction, is_all_new: bool) {
         Arc::clone(&transaction.graph),
         Arc::clone(&transaction.active),
     );
-    let rebound = core::mem::take(&mut transaction.rebound);
+    let rebound = transaction.take_rebound();
     let downstream = if is_all_new {
         BTreeSet::new()
     } else {

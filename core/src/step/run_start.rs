@@ -12,7 +12,7 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, Epoch, RunId},
     measure::{Measure, MeasureInput, RunBound},
     state::{
-        Control, EntryKind, FailureClass, Request, RunStatus, StartedFrom, State, TryEnd, VERSION,
+        Control, EntryKind, FailureClass, Request, RunStatus, StartedFrom, State, TryEnd,
         objective::RequestKind, record::RequestRetiredEntry,
     },
 };
@@ -26,9 +26,7 @@ pub(super) fn started(
     finished: Vec<(AttemptId, Outcome)>,
     gone: &BTreeSet<CommitId>,
 ) {
-    transaction.counts_anew = true;
-    // From here on keys may be written that an older program cannot interpret.
-    transaction.state.version = transaction.state.version.max(VERSION);
+    transaction.begin();
     retire_old_request(transaction, &run);
     forget_environmental_failures(transaction);
     land_all(transaction, finished);
@@ -159,7 +157,7 @@ pub(super) fn asked(
 ) -> Result<(), Refusal> {
     let kind = request.kind;
     let control = control_with(&transaction.state, request, reason.clone())?;
-    transaction.is_loop = false;
+    transaction.leave_to_loop();
     transaction.announce(Event::Requested {
         request: kind,
         reason,

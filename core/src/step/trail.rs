@@ -35,8 +35,8 @@ pub(super) fn shorten(transaction: &mut Transaction) {
     let cuts = cuts(&transaction.state.trail, limits);
     let mut surplus = cuts.len();
     if surplus >= if is_over { 1 } else { most(len) } {
-        transaction.state.trail = shortened(&transaction.state.trail, &cuts).into();
-        transaction.touched.lists_replaced = true;
+        let trail = shortened(&transaction.state.trail, &cuts);
+        transaction.replace_trail(trail);
         surplus = 0;
     }
     let len = transaction.state.trail.len();

@@ -10,7 +10,7 @@ use alloc::{
     sync::Arc,
     vec::Vec,
 };
-use core::cell::OnceCell;
+use core::{cell::OnceCell, ops::Deref};
 
 use crate::{
     event::Event,
@@ -23,7 +23,7 @@ use crate::{
     search::{self, ValidContexts},
     state::{
         Atom, Binding, Body, Control, Entry, EntryKind, Intent, PlanningStep, Run, State, Task,
-        Try, TryEnd, binding, encode::ChangeSet, record::Choices, run, verdicts,
+        Try, TryEnd, VERSION, binding, encode::ChangeSet, record::Choices, run, verdicts,
     },
     world::{
         Session, World,
@@ -55,30 +55,45 @@ pub enum Refusal {
     MeasureRose { before: String, after: String },
 }
 
+/// A state under change. The state and its derived values are read as its fields (`Facts`); only the methods here change
+/// them, so what a change touches is always known.
 pub(super) struct Transaction {
+    facts: Facts,
+    pub(super) session: Session,
+    touched: ChangeSet,
+    events: Vec<Event>,
+    /// Whether the loop itself takes the step and may dispatch and end; false for a request of another process.
+    is_loop: bool,
+    /// Whether the measure counts anew from here: a correction, or a new run.
+    counts_anew: bool,
+    /// Whether atoms were added, so that the graph's derived values are computed anew.
+    is_rebuilt: bool,
+    /// Whether results may be those of another selection.
+    is_settled: bool,
+    dirty_tasks: Arc<BTreeSet<AtomId>>,
+    /// Tasks that were bound in this step: results made from them may need to be made from another result now.
+    rebound: BTreeSet<Ix>,
+    solved: OnceCell<Arc<AtomVec<bool>>>,
+    speculations: OnceCell<Arc<Vec<Speculation>>>,
+    is_line_settled: OnceCell<bool>,
+    at: String,
+}
+
+/// The state of a transaction, and the values derived from it.
+pub(super) struct Facts {
     pub(super) state: State,
     pub(super) graph: Arc<Graph>,
     pub(super) active: Arc<ActiveGraph>,
     pub(super) valid_contexts: Arc<ValidContexts>,
     pub(super) refuted: Arc<Vec<Choices>>,
-    pub(super) session: Session,
-    pub(super) touched: ChangeSet,
-    pub(super) events: Vec<Event>,
-    /// Whether the loop itself takes the step and may dispatch and end; false for a request of another process.
-    pub(super) is_loop: bool,
-    /// Whether the measure counts anew from here: a correction, or a new run.
-    pub(super) counts_anew: bool,
-    /// Whether atoms were added, so that the graph's derived values are computed anew.
-    is_rebuilt: bool,
-    /// Whether results may be those of another selection.
-    pub(super) is_settled: bool,
-    dirty_tasks: Arc<BTreeSet<AtomId>>,
-    /// Tasks that were bound in this step: results made from them may need to be made from another result now.
-    pub(super) rebound: BTreeSet<Ix>,
-    solved: OnceCell<Arc<AtomVec<bool>>>,
-    speculations: OnceCell<Arc<Vec<Speculation>>>,
-    is_line_settled: OnceCell<bool>,
-    at: String,
+}
+
+impl Deref for Transaction {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
 }
 
 impl Transaction {
@@ -89,11 +104,13 @@ impl Transaction {
         session.active_ms += active_ms;
         session.unwritten_ms += active_ms;
         Self {
-            state,
-            graph: Arc::clone(&world.graph),
-            active: Arc::clone(&world.active),
-            valid_contexts: Arc::clone(&world.valid_contexts),
-            refuted: Arc::clone(&world.refuted),
+            facts: Facts {
+                state,
+                graph: Arc::clone(&world.graph),
+                active: Arc::clone(&world.active),
+                valid_contexts: Arc::clone(&world.valid_contexts),
+                refuted: Arc::clone(&world.refuted),
+            },
             session,
             touched: ChangeSet::default(),
             events: Vec::new(),
@@ -110,6 +127,40 @@ impl Transaction {
         }
     }
 
+    /// Whether the loop itself takes the step.
+    pub(super) fn is_loop(&self) -> bool {
+        self.is_loop
+    }
+
+    /// Leaves starting and ending to the loop: another process takes this step.
+    pub(super) fn leave_to_loop(&mut self) {
+        self.is_loop = false;
+    }
+
+    /// Begins a run: the measure counts anew, and keys may be written that an older program cannot interpret.
+    pub(super) fn begin(&mut self) {
+        self.counts_anew = true;
+        self.facts.state.version = self.state.version.max(VERSION);
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// Records that the results are those of the selection in force.
+    pub(super) fn set_settled(&mut self) {
+        self.is_settled = true;
+    }
+
+    pub(super) fn take_rebound(&mut self) -> BTreeSet<Ix> {
+        core::mem::take(&mut self.rebound)
+    }
+
+    pub(super) fn replace_trail(&mut self, trail: Vec<Arc<Entry>>) {
+        self.facts.state.trail = trail.into();
+        self.touched.lists_replaced = true;
+    }
+
     pub(super) fn announce(&mut self, event: Event) {
         self.events.push(event);
     }
@@ -117,12 +168,12 @@ impl Transaction {
     pub(super) fn run(&mut self) -> &mut Run {
         self.is_line_settled.take();
         self.touched.run = true;
-        Arc::make_mut(&mut self.state.run)
+        Arc::make_mut(&mut self.facts.state.run)
     }
 
     pub(super) fn control(&mut self) -> &mut Control {
         self.touched.control = true;
-        Arc::make_mut(&mut self.state.control)
+        Arc::make_mut(&mut self.facts.state.control)
     }
 
     pub(super) fn clear_requests(&mut self) {
@@ -147,7 +198,7 @@ impl Transaction {
     /// An unresolved task, to be changed.
     pub(super) fn task(&mut self, id: &AtomId) -> Option<&mut Task> {
         self.speculations.take();
-        let atom = self.state.atoms.get_mut(id)?;
+        let atom = self.facts.state.atoms.get_mut(id)?;
         self.touched.atoms.insert(id.clone());
         Arc::make_mut(atom).task_mut()
     }
@@ -163,33 +214,39 @@ impl Transaction {
             && !self.valid_contexts.contains(&(x, context.clone()))
             && search::is_valid_now(&self.graph, &self.active, x, context, choices)
         {
-            Arc::make_mut(&mut self.valid_contexts).insert((x, context.clone()));
+            Arc::make_mut(&mut self.facts.valid_contexts).insert((x, context.clone()));
         }
         Some(self.task(id)?.tried_mut(context, choices))
     }
 
     /// Replaces an open atom by its result.
     pub(super) fn bind(&mut self, id: &AtomId, make: impl FnOnce(Arc<Atom>) -> Binding) {
-        let Some(atom) = self.state.atoms.remove(id) else {
+        let Some(atom) = self.facts.state.atoms.remove(id) else {
             return;
         };
         self.rebound.extend(self.graph.ix(id));
         self.forget_solved();
-        self.state.bindings.insert(id.clone(), Arc::new(make(atom)));
+        self.facts
+            .state
+            .bindings
+            .insert(id.clone(), Arc::new(make(atom)));
         self.touched.atoms.insert(id.clone());
         self.touched.bindings.insert(id.clone());
     }
 
     /// Notes a whole selection that the base case refuted.
     pub(super) fn refute(&mut self, choices: Choices) {
-        Arc::make_mut(&mut self.refuted).push(choices);
+        Arc::make_mut(&mut self.facts.refuted).push(choices);
     }
 
     /// Opens a resolved atom again, and gives what it was bound to.
     pub(super) fn unbind(&mut self, id: &AtomId) -> Option<Arc<Binding>> {
-        let binding = self.state.bindings.remove(id)?;
+        let binding = self.facts.state.bindings.remove(id)?;
         self.forget_solved();
-        self.state.atoms.insert(id.clone(), Arc::clone(&binding.of));
+        self.facts
+            .state
+            .atoms
+            .insert(id.clone(), Arc::clone(&binding.of));
         self.touched.atoms.insert(id.clone());
         self.touched.bindings.insert(id.clone());
         Some(binding)
@@ -212,7 +269,7 @@ impl Transaction {
 
     pub(super) fn change_binding(&mut self, id: &AtomId, change: impl FnOnce(&mut Binding)) {
         self.is_line_settled.take();
-        let Some(binding) = self.state.bindings.get_mut(id) else {
+        let Some(binding) = self.facts.state.bindings.get_mut(id) else {
             return;
         };
         change(Arc::make_mut(binding));
@@ -221,7 +278,7 @@ impl Transaction {
 
     /// The choice of a group, or the fragment of a planning step by its first part.
     pub(super) fn select(&mut self, group: &AtomId, choice: &AtomId) {
-        let Some(atom) = self.state.atoms.get_mut(group) else {
+        let Some(atom) = self.facts.state.atoms.get_mut(group) else {
             return;
         };
         match &mut Arc::make_mut(atom).body {
@@ -233,7 +290,7 @@ impl Transaction {
     }
 
     pub(super) fn change_plan(&mut self, id: &AtomId, change: impl FnOnce(&mut PlanningStep)) {
-        let Some(atom) = self.state.atoms.get_mut(id) else {
+        let Some(atom) = self.facts.state.atoms.get_mut(id) else {
             return;
         };
         if let Some(plan) = Arc::make_mut(atom).plan_mut() {
@@ -246,7 +303,7 @@ impl Transaction {
     pub(super) fn add_atoms(&mut self, atoms: BTreeMap<AtomId, Atom>) {
         for (id, atom) in atoms {
             self.touched.atoms.insert(id.clone());
-            self.state.atoms.insert(id, Arc::new(atom));
+            self.facts.state.atoms.insert(id, Arc::new(atom));
         }
     }
 
@@ -255,16 +312,16 @@ impl Transaction {
         let graph = Graph::of(&self.state);
         let renumber = |x: &Ix| graph.ix(self.graph.id(*x));
         self.rebound = self.rebound.iter().filter_map(renumber).collect();
-        self.graph = Arc::new(graph);
+        self.facts.graph = Arc::new(graph);
         let selection = self.selection();
         self.set_selection(selection);
         let valid_contexts = search::valid_contexts(&self.graph, &self.active, &self.state);
-        self.valid_contexts = Arc::new(valid_contexts);
+        self.facts.valid_contexts = Arc::new(valid_contexts);
         self.is_rebuilt = true;
     }
 
     pub(super) fn set_selection(&mut self, selection: Selection) {
-        self.active = Arc::new(ActiveGraph::of(&self.graph, selection));
+        self.facts.active = Arc::new(ActiveGraph::of(&self.graph, selection));
         self.is_settled = false;
         self.forget_solved();
     }
@@ -286,7 +343,7 @@ impl Transaction {
     pub(super) fn record(&mut self, kind: EntryKind) {
         let run = &self.state.run;
         let entry = Entry::new(&self.at, self.state.serial.0, run.pass, kind);
-        self.state.trail.push(Arc::new(entry));
+        self.facts.state.trail.push(Arc::new(entry));
     }
 
     /// Takes an attempt out of flight, with the session's record of it.
@@ -333,12 +390,12 @@ impl Transaction {
         let is_line_settled = self.is_line_settled();
         let mut measure = before.measure.clone();
         if is_quiet {
-            self.state.serial = before.state.serial;
+            self.facts.state.serial = before.state.serial;
         } else {
             let unwritten_ms = core::mem::take(&mut self.session.unwritten_ms);
             measure = self.measure(before)?;
             self.touched.run = true;
-            let run = Arc::make_mut(&mut self.state.run);
+            let run = Arc::make_mut(&mut self.facts.state.run);
             run.spent.active_ms += unwritten_ms;
             // A person's notes beside it stay.
             let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
@@ -353,13 +410,13 @@ impl Transaction {
             Arc::make_mut(&mut self.dirty_tasks).extend(touched);
         }
         let speculations = self.speculations();
-        speculation::forget_staged(&mut self.session, &self.graph, &speculations);
+        speculation::forget_staged(&mut self.session, &self.facts.graph, &speculations);
         let world = World {
-            state: self.state,
-            graph: self.graph,
-            active: self.active,
-            valid_contexts: self.valid_contexts,
-            refuted: self.refuted,
+            state: self.facts.state,
+            graph: self.facts.graph,
+            active: self.facts.active,
+            valid_contexts: self.facts.valid_contexts,
+            refuted: self.facts.refuted,
             solved: self.solved.into_inner().unwrap_or_default(),
             speculations,
             measure,
