@@ -19,7 +19,6 @@ mod live;
 mod liveness;
 mod log;
 mod migrate;
-mod newer;
 mod resolve;
 mod run;
 mod schema;

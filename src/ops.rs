@@ -5,6 +5,7 @@
 
 pub mod align;
 mod baseline;
+pub mod clean;
 mod commit;
 pub mod compare;
 pub mod confirm;
@@ -12,30 +13,40 @@ mod current;
 pub mod doctor;
 pub mod edit;
 pub mod evaluate;
+pub mod fork;
 pub mod limits;
 pub mod liveness;
+pub mod newer;
 pub mod resolve;
 pub mod result;
 pub mod run;
 pub mod stop;
 pub mod trust;
 pub mod undo;
+pub mod validate;
 
 use std::path::PathBuf;
 
-use descent_core::{event::Event, id::UnixMillis};
+use descent_core::{event::Event, id::UnixMillis, state::State};
 
 use self::trust::{AsideReason, Doubts, TrustQuestion};
-use crate::{config::Config, failure::Failure, trust::TrustError};
+use crate::{
+    config::Config,
+    failure::Failure,
+    process::environment::{self, Environment},
+    trust::TrustError,
+};
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
-pub use current::{adopt_edit, current, keep_superseded};
+pub use current::{adopt_edit, current, keep_superseded, warnings};
 
 /// A message while an operation is under way, beside its result.
 #[derive(Debug)]
 pub enum Progress {
-    /// An edit of the file was committed first.
-    Adopted(Event),
+    /// Something that only these words tell.
+    Note(String),
+    /// Variables of the environment that look like secrets.
+    Withheld(Vec<String>),
     /// An older agreement has the state's name again; the one that had replaced it is kept.
     Superseded { state: PathBuf, kept: PathBuf },
     /// A loop is about to begin or to end, and cannot be asked yet; with the process that a signal ends.
@@ -60,8 +71,6 @@ pub enum Progress {
         name: &'static str,
         meaning: &'static str,
     },
-    /// The files of a run of an earlier version were moved; with their new place in words.
-    MovedIn(String),
     /// The repository of the run was lost, and is begun again from the same files.
     StartRemade,
     /// The files of the result could not be brought up to date; the next run does it.
@@ -74,8 +83,15 @@ pub trait Client {
     fn by(&self) -> String;
     fn now(&self) -> UnixMillis;
     fn tell(&self, progress: &Progress);
+    /// Gets what is committed on the way.
+    fn event(&self, event: &Event);
     /// The configuration, if its worker is started too: it has to be allowed with the state.
     fn config(&self) -> Option<&Config>;
     /// Asks a person whether another hand's commands may run; an error unless they say yes.
     fn authorize(&self, question: &TrustQuestion, doubts: &Doubts) -> Result<(), Failure>;
+}
+
+/// The environment of attempts and checks.
+pub fn environment(state: &State) -> Environment {
+    environment::for_attempts(std::env::vars_os(), &state.objective.constraints.env)
 }

@@ -11,8 +11,8 @@ use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit, quoted},
     git::{ApplyOutcome, BranchOutcome, FileLines},
-    ops::result::{self, ResultSource},
-    render, workspace,
+    ops::result::{self, ApplyReport, ApplyTarget, ResultSource},
+    render,
 };
 
 /// Files named on a terminal; `--json` has all.
@@ -84,8 +84,8 @@ enum ApplyWord {
     Refused,
 }
 
-/// The outcome of an apply, or of a dry run.
-struct ApplyReport {
+/// The outcome of an apply, or of a dry run, in words.
+struct ApplyText {
     how: ApplyWord,
     words: String,
     next: String,
@@ -93,17 +93,21 @@ struct ApplyReport {
 }
 
 pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure> {
-    refuse_mixed(context, flags)?;
-    let mut store = context.store()?;
-    // Read first: without a state nothing is made beside it.
-    store.read()?;
-    // Only writing to the working tree requires that no loop runs.
-    let _lease = match (flags.dry_run, &flags.branch, &flags.patch) {
-        (false, None, None) => Some(store.lease("apply")?),
-        _ => None,
+    let is_text = flags.patch.as_deref() == Some(Path::new("-"));
+    if is_text && context.out.json {
+        let hint = "give a file to --patch, or leave --json out";
+        let what = "`--patch -` and --json both write to standard output";
+        return Err(Failure::usage(what, hint));
+    }
+    let file = flags.patch.as_ref();
+    let file = file.map(|file| shortest(&context.dir.join(file)));
+    let to = match (&flags.branch, &file) {
+        (Some(name), _) => ApplyTarget::Branch(name),
+        (None, Some(file)) => ApplyTarget::Patch(Some(file.as_path()).filter(|_| !is_text)),
+        (None, None) => ApplyTarget::Tree,
     };
-    let loaded = store.read()?;
-    let Some(result) = result::open(&loaded.state, store.place())? else {
+    let mut store = context.store()?;
+    let Some((result, report)) = result::apply(&mut store, &to, flags.dry_run)? else {
         let words =
             "there is nothing to apply: no run has made a result apart from the working tree";
         nothing(context, flags, words);
@@ -115,70 +119,70 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
             "the run has not completed ({word}): this is a partial result"
         ));
     }
-    let end = match (&flags.branch, &flags.patch) {
-        (Some(name), _) => to_branch(context, flags, &result, name)?,
-        (None, Some(file)) => return to_patch(context, flags, &result, file),
-        (None, None) => to_tree(context, flags, &result)?,
-    };
-    if !flags.dry_run && matches!(end, End::Code(0)) {
-        workspace::note_applied(store.place(), &loaded.state.lineage, result.head());
-    }
-    Ok(end)
-}
-
-fn refuse_mixed(context: &Context, flags: &ApplyArgs) -> Result<(), Failure> {
-    let to_stdout = flags.patch.as_deref() == Some(Path::new("-"));
-    if to_stdout && context.out.json {
-        let hint = "give a file to --patch, or leave --json out";
-        let what = "`--patch -` and --json both write to standard output";
-        return Err(Failure::usage(what, hint));
-    }
-    Ok(())
-}
-
-fn to_tree(context: &Context, flags: &ApplyArgs, result: &ResultSource) -> Result<End, Failure> {
-    let applied = result.to_tree(flags.dry_run)?;
-    let is_dry = flags.dry_run;
-    let look = match result.kind {
-        Workspace::Shadow => "descent status",
-        Workspace::Git | Workspace::Shared => "git status",
-    };
-    let report = match applied {
-        ApplyOutcome::Nothing => ApplyReport {
-            how: ApplyWord::Nothing,
-            words: "the working tree has it all already".into(),
-            next: look.into(),
-            place: ApplyPlace::default(),
-        },
-        ApplyOutcome::FastForward { branch, .. } => {
-            let name = branch.clone().unwrap_or_else(|| "HEAD".to_owned());
-            ApplyReport {
-                how: ApplyWord::FastForward,
-                words: match is_dry {
-                    true => format!("would move {name} to the result, a commit an atom"),
-                    false => format!("{name} now holds the result, a commit an atom"),
-                },
-                next: next(flags, look),
-                place: ApplyPlace {
-                    branch: Some(branch),
-                    ..ApplyPlace::default()
-                },
-            }
+    let text = match report {
+        ApplyReport::Tree(ApplyOutcome::Refused(paths)) => {
+            return refused(context, &result, flags.dry_run, paths);
         }
-        ApplyOutcome::Files(_) => ApplyReport {
-            how: ApplyWord::Files,
-            words: match is_dry {
-                true => "would change these files, and nothing else".into(),
-                false if result.kind == Workspace::Shadow => "the changes are in the files".into(),
-                false => "the changes are in the files; commit them when you like".into(),
-            },
-            next: next(flags, look),
-            place: ApplyPlace::default(),
-        },
-        ApplyOutcome::Refused(paths) => return refused(context, result, is_dry, paths),
+        ApplyReport::Patch { text, .. } if is_text && !flags.dry_run => {
+            context.out.bytes(&text);
+            return Ok(End::Code(0));
+        }
+        ApplyReport::Patch { text, .. } if text.is_empty() && !is_text => {
+            let words = "the result changes nothing: no patch was written";
+            nothing(context, flags, words);
+            return Ok(End::Code(0));
+        }
+        ApplyReport::Tree(outcome) => of_tree(flags, &result, outcome),
+        ApplyReport::Branch(outcome) => of_branch(flags, &result, outcome)?,
+        ApplyReport::Patch { is_taken, .. } => {
+            of_patch(flags, &result, &file.unwrap_or_default(), is_taken)?
+        }
     };
-    print_report(context, flags, result, report);
+    print_report(context, flags, &result, text);
     Ok(End::Code(0))
+}
+
+fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> ApplyText {
+    let is_shadow = result.kind == Workspace::Shadow;
+    let look = if is_shadow {
+        "descent status"
+    } else {
+        "git status"
+    };
+    let mut place = ApplyPlace::default();
+    let (how, words) = match applied {
+        ApplyOutcome::Nothing | ApplyOutcome::Refused(_) => {
+            let words = "the working tree has it all already".to_owned();
+            (ApplyWord::Nothing, words)
+        }
+        ApplyOutcome::FastForward { branch, .. } => {
+            let name = branch.as_deref().unwrap_or("HEAD");
+            let words = match flags.dry_run {
+                true => format!("would move {name} to the result, a commit an atom"),
+                false => format!("{name} now holds the result, a commit an atom"),
+            };
+            place.branch = Some(branch);
+            (ApplyWord::FastForward, words)
+        }
+        ApplyOutcome::Files(_) => {
+            let words = match flags.dry_run {
+                true => "would change these files, and nothing else",
+                false if is_shadow => "the changes are in the files",
+                false => "the changes are in the files; commit them when you like",
+            };
+            (ApplyWord::Files, words.to_owned())
+        }
+    };
+    let next = match how {
+        ApplyWord::Nothing => look.to_owned(),
+        _ => next(flags, look),
+    };
+    ApplyText {
+        how,
+        words,
+        next,
+        place,
+    }
 }
 
 fn refused(
@@ -220,21 +224,16 @@ fn refused(
     Ok(End::Code(exit::NOT_SO))
 }
 
-fn to_branch(
-    context: &Context,
+fn of_branch(
     flags: &ApplyArgs,
     result: &ResultSource,
-    name: &str,
-) -> Result<End, Failure> {
-    let is_dry = flags.dry_run;
-    if result.kind == Workspace::Shadow {
-        let what =
-            "the result is of a private repository: there is none that a branch could be made in";
-        let hint = "descent apply, or descent apply --patch FILE";
-        return Err(Failure::usage(what, hint));
-    }
-    let words = match result.to_branch(name, is_dry)? {
-        BranchOutcome::New if is_dry => format!("would make the branch {name}, and nothing else"),
+    outcome: BranchOutcome,
+) -> Result<ApplyText, Failure> {
+    let name = flags.branch.as_deref().unwrap_or_default();
+    let words = match outcome {
+        BranchOutcome::New if flags.dry_run => {
+            format!("would make the branch {name}, and nothing else")
+        }
         BranchOutcome::New => format!("the branch {name} holds the result"),
         BranchOutcome::AlreadyThere => format!("the branch {name} stands at the result already"),
         BranchOutcome::BadName => {
@@ -249,7 +248,7 @@ fn to_branch(
         }
     };
     let short: String = result.base().as_str().chars().take(12).collect();
-    let report = ApplyReport {
+    Ok(ApplyText {
         how: ApplyWord::Branch,
         words,
         next: next(flags, &format!("git log --stat {short}..{name}")),
@@ -257,61 +256,38 @@ fn to_branch(
             branch: Some(Some(name.to_owned())),
             ..ApplyPlace::default()
         },
-    };
-    print_report(context, flags, result, report);
-    Ok(End::Code(0))
+    })
 }
 
-fn to_patch(
-    context: &Context,
+fn of_patch(
     flags: &ApplyArgs,
     result: &ResultSource,
     file: &Path,
-) -> Result<End, Failure> {
-    let patch = result.patch()?;
-    if file == Path::new("-") {
-        if !flags.dry_run {
-            context.out.bytes(&patch);
-            return Ok(End::Code(0));
-        }
-    } else if patch.is_empty() {
-        nothing(
-            context,
-            flags,
-            "the result changes nothing: no patch was written",
-        );
-        return Ok(End::Code(0));
-    }
-    let path = shortest(&context.dir.join(file));
-    let is_taken = file != Path::new("-")
-        && match flags.dry_run {
-            true => path.symlink_metadata().is_ok(),
-            false => !result.write_patch(&path, &patch)?,
-        };
+    is_taken: bool,
+) -> Result<ApplyText, Failure> {
+    let shown = file.display().to_string();
     if is_taken {
-        let what = format!("{} exists already; it was left as it is", path.display());
+        let typed = flags.patch.as_deref().unwrap_or(file);
         let hint = format!(
             "give another name, or write over it: descent apply --patch - > {}",
-            quoted(file)
+            quoted(typed)
         );
+        let what = format!("{shown} exists already; it was left as it is");
         return Err(Failure::new("E-FILE-EXISTS", exit::NOT_SO, what, hint));
     }
     let top = quoted(result.top());
-    let shown = super::context::shown(&path);
-    let report = ApplyReport {
+    Ok(ApplyText {
         how: ApplyWord::Patch,
         words: match flags.dry_run {
             true => "would write these changes as a patch, and nothing else".into(),
             false => format!("the patch is {shown}"),
         },
-        next: next(flags, &format!("git -C {top} apply {}", quoted(&path))),
+        next: next(flags, &format!("git -C {top} apply {}", quoted(file))),
         place: ApplyPlace {
             patch: Some(shown),
             ..ApplyPlace::default()
         },
-    };
-    print_report(context, flags, result, report);
-    Ok(End::Code(0))
+    })
 }
 
 /// The path without `..` and links, if the folder exists: it is shown to be typed again.
@@ -347,7 +323,7 @@ fn nothing(context: &Context, flags: &ApplyArgs, words: &str) {
     }
 }
 
-fn print_report(context: &Context, flags: &ApplyArgs, result: &ResultSource, report: ApplyReport) {
+fn print_report(context: &Context, flags: &ApplyArgs, result: &ResultSource, report: ApplyText) {
     if context.out.json {
         let output = output(flags.dry_run, result, report.how, report.place);
         context.out.json(&output);

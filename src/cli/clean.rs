@@ -1,9 +1,4 @@
-//! `descent clean`: removes the leftovers of ended runs from the cache, from beside the state and from the repository.
-//!
-//! Invariant: a lineage whose state is in place is never touched. A result that was not applied is removed only if a
-//! person says so. Not here: finding the leftovers.
-
-use std::path::Path;
+//! `descent clean`: removes the leftovers of ended runs, and tells which it keeps.
 
 use clap::Args;
 use serde::Serialize;
@@ -11,9 +6,10 @@ use serde::Serialize;
 use super::{End, context::Context};
 use crate::{
     failure::Failure,
+    ops::{self, clean::CleanReport},
     render,
     store::StatePlace,
-    workspace::{self, Leftover, LeftoverPlace},
+    workspace::{Leftover, LeftoverPlace},
 };
 
 #[derive(Debug, Args)]
@@ -46,70 +42,53 @@ pub(super) struct CleanOutput<'a> {
 }
 
 pub(super) fn clean(context: &Context, flags: &CleanArgs) -> Result<End, Failure> {
-    let place = place_of(context)?;
-    let all = workspace::leftovers(&place, workspace::cache_dir().as_deref())?;
-    let stays = |one: &Leftover| {
-        let is_wanted = one.is_unapplied || one.saved_state.is_some();
-        is_wanted && !flags.unapplied
-    };
-    let (kept, gone): (Vec<Leftover>, Vec<Leftover>) = all.into_iter().partition(stays);
-    if !flags.dry_run {
-        gone.iter().try_for_each(|one| one.remove(&place))?;
-    }
+    let found = context.place()?;
+    let place = found.unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref()));
+    let report = ops::clean::clean(&place, flags.unapplied, flags.dry_run)?;
+    let next = next(flags, &report);
     if context.out.json {
         context.out.json(&CleanOutput {
             schema: "descent/clean/1",
             dry_run: flags.dry_run,
-            removed: &gone,
-            kept: &kept,
-            bytes: total(&gone),
-            next: next(flags, &gone, &kept),
+            removed: &report.removed,
+            kept: &report.kept,
+            bytes: report.bytes,
+            next,
         });
     } else {
-        let text = text(flags, &gone, &kept, &place);
+        let text = format!("{}\nnext: {next}", text(flags, &report, &place));
         context.out.data(&render::clean(&text));
     }
     Ok(End::Code(0))
 }
 
-fn place_of(context: &Context) -> Result<StatePlace, Failure> {
-    let found = context.place()?;
-    Ok(found.unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref())))
-}
-
-fn text(flags: &CleanArgs, gone: &[Leftover], kept: &[Leftover], place: &StatePlace) -> String {
+fn text(flags: &CleanArgs, report: &CleanReport, place: &StatePlace) -> String {
     let mut text = String::new();
-    for one in gone {
-        for left in &one.left {
-            text += &format!("removed   {}\n", describe(left));
-        }
+    for left in report.removed.iter().flat_map(|one| &one.left) {
+        text += &format!("removed   {}\n", describe(left));
     }
-    for one in kept {
+    for one in &report.kept {
         let project = one.project.as_deref().unwrap_or(&place.project);
         let (lineage, project) = (&one.lineage, project.display());
         let why = match &one.saved_state {
-            Some(path) => format!("its state was saved as {}", shown(path)),
+            Some(path) => format!("its state was saved as {}", path.display()),
             None => "its result was not applied".to_owned(),
         };
         text += &format!("kept      {lineage}, of {project}: {why}\n");
     }
-    let verb = if flags.dry_run { "would be" } else { "were" };
-    let count = match gone.len() {
-        0 => "nothing is left of ended runs that could be removed".to_owned(),
-        1 => format!(
-            "what 1 ended run left {verb} removed, {}",
-            render::megabytes(total(gone))
-        ),
-        many => format!(
-            "what {many} ended runs left {verb} removed, {}",
-            render::megabytes(total(gone))
-        ),
+    let runs = match report.removed.len() {
+        0 => return text + "nothing is left of ended runs that could be removed",
+        1 => "1 ended run".to_owned(),
+        many => format!("{many} ended runs"),
     };
-    format!("{text}{count}\nnext: {}", next(flags, gone, kept))
+    let verb = if flags.dry_run { "would be" } else { "were" };
+    let size = render::megabytes(report.bytes);
+    text + &format!("what {runs} left {verb} removed, {size}")
 }
 
-fn next(flags: &CleanArgs, gone: &[Leftover], kept: &[Leftover]) -> &'static str {
-    match (flags.dry_run && !gone.is_empty(), kept.is_empty()) {
+fn next(flags: &CleanArgs, report: &CleanReport) -> &'static str {
+    let is_left = flags.dry_run && !report.removed.is_empty();
+    match (is_left, report.kept.is_empty()) {
         (true, _) if flags.unapplied => "descent clean --unapplied",
         (true, _) => "descent clean",
         (false, false) => "descent clean -n --unapplied",
@@ -119,17 +98,9 @@ fn next(flags: &CleanArgs, gone: &[Leftover], kept: &[Leftover]) -> &'static str
 
 fn describe(left: &LeftoverPlace) -> String {
     match left {
-        LeftoverPlace::Trees(dir) => format!("workspaces  {}", shown(dir)),
-        LeftoverPlace::Repository(dir) => format!("repository  {}", shown(dir)),
+        LeftoverPlace::Trees(dir) => format!("workspaces  {}", dir.display()),
+        LeftoverPlace::Repository(dir) => format!("repository  {}", dir.display()),
         LeftoverPlace::References(name) => format!("references  {name}/*"),
-        LeftoverPlace::Worktree(dir) => format!("worktree    {}", shown(dir)),
+        LeftoverPlace::Worktree(dir) => format!("worktree    {}", dir.display()),
     }
-}
-
-fn shown(dir: &Path) -> String {
-    super::context::shown(dir)
-}
-
-fn total(all: &[Leftover]) -> u64 {
-    all.iter().map(|one| one.bytes).fold(0, u64::saturating_add)
 }

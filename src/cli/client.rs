@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use descent_core::id::UnixMillis;
+use descent_core::{event::Event, id::UnixMillis};
 
 use super::{context::Context, trust};
 use crate::{
@@ -47,7 +47,11 @@ impl Client for CommandClient<'_> {
 
     fn tell(&self, progress: &Progress) {
         let words = match progress {
-            Progress::Adopted(event) => return self.context.tell(event),
+            Progress::Note(words) => words.clone(),
+            Progress::Withheld(names) => format!(
+                "withheld from attempts: {} (name them in `env` to pass them on)",
+                names.join(", ")
+            ),
             Progress::Superseded { state, kept } => {
                 let (from, to) = (quoted(kept), quoted(state));
                 format!(
@@ -78,7 +82,6 @@ impl Client for CommandClient<'_> {
             Progress::DegradedFileSystem { name, meaning } => {
                 format!("the file system of the state is degraded ({name}): {meaning}")
             }
-            Progress::MovedIn(words) => words.clone(),
             Progress::StartRemade => {
                 "the repository of this run was lost: it is begun again from the files, which are as they were"
                     .to_owned()
@@ -88,6 +91,10 @@ impl Client for CommandClient<'_> {
             }
         };
         self.context.out.say(&words);
+    }
+
+    fn event(&self, event: &Event) {
+        self.context.tell(event);
     }
 
     fn config(&self) -> Option<&Config> {

@@ -14,10 +14,8 @@ use super::{Global, ask};
 use crate::{
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     git::Git,
-    process::{
-        environment::{self, Environment},
-        tool,
-    },
+    ops,
+    process::tool,
     render::{self, Out, Page},
     signal::{Signal, Signals},
     store::{LoadedState, StatePlace, Store},
@@ -119,11 +117,6 @@ impl Context {
         )
     }
 
-    /// The environment of attempts and checks.
-    pub(super) fn environment(&self, state: &State) -> Environment {
-        environment::for_attempts(std::env::vars_os(), &state.objective.constraints.env)
-    }
-
     /// The author of changes: the name of the account.
     pub(super) fn by() -> String {
         std::env::var("USER")
@@ -132,16 +125,8 @@ impl Context {
     }
 
     pub(super) fn warn(&self, store: &Store, loaded: &LoadedState) {
-        for line in
-            crate::store::show_faults(&store.place().state, &loaded.bytes, loaded.warnings())
-        {
-            self.out.say(&format!("warning: {line}"));
-        }
-        for path in store.rescued() {
-            self.out.say(&format!(
-                "warning: {} is an edit that is in no commit (bring back what you want of it, then remove it)",
-                path.display()
-            ));
+        for line in ops::warnings(store, loaded) {
+            self.out.say(&line);
         }
     }
 

@@ -1,13 +1,9 @@
 //! `descent run`: starts the loop, or resumes it, and ends with one typed result.
 
-use std::sync::Arc;
-
 use clap::Args;
 use descent_core::{
-    desired::DesiredWork,
     doc::Node,
     event::Reason,
-    id::RunId,
     state::{Run, RunStatus},
     step::run_end,
     view::{self, Surroundings},
@@ -18,15 +14,14 @@ use super::{
     End, constraints,
     context::{Context, WaitOutcome, interruptible, runtime, signals},
     live::LiveArea,
-    newer,
 };
 use crate::{
-    clock, config,
-    driver::{self, LoopHost, RealExecutor, RunEnding},
-    evidence::{self, EvidenceStore},
+    clock, config, evidence,
     failure::{Failure, exit},
-    heartbeat::Heartbeat,
-    ops,
+    ops::{
+        self,
+        run::{RunOptions, RunReport, RunView},
+    },
     process::programs,
     render::{self, Line, Page},
     store::StatePlace,
@@ -48,122 +43,49 @@ pub struct RunArgs {
 
 pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let first = store.read()?;
-    newer::gate(&store, &first)?;
-    ops::align::refuse_incomplete(&first.state)?;
+    ops::newer::ready(&mut store)?;
+    let changes = constraints::changes(&flags.set)?;
     let config = config::load(&store.place().project)?;
-    let client = context.client(Some(&config));
-    let first = ops::trust::gate(&client, &mut store)?;
-    let lease = ops::run::lease(&store, &first.state)?;
-    ops::run::check_mode(&client, &store)?;
-    let run = RunId::new(uuid::Uuid::now_v7().to_string());
-    let clock = clock::real();
-    let heart = Heartbeat::start(store.place(), &run, Arc::clone(&clock));
-    let loaded = store.read()?;
-    newer::gate(&store, &loaded)?;
-    context.warn(&store, &loaded);
-    ops::keep_superseded(&client, &store, &loaded)?;
-    let mut loaded = ops::limits::adopt_under_lease(&client, &mut store, loaded)?;
-    if !flags.set.is_empty() {
-        let changes = constraints::changes(&flags.set)?;
-        let changed = ops::limits::change(&client, &mut store, loaded, &changes)?;
-        changed.1.iter().for_each(|event| context.tell(event));
-        loaded = changed.0;
-    }
-    let environment = context.environment(&loaded.state);
-    ops::run::check_worker(&loaded.state, &config, &environment)?;
-    if !environment.withheld.is_empty() {
-        context.out.say(&format!(
-            "withheld from attempts: {} (name them in `env` to pass them on)",
-            environment.withheld.join(", ")
-        ));
-    }
-    let workspaces = ops::run::open(&client, &store, &loaded.state)?;
-    let from = match &flags.from {
-        Some(rev) => Some(ops::run::start_from(&loaded.state, &workspaces, rev)?),
-        None => None,
-    };
-    if let Some(trees) = workspaces.trees() {
-        trees.tidy()?;
-    }
-    let path = store.place().clone();
-    crate::process::prepare()?;
-    // Removed before the lease is released.
-    let own = crate::process::own_tag::OwnTag::begin(&format!("{}/{run}/tools", path.mark()));
-    let live = LiveArea::start(context);
-    let out = context.out;
-    let evidence = EvidenceStore::of(&path, Box::new(move |text| out.say(text)));
-    let hands = RealExecutor {
-        evidence: Arc::new(evidence),
-        place: path.clone(),
-        run: run.clone(),
-        workspaces: workspaces.clone(),
-        config,
-        environment,
-        programs: programs::real(),
-        clock: Arc::clone(&clock),
-        measuring: live.measuring(),
-        held: driver::PendingOutcomes::default(),
-    };
     let runtime = runtime()?;
-    let host = LoopHost {
-        store,
-        clock,
-        signals: runtime.block_on(async { signals() })?,
-        watch: driver::Watch::of(&path.state),
-        executor: Arc::new(hands),
-        run,
-        by: Context::by(),
-        from,
+    let options = RunOptions {
+        changes: &changes,
+        from: flags.from.as_deref(),
+        clock: clock::real(),
+        programs: programs::real(),
+        runtime: &runtime,
     };
-    let mut tell = |event: &_| context.tell(event);
-    let mut say = |text: &str| context.out.say(text);
-    let mut look = |world: &World, desired: &DesiredWork, waits_for| {
-        live.look(world, desired);
-        heart.turn(world, desired, waits_for);
-    };
-    let eyes = driver::Observer {
-        on_event: &mut tell,
-        on_note: &mut say,
-        on_turn: &mut look,
-    };
-    let ending = runtime.block_on(driver::run(host, loaded, eyes))?;
-    drop(live);
-    drop(heart);
-    drop(own);
-    drop(lease);
-    tracing::debug!(state = %path.state.display(), "ended");
-    finish(context, flags, &path, &ending, &workspaces)
+    let report = ops::run::run(&context.client(Some(&config)), store, &options, || {
+        let (live, out) = (LiveArea::start(context), context.out);
+        Ok(RunView {
+            signals: runtime.block_on(async { signals() })?,
+            measuring: live.measuring(),
+            on_turn: Box::new(move |world, desired| live.look(world, desired)),
+            warn: Box::new(move |text| out.say(text)),
+        })
+    })?;
+    finish(context, flags, &report)
 }
 
-fn finish(
-    context: &Context,
-    flags: &RunArgs,
-    place: &StatePlace,
-    ending: &RunEnding,
-    workspaces: &Workspaces,
-) -> Result<End, Failure> {
+fn finish(context: &Context, flags: &RunArgs, report: &RunReport) -> Result<End, Failure> {
+    let ending = &report.ending;
     if let (Some(signal), true) = (ending.signal, ending.has_no_result) {
         return Ok(End::Signal(signal));
     }
     let run = &ending.world.state.run;
     let applies = flags.apply && run.status == RunStatus::Completed;
     let result = run_end::last_result(&ending.world.state).unwrap_or_else(Node::null);
-    // A run that could not begin made no tree of its result.
-    let path = run.result().map(|_| workspaces.path_of_result());
-    let path = path.filter(|path| path.is_dir());
-    let path = path.map(|path| path.display().to_string());
+    let path = report.path().map(|path| path.display().to_string());
     if context.out.json {
-        let mut value = result_json(&ending.world, &result, path.as_deref(), workspaces);
-        evidence::locate(place, &mut value);
+        let mut value = result_json(report, &result, path);
+        evidence::locate(&report.place, &mut value);
         context.out.json(&value);
     } else {
-        let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());
+        let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
         let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
-        judged_where(&mut page, workspaces, Checkout::Pristine);
+        judged_where(&mut page, &report.workspaces, Checkout::Pristine);
         match run.status {
             _ if applies => {}
-            RunStatus::Completed => page.next(&next_of(place, &ending.world)),
+            RunStatus::Completed => page.next(&next_of(&report.place, &ending.world)),
             _ => render::moves(&mut page, &result),
         }
         context.out.page(&page);
@@ -246,25 +168,19 @@ pub(super) fn code_of(run: &Run) -> u8 {
     }
 }
 
-fn result_json(
-    world: &World,
-    result: &Node,
-    path: Option<&str>,
-    workspaces: &Workspaces,
-) -> serde_json::Value {
+fn result_json(report: &RunReport, result: &Node, path: Option<String>) -> serde_json::Value {
     let mut value = serde_json::json!({"schema": "descent/result/1"});
     if let Some(map) = value.as_object_mut() {
         let result = serde_json::to_value(result).unwrap_or_default();
         map.extend(result.as_object().cloned().unwrap_or_default());
-        map.insert("serial".to_owned(), world.state.serial.0.into());
-        if let Some(workspace) = map
-            .get_mut("workspace")
-            .and_then(|workspace| workspace.as_object_mut())
-        {
+        let serial = report.ending.world.state.serial;
+        map.insert("serial".to_owned(), serial.0.into());
+        let workspace = map.get_mut("workspace");
+        if let Some(workspace) = workspace.and_then(|workspace| workspace.as_object_mut()) {
             workspace.insert("path".to_owned(), path.into());
-            let branch = workspaces.trees().map(Worktrees::result_ref);
+            let branch = report.workspaces.trees().map(Worktrees::result_ref);
             workspace.insert("branch".to_owned(), branch.into());
-            let linked = linked(workspaces, Checkout::Pristine);
+            let linked = linked(&report.workspaces, Checkout::Pristine);
             workspace.insert("linked".to_owned(), linked.into());
         }
     }

@@ -10,12 +10,15 @@ use descent_core::{
 use super::{
     End, constraints,
     context::{Context, surroundings},
-    liveness, newer, run,
+    liveness, run,
 };
 use crate::{
     clock,
     failure::{Failure, exit},
-    ops::liveness::{LoopObservation, look},
+    ops::{
+        self,
+        liveness::{LoopObservation, look},
+    },
     render::{self, Meaning, StatusNote},
     store::Store,
     workspace,
@@ -68,8 +71,12 @@ pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failu
         Ok(loaded) => loaded,
         Err(error) => {
             let look = look(&store, RunStatus::Running);
-            let state = newer::understood(context, &store, error);
-            let state = state.map_err(|failure| liveness::with_note(&look, failure))?;
+            let understood = ops::newer::understood(&store, error);
+            let (state, warnings) =
+                understood.map_err(|failure| liveness::with_note(&look, failure))?;
+            for line in warnings {
+                context.out.say(&format!("warning: {line}"));
+            }
             return Ok(show(context, flags, &store, state, false));
         }
     };

@@ -3,18 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use descent_core::{
-    doc::{self, Fault, Node},
-    graph::validate as rules,
-    id::Lineage,
-    state::{decode, fields::NEAR_MISS},
-};
+use descent_core::doc::{self, Fault};
 use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
-    plan_file::{self, Notation, PlanDraft, PlanFile},
+    ops::{self, validate::ValidateReport},
     render, store,
 };
 
@@ -44,166 +39,57 @@ pub(super) struct ValidateOutput {
     warnings: Vec<store::PlacedFault>,
 }
 
-/// The faults and warnings of a file, and the error code if there are faults.
-struct ValidateReport {
-    faults: Vec<Fault>,
-    warnings: Vec<Fault>,
-    code: &'static str,
-}
-
-impl ValidateReport {
-    fn end(&self) -> End {
-        let is_valid = self.faults.is_empty();
-        End::Code(if is_valid { 0 } else { exit::INVALID })
-    }
-}
-
 pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, Failure> {
-    let (path, bytes, found) = match &flags.file {
-        None => {
-            let place = context.place()?.ok_or_else(|| context.no_state())?;
-            let path = place.state.clone();
-            let bytes = store::read_bytes(&path)?;
-            let mut found = look_at_state(&bytes);
-            // A binding taken out of a known state is a forgotten result: no fault, though others name its atom, or
-            // none is left.
-            if !found.faults.is_empty()
-                && let Ok(loaded) = context.open(place).examine(&path, bytes.clone())
-            {
-                found.faults = loaded.gate().to_vec();
-            }
-            (path, bytes, found)
-        }
-        Some(path) => {
-            let file = plan_file::read(&context.dir, path)?;
-            let found = if is_plan(&file) {
-                look_at_plan(&file)
-            } else {
-                look_at_state(&file.bytes)
-            };
-            (file.name, file.bytes, found)
-        }
+    let found = match &flags.file {
+        None => ops::validate::state(&mut context.store()?)?,
+        Some(path) => ops::validate::file(&context.dir, path)?,
     };
-    let format = match flags.format {
-        _ if context.out.json => ValidateFormat::Json,
-        chosen => chosen,
-    };
-    match format {
-        ValidateFormat::Human => print_for_person(context, &path, &bytes, &found),
-        ValidateFormat::Json => {
-            warn(context, &path, &bytes, &found);
-            context.out.json(&ValidateOutput {
-                schema: "descent/validate/1",
-                valid: found.faults.is_empty(),
-                faults: store::place_faults(&bytes, &found.faults),
-                warnings: store::place_faults(&bytes, &found.warnings),
-            });
-            Ok(found.end())
-        }
-        ValidateFormat::Gcc => {
-            let lines = gcc(&path, &bytes, &found);
+    let valid = found.faults.is_empty();
+    match flags.format {
+        ValidateFormat::Gcc if !context.out.json => {
+            let lines = gcc(&found);
             if !lines.is_empty() {
                 context.out.data(&render::clean(&lines.join("\n")));
             }
-            Ok(found.end())
+        }
+        ValidateFormat::Human if !context.out.json => {
+            warn(context, &found);
+            if !valid {
+                return Err(refused(&found));
+            }
+            context
+                .out
+                .data(&format!("{} is valid", found.path.display()));
+        }
+        ValidateFormat::Human | ValidateFormat::Json | ValidateFormat::Gcc => {
+            warn(context, &found);
+            context.out.json(&ValidateOutput {
+                schema: "descent/validate/1",
+                valid,
+                faults: store::place_faults(&found.bytes, &found.faults),
+                warnings: store::place_faults(&found.bytes, &found.warnings),
+            });
         }
     }
+    Ok(End::Code(if valid { 0 } else { exit::INVALID }))
 }
 
-/// Whether the file is a plan: it has no key of a state, or is not JSON.
-fn is_plan(file: &PlanFile) -> bool {
-    if file.notation == Notation::Yaml {
-        return true;
-    }
-    let root = file.tree().node.unwrap_or_else(Node::null);
-    let of_a_state = ["lineage", "serial", "run", "seal"];
-    of_a_state.iter().all(|key| root.get(key).is_none())
-}
-
-fn look_at_plan(file: &PlanFile) -> ValidateReport {
-    let draft = plan_file::draft(file.plan(), Lineage::new("plan"));
-    let missing = match draft.root.as_object() {
-        Some(_) => missing(&draft),
-        None => Vec::new(),
-    };
-    let mut faults = draft.faults;
-    faults.extend(missing);
-    ValidateReport {
-        faults,
-        warnings: draft.warnings,
-        code: "E-PLAN-INVALID",
-    }
-}
-
-/// The parts that the agreement lacks. A part that is present but wrong, or in another place, is not missing too. A
-/// part that is derived from the base case is not asked for.
-fn missing(draft: &PlanDraft) -> Vec<Fault> {
-    let has_objective = draft.root.get("objective").is_some();
-    let atoms = draft
-        .root
-        .get("work_graph")
-        .and_then(|graph| graph.get("atoms"));
-    let is_named = atoms
-        .and_then(Node::as_object)
-        .is_some_and(|atoms| !atoms.is_empty());
-    let is_misplaced = |fault: &Fault| {
-        let is_of_graph = fault.pointer == "/atoms" || fault.pointer.starts_with("/work_graph/");
-        fault.rule == NEAR_MISS && is_of_graph
-    };
-    let has_atoms = is_named || draft.faults.iter().any(is_misplaced);
-    let is_not_asked_for = |pointer: &str| match pointer {
-        "/objective/deliverables" | "/objective/definition_of_done" => true,
-        "/work_graph/atoms" => has_atoms,
-        _ => !has_objective,
-    };
-    let mut missing = rules::gate(&draft.state, &draft.root);
-    missing.retain(|one| !is_not_asked_for(&one.pointer));
-    missing.retain(|one| {
-        draft
-            .faults
-            .iter()
-            .all(|fault| fault.pointer != one.pointer)
-    });
-    missing
-}
-
-fn look_at_state(bytes: &[u8]) -> ValidateReport {
-    let decoded = decode::decode(bytes);
-    let mut faults = decoded.faults;
-    faults.extend(store::pattern_faults(&decoded.patterns));
-    if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
-        faults.extend(rules::check(state, root));
-        faults.extend(rules::unmeasured(state, root));
-        faults.extend(rules::gate(state, root));
-    }
-    ValidateReport {
-        faults,
-        warnings: decoded.warnings,
-        code: "E-STATE-INVALID",
-    }
-}
-
-fn warn(context: &Context, path: &Path, bytes: &[u8], found: &ValidateReport) {
-    for line in store::show_faults(path, bytes, &found.warnings) {
+fn warn(context: &Context, found: &ValidateReport) {
+    for line in store::show_faults(&found.path, &found.bytes, &found.warnings) {
         context.out.say(&format!("warning: {line}"));
     }
 }
 
-fn print_for_person(
-    context: &Context,
-    path: &Path,
-    bytes: &[u8],
-    found: &ValidateReport,
-) -> Result<End, Failure> {
-    warn(context, path, bytes, found);
-    if found.faults.is_empty() {
-        context.out.data(&format!("{} is valid", path.display()));
-        return Ok(found.end());
-    }
-    let details = explained(path, bytes, &found.faults);
-    let message = format!("{} has {}", path.display(), store::count(details.len()));
+fn refused(found: &ValidateReport) -> Failure {
+    let details = explained(&found.path, &found.bytes, &found.faults);
+    let code = if found.is_plan {
+        "E-PLAN-INVALID"
+    } else {
+        "E-STATE-INVALID"
+    };
+    let (path, count) = (found.path.display(), store::count(details.len()));
     let hint = "mend them in an editor; nothing was written";
-    Err(Failure::new(found.code, exit::INVALID, message, hint).with(details))
+    Failure::new(code, exit::INVALID, format!("{path} has {count}"), hint).with(details)
 }
 
 /// Each fault with its line.
@@ -227,10 +113,10 @@ pub(super) fn explained(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<Stri
 }
 
 /// `path:line:col: error: message [rule]`, in the order of the text, as compilers print it.
-fn gcc(path: &Path, bytes: &[u8], found: &ValidateReport) -> Vec<String> {
+fn gcc(found: &ValidateReport) -> Vec<String> {
     let mut all: Vec<(store::PlacedFault, &str)> = Vec::new();
     for (faults, kind) in [(&found.faults, "error"), (&found.warnings, "warning")] {
-        let placed = store::place_faults(bytes, faults);
+        let placed = store::place_faults(&found.bytes, faults);
         all.extend(placed.into_iter().map(|placed| (placed, kind)));
     }
     all.sort_by_key(|(at, _)| (at.line, at.column));
@@ -244,7 +130,7 @@ fn gcc(path: &Path, bytes: &[u8], found: &ValidateReport) -> Vec<String> {
         let hint = fault.hint.as_deref().map(|hint| format!(" ({hint})"));
         format!(
             "{}:{}:{}: {kind}: {place}{}{} [{}]",
-            path.display(),
+            found.path.display(),
             at.line,
             at.column,
             fault.message.replace('\n', " "),

@@ -15,7 +15,7 @@ use super::{
     End,
     context::{Context, WaitOutcome, interruptible, surroundings},
     evaluate::drawn,
-    newer, run,
+    run,
 };
 use crate::{
     failure::{Failure, exit},
@@ -62,14 +62,12 @@ pub(super) struct VerifyOutput<'a> {
 
 pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let first = store.read()?;
-    newer::gate(&store, &first)?;
-    ops::align::refuse_incomplete(&first.state)?;
+    ops::newer::ready(&mut store)?;
     let loaded = ops::trust::gate(&context.client(None), &mut store)?;
     let state = &loaded.state;
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
     let subject = subject(flags, state, &workspaces)?;
-    let environment = context.environment(state);
+    let environment = ops::environment(state);
     let judged = interruptible(async |cancel| {
         let evaluation = Evaluation {
             place: store.place(),

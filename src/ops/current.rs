@@ -11,7 +11,7 @@ use super::{Client, Progress, liveness, trust};
 use crate::{
     driver::adopt::{self, AdoptionRefusal},
     failure::Failure,
-    store::{LoadedState, Store, StoreError},
+    store::{LoadedState, Store, StoreError, show_faults},
 };
 
 /// Between two tries, while the loop adopts an edit or commits.
@@ -69,9 +69,7 @@ pub fn adopt_edit(
             return Err(Failure::bug("an edit was held against another lineage"));
         }
     };
-    for event in events {
-        client.tell(&Progress::Adopted(event));
-    }
+    events.iter().for_each(|event| client.event(event));
     Ok(loaded)
 }
 
@@ -113,4 +111,18 @@ pub(super) fn restless(store: &Store) -> Failure {
         let path = store.place().state.clone();
         StoreError::Restless { path }.into()
     })
+}
+
+/// The warnings about a state file, each with its place, and about edits that are in no commit.
+pub fn warnings(store: &Store, loaded: &LoadedState) -> Vec<String> {
+    let path = &store.place().state;
+    let lines = show_faults(path, &loaded.bytes, loaded.warnings()).into_iter();
+    let rescued = store.rescued().into_iter().map(|path| {
+        let path = path.display();
+        format!(
+            "{path} is an edit that is in no commit (bring back what you want of it, then remove it)"
+        )
+    });
+    let all = lines.chain(rescued);
+    all.map(|line| format!("warning: {line}")).collect()
 }

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use descent_core::{
-    change::{self, Change, ChangeRefusal, ConstraintChange},
-    event::Event,
-};
+use descent_core::change::{self, Change, ChangeRefusal, ConstraintChange};
 
 use super::{ChangeError, Client, adopt_edit, commit_change, trust};
 use crate::{
@@ -13,13 +10,13 @@ use crate::{
     store::{LoadedState, Store},
 };
 
-/// The state with the changes, and the events to report. The caller holds the lease.
+/// The state with the changes. The caller holds the lease.
 pub fn change(
     client: &dyn Client,
     store: &mut Store,
     loaded: Arc<LoadedState>,
     changes: &[ConstraintChange],
-) -> Result<(Arc<LoadedState>, Vec<Event>), Failure> {
+) -> Result<Arc<LoadedState>, Failure> {
     let mut known = Some(loaded);
     let changes = changes.iter().cloned().map(Change::Constraint);
     let changes: Vec<Change<'_>> = changes.collect();
@@ -38,8 +35,11 @@ pub fn change(
         },
     )?;
     match committed {
-        Ok(report) => Ok((report.loaded, report.events)),
-        Err(ChangeRefusal::NoDifference) => Ok((store.read()?, Vec::new())),
+        Ok(report) => {
+            report.events.iter().for_each(|event| client.event(event));
+            Ok(report.loaded)
+        }
+        Err(ChangeRefusal::NoDifference) => Ok(store.read()?),
         Err(ChangeRefusal::WorkspaceIsFixed) => {
             let hint = "align --force --set workspace=… archives this run and begins anew";
             Err(Failure::usage(ChangeRefusal::WorkspaceIsFixed, hint))

@@ -10,8 +10,8 @@ use descent_core::{
 use crate::{
     failure::{Failure, exit},
     git::{ApplyOutcome, BranchOutcome, FileLines},
-    store::StatePlace,
-    workspace::{Workspaces, Worktrees},
+    store::{StatePlace, Store},
+    workspace::{self, Workspaces, Worktrees},
 };
 
 /// A result, and the commit that it started from.
@@ -25,8 +25,31 @@ pub struct ResultSource {
     pub lines: Vec<FileLines>,
 }
 
+/// The target of an apply.
+#[derive(Debug)]
+pub enum ApplyTarget<'a> {
+    Tree,
+    /// A new branch, with one commit for each atom.
+    Branch(&'a str),
+    /// A patch for `git apply`; in a new file, if one is named.
+    Patch(Option<&'a Path>),
+}
+
+/// The outcome of an apply, or of a dry run.
+#[derive(Debug)]
+pub enum ApplyReport {
+    Tree(ApplyOutcome),
+    Branch(BranchOutcome),
+    /// It is empty if the result changes nothing, and then no file is written.
+    Patch {
+        text: Vec<u8>,
+        /// A file has the name already, so none was written.
+        is_taken: bool,
+    },
+}
+
 /// The result that a state names; `None` if no run has made one apart from the working tree.
-pub fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, Failure> {
+fn open(state: &State, place: &StatePlace) -> Result<Option<ResultSource>, Failure> {
     let run = &state.run;
     let (Some(start), Some(head)) = (&run.started_from, run.result()) else {
         return Ok(None);
@@ -69,10 +92,6 @@ impl ResultSource {
         &self.base
     }
 
-    pub fn head(&self) -> &CommitId {
-        &self.head
-    }
-
     /// The person's repository, or their files.
     pub fn top(&self) -> &Path {
         self.trees.git().top()
@@ -83,25 +102,64 @@ impl ResultSource {
         self.status != RunStatus::Completed
     }
 
-    /// Applies it to the working tree; a dry run only checks.
-    pub fn to_tree(&self, is_dry: bool) -> Result<ApplyOutcome, Failure> {
-        Ok(self.trees.apply(&self.base, &self.head, is_dry)?)
+    fn bring(&self, to: &ApplyTarget<'_>, is_dry: bool) -> Result<ApplyReport, Failure> {
+        let (git, base, head) = (self.trees.git(), &self.base, &self.head);
+        Ok(match to {
+            ApplyTarget::Tree => ApplyReport::Tree(self.trees.apply(base, head, is_dry)?),
+            ApplyTarget::Branch(_) if self.kind == Workspace::Shadow => {
+                let what = "the result is of a private repository: there is none that a branch could be made in";
+                let hint = "descent apply, or descent apply --patch FILE";
+                return Err(Failure::usage(what, hint));
+            }
+            ApplyTarget::Branch(name) => {
+                ApplyReport::Branch(git.branch(name, base, head, is_dry)?)
+            }
+            ApplyTarget::Patch(file) => {
+                let text = git.patch(base, head)?;
+                let is_free = match file {
+                    Some(path) if is_dry => path.symlink_metadata().is_err(),
+                    Some(path) if !text.is_empty() => git.write_new_file(path, &text)?,
+                    Some(_) | None => true,
+                };
+                let is_taken = !is_free;
+                ApplyReport::Patch { text, is_taken }
+            }
+        })
     }
+}
 
-    /// Makes it a new branch, with one commit for each atom.
-    pub fn to_branch(&self, name: &str, is_dry: bool) -> Result<BranchOutcome, Failure> {
-        let git = self.trees.git();
-        Ok(git.branch(name, &self.base, &self.head, is_dry)?)
+/// Applies the result of the last run; a dry run only checks. `None` if there is none.
+pub fn apply(
+    store: &mut Store,
+    to: &ApplyTarget<'_>,
+    is_dry: bool,
+) -> Result<Option<(ResultSource, ApplyReport)>, Failure> {
+    // Read first: without a state nothing is made beside it.
+    store.read()?;
+    // Only writing to the working tree requires that no loop runs.
+    let writes = !is_dry && matches!(to, ApplyTarget::Tree);
+    let _lease = writes.then(|| store.lease("apply")).transpose()?;
+    let loaded = store.read()?;
+    let Some(result) = open(&loaded.state, store.place())? else {
+        return Ok(None);
+    };
+    let report = result.bring(to, is_dry)?;
+    if !is_dry && report.is_home() {
+        workspace::note_applied(store.place(), &loaded.state.lineage, &result.head);
     }
+    Ok(Some((result, report)))
+}
 
-    /// The patch for `git apply`; empty if nothing differs.
-    pub fn patch(&self) -> Result<Vec<u8>, Failure> {
-        Ok(self.trees.git().patch(&self.base, &self.head)?)
-    }
-
-    /// Writes the patch to a free name; false if the name is taken.
-    pub fn write_patch(&self, path: &Path, patch: &[u8]) -> Result<bool, Failure> {
-        Ok(self.trees.git().write_new_file(path, patch)?)
+impl ApplyReport {
+    /// Whether the result is in the person's repository, or among their files.
+    fn is_home(&self) -> bool {
+        match self {
+            Self::Tree(outcome) => !matches!(outcome, ApplyOutcome::Refused(_)),
+            Self::Branch(outcome) => {
+                matches!(outcome, BranchOutcome::New | BranchOutcome::AlreadyThere)
+            }
+            Self::Patch { .. } => false,
+        }
     }
 }
 

@@ -1,19 +1,155 @@
-//! The start of a run: its lease, its workspaces and its first commit, before the loop takes over.
+//! A run: its lease, its workspaces and its start, the loop itself, and the place of its result.
 
-use descent_core::state::{StartedFrom, State, Workspace};
+use std::{path::PathBuf, sync::Arc};
 
-use super::{Client, Progress, liveness, result::commit_missing};
+use descent_core::{
+    change::ConstraintChange,
+    desired::DesiredWork,
+    id::RunId,
+    state::{StartedFrom, State, Workspace},
+    world::World,
+};
+use tokio::runtime::Runtime;
+
+use super::{
+    Client, Progress, environment, keep_superseded, limits, liveness, newer,
+    result::commit_missing, trust, warnings,
+};
 use crate::{
+    clock::Clock,
     config::{self, Config},
-    driver,
+    driver::{self, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding},
+    evidence::{EvidenceStore, Warn},
     failure::{Failure, exit},
-    process::environment::Environment,
-    store::{Lease, Store, StoreError},
+    heartbeat::Heartbeat,
+    process::{self, Programs, environment::Environment, own_tag::OwnTag},
+    signal::Signals,
+    store::{Lease, StatePlace, Store, StoreError},
     workspace::Workspaces,
 };
 
+/// The wishes for one run, and its seams.
+#[derive(Debug)]
+pub struct RunOptions<'a> {
+    /// Committed first.
+    pub changes: &'a [ConstraintChange],
+    /// The revision to start from, for a run that has not begun; without it, the working tree.
+    pub from: Option<&'a str>,
+    pub clock: Arc<dyn Clock>,
+    pub programs: Arc<dyn Programs>,
+    pub runtime: &'a Runtime,
+}
+
+/// A person's view of the loop, and the signals that end it.
+pub struct RunView<'a> {
+    pub signals: Signals,
+    pub measuring: Measuring,
+    /// Gets the desired work at every turn.
+    pub on_turn: Box<dyn FnMut(&World, &DesiredWork) + 'a>,
+    /// Gets warnings of other threads.
+    pub warn: Warn,
+}
+
+/// A run that has ended.
+pub struct RunReport {
+    pub place: StatePlace,
+    pub ending: RunEnding,
+    pub workspaces: Workspaces,
+}
+
+impl RunReport {
+    /// The directory of the result; a run that could not begin made none.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.ending.world.state.run.result()?;
+        let path = self.workspaces.path_of_result();
+        path.is_dir().then_some(path)
+    }
+}
+
+/// Runs the loop until it ends. The view is made just before the first attempt can start.
+pub fn run<'a>(
+    client: &dyn Client,
+    mut store: Store,
+    options: &RunOptions<'_>,
+    view: impl FnOnce() -> Result<RunView<'a>, Failure>,
+) -> Result<RunReport, Failure> {
+    let first = trust::gate(client, &mut store)?;
+    let lease = lease(&store, &first.state)?;
+    check_mode(client, &store)?;
+    let run = RunId::new(uuid::Uuid::now_v7().to_string());
+    let heart = Heartbeat::start(store.place(), &run, Arc::clone(&options.clock));
+    let loaded = newer::ready(&mut store)?;
+    let warnings = warnings(&store, &loaded).into_iter();
+    warnings.for_each(|text| client.tell(&Progress::Note(text)));
+    keep_superseded(client, &store, &loaded)?;
+    let mut loaded = limits::adopt_under_lease(client, &mut store, loaded)?;
+    if !options.changes.is_empty() {
+        loaded = limits::change(client, &mut store, loaded, options.changes)?;
+    }
+    let config = client.config().cloned().unwrap_or_default();
+    let environment = environment(&loaded.state);
+    check_worker(&loaded.state, &config, &environment)?;
+    if !environment.withheld.is_empty() {
+        client.tell(&Progress::Withheld(environment.withheld.clone()));
+    }
+    let workspaces = open(client, &store, &loaded.state)?;
+    let from = options
+        .from
+        .map(|rev| start_from(&loaded.state, &workspaces, rev));
+    let from = from.transpose()?;
+    if let Some(trees) = workspaces.trees() {
+        trees.tidy()?;
+    }
+    let place = store.place().clone();
+    process::prepare()?;
+    // Removed before the lease is released.
+    let own = OwnTag::begin(&format!("{}/{run}/tools", place.mark()));
+    let mut view = view()?;
+    let executor = RealExecutor {
+        evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
+        place: place.clone(),
+        run: run.clone(),
+        workspaces: workspaces.clone(),
+        config,
+        environment,
+        programs: Arc::clone(&options.programs),
+        clock: Arc::clone(&options.clock),
+        measuring: view.measuring,
+        held: PendingOutcomes::default(),
+    };
+    let ending = options.runtime.block_on(async {
+        let host = LoopHost {
+            store,
+            clock: Arc::clone(&options.clock),
+            signals: view.signals,
+            watch: driver::Watch::of(&place.state),
+            executor: Arc::new(executor),
+            run,
+            by: client.by(),
+            from,
+        };
+        let observer = Observer {
+            on_event: &mut |event| client.event(event),
+            on_note: &mut |text| client.tell(&Progress::Note(text.to_owned())),
+            on_turn: &mut |world, desired, waits_for| {
+                (view.on_turn)(world, desired);
+                heart.turn(world, desired, waits_for);
+            },
+        };
+        driver::run(host, loaded, observer).await
+    })?;
+    drop(heart);
+    drop(own);
+    drop(lease);
+    Ok(RunReport {
+        place,
+        ending,
+        workspaces,
+    })
+}
+
 /// Takes the lease. A hung loop keeps it: then the failure says which loop it is, and how to go on.
-pub fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
+fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
     store.lease("run").map_err(|error| {
         let look = liveness::look(store, state.run.status);
         match error {
@@ -26,7 +162,7 @@ pub fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
 }
 
 /// Tells the client if a save by hand is less safe here than elsewhere.
-pub fn check_mode(client: &dyn Client, store: &Store) -> Result<(), Failure> {
+fn check_mode(client: &dyn Client, store: &Store) -> Result<(), Failure> {
     match store.mode() {
         Ok(mode) if mode.is_degraded() => {
             let (name, meaning) = (mode.name(), mode.meaning());
@@ -41,7 +177,7 @@ pub fn check_mode(client: &dyn Client, store: &Store) -> Result<(), Failure> {
 }
 
 /// The workspaces, with the start of the run.
-pub fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces, Failure> {
+fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces, Failure> {
     let constraints = &state.objective.constraints;
     let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
     let Some(start) = &state.run.started_from else {
@@ -51,7 +187,7 @@ pub fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspa
         return Ok(workspaces);
     };
     if let Some(words) = trees.move_in(start)? {
-        client.tell(&Progress::MovedIn(words));
+        client.tell(&Progress::Note(words));
     }
     // Later commits can be made again; the start of the run cannot, except from the very same files.
     if !trees.start_is_there(start)? {
@@ -64,11 +200,7 @@ pub fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspa
 }
 
 /// The commit that `--from` names; only a run that has not begun can start elsewhere.
-pub fn start_from(
-    state: &State,
-    workspaces: &Workspaces,
-    rev: &str,
-) -> Result<StartedFrom, Failure> {
+fn start_from(state: &State, workspaces: &Workspaces, rev: &str) -> Result<StartedFrom, Failure> {
     let constraints = &state.objective.constraints;
     let other = match constraints.workspace() {
         Workspace::Git => None,
@@ -102,11 +234,7 @@ pub fn no_such_rev(rev: &str) -> Failure {
 }
 
 /// Reports problems that would make every attempt fail before the first one starts.
-pub fn check_worker(
-    state: &State,
-    config: &Config,
-    environment: &Environment,
-) -> Result<(), Failure> {
+fn check_worker(state: &State, config: &Config, environment: &Environment) -> Result<(), Failure> {
     let needs_worker = state
         .atoms
         .values()

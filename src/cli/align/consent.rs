@@ -14,7 +14,7 @@ use super::{
 use crate::{
     config::Config,
     failure::Failure,
-    ops::{align::AgreementDraft, compare::CheckoutBench},
+    ops::{self, align::AgreementDraft, compare::CheckoutBench},
     process::programs::RealPrograms,
     store::StatePlace,
     workspace::{Workspaces, Worktrees},
@@ -42,7 +42,7 @@ impl Consent<'_> {
         cancel: CancellationToken,
     ) -> Result<Option<State>, Failure> {
         let out = self.context.out;
-        let environment = self.context.environment(&state);
+        let environment = ops::environment(&state);
         out.say(match workspaces.trees().is_some() {
             true => "evaluating the checks as things stand, here and in a fresh checkout…",
             false => "evaluating the checks as things stand…",

@@ -1,7 +1,9 @@
 //! States of newer versions: unknown content is never acted on, and never overwritten.
 //!
-//! A newer minor version is read and written with all its content. A command refuses only if something depends on an
+//! A newer minor version is read and written with all its content. An operation refuses only if something depends on an
 //! unknown value. A newer major version is only shown. Not here: which keys are known (`state` of the core).
+
+use std::sync::Arc;
 
 use descent_core::{
     doc::Node,
@@ -9,18 +11,20 @@ use descent_core::{
     state::{State, decode},
 };
 
-use super::context::Context;
+use super::align;
 use crate::{
     failure::{Failure, exit},
     render,
     store::{self, LoadedState, Store, StoreError},
 };
 
-/// Lets `run` and `verify` go on only if all that they decide by is known.
-pub(super) fn gate(store: &Store, loaded: &LoadedState) -> Result<(), Failure> {
+/// Gives the present state if it is agreed, and all that it decides by is known.
+pub fn ready(store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
+    let loaded = store.read()?;
     let lines = loaded.not_understood(&store.place().state);
     if lines.is_empty() {
-        return Ok(());
+        align::refuse_incomplete(&loaded.state)?;
+        return Ok(loaded);
     }
     let version = loaded.state.version;
     let message = format!(
@@ -32,13 +36,9 @@ pub(super) fn gate(store: &Store, loaded: &LoadedState) -> Result<(), Failure> {
     Err(Failure::new("E-VERSION-NEEDED", exit::INVALID, message, hint).with(lines))
 }
 
-/// Gives a state of a newer major version, if all of it could be read and holds together. Otherwise refuses it, with
-/// the parts that could be made out.
-pub(super) fn understood(
-    context: &Context,
-    store: &Store,
-    error: StoreError,
-) -> Result<State, Failure> {
+/// Gives a state of a newer major version with its warnings, if all of it could be read and holds together. Otherwise
+/// refuses it, with the parts that could be made out.
+pub fn understood(store: &Store, error: StoreError) -> Result<(State, Vec<String>), Failure> {
     let StoreError::Newer { path, found } = &error else {
         return Err(error.into());
     };
@@ -53,14 +53,13 @@ pub(super) fn understood(
     let Some(state) = whole else {
         return Err(Failure::from(error).with(made_out(&root)));
     };
-    let (path, found) = (path.display(), found);
-    context.out.say(&format!(
-        "warning: {path} has version {found}: shown as far as it is understood, and not written"
-    ));
-    for line in store::show_faults(&store.place().state, &bytes, &decoded.warnings) {
-        context.out.say(&format!("warning: {line}"));
-    }
-    Ok(state)
+    let path = path.display();
+    let mut warnings = vec![format!(
+        "{path} has version {found}: shown as far as it is understood, and not written"
+    )];
+    let state_path = &store.place().state;
+    warnings.extend(store::show_faults(state_path, &bytes, &decoded.warnings));
+    Ok((state, warnings))
 }
 
 /// The few fields that every version will have.

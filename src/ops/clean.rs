@@ -1,0 +1,36 @@
+//! Removes the leftovers of ended runs from the cache, from beside the state and from the repository.
+//!
+//! Invariant: a lineage whose state is in place is never touched. A result that was not applied is removed only if a
+//! person says so. Not here: finding the leftovers (`workspace`).
+
+use crate::{
+    failure::Failure,
+    store::StatePlace,
+    workspace::{self, Leftover},
+};
+
+/// The leftovers that go, and those that stay.
+#[derive(Debug)]
+pub struct CleanReport {
+    pub removed: Vec<Leftover>,
+    /// Their results were not applied, or their states are nowhere else.
+    pub kept: Vec<Leftover>,
+    /// The size on the disk of all that goes.
+    pub bytes: u64,
+}
+
+/// Removes the leftovers; a dry run only finds them. With `unapplied`, nothing stays.
+pub fn clean(place: &StatePlace, unapplied: bool, is_dry: bool) -> Result<CleanReport, Failure> {
+    let all = workspace::leftovers(place, workspace::cache_dir().as_deref())?;
+    let goes = |one: &Leftover| unapplied || !(one.is_unapplied || one.saved_state.is_some());
+    let (removed, kept): (Vec<Leftover>, Vec<Leftover>) = all.into_iter().partition(goes);
+    if !is_dry {
+        removed.iter().try_for_each(|one| one.remove(place))?;
+    }
+    let bytes = removed.iter().map(|one| one.bytes);
+    Ok(CleanReport {
+        bytes: bytes.fold(0, u64::saturating_add),
+        removed,
+        kept,
+    })
+}

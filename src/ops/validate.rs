@@ -1,0 +1,128 @@
+//! Every fault of a state file or a plan.
+
+use std::path::{Path, PathBuf};
+
+use descent_core::{
+    doc::{Fault, Node},
+    graph::validate as rules,
+    id::Lineage,
+    state::{decode, fields::NEAR_MISS},
+};
+
+use crate::{
+    failure::Failure,
+    plan_file::{self, Notation, PlanDraft, PlanFile},
+    store::{self, Store},
+};
+
+/// The faults and warnings of a file.
+#[derive(Debug)]
+pub struct ValidateReport {
+    /// Its name and its bytes: a fault has its place in them.
+    pub path: PathBuf,
+    pub bytes: Vec<u8>,
+    pub is_plan: bool,
+    pub faults: Vec<Fault>,
+    pub warnings: Vec<Fault>,
+}
+
+/// The faults of the state in its place.
+pub fn state(store: &mut Store) -> Result<ValidateReport, Failure> {
+    let path = store.place().state.clone();
+    let mut found = look_at_state(path.clone(), store::read_bytes(&path)?);
+    // A binding taken out of a known state is a forgotten result: no fault, though others name its atom, or none is
+    // left.
+    if !found.faults.is_empty()
+        && let Ok(loaded) = store.examine(&path, found.bytes.clone())
+    {
+        found.faults = loaded.gate().to_vec();
+    }
+    Ok(found)
+}
+
+/// The faults of a state file or a plan; `-` is standard input.
+pub fn file(dir: &Path, path: &Path) -> Result<ValidateReport, Failure> {
+    let file = plan_file::read(dir, path)?;
+    Ok(if is_plan(&file) {
+        look_at_plan(file)
+    } else {
+        look_at_state(file.name, file.bytes)
+    })
+}
+
+/// Whether the file is a plan: it has no key of a state, or is not JSON.
+fn is_plan(file: &PlanFile) -> bool {
+    if file.notation == Notation::Yaml {
+        return true;
+    }
+    let root = file.tree().node.unwrap_or_else(Node::null);
+    let of_a_state = ["lineage", "serial", "run", "seal"];
+    of_a_state.iter().all(|key| root.get(key).is_none())
+}
+
+fn look_at_plan(file: PlanFile) -> ValidateReport {
+    let draft = plan_file::draft(file.plan(), Lineage::new("plan"));
+    let missing = match draft.root.as_object() {
+        Some(_) => missing(&draft),
+        None => Vec::new(),
+    };
+    let mut faults = draft.faults;
+    faults.extend(missing);
+    ValidateReport {
+        path: file.name,
+        bytes: file.bytes,
+        is_plan: true,
+        faults,
+        warnings: draft.warnings,
+    }
+}
+
+/// The parts that the agreement lacks. A part that is present but wrong, or in another place, is not missing too. A
+/// part that is derived from the base case is not asked for.
+fn missing(draft: &PlanDraft) -> Vec<Fault> {
+    let has_objective = draft.root.get("objective").is_some();
+    let atoms = draft
+        .root
+        .get("work_graph")
+        .and_then(|graph| graph.get("atoms"));
+    let is_named = atoms
+        .and_then(Node::as_object)
+        .is_some_and(|atoms| !atoms.is_empty());
+    let is_misplaced = |fault: &Fault| {
+        let is_of_graph = fault.pointer == "/atoms" || fault.pointer.starts_with("/work_graph/");
+        fault.rule == NEAR_MISS && is_of_graph
+    };
+    let has_atoms = is_named || draft.faults.iter().any(is_misplaced);
+    let is_not_asked_for = |pointer: &str| match pointer {
+        "/objective/deliverables" | "/objective/definition_of_done" => true,
+        "/work_graph/atoms" => has_atoms,
+        _ => !has_objective,
+    };
+    let mut missing = rules::gate(&draft.state, &draft.root);
+    missing.retain(|one| !is_not_asked_for(&one.pointer));
+    missing.retain(|one| {
+        draft
+            .faults
+            .iter()
+            .all(|fault| fault.pointer != one.pointer)
+    });
+    missing
+}
+
+fn look_at_state(path: PathBuf, bytes: Vec<u8>) -> ValidateReport {
+    let decoded = decode::decode(&bytes);
+    let mut faults = decoded.faults;
+    faults.extend(store::pattern_faults(&decoded.patterns));
+    if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
+        faults.extend(rules::check(state, root));
+        faults.extend(rules::unmeasured(state, root));
+        faults.extend(rules::gate(state, root));
+    }
+    ValidateReport {
+        path,
+        bytes,
+        is_plan: false,
+        faults,
+        warnings: decoded.warnings,
+    }
+}
