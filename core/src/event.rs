@@ -14,7 +14,9 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId, UnixMillis},
     state::{
         FailureClass, FreeValue, Request, ResultCommit, RunStatus, SideFile, StartedFrom,
-        atom::PhaseLimit, objective::RequestKind, record::Choices,
+        atom::PhaseLimit,
+        objective::RequestKind,
+        record::{Choices, CorrectionType},
     },
     verdict::{Basis, CommandEnd, Measurement, Verdict},
 };
@@ -320,6 +322,9 @@ pub enum Event {
         checks: Vec<String>,
     },
     Corrected {
+        /// Absent where several kinds of things were corrected.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<CorrectionType>,
         what: String,
         effects: Vec<String>,
         /// Overridden values, one line each, if the edit and the program both wrote them.
@@ -355,8 +360,7 @@ impl Event {
     pub fn is_lasting(&self) -> bool {
         !matches!(
             self,
-            Event::RunStarted { .. }
-                | Event::AttemptStarted { .. }
+            Event::AttemptStarted { .. }
                 | Event::Transient { .. }
                 | Event::Adopted { .. }
                 | Event::Interrupted { .. }

@@ -7,6 +7,8 @@ use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde_json::{Map, Value, json};
 
+#[cfg(feature = "schema")]
+use crate::state::final_result::FinalResultRecord;
 use crate::{
     doc,
     state::rule::{ATOM_ID, ChoiceRule, FieldRule, Form, RecordRule, WordRule, WordsRule, text_of},
@@ -28,9 +30,29 @@ pub fn of(title: &str, root: &RecordRule) -> Value {
     schema
 }
 
+/// The final result as views print it: what is always written is required.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for FinalResultRecord {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        Self::RULE.name.into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut schemas = Definitions {
+            is_printed: true,
+            ..Definitions::default()
+        };
+        let schema = schemas.record(&Self::RULE, &[]);
+        generator.definitions_mut().extend(schemas.by_name);
+        schema.try_into().unwrap_or_default()
+    }
+}
+
 /// Definitions that several places share, by name.
 #[derive(Default)]
 struct Definitions {
+    /// Whether a key that the program always writes is required.
+    is_printed: bool,
     by_name: BTreeMap<String, Value>,
 }
 
@@ -53,7 +75,9 @@ impl Definitions {
             .iter()
             .map(|field| (field.key.into(), self.property(field)))
             .collect();
-        let required = all.iter().filter(|field| field.is_required);
+        let is_there =
+            |field: &&&FieldRule| field.is_required || self.is_printed && field.is_written;
+        let required = all.iter().filter(is_there);
         let required: Vec<&str> = required.map(|field| field.key).collect();
         let mut schema = json!({"type": "object", "properties": properties});
         if !required.is_empty() {

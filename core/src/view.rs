@@ -8,8 +8,6 @@ pub mod graph;
 pub mod liveness;
 pub mod log;
 mod next;
-#[cfg(feature = "schema")]
-pub mod result;
 pub mod why;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
@@ -62,7 +60,10 @@ pub struct StatusView {
     pub failed: Vec<FailedView>,
     /// The budgets that somebody set.
     pub budget: Budget,
-    #[cfg_attr(feature = "schema", schemars(with = "Option<result::RunResult>"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<crate::state::final_result::FinalResultRecord>")
+    )]
     pub last_result: Option<FreeValue>,
     /// Values that the newest edit overrode, one line each.
     pub gave_way: Vec<String>,

@@ -78,10 +78,6 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
         }
         Err(denial) => return Err(Failure::bug(denial.refusal)),
     };
-    let live = store.is_live();
-    if !live {
-        store.write_journal();
-    }
     let around = surroundings(&store, &state);
     report(
         context,

@@ -69,9 +69,6 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
                 match take_in(context, &mut store, &begun, &bytes, &copy)? {
                     Ok((loaded, events)) => {
                         copy.remove();
-                        if !store.is_live() {
-                            store.write_journal();
-                        }
                         report(context, &store, &loaded.state, Some(&events));
                         return Ok(End::Code(0));
                     }

@@ -67,10 +67,6 @@ pub(super) fn resolve(context: &Context, flags: &ResolveArgs) -> Result<End, Fai
                 .say(&render::line(&format!("{what} → {effects}")));
         }
     }
-    let live = store.is_live();
-    if !live {
-        store.write_journal();
-    }
     let state = &committed.loaded.state;
     report(context, state, &surroundings(&store, state), result);
     Ok(End::Code(0))

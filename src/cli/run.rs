@@ -4,11 +4,13 @@ use clap::Args;
 use descent_core::{
     doc::Node,
     event::Reason,
+    id::Serial,
     state::{Run, RunStatus},
     step::run_end,
     view::{self, Surroundings},
     world::World,
 };
+use serde::Serialize;
 
 use super::{
     End, constraints,
@@ -76,9 +78,7 @@ fn finish(context: &Context, flags: &RunArgs, report: &RunReport) -> Result<End,
     let result = run_end::last_result(&ending.world.state).unwrap_or_else(Node::null);
     let path = report.path().map(|path| path.display().to_string());
     if context.out.json {
-        let mut value = result_json(report, &result, path);
-        evidence::locate(&report.place, &mut value);
-        context.out.json(&value);
+        context.out.json(&result_json(report, &result, path));
     } else {
         let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
         let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
@@ -168,21 +168,36 @@ pub(super) fn code_of(run: &Run) -> u8 {
     }
 }
 
+/// How a run ended: the last line of `descent run --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ResultOutput<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    #[cfg_attr(
+        test,
+        schemars(with = "descent_core::state::final_result::FinalResultRecord")
+    )]
+    result: &'a Node,
+    /// The commit of the ending.
+    serial: Serial,
+}
+
 fn result_json(report: &RunReport, result: &Node, path: Option<String>) -> serde_json::Value {
-    let mut value = serde_json::json!({"schema": "descent/result/1"});
-    if let Some(map) = value.as_object_mut() {
-        let result = serde_json::to_value(result).unwrap_or_default();
-        map.extend(result.as_object().cloned().unwrap_or_default());
-        let serial = report.ending.world.state.serial;
-        map.insert("serial".to_owned(), serial.0.into());
-        let workspace = map.get_mut("workspace");
-        if let Some(workspace) = workspace.and_then(|workspace| workspace.as_object_mut()) {
-            workspace.insert("path".to_owned(), path.into());
-            let branch = report.workspaces.trees().map(Worktrees::result_ref);
-            workspace.insert("branch".to_owned(), branch.into());
-            let linked = linked(&report.workspaces, Checkout::Pristine);
-            workspace.insert("linked".to_owned(), linked.into());
-        }
+    let output = ResultOutput {
+        schema: "descent/result/1",
+        result,
+        serial: report.ending.world.state.serial,
+    };
+    let mut value = serde_json::to_value(&output).unwrap_or_default();
+    let workspace = value.get_mut("workspace");
+    if let Some(workspace) = workspace.and_then(|workspace| workspace.as_object_mut()) {
+        workspace.insert("path".to_owned(), path.into());
+        let branch = report.workspaces.trees().map(Worktrees::result_ref);
+        workspace.insert("branch".to_owned(), branch.into());
+        let linked = linked(&report.workspaces, Checkout::Pristine);
+        workspace.insert("linked".to_owned(), linked.into());
     }
+    evidence::locate(&report.place, &mut value);
     value
 }

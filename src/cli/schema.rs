@@ -49,7 +49,7 @@ schemas! {
     "plan": file descent_core::plan::PlanReading,
     "state": file descent_core::state::State,
     "status": written descent_core::view::StatusView,
-    "result": written descent_core::view::result::RunResult,
+    "result": written super::run::ResultOutput<'_>,
     "event": written super::context::EventOutput<'_>,
     "error": written crate::failure::ErrorOutput<'_>,
     "align": written super::align::preview::AlignOutput<'_>,

@@ -70,7 +70,13 @@ pub fn commit_change<P, R>(
 ) -> Result<Result<CommitReport, R>, Failure> {
     for _ in 0..TRIES_MAX {
         let error = match attempt(store, &mut prepare, &mut decide) {
-            Ok(report) => return Ok(Ok(report)),
+            Ok(report) => {
+                // A loop writes the journal itself.
+                if !store.is_live() {
+                    store.write_journal();
+                }
+                return Ok(Ok(report));
+            }
             Err(error) => error,
         };
         match error {

@@ -111,9 +111,7 @@ impl ResultSource {
                 let hint = "descent apply, or descent apply --patch FILE";
                 return Err(Failure::usage(what, hint));
             }
-            ApplyTarget::Branch(name) => {
-                ApplyReport::Branch(git.branch(name, base, head, is_dry)?)
-            }
+            ApplyTarget::Branch(name) => ApplyReport::Branch(git.branch(name, base, head, is_dry)?),
             ApplyTarget::Patch(file) => {
                 let text = git.patch(base, head)?;
                 let is_free = match file {

@@ -78,7 +78,6 @@ pub fn undo(
     };
     if !store.is_live() {
         update_result(client, store, &committed.loaded.state);
-        store.write_journal();
     }
     Ok(Ok(UndoReport {
         what: what(&committed.events),

@@ -3,7 +3,7 @@
 use descent_core::{
     event::{ChoiceChange, Event},
     id::AtomId,
-    state::atom::PhaseLimit,
+    state::{atom::PhaseLimit, record::CorrectionType},
     verdict::Verdict,
 };
 
@@ -199,13 +199,18 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 line(&checks.join("; "))
             ),
         ),
-        Event::Corrected { what, effects, .. } => {
+        Event::Corrected {
+            kind,
+            what,
+            effects,
+            ..
+        } => {
             let effects = if effects.is_empty() {
                 String::new()
             } else {
                 format!(" → {}", effects.join("; "))
             };
-            ("edited", line(what) + &effects)
+            (correction(*kind), line(what) + &effects)
         }
         Event::Requested { request, reason } => {
             let reason = reason.as_ref().map(|reason| format!(" ({})", line(reason)));
@@ -225,6 +230,22 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             ("ended", format!("{result} ({reason}): {}", line(summary)))
         }
         Event::Unknown(value) => ("noted", unknown(value)),
+    }
+}
+
+fn correction(kind: Option<CorrectionType>) -> &'static str {
+    match kind {
+        Some(CorrectionType::Confirmation) => "answered",
+        Some(CorrectionType::Resolution) => "resolved",
+        Some(CorrectionType::Undo) => "undone",
+        Some(
+            CorrectionType::ObjectiveChange
+            | CorrectionType::DagAdjustment
+            | CorrectionType::ConstraintChange
+            | CorrectionType::BindingsOverride
+            | CorrectionType::Guidance,
+        )
+        | None => "edited",
     }
 }
 

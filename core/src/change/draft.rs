@@ -239,6 +239,10 @@ impl<'d> Draft<'d> {
     pub(super) fn close(mut self, before: Option<&State>, what: String) -> Adoption {
         let effects: Vec<String> = self.effects.iter().map(ToString::to_string).collect();
         let lost_lines = lost_lines(&self.lost);
+        let kind = match self.corrections.as_slice() {
+            [one] => one.kind,
+            _ => None,
+        };
         for mut record in self.corrections {
             record.id = Some(Correction::free_id(&self.state.corrections));
             record.changes.clone_from(&effects);
@@ -256,6 +260,7 @@ impl<'d> Draft<'d> {
             at: self.at,
             effects: self.effects,
             events: Vec::from([Event::Corrected {
+                kind,
                 what,
                 effects,
                 lost: lost_lines,

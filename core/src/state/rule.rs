@@ -97,6 +97,8 @@ pub struct FieldRule {
     pub doc: &'static str,
     pub owner: Owner,
     pub is_required: bool,
+    /// Whether the program writes it into every record.
+    pub is_written: bool,
     pub form: Form,
     /// The value of an absent key, where it has one.
     pub default: Option<Node>,

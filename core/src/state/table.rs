@@ -52,6 +52,7 @@ pub(crate) fn rule<T: FieldValue>(key: &'static str, doc: &'static str) -> Field
         doc,
         owner: Owner::Person,
         is_required: false,
+        is_written: false,
         form: T::form(),
         default: None,
     }
@@ -105,6 +106,7 @@ macro_rules! record {
                     doc: concat!($($doc, "\n",)*),
                     owner: record!(@owner $($owner)?),
                     is_required: record!(@required $mode),
+                    is_written: record!(@written $mode),
                     form: record!(@form $mode $ty $(, $form)?),
                     default: record!(@default_node $ty $(, $default)?),
                 }) ),*].concat()
@@ -194,6 +196,7 @@ macro_rules! record {
                     doc: concat!($($doc, "\n",)*),
                     owner: record!(@owner $($owner)?),
                     is_required: record!(@required $mode),
+                    is_written: record!(@written $mode),
                     form: record!(@form $mode $ty $(, $form)?),
                     default: record!(@default_node $ty $(, $default)?),
                 }) ),*].concat()
@@ -246,6 +249,10 @@ macro_rules! record {
     (@required required) => { true };
     (@required expected) => { true };
     (@required $mode:ident) => { false };
+
+    (@written optional) => { false };
+    (@written filled) => { false };
+    (@written $mode:ident) => { true };
 
     (@need $fields:ident, required, $key:expr) => { let _ = $fields.need($key); };
     (@need $fields:ident, $mode:ident, $key:expr) => {};

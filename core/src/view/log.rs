@@ -271,6 +271,7 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
             request: retired.request.clone(),
         },
         EntryKind::UserCorrection(correction) => Event::Corrected {
+            kind: None,
             what: correction.description.clone(),
             effects: Vec::new(),
             lost: Vec::new(),

@@ -366,6 +366,7 @@ fn a_line_keeps_so_many_events_and_so_much_of_each_and_first_those_of_the_histor
         r#"{"event":"chosen","group":"G","choice":"a","untried":2}"#,
     ));
     events.push(Event::Corrected {
+        kind: None,
         what: "long ".repeat(100_000),
         effects: vec!["é".repeat(1_000); 1_000],
         lost: Vec::new(),

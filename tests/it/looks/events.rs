@@ -21,7 +21,7 @@ fn agreed() -> World {
 
 /// The lines of a run that belong to its history, each as its label and text.
 fn lasting(run: &Ran) -> Vec<String> {
-    let labels = ["chosen", "solved", "failed", "rejected", "switched"];
+    let labels = ["run", "chosen", "solved", "failed", "rejected", "switched"];
     let split = |line: &str| {
         let (label, what) = line.split_at_checked(10)?;
         let label = label.trim_end();
@@ -45,7 +45,7 @@ fn texts(world: &World) -> Vec<(String, Value)> {
 fn the_log_and_why_tell_each_event_once_and_in_the_words_of_the_run() {
     let world = agreed();
     let run = lasting(&world.descent(&["run"]).expect(0));
-    assert_eq!(run.len(), 5, "{run:?}");
+    assert_eq!(run.len(), 6, "{run:?}");
     let told: Vec<String> = texts(&world).into_iter().map(|(text, _)| text).collect();
     assert_eq!(told, run);
     let why = world.descent(&["why", "jwt", "--json"]).expect(0).json();
@@ -59,9 +59,9 @@ fn the_log_and_why_tell_each_event_once_and_in_the_words_of_the_run() {
         .shows("  chosen   auth = jwt (1 other untried)");
     world.descent(&["undo", "1", "-y"]).expect(0);
     let told: Vec<String> = texts(&world).into_iter().map(|(text, _)| text).collect();
-    assert_eq!(told[..5], run, "what was undone had happened");
-    assert!(told[5].starts_with("edited back to serial 1"), "{told:?}");
-    assert_eq!(told.len(), 6);
+    assert_eq!(told[..6], run, "what was undone had happened");
+    assert!(told[6].starts_with("undone back to serial 1"), "{told:?}");
+    assert_eq!(told.len(), 7);
 }
 
 #[test]
@@ -70,6 +70,8 @@ fn without_its_journal_the_log_tells_the_records_of_the_state_in_the_same_words(
     let run = lasting(&world.descent(&["run"]).expect(0));
     fs::remove_dir_all(world.repo().join(".descent/journal")).expect("the journal");
     let told = texts(&world);
+    // The start of the run is kept nowhere else.
+    let run = &run[1..];
     assert_eq!(told.len(), run.len());
     for (line, (text, _)) in run.iter().zip(&told) {
         // How long it took and how many attempts were left is kept nowhere else.
@@ -118,6 +120,8 @@ fn a_fork_tells_what_happened_before_it_and_takes_no_serial_of_its_parent_for_it
         .expect(0)
         .json();
     let entries = log["entries"].as_array().expect("entries");
+    // The start of the run is kept in the parent's journal alone.
+    let parent = &parent[1..];
     assert_eq!(entries.len(), parent.len());
     for entry in entries {
         assert!(

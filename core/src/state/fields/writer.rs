@@ -36,14 +36,6 @@ impl Writer {
         }
     }
 
-    pub fn count_unless_zero(&mut self, key: &str, count: u64) -> &mut Self {
-        if count == 0 {
-            self
-        } else {
-            self.put(key, Node::uint(count))
-        }
-    }
-
     pub fn flag_if(&mut self, key: &str, flag: bool) -> &mut Self {
         if flag {
             self.put(key, Node::bool(true))
