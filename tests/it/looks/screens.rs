@@ -144,7 +144,7 @@ fn a_run_that_switches_twice_and_every_look_at_it() {
     world.replace_in_state("Let CI build with it", "Let CI build the site");
     kept(&world, "status-edited", &["status"]);
     screen(&world, 80, &["run"], 0);
-    kept(&world, "log-edited", &["log", "-n", "4"]);
+    kept(&world, "log-edited", &["log", "-n", "5"]);
     kept(&world, "undo-preview", &["undo", "-n"]);
     kept(&world, "apply", &["apply"]);
     kept(&world, "status-applied", &["status"]);
