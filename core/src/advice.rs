@@ -105,41 +105,45 @@ pub fn never_fails(command: &str) -> bool {
 }
 
 fn cannot_fail(leaf: &Leaf) -> Objection {
-    let (what, hint) = match leaf {
-        Leaf::Command(CommandLeaf {
-            command,
-            expect_exit: 0,
-            stdout_matches: None,
-            number: None,
-            ..
-        }) if never_fails(command) => (
+    let (what, hint) = if let Leaf::Command(CommandLeaf {
+        command,
+        expect_exit: 0,
+        stdout_matches: None,
+        number: None,
+        ..
+    }) = leaf
+        && never_fails(command)
+    {
+        (
             "it cannot fail: its command always ends with 0",
             "give a command that fails as long as the goal is not reached",
-        ),
-        Leaf::NotCommand(NotCommandLeaf {
-            command,
-            expect_exit: None,
-            ..
-        }) if never_fails(command) => (
+        )
+    } else if let Leaf::NotCommand(NotCommandLeaf {
+        command,
+        expect_exit: None,
+        ..
+    }) = leaf
+        && never_fails(command)
+    {
+        (
             "it cannot pass: its command always ends with 0",
             "give a command that can fail",
-        ),
-        _ => return None,
+        )
+    } else {
+        return None;
     };
     Some((what.to_owned(), hint.to_owned()))
 }
 
 fn not_found(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
-    let (expected, hint) = match leaf {
-        Leaf::Command(rule) => (
-            Some(rule.expect_exit),
-            "install it or mend the command; if the work makes it, all is well",
-        ),
-        Leaf::NotCommand(rule) => (
-            rule.expect_exit,
-            "install it or mend the command: as it is, it never counts as a pass",
-        ),
-        _ => return None,
+    let (expected, hint) = if let Leaf::Command(rule) = leaf {
+        let hint = "install it or mend the command; if the work makes it, all is well";
+        (Some(rule.expect_exit), hint)
+    } else if let Leaf::NotCommand(rule) = leaf {
+        let hint = "install it or mend the command: as it is, it never counts as a pass";
+        (rule.expect_exit, hint)
+    } else {
+        return None;
     };
     let code = [127, 126]
         .into_iter()
@@ -228,12 +232,14 @@ fn ignored_file(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
 }
 
 fn slow(leaf: &Leaf, facts: &LeafFacts<'_>) -> Objection {
-    let timeout = match leaf {
-        Leaf::Command(rule) => rule.timeout.as_ref(),
-        Leaf::NotCommand(rule) => rule.timeout.as_ref(),
-        _ => return None,
+    let (Leaf::Command(CommandLeaf { timeout, .. })
+    | Leaf::NotCommand(NotCommandLeaf { timeout, .. })) = leaf
+    else {
+        return None;
     };
-    let limit_ms = timeout.map_or(facts.timeout_ms, |length| length.ms);
+    let limit_ms = timeout
+        .as_ref()
+        .map_or(facts.timeout_ms, |length| length.ms);
     let took_ms = facts.both().map(|seen| seen.duration_ms).max()?;
     if took_ms.saturating_mul(2) <= limit_ms {
         return None;

@@ -23,7 +23,7 @@ use crate::{
     doc::{self, Node},
     id::AtomId,
     state::{
-        Entry, EntryKind, Extra, State,
+        Entry, Extra, State,
         fields::Writer,
         limits,
         record::{self},
@@ -249,18 +249,16 @@ impl<'s> Comparison<'s> {
     }
 
     fn entry(&mut self, entry: &Entry) {
-        match &entry.kind {
-            EntryKind::Failure(failure) => {
-                let nth = failure.n.unwrap_or(1);
-                let what = format!("attempt {nth} failed: {}", short(&failure.reason));
-                self.note_of(&failure.atom, Weight::Main, what);
-            }
-            EntryKind::Refuted(_) => self.note(Weight::Main, "the base case does not hold"),
+        if let Some(failure) = entry.failure() {
+            let nth = failure.n.unwrap_or(1);
+            let what = format!("attempt {nth} failed: {}", short(&failure.reason));
+            self.note_of(&failure.atom, Weight::Main, what);
+        } else if entry.refuted().is_some() {
+            self.note(Weight::Main, "the base case does not hold");
+        } else {
             // Described by its effect on groups and requests.
-            kind => {
-                let what = format!("recorded: {}", kind.word().replace('_', " "));
-                self.note(Weight::Detail, what);
-            }
+            let what = format!("recorded: {}", entry.kind.word().replace('_', " "));
+            self.note(Weight::Detail, what);
         }
     }
 

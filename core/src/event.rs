@@ -376,32 +376,44 @@ impl Event {
 
     /// The atom that it happened to.
     fn atom(&self) -> Option<&AtomId> {
-        match self {
-            Event::AttemptStarted { atom, .. }
-            | Event::Solved { atom, .. }
-            | Event::Planned { atom, .. }
-            | Event::PlannedAgain { atom, .. }
-            | Event::PhaseOver { atom, .. }
-            | Event::AttemptFailed { atom, .. }
-            | Event::Transient { atom, .. }
-            | Event::Adopted { atom, .. }
-            | Event::Interrupted { atom, .. }
-            | Event::Repair { atom, .. }
-            | Event::InDoubt { atom, .. }
-            | Event::Parked { atom }
-            | Event::Revived { atom }
-            | Event::Forgotten { atom }
-            | Event::Chosen { group: atom, .. } => Some(atom),
-            _ => None,
-        }
+        let (Event::AttemptStarted { atom, .. }
+        | Event::Solved { atom, .. }
+        | Event::Planned { atom, .. }
+        | Event::PlannedAgain { atom, .. }
+        | Event::PhaseOver { atom, .. }
+        | Event::AttemptFailed { atom, .. }
+        | Event::Transient { atom, .. }
+        | Event::Adopted { atom, .. }
+        | Event::Interrupted { atom, .. }
+        | Event::Repair { atom, .. }
+        | Event::InDoubt { atom, .. }
+        | Event::Parked { atom }
+        | Event::Revived { atom }
+        | Event::Forgotten { atom }
+        | Event::Chosen { group: atom, .. }) = self
+        else {
+            return None;
+        };
+        Some(atom)
     }
 
     /// Whether it tells something of this atom, or of this group.
     pub fn is_about(&self, id: &AtomId) -> bool {
-        match self {
-            Event::Backtracked { changes, .. } => changes.iter().any(|change| change.group == *id),
-            Event::Rebuilt { taken_back, .. } => taken_back.contains(id),
-            event => event.atom() == Some(id),
+        if let Event::Backtracked { changes, .. } = self {
+            changes.iter().any(|change| change.group == *id)
+        } else if let Event::Rebuilt { taken_back, .. } = self {
+            taken_back.contains(id)
+        } else {
+            self.atom() == Some(id)
+        }
+    }
+
+    /// The values of a hand edit that gave way.
+    pub fn lost(&self) -> &[String] {
+        if let Event::Corrected { lost, .. } = self {
+            lost
+        } else {
+            &[]
         }
     }
 

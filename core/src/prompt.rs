@@ -19,7 +19,7 @@ use crate::{
     graph::{Ix, NodeKind},
     id::{AtomId, UnixMillis},
     state::{
-        Atom, Binding, Check, EntryKind, Extra, Intent,
+        Atom, Binding, Check, Extra, Intent,
         fields::{Writer, texts_node},
         side::LiesAt,
     },
@@ -155,16 +155,8 @@ fn known(world: &World, id: &AtomId) -> String {
 }
 
 fn failures(world: &World, id: &AtomId, lies_at: LiesAt<'_>) -> String {
-    let of_atom = world
-        .state
-        .trail
-        .iter()
-        .rev()
-        .filter_map(|entry| match &entry.kind {
-            EntryKind::Failure(failure) if failure.atom == *id => Some(failure),
-            _ => None,
-        });
-    let mut newest: Vec<_> = of_atom.collect();
+    let failures = world.state.failures().map(|(_, failure)| failure);
+    let mut newest: Vec<_> = failures.filter(|failure| failure.atom == *id).collect();
     let older = newest.split_off(newest.len().min(FAILURES_MAX));
     if newest.is_empty() {
         return String::new();

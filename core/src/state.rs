@@ -35,7 +35,7 @@ pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
 pub use fields::{Extra, Span};
 pub use objective::{Constraints, Control, Objective, OnStuck, Request, Workspace};
-pub use record::{Confirmation, Correction, Entry, EntryKind};
+pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry};
 pub use records::Records;
 pub use run::final_result::{self, FinalResult, Reason};
 pub use run::{Intent, MeasureText, ResultCommit, Run, RunStatus, StartedFrom, Usage};
@@ -91,5 +91,16 @@ impl State {
     pub fn all_atoms(&self) -> BTreeMap<&AtomId, &Arc<Atom>> {
         let bound = self.bindings.iter().map(|(id, binding)| (id, &binding.of));
         bound.chain(self.atoms.iter()).collect()
+    }
+
+    /// The failures that the trail keeps, each with its entry, the newest first.
+    pub fn failures(&self) -> impl Iterator<Item = (&Entry, &FailureEntry)> {
+        let newest_first = self.trail.iter().rev();
+        newest_first.filter_map(|entry| Some((&**entry, entry.failure()?)))
+    }
+
+    /// The newest failure of an atom that the trail keeps, with its entry.
+    pub fn newest_failure(&self, id: &AtomId) -> Option<(&Entry, &FailureEntry)> {
+        self.failures().find(|(_, failure)| failure.atom == *id)
     }
 }

@@ -171,7 +171,15 @@ pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
         }
         (Leaf::File { .. }, MeasurementKind::Files { found, fits }) => decided(*found > 0 && *fits),
         (Leaf::NotFile { .. }, MeasurementKind::Files { found, .. }) => decided(*found == 0),
-        _ => Verdict::Unknown,
+        (
+            Leaf::Command(_) | Leaf::NotCommand(_) | Leaf::Quality(_) | Leaf::Assertion(_),
+            MeasurementKind::Files { .. },
+        )
+        | (
+            Leaf::File(_) | Leaf::NotFile(_) | Leaf::Quality(_) | Leaf::Assertion(_),
+            MeasurementKind::Command { .. },
+        )
+        | (Leaf::Newer(_), _) => Verdict::Unknown,
     }
 }
 
@@ -185,10 +193,9 @@ fn of_command(
     matched: Option<bool>,
     number: Option<f64>,
 ) -> Verdict {
-    let Some(code) = how.has_run().or(match how {
-        CommandEnd::Exit(code) if *code == leaf.expect_exit => Some(*code),
-        _ => None,
-    }) else {
+    let is_expected = *how == CommandEnd::Exit(leaf.expect_exit);
+    let expected = is_expected.then_some(leaf.expect_exit);
+    let Some(code) = how.has_run().or(expected) else {
         return Verdict::Unknown;
     };
     if leaf.number.is_none() && code != leaf.expect_exit {
@@ -358,13 +365,12 @@ fn combine<'c>(
         match part {
             CheckProgress::Decided(verdict) if verdict == decisive => return part,
             CheckProgress::Decided(verdict) => is_unknown |= verdict == Verdict::Unknown,
-            _ if open
-                .as_ref()
-                .is_none_or(|open| urgency(&part) < urgency(open)) =>
-            {
-                open = Some(part)
+            CheckProgress::Measure(_) | CheckProgress::Again(_) | CheckProgress::Confirm(_) => {
+                let is_first = |open| urgency(&part) < urgency(open);
+                if open.as_ref().is_none_or(is_first) {
+                    open = Some(part);
+                }
             }
-            _ => {}
         }
     }
     match open {

@@ -247,38 +247,21 @@ fn failed(world: &World) -> Vec<FailedView> {
     });
     let view = |x: Ix| {
         let id = world.graph.id(x);
-        let newest = last_failure(&world.state, id).unwrap_or_default();
+        let newest = world.state.newest_failure(id);
+        let (entry, failure) = newest.unzip();
         FailedView {
             atom: id.clone(),
             status: status_word(world, x, false),
-            class: newest.class,
-            reason: newest.reason,
-            at: newest.at,
+            class: failure
+                .map_or("", |failure| failure.class.word())
+                .to_owned(),
+            reason: failure.map_or("", |failure| &failure.reason).to_owned(),
+            at: entry.map_or("", |entry| &entry.at).to_owned(),
         }
     };
     let mut failed: Vec<FailedView> = failed.map(|(x, _)| view(x)).collect();
     failed.sort_by(|one, other| one.atom.cmp_naturally(&other.atom));
     failed
-}
-
-/// The newest failure of an atom, if the trail keeps it.
-#[derive(Debug, Default)]
-pub(crate) struct LastFailure {
-    pub(crate) class: String,
-    pub(crate) reason: String,
-    pub(crate) at: String,
-}
-
-pub(crate) fn last_failure(state: &State, id: &AtomId) -> Option<LastFailure> {
-    let mut entries = state.trail.iter().rev();
-    entries.find_map(|entry| match &entry.kind {
-        EntryKind::Failure(failure) if failure.atom == *id => Some(LastFailure {
-            class: failure.class.word().to_owned(),
-            reason: failure.reason.clone(),
-            at: entry.at.clone(),
-        }),
-        _ => None,
-    })
 }
 
 /// Each leaf with the newest verdict that the state keeps: of a refuted selection, or of the last
@@ -289,10 +272,7 @@ fn base_case(world: &World) -> Vec<CheckView> {
         .trail
         .iter()
         .rev()
-        .filter_map(|entry| match &entry.kind {
-            EntryKind::Refuted(refuted) => Some((Some(&entry.at), &refuted.evidence)),
-            _ => None,
-        });
+        .filter_map(|entry| Some((Some(&entry.at), &entry.refuted()?.evidence)));
     let last = state.run.last_result.iter();
     let last = last.map(|result| (result.data.at.as_ref(), &result.data.evidence));
     let mut records: Vec<(Option<&String>, &Vec<EvidenceRecord>)> = last.chain(refuted).collect();

@@ -331,7 +331,11 @@ fn print_report(context: &Context, flags: &ApplyArgs, result: &ResultSource, rep
     }
     let files = match report.how {
         ApplyWord::Nothing => String::new(),
-        _ => listed(&result.lines),
+        ApplyWord::FastForward
+        | ApplyWord::Files
+        | ApplyWord::Branch
+        | ApplyWord::Patch
+        | ApplyWord::Refused => listed(&result.lines),
     };
     let text = format!("{files}{}\nnext: {}", report.words, report.next);
     context.out.data(&render::clean(&text));
@@ -343,10 +347,8 @@ fn output(
     how: ApplyWord,
     place: ApplyPlace,
 ) -> ApplyOutput<'_> {
-    let lines = match how {
-        ApplyWord::Nothing => &[][..],
-        _ => &result.lines,
-    };
+    let is_nothing = how == ApplyWord::Nothing;
+    let lines = if is_nothing { &[][..] } else { &result.lines };
     ApplyOutput {
         schema: "descent/apply/1",
         applied: how,

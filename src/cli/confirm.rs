@@ -171,7 +171,9 @@ fn report(
     let next = match result {
         _ if around.live => "descent status".to_owned(),
         ConfirmResult::Denied => "descent run".to_owned(),
-        _ => view::next(&World::new(state.clone()), around),
+        ConfirmResult::Listed | ConfirmResult::Confirmed | ConfirmResult::Unchanged => {
+            view::next(&World::new(state.clone()), around)
+        }
     };
     if context.out.json {
         context.out.json(&ConfirmOutput {

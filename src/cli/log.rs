@@ -151,9 +151,10 @@ fn has_news(commit: &Commit) -> bool {
 fn of_event(commit: &Commit, event: &Event) -> LogEntry {
     let at = commit.stamps.last().cloned();
     let at = at.unwrap_or_else(|| UnixMillis(commit.at_ms).rfc3339());
-    let by = match event {
-        Event::Corrected { .. } | Event::Requested { .. } => &commit.by,
-        _ => commit.author(),
+    let by = if matches!(event, Event::Corrected { .. } | Event::Requested { .. }) {
+        &commit.by
+    } else {
+        commit.author()
     };
     LogEntry::of_event(event, at, by.to_owned(), commit.serial.0)
 }

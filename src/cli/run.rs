@@ -86,7 +86,12 @@ fn finish(context: &Context, flags: &RunArgs, report: &RunReport) -> Result<End,
         match run.status {
             _ if applies => {}
             RunStatus::Completed => page.next(&next_of(&report.place, &ending.world)),
-            _ => render::moves(&mut page, &result),
+            RunStatus::Aligned
+            | RunStatus::Running
+            | RunStatus::Redirecting
+            | RunStatus::Stopped
+            | RunStatus::Exhausted
+            | RunStatus::NeedsGuidance => render::moves(&mut page, &result),
         }
         context.out.page(&page);
     }

@@ -104,9 +104,11 @@ fn adopt(
 }
 
 fn what(events: &[Event]) -> String {
-    let corrected = events.iter().find_map(|event| match event {
-        Event::Corrected { what, .. } => Some(what.clone()),
-        _ => None,
+    let corrected = events.iter().find_map(|event| {
+        let Event::Corrected { what, .. } = event else {
+            return None;
+        };
+        Some(what.clone())
     });
     corrected.unwrap_or_default()
 }

@@ -17,16 +17,14 @@ const NAMES_MAX: usize = 6;
 /// The lines of an event in a run: one, and one for each value that gave way. There is none for an
 /// event that the run tells otherwise.
 pub fn event(event: &Event, width: usize) -> Vec<Line> {
-    let lost: &[String] = match event {
-        Event::Ended { .. } | Event::Requested { .. } => return Vec::new(),
-        Event::Corrected { lost, .. } => lost,
-        _ => &[],
-    };
+    if matches!(event, Event::Ended { .. } | Event::Requested { .. }) {
+        return Vec::new();
+    }
     let (label, what) = describe(event);
     let head = Line::new().word(label).pad(LABEL_WIDTH).plain(what);
     let below = |what: &String| Line::new().pad(LABEL_WIDTH).plain(line(what)).cut(width);
     let lines = std::iter::once(head.cut(width));
-    lines.chain(lost.iter().map(below)).collect()
+    lines.chain(event.lost().iter().map(below)).collect()
 }
 
 /// An event as its label and its text. The most important words come first: the end may be cut off.
@@ -306,23 +304,28 @@ fn dropped(limit: PhaseLimit, is_partial: bool, missing: &[String]) -> String {
 }
 
 fn checked(event: &Event) -> String {
-    match event {
-        Event::BaseCase {
-            awaits: Some(what), ..
-        } => format!("all else holds; a person decides: {}", line(what)),
-        Event::BaseCase {
-            again: Some(what), ..
-        } => format!(
-            "the base case could not be decided by: {}; it is asked again",
-            line(what)
-        ),
-        Event::BaseCase { verdict, open, .. } if !open.is_empty() => {
-            let open = listed(&names(open), NAMES_MAX);
-            format!("the base case {}; still open: {open}", holds(*verdict))
-        }
-        Event::BaseCase { verdict, .. } => format!("the base case {}", holds(*verdict)),
-        _ => String::new(),
+    let Event::BaseCase {
+        verdict,
+        awaits,
+        again,
+        open,
+        ..
+    } = event
+    else {
+        return String::new();
+    };
+    if let Some(what) = awaits {
+        return format!("all else holds; a person decides: {}", line(what));
     }
+    if let Some(what) = again {
+        let what = line(what);
+        return format!("the base case could not be decided by: {what}; it is asked again");
+    }
+    let mut text = format!("the base case {}", holds(*verdict));
+    if !open.is_empty() {
+        text += &format!("; still open: {}", listed(&names(open), NAMES_MAX));
+    }
+    text
 }
 
 /// The kind and the atom of an event that another version wrote.

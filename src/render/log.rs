@@ -91,11 +91,7 @@ pub(super) fn describe_record(event: Option<&Event>, node: &Node) -> (&'static s
         return (label, text.unwrap_or_default().to_owned());
     };
     let (label, what) = event::describe(event);
-    let lost: &[String] = match event {
-        Event::Corrected { lost, .. } => lost,
-        _ => &[],
-    };
-    let lost = match lost {
+    let lost = match event.lost() {
         [] => String::new(),
         [one] => format!(" [gave way: {}]", line(one)),
         [one, more @ ..] => format!(" [gave way: {}, and {} more]", line(one), more.len()),

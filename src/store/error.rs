@@ -119,25 +119,24 @@ impl StoreError {
     }
 
     fn source_io(&self) -> Option<&io::Error> {
-        match self {
-            Self::Unreadable { source, .. }
-            | Self::ReadOnly { source, .. }
-            | Self::DiskFull { source, .. }
-            | Self::Io { source, .. } => Some(source),
-            _ => None,
-        }
+        let (Self::Unreadable { source, .. }
+        | Self::ReadOnly { source, .. }
+        | Self::DiskFull { source, .. }
+        | Self::Io { source, .. }) = self
+        else {
+            return None;
+        };
+        Some(source)
     }
 
     /// One line for each fault, with its place.
     #[must_use]
     pub fn details(&self) -> Vec<String> {
-        match self {
-            Self::Invalid { path, faults } => faults
-                .iter()
-                .map(|at| format!("{}:{at}", path.display()))
-                .collect(),
-            _ => Vec::new(),
-        }
+        let Self::Invalid { path, faults } = self else {
+            return Vec::new();
+        };
+        let lines = faults.iter().map(|at| format!("{}:{at}", path.display()));
+        lines.collect()
     }
 
     /// Stable, for programs.

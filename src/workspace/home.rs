@@ -45,7 +45,9 @@ pub fn result_of(
     let mut above = project.ancestors();
     let top = match kind {
         Workspace::Shadow => Some(project),
-        _ => above.find(|dir| dir.join(".git").symlink_metadata().is_ok()),
+        Workspace::Git | Workspace::Shared => {
+            above.find(|dir| dir.join(".git").symlink_metadata().is_ok())
+        }
     };
     let within = top.and_then(|top| project.strip_prefix(top).ok());
     let path = match within {

@@ -14,7 +14,6 @@ use crate::{
     graph::{Ix, NodeKind},
     id::AtomId,
     search,
-    state::EntryKind,
     world::World,
 };
 
@@ -121,19 +120,15 @@ fn choice_end(world: &World, group: Ix, choice: Ix) -> Option<String> {
 }
 
 fn newest_failure<'w>(world: &'w World, among: &[&AtomId]) -> Option<&'w str> {
-    let mut trail = world.state.trail.iter().rev();
-    trail.find_map(|entry| match &entry.kind {
-        EntryKind::Failure(one) if among.contains(&&one.atom) => Some(one.reason.as_str()),
-        _ => None,
-    })
+    let mut failures = world.state.failures();
+    let newest = failures.find(|(_, failure)| among.contains(&&failure.atom));
+    newest.map(|(_, failure)| failure.reason.as_str())
 }
 
 fn is_refuted(world: &World, group: Ix, choice: Ix) -> bool {
     let (group, choice) = (world.graph.id(group), world.graph.id(choice));
-    world.state.trail.iter().any(|entry| match &entry.kind {
-        EntryKind::Refuted(refuted) => refuted.conflict.get(group) == Some(choice),
-        _ => false,
-    })
+    let mut refuted = world.state.trail.iter().filter_map(|entry| entry.refuted());
+    refuted.any(|one| one.conflict.get(group) == Some(choice))
 }
 
 fn indented(text: &str) -> String {

@@ -13,7 +13,7 @@ use crate::{
     fragment::{FragmentRequest, Remaining},
     graph::{Ix, NodeKind},
     id::AtomId,
-    state::{Binding, EntryKind, Intent},
+    state::{Binding, Intent},
     world::World,
 };
 
@@ -140,11 +140,8 @@ fn line(world: &World, x: Ix) -> String {
 }
 
 fn failure(world: &World, id: &AtomId) -> Option<String> {
-    let mut trail = world.state.trail.iter().rev();
-    trail.find_map(|entry| match &entry.kind {
-        EntryKind::Failure(failure) if failure.atom == *id => Some(failure.reason.clone()),
-        _ => None,
-    })
+    let newest = world.state.newest_failure(id);
+    newest.map(|(_, failure)| failure.reason.clone())
 }
 
 /// Results upstream, through everything that they were made from, and the names of those that did

@@ -2,17 +2,17 @@
 
 use alloc::collections::BTreeSet;
 
-use super::{EntryKind, FreeValue, SideFile, State, Task, TryEnd, record::EvidenceRecord};
+use super::{FreeValue, SideFile, State, Task, TryEnd, record::EvidenceRecord};
 use crate::id::Digest;
 
 /// All side files that a state names.
 pub fn named_by(state: &State) -> BTreeSet<Digest> {
     let mut named = BTreeSet::new();
     for entry in state.trail.iter() {
-        match &entry.kind {
-            EntryKind::Failure(failure) => named.extend(digest(&failure.whole)),
-            EntryKind::Refuted(refuted) => in_evidence(&refuted.evidence, &mut named),
-            _ => {}
+        let whole = entry.failure().and_then(|failure| digest(&failure.whole));
+        named.extend(whole);
+        if let Some(refuted) = entry.refuted() {
+            in_evidence(&refuted.evidence, &mut named);
         }
     }
     for binding in state.bindings.values() {

@@ -304,6 +304,22 @@ impl Entry {
         .written()
     }
 
+    /// The failure that it records, if it does.
+    pub fn failure(&self) -> Option<&FailureEntry> {
+        let EntryKind::Failure(failure) = &self.kind else {
+            return None;
+        };
+        Some(failure)
+    }
+
+    /// The refuted selection that it records, if it does.
+    pub fn refuted(&self) -> Option<&RefutedEntry> {
+        let EntryKind::Refuted(refuted) = &self.kind else {
+            return None;
+        };
+        Some(refuted)
+    }
+
     /// The same entry with other data: only the keys of which the value changed are touched.
     pub fn with(&self, kind: EntryKind) -> Self {
         let text = |kind: &EntryKind| {

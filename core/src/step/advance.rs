@@ -175,7 +175,14 @@ fn stuck_status(transaction: &Transaction) -> RunStatus {
 fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
     match reason {
         Reason::InDoubt | Reason::Confirmation | Reason::Guidance => RunStatus::NeedsGuidance,
-        _ => stuck_status(transaction),
+        Reason::AlreadyHeld
+        | Reason::BaseCase
+        | Reason::Stopped
+        | Reason::NoChoice
+        | Reason::Iterations
+        | Reason::Time
+        | Reason::Unavailable
+        | Reason::Bug => stuck_status(transaction),
     }
 }
 

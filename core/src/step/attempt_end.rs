@@ -35,7 +35,10 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         }
         CommandEnd::Exit(0) => finished(transaction, &intent.clone(), outcome),
         CommandEnd::Exit(75) => transient(transaction, id, &outcome),
-        _ => {
+        CommandEnd::Exit(_)
+        | CommandEnd::Signal(_)
+        | CommandEnd::TimedOut
+        | CommandEnd::NotRun(_) => {
             let has_run = outcome.how.has_run().is_some();
             let class = if has_run {
                 FailureClass::Logical

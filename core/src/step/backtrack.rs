@@ -379,10 +379,9 @@ fn distance(graph: &Graph, x: Ix, group: Ix) -> usize {
 /// Files that the newest evidence of a failure names.
 fn last_files(state: &State) -> Vec<String> {
     let mut entries = state.trail.iter().rev();
-    let newest = entries.find_map(|entry| match &entry.kind {
-        EntryKind::Failure(failure) => Some(&failure.files),
-        EntryKind::Refuted(refuted) => Some(&refuted.files),
-        _ => None,
+    let newest = entries.find_map(|entry| {
+        let of_failure = entry.failure().map(|failure| &failure.files);
+        of_failure.or_else(|| entry.refuted().map(|refuted| &refuted.files))
     });
     newest.cloned().unwrap_or_default()
 }

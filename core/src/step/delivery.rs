@@ -81,7 +81,7 @@ pub(super) fn choose(transaction: &mut Transaction) -> Delivery {
     if is_judged_on(transaction, &head) {
         match verdict_on(transaction, &head) {
             Some(Verdict::Pass) => Delivery::Holds(None),
-            _ => best(transaction, &head),
+            Some(Verdict::Fail | Verdict::Unknown) | None => best(transaction, &head),
         }
     } else {
         Delivery::Awaited
@@ -116,7 +116,7 @@ fn best(transaction: &mut Transaction, head: &Basis) -> Delivery {
     }
     match verdict_on(transaction, &basis) {
         Some(Verdict::Pass) => Delivery::Holds(Some(commit)),
-        _ => Delivery::Best(Some(commit)),
+        Some(Verdict::Fail | Verdict::Unknown) | None => Delivery::Best(Some(commit)),
     }
 }
 

@@ -212,7 +212,9 @@ fn wanted_statuses(
             (AtomStatus::Failed | AtomStatus::Invalid(_), false) => {
                 wanted.push((x, AtomStatus::Pending))
             }
-            _ => {}
+            (AtomStatus::Pending, false)
+            | (AtomStatus::Failed | AtomStatus::Invalid(_), true)
+            | (AtomStatus::NeedsGuidance | AtomStatus::InDoubt(_), _) => {}
         }
     }
     wanted

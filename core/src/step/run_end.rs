@@ -14,11 +14,11 @@ use crate::{
     id::{AtomId, CommitId},
     search,
     state::{
-        EntryKind, Extra, FailureClass, FinalResult, Reason, RunStatus, State,
+        Extra, FailureClass, FinalResult, Reason, RunStatus, State,
         final_result::{
             DoneAtom, FailedAtom, FinalResultRecord, OpenStep, ResultVerdict, ResultWorkspace,
         },
-        record::{EvidenceRecord, FailureEntry, RefutedEntry},
+        record::{EvidenceRecord, RefutedEntry},
         value::FieldValue,
     },
     verdict::{self, Basis, Verdict},
@@ -81,7 +81,9 @@ fn open(transaction: &Transaction) -> Vec<OpenStep> {
     let steps = delivery::open_steps(transaction).into_iter().take(OPEN_MAX);
     let steps = steps.map(|id| OpenStep {
         description: state.atom(&id).map_or("", |atom| atom.title(&id)).into(),
-        reason: newest_failure(state, &id).map(|failure| failure.reason.clone()),
+        reason: state
+            .newest_failure(&id)
+            .map(|(_, failure)| failure.reason.clone()),
         atom: id,
         extra: Extra::default(),
     });
@@ -237,15 +239,6 @@ fn done(state: &State) -> Vec<DoneAtom> {
     done.collect()
 }
 
-/// The newest failure of an atom that the trail keeps.
-pub(super) fn newest_failure<'s>(state: &'s State, id: &AtomId) -> Option<&'s FailureEntry> {
-    let mut entries = state.trail.iter().rev();
-    entries.find_map(|entry| match &entry.kind {
-        EntryKind::Failure(failure) if failure.atom == *id => Some(failure),
-        _ => None,
-    })
-}
-
 /// The newest failure of each unsolved atom that was tried.
 fn failed(state: &State) -> Vec<FailedAtom> {
     let tried = state.atoms.iter().filter_map(|(id, atom)| {
@@ -254,7 +247,7 @@ fn failed(state: &State) -> Vec<FailedAtom> {
         has_failed.then_some((id, tries))
     });
     let failed = tried.map(|(id, tries)| {
-        let newest = newest_failure(state, id);
+        let newest = state.newest_failure(id).map(|(_, failure)| failure);
         FailedAtom {
             atom: id.to_string(),
             choices: None,
@@ -266,10 +259,7 @@ fn failed(state: &State) -> Vec<FailedAtom> {
         }
     });
     let mut entries = state.trail.iter().rev();
-    let refuted = entries.find_map(|entry| match &entry.kind {
-        EntryKind::Refuted(refuted) => Some(refuted),
-        _ => None,
-    });
+    let refuted = entries.find_map(|entry| entry.refuted());
     failed.chain(refuted.map(failed_base_case)).collect()
 }
 

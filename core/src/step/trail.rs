@@ -81,12 +81,10 @@ fn cuts(trail: &[Arc<Entry>], limits: TrailLimits) -> BTreeMap<usize, Cut> {
             cut_of(entry, *newer, limits)
         });
         let cut = cut.or_else(|| {
-            let is_old = match &entry.kind {
-                EntryKind::Failure(_) => is_beyond(&mut failures, limits.failures_long),
-                EntryKind::Refuted(_) => is_beyond(&mut refuted, limits.refuted_long),
-                _ => false,
-            };
-            (is_old && has_long_output(&entry.kind)).then_some(Cut::ShortOutput)
+            let is_old = entry.failure().is_some()
+                && is_beyond(&mut failures, limits.failures_long)
+                || entry.refuted().is_some() && is_beyond(&mut refuted, limits.refuted_long);
+            (is_old && has_long_output(entry)).then_some(Cut::ShortOutput)
         });
         cuts.extend(cut.map(|cut| (index, cut)));
     }
@@ -95,7 +93,7 @@ fn cuts(trail: &[Arc<Entry>], limits: TrailLimits) -> BTreeMap<usize, Cut> {
 
 /// The cut for the `nth` newest entry of its group.
 fn cut_of(entry: &Entry, nth: usize, limits: TrailLimits) -> Option<Cut> {
-    let EntryKind::Failure(failure) = &entry.kind else {
+    let Some(failure) = entry.failure() else {
         return (nth > limits.steps).then_some(Cut::LeaveOut);
     };
     if nth > limits.failures + limits.failure_lines {
@@ -111,7 +109,14 @@ fn group_of(entry: &Entry) -> Option<LimitedGroup> {
             context: failure.context.clone(),
         }),
         EntryKind::Choice(_) | EntryKind::Backtrack(_) => Some(LimitedGroup::Steps),
-        _ => None,
+        EntryKind::Refuted(_)
+        | EntryKind::Plan(_)
+        | EntryKind::Refine(_)
+        | EntryKind::Drop(_)
+        | EntryKind::InDoubt(_)
+        | EntryKind::RequestRetired(_)
+        | EntryKind::UserCorrection(_)
+        | EntryKind::Other(_) => None,
     }
 }
 

@@ -209,7 +209,13 @@ fn trail_of<'w>(world: &'w World, id: &AtomId) -> Vec<&'w Entry> {
         EntryKind::Refuted(refuted) => refuted.conflict.keys().any(is_near),
         EntryKind::Choice(choice) => is_near(&choice.group),
         EntryKind::Backtrack(one) => one.changes.0.iter().any(|change| is_near(&change.group)),
-        _ => false,
+        EntryKind::Plan(_)
+        | EntryKind::Refine(_)
+        | EntryKind::Drop(_)
+        | EntryKind::InDoubt(_)
+        | EntryKind::RequestRetired(_)
+        | EntryKind::UserCorrection(_)
+        | EntryKind::Other(_) => false,
     };
     let entries = world.state.trail.iter().map(AsRef::as_ref);
     entries.filter(|entry| speaks(entry)).collect()
@@ -298,10 +304,11 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
             AtomStatus::Pending | AtomStatus::Failed => {}
         }
         let has_failed = task.tries.iter().any(|tried| tried.has_failed()) || status == "failed";
+        let newest = world.state.newest_failure(id);
         return has_failed.then(|| {
             (
                 2,
-                super::last_failure(&world.state, id).map_or_else(String::new, |f| f.reason),
+                newest.map_or_else(String::new, |(_, failure)| failure.reason.clone()),
             )
         });
     }
@@ -310,10 +317,7 @@ fn reason_to_ask(world: &World, x: Ix, status: &str) -> Option<(u8, String)> {
         .trail
         .iter()
         .rev()
-        .find_map(|entry| match &entry.kind {
-            EntryKind::Refuted(refuted) => refuted.conflict.get(id),
-            _ => None,
-        });
+        .find_map(|entry| entry.refuted()?.conflict.get(id));
     refuted.map(|choice| {
         (
             3,

@@ -35,10 +35,10 @@ impl Worktrees {
 
     /// In a repository that is a home directory, our own worktrees are nested repositories: no news for a person.
     fn is_about_us(&self, note: &SnapshotNote) -> bool {
-        match note {
-            SnapshotNote::Nested(path) => self.git.top().join(path).starts_with(self.whole_cache()),
-            _ => false,
-        }
+        let SnapshotNote::Nested(path) = note else {
+            return false;
+        };
+        self.git.top().join(path).starts_with(self.whole_cache())
     }
 
     /// The same as the start of a run: kept, and durable.

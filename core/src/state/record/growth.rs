@@ -13,7 +13,14 @@ pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Ar
     let was: BTreeSet<Vec<String>> = old.iter().map(|entry| name(&entry.node)).collect();
     let may_go = |entry: &Arc<Entry>| match entry.kind {
         EntryKind::Failure(_) | EntryKind::Choice(_) | EntryKind::Backtrack(_) => true,
-        _ => is.contains(&name(&entry.node)),
+        EntryKind::Refuted(_)
+        | EntryKind::Plan(_)
+        | EntryKind::Refine(_)
+        | EntryKind::Drop(_)
+        | EntryKind::InDoubt(_)
+        | EntryKind::RequestRetired(_)
+        | EntryKind::UserCorrection(_)
+        | EntryKind::Other(_) => is.contains(&name(&entry.node)),
     };
     let has_grown = !new.is_empty() && old.iter().all(may_go);
     let is_new = |entry: &&Arc<Entry>| !was.contains(&name(&entry.node));

@@ -7,11 +7,7 @@ use alloc::{string::String, vec::Vec};
 use crate::{
     doc,
     id::Digest,
-    state::{
-        Entry, EntryKind,
-        record::{EvidenceRecord, FailureEntry},
-        value::FieldValue,
-    },
+    state::{Entry, EntryKind, record::FailureEntry, value::FieldValue},
 };
 
 /// Characters of an output, or of a reason, that are kept of an older one: of the output its last line.
@@ -19,7 +15,7 @@ const LINE_CHARS_MAX: usize = 200;
 
 /// Who failed when, in which context, why in one line, and a fingerprint that tells whether two failed alike.
 pub(super) fn failure_line(entry: &Entry) -> Entry {
-    let EntryKind::Failure(failure) = &entry.kind else {
+    let Some(failure) = entry.failure() else {
         return entry.clone();
     };
     let line = FailureEntry {
@@ -65,25 +61,23 @@ fn short_output(output: &str) -> Option<String> {
     (line.len() < output.trim().len()).then_some(line)
 }
 
-pub(super) fn has_long_output(kind: &EntryKind) -> bool {
-    let is_long = |one: &EvidenceRecord| short_output(&one.output).is_some();
-    match kind {
-        EntryKind::Failure(failure) => short_output(&failure.output).is_some(),
-        EntryKind::Refuted(refuted) => refuted.evidence.iter().any(is_long),
-        _ => false,
-    }
+pub(super) fn has_long_output(entry: &Entry) -> bool {
+    let of_failure = entry.failure().map(|failure| &failure.output);
+    let evidence = entry.refuted().into_iter().flat_map(|one| &one.evidence);
+    let mut outputs = of_failure
+        .into_iter()
+        .chain(evidence.map(|one| &one.output));
+    outputs.any(|output| short_output(output).is_some())
 }
 
 /// Keeps the last line of each output. The check, its end and the side file stay.
 pub(super) fn with_short_output(entry: &Entry) -> Entry {
     let mut kind = entry.kind.clone();
-    match &mut kind {
-        EntryKind::Failure(failure) => cut(&mut failure.output),
-        EntryKind::Refuted(refuted) => {
-            let outputs = refuted.evidence.iter_mut().map(|one| &mut one.output);
-            outputs.for_each(cut);
-        }
-        _ => {}
+    if let EntryKind::Failure(failure) = &mut kind {
+        cut(&mut failure.output);
+    } else if let EntryKind::Refuted(refuted) = &mut kind {
+        let outputs = refuted.evidence.iter_mut().map(|one| &mut one.output);
+        outputs.for_each(cut);
     }
     entry.with(kind)
 }

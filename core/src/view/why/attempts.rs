@@ -76,12 +76,9 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
         .state
         .trail
         .iter()
-        .filter_map(|entry| match &entry.kind {
-            EntryKind::Failure(failure) if ids.contains(&&failure.atom) => {
-                Some(failed(world, failure, &entry.at))
-            }
-            _ => None,
-        })
+        .filter_map(|entry| Some((entry, entry.failure()?)))
+        .filter(|(_, failure)| ids.contains(&&failure.atom))
+        .map(|(entry, failure)| failed(world, failure, &entry.at))
         .collect();
     for id in &ids {
         if let Some(binding) = world.state.bindings.get(*id) {
