@@ -117,7 +117,7 @@ impl EvidenceStore {
     /// if something has to go.
     pub fn keep(&self, bytes: &[u8], named: impl FnOnce() -> BTreeSet<Digest>) -> Option<SideFile> {
         let one = SideFile::of(bytes);
-        let mut known = self.known();
+        let mut known = self.lock();
         match self.put(&one, bytes) {
             Ok(is_new) => {
                 let more = SizeLimit {
@@ -141,12 +141,12 @@ impl EvidenceStore {
 
     /// Removes the remains of interrupted writes, and whatever exceeds the limit.
     pub fn tidy(&self, named: &BTreeSet<Digest>) {
-        let mut known = self.known();
+        let mut known = self.lock();
         remove_halves(&self.dir);
         known.held = Some(self.make_room(named));
     }
 
-    fn known(&self) -> MutexGuard<'_, EvidenceUsage> {
+    fn lock(&self) -> MutexGuard<'_, EvidenceUsage> {
         // Every change is one assignment, so a panic leaves nothing half done.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

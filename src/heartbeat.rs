@@ -208,7 +208,7 @@ fn host() -> String {
 /// The observable signs of a state's loop, with its newest heartbeat.
 #[derive(Debug)]
 pub struct HeartbeatReading {
-    pub pulse: LoopSignals,
+    pub signals: LoopSignals,
     pub view: Option<HeartbeatView>,
 }
 
@@ -233,7 +233,7 @@ pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) ->
         age_ms: heartbeat.map(|heartbeat| age_ms(heartbeat, now)),
         slept_ms: heartbeat.map(|heartbeat| slept_ms(heartbeat, now)),
     });
-    let pulse = LoopSignals {
+    let signals = LoopSignals {
         is_lease_held,
         is_stopped: is_lease_held && process.is_some_and(|process| process.is_stopped),
         heartbeat: heartbeat.filter(is_same).map(|heartbeat| LastBeat {
@@ -243,7 +243,7 @@ pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) ->
         }),
         can_beat: !space::free_space(&place.dir).is_some_and(|space| space.is_read_only),
     };
-    HeartbeatReading { pulse, view }
+    HeartbeatReading { signals, view }
 }
 
 /// The number in `pid 12, run`.

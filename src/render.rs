@@ -27,7 +27,7 @@ pub use event::{describe as describe_event, event};
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
 pub use log::{LogTime, describe as describe_entry, log};
-pub use result::{judged, moves, result};
+pub use result::{judged, next_moves, result};
 pub use status::{StatusNote, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
 pub use text::{Line, Page};

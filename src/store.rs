@@ -124,7 +124,7 @@ impl Store {
 
     /// The present state; the same value as long as the bytes are the same.
     pub fn read(&mut self) -> Result<Arc<LoadedState>, StoreError> {
-        let found = self.look()?;
+        let found = self.read_bytes()?;
         if self.may_be_loose {
             let synced = self.disk.fsync_dir(self.names.dir());
             synced.map_err(|error| StoreError::io("sync", self.names.dir(), error))?;
@@ -222,16 +222,16 @@ impl Store {
     /// Whether a loop holds the lease.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.held().is_some()
+        self.held_lease_dir().is_some()
     }
 
     /// The line that the holder of the lease wrote about itself.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
-        self.held().and_then(locks::holder)
+        self.held_lease_dir().and_then(locks::holder)
     }
 
-    fn held(&self) -> Option<&Path> {
+    fn held_lease_dir(&self) -> Option<&Path> {
         self.place.lease_dirs().find(|dir| locks::is_held(dir))
     }
 
@@ -305,7 +305,7 @@ impl Store {
     fn lock(&self) -> Result<locks::CommitLock, StoreError> {
         if !self.place.dir.is_dir() {
             // Only beside an existing file: a question creates nothing.
-            self.look()?;
+            self.read_bytes()?;
             self.place.make_dir()?;
         }
         locks::commit(&self.place.commit_lock(), locks::COMMIT_WAIT_MS)

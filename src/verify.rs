@@ -180,7 +180,7 @@ impl MeasureContext<'_> {
         let mut watch = Stopwatch::start(clock::real());
         let (at, stop) = (self.at.to_owned(), self.cancel.child_token());
         let ends = stop.clone();
-        let mut looking = tokio::task::spawn_blocking(move || files::look(&at, &wanted, &ends));
+        let mut looking = tokio::task::spawn_blocking(move || files::measure(&at, &wanted, &ends));
         let looked = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return None,

@@ -91,7 +91,7 @@ pub fn difference(before: &State, after: &State) -> Vec<Difference> {
     look.lists();
     look.control();
     look.notebook();
-    look.rest();
+    look.state_keys();
     look.older_entries();
     look.found
 }
@@ -279,7 +279,7 @@ impl<'s> Comparison<'s> {
     }
 
     /// Compares the keys beside the sections.
-    fn rest(&mut self) {
+    fn state_keys(&mut self) {
         let (before, after) = (self.before, self.after);
         if before.lineage != after.lineage {
             let what = format!("another lineage: {} → {}", before.lineage, after.lineage);

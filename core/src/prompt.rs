@@ -55,7 +55,7 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis, lies_at: LiesAt<
         ("{checks}", checks(world, &intent.atom)),
         ("{whole}", whole(world, &intent.atom)),
         ("{protected}", protected(&objective.constraints.protected)),
-        ("{bindings}", known(world, &intent.atom)),
+        ("{bindings}", results(world, &intent.atom)),
         ("{failures}", failures(world, &intent.atom, lies_at)),
         ("{rounds}", planning::rounds(world, intent)),
         ("{budget}", planning::budget(world, intent)),
@@ -131,7 +131,7 @@ fn protected(globs: &[String]) -> String {
     text
 }
 
-fn known(world: &World, id: &AtomId) -> String {
+fn results(world: &World, id: &AtomId) -> String {
     let mut text = String::new();
     let (shown, left_out) = inputs(world, id);
     for (name, binding) in shown {

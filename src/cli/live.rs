@@ -107,11 +107,11 @@ impl LiveArea {
     }
 
     /// Takes in the desired work.
-    pub(super) fn look(&self, world: &World, desired: &DesiredWork) {
+    pub(super) fn update(&self, world: &World, desired: &DesiredWork) {
         if self.drawer.is_some() {
             let now = clock::now();
             let mut scene = self.shared.lock();
-            scene.take(world, desired, now);
+            scene.update(world, desired, now);
             self.shared.changed.notify_one();
         }
     }
@@ -190,7 +190,7 @@ fn draw(shared: &LiveShared) {
 }
 
 impl Scene {
-    fn take(&mut self, world: &World, desired: &DesiredWork, now: UnixMillis) {
+    fn update(&mut self, world: &World, desired: &DesiredWork, now: UnixMillis) {
         let state = &world.state;
         let mut rows: Vec<Row> = Vec::new();
         let mut shown: Vec<Ix> = Vec::new();

@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
         Ok(RunView {
             signals: runtime.block_on(async { signals() })?,
             measuring: live.measuring(),
-            on_turn: Box::new(move |world, desired| live.look(world, desired)),
+            on_turn: Box::new(move |world, desired| live.update(world, desired)),
             warn: Box::new(move |text| out.say(text)),
         })
     })?;
@@ -91,7 +91,7 @@ fn finish(context: &Context, flags: &RunArgs, report: &RunReport) -> Result<End,
             | RunStatus::Redirecting
             | RunStatus::Stopped
             | RunStatus::Exhausted
-            | RunStatus::NeedsGuidance => render::moves(&mut page, &result),
+            | RunStatus::NeedsGuidance => render::next_moves(&mut page, &result),
         }
         context.out.page(&page);
     }

@@ -17,7 +17,7 @@ use crate::{
     failure::{Failure, exit},
     ops::{
         self,
-        liveness::{LoopObservation, look},
+        liveness::{LoopObservation, observe},
     },
     render::{self, Meaning, StatusNote},
     store::Store,
@@ -70,10 +70,10 @@ pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failu
     let loaded = match store.read() {
         Ok(loaded) => loaded,
         Err(error) => {
-            let look = look(&store, RunStatus::Running);
+            let observed = observe(&store, RunStatus::Running);
             let understood = ops::newer::understood(&store, error);
             let (state, warnings) =
-                understood.map_err(|failure| liveness::with_note(&look, failure))?;
+                understood.map_err(|failure| liveness::with_note(&observed, failure))?;
             for line in warnings {
                 context.out.say(&format!("warning: {line}"));
             }
@@ -96,10 +96,10 @@ fn show(
         return constraints::show(context, &state);
     }
     let world = World::new(state);
-    let look = look(store, world.state.run.status);
-    let notes = notes(&look, is_edited);
+    let observed = observe(store, world.state.run.status);
+    let notes = notes(&observed, is_edited);
     let around = surroundings(store, &world.state);
-    let mut status = view::status(&world, &around, look.liveness);
+    let mut status = view::status(&world, &around, observed.liveness);
     fill_workspace(store, &world, &mut status);
     if is_edited {
         status.note_edit(&world, &around);
@@ -121,12 +121,12 @@ fn show(
 }
 
 /// Notes beside the state: what a loop does, and whether the file was edited.
-fn notes(look: &LoopObservation, is_edited: bool) -> Vec<StatusNote> {
+fn notes(observed: &LoopObservation, is_edited: bool) -> Vec<StatusNote> {
     let edited = is_edited.then(|| StatusNote {
         meaning: Meaning::Unknown,
         text: "edited by hand since the last commit; it is taken in by the next run".to_owned(),
     });
-    liveness::note(look).into_iter().chain(edited).collect()
+    liveness::note(observed).into_iter().chain(edited).collect()
 }
 
 fn fill_workspace(store: &Store, world: &World, status: &mut view::StatusView) {

@@ -9,7 +9,7 @@ use crate::{
     failure::{Failure, exit},
     ops::{
         self,
-        liveness::look,
+        liveness::observe,
         stop::{StopOutcome, StopRequest},
     },
 };
@@ -44,7 +44,7 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
     };
     let stopped = ops::stop::stop(&context.client(None), &mut store, &request);
     let outcome = stopped.map_err(|failure| match failure.exit {
-        exit::INVALID => liveness::with_note(&look(&store, RunStatus::Running), failure),
+        exit::INVALID => liveness::with_note(&observe(&store, RunStatus::Running), failure),
         _ => failure,
     })?;
     match outcome {

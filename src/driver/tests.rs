@@ -86,12 +86,12 @@ impl Project {
             by: "ada".to_owned(),
             from: None,
         };
-        let eyes = Observer {
+        let observer = Observer {
             on_event: &mut |_| (),
             on_note: &mut |_| (),
             on_turn: &mut |_, _, _| (),
         };
-        run(host, loaded, eyes).await
+        run(host, loaded, observer).await
     }
 }
 

@@ -49,7 +49,7 @@ impl Git {
         if changes.is_empty() {
             return Ok(ApplyOutcome::Nothing);
         }
-        let seen = self.look(base, head, &changes, scratch)?;
+        let seen = self.plan(base, head, &changes, scratch)?;
         if !seen.refused.is_empty() {
             return Ok(ApplyOutcome::Refused(seen.refused.into_iter().collect()));
         }
@@ -76,7 +76,7 @@ impl Git {
         Ok(ApplyOutcome::FastForward { branch, files })
     }
 
-    fn look<'a>(
+    fn plan<'a>(
         &self,
         base: &CommitId,
         head: &CommitId,
@@ -87,7 +87,10 @@ impl Git {
             let old = || self.unlike(base, changes, |change| &change.old, scratch);
             let at_base = scope.spawn(old);
             let at_head = self.unlike(head, changes, |change| &change.new, scratch);
-            (at_base.join().expect("BUG: no panic in a look"), at_head)
+            (
+                at_base.join().expect("BUG: no panic in a comparison"),
+                at_head,
+            )
         });
         let (not_base, (not_head, head_index)) = (at_base?.0, at_head?);
         let mut refused: BTreeSet<String> = place::in_the_way(self.top(), changes)

@@ -130,7 +130,7 @@ impl Git {
     ) -> Result<(), GitError> {
         let saved = tree.admin().join(SAVED_DIR);
         self.fill_modules(tree.at(), &tree.index(), &saved, leftovers)?;
-        tree.settle(commit)
+        tree.record_commit(commit)
     }
 }
 

@@ -30,7 +30,7 @@ impl Git {
         if commits.is_empty() || self.are_sound(start, commits)? {
             return Ok(BTreeSet::new());
         }
-        let known = self.known(start)?;
+        let known = self.trees_and_files(start)?;
         let mut found = BTreeMap::new();
         for commit in commits {
             self.look_down_to(start, &known, commit, &mut found)?;
@@ -134,7 +134,7 @@ impl Git {
     }
 
     /// The trees and files of a commit.
-    fn known(&self, commit: &CommitId) -> Result<BTreeSet<String>, GitError> {
+    fn trees_and_files(&self, commit: &CommitId) -> Result<BTreeSet<String>, GitError> {
         let call = self.call("ls-tree");
         let call = call.args(["-r", "-t", "-z", "--format=%(objectname)"]);
         let output = call.id("", commit.as_str(), "").ok()?;

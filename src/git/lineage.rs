@@ -55,7 +55,7 @@ impl Git {
             _ => self.freeze(repository)?,
         };
         self.refresh(repository)?;
-        self.opened(repository, &pairs)
+        self.open_at(repository, &pairs)
     }
 
     /// Like [`Git::lineage`], with the person's present settings instead of those of an earlier
@@ -65,7 +65,7 @@ impl Git {
             return Ok(self.clone());
         };
         let pairs = person.freeze(self.common_dir())?;
-        person.opened(self.common_dir(), &pairs)
+        person.open_at(self.common_dir(), &pairs)
     }
 
     /// Fails if git tracks anything there: then another user may have written it.
@@ -92,7 +92,7 @@ impl Git {
         }
     }
 
-    fn opened(&self, repository: &Path, pairs: &[(OsString, OsString)]) -> Result<Self, GitError> {
+    fn open_at(&self, repository: &Path, pairs: &[(OsString, OsString)]) -> Result<Self, GitError> {
         let git_dir = repository
             .canonicalize()
             .map_err(GitError::io(repository))?;

@@ -60,11 +60,11 @@ impl Git {
     /// Removes the records of worktrees below `dir`, torn ones too, which can keep git from any
     /// work in the repository.
     pub fn forget_worktrees(&self, dir: &Path) -> Result<(), GitError> {
-        let below = settled(dir);
+        let below = real_path(dir);
         let records = fs::read_dir(self.common_dir().join("worktrees"));
         for record in records.into_iter().flatten().flatten() {
             let named = pointed(&record.path().join("gitdir"));
-            let is_below = named.is_some_and(|tree| settled(&tree).starts_with(&below));
+            let is_below = named.is_some_and(|tree| real_path(&tree).starts_with(&below));
             if is_below || (has_our_index(&record.path()) && !leads_somewhere(&record.path())) {
                 disk::remove_tree(&record.path())?;
             }
@@ -123,12 +123,12 @@ fn pointed(file: &Path) -> Option<PathBuf> {
 }
 
 /// With symlinks resolved as far as the path exists.
-fn settled(path: &Path) -> PathBuf {
+fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
     match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => settled(parent).join(name),
+        (Some(parent), Some(name)) => real_path(parent).join(name),
         _ => path.to_owned(),
     }
 }

@@ -167,7 +167,7 @@ impl<'g> Tree<'g> {
     }
 
     /// Records that the tree is at `commit`, and gives it a repository that says so.
-    pub(super) fn settle(&self, commit: &CommitId) -> Result<(), GitError> {
+    pub(super) fn record_commit(&self, commit: &CommitId) -> Result<(), GitError> {
         let half_made = self.admin.join(format!("{PREFIX}new"));
         disk::copy_index(&self.index(), &half_made)?;
         for entry in fs::read_dir(&self.admin).into_iter().flatten().flatten() {

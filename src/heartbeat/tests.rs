@@ -52,14 +52,14 @@ fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_
         disk::write(&path_in(&place.dir), &heartbeat);
         read_at(&place, Some(holder), true)
     };
-    assert!(seen(&|_| {}, &me).pulse.heartbeat.is_some());
-    assert!(seen(&|_| {}, "pid 1, run").pulse.heartbeat.is_none());
-    assert!(seen(&|_| {}, "nonsense").pulse.heartbeat.is_none());
+    assert!(seen(&|_| {}, &me).signals.heartbeat.is_some());
+    assert!(seen(&|_| {}, "pid 1, run").signals.heartbeat.is_none());
+    assert!(seen(&|_| {}, "nonsense").signals.heartbeat.is_none());
     let other_boot = seen(&|heartbeat| heartbeat.boot_id = "other".to_owned(), &me);
-    assert!(other_boot.pulse.heartbeat.is_none());
+    assert!(other_boot.signals.heartbeat.is_none());
     assert_eq!(other_boot.view.unwrap().age_ms, None);
     let other_host = seen(&|heartbeat| heartbeat.host = "other".to_owned(), &me);
-    assert!(other_host.pulse.heartbeat.is_none());
+    assert!(other_host.signals.heartbeat.is_none());
 }
 
 #[test]
@@ -84,9 +84,9 @@ fn a_deleted_beat_comes_back_and_is_gone_when_the_heart_is() {
     let place = place(dir.path());
     std::fs::create_dir(&place.dir).unwrap();
     let path = path_in(&place.dir);
-    let heart = Heartbeat::start(&place, &RunId::new("r"), clock::real());
+    let heartbeat = Heartbeat::start(&place, &RunId::new("r"), clock::real());
     std::fs::remove_file(&path).unwrap();
-    heart.shared.changed.notify_one();
+    heartbeat.shared.changed.notify_one();
     for _ in 0..2_000 {
         if path.exists() {
             break;
@@ -94,6 +94,6 @@ fn a_deleted_beat_comes_back_and_is_gone_when_the_heart_is() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(path.exists());
-    drop(heart);
+    drop(heartbeat);
     assert!(!path.exists());
 }

@@ -32,7 +32,7 @@ pub struct AgreementDraft<'a> {
     pub workspaces: Workspaces,
     /// The start of a run; absent where agents work in place.
     pub start: Option<StartedFrom>,
-    pub looks: CheckoutComparison,
+    pub comparison: CheckoutComparison,
     bench: CheckoutBench<'a>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> AgreementDraft<'a> {
         let start = workspaces.snapshot()?;
         bench.start = start.as_ref().map(|start| start.commit.clone());
         Ok(Self {
-            looks: bench.look(&state, &workspaces).await?,
+            comparison: bench.compare(&state, &workspaces).await?,
             state,
             workspaces,
             start,
@@ -62,11 +62,11 @@ impl<'a> AgreementDraft<'a> {
         Arc::make_mut(&mut state.objective).constraints = constraints;
         let constraints = &state.objective.constraints;
         let workspaces = Workspaces::open(self.bench.place, &state.lineage, constraints)?;
-        let mut looks = self.looks.clone();
+        let mut comparison = self.comparison.clone();
         self.bench
-            .look_fresh(&state, &workspaces, &mut looks)
+            .measure_fresh(&state, &workspaces, &mut comparison)
             .await?;
-        (self.state, self.workspaces, self.looks) = (state, workspaces, looks);
+        (self.state, self.workspaces, self.comparison) = (state, workspaces, comparison);
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl<'a> AgreementDraft<'a> {
             cancel: &self.bench.cancel,
             on_check,
         };
-        baseline::measure(&evaluation, &mut self.state, &self.looks.fresh).await
+        baseline::measure(&evaluation, &mut self.state, &self.comparison.fresh).await
     }
 
     /// The state to be written. If somebody could be asked now, they can be asked later too (contract §4).
@@ -93,7 +93,7 @@ impl<'a> AgreementDraft<'a> {
         let mut state = self.state;
         Arc::make_mut(&mut state.run).agreed = self.start.map(|start| Agreed {
             tree: start.tree,
-            failed: self.looks.failed(),
+            failed: self.comparison.failed(),
             extra: Extra::default(),
         });
         if may_ask {

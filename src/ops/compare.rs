@@ -112,28 +112,30 @@ impl CheckoutComparison {
 
 impl CheckoutBench<'_> {
     /// Does both runs.
-    pub async fn look(
+    pub async fn compare(
         &self,
         state: &State,
         workspaces: &Workspaces,
     ) -> Result<CheckoutComparison, Failure> {
         process::prepare()?;
-        let mut looks = CheckoutComparison::default();
+        let mut comparison = CheckoutComparison::default();
         // The checkout of a shared workspace is the working directory.
         if self.start.is_some() {
-            (looks.seen_here, looks.changed) = self.measure(state, self.top, workspaces).await?;
-            looks.here = judged(state, &looks.seen_here);
+            (comparison.seen_here, comparison.changed) =
+                self.measure(state, self.top, workspaces).await?;
+            comparison.here = judged(state, &comparison.seen_here);
         }
-        self.look_fresh(state, workspaces, &mut looks).await?;
-        Ok(looks)
+        self.measure_fresh(state, workspaces, &mut comparison)
+            .await?;
+        Ok(comparison)
     }
 
     /// Repeats the run in a fresh checkout, after the setup of workspaces changed.
-    pub async fn look_fresh(
+    pub async fn measure_fresh(
         &self,
         state: &State,
         workspaces: &Workspaces,
-        looks: &mut CheckoutComparison,
+        comparison: &mut CheckoutComparison,
     ) -> Result<(), Failure> {
         let mark = evaluate::mark(self.place);
         let at = driver::prepare_checkout(
@@ -149,22 +151,22 @@ impl CheckoutBench<'_> {
         else {
             return Ok(());
         };
-        looks.setup_ms = setup_ms;
-        looks.made_by_setup = match workspaces.trees().filter(|_| setup_ms.is_some()) {
+        comparison.setup_ms = setup_ms;
+        comparison.made_by_setup = match workspaces.trees().filter(|_| setup_ms.is_some()) {
             Some(trees) => trees.ignored(Some(Checkout::Judging))?,
             None => Vec::new(),
         };
         let (seen, changed) = self.measure(state, &at, workspaces).await?;
         if self.start.is_none() {
-            looks.changed = changed;
+            comparison.changed = changed;
         }
-        looks.fresh = judged(state, &seen);
-        let trees = workspaces.trees().filter(|_| looks.differ());
-        (looks.not_fresh, looks.not_here) = match trees {
+        comparison.fresh = judged(state, &seen);
+        let trees = workspaces.trees().filter(|_| comparison.differ());
+        (comparison.not_fresh, comparison.not_here) = match trees {
             Some(trees) => lacking(trees, &at, self.top)?,
             None => Default::default(),
         };
-        looks.advice = self.advise(state, workspaces, looks, &seen)?;
+        comparison.advice = self.advise(state, workspaces, comparison, &seen)?;
         Ok(())
     }
 
@@ -212,7 +214,7 @@ impl CheckoutBench<'_> {
         &self,
         state: &State,
         workspaces: &Workspaces,
-        looks: &CheckoutComparison,
+        comparison: &CheckoutComparison,
         fresh: &LeafResult,
     ) -> Result<Vec<Advice>, Failure> {
         let timeout_ms = state.objective.constraints.attempt_timeout_ms();
@@ -221,7 +223,7 @@ impl CheckoutBench<'_> {
         let mut may_be_made = false;
         for (at, leaf) in leaves(state).into_iter().enumerate() {
             let seen = |list: &'_ LeafResult| list.get(at).cloned().flatten();
-            let (here, fresh) = (seen(&looks.seen_here), seen(fresh));
+            let (here, fresh) = (seen(&comparison.seen_here), seen(fresh));
             let is_ignored = match (leaf.leaf(), workspaces.trees()) {
                 (Some(Leaf::File(leaf)), Some(trees)) => trees.is_ignored(&leaf.path)?,
                 _ => false,
@@ -232,7 +234,7 @@ impl CheckoutBench<'_> {
                 timeout_ms,
                 is_ignored,
                 may_be_made,
-                changed: looks.changed.get(at).map_or(&[], Vec::as_slice),
+                changed: comparison.changed.get(at).map_or(&[], Vec::as_slice),
             };
             found.extend(advice::of_leaf(leaf, &facts));
             if let (Some(rule @ Leaf::Command(_)), Some(fresh)) = (leaf.leaf(), &fresh) {

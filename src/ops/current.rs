@@ -97,7 +97,7 @@ pub(super) fn wait_for_loop(store: &mut Store) -> Result<Option<Arc<LoadedState>
             return Ok(None);
         }
         if again.is_multiple_of(LOOK_TIMES) {
-            liveness::look(store, RunStatus::Running).goes_on("nothing is written yet: ")?;
+            liveness::observe(store, RunStatus::Running).goes_on("nothing is written yet: ")?;
         }
         std::thread::sleep(Duration::from_millis(RETRY_MS));
     }
@@ -106,7 +106,7 @@ pub(super) fn wait_for_loop(store: &mut Store) -> Result<Option<Arc<LoadedState>
 
 /// The error for a file that keeps changing, or that the loop refuses with a reason.
 pub(super) fn restless(store: &Store) -> Failure {
-    let waiting = liveness::look(store, RunStatus::Running).refuses_the_file();
+    let waiting = liveness::observe(store, RunStatus::Running).refuses_the_file();
     waiting.unwrap_or_else(|| {
         let path = store.place().state.clone();
         StoreError::Restless { path }.into()

@@ -20,19 +20,19 @@ pub struct LoopObservation {
     is_stopped: bool,
 }
 
-pub fn look(store: &Store, status: RunStatus) -> LoopObservation {
+pub fn observe(store: &Store, status: RunStatus) -> LoopObservation {
     let holder = store.holder();
     let is_held = holder.is_some() || store.is_live();
     let seen = heartbeat::read_at(store.place(), holder.as_deref(), is_held);
-    let activity = liveness::activity(&seen.pulse, status);
+    let activity = liveness::activity(&seen.signals, status);
     let waits_for = (activity == Activity::Idle)
         .then(|| {
-            seen.pulse
+            seen.signals
                 .heartbeat
                 .and_then(|heartbeat| heartbeat.waits_for)
         })
         .flatten();
-    let is_stopped = seen.pulse.is_stopped;
+    let is_stopped = seen.signals.is_stopped;
     let pid = holder.as_deref().and_then(heartbeat::pid_in);
     let mend = pid
         .filter(|_| activity == Activity::Hung)

@@ -77,7 +77,7 @@ pub fn run<'a>(
     let lease = lease(&store, &first.state)?;
     check_mode(client, &store)?;
     let run = RunId::new(uuid::Uuid::now_v7().to_string());
-    let heart = Heartbeat::start(store.place(), &run, Arc::clone(&options.clock));
+    let heartbeat = Heartbeat::start(store.place(), &run, Arc::clone(&options.clock));
     let loaded = newer::ready(&mut store)?;
     let warnings = warnings(&store, &loaded).into_iter();
     warnings.for_each(|text| client.tell(&Progress::Note(text)));
@@ -133,12 +133,12 @@ pub fn run<'a>(
             on_note: &mut |text| client.tell(&Progress::Note(text.to_owned())),
             on_turn: &mut |world, desired, waits_for| {
                 (view.on_turn)(world, desired);
-                heart.turn(world, desired, waits_for);
+                heartbeat.turn(world, desired, waits_for);
             },
         };
         driver::run(host, loaded, observer).await
     })?;
-    drop(heart);
+    drop(heartbeat);
     drop(own);
     drop(lease);
     Ok(RunReport {
@@ -151,10 +151,10 @@ pub fn run<'a>(
 /// Takes the lease. A hung loop keeps it: then the failure says which loop it is, and how to go on.
 fn lease(store: &Store, state: &State) -> Result<Lease, Failure> {
     store.lease("run").map_err(|error| {
-        let look = liveness::look(store, state.run.status);
+        let observed = liveness::observe(store, state.run.status);
         match error {
-            StoreError::LeaseHeld { .. } if look.is_hung() => {
-                look.failure("E-LEASE-HELD", "another loop works on this state; ")
+            StoreError::LeaseHeld { .. } if observed.is_hung() => {
+                observed.failure("E-LEASE-HELD", "another loop works on this state; ")
             }
             error => error.into(),
         }

@@ -65,7 +65,7 @@ pub fn stop(
         Reply::NothingRuns => return Ok(StopOutcome::NothingRuns),
     }
     if !request.waits {
-        liveness::look(store, RunStatus::Running).lives(REQUESTED)?;
+        liveness::observe(store, RunStatus::Running).lives(REQUESTED)?;
         return Ok(StopOutcome::Requested);
     }
     wait_for_end(client, store)?;
@@ -153,7 +153,7 @@ impl Patience {
         std::thread::sleep(Duration::from_millis(LOOK_MS));
         self.waited_ms += LOOK_MS;
         if self.waited_ms.is_multiple_of(PULSE_MS) {
-            (self.check)(&liveness::look(store, RunStatus::Running), self.so_far)?;
+            (self.check)(&liveness::observe(store, RunStatus::Running), self.so_far)?;
         }
         if self.waited_ms.is_multiple_of(WORD_MS) {
             client.tell(&(self.progress)(store));

@@ -145,7 +145,7 @@ fn of_result(page: &mut Page, result: &Node) {
 }
 
 /// The next moves of a person.
-pub fn moves(page: &mut Page, result: &Node) {
+pub fn next_moves(page: &mut Page, result: &Node) {
     let moves: Vec<&str> = items(result, "next_moves")
         .iter()
         .filter_map(Node::as_str)

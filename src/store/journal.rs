@@ -184,7 +184,7 @@ impl Journal {
             )),
             _ => None,
         };
-        let mut open = self.opened(&made, patch.is_some())?;
+        let mut open = self.open_segment(&made, patch.is_some())?;
         if let Some(edited) = made.edited {
             open.append(&self.edit_line(&made, edited))?;
         }
@@ -202,7 +202,7 @@ impl Journal {
     }
 
     /// The file to append to, and how many whole states it must hold first.
-    fn opened(&mut self, made: &CommitNote<'_>, has_patch: bool) -> io::Result<OpenSegment> {
+    fn open_segment(&mut self, made: &CommitNote<'_>, has_patch: bool) -> io::Result<OpenSegment> {
         let follows = |open: &OpenSegment| {
             made.before.is_some_and(|before| {
                 before.state.serial.0 == open.serial

@@ -74,7 +74,7 @@ impl Names {
     }
 
     pub(super) fn is_fresh(&self, path: &Path) -> bool {
-        self.rest(path, FRESH).is_some()
+        self.name_after(path, FRESH).is_some()
     }
 
     /// A file that held `bytes` when it lost the state's name, or was about to get it instead.
@@ -94,7 +94,7 @@ impl Names {
     }
 
     pub(super) fn taker(&self, path: &Path) -> Option<Taker> {
-        let rest = self.rest(path, TAKEN)?;
+        let rest = self.name_after(path, TAKEN)?;
         let mut parts = rest.split('-').skip(1);
         Some(Taker {
             serial: Serial(parts.next()?.parse().ok()?),
@@ -113,10 +113,11 @@ impl Names {
     }
 
     fn swapped_rest(&self, path: &Path) -> Option<String> {
-        self.rest(path, SWAPPED).or_else(|| self.rest(path, TAKEN))
+        self.name_after(path, SWAPPED)
+            .or_else(|| self.name_after(path, TAKEN))
     }
 
-    fn rest(&self, path: &Path, kind: &str) -> Option<String> {
+    fn name_after(&self, path: &Path, kind: &str) -> Option<String> {
         let name = path.file_name()?.to_string_lossy();
         let rest = name.strip_prefix(&self.prefix())?.strip_prefix(kind)?;
         Some(rest.to_owned())

@@ -24,7 +24,7 @@ pub(super) struct StateFile {
 }
 
 impl Store {
-    pub(super) fn look(&self) -> Result<FileBytes, StoreError> {
+    pub(super) fn read_bytes(&self) -> Result<FileBytes, StoreError> {
         let mut found = self.find();
         for _ in 0..SETTLE_TIMES {
             match &found {
@@ -40,13 +40,13 @@ impl Store {
     }
 
     fn find(&self) -> Result<FileBytes, StoreError> {
-        let opened = self.opened()?;
+        let opened = self.open_file()?;
         let bytes = self.disk.read(&opened, self.names.bytes_max);
         let bytes = bytes.map_err(|error| self.cannot_read(error))?;
         Ok(FileBytes { opened, bytes })
     }
 
-    fn opened(&self) -> Result<OpenFile, StoreError> {
+    fn open_file(&self) -> Result<OpenFile, StoreError> {
         let ground = self
             .disk
             .check_directory()
@@ -64,14 +64,14 @@ impl Store {
 
     /// Reads the file when nobody is writing it. A writer that takes very long is not waited for.
     pub(super) fn see(&mut self) -> Result<StateFile, StoreError> {
-        let (mut found, mut writer) = (self.look()?, Writer::GoOn);
+        let (mut found, mut writer) = (self.read_bytes()?, Writer::GoOn);
         for _ in 0..WRITER_TIMES {
             if !self.is_written(&found.opened) {
                 writer = Writer::GiveWay;
                 break;
             }
             std::thread::sleep(Duration::from_millis(SETTLE_MS));
-            found = self.look()?;
+            found = self.read_bytes()?;
         }
         Ok(StateFile {
             now: self.take_in(&found.bytes)?,
@@ -84,7 +84,7 @@ impl Store {
     /// before it publishes.
     pub(super) fn presumed(&self) -> Option<StateFile> {
         let now = Arc::clone(self.cached.as_ref()?);
-        let opened = self.opened().ok()?;
+        let opened = self.open_file().ok()?;
         let is_likely = opened.len == now.bytes.len() as u64 && !self.is_written(&opened);
         is_likely.then_some(StateFile {
             opened,

@@ -45,7 +45,7 @@ pub(super) struct FilesResult {
 
 type LookupResult<T> = Result<T, String>;
 
-pub(super) fn look(
+pub(super) fn measure(
     at: &Path,
     wanted: &Wanted,
     stop: &CancellationToken,

@@ -34,7 +34,7 @@ pub fn size_of(project: &Path, constraints: &Constraints) -> Result<Size> {
     let mut seen = SizeCount::default();
     let mut dirs = vec![PathBuf::new()];
     while let Some(dir) = dirs.pop() {
-        dirs.extend(look(project, &dir, &left_out, &mut seen)?);
+        dirs.extend(count(project, &dir, &left_out, &mut seen)?);
         if let Some(what) = seen.is_beyond() {
             let largest = seen.largest(what);
             return Ok(Size::Large { what, largest });
@@ -78,7 +78,7 @@ impl SizeCount {
 }
 
 /// Counts the files of a directory, and gives the directories in it.
-fn look(
+fn count(
     project: &Path,
     dir: &Path,
     left_out: &[PathBuf],

@@ -33,7 +33,7 @@ pub(super) fn advance(transaction: &mut Transaction) {
 
 /// Checks everything once; true if the selection changed, so that all must be checked again.
 fn goes_round(transaction: &mut Transaction) -> bool {
-    reconcile::settle(transaction);
+    reconcile::reconcile_results(transaction);
     if backtrack::adopt(transaction) {
         return true;
     }
@@ -45,7 +45,7 @@ fn goes_round(transaction: &mut Transaction) -> bool {
             return true;
         }
         Judgement::Stop => stop(transaction),
-        Judgement::BaseCaseHolds => held(transaction),
+        Judgement::BaseCaseHolds => end_with_result(transaction),
         Judgement::HardBudget(reason) => {
             interrupt(
                 transaction,
@@ -218,7 +218,7 @@ pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
     run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
 }
 
-fn held(transaction: &mut Transaction) {
+fn end_with_result(transaction: &mut Transaction) {
     interrupt(
         transaction,
         |_, must_finish| !must_finish,

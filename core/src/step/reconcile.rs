@@ -12,7 +12,7 @@ use crate::{
     world::results,
 };
 
-pub(super) fn settle(transaction: &mut Transaction) {
+pub(super) fn reconcile_results(transaction: &mut Transaction) {
     set_aside_stale(transaction);
     let is_all_new = !transaction.is_settled();
     if is_all_new {

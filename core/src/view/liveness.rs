@@ -132,23 +132,23 @@ pub enum Activity {
 }
 
 /// The activity that the signals imply.
-pub fn activity(pulse: &LoopSignals, status: RunStatus) -> Activity {
-    if !pulse.is_lease_held {
+pub fn activity(signals: &LoopSignals, status: RunStatus) -> Activity {
+    if !signals.is_lease_held {
         return if status.is_active() {
             Activity::Dead
         } else {
             Activity::Idle
         };
     }
-    if pulse.is_stopped {
+    if signals.is_stopped {
         return Activity::Hung;
     }
     // There is no heartbeat yet, or it was deleted. The loop holds the lease, so it lives.
-    let Some(heartbeat) = pulse.heartbeat else {
+    let Some(heartbeat) = signals.heartbeat else {
         return Activity::Running;
     };
     if heartbeat.age_ms > HUNG_MS {
-        return if pulse.can_beat {
+        return if signals.can_beat {
             Activity::Hung
         } else {
             Activity::Running
@@ -224,8 +224,8 @@ mod tests {
     };
 
     #[track_caller]
-    fn check(pulse: LoopSignals, status: RunStatus, expected: Activity) {
-        assert_eq!(activity(&pulse, status), expected, "{pulse:?}");
+    fn check(signals: LoopSignals, status: RunStatus, expected: Activity) {
+        assert_eq!(activity(&signals, status), expected, "{signals:?}");
     }
 
     fn beating(heartbeat: LastBeat) -> LoopSignals {

@@ -57,11 +57,11 @@ impl Consent<'_> {
         };
         let mut draft = AgreementDraft::evaluate(state, workspaces, bench).await?;
         for _ in 0..OFFERS_MAX {
-            if !self.asks || !draft.looks.differ() || cancel.is_cancelled() {
+            if !self.asks || !draft.comparison.differ() || cancel.is_cancelled() {
                 break;
             }
             let mut constraints = draft.state.objective.constraints.clone();
-            if !offers::offer(out, self.top, &mut constraints, &draft.looks, &cancel).await {
+            if !offers::offer(out, self.top, &mut constraints, &draft.comparison, &cancel).await {
                 break;
             }
             out.say("evaluating the checks in a fresh checkout again…");
@@ -95,10 +95,10 @@ impl Consent<'_> {
         let uncommitted = trees.map_or(Ok(0), Worktrees::uncommitted)?;
         let world = World::new(draft.state.clone());
         if out.json {
-            out.json(&preview::output(&world, &draft.looks, self.config));
+            out.json(&preview::output(&world, &draft.comparison, self.config));
         } else if !out.quiet || self.asks || self.flags.dry_run {
             let shown = preview::Preview {
-                looks: &draft.looks,
+                comparison: &draft.comparison,
                 top: self.top,
                 workspaces: &draft.workspaces,
                 start: draft.start.as_ref(),

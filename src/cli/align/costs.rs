@@ -19,8 +19,8 @@ const SLOW_MS: u64 = 1_000;
 const NAMED_MAX: usize = 3;
 
 /// The duration of `setup`, and ways to save it: a line each.
-pub(super) fn of_setup(state: &State, looks: &CheckoutComparison, top: &Path) -> Vec<String> {
-    let Some(setup_ms) = looks.setup_ms else {
+pub(super) fn of_setup(state: &State, comparison: &CheckoutComparison, top: &Path) -> Vec<String> {
+    let Some(setup_ms) = comparison.setup_ms else {
         return Vec::new();
     };
     let mut lines = Vec::from([format!(
@@ -31,7 +31,7 @@ pub(super) fn of_setup(state: &State, looks: &CheckoutComparison, top: &Path) ->
         return lines;
     }
     let constraints = &state.objective.constraints;
-    let made = looks.made_by_setup.iter();
+    let made = comparison.made_by_setup.iter();
     let made: Vec<&str> = made.take(NAMED_MAX).map(String::as_str).collect();
     if constraints.keep.is_empty() && !made.is_empty() {
         let paths = quoted(Path::new(&made.join(",")));

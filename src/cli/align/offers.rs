@@ -16,16 +16,16 @@ pub(super) async fn offer(
     out: Out,
     top: &Path,
     constraints: &mut Constraints,
-    looks: &CheckoutComparison,
+    comparison: &CheckoutComparison,
     cancel: &CancellationToken,
 ) -> bool {
     out.say("Some checks end otherwise in a fresh checkout, where a run makes them:");
-    for (here, fresh) in looks.here.iter().zip(&looks.fresh) {
+    for (here, fresh) in comparison.here.iter().zip(&comparison.fresh) {
         if here.verdict != fresh.verdict {
             out.say(&verdict_text::two(here, fresh));
         }
     }
-    let links = looks.links();
+    let links = comparison.links();
     let mut offers = links.clone();
     offers.extend(proposals::survey_of(top).setup);
     // A command that was taken before and did not help is not offered again.

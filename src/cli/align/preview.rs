@@ -45,7 +45,7 @@ const LEADS: [&str; 8] = [
 
 /// The data shown beside the agreement itself.
 pub(super) struct Preview<'a> {
-    pub(super) looks: &'a CheckoutComparison,
+    pub(super) comparison: &'a CheckoutComparison,
     pub(super) top: &'a Path,
     pub(super) workspaces: &'a Workspaces,
     pub(super) start: Option<&'a StartedFrom>,
@@ -56,9 +56,9 @@ pub(super) struct Preview<'a> {
 }
 
 /// The remedies as flags to add to a command line.
-fn flags(looks: &CheckoutComparison) -> Vec<String> {
+fn flags(comparison: &CheckoutComparison) -> Vec<String> {
     let flag = |link: Proposal| format!("--link {}", quoted(&link.text));
-    looks.likely_links().into_iter().map(flag).collect()
+    comparison.likely_links().into_iter().map(flag).collect()
 }
 
 /// The agreement: `descent align --json`
@@ -95,7 +95,7 @@ struct LackingPaths<'a> {
 
 pub(super) fn output<'a>(
     world: &'a World,
-    looks: &'a CheckoutComparison,
+    comparison: &'a CheckoutComparison,
     config: &'a Config,
 ) -> AlignOutput<'a> {
     let objective = &world.state.objective;
@@ -103,15 +103,15 @@ pub(super) fn output<'a>(
         schema: "descent/align/1",
         goal: &objective.goal,
         why: &objective.background_intent,
-        base_case: &looks.fresh,
-        here: &looks.here,
-        warnings: &looks.advice,
+        base_case: &comparison.fresh,
+        here: &comparison.here,
+        warnings: &comparison.advice,
         lacking: LackingPaths {
-            checkout: &looks.not_fresh,
-            here: &looks.not_here,
+            checkout: &comparison.not_fresh,
+            here: &comparison.not_here,
         },
-        suggested: match looks.differ() {
-            true => flags(looks),
+        suggested: match comparison.differ() {
+            true => flags(comparison),
             false => Vec::new(),
         },
         bound: view::bound(world),
@@ -130,7 +130,7 @@ pub(super) fn page(world: &World, shown: &Preview<'_>) -> Page {
     let why = &objective.background_intent;
     page.wrapped(head("why:  "), Meaning::Plain, why, LINES_MAX);
     page.gap();
-    checks(&mut page, world, shown.looks);
+    checks(&mut page, world, shown.comparison);
     page.gap();
     page.push(head("the work:"));
     work(&mut page, world, shown.is_whole);
@@ -160,40 +160,40 @@ fn add(page: &mut Page, text: &str) {
 }
 
 /// The tree of checks, with today's verdicts.
-fn checks(page: &mut Page, world: &World, looks: &CheckoutComparison) {
-    let where_to = match looks.here.is_empty() {
+fn checks(page: &mut Page, world: &World, comparison: &CheckoutComparison) {
+    let where_to = match comparison.here.is_empty() {
         true => "today",
         false => "today, here and in a fresh checkout",
     };
     let head = format!("it is reached when this holds ({where_to}):");
     page.push(Line::new().dim(head));
-    let mut leaves = looks.fresh.iter().enumerate();
+    let mut leaves = comparison.fresh.iter().enumerate();
     if let Some(base_case) = &world.state.objective.base_case {
-        tree(base_case, 1, looks, &mut leaves, page);
+        tree(base_case, 1, comparison, &mut leaves, page);
     }
-    if evaluate::whole(&world.state, &looks.fresh) == Verdict::Pass {
+    if evaluate::whole(&world.state, &comparison.fresh) == Verdict::Pass {
         let words = "  it holds already: a run would end at once, without an agent";
         page.push(Line::new().put(Meaning::Unknown, words));
         page.push(Line::of(
             "  add what fails until the goal is reached: --check COMMAND",
         ));
     }
-    if looks.differ() {
-        add(page, &difference(looks));
+    if comparison.differ() {
+        add(page, &difference(comparison));
     }
 }
 
 fn tree<'l>(
     check: &Check,
     depth: usize,
-    looks: &CheckoutComparison,
+    comparison: &CheckoutComparison,
     leaves: &mut impl Iterator<Item = (usize, &'l VerdictView)>,
     page: &mut Page,
 ) {
     let (parts, word) = match &check.kind {
         CheckKind::Leaf(_) => {
             if let Some((at, fresh)) = leaves.next() {
-                let here = looks.here.get(at);
+                let here = comparison.here.get(at);
                 match here.filter(|here| here.verdict != fresh.verdict) {
                     Some(here) => add(page, &two(here, fresh)),
                     None => one(page, depth * 2, fresh),
@@ -216,7 +216,7 @@ fn tree<'l>(
     }
     let deeper = if is_plain { depth } else { depth + 1 };
     for part in parts {
-        tree(part, deeper, looks, leaves, page);
+        tree(part, deeper, comparison, leaves, page);
     }
 }
 
@@ -289,20 +289,28 @@ fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
     page.extend(last_line(judged).map(|line| Line::indent(indent + 10).dim(line)));
 }
 
-fn difference(looks: &CheckoutComparison) -> String {
+fn difference(comparison: &CheckoutComparison) -> String {
     let mut text = Vec::new();
-    if !looks.not_fresh.is_empty() {
-        let paths = looks.links();
+    if !comparison.not_fresh.is_empty() {
+        let paths = comparison.links();
         let paths: Vec<&str> = paths.iter().map(|link| link.text.as_str()).collect();
         text.push(wrapped(
             "  a fresh checkout lacks, since git ignores it: ",
             &paths.join(", "),
         ));
-        text.push(wrapped("  add what it needs: ", &flags(looks).join(" ")));
+        text.push(wrapped(
+            "  add what it needs: ",
+            &flags(comparison).join(" "),
+        ));
         text.push("  or what makes it:  --setup COMMAND".to_owned());
     }
-    if !looks.not_here.is_empty() {
-        let paths = looks.not_here.iter().take(8).cloned().collect::<Vec<_>>();
+    if !comparison.not_here.is_empty() {
+        let paths = comparison
+            .not_here
+            .iter()
+            .take(8)
+            .cloned()
+            .collect::<Vec<_>>();
         text.push(wrapped("  only a fresh checkout has: ", &paths.join(", ")));
     }
     if text.is_empty() {
@@ -365,7 +373,7 @@ fn places(world: &World, shown: &Preview<'_>) -> String {
         let who = "descent <descent@localhost>: git has no user.name and user.email";
         text.push(wrapped("commits will be by ", who));
     }
-    text.extend(costs::of_setup(&world.state, shown.looks, shown.top));
+    text.extend(costs::of_setup(&world.state, shown.comparison, shown.top));
     text.extend(trees.map(Worktrees::notes).unwrap_or_default());
     text.join("\n")
 }
@@ -408,7 +416,7 @@ fn warnings(world: &World, shown: &Preview<'_>) -> String {
         text.push(wrapped("      do: ", hint));
     };
     let mut to_copy = None;
-    for advice in &shown.looks.advice {
+    for advice in &shown.comparison.advice {
         let check = render::line(&advice.check);
         warn(
             &format!("`{check}`: {}", render::line(&advice.what)),

@@ -181,7 +181,7 @@ impl Parser<'_> {
     fn foreign_closer(&mut self) {
         let closer = self.bytes[self.at];
         let here = self.at..self.at + 1;
-        let opened = self.opened();
+        let opened = self.innermost();
         if self.closes_outer(closer) {
             let repeated = self
                 .faults
@@ -215,13 +215,13 @@ impl Parser<'_> {
         }
         self.end_reported = true;
         let end = self.content_end();
-        let message = format!("the text ends inside {}", self.opened());
+        let message = format!("the text ends inside {}", self.innermost());
         let hint = "the file may have been cut off";
         self.fault(end..end, "unclosed", message, Some(hint));
     }
 
     /// The innermost open container, in words.
-    fn opened(&mut self) -> String {
+    fn innermost(&mut self) -> String {
         let at = self.open.last().copied().unwrap_or_default();
         let object = self.bytes.get(at) == Some(&b'{');
         let (line, column) = self.place(at);

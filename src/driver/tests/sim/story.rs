@@ -346,7 +346,7 @@ async fn loop_of(
     // Names of files differ between runs of one story.
     let dir = store.place().project.display().to_string();
     let (told, said) = (Arc::clone(&scene), Arc::clone(&scene));
-    let eyes = Observer {
+    let observer = Observer {
         on_event: &mut |event| {
             told.tell(format_args!("  {}", serde_json::to_string(event).unwrap()))
         },
@@ -358,7 +358,7 @@ async fn loop_of(
         },
         on_turn: &mut |world, _, _| held(&scene.watchman).reported(world.state.serial),
     };
-    run(host(store), loaded, eyes).await
+    run(host(store), loaded, observer).await
 }
 
 /// A person's edit while no loop lived goes first, as in `run`.
