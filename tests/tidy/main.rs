@@ -192,10 +192,6 @@ const CODES_UNMET: &[(&str, &str)] = &[
         "needs saves faster than commits; store::tests",
     ),
 ];
-/// Type names that stand twice in a package yet.
-const DOUBLED: &[&str] = &[];
-/// Parameters that take a tuple apart, by file.
-const TUPLES: &[(&str, usize)] = &[];
 /// Roots of somebody's machine, which no text of the project names.
 const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/"];
 
@@ -257,12 +253,12 @@ fn every_error_code_is_met_by_a_test_and_documented() {
 
 #[test]
 fn a_type_name_stands_once_in_a_package() {
-    hold(|root| words::type_names(root, DOUBLED));
+    hold(words::type_names);
 }
 
 #[test]
 fn no_parameter_takes_a_tuple_apart() {
-    hold(|root| words::tuple_parameters(root, TUPLES));
+    hold(words::tuple_parameters);
 }
 #[test]
 fn comments_are_short_and_begin_with_their_subject() {

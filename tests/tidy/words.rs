@@ -53,8 +53,8 @@ struct Declaration {
     place: String,
 }
 
-/// No type name stands twice in a package, but for those of `doubled`.
-pub(crate) fn type_names(root: &Path, doubled: &[&str]) -> Vec<String> {
+/// No type name stands twice in a package.
+pub(crate) fn type_names(root: &Path) -> Vec<String> {
     let mut faults = Vec::new();
     for package in PACKAGES {
         let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -68,10 +68,7 @@ pub(crate) fn type_names(root: &Path, doubled: &[&str]) -> Vec<String> {
             }
             places.entry(one.name).or_default().push(one.place);
         }
-        let is_fault = |name: &str, places: &[String]| places.len() > 1 && !doubled.contains(&name);
-        let twice = places
-            .iter()
-            .filter(|(name, places)| is_fault(name, places));
+        let twice = places.iter().filter(|(_, places)| places.len() > 1);
         faults.extend(twice.map(|(name, places)| {
             format!(
                 "{}: `{name}` is a type of {} too: give one of them another name",
@@ -111,24 +108,18 @@ fn declarations(source: &Source) -> Vec<Declaration> {
     source.code.lines().enumerate().filter_map(line).collect()
 }
 
-/// No parameter takes a tuple apart, which hides values that may be swapped: a struct names them. `most`: the allowed
-/// number in each file.
-pub(crate) fn tuple_parameters(root: &Path, most: &[(&str, usize)]) -> Vec<String> {
+/// No parameter takes a tuple apart, which hides values that may be swapped: parameters of their own, or a struct,
+/// name them.
+pub(crate) fn tuple_parameters(root: &Path) -> Vec<String> {
     let all = PACKAGES.iter().flat_map(|package| sources(root, package));
-    let fault = |source: Source| {
-        let places = tuples_in(&source.code);
-        let allowed = most
-            .iter()
-            .find(|(path, _)| *path == source.path)
-            .map_or(0, |(_, n)| *n);
-        let line = places.get(allowed)?;
-        Some(format!(
-            "{}:{line}: {} parameters are tuples, {allowed} may be: make a struct",
-            source.path,
-            places.len()
-        ))
+    let faults = |source: Source| {
+        let path = &source.path;
+        let lines = tuples_in(&source.code).into_iter();
+        let fault =
+            |line| format!("{path}:{line}: a parameter is a tuple: make it two, or a struct");
+        lines.map(fault).collect::<Vec<_>>()
     };
-    all.filter_map(fault).collect()
+    all.flat_map(faults).collect()
 }
 
 /// The lines of parameters `(a, b): (A, B)` of functions. Those of closures are patterns on the arguments of a library.

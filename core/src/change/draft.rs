@@ -226,7 +226,10 @@ impl<'d> Draft<'d> {
             if self.set_by_hand(before, id, status) {
                 match status {
                     AtomStatus::Pending => opened.push(id),
-                    _ => asked.push(id),
+                    AtomStatus::Failed
+                    | AtomStatus::Invalid(_)
+                    | AtomStatus::NeedsGuidance
+                    | AtomStatus::InDoubt(_) => asked.push(id),
                 }
             }
         }
