@@ -30,7 +30,8 @@ use line::{Body, JournalLine};
 
 pub(super) use archive::archive;
 pub(super) use files::prune;
-pub use read::{Commit, History};
+pub use line::Commit;
+pub use read::History;
 
 /// Commits in one file.
 const LINES_MAX: usize = 256;
@@ -186,14 +187,20 @@ impl Journal {
         };
         let mut open = self.open_segment(&made, patch.is_some())?;
         if let Some(edited) = made.edited {
-            open.append(&self.edit_line(&made, edited))?;
+            open.append(&JournalLine {
+                commit: self.commit(&made, "edit"),
+                before: None,
+                body: Body::Edit(text_of(edited)),
+            })?;
         }
-        let mut line = self.line(&made);
-        line.before = open.last.take();
         let is_whole = patch.is_none() || open.wholes_due > 0;
-        line.body = match &patch {
-            Some(patch) if !is_whole => Body::Patch(Box::new(patch.clone())),
-            _ => Body::Whole(text_of(made.after)),
+        let line = JournalLine {
+            commit: self.described(&made),
+            before: open.last.take(),
+            body: match &patch {
+                Some(patch) if !is_whole => Body::Patch(Box::new(patch.clone())),
+                _ => Body::Whole(text_of(made.after)),
+            },
         };
         open.append(&line)?;
         open.noted(made.after, is_whole, patch);
@@ -228,7 +235,23 @@ impl Journal {
         }
     }
 
-    fn line(&self, made: &CommitNote<'_>) -> JournalLine {
+    /// The commit, with its author and nothing else.
+    fn commit(&self, made: &CommitNote<'_>, command: &str) -> Commit {
+        Commit {
+            lineage: made.after.state.lineage.clone(),
+            serial: made.after.state.serial,
+            at_ms: made.at_ms,
+            by: self.by.clone(),
+            command: command.to_owned(),
+            is_correction: false,
+            stamps: Vec::new(),
+            events: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// The commit with its events; of a person's, with its changes too.
+    fn described(&self, made: &CommitNote<'_>) -> Commit {
         let after = &made.after.state;
         let kept = self.before_edit(made);
         let before = made.before.map(|before| &before.state).or(kept.as_ref());
@@ -240,22 +263,13 @@ impl Journal {
             Some(before) => difference::difference(before, after),
             None => Vec::new(),
         };
-        JournalLine {
-            lineage: after.lineage.to_string(),
-            serial: after.serial.0,
-            at_ms: made.at_ms,
-            by: self.by.clone(),
-            command: self.command.clone(),
+        let stamps = made.content.map(|content| content.at.clone());
+        Commit {
             is_correction: before.is_some_and(|before| corrects(before, after)),
-            stamps: made
-                .content
-                .map(|content| content.at.clone())
-                .into_iter()
-                .collect(),
+            stamps: stamps.into_iter().collect(),
             events: event::bounded(events),
             changes: bounded(changes),
-            before: None,
-            body: Body::Edit(String::new()),
+            ..self.commit(made, &self.command)
         }
     }
 
@@ -269,23 +283,6 @@ impl Journal {
             .into_iter()
             .find_map(|serial| history.state(lineage, serial))?;
         Some(kept.state)
-    }
-
-    /// The edit as it was typed; its line stands before the commit that adopted it.
-    fn edit_line(&self, made: &CommitNote<'_>, edited: &LoadedState) -> JournalLine {
-        JournalLine {
-            lineage: made.after.state.lineage.to_string(),
-            serial: made.after.state.serial.0,
-            at_ms: made.at_ms,
-            by: self.by.clone(),
-            command: "edit".to_owned(),
-            is_correction: false,
-            stamps: Vec::new(),
-            events: Vec::new(),
-            changes: Vec::new(),
-            before: None,
-            body: Body::Edit(text_of(edited)),
-        }
     }
 }
 

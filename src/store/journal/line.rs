@@ -7,30 +7,39 @@ use std::borrow::Cow;
 
 use descent_core::difference::Difference;
 use descent_core::event::Event;
-use descent_core::id::Digest;
+use descent_core::id::{Digest, Lineage, Serial};
 use descent_core::state::patch::Patch;
 use serde::{Deserialize, Serialize};
 
 /// Hexadecimal digits of the digest.
 const DIGITS: usize = 16;
 
+/// One commit, as it was noted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct JournalLine {
-    pub(super) lineage: String,
-    pub(super) serial: u64,
-    pub(super) at_ms: u64,
-    pub(super) by: String,
-    pub(super) command: String,
+pub struct Commit {
+    pub lineage: Lineage,
+    pub serial: Serial,
+    pub at_ms: u64,
+    pub by: String,
+    /// With `edit`, a person saved the file, and the commit of this serial adopted it.
+    pub command: String,
+    /// A person changed the agreement.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) is_correction: bool,
+    pub is_correction: bool,
     /// When the new records happened, according to the state; an older version noted all that it found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) stamps: Vec<String>,
+    pub stamps: Vec<String>,
     /// The announcements of the commit; an older version noted none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) events: Vec<Event>,
+    pub events: Vec<Event>,
     /// The changes by a person; an older version noted those of every commit.
-    pub(super) changes: Vec<Difference>,
+    pub changes: Vec<Difference>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct JournalLine {
+    #[serde(flatten)]
+    pub(super) commit: Commit,
     /// The patch to the state before this one; the line before holds it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) before: Option<Patch>,

@@ -5,32 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
-use descent_core::difference::{self, Difference};
-use descent_core::event::Event;
+use descent_core::difference;
 use descent_core::id::{Lineage, Serial};
 use descent_core::state::State;
 use descent_core::state::encode::StateText;
 use descent_core::state::patch::Patch;
 
 use super::super::load;
-use super::files::{self, Allowance, Segment};
-use super::line::{self, Body, JournalLine};
-
-/// One commit, as it was noted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Commit {
-    pub lineage: Lineage,
-    pub serial: Serial,
-    pub at_ms: u64,
-    pub by: String,
-    /// With `edit`, a person saved the file, and the commit of this serial adopted it.
-    pub command: String,
-    /// A person changed the agreement.
-    pub is_correction: bool,
-    pub stamps: Vec<String>,
-    pub events: Vec<Event>,
-    pub changes: Vec<Difference>,
-}
+use super::files::{self, Allowance};
+use super::line::{self, Body, Commit, JournalLine};
 
 impl Commit {
     /// Whether this is a person's save, and not the commit made of it.
@@ -90,8 +73,7 @@ impl History {
     #[must_use]
     pub fn commits(&self, lineage: &Lineage) -> Vec<Commit> {
         let mut found: Vec<Commit> = Vec::new();
-        for commit in self.all(|line| (line.lineage == lineage.as_str()).then(|| Commit::of(line)))
-        {
+        for commit in self.all(|commit| (commit.lineage == *lineage).then_some(commit)) {
             // An older file was put back meanwhile: the commits after it are gone.
             while found
                 .last()
@@ -108,63 +90,64 @@ impl History {
     #[must_use]
     pub fn lineages(&self) -> Vec<(Lineage, Serial)> {
         let mut found: Vec<(Lineage, Serial)> = Vec::new();
-        let newest = |line: JournalLine| Some((Lineage::new(line.lineage), Serial(line.serial)));
-        for (lineage, serial) in self.all(newest) {
+        for (lineage, serial) in self.all(|commit| Some((commit.lineage, commit.serial))) {
             found.retain(|(other, _)| *other != lineage);
             found.push((lineage, serial));
         }
         found
     }
 
-    /// The lineage of the newest line; older files are read only if the newest hold none.
+    /// The lineage of the newest line.
     #[must_use]
     pub fn newest_lineage(&self) -> Option<Lineage> {
-        let mut allowance = Allowance::new();
-        let segments = files::segments(&self.dir);
-        let mut newest = segments.iter().rev().filter_map(|segment| {
-            let line = line::decode(&files::read(segment, &mut allowance)).pop()?;
-            Some(Lineage::new(line.lineage))
-        });
-        newest.next()
+        let mut newest = self.newest_first().filter_map(|mut lines| lines.pop());
+        newest.next().map(|line| line.commit.lineage)
     }
 
-    /// The wanted part of each line, the oldest first. The newest are read first, as far as the
-    /// allowance reaches.
-    fn all<T>(&self, wanted: impl Fn(JournalLine) -> Option<T>) -> Vec<T> {
-        let mut allowance = Allowance::new();
-        let mut segments: Vec<Vec<T>> = Vec::new();
-        for segment in files::segments(&self.dir).iter().rev() {
-            let lines = line::decode(&files::read(segment, &mut allowance));
-            segments.push(lines.into_iter().filter_map(&wanted).collect());
-        }
-        segments.into_iter().rev().flatten().collect()
-    }
-
-    /// The serial of the newest commit of a lineage; older files are read only if the newest holds
-    /// none of it.
+    /// The serial of the newest commit of a lineage.
     #[must_use]
     pub fn newest(&self, lineage: &Lineage) -> Option<Serial> {
-        let (segments, mut allowance) = (files::segments(&self.dir), Allowance::new());
-        let mut newest = segments.iter().rev().filter_map(|segment| {
-            let line = lines_of(segment, lineage, &mut allowance).pop()?;
-            Some(Serial(line.serial))
-        });
-        newest.next()
+        let mut newest = self.lines_of(lineage).filter_map(|mut lines| lines.pop());
+        newest.next().map(|line| line.commit.serial)
+    }
+
+    /// The lines of each segment, the newest segment first, as far as the allowance reaches. A segment is read when it
+    /// is asked for.
+    fn newest_first(&self) -> impl Iterator<Item = Vec<JournalLine>> {
+        let mut allowance = Allowance::new();
+        let segments = files::segments(&self.dir).into_iter().rev();
+        segments.map(move |segment| line::decode(&files::read(&segment, &mut allowance)))
+    }
+
+    fn lines_of(&self, lineage: &Lineage) -> impl Iterator<Item = Vec<JournalLine>> {
+        self.newest_first().map(|mut lines| {
+            lines.retain(|line| line.commit.lineage == *lineage);
+            lines
+        })
+    }
+
+    /// The wanted part of each commit, the oldest first.
+    fn all<T>(&self, wanted: impl Fn(Commit) -> Option<T>) -> Vec<T> {
+        let of_segment = |lines: Vec<JournalLine>| -> Vec<T> {
+            let commits = lines.into_iter().map(|line| line.commit);
+            commits.filter_map(&wanted).collect()
+        };
+        let segments: Vec<Vec<T>> = self.newest_first().map(of_segment).collect();
+        segments.into_iter().rev().flatten().collect()
     }
 
     /// The state of a serial, byte for byte as it was committed.
     #[must_use]
     pub fn state(&self, lineage: &Lineage, serial: Serial) -> Option<PastState> {
-        let (segments, mut allowance) = (files::segments(&self.dir), Allowance::new());
         let mut lines: Vec<JournalLine> = Vec::new();
         // Most questions are about new states: older files are read only if needed.
-        for segment in segments.iter().rev() {
-            let mut older = lines_of(segment, lineage, &mut allowance);
-            let has_it = |line: &JournalLine| line.serial >= serial.0;
+        for mut older in self.lines_of(lineage) {
             older.append(&mut lines);
             lines = older;
-            let reaches = lines.first().is_some_and(|line| line.serial <= serial.0);
-            if (reaches && lines.iter().any(has_it))
+            let first = lines.first().map(|line| line.commit.serial);
+            let has_it = lines.iter().any(|line| line.commit.serial >= serial);
+            if first.is_some_and(|first| first <= serial)
+                && has_it
                 && let Some(past) = replayed(&lines, serial)
             {
                 return Some(past);
@@ -176,44 +159,12 @@ impl History {
     /// The edit of a person that the commit of this serial adopted.
     #[must_use]
     pub fn edit(&self, lineage: &Lineage, serial: Serial) -> Option<Vec<u8>> {
-        let mut allowance = Allowance::new();
-        for segment in files::segments(&self.dir).iter().rev() {
-            let lines = lines_of(segment, lineage, &mut allowance);
-            let mut edits = lines
-                .into_iter()
-                .rev()
-                .filter(|line| line.serial == serial.0);
-            let found = edits.find_map(|line| match line.body {
-                Body::Edit(text) => Some(text.into_bytes()),
-                Body::Whole(_) | Body::Patch(_) => None,
-            });
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
-    }
-}
-
-fn lines_of(segment: &Segment, lineage: &Lineage, allowance: &mut Allowance) -> Vec<JournalLine> {
-    let mut lines = line::decode(&files::read(segment, allowance));
-    lines.retain(|line| line.lineage == lineage.as_str());
-    lines
-}
-
-impl Commit {
-    fn of(line: JournalLine) -> Self {
-        Self {
-            lineage: Lineage::new(line.lineage),
-            serial: Serial(line.serial),
-            at_ms: line.at_ms,
-            by: line.by,
-            command: line.command,
-            is_correction: line.is_correction,
-            stamps: line.stamps,
-            events: line.events,
-            changes: line.changes,
-        }
+        let text = |line: JournalLine| match line.body {
+            Body::Edit(text) if line.commit.serial == serial => Some(text.into_bytes()),
+            Body::Edit(_) | Body::Whole(_) | Body::Patch(_) => None,
+        };
+        self.lines_of(lineage)
+            .find_map(|lines| lines.into_iter().rev().find_map(text))
     }
 }
 
