@@ -11,7 +11,6 @@ mod constraints;
 mod context;
 mod doctor;
 mod edit;
-mod evaluate;
 mod fork;
 mod graph;
 mod help;

@@ -1,9 +1,6 @@
 //! The setting of every command: its directory, the place of its state, and whether it may ask.
 
-use std::{
-    io::IsTerminal,
-    path::{Path, PathBuf},
-};
+use std::{io::IsTerminal, path::PathBuf};
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -266,9 +263,4 @@ fn unheard<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     std::panic::set_hook(loud);
     done.ok()
-}
-
-/// A path as it is shown to a person.
-pub(super) fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -4,6 +4,7 @@
 //! reads nothing but the clock. Not here: the drawing itself (`render::area`).
 
 use std::{
+    cell::OnceCell,
     collections::BTreeMap,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
@@ -24,6 +25,7 @@ use super::context::Context;
 use crate::{
     clock,
     driver::Measuring,
+    ops::evaluate::CheckStart,
     render::{self, Line, Meaning, area},
 };
 
@@ -154,6 +156,15 @@ impl Drop for LiveArea {
             let _ = drawer.join();
             area::show(Vec::new());
         }
+    }
+}
+
+/// Draws the check that is measured outside of a loop, from the first on, until it is dropped.
+pub(super) fn drawn(context: &Context) -> impl Fn(CheckStart<'_>) + '_ {
+    let live = OnceCell::new();
+    move |check| {
+        let live = live.get_or_init(|| LiveArea::start(context));
+        live.checking(check.title, check.nth, check.all);
     }
 }
 

@@ -134,10 +134,10 @@ fn fill_workspace(store: &Store, world: &World, status: &mut view::StatusView) {
     let (place, kind) = (store.place(), state.objective.constraints.workspace());
     if state.run.result().is_some() {
         if let Some((path, branch)) = workspace::result_of(&place.project, &state.lineage, kind) {
-            status.workspace.path = path.as_deref().map(super::context::shown);
+            status.workspace.path = path.map(|path| path.display().to_string());
             status.workspace.branch = Some(branch);
         }
     } else if status.workspace.kind == "shared" {
-        status.workspace.path = Some(super::context::shown(&place.project));
+        status.workspace.path = Some(place.project.display().to_string());
     }
 }

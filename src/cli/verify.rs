@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, WaitOutcome, interruptible, surroundings},
-    evaluate::drawn,
+    live::drawn,
     run,
 };
 use crate::{

@@ -76,8 +76,8 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
         let result = workspace::result_of(&place.project, &world.state.lineage, kind);
         let path = result
             .and_then(|(path, _)| path)
-            .map(|path| super::context::shown(&path));
-        let lies_at = |one: &_| Some(super::context::shown(&evidence::find(store.place(), one)?));
+            .map(|path| path.display().to_string());
+        let lies_at = |one: &_| Some(evidence::find(store.place(), one)?.display().to_string());
         let page = render::why(
             &why,
             &past,

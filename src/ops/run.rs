@@ -40,12 +40,14 @@ pub struct RunOptions<'a> {
     pub runtime: &'a Runtime,
 }
 
+/// Gets the desired work at every turn of the loop.
+pub type OnTurn<'a> = Box<dyn FnMut(&World, &DesiredWork) + 'a>;
+
 /// A person's view of the loop, and the signals that end it.
 pub struct RunView<'a> {
     pub signals: Signals,
     pub measuring: Measuring,
-    /// Gets the desired work at every turn.
-    pub on_turn: Box<dyn FnMut(&World, &DesiredWork) + 'a>,
+    pub on_turn: OnTurn<'a>,
     /// Gets warnings of other threads.
     pub warn: Warn,
 }

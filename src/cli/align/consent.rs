@@ -8,7 +8,7 @@ use descent_core::{state::State, world::World};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::{context::Context, evaluate::drawn},
+    super::{context::Context, live::drawn},
     AlignArgs, offers, preview, proposals, questions,
 };
 use crate::{
