@@ -1,7 +1,7 @@
 //! `descent log`: who changed what and why, from the state and the journal beside it; also the difference of two
 //! commits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use descent_core::{
@@ -69,6 +69,9 @@ struct ChangeOutput {
     weight: Weight,
 }
 
+/// The kind of an entry for a file that was saved by hand.
+const EDIT: &str = "edit";
+
 pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     let loaded = store.read()?;
@@ -77,7 +80,10 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     if let Some(range) = &flags.range {
         return between(context, &timeline, range);
     }
-    let entries = joined(log::diary(&timeline.now.state), &timeline.commits);
+    let mut entries = joined(log::diary(&timeline.now.state), &timeline.commits);
+    if !context.out.json {
+        leave_out_adopted_saves(&mut entries);
+    }
     let left_out = flags
         .number
         .map_or(0, |number| entries.len().saturating_sub(number as usize));
@@ -143,6 +149,13 @@ fn joined(mut entries: Vec<LogEntry>, commits: &[Commit]) -> Vec<LogEntry> {
     entries
 }
 
+/// Leaves out the saves that a correction tells better.
+fn leave_out_adopted_saves(entries: &mut Vec<LogEntry>) {
+    let told = entries.iter().filter(|entry| entry.kind != EDIT);
+    let told: BTreeSet<Option<u64>> = told.map(|entry| entry.serial).collect();
+    entries.retain(|entry| entry.kind != EDIT || !told.contains(&entry.serial));
+}
+
 fn has_news(commit: &Commit) -> bool {
     let mut changes = commit.changes.iter();
     changes.any(|change| change.weight == Weight::Main)
@@ -160,7 +173,7 @@ fn of_event(commit: &Commit, event: &Event) -> LogEntry {
 }
 
 fn of_commit(commit: &Commit) -> LogEntry {
-    let kind = if commit.is_edit() { "edit" } else { "commit" };
+    let kind = if commit.is_edit() { EDIT } else { "commit" };
     LogEntry {
         at: UnixMillis(commit.at_ms).rfc3339(),
         kind: kind.to_owned(),

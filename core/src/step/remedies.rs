@@ -67,13 +67,13 @@ enum RaisableLimit {
     Time,
 }
 
-/// The command that doubles a limit. For attempts it doubles the limit in force, for iterations and time the amount
-/// spent.
+/// The command that doubles a limit. For attempts it doubles the limit of what failed, for iterations and time the
+/// amount spent.
 fn raise(transaction: &Transaction, limit: RaisableLimit) -> String {
     let constraints = &transaction.state.objective.constraints;
     let twice = |count: u32| u64::from(count).saturating_mul(2).max(1).to_string();
     let (key, value) = match limit {
-        RaisableLimit::Attempts => ("max_attempts", twice(constraints.max_attempts_of_any())),
+        RaisableLimit::Attempts => ("max_attempts", twice(attempts_of_failed(transaction))),
         RaisableLimit::Interruptions => {
             ("max_interruptions", twice(constraints.max_interruptions()))
         }
@@ -93,6 +93,15 @@ fn raise(transaction: &Transaction, limit: RaisableLimit) -> String {
         }
     };
     format!("descent run --set {key}={value}")
+}
+
+/// The largest limit of attempts among the tasks that failed.
+fn attempts_of_failed(transaction: &Transaction) -> u32 {
+    let tasks = transaction.graph.tasks();
+    let tasks = tasks.filter_map(|x| transaction.task_of(transaction.graph.id(x)));
+    let failed = tasks.filter(|task| task.tries.iter().any(|tried| tried.has_failed()));
+    let limits = failed.map(|task| measure::attempts_max(&transaction.state, task));
+    limits.max().unwrap_or(1)
 }
 
 /// The next command; a result that changes no file needs no `apply`.
