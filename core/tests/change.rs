@@ -181,3 +181,77 @@ fn what_stands_already_is_no_change() {
     let refused = change::apply(&before, &same, "ada", NOW);
     assert!(matches!(refused, Err(ChangeRefusal::NoDifference)));
 }
+
+/// X rang a bell outside, once; the result stands.
+fn with_an_effect(state: &mut Value) {
+    let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    state["bindings"]["X"] = json!({
+        "summary": "rung", "attempts": 1, "by": "action", "at": "2026-01-01T00:00:00Z", "context": digest,
+        "of": {"kind": "task", "description": "ring", "effect": "external", "status": "pending", "action": {"run": "ring"}}
+    });
+}
+
+fn undo(now: &State, then: &State) -> State {
+    let earlier = change::EarlierState {
+        state: then,
+        has_commit: &|_| true,
+    };
+    let made = change::apply(now, &[Change::Undo(&earlier)], "ada", NOW);
+    made.expect("something is undone").state
+}
+
+fn is_in_doubt(state: &State, id: &str) -> bool {
+    let task = state.atoms.get(id).and_then(|atom| atom.task());
+    task.is_some_and(|task| matches!(task.status, AtomStatus::InDoubt(_)))
+}
+
+#[test]
+fn an_effect_that_an_undo_took_away_is_asked_about_when_its_atom_comes_back() {
+    for goal in ["it is so", "it is better"] {
+        let before = state(|state| state["objective"]["goal"] = json!(goal));
+        let added = state(|state| {
+            with_an_effect(state);
+            let of = state["bindings"]["X"]["of"].take();
+            state["bindings"] = json!({});
+            state["work_graph"]["atoms"]["X"] = of;
+        });
+        let done = state(with_an_effect);
+        let gone = undo(&done, &before);
+        assert!(gone.atom(&"X".into()).is_none());
+        let back = undo(&gone, &added);
+        assert!(is_in_doubt(&back, "X"), "with the goal `{goal}`");
+        // To undo the undo brings the result back.
+        let result = undo(&gone, &done);
+        assert!(result.bindings.contains_key("X"));
+    }
+}
+
+#[test]
+fn the_result_of_an_effect_outside_that_a_person_takes_out_leaves_it_in_doubt() {
+    let before = state(with_an_effect);
+    let forgotten = change::apply(&before, &[Change::Binding("X".into(), None)], "ada", NOW);
+    let forgotten = forgotten.expect("applied").state;
+    assert!(is_in_doubt(&forgotten, "X"));
+    assert_eq!(descent_core::world::doubts::doubts(&forgotten).len(), 1);
+}
+
+#[test]
+fn a_word_on_a_doubt_that_is_undone_is_asked_for_again() {
+    let before = state(with_an_effect);
+    let forget = [Change::Binding("X".into(), None)];
+    let doubtful = change::apply(&before, &forget, "ada", NOW);
+    let doubtful = doubtful.expect("applied").state;
+    let attempt = &descent_core::world::doubts::doubts(&doubtful)[0].attempt;
+    let word = [Change::Resolution(attempt, change::Resolution::Done(None))];
+    let told = change::apply(&doubtful, &word, "ada", NOW)
+        .expect("applied")
+        .state;
+    assert!(!is_in_doubt(&told, "X"));
+    assert!(is_in_doubt(&undo(&told, &doubtful), "X"));
+}
+
+#[test]
+fn a_correction_of_an_unknown_type_is_carried() {
+    let odd = state(|state| state["corrections"] = json!([{"id": "c1", "type": "odd", "x": 1}]));
+    assert_eq!(odd.corrections.len(), 1);
+}

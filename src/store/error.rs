@@ -14,8 +14,12 @@ use crate::files::Odd;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("there is no state at `{}` or above", looked_from.display())]
-    NoState { looked_from: PathBuf },
+    #[error("there is no state at `{}` or above{}", looked_from.display(), if *has_journal { ", though a journal of one is kept" } else { "" })]
+    NoState {
+        looked_from: PathBuf,
+        /// A journal lies beside: there was a state.
+        has_journal: bool,
+    },
     #[error("the state file `{}` was there and is gone", path.display())]
     Vanished { path: PathBuf },
     #[error("`{}` is a directory, not a state file", path.display())]
@@ -196,6 +200,11 @@ impl StoreError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
+            Self::NoState {
+                has_journal: true, ..
+            } => {
+                "`descent show --bytes` prints the newest commit that is kept: put that back, or begin anew with `descent align`"
+            }
             Self::NoState { .. } => "make one with `descent align`",
             Self::Vanished { .. } => "put the file back, or start anew with `descent align`",
             Self::IsDirectory { .. } => "name a file with `--state`",

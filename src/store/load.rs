@@ -246,7 +246,10 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => match dangling(&path) {
             Some(to) => Err(StoreError::LinkToNothing { path, to }),
-            None => Err(StoreError::NoState { looked_from: path }),
+            None => Err(StoreError::NoState {
+                looked_from: path,
+                has_journal: false,
+            }),
         },
         Err(source) => Err(StoreError::Unreadable { path, source }),
     }

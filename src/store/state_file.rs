@@ -102,7 +102,10 @@ impl Store {
         let path = self.place.state.clone();
         match source.kind() {
             io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
-            io::ErrorKind::NotFound => StoreError::NoState { looked_from: path },
+            io::ErrorKind::NotFound => StoreError::NoState {
+                looked_from: path,
+                has_journal: self.place.journal().is_dir(),
+            },
             io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
             // A link that was there at the start was followed then, if it led anywhere.
             _ if disk::is_link(&source) && self.cached.is_some() => StoreError::Link { path },

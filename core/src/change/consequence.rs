@@ -18,6 +18,8 @@ pub enum Consequence {
     LimitReopened,
     /// An effect outside counts as done, and its atom as solved.
     DoubtSettled,
+    /// A change of the tree by the attempt is not part of the result.
+    ChangeLeftOut,
     /// The effect counts as done for an atom that has changed since.
     DoubtOutdated,
     DoubtRetried,
@@ -65,6 +67,9 @@ impl Consequence {
             Self::DependentsReopened => "what depends on them is open again",
             Self::LimitReopened => "what a raised limit had ended is open again",
             Self::DoubtSettled => "what waited for it goes on",
+            Self::ChangeLeftOut => {
+                "its effect outside counts alone: files that it wrote in its workspace are not in the result"
+            }
             Self::DoubtOutdated => {
                 "that was for the atom as it was then: as it is now it is made again"
             }

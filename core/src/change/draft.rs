@@ -10,12 +10,12 @@ use alloc::{
 use super::{Adoption, Change, Consequence, between, doubts, lost_lines};
 use crate::{
     event::Event,
-    id::{AtomId, Epoch, UnixMillis},
+    id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
-        AtomStatus, Correction, Entry, EntryKind, RunStatus, State,
+        AtomStatus, Binding, Correction, Entry, EntryKind, RunStatus, State,
         encode::ChangeSet,
         limits,
-        record::{CorrectionRecord, CorrectionType, LostValue, UserCorrectionEntry},
+        record::{CorrectionRecord, CorrectionType, InDoubtEntry, LostValue, UserCorrectionEntry},
     },
 };
 
@@ -235,6 +235,31 @@ impl<'d> Draft<'d> {
         }
         self.correct_atoms(CorrectionType::Resolution, "to be tried again:", &opened);
         self.correct_atoms(CorrectionType::Resolution, "in doubt:", &asked);
+    }
+
+    /// Puts the effect of a result in doubt, whose atom is open or gone now. Without a context no attempt made it.
+    pub(super) fn doubt_result(
+        &mut self,
+        atom: &AtomId,
+        result: &Binding,
+        reason: &str,
+    ) -> Option<AttemptId> {
+        let context = result.context.clone()?;
+        let attempt = Arc::make_mut(&mut self.state.run).next_attempt(atom);
+        self.record_doubt(InDoubtEntry {
+            atom: atom.clone(),
+            attempt: attempt.clone(),
+            started: result.at.clone(),
+            context: Some(context),
+            reason: reason.into(),
+        });
+        Some(attempt)
+    }
+
+    pub(super) fn record_doubt(&mut self, doubt: InDoubtEntry) {
+        let (serial, pass) = (self.state.serial.0, self.state.run.pass + 1);
+        let entry = Entry::new(&self.at, serial, pass, EntryKind::InDoubt(doubt));
+        self.state.trail.push(Arc::new(entry));
     }
 
     /// Writes the corrections. `before` is the committed state that the draft began from; without it every record is

@@ -14,7 +14,7 @@ use crate::{
     id::{AtomId, AttemptId},
     measure,
     state::{
-        AtomStatus, Binding, Extra, State, Task, TryEnd,
+        AtomStatus, Binding, Extra, State, Task, TryEnd, Workspace,
         binding::{SUMMARY_CHARS_MAX, nothing},
         fields::Writer,
         record::{Choices, CorrectionType},
@@ -50,6 +50,10 @@ impl Resolution<'_> {
             ),
         };
         draft.effects.push(effect);
+        let workspace = draft.state.objective.constraints.workspace();
+        if matches!(self, Resolution::Done(_)) && workspace != Workspace::Shared {
+            draft.effects.push(Consequence::ChangeLeftOut);
+        }
         if let Some(correction) = draft.correct(CorrectionType::Resolution, what) {
             correction.attempt = Some(attempt.clone());
             correction.done = Some(matches!(self, Resolution::Done(_)));

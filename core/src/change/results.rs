@@ -6,7 +6,7 @@ use super::draft::Draft;
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,
-    state::{AtomStatus, Binding, State},
+    state::{AtomStatus, Binding, State, Task},
     world::counted,
 };
 
@@ -72,6 +72,11 @@ impl Draft<'_> {
         // The atom may have been written by hand, or put back already because others name it.
         let is_there = self.state.atoms.get(id).cloned();
         let is_gone = self.removed.contains(id) || !(is_named || was_root);
+        let is_once_only = |task: &Task| task.spec.effect.is_once_only();
+        let doubt = match binding.of.task().is_some_and(is_once_only) {
+            true => self.doubt_result(id, binding, "its result was taken out of the state"),
+            false => None,
+        };
         if is_there.is_none() && is_gone {
             return 0;
         }
@@ -81,7 +86,7 @@ impl Draft<'_> {
             let of_result = task.tries.iter().filter(|tried| tried.context == *context);
             given_back = of_result.map(|tried| tried.attempts).sum();
             task.tries.retain(|tried| tried.context != *context);
-            task.status = AtomStatus::Pending;
+            task.status = doubt.map_or(AtomStatus::Pending, AtomStatus::InDoubt);
         }
         self.state.atoms.insert(id.clone(), Arc::new(atom));
         given_back

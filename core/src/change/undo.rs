@@ -9,10 +9,10 @@ use alloc::{collections::BTreeSet, format, sync::Arc, vec::Vec};
 use super::{ChangeRefusal, Consequence, EarlierState, doubts, draft::Draft, set::atom_mut};
 use crate::{
     difference, doc,
-    id::{AtomId, AttemptId, CommitId, Digest, Epoch},
+    id::{AtomId, CommitId, Epoch},
     state::{
-        Atom, AtomStatus, Binding, Entry, EntryKind, Intent, MeasureText, Run, RunStatus,
-        SideEffect, State, Workspace,
+        Atom, AtomStatus, Binding, Entry, Intent, MeasureText, Run, RunStatus, SideEffect, State,
+        Workspace,
         record::{CorrectionType, InDoubtEntry},
     },
     world::World,
@@ -33,6 +33,7 @@ impl EarlierState<'_> {
         undo.agreement();
         undo.graph();
         undo.keep_what_is_outside();
+        undo.remember_what_goes();
         // Effects outside whose atoms were taken out while under way, and now come back.
         doubts::ask(&mut undo.draft.state, doubts::of_the_absent(undo.now));
         undo.open_what_is_lost();
@@ -49,6 +50,9 @@ impl EarlierState<'_> {
         Ok(())
     }
 }
+
+/// Why the effect of an atom that an undo took away is in doubt when the atom comes back.
+const UNDONE: &str = "it was undone after its effect outside";
 
 struct Undo<'u, 'd> {
     then: &'u State,
@@ -77,7 +81,11 @@ impl Undo<'_, '_> {
         };
         // A refutation by the base case is true of its own objective alone.
         if goal(then) != goal(self.now) {
-            self.draft.state.trail.clone_from(&then.trail);
+            // Entries that a person is still asked about stay.
+            let is_new = |entry: &Arc<Entry>| !then.trail.iter().any(|old| old.node == entry.node);
+            let doubts = doubts::entries(self.now).into_iter().filter(is_new);
+            let trail = then.trail.iter().cloned().chain(doubts);
+            self.draft.state.trail = trail.collect::<Vec<_>>().into();
             self.draft.effects.push(Consequence::TrailRestored);
         }
     }
@@ -135,11 +143,55 @@ impl Undo<'_, '_> {
             let is_kept = task.spec.effect.is_once_only()
                 && old
                     .as_ref()
-                    .is_some_and(|old| old.spec_digest() == atom.spec_digest());
+                    .is_some_and(|old| old.spec_digest() == atom.spec_digest())
+                && !old.as_ref().is_some_and(|old| self.is_of_a_word(old, atom));
             if is_kept && let Some(old) = old {
                 self.keep(id, &old);
             }
         }
+    }
+
+    /// Records the effects outside of atoms that go: when they come back, a person is asked before they are made again.
+    fn remember_what_goes(&mut self) {
+        let now = self.now;
+        for id in self.outside.clone() {
+            let is_once_only = |atom: &Arc<Atom>| {
+                let task = atom.task();
+                task.is_some_and(|task| task.spec.effect.is_once_only())
+            };
+            if self.draft.state.atom(&id).is_some() || !now.atom(&id).is_some_and(is_once_only) {
+                continue;
+            }
+            let mut in_flight = now.run.in_flight.iter();
+            if let Some(intent) = in_flight.find(|intent| intent.atom == id) {
+                self.draft.record_doubt(InDoubtEntry {
+                    atom: id,
+                    attempt: intent.id.clone(),
+                    started: intent.at.clone(),
+                    context: Some(intent.context.clone()),
+                    reason: UNDONE.into(),
+                });
+            } else if let Some(result) = now.bindings.get(&id) {
+                self.draft.doubt_result(&id, result, UNDONE);
+            }
+        }
+    }
+
+    /// Whether a person's word on one attempt tells the two records apart. The word goes back with the rest: the person
+    /// is asked again, and nothing is made again unasked.
+    fn is_of_a_word(&self, old: &Atom, now: &Atom) -> bool {
+        let doubts = [old, now].map(|atom| match atom.task().map(|task| &task.status) {
+            Some(AtomStatus::InDoubt(attempt)) => Some(attempt),
+            _ => None,
+        });
+        let attempt = match doubts {
+            [Some(attempt), None] | [None, Some(attempt)] => attempt,
+            _ => return false,
+        };
+        let corrections = self.now.corrections.iter().map(|one| &one.data);
+        corrections
+            .filter(|one| one.attempt.as_ref() == Some(attempt))
+            .any(|one| one.done == Some(true))
     }
 
     /// Takes the present record, at the earlier place in the graph.
@@ -176,7 +228,10 @@ impl Undo<'_, '_> {
             let mut atom = (*binding.of).clone();
             if let (Some(task), Some(context)) = (atom.task_mut(), &binding.context) {
                 if task.spec.effect.is_once_only() {
-                    task.status = AtomStatus::InDoubt(self.doubt(&id, context, &binding.at));
+                    let why = "the repository lost its commit";
+                    if let Some(attempt) = self.draft.doubt_result(&id, &binding, why) {
+                        task.status = AtomStatus::InDoubt(attempt);
+                    }
                 } else {
                     task.tries.retain(|tried| tried.context != *context);
                     task.status = AtomStatus::Pending;
@@ -185,23 +240,6 @@ impl Undo<'_, '_> {
             self.draft.state.atoms.insert(id.clone(), Arc::new(atom));
             self.lost.push(id);
         }
-    }
-
-    /// The attempt that a person is asked about, from the entry of the trail that gives the reason.
-    fn doubt(&mut self, id: &AtomId, context: &Digest, since: &str) -> AttemptId {
-        let run = Arc::make_mut(&mut self.draft.state.run);
-        let attempt = run.next_attempt(id);
-        let kind = EntryKind::InDoubt(InDoubtEntry {
-            atom: id.clone(),
-            attempt: attempt.clone(),
-            started: since.into(),
-            context: Some(context.clone()),
-            reason: "the repository lost its commit".into(),
-        });
-        let serial = self.draft.state.serial.0;
-        let entry = Entry::new(&self.draft.at, serial, run.pass + 1, kind);
-        self.draft.state.trail.push(Arc::new(entry));
-        attempt
     }
 
     /// Ends attempts in flight; the epoch makes their results come too late.
@@ -302,7 +340,7 @@ mod tests {
     use super::*;
     use crate::{
         change::{Change, apply},
-        id::UnixMillis,
+        id::{Digest, UnixMillis},
         state::decode::decode,
         world::doubts,
     };

@@ -53,6 +53,9 @@ impl<'s> Comparison<'s> {
         let known = self.found.len();
         if !old.is_same(new) {
             self.standing(id, old, new);
+            if let AtomPlace::Open(atom) = new {
+                self.status(id, old.atom(), atom);
+            }
             if let (Some(old), Some(new)) = (old.atom(), new.atom()) {
                 self.content(id, old, new);
             }
@@ -94,8 +97,12 @@ impl<'s> Comparison<'s> {
             (AtomPlace::Open(_), AtomPlace::Bound(binding)) => {
                 self.note_of(id, Weight::Main, by(binding))
             }
-            (AtomPlace::Bound(_), AtomPlace::Open(_)) => {
-                self.note_of(id, Weight::Main, "open again")
+            // Its status tells more, unless it is to be made again.
+            (AtomPlace::Bound(_), AtomPlace::Open(atom)) => {
+                let is_pending = |task: &Task| task.status == AtomStatus::Pending;
+                if atom.task().is_none_or(is_pending) {
+                    self.note_of(id, Weight::Main, "open again");
+                }
             }
             (AtomPlace::Bound(old), AtomPlace::Bound(new)) => self.result(id, old, new),
             (AtomPlace::Open(_), AtomPlace::Open(_)) => {}
@@ -117,7 +124,6 @@ impl<'s> Comparison<'s> {
 
     fn content(&mut self, id: &AtomId, old: &Atom, new: &Atom) {
         if let (Some(was), Some(is)) = (old.task(), new.task()) {
-            self.status(id, was, is);
             self.tried(id, was, is);
         }
         if let (Some(was), Some(is)) = (old.plan(), new.plan()) {
@@ -149,8 +155,10 @@ impl<'s> Comparison<'s> {
         self.note_of(id, Weight::Main, what);
     }
 
-    fn status(&mut self, id: &AtomId, was: &Task, is: &Task) {
-        if was.status == is.status {
+    fn status(&mut self, id: &AtomId, old: Option<&Atom>, new: &Atom) {
+        let was = old.and_then(Atom::task).map(|task| &task.status);
+        let Some(is) = new.task() else { return };
+        if *was.unwrap_or(&AtomStatus::Pending) == is.status {
             return;
         }
         let what = match &is.status {

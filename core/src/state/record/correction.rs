@@ -8,7 +8,7 @@ use crate::{
     id::{AttemptId, CommitId},
     state::{
         FreeValue,
-        fields::{Extra, Findings, Writer},
+        fields::{Extra, Fields, Findings, Writer},
         rule::{FieldRule, Form, RecordRule},
         table::{Part, record, words},
         value::FieldValue,
@@ -30,7 +30,7 @@ record! {
     pub struct CorrectionRecord {
         optional id: String,
         optional timestamp: String,
-        optional kind as "type": CorrectionType,
+        optional(known_type) kind as "type": CorrectionType,
         optional description: String,
         optional trail_cleared: bool,
         optional by: String,
@@ -50,6 +50,17 @@ record! {
         /// The serial that an undo went back to
         optional to: u64,
     }
+}
+
+/// History of another type is carried as its tree: it decides nothing.
+fn known_type(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<CorrectionType> {
+    let word = fields.text(key)?;
+    let mut known = CorrectionType::WORDS.iter();
+    let found = known.find(|(known, _)| *known == word);
+    if found.is_none() {
+        fields.keep(key);
+    }
+    found.map(|(_, kind)| *kind)
 }
 
 record! {
