@@ -230,7 +230,10 @@ fn an_effect_that_an_undo_took_away_is_asked_about_when_its_atom_comes_back() {
 fn the_result_of_an_effect_outside_that_a_person_takes_out_leaves_it_in_doubt() {
     let before = state(with_an_effect);
     let forgotten = change::apply(&before, &[Change::Binding("X".into(), None)], "ada", NOW);
-    let forgotten = forgotten.expect("applied").state;
+    let forgotten = forgotten.expect("applied");
+    let doubted = Consequence::EffectsDoubted(Vec::from(["X".into()]));
+    assert!(forgotten.effects.contains(&doubted), "the person is told");
+    let forgotten = forgotten.state;
     assert!(is_in_doubt(&forgotten, "X"));
     assert_eq!(descent_core::world::doubts::doubts(&forgotten).len(), 1);
 }

@@ -81,7 +81,7 @@ fn text(flags: &CleanArgs, report: &CleanReport, place: &StatePlace) -> String {
         1 => "1 ended run".to_owned(),
         many => format!("{many} ended runs"),
     };
-    let verb = if flags.dry_run { "would be" } else { "were" };
+    let verb = if flags.dry_run { "would be" } else { "was" };
     let size = render::megabytes(report.bytes);
     text + &format!("what {runs} left {verb} removed, {size}")
 }

@@ -26,13 +26,12 @@ impl Answer<'_> {
         }
         let commit = on.as_ref().and_then(|_| state.run.result().cloned());
         let what = self.describe();
-        if let Some(correction) = draft.correct(CorrectionType::Confirmation, what) {
-            correction.name = Some(name.clone());
-            correction.holds = Some(self.holds);
-            correction.on = on;
-            correction.commit = commit;
-            correction.reason = self.reason.map(ToString::to_string);
-        }
+        let correction = draft.correct(CorrectionType::Confirmation, what);
+        correction.name = Some(name.clone());
+        correction.holds = Some(self.holds);
+        correction.on = on;
+        correction.commit = commit;
+        correction.reason = self.reason.map(ToString::to_string);
         Ok(())
     }
 

@@ -23,6 +23,8 @@ pub enum Consequence {
     /// The effect counts as done for an atom that has changed since.
     DoubtOutdated,
     DoubtRetried,
+    /// Whether the effects of these atoms happened must be answered before they are made again.
+    EffectsDoubted(Vec<AtomId>),
     TrailRestored,
     /// Attempts end without being counted.
     FlightEnds(Vec<AtomId>),
@@ -53,6 +55,10 @@ impl Consequence {
         let words = match self {
             Self::NewRoots(ids) => {
                 let words = "nobody's part any more, and to be solved like every other root";
+                return (words, ids);
+            }
+            Self::EffectsDoubted(ids) => {
+                let words = "in doubt, and not made again before `descent resolve` says so";
                 return (words, ids);
             }
             Self::FlightEnds(ids) => return ("what is in flight ends, at no cost", ids),

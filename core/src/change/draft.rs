@@ -51,12 +51,11 @@ impl<'d> Draft<'d> {
         &mut self,
         kind: CorrectionType,
         description: impl Into<String>,
-    ) -> Option<&mut CorrectionRecord> {
-        self.corrections.push(CorrectionRecord {
+    ) -> &mut CorrectionRecord {
+        self.corrections.push_mut(CorrectionRecord {
             description: Some(description.into()),
             ..CorrectionRecord::new(String::new(), &self.at, kind, self.by)
-        });
-        self.corrections.last_mut()
+        })
     }
 
     /// Adds a correction that names atoms, unless there are none.
@@ -149,19 +148,20 @@ impl<'d> Draft<'d> {
             run.status = RunStatus::Aligned;
         }
         let what = "the objective changed";
-        if let Some(correction) = self.correct(CorrectionType::ObjectiveChange, what) {
-            correction.trail_cleared = Some(true);
-        }
+        self.correct(CorrectionType::ObjectiveChange, what)
+            .trail_cleared = Some(true);
     }
 
     fn graph_changed(&mut self, before: &State, changes: &[Change<'_>]) {
         let (mut added, mut removed, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         for change in changes {
-            match change {
-                Change::Atom(id, Some(_)) if before.atom(id).is_none() => added.push(id),
-                Change::Atom(id, None) => removed.push(id),
-                Change::Atom(id, _) | Change::Choice(id, _) => changed.push(id),
-                _ => {}
+            let (Change::Atom(id, _) | Change::Choice(id, _)) = change else {
+                continue;
+            };
+            match (before.atom(id), self.state.atom(id)) {
+                (None, _) => added.push(id),
+                (Some(_), None) => removed.push(id),
+                (Some(_), Some(_)) => changed.push(id),
             }
         }
         let kind = CorrectionType::DagAdjustment;
@@ -188,17 +188,16 @@ impl<'d> Draft<'d> {
         let (mut overwritten, mut forgotten) = (Vec::new(), Vec::new());
         let mut given_back = Vec::new();
         for change in changes {
-            match change {
-                Change::Binding(id, Some(_)) => {
-                    self.overwrite(id);
-                    overwritten.push(id);
-                }
-                Change::Binding(id, None) => {
-                    let attempts = self.forget(before, id);
-                    given_back.push((id.clone(), attempts));
-                    forgotten.push(id);
-                }
-                _ => {}
+            let Change::Binding(id, to) = change else {
+                continue;
+            };
+            if to.is_some() {
+                self.overwrite(id);
+                overwritten.push(id);
+            } else {
+                let attempts = self.forget(before, id);
+                given_back.push((id.clone(), attempts));
+                forgotten.push(id);
             }
         }
         self.drop_unfounded(&forgotten);

@@ -49,15 +49,15 @@ impl Resolution<'_> {
                 Consequence::DoubtRetried,
             ),
         };
-        draft.effects.push(effect);
         let workspace = draft.state.objective.constraints.workspace();
-        if matches!(self, Resolution::Done(_)) && workspace != Workspace::Shared {
+        let leaves_files = effect == Consequence::DoubtSettled && workspace != Workspace::Shared;
+        draft.effects.push(effect);
+        if leaves_files {
             draft.effects.push(Consequence::ChangeLeftOut);
         }
-        if let Some(correction) = draft.correct(CorrectionType::Resolution, what) {
-            correction.attempt = Some(attempt.clone());
-            correction.done = Some(matches!(self, Resolution::Done(_)));
-        }
+        let correction = draft.correct(CorrectionType::Resolution, what);
+        correction.attempt = Some(attempt.clone());
+        correction.done = Some(matches!(self, Resolution::Done(_)));
         Ok(())
     }
 }

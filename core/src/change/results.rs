@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
 
-use super::draft::Draft;
+use super::{Consequence, draft::Draft};
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,
@@ -87,6 +87,13 @@ impl Draft<'_> {
             given_back = of_result.map(|tried| tried.attempts).sum();
             task.tries.retain(|tried| tried.context != *context);
             task.status = doubt.map_or(AtomStatus::Pending, AtomStatus::InDoubt);
+        }
+        if matches!(
+            atom.task().map(|task| &task.status),
+            Some(AtomStatus::InDoubt(_))
+        ) {
+            let doubted = Vec::from([id.clone()]);
+            self.effects.push(Consequence::EffectsDoubted(doubted));
         }
         self.state.atoms.insert(id.clone(), Arc::new(atom));
         given_back

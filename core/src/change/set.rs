@@ -20,9 +20,11 @@ pub(super) fn set(state: &mut State, changes: &[Change<'_>]) -> Result<usize, Ch
 
 /// All of them at once, since they may be valid only together.
 fn constraints(state: &mut State, changes: &[Change<'_>]) -> Result<usize, ChangeRefusal> {
-    let changes = changes.iter().filter_map(|change| match change {
-        Change::Constraint(change) => Some(change),
-        _ => None,
+    let changes = changes.iter().filter_map(|change| {
+        let Change::Constraint(change) = change else {
+            return None;
+        };
+        Some(change)
     });
     let changes: Vec<&ConstraintChange> = changes.collect();
     let made = changes.len();

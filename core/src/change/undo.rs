@@ -324,10 +324,9 @@ impl Undo<'_, '_> {
         let trail = &self.draft.state.trail;
         let is_kept = |last| trail.iter().any(|entry| Arc::ptr_eq(entry, last));
         let is_cleared = !self.now.trail.last().is_none_or(is_kept);
-        if let Some(correction) = self.draft.correct(CorrectionType::Undo, what) {
-            correction.trail_cleared = Some(is_cleared);
-            correction.to = Some(self.then.serial.0);
-        }
+        let correction = self.draft.correct(CorrectionType::Undo, what);
+        correction.trail_cleared = Some(is_cleared);
+        correction.to = Some(self.then.serial.0);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
         AtomVec, Graph, Ix,
         active::{ActiveGraph, Selection},
     },
-    id::{AtomId, AttemptId, Digest, Serial, UnixMillis},
+    id::{AtomId, AttemptId, Digest, UnixMillis},
     measure::{Measure, MeasureInput},
     search::{self, ValidContexts},
     state::{
@@ -99,7 +99,7 @@ impl Deref for Transaction {
 impl Transaction {
     pub(super) fn new(world: &World, session: &Session, now: UnixMillis, active_ms: u64) -> Self {
         let mut state = world.state.clone();
-        state.serial = Serial(state.serial.0 + 1);
+        state.serial = state.serial.next();
         let mut session = session.clone();
         session.active_ms += active_ms;
         session.unwritten_ms += active_ms;

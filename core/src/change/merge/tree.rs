@@ -97,25 +97,20 @@ impl Trees {
 
     /// The program's value stays; `value` is the edit's.
     pub(super) fn program(&mut self, at: &str, value: Option<Node>) {
-        let (at, kept) = (at.to_string(), Winner::Program);
-        let extra = Extra::default();
-        self.lost.push(LostValue {
-            at,
-            kept,
-            value,
-            extra,
-        });
+        self.gives_way(at, Winner::Program, value);
     }
 
     /// The edit's value stays; `value` is the other one.
     pub(super) fn edit(&mut self, at: &str, value: Option<Node>) {
-        let (at, kept) = (at.to_string(), Winner::Edit);
-        let extra = Extra::default();
+        self.gives_way(at, Winner::Edit, value);
+    }
+
+    fn gives_way(&mut self, at: &str, kept: Winner, value: Option<Node>) {
         self.lost.push(LostValue {
-            at,
+            at: at.to_string(),
             kept,
             value,
-            extra,
+            extra: Extra::default(),
         });
     }
 
