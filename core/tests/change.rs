@@ -153,6 +153,9 @@ fn several_changes_are_one_commit_with_a_correction_a_kind() {
             "to be tried again: A"
         ]
     );
+    let held = made.state.corrections.iter();
+    let held: Vec<usize> = held.map(|one| one.data.changes.len()).collect();
+    assert_eq!(held, [1, 0, 1, 0], "each holds its own consequences");
     let group = made.state.atom(&"G".into()).expect("a group");
     assert_eq!(group.selected(), Some(&"C".into()));
 }

@@ -18,7 +18,7 @@ pub fn news(before: &State, after: &State) -> Vec<Event> {
 /// The event that a correction stands for.
 pub fn corrected(correction: &CorrectionRecord) -> Option<Event> {
     Some(Event::Corrected {
-        kind: correction.kind,
+        kind: correction.told_as(),
         what: correction.description.clone()?,
         effects: correction.changes.clone(),
         lost: lost_lines(&correction.lost),

@@ -30,6 +30,8 @@ pub(super) struct Draft<'d> {
     /// Unresolved atoms that an edit took out: none of them comes back as a forgotten result.
     pub(super) removed: BTreeSet<AtomId>,
     corrections: Vec<CorrectionRecord>,
+    /// How many effects a correction holds already.
+    attributed: usize,
 }
 
 impl<'d> Draft<'d> {
@@ -43,17 +45,22 @@ impl<'d> Draft<'d> {
             lost: Vec::new(),
             removed: BTreeSet::new(),
             corrections: Vec::new(),
+            attributed: 0,
         }
     }
 
-    /// Adds a correction; its keys are completed by the caller, its id and consequences at the end.
+    /// Adds a correction that holds the effects since the one before. The caller completes its keys; its id comes last.
     pub(super) fn correct(
         &mut self,
         kind: CorrectionType,
         description: impl Into<String>,
     ) -> &mut CorrectionRecord {
+        let effects = self.effects.get(self.attributed..).unwrap_or_default();
+        let changes = effects.iter().map(ToString::to_string).collect();
+        self.attributed = self.effects.len();
         self.corrections.push_mut(CorrectionRecord {
             description: Some(description.into()),
+            changes,
             ..CorrectionRecord::new(String::new(), &self.at, kind, self.by)
         })
     }
@@ -91,8 +98,8 @@ impl<'d> Draft<'d> {
                 &self.state.objective.constraints,
             );
             let what = limits::difference(old, new);
-            self.correct(CorrectionType::ConstraintChange, what);
             self.open_within_limits(Some(old));
+            self.correct(CorrectionType::ConstraintChange, what);
         }
         // An atom whose binding was taken out comes back before it could be told as removed.
         let changes = between::bindings(before, &self.state);
@@ -104,7 +111,8 @@ impl<'d> Draft<'d> {
         self.statuses_changed(before, &changes);
         let (old, new) = (before.corrections.len(), self.state.corrections.len());
         if new > old {
-            let what = alloc::format!("{} corrections added by hand", new - old);
+            let plural = if new - old == 1 { "" } else { "s" };
+            let what = alloc::format!("{} correction{plural} added by hand", new - old);
             self.correct(CorrectionType::Confirmation, what);
         }
         self.count_pass(known);
@@ -113,8 +121,8 @@ impl<'d> Draft<'d> {
     /// Records an edit of a state that is not known: only its fact.
     pub(super) fn follow_unknown(&mut self) {
         let what = "edited; what stood there before is not kept";
-        self.correct(CorrectionType::DagAdjustment, what);
         self.open_within_limits(None);
+        self.correct(CorrectionType::DagAdjustment, what);
         self.count_pass(0);
     }
 
@@ -164,10 +172,6 @@ impl<'d> Draft<'d> {
                 (Some(_), Some(_)) => changed.push(id),
             }
         }
-        let kind = CorrectionType::DagAdjustment;
-        self.correct_atoms(kind, "added", &added);
-        self.correct_atoms(kind, "removed", &removed);
-        self.correct_atoms(kind, "changed", &changed);
         if !changes.is_empty() {
             self.effects.push(Consequence::GraphReopened);
         }
@@ -182,6 +186,10 @@ impl<'d> Draft<'d> {
         if !alone.is_empty() {
             self.effects.push(Consequence::NewRoots(alone));
         }
+        let kind = CorrectionType::DagAdjustment;
+        self.correct_atoms(kind, "added", &added);
+        self.correct_atoms(kind, "removed", &removed);
+        self.correct_atoms(kind, "changed", &changed);
     }
 
     fn bindings_changed(&mut self, before: &State, changes: &[Change<'_>]) {
@@ -207,10 +215,10 @@ impl<'d> Draft<'d> {
             ("bindings overwritten:", overwritten),
             ("bindings forgotten:", forgotten),
         ] {
-            self.correct_atoms(CorrectionType::BindingsOverride, what, &ids);
             if !ids.is_empty() {
                 self.effects.push(Consequence::DependentsReopened);
             }
+            self.correct_atoms(CorrectionType::BindingsOverride, what, &ids);
         }
     }
 
@@ -267,12 +275,11 @@ impl<'d> Draft<'d> {
         let effects: Vec<String> = self.effects.iter().map(ToString::to_string).collect();
         let lost_lines = lost_lines(&self.lost);
         let kind = match self.corrections.as_slice() {
-            [one] => one.kind,
+            [one] => one.told_as(),
             _ => None,
         };
         for mut record in self.corrections {
             record.id = Some(Correction::free_id(&self.state.corrections));
-            record.changes.clone_from(&effects);
             record.lost = core::mem::take(&mut self.lost);
             let correction = Correction::new(record);
             self.state.corrections.push(Arc::new(correction));

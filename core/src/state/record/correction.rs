@@ -171,6 +171,13 @@ impl CorrectionRecord {
         }
     }
 
+    /// The type by which it is told: without a name it is no answer.
+    pub fn told_as(&self) -> Option<CorrectionType> {
+        let is_answer = self.name.is_some();
+        self.kind
+            .filter(|kind| is_answer || *kind != CorrectionType::Confirmation)
+    }
+
     /// Without a name it confirms nothing.
     fn confirmation(&self) -> Option<Confirmation> {
         if self.kind != Some(CorrectionType::Confirmation) {
