@@ -43,7 +43,7 @@ use swap::{OldFile, Swap};
 pub use error::{CommitError, StoreError, count};
 pub use journal::{Commit, History};
 pub use load::{LoadedState, pattern_faults, place_faults, read_bytes, show_faults};
-pub use locks::Lease;
+pub use locks::{FileLock, Lease, exclusive};
 pub use mode::Mode;
 pub use place::StatePlace;
 pub use placed_fault::PlacedFault;
@@ -302,13 +302,13 @@ impl Store {
             .unwrap_or_default()
     }
 
-    fn lock(&self) -> Result<locks::CommitLock, StoreError> {
+    fn lock(&self) -> Result<FileLock, StoreError> {
         if !self.place.dir.is_dir() {
             // Only beside an existing file: a question creates nothing.
             self.read_bytes()?;
             self.place.make_dir()?;
         }
-        locks::commit(&self.place.commit_lock(), locks::COMMIT_WAIT_MS)
+        exclusive(&self.place.commit_lock())
     }
 
     fn take_in(&mut self, bytes: &[u8]) -> Result<Arc<LoadedState>, StoreError> {

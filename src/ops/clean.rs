@@ -5,7 +5,7 @@
 
 use crate::{
     failure::Failure,
-    store::StatePlace,
+    store::{self, FileLock, StatePlace},
     workspace::{self, Leftover},
 };
 
@@ -21,6 +21,7 @@ pub struct CleanReport {
 
 /// Removes the leftovers; a dry run only finds them. With `unapplied`, nothing stays.
 pub fn clean(place: &StatePlace, unapplied: bool, is_dry: bool) -> Result<CleanReport, Failure> {
+    let _lock = if is_dry { None } else { lock()? };
     let all = workspace::leftovers(place, workspace::cache_dir().as_deref())?;
     let goes = |one: &Leftover| unapplied || !(one.is_unapplied || one.saved_state.is_some());
     let (removed, kept): (Vec<Leftover>, Vec<Leftover>) = all.into_iter().partition(goes);
@@ -33,4 +34,11 @@ pub fn clean(place: &StatePlace, unapplied: bool, is_dry: bool) -> Result<CleanR
         removed,
         kept,
     })
+}
+
+/// Held while leftovers go, and while a lineage has workspaces but no state yet. `None` without a cache.
+pub(super) fn lock() -> Result<Option<FileLock>, Failure> {
+    let cache = workspace::cache_dir().filter(|dir| dir.is_dir());
+    let file = cache.map(|dir| dir.join("leftovers.lock"));
+    Ok(file.as_deref().map(store::exclusive).transpose()?)
 }

@@ -8,7 +8,7 @@ use descent_core::{
     state::{State, Workspace},
 };
 
-use super::{Client, current, result::commit_missing, trust};
+use super::{Client, clean, current, result::commit_missing, trust};
 use crate::{
     failure::{Failure, exit},
     git::Git,
@@ -42,8 +42,11 @@ pub fn fork(
     let state = change::fork(&parent.state, lineage.clone());
     let constraints = &state.objective.constraints;
     let kind = constraints.workspace();
+    let mut lock = None;
     if let (true, Some(head)) = (kind != Workspace::Shared, &state.run.head) {
         let of_parent = Workspaces::open(store.place(), &parent.state.lineage, constraints)?;
+        // Until the state names them, the workspaces of the fork look like leftovers.
+        lock = clean::lock()?;
         let workspaces = Workspaces::open(&place, &lineage, constraints)?;
         if let (Some(fork), Some(parent)) = (workspaces.trees(), of_parent.trees()) {
             let taken = take_over(fork, parent, &state, head);
@@ -58,6 +61,7 @@ pub fn fork(
     let mut made = Store::open(StatePlace::create(&place.project, Some(&place.state))?);
     made.set_author("fork", &client.by());
     made.create(state)?;
+    drop(lock);
     let config = client.config().cloned().unwrap_or_default();
     trust::made_here(client, &lineage, &config);
     made.write_journal();

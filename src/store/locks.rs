@@ -1,4 +1,5 @@
-//! The two kernel locks on sidecars: `commit.lock` for milliseconds, `run.lock` for a loop's life.
+//! The kernel locks: `commit.lock` for milliseconds and `run.lock` for a loop's life, both on sidecars; others on a file
+//! that their user names.
 //!
 //! Invariant: an open file holds the lock, so it dies with its holder. The files are never
 //! unlinked, and their content is for messages alone. Not here: what is done under a lock.
@@ -26,14 +27,14 @@ const DEAD_LEASE_WAIT_MS: u64 = 2_000;
 const WAIT_STEP_MS_MAX: u64 = 32;
 const HOLDER_BYTES_MAX: u64 = 4096;
 
-/// The commit lock, held until it is dropped.
+/// An exclusive lock on a file, held until it is dropped.
 #[derive(Debug)]
-pub(super) struct CommitLock {
+pub struct FileLock {
     file: File,
     path: PathBuf,
 }
 
-impl CommitLock {
+impl FileLock {
     /// Whether others still meet this lock: the file may have been removed.
     pub(super) fn is_whole(&self) -> bool {
         is_at(&self.file, &self.path).unwrap_or(false)
@@ -58,11 +59,19 @@ const RUN_LOCK: &str = "run.lock";
 /// The start of a holder's line.
 const HOLDER_PID: &str = "pid ";
 
-pub(super) fn commit(path: &Path, wait_ms: u64) -> Result<CommitLock, StoreError> {
+/// Waits for the lock on that file, which is made if it is missing, in a directory that exists.
+///
+/// # Errors
+/// [`StoreError::LockTimeout`] after 10 seconds; refusals of the system.
+pub fn exclusive(path: &Path) -> Result<FileLock, StoreError> {
+    lock_within(path, COMMIT_WAIT_MS)
+}
+
+pub(super) fn lock_within(path: &Path, wait_ms: u64) -> Result<FileLock, StoreError> {
     let held = wait(wait_ms, || take(path)).map_err(|error| StoreError::io("lock", path, error))?;
     let path = path.to_owned();
     match held {
-        Some(file) => Ok(CommitLock { file, path }),
+        Some(file) => Ok(FileLock { file, path }),
         None => Err(StoreError::LockTimeout { path }),
     }
 }

@@ -117,7 +117,7 @@ fn a_commit_lock_cleared_away_while_a_save_was_met_is_taken_again_before_the_nex
             // Changed during this try, so that there is another try.
             save_by_rename(&file, &edited(&fs::read_to_string(&file).unwrap()));
         } else {
-            assert_eq!(code(locks::commit(&lock, 0)), "E-LOCK-TIMEOUT");
+            assert_eq!(code(locks::lock_within(&lock, 0)), "E-LOCK-TIMEOUT");
         }
         let mut state = now.state.clone();
         state.serial = Serial(now.state.serial.0 + 1);

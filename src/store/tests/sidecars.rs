@@ -74,10 +74,10 @@ fn whatever_a_person_wrote_into_the_lock_a_lease_that_is_held_is_told() {
 fn a_held_commit_lock_is_waited_for_only_so_long() {
     let world = World::new();
     let path = world.store().place().commit_lock();
-    let held = locks::commit(&path, 0).unwrap();
-    assert_eq!(code(locks::commit(&path, 5)), "E-LOCK-TIMEOUT");
+    let held = locks::lock_within(&path, 0).unwrap();
+    assert_eq!(code(locks::lock_within(&path, 5)), "E-LOCK-TIMEOUT");
     drop(held);
-    locks::commit(&path, 0).unwrap();
+    locks::lock_within(&path, 0).unwrap();
 }
 
 #[test]

@@ -111,6 +111,21 @@ fn nothing_of_a_run_whose_state_is_in_place_goes_wherever_it_stands() {
 }
 
 #[test]
+fn a_fork_and_the_removal_of_leftovers_do_nothing_without_their_common_lock() {
+    let world = World::new();
+    ran(&world, "one");
+    fs::create_dir(world.cache().join("descent/leftovers.lock")).unwrap();
+    world.descent(&["fork"]).expect(74).says("leftovers.lock");
+    let aside = world.out("state.json");
+    fs::rename(world.state_path(), &aside).unwrap();
+    let before = listing(&world.root());
+    world.descent(&["clean", "-n"]).expect(0);
+    let refused = world.descent(&["clean", "--unapplied"]).expect(74);
+    refused.says("leftovers.lock");
+    assert_eq!(listing(&world.root()), before);
+}
+
+#[test]
 fn a_state_that_was_rescued_into_the_cache_goes_only_when_asked() {
     let (world, mut running) = at_work();
     fs::remove_dir_all(world.repo().join(".descent")).unwrap();
