@@ -18,6 +18,7 @@ mod live;
 mod liveness;
 mod log;
 mod migrate;
+mod redirect;
 mod resolve;
 mod run;
 mod schema;
@@ -94,6 +95,8 @@ enum Command {
     Run(run::RunArgs),
     /// Ask the running loop to end
     Stop(stop::StopArgs),
+    /// Change the agreement, the work or its results in one commit
+    Redirect(Box<redirect::RedirectArgs>),
     /// Say that an assertion holds, as only a person can
     Confirm(confirm::ConfirmArgs),
     /// Say whether an effect outside happened
@@ -201,6 +204,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Align(flags)) => align::align(&context, *flags),
         Some(Command::Run(flags)) => run::run(&context, &flags),
         Some(Command::Stop(flags)) => stop::stop(&context, flags),
+        Some(Command::Redirect(flags)) => redirect::redirect(&context, &flags),
         Some(Command::Confirm(flags)) => confirm::confirm(&context, &flags),
         Some(Command::Resolve(flags)) => resolve::resolve(&context, &flags),
         Some(Command::Status(flags)) => status::status(&context, &flags),

@@ -17,6 +17,7 @@ pub mod fork;
 pub mod limits;
 pub mod liveness;
 pub mod newer;
+pub mod redirect;
 pub mod resolve;
 pub mod result;
 pub mod run;

@@ -121,13 +121,22 @@ impl PlanFile {
     }
 
     pub fn plan(&self) -> PlanReading {
+        self.read(plan::of_tree)
+    }
+
+    fn read(&self, read: impl FnOnce(Parsed) -> PlanReading) -> PlanReading {
         let (tree, traps) = self.tree_and_traps();
-        let mut plan = plan::of_tree(tree);
+        let mut plan = read(tree);
         plan.warnings.extend(traps);
         if self.notation == Notation::Yaml {
             yaml::hint(&mut plan.faults, &doc::readable(&self.bytes));
         }
         plan
+    }
+
+    /// New atoms for an agreement that stands.
+    pub fn atoms(&self) -> PlanReading {
+        self.read(plan::atoms_of_tree)
     }
 
     /// The tree, with warnings of text that the notation read differently than meant.

@@ -38,6 +38,7 @@ mod table;
 mod tag;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
+pub mod timeouts;
 pub mod tool;
 
 pub use capture::{Capture, WholeOutput};

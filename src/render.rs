@@ -33,7 +33,7 @@ pub use style::{Meaning, choose as choose_colour, of_help};
 pub use text::{Line, Page};
 pub use why::{StoryLine, why, worth_asking};
 
-use descent_core::{doc::Node, id::UnixMillis};
+use descent_core::{doc::Node, id::UnixMillis, state::limits, view::BoundView};
 
 use crate::failure::Failure;
 
@@ -290,6 +290,13 @@ pub fn bound(attempts: &str, verdicts: &str, starts: &str) -> String {
         count(verdicts, "verdict"),
         count(starts, "start")
     )
+}
+
+/// The same of a view.
+pub fn bound_of(bound: &BoundView) -> String {
+    let counts = [&bound.attempts, &bound.verdicts, &bound.starts];
+    let [attempts, verdicts, starts] = counts.map(limits::plain);
+    self::bound(&attempts, &verdicts, &starts)
 }
 
 /// Names in a row, and the number of further ones.

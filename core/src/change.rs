@@ -17,6 +17,7 @@ mod fork;
 mod kinds;
 mod merge;
 mod missing_binding;
+mod redirect;
 mod reopen;
 mod resolution;
 mod results;
@@ -42,6 +43,7 @@ pub use kinds::{
 };
 pub use merge::{LOST_MAX, MergeOutcome, is_out_of_reach, lost_lines, merge};
 pub use missing_binding::put_back_forgotten;
+pub use redirect::{CHANGES_MAX, GroupChoice, PersonsResult, Redirect, redirect};
 pub use set::constraints_with;
 
 use draft::Draft;
@@ -57,30 +59,45 @@ pub fn apply(
     now: UnixMillis,
 ) -> Result<Adoption, ChangeRefusal> {
     let mut draft = Draft::new(before.clone(), by, now);
+    make(&mut draft, changes, |_| Ok(()))?;
+    let what = draft.description();
+    Ok(draft.close(Some(before), what))
+}
+
+/// Makes the changes. Those that are made together are looked at by `check` before anything follows from them.
+fn make(
+    draft: &mut Draft<'_>,
+    changes: &[Change<'_>],
+    check: impl FnOnce(&State) -> Result<(), ChangeRefusal>,
+) -> Result<(), ChangeRefusal> {
     for change in changes {
         match change {
-            Change::Answer(answer) => answer.make(&mut draft)?,
+            Change::Answer(answer) => answer.make(draft)?,
             Change::Resolution(attempt, resolution) => {
-                resolution.make(&mut draft, attempt)?;
+                resolution.make(draft, attempt)?;
             }
-            Change::Undo(earlier) => earlier.make(&mut draft)?,
+            Change::Undo(earlier) => earlier.make(draft)?,
+            Change::Atom(id, None) => drop(draft.removed.insert(id.clone())),
             Change::Objective(_)
             | Change::Constraint(_)
             | Change::Atom(..)
             | Change::Choice(..)
             | Change::Binding(..)
-            | Change::Status(..) => {}
+            | Change::Status(..)
+            | Change::Retry(_) => {}
         }
     }
     let unset = draft.state.clone();
-    if set::set(&mut draft.state, changes)? > 0 {
+    let is_set = set::set(&mut draft.state, changes)? > 0;
+    if is_set {
+        check(&draft.state)?;
         draft.follow(&unset);
     }
+    draft.retry(changes, !is_set);
     if draft.is_unchanged() {
         return Err(ChangeRefusal::NoDifference);
     }
-    let what = draft.description();
-    Ok(draft.close(Some(before), what))
+    Ok(())
 }
 
 /// The state with a request to the running loop. It is no correction, since only the request changes.

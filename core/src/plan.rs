@@ -5,22 +5,24 @@
 //!
 //! Invariant: faults name the place in the plan as it was written, nested or not.
 
+mod checks;
 mod flat;
 mod rules;
 #[cfg(test)]
 mod tests;
 
+pub use checks::{add_check, render_again};
 pub use flat::PointerMap;
 pub use rules::RULE;
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, sync::Arc, vec::Vec};
 
 use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Check, CheckKind, Control, Extra, Leaf, Objective, Records, Run,
-        Shared, SideEffect, Spec, State, Task, VERSION,
+        Action, Atom, Body, Control, Extra, Objective, Records, Run, Shared, SideEffect, Spec,
+        State, Task, VERSION,
         check::{self, Pattern},
         fields::{Fields, Findings},
         near_miss,
@@ -64,6 +66,15 @@ pub fn read(bytes: &[u8]) -> PlanReading {
 
 /// Reads a plan from its tree, with the faults of its text.
 pub fn of_tree(parsed: Parsed) -> PlanReading {
+    read_parts(parsed, true)
+}
+
+/// Reads atoms for an agreement that stands already, in the forms of a plan.
+pub fn atoms_of_tree(parsed: Parsed) -> PlanReading {
+    read_parts(parsed, false)
+}
+
+fn read_parts(parsed: Parsed, is_whole: bool) -> PlanReading {
     let mut plan = PlanReading {
         faults: parsed.faults,
         ..PlanReading::default()
@@ -78,7 +89,7 @@ pub fn of_tree(parsed: Parsed) -> PlanReading {
         near_miss: Some(near_miss::of),
         ..Findings::default()
     };
-    read_into(&mut plan, &root, &mut found);
+    read_into(&mut plan, &root, &mut found, is_whole);
     written.put_back(&mut found.faults);
     written.put_back(&mut found.warnings);
     for pattern in &mut plan.patterns {
@@ -91,24 +102,26 @@ pub fn of_tree(parsed: Parsed) -> PlanReading {
     plan
 }
 
-fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings) {
+fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings, is_whole: bool) {
     let Some(mut fields) = Fields::open(root, "", found) else {
         return;
     };
     let _ = (fields.take("version"), fields.take("$schema"));
     for key in STATE_KEYS {
         let _ = fields.take(key);
-        leave_out(&mut fields, key);
+        leave_out(&mut fields, key, "belongs to a state, not to a plan");
     }
     let members = root.as_object().unwrap_or_default();
     let is_misplaced = members
         .iter()
         .any(|one| near_miss::is_of_objective(&one.key));
-    let objective = match is_misplaced {
+    let objective = match is_misplaced || !is_whole {
         true => fields.take("objective"),
         false => fields.need("objective"),
     };
-    if let Some(node) = objective {
+    if !is_whole {
+        leave_out(&mut fields, "objective", "stays as it was agreed");
+    } else if let Some(node) = objective {
         plan.objective = Objective::read(node, "/objective", fields.found).unwrap_or_default();
         if let Some(base_case) = node.get("base_case") {
             check::patterns(base_case, "/objective/base_case", &mut plan.patterns);
@@ -123,8 +136,8 @@ fn read_into(plan: &mut PlanReading, root: &Node, found: &mut Findings) {
     plan.extra = fields.finish();
 }
 
-/// Warns of a key that only a state has.
-fn leave_out(fields: &mut Fields<'_, '_>, key: &'static str) {
+/// Warns of a key that is not heeded.
+fn leave_out(fields: &mut Fields<'_, '_>, key: &'static str, why: &str) {
     let Some(member) = fields.node.member(key) else {
         return;
     };
@@ -132,7 +145,7 @@ fn leave_out(fields: &mut Fields<'_, '_>, key: &'static str) {
         span: member.key_span,
         pointer: fields.at(key),
         rule: "state-key",
-        message: format!("`{key}` belongs to a state, not to a plan: left out"),
+        message: format!("`{key}` {why}: left out"),
         hint: None,
     });
 }
@@ -218,37 +231,13 @@ impl PlanReading {
 
     /// Adds a command to the base case.
     pub fn add_check(&mut self, command: &str) {
-        let check = Check::command(command);
-        let base_case = self.objective.base_case.take();
-        let mut parts = match base_case {
-            None => Vec::new(),
-            Some(Check {
-                kind: CheckKind::All(parts),
-                name: None,
-                ..
-            }) => parts,
-            Some(other) => Vec::from([other]),
-        };
-        parts.push(check);
-        self.objective.base_case = Some(Check::of(CheckKind::All(parts)));
+        add_check(&mut self.objective.base_case, command);
     }
 
     /// The first state. Deliverables and definition of done are rendered from the checks unless written.
     pub fn into_state(mut self, lineage: Lineage) -> State {
         let objective = &mut self.objective;
-        if let Some(base_case) = &objective.base_case {
-            let rendered = render(base_case);
-            let fill = |text: &mut String, lead: &str| {
-                if text.trim().is_empty() {
-                    *text = format!("{lead}{rendered}");
-                }
-            };
-            fill(
-                &mut objective.deliverables,
-                "The project, changed so that: ",
-            );
-            fill(&mut objective.definition_of_done, "All of this holds: ");
-        }
+        checks::render(objective);
         if objective.raw_input.is_empty() {
             objective.raw_input.clone_from(&objective.goal);
         }
@@ -271,27 +260,5 @@ impl PlanReading {
             extra: self.extra,
             work_graph_extra: self.work_graph_extra,
         }
-    }
-}
-
-/// A tree of checks as half a sentence.
-fn render(check: &Check) -> String {
-    let join =
-        |parts: &[Check], word: &str| parts.iter().map(render).collect::<Vec<_>>().join(word);
-    match &check.kind {
-        CheckKind::All(parts) => join(parts, "; "),
-        CheckKind::Any(parts) => format!("({})", join(parts, " or ")),
-        CheckKind::Leaf(leaf) => match &check.name {
-            Some(name) => name.clone(),
-            None => match &**leaf {
-                Leaf::Command(leaf) => format!("`{}` passes", leaf.command),
-                Leaf::NotCommand(leaf) => format!("`{}` fails", leaf.command),
-                Leaf::File(leaf) => format!("{} is there", leaf.path),
-                Leaf::NotFile(leaf) => format!("{} is gone", leaf.path),
-                Leaf::Quality(leaf) => leaf.statement.clone(),
-                Leaf::Assertion(leaf) => leaf.statement.clone(),
-                Leaf::Newer(_) => check.title(),
-            },
-        },
     }
 }

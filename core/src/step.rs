@@ -34,6 +34,7 @@ pub use transaction::{Refusal, Transition};
 
 use crate::{
     event::{Input, Observation},
+    id::UnixMillis,
     world::{Session, SpeculativeTree, World},
 };
 
@@ -90,6 +91,14 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
         transaction.write_verdicts();
         trail::shorten(&mut transaction);
     }
+    transaction.close(world)
+}
+
+/// Ends all attempts and discards their results, for a change by another process.
+pub(crate) fn end_attempts(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
+    let mut transaction = transaction::Transaction::new(world, &Session::default(), now, 0);
+    transaction.leave_to_loop();
+    run_start::redirect(&mut transaction);
     transaction.close(world)
 }
 

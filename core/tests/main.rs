@@ -10,5 +10,6 @@ mod invalid;
 mod merge;
 mod newer;
 mod records;
+mod redirect;
 #[path = "search/main.rs"]
 mod search;

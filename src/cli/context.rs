@@ -12,7 +12,7 @@ use crate::{
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     git::Git,
     ops,
-    process::tool,
+    process::{timeouts, tool},
     render::{self, Out, Page},
     signal::{Signal, Signals},
     store::{LoadedState, StatePlace, Store},
@@ -218,7 +218,7 @@ where
                     tokio::select! {
                         _ = &mut work => break,
                         _ = signals.next() => is_second = true,
-                        () = tokio::time::sleep(tool::GRACE) => {}
+                        () = tokio::time::sleep(timeouts::GRACE) => {}
                     }
                     tool::cut_off();
                 }

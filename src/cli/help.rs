@@ -13,14 +13,17 @@ const WIDTH: usize = 80;
 /// Groups in the order of a day's work. Names that this build lacks are skipped.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("start", &["align", "run", "apply"]),
-    ("steer", &["stop", "confirm", "resolve", "undo", "fork"]),
+    (
+        "steer",
+        &["redirect", "stop", "confirm", "resolve", "undo", "fork"],
+    ),
     ("look", &["status", "graph", "why", "log", "show"]),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
     ("more", &["verify", "doctor", "clean", "completions"]),
 ];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 22] = [
+const EXAMPLES: [(&str, &str); 23] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -28,6 +31,10 @@ const EXAMPLES: [(&str, &str); 22] = [
     ("run", "descent run --apply"),
     ("apply", "descent apply"),
     ("stop", "descent stop --reason \"the plan was wrong\""),
+    (
+        "redirect",
+        "descent redirect \"JWT is not wanted\" --select auth=session --set max_attempts=4",
+    ),
     ("confirm", "descent confirm \"the page looks right\""),
     ("resolve", "descent resolve deploy.3 --done"),
     ("status", "descent status --exit-code"),

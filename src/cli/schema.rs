@@ -58,6 +58,7 @@ schemas! {
     "edit": written super::edit::EditOutput<'_>,
     "migrate": written super::migrate::MigrateOutput<'_>,
     "apply": written super::apply::ApplyOutput<'_>,
+    "redirect": written super::redirect::RedirectOutput<'_>,
     "stop": written super::stop::StopOutput<'_>,
     "why": written super::why::WhyOutput,
     "why-list": written descent_core::view::why::Asking,

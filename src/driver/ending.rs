@@ -1,6 +1,6 @@
 //! Ends a run before its goal: by a signal, by an immediate stop, by a failure.
 //!
-//! Invariant: no work of the loop delays a requested end by more than twice [`tool::GRACE`].
+//! Invariant: no work of the loop delays a requested end by more than twice [`timeouts::GRACE`].
 
 use descent_core::{
     event::Input,
@@ -10,7 +10,7 @@ use descent_core::{
 use super::{Loop, RunEnding, executor::BoxedFuture};
 use crate::{
     failure::{Failure, exit},
-    process::tool,
+    process::timeouts,
     signal::Signal,
 };
 
@@ -86,7 +86,7 @@ impl Loop<'_> {
             tokio::select! {
                 biased;
                 done = &mut work => return done,
-                () = self.host.clock.sleep(tool::GRACE) => self.cut_off(),
+                () = self.host.clock.sleep(timeouts::GRACE) => self.cut_off(),
             }
         }
     }
@@ -109,7 +109,7 @@ impl Loop<'_> {
                     Some(_) => self.leaving -= 1,
                     None => return,
                 },
-                () = self.host.clock.sleep(tool::GRACE) => self.cut_off(),
+                () = self.host.clock.sleep(timeouts::GRACE) => self.cut_off(),
             }
         }
     }

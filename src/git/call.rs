@@ -3,7 +3,7 @@
 use super::{Git, GitError, host::Env};
 use crate::{
     failure::lack_in,
-    process::tool::{ToolOutput, WAIT_MAX},
+    process::{timeouts::TOOL_MAX, tool::ToolOutput},
     space,
 };
 use descent_core::id::UnixMillis;
@@ -47,7 +47,7 @@ impl Git {
             cwd: tree.to_owned(),
             stdin: None,
             bad_id: None,
-            wait_max: WAIT_MAX,
+            wait_max: TOOL_MAX,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// A long history is not walked to its end: after this time the answer is unknown.
-const WAIT_MAX: Duration = Duration::from_secs(10);
+const TOOL_MAX: Duration = Duration::from_secs(10);
 
 impl Git {
     /// The history of a file of the working tree, whose bytes are given; `None` if HEAD has no such
@@ -42,7 +42,7 @@ impl Git {
         if inside.is_empty() {
             return Vec::new();
         }
-        let mut call = self.call("ls-tree").within(WAIT_MAX);
+        let mut call = self.call("ls-tree").within(TOOL_MAX);
         call = call.args(["-z", "--full-tree", "--name-only", "HEAD", "--"]);
         for path in &inside {
             call = call.arg(path);
@@ -78,7 +78,7 @@ impl Git {
     fn at_head(&self, how: &str, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         let mut name = b"HEAD:".to_vec();
         name.extend_from_slice(path.as_os_str().as_bytes());
-        let call = self.call("cat-file").within(WAIT_MAX).arg(how);
+        let call = self.call("cat-file").within(TOOL_MAX).arg(how);
         let ran = call.arg(OsStr::from_bytes(&name)).output()?;
         Ok(ran.status.success().then_some(ran.stdout))
     }
@@ -86,7 +86,7 @@ impl Git {
     fn last_committer(&self, path: &Path) -> Option<String> {
         let output = self
             .call("log")
-            .within(WAIT_MAX)
+            .within(TOOL_MAX)
             .args([
                 "-1",
                 "--format=%H %ce",

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::process::{
     Programs,
-    tool::{Tool, ToolOutput, WAIT_MAX},
+    timeouts::TOOL_MAX,
+    tool::{Tool, ToolOutput},
 };
 use std::{
     ffi::{OsStr, OsString},
@@ -211,7 +212,7 @@ impl GitHost {
         more: Env,
         stdin: Option<Vec<u8>>,
     ) -> Result<ToolOutput, GitError> {
-        self.run_within(WAIT_MAX, cwd, args, more, stdin)
+        self.run_within(TOOL_MAX, cwd, args, more, stdin)
     }
 
     pub(super) fn run_within(
@@ -317,7 +318,7 @@ impl PersonGit<'_> {
             env: unbound(self.theirs),
             cwd: self.dir.to_owned(),
             stdin: None,
-            wait_max: WAIT_MAX,
+            wait_max: TOOL_MAX,
         })?;
         if ran.status.success() {
             return Ok(ran.stdout);

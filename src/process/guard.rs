@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cgroup::Leaf;
 use super::tag::Tag;
-use super::{SHELL, guard_report::GuardReport, orphans};
+use super::{SHELL, guard_report::GuardReport, orphans, timeouts};
 
 pub(crate) mod fork_server;
 pub(crate) mod forked;
@@ -205,7 +205,7 @@ impl JobGuard {
     }
 
     fn finish(&mut self) {
-        let (until, mut pause) = (Instant::now() + orphans::ENDING_MAX, LOOK_MIN);
+        let (until, mut pause) = (Instant::now() + timeouts::ENDING_MAX, LOOK_MIN);
         // The first process of a namespace lives until it is ended here.
         if let Some(namespace) = &self.namespace {
             namespace.end();

@@ -11,8 +11,9 @@ use super::cgroup::Leaf;
 use super::ending::Method;
 use super::guard_report::GuardReport;
 use super::leader::Leader;
-use super::orphans::{self, JobProcesses, REAP_MAX};
+use super::orphans::{self, JobProcesses};
 use super::registry::RegistryEntry;
+use super::timeouts::REAP_MAX;
 use super::{JobEnd, JobRecord, table};
 
 pub(super) struct JobHandle {

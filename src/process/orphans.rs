@@ -20,13 +20,9 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::cgroup::{self, Leaf};
 use super::table::{self, ProcessEntry};
 use super::tag::Tag;
+use super::timeouts::ENDING_MAX;
 use super::{JobRecord, registry};
 
-/// Time limit for killing one job's remains, or for a sweep. A process that the kernel can't end
-/// (it hangs in a file system) is left then.
-pub const ENDING_MAX: Duration = Duration::from_secs(2);
-/// How long to wait for a killed leader. A leader that hangs in the kernel is given up.
-pub(super) const REAP_MAX: Duration = Duration::from_secs(2);
 /// Pause between two rounds: killed processes need a moment to be gone.
 const PAUSE_MIN: Duration = Duration::from_micros(500);
 const PAUSE_MAX: Duration = Duration::from_millis(20);

@@ -434,7 +434,7 @@ async fn a_dropped_future_ends_its_job() {
     let gone = move || eventually(|| (!is_alive(leader) && !is_alive(daemon)).then_some(()));
     tokio::task::spawn_blocking(gone).await.unwrap();
     // By the drop itself, not by the thread that looks after it.
-    assert!(since.elapsed() < orphans::REAP_MAX);
+    assert!(since.elapsed() < timeouts::REAP_MAX);
 }
 
 #[tokio::test]

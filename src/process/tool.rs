@@ -27,12 +27,6 @@ use super::{
     registry::{self, RegistryEntry},
 };
 
-/// The longest that a tool may take, unless its caller allows less.
-pub const WAIT_MAX: Duration = Duration::from_secs(600);
-
-/// How long a tool may go on after nobody waits for its result any more.
-pub const GRACE: Duration = Duration::from_secs(2);
-
 /// The most that a tool may print, on each of its two streams.
 pub const OUTPUT_BYTES_MAX: usize = 256 << 20;
 

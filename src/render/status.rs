@@ -1,7 +1,7 @@
 //! The present state, on one screen: checks that hold or not, running work, choices, costs.
 
 use descent_core::{
-    doc::{self, Node},
+    doc::Node,
     id::{AtomId, UnixMillis},
     view::{CheckView, ChoiceView, FailedView, FlightView, StatusView},
 };
@@ -231,10 +231,7 @@ pub(super) fn choice(choice: &ChoiceView) -> Line {
 /// The remaining and past costs, the origin of the result and its place.
 fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if status.status != "completed" {
-        let bound = &status.bound;
-        let most = [&bound.attempts, &bound.verdicts, &bound.starts].map(plain);
-        let [attempts, verdicts, starts] = &most;
-        page.push(Line::label("bound").plain(super::bound(attempts, verdicts, starts)));
+        page.push(Line::label("bound").plain(super::bound_of(&status.bound)));
     }
     if status.started_from.is_some() || status.iteration > 0 {
         page.push(Line::label("spent").plain(spent(status)));
@@ -264,10 +261,6 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if let Some(path) = &status.workspace.path {
         page.whole(Line::label("result").plain(path));
     }
-}
-
-fn plain(node: &Node) -> String {
-    doc::write_compact(node).trim_matches('"').to_owned()
 }
 
 fn spent(status: &StatusView) -> String {

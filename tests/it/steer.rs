@@ -1,5 +1,6 @@
 //! Commands and signals that change what a loop does.
 
 pub(crate) mod heeded;
+pub(crate) mod redirect;
 pub(crate) mod stop;
 pub(crate) mod taken_back;

@@ -12,11 +12,12 @@ use crate::{
     event::Event,
     id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
-        AtomStatus, Binding, Correction, Entry, EntryKind, RunStatus, State,
+        AtomStatus, Binding, Correction, Entry, EntryKind, MeasureText, RunStatus, State,
         encode::ChangeSet,
         limits,
         record::{CorrectionRecord, CorrectionType, InDoubtEntry, LostValue, UserCorrectionEntry},
     },
+    world::World,
 };
 
 pub(super) struct Draft<'d> {
@@ -27,8 +28,10 @@ pub(super) struct Draft<'d> {
     pub(super) effects: Vec<Consequence>,
     /// The values that gave way in a merge.
     pub(super) lost: Vec<LostValue>,
-    /// Unresolved atoms that an edit took out: none of them comes back as a forgotten result.
+    /// Atoms that were taken out: none of them comes back as a forgotten result.
     pub(super) removed: BTreeSet<AtomId>,
+    /// A person's words on all of it.
+    pub(super) reason: Option<&'d str>,
     corrections: Vec<CorrectionRecord>,
     /// How many effects a correction holds already.
     attributed: usize,
@@ -44,6 +47,7 @@ impl<'d> Draft<'d> {
             effects: Vec::new(),
             lost: Vec::new(),
             removed: BTreeSet::new(),
+            reason: None,
             corrections: Vec::new(),
             attributed: 0,
         }
@@ -58,15 +62,20 @@ impl<'d> Draft<'d> {
         let effects = self.effects.get(self.attributed..).unwrap_or_default();
         let changes = effects.iter().map(ToString::to_string).collect();
         self.attributed = self.effects.len();
+        let mut description: String = description.into();
+        if let Some(reason) = self.reason.filter(|_| self.corrections.is_empty()) {
+            description += &alloc::format!(" ({reason})");
+        }
         self.corrections.push_mut(CorrectionRecord {
-            description: Some(description.into()),
+            description: Some(description),
             changes,
+            reason: self.reason.map(String::from),
             ..CorrectionRecord::new(String::new(), &self.at, kind, self.by)
         })
     }
 
     /// Adds a correction that names atoms, unless there are none.
-    fn correct_atoms(&mut self, kind: CorrectionType, what: &str, ids: &[&AtomId]) {
+    pub(super) fn correct_atoms(&mut self, kind: CorrectionType, what: &str, ids: &[&AtomId]) {
         if !ids.is_empty() {
             let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
             self.correct(kind, alloc::format!("{what} {}", ids.join(", ")));
@@ -75,6 +84,11 @@ impl<'d> Draft<'d> {
 
     pub(super) fn is_unchanged(&self) -> bool {
         self.corrections.is_empty()
+    }
+
+    /// The number of corrections so far.
+    pub(super) fn corrections(&self) -> usize {
+        self.corrections.len()
     }
 
     /// The descriptions of all corrections.
@@ -88,6 +102,8 @@ impl<'d> Draft<'d> {
     /// difference that the next kind sees.
     pub(super) fn follow(&mut self, before: &State) {
         let known = self.corrections.len();
+        // Read first: the consequences may open atoms too.
+        let statuses = between::statuses(before, &self.state);
         if between::objective(before, &self.state).is_some() {
             self.objective_changed();
         }
@@ -107,8 +123,7 @@ impl<'d> Draft<'d> {
         let changes = between::graph(before, &self.state);
         self.graph_changed(before, &changes);
         doubts::ask(&mut self.state, doubts::of_the_absent(before));
-        let changes = between::statuses(before, &self.state);
-        self.statuses_changed(before, &changes);
+        self.statuses_changed(before, &statuses);
         let (old, new) = (before.corrections.len(), self.state.corrections.len());
         if new > old {
             let plural = if new - old == 1 { "" } else { "s" };
@@ -211,6 +226,8 @@ impl<'d> Draft<'d> {
         self.drop_unfounded(&forgotten);
         self.give_back(&given_back);
         self.reopen_downstream(overwritten.iter().chain(&forgotten).copied());
+        // An atom that is taken out with its result is told as removed.
+        forgotten.retain(|id| !self.removed.contains(*id) || self.state.atom(id).is_some());
         for (what, ids) in [
             ("bindings overwritten:", overwritten),
             ("bindings forgotten:", forgotten),
@@ -267,6 +284,14 @@ impl<'d> Draft<'d> {
         let (serial, pass) = (self.state.serial.0, self.state.run.pass + 1);
         let entry = Entry::new(&self.at, serial, pass, EntryKind::InDoubt(doubt));
         self.state.trail.push(Arc::new(entry));
+    }
+
+    /// Counts what can still be tried, for a state that is told before a loop takes it.
+    pub(super) fn measure(&mut self) {
+        let record = World::new(self.state.clone()).measure().record();
+        let run = Arc::make_mut(&mut self.state.run);
+        let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
+        run.measure = Some(MeasureText { extra, ..record });
     }
 
     /// Writes the corrections. `before` is the committed state that the draft began from; without it every record is

@@ -12,6 +12,7 @@ use crate::{
         Atom, AtomStatus, Binding, Confirmation, Constraints, Objective, State, encode::ChangeSet,
         fields::Findings, limits::ConstraintRule,
     },
+    step::Refusal,
     verdict::assertions::Assertion,
 };
 
@@ -28,6 +29,8 @@ pub enum Change<'a> {
     /// A result by a person.
     Binding(AtomId, Option<Arc<Binding>>),
     Status(AtomId, AtomStatus),
+    /// The failures of a task count no more.
+    Retry(AtomId),
     /// An answer to an assertion.
     Answer(&'a Answer<'a>),
     /// An answer about an effect in doubt.
@@ -98,6 +101,10 @@ pub enum ChangeRefusal {
     Unreadable,
     #[error("no atom is named {0}")]
     NoAtom(AtomId),
+    #[error("the changes do not fit the state")]
+    Invalid(Vec<Fault>),
+    #[error(transparent)]
+    Step(Refusal),
     #[error("the same was said already")]
     SameAnswer(Box<Confirmation>),
     #[error("the attempt is not in doubt")]

@@ -2,12 +2,12 @@
 
 use alloc::{sync::Arc, vec::Vec};
 
-use super::{Consequence, draft::Draft};
+use super::{Change, Consequence, draft::Draft};
 use crate::{
     id::AtomId,
     state::{
         AtomStatus, Constraints, Extra, FailureClass, State, Task, Try, TryEnd,
-        record::{LostValue, Winner},
+        record::{CorrectionType, LostValue, Winner},
     },
 };
 
@@ -104,6 +104,34 @@ impl Draft<'_> {
             has_opened = true;
         }
         has_opened
+    }
+
+    /// Forgets failures, as changes ask for. `is_alone` if no other change counted the pass.
+    pub(super) fn retry(&mut self, changes: &[Change<'_>], is_alone: bool) {
+        let retried = changes.iter().filter_map(|change| {
+            let Change::Retry(id) = change else {
+                return None;
+            };
+            Some(id)
+        });
+        let mut retried: Vec<&AtomId> = retried.collect();
+        retried.dedup();
+        retried.retain(|id| {
+            let atom = self.state.atoms.get_mut(*id);
+            let Some(task) = atom.and_then(|atom| Arc::make_mut(atom).task_mut()) else {
+                return false;
+            };
+            let has_failed = task.tries.iter().any(Try::has_failed)
+                || matches!(task.status, AtomStatus::NeedsGuidance);
+            open(task);
+            task.status = AtomStatus::Pending;
+            has_failed
+        });
+        let known = self.corrections();
+        self.correct_atoms(CorrectionType::Resolution, "to be tried again:", &retried);
+        if is_alone {
+            self.count_pass(known);
+        }
     }
 
     /// Takes a status that a person wrote. Gives false for one that only the program may write: the old one stays.

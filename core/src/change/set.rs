@@ -92,7 +92,11 @@ fn one(state: &mut State, change: &Change<'_>) -> Result<bool, ChangeRefusal> {
                 task.status = status.clone();
             }
         }
-        Change::Constraint(_) | Change::Answer(_) | Change::Resolution(..) | Change::Undo(_) => {
+        Change::Constraint(_)
+        | Change::Retry(_)
+        | Change::Answer(_)
+        | Change::Resolution(..)
+        | Change::Undo(_) => {
             return Ok(false);
         }
     }

@@ -11,11 +11,9 @@ use crate::{
     difference, doc,
     id::{AtomId, CommitId, Epoch},
     state::{
-        Atom, AtomStatus, Binding, Entry, Intent, MeasureText, Run, RunStatus, SideEffect, State,
-        Workspace,
+        Atom, AtomStatus, Binding, Entry, Intent, Run, RunStatus, SideEffect, State, Workspace,
         record::{CorrectionType, InDoubtEntry},
     },
-    world::World,
 };
 
 impl EarlierState<'_> {
@@ -262,10 +260,7 @@ impl Undo<'_, '_> {
         self.tree(&mut run);
         self.verdicts(&mut run);
         self.draft.state.run = Arc::new(run);
-        let record = World::new(self.draft.state.clone()).measure().record();
-        let run = Arc::make_mut(&mut self.draft.state.run);
-        let extra = run.measure.take().map(|old| old.extra).unwrap_or_default();
-        run.measure = Some(MeasureText { extra, ..record });
+        self.draft.measure();
         self.tell();
     }
 

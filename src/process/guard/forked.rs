@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::super::orphans::REAP_MAX;
+use super::super::timeouts::REAP_MAX;
 
 /// A child of ours that another process forked.
 #[derive(Debug)]

@@ -1,0 +1,355 @@
+//! A redirect as a person gives it: words and names, which become typed changes of one state, or faults, all at once.
+//!
+//! Not here: the reading of flags and files (`cli`), and what follows from the changes (`draft`).
+
+mod graph;
+
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
+
+use super::{
+    Adoption, Change, ChangeRefusal, Consequence, ConstraintChange, draft::Draft, make,
+    put_back_forgotten,
+};
+use crate::{
+    doc::{self, Fault, Node, Span, suggest},
+    graph::validate,
+    id::{AtomId, UnixMillis},
+    plan,
+    state::{
+        Atom, AtomStatus, Binding, Extra, Objective, RunStatus, State,
+        binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
+        decode::decode,
+        encode::StateText,
+        value::FieldValue,
+    },
+    step,
+    world::World,
+};
+
+/// Changes at most in one redirect.
+pub const CHANGES_MAX: usize = 1_000;
+
+/// The things that a person wants to be another. An absent part stays as it is.
+#[derive(Debug, Clone, Default)]
+pub struct Redirect {
+    pub goal: Option<String>,
+    pub why: Option<String>,
+    pub deliverables: Option<String>,
+    pub definition_of_done: Option<String>,
+    /// Commands that replace the whole base case, unless there are none.
+    pub checks: Vec<String>,
+    /// Commands beside those of the base case.
+    pub more_checks: Vec<String>,
+    pub constraints: Vec<ConstraintChange>,
+    /// New atoms, as in the file.
+    pub atoms: BTreeMap<AtomId, Atom>,
+    /// The group that the topmost new atoms belong to; without one they are roots.
+    pub into: Option<AtomId>,
+    /// Atoms that go, with all below them.
+    pub removed: Vec<AtomId>,
+    pub selected: Vec<GroupChoice>,
+    pub results: Vec<PersonsResult>,
+    /// Atoms whose results are taken out: they are made again.
+    pub forgotten: Vec<AtomId>,
+    /// Atoms whose failures count no more.
+    pub retried: Vec<AtomId>,
+}
+
+/// A choice that a group shall have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupChoice {
+    pub group: AtomId,
+    pub choice: AtomId,
+}
+
+/// A result by a person's word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonsResult {
+    pub atom: AtomId,
+    pub text: String,
+}
+
+impl Redirect {
+    /// Whether it names nothing to change.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    fn count(&self) -> usize {
+        let words = [
+            &self.goal,
+            &self.why,
+            &self.deliverables,
+            &self.definition_of_done,
+        ];
+        let words = words.into_iter().flatten().count();
+        words
+            + self.checks.len()
+            + self.more_checks.len()
+            + self.constraints.len()
+            + self.atoms.len()
+            + self.removed.len()
+            + self.selected.len()
+            + self.results.len()
+            + self.forgotten.len()
+            + self.retried.len()
+    }
+
+    /// The changes that it means for that state, at that time; or all of its faults, with places in the state.
+    pub fn changes(&self, state: &State, at: &str) -> Result<Vec<Change<'static>>, Vec<Fault>> {
+        let count = self.count();
+        if count > CHANGES_MAX {
+            let message = format!("{count} changes in one redirect, the limit is {CHANGES_MAX}");
+            return Err(Vec::from([fault("too-many", "", message, None)]));
+        }
+        let mut reading = Reading {
+            redirect: self,
+            state,
+            at,
+            changes: Vec::new(),
+            faults: Vec::new(),
+        };
+        reading.objective();
+        reading.results();
+        reading.graph();
+        reading.retries();
+        match reading.faults.is_empty() {
+            true => Ok(reading.changes),
+            false => Err(reading.faults),
+        }
+    }
+}
+
+/// The state after a redirect, as one commit: the changes are made, all that is in flight ends, and its results come too
+/// late.
+pub fn redirect(
+    before: &State,
+    changes: &[Change<'_>],
+    reason: Option<&str>,
+    by: &str,
+    now: UnixMillis,
+) -> Result<Adoption, ChangeRefusal> {
+    let ended = step::end_attempts(&World::new(before.clone()), now);
+    let ended = ended.map_err(ChangeRefusal::Step)?;
+    let mut state = ended.world.state;
+    state.serial = before.serial;
+    let mut draft = Draft::new(state, by, now);
+    draft.reason = reason;
+    let in_flight = before.run.in_flight.iter();
+    let mut in_flight: Vec<AtomId> = in_flight.map(|intent| intent.atom.clone()).collect();
+    in_flight.sort();
+    in_flight.dedup();
+    if !in_flight.is_empty() {
+        draft.effects.push(Consequence::FlightEnds(in_flight));
+    }
+    make(&mut draft, changes, |after| check(before, after))?;
+    let run = Arc::make_mut(&mut draft.state.run);
+    if !run.status.is_active() {
+        run.status = RunStatus::Aligned;
+    }
+    draft.measure();
+    let what = draft.description();
+    let mut adoption = draft.close(Some(before), what);
+    adoption.events.splice(0..0, ended.events);
+    Ok(adoption)
+}
+
+/// Checks a state as if it were read from a file.
+fn check(before: &State, after: &State) -> Result<(), ChangeRefusal> {
+    let mut after = after.clone();
+    // Atoms of results that were taken out are opened only afterwards.
+    put_back_forgotten(&mut after, before);
+    let decoded = decode(StateText::of(&after).text(&after).as_bytes());
+    let mut faults = decoded.faults;
+    if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
+        faults.extend(validate::check(state, root));
+        faults.extend(validate::gate(state, root));
+    }
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(ChangeRefusal::Invalid(faults)),
+    }
+}
+
+/// A redirect on its way to changes.
+struct Reading<'r> {
+    redirect: &'r Redirect,
+    state: &'r State,
+    at: &'r str,
+    changes: Vec<Change<'static>>,
+    faults: Vec<Fault>,
+}
+
+impl Reading<'_> {
+    fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<String>) {
+        self.faults.push(fault(rule, pointer, message, hint));
+    }
+
+    fn objective(&mut self) {
+        let redirect = self.redirect;
+        let mut objective: Objective = (*self.state.objective).clone();
+        let base_case = objective.base_case.clone();
+        if !redirect.checks.is_empty() {
+            objective.base_case = None;
+        }
+        for command in redirect.checks.iter().chain(&redirect.more_checks) {
+            plan::add_check(&mut objective.base_case, command);
+        }
+        // Words that were rendered from the checks follow them.
+        plan::render_again(&mut objective, base_case.as_ref());
+        let words = [
+            (&mut objective.goal, &redirect.goal),
+            (&mut objective.background_intent, &redirect.why),
+            (&mut objective.deliverables, &redirect.deliverables),
+            (
+                &mut objective.definition_of_done,
+                &redirect.definition_of_done,
+            ),
+        ];
+        for (field, text) in words {
+            if let Some(text) = text {
+                field.clone_from(text);
+            }
+        }
+        if doc::canonical(&objective.node()) != doc::canonical(&self.state.objective.node()) {
+            self.changes.push(Change::Objective(Arc::new(objective)));
+        }
+        let constraints = redirect.constraints.iter().cloned();
+        self.changes.extend(constraints.map(Change::Constraint));
+    }
+
+    fn results(&mut self) {
+        let (redirect, state) = (self.redirect, self.state);
+        for id in &redirect.forgotten {
+            if state.bindings.contains_key(id) {
+                self.changes.push(Change::Binding(id.clone(), None));
+            } else if self.atom(id).is_some() {
+                let hint = "descent redirect --retry makes an atom that failed again";
+                self.fault(
+                    "not-resolved",
+                    &place(id),
+                    format!("{id} has no result"),
+                    Some(hint.to_owned()),
+                );
+            }
+        }
+        for result in &redirect.results {
+            let Some(atom) = self.atom(&result.atom) else {
+                continue;
+            };
+            match binding(state, atom, result, self.at) {
+                Some(binding) => {
+                    let change = Change::Binding(result.atom.clone(), Some(Arc::new(binding)));
+                    self.changes.push(change);
+                }
+                None => {
+                    let (bytes, id) = (result.text.len(), &result.atom);
+                    let message = format!(
+                        "the result of {id} has {bytes} bytes, the limit is {VALUE_BYTES_MAX}"
+                    );
+                    let hint = "put it into a file of the project, and name that file";
+                    let at = doc::pointer_push("/bindings", id.as_str());
+                    self.fault("too-large", &at, message, Some(hint.to_owned()));
+                }
+            }
+        }
+    }
+
+    fn retries(&mut self) {
+        let redirect = self.redirect;
+        for id in &redirect.retried {
+            let Some(atom) = self.atom(id) else {
+                continue;
+            };
+            let refused = if self.state.bindings.contains_key(id) {
+                let hint = format!("descent redirect --forget {id} makes it again");
+                Some((format!("{id} is solved"), hint))
+            } else {
+                match atom.task().map(|task| &task.status) {
+                    None => {
+                        let hint = format!("name the tasks below {id}");
+                        Some((format!("{id} is a group, and does not fail itself"), hint))
+                    }
+                    Some(AtomStatus::InDoubt(attempt)) => {
+                        let hint = format!("descent resolve {attempt} --done, or --retry");
+                        let message = format!("the effect of {id} is in doubt");
+                        Some((message, hint))
+                    }
+                    Some(_) => None,
+                }
+            };
+            match refused {
+                Some((message, hint)) => {
+                    self.fault("not-failed", &place(id), message, Some(hint));
+                }
+                None => self.changes.push(Change::Retry(id.clone())),
+            }
+        }
+    }
+
+    /// The atom, or a fault that names the nearest one.
+    fn atom(&mut self, id: &AtomId) -> Option<Arc<Atom>> {
+        let state = self.state;
+        let found = state.atom(id).cloned();
+        if found.is_none() {
+            let atoms = state.all_atoms();
+            let near = suggest(id.as_str(), atoms.keys().map(|id| id.as_str()));
+            let hint = near.map(|near| format!("did you mean `{near}`?"));
+            let message = format!("no atom is named {id}");
+            self.fault("no-such-atom", &place(id), message, hint);
+        }
+        found
+    }
+}
+
+/// A result by a person. It takes the place of the atom's own words, and leaves its change of the tree.
+fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> Option<Binding> {
+    let text = result.text.trim();
+    let is_long = text.chars().count() > SUMMARY_CHARS_MAX;
+    let value = is_long.then(|| Node::string(text));
+    if value
+        .as_ref()
+        .is_some_and(|value| doc::write_compact(value).len() > VALUE_BYTES_MAX)
+    {
+        return None;
+    }
+    let earlier = state.bindings.get(&result.atom);
+    let earlier = earlier.map(|binding| (**binding).clone());
+    Some(Binding {
+        summary: text.chars().take(SUMMARY_CHARS_MAX).collect(),
+        value,
+        by: "person".to_owned(),
+        at: at.to_owned(),
+        ..earlier.unwrap_or_else(|| Binding {
+            summary: String::new(),
+            value: None,
+            artifacts: Vec::new(),
+            commit: None,
+            change: None,
+            evidence: Vec::new(),
+            context: None,
+            inputs: None,
+            attempts: 0,
+            by: String::new(),
+            at: String::new(),
+            of: atom,
+            handoff: None,
+            partial: false,
+            extra: Extra::default(),
+        })
+    })
+}
+
+fn place(id: &AtomId) -> String {
+    doc::pointer_push("/work_graph/atoms", id.as_str())
+}
+
+fn fault(rule: &'static str, pointer: &str, message: String, hint: Option<String>) -> Fault {
+    Fault {
+        span: Span::new(0, 0),
+        pointer: pointer.to_owned(),
+        rule,
+        message,
+        hint,
+    }
+}

@@ -1,0 +1,179 @@
+//! New atoms, atoms that go, and choices of a redirect.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
+
+use super::{GroupChoice, Reading, place};
+use crate::{
+    change::Change,
+    doc::suggest,
+    id::AtomId,
+    state::{Atom, Body, State},
+};
+
+/// Groups named in a hint at most.
+const GROUPS_NAMED_MAX: usize = 10;
+
+impl Reading<'_> {
+    pub(super) fn graph(&mut self) {
+        let mut groups = BTreeMap::new();
+        self.remove(&mut groups);
+        self.add(&mut groups);
+        let changed = groups.into_iter();
+        self.changes
+            .extend(changed.map(|(id, atom)| Change::Atom(id, Some(Arc::new(atom)))));
+        for wanted in &self.redirect.selected {
+            self.select(wanted);
+        }
+    }
+
+    /// Takes atoms out with all below them. `groups` gets the groups that lose a part.
+    fn remove(&mut self, groups: &mut BTreeMap<AtomId, Atom>) {
+        let (redirect, state) = (self.redirect, self.state);
+        let known = redirect.removed.iter();
+        let known: Vec<&AtomId> = known.filter(|id| self.atom(id).is_some()).collect();
+        let gone = subtrees(state, &known);
+        for (id, atom) in state.all_atoms() {
+            if gone.contains(id) {
+                continue;
+            }
+            for needed in atom.depends_on.iter().filter(|id| gone.contains(*id)) {
+                let message = format!("{id} waits for {needed}");
+                let hint = format!("take it out too: --remove {id}");
+                self.fault("still-needed", &place(needed), message, Some(hint));
+            }
+            if !atom.kids().iter().any(|kid| gone.contains(kid)) {
+                continue;
+            }
+            let mut left = (**atom).clone();
+            match without(&mut left, &gone) {
+                Ok(()) => drop(groups.insert(id.clone(), left)),
+                Err(message) => {
+                    let hint = format!("take {id} out with it: --remove {id}");
+                    self.fault("still-needed", &place(id), message, Some(hint));
+                }
+            }
+        }
+        let removed = gone.into_iter().map(|id| Change::Atom(id, None));
+        self.changes.extend(removed);
+    }
+
+    fn add(&mut self, groups: &mut BTreeMap<AtomId, Atom>) {
+        let (redirect, state) = (self.redirect, self.state);
+        for id in redirect.atoms.keys() {
+            if state.atom(id).is_some() {
+                let message = format!("there is an atom {id} already");
+                let hint = "give the new one another id";
+                self.fault("duplicate-id", &place(id), message, Some(hint.to_owned()));
+            }
+        }
+        let added = redirect.atoms.iter();
+        let added = added.map(|(id, atom)| Change::Atom(id.clone(), Some(Arc::new(atom.clone()))));
+        self.changes.extend(added);
+        let Some(into) = &redirect.into else { return };
+        let Some(present) = self.atom(into) else {
+            return;
+        };
+        if state.bindings.contains_key(into) && !redirect.forgotten.contains(into) {
+            let message = format!("{into} is solved");
+            let hint = format!("--forget {into} opens it again");
+            return self.fault("resolved", &place(into), message, Some(hint));
+        }
+        let group = groups
+            .entry(into.clone())
+            .or_insert_with(|| (*present).clone());
+        let new = topmost(&redirect.atoms);
+        match &mut group.body {
+            Body::All { parts } => parts.extend(new),
+            Body::Any { choices, .. } => choices.extend(new),
+            Body::Task(_) | Body::Plan(_) => {
+                let message = format!("{into} is no group of parts or choices");
+                let hint = "name a group; without --into the new atoms stand beside it";
+                self.fault("no-group", &place(into), message, Some(hint.to_owned()));
+            }
+        }
+    }
+
+    fn select(&mut self, wanted: &GroupChoice) {
+        let (redirect, state) = (self.redirect, self.state);
+        let (group, choice) = (&wanted.group, &wanted.choice);
+        let Some(atom) = self.atom(group) else { return };
+        let Body::Any { choices, .. } = &atom.body else {
+            let message = format!("{group} has no choices");
+            return self.fault("no-choice", &place(group), message, groups_of(state));
+        };
+        let is_new = redirect.into.as_ref() == Some(group) && redirect.atoms.contains_key(choice);
+        if !choices.contains(choice) && !is_new {
+            let names: Vec<&str> = choices.iter().map(AtomId::as_str).collect();
+            let hint = match suggest(choice.as_str(), names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("its choices are {}", names.join(", ")),
+            };
+            let message = format!("{choice} is no choice of {group}");
+            return self.fault("no-choice", &place(group), message, Some(hint));
+        }
+        let change = Change::Choice(group.clone(), Some(choice.clone()));
+        self.changes.push(change);
+        for id in subtrees(state, &[choice]) {
+            let task = state.atoms.get(&id).and_then(|atom| atom.task());
+            if task.is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed())) {
+                self.changes.push(Change::Retry(id));
+            }
+        }
+    }
+}
+
+/// A hint that names groups with choices.
+fn groups_of(state: &State) -> Option<String> {
+    let atoms = state.all_atoms().into_iter();
+    let groups = atoms.filter(|(_, atom)| matches!(atom.body, Body::Any { .. }));
+    let names = groups.map(|(id, _)| id.as_str()).take(GROUPS_NAMED_MAX);
+    let names = names.collect::<Vec<&str>>().join(", ");
+    (!names.is_empty()).then(|| format!("groups with choices: {names}"))
+}
+
+/// These atoms and all below them.
+fn subtrees(state: &State, tops: &[&AtomId]) -> BTreeSet<AtomId> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&AtomId> = tops.to_vec();
+    while let Some(id) = open.pop() {
+        if found.insert(id.clone()) {
+            open.extend(state.atom(id).into_iter().flat_map(|atom| atom.kids()));
+        }
+    }
+    found
+}
+
+/// Takes parts out of a group, unless nothing would be left of it.
+fn without(group: &mut Atom, gone: &BTreeSet<AtomId>) -> Result<(), String> {
+    let kids = match &mut group.body {
+        Body::All { parts } => parts,
+        Body::Any {
+            choices, selected, ..
+        } => {
+            selected.take_if(|choice| gone.contains(choice));
+            choices
+        }
+        Body::Plan(_) | Body::Task(_) => {
+            return Err("its parts were planned together".to_owned());
+        }
+    };
+    kids.retain(|kid| !gone.contains(kid));
+    match kids.is_empty() {
+        true => Err("nothing would be left of the group".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// The atoms that are nobody's part.
+fn topmost(atoms: &BTreeMap<AtomId, Atom>) -> Vec<AtomId> {
+    let kids: BTreeSet<&AtomId> = atoms.values().flat_map(|atom| atom.kids()).collect();
+    let tops = atoms.keys().filter(|id| !kids.contains(id));
+    tops.cloned().collect()
+}

@@ -1,0 +1,418 @@
+//! `descent redirect`: changes the agreement, the work or its results as one commit, also while a loop runs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use descent_core::{
+    change::{GroupChoice, PersonsResult, Redirect},
+    difference::{self, Difference, Weight},
+    id::{AtomId, AttemptId, Serial},
+    plan::PlanReading,
+    state::{Objective, State},
+    trust::TrustList,
+    view::{self, BoundView},
+    world::World,
+};
+use serde::Serialize;
+
+use super::{
+    End, constraints,
+    context::{Context, runtime, surroundings},
+};
+use crate::{
+    config,
+    failure::{Failure, exit},
+    files,
+    ops::{
+        self,
+        redirect::{RedirectAnswer, RedirectOrder, RedirectReport, Unchanged},
+    },
+    plan_file, render,
+    store::{self, Store},
+};
+
+/// Bytes at most of a file with a result.
+const RESULT_BYTES_MAX: u64 = 1024 * 1024;
+
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Change the agreement, the work or its results, also while a loop runs.\n\nAll flags together are one commit. What is in flight ends at no cost and its results are discarded; what was solved stays, as far as it still fits. TEXT is the reason, and stands in every correction."
+)]
+pub struct RedirectArgs {
+    /// Why, in your own words
+    text: Option<String>,
+    /// Another goal
+    #[arg(long, value_name = "TEXT")]
+    goal: Option<String>,
+    /// Another why
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// The things that shall exist
+    #[arg(long, value_name = "TEXT")]
+    deliver: Option<String>,
+    /// When it is done, for people
+    #[arg(long, value_name = "TEXT")]
+    done: Option<String>,
+    /// A command that replaces the base case (may be given again)
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
+    /// A command beside those of the base case (may be given again)
+    #[arg(long, value_name = "COMMAND")]
+    add_check: Vec<String>,
+    /// A constraint, such as max_attempts=2; null takes it back
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// New atoms from a file in the form of a plan, `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    add: Option<PathBuf>,
+    /// The group that gets the new atoms, as its last parts or choices
+    #[arg(long, value_name = "GROUP", requires = "add")]
+    into: Option<String>,
+    /// An atom that goes, with all below it (may be given again)
+    #[arg(long, value_name = "ID")]
+    remove: Vec<String>,
+    /// The choice that a group shall have (may be given again)
+    #[arg(long, value_name = "GROUP=CHOICE")]
+    select: Vec<String>,
+    /// A result by your word, or =@FILE for a long one (may be given again)
+    #[arg(long, value_name = "ID=TEXT")]
+    bind: Vec<String>,
+    /// An atom whose result is taken out: it is made again (may be given again)
+    #[arg(long, value_name = "ID")]
+    forget: Vec<String>,
+    /// An atom whose failures count no more (may be given again)
+    #[arg(long, value_name = "ID")]
+    retry: Vec<String>,
+    /// Only show what it would do
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let order = order(context, flags, &store)?;
+    let client = context.client(None);
+    if flags.dry_run {
+        let loaded = store.read()?;
+        if loaded.is_foreign {
+            let words = "the file has an edit that is not taken in; it is shown as if it were";
+            context.out.say(words);
+        }
+        return Ok(match ops::redirect::plan(&client, &loaded.state, &order)? {
+            Ok(planned) => show_plan(context, &planned, flags),
+            Err(Unchanged) => unchanged(context, &store, &loaded.state),
+        });
+    }
+    let loaded = ops::current(&client, &mut store)?;
+    let planned = match ops::redirect::plan(&client, &loaded.state, &order)? {
+        Ok(planned) => planned,
+        Err(Unchanged) => return Ok(unchanged(context, &store, &loaded.state)),
+    };
+    if !flags.yes {
+        refuse_unasked(context)?;
+        context.out.say(&render::clean(&lines(&planned).join("\n")));
+        if !runtime()?.block_on(context.consents("redirect?")) {
+            let hint = "descent redirect -y … does it without asking";
+            return Err(Failure::usage("nothing was changed", hint));
+        }
+    }
+    let done = match ops::redirect::redirect(&client, &mut store, loaded, &order)? {
+        Ok(done) => done,
+        Err(Unchanged) => {
+            let state = store.read()?.state.clone();
+            return Ok(unchanged(context, &store, &state));
+        }
+    };
+    let answer = match store.is_live() {
+        true => ops::redirect::wait_for_answer(&mut store, done.after.serial)?,
+        false => None,
+    };
+    report(context, &store, &done, answer.as_ref(), flags.yes);
+    Ok(End::Code(0))
+}
+
+/// Reads the flags. Without any change it is refused.
+fn order(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<RedirectOrder, Failure> {
+    refuse_blank(flags)?;
+    let ids = |texts: &[String]| texts.iter().map(|id| AtomId::new(id.trim())).collect();
+    let selected = flags.select.iter().map(|pair| {
+        let (group, choice) = parts("--select", pair, "GROUP=CHOICE")?;
+        Ok(GroupChoice {
+            group: AtomId::new(group),
+            choice: AtomId::new(choice),
+        })
+    });
+    let results = flags.bind.iter().map(|pair| {
+        let (atom, text) = parts("--bind", pair, "ID=TEXT")?;
+        Ok(PersonsResult {
+            atom: AtomId::new(atom),
+            text: result_text(context, text)?,
+        })
+    });
+    let redirect = Redirect {
+        goal: flags.goal.clone(),
+        why: flags.why.clone(),
+        deliverables: flags.deliver.clone(),
+        definition_of_done: flags.done.clone(),
+        checks: flags.check.clone(),
+        more_checks: flags.add_check.clone(),
+        constraints: constraints::changes(&flags.set)?,
+        atoms: match flags.add {
+            Some(_) => added(context, flags, store)?.atoms,
+            None => Default::default(),
+        },
+        into: flags.into.as_deref().map(AtomId::new),
+        removed: ids(&flags.remove),
+        selected: selected.collect::<Result<_, Failure>>()?,
+        results: results.collect::<Result<_, Failure>>()?,
+        forgotten: ids(&flags.forget),
+        retried: ids(&flags.retry),
+    };
+    if redirect.is_empty() {
+        let hint = "say what shall be another, such as --set max_attempts=4 or --goal TEXT; descent redirect --help has all";
+        return Err(Failure::usage("nothing is to be changed", hint));
+    }
+    Ok(RedirectOrder {
+        redirect,
+        reason: flags.text.clone(),
+    })
+}
+
+/// Refuses blank flags, mostly an empty variable of a script.
+fn refuse_blank(flags: &RedirectArgs) -> Result<(), Failure> {
+    let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<String>>();
+    let given = [
+        ("--goal", one(&flags.goal)),
+        ("--why", one(&flags.why)),
+        ("--deliver", one(&flags.deliver)),
+        ("--done", one(&flags.done)),
+        ("--check", flags.check.clone()),
+        ("--add-check", flags.add_check.clone()),
+        ("--into", one(&flags.into)),
+        ("--remove", flags.remove.clone()),
+        ("--forget", flags.forget.clone()),
+        ("--retry", flags.retry.clone()),
+    ];
+    for (flag, texts) in given {
+        if texts.iter().any(|text| text.trim().is_empty()) {
+            let message = format!("`{flag}` is given an empty text");
+            let hint = format!("leave {flag} out, or see descent redirect --help");
+            return Err(Failure::usage(message, hint));
+        }
+    }
+    Ok(())
+}
+
+fn parts<'p>(flag: &str, pair: &'p str, form: &str) -> Result<(&'p str, &'p str), Failure> {
+    let split = pair.split_once('=');
+    let split = split.map(|(name, value)| (name.trim(), value.trim()));
+    split
+        .filter(|(name, value)| !(name.is_empty() || value.is_empty()))
+        .ok_or_else(|| {
+            let message = format!("`{flag} {pair}` is not of the form {form}");
+            Failure::usage(message, format!("write {flag} {form}"))
+        })
+}
+
+/// The text, or that of the file that it names.
+fn result_text(context: &Context, text: &str) -> Result<String, Failure> {
+    let Some(path) = text.strip_prefix('@') else {
+        return Ok(text.to_owned());
+    };
+    let path = context.dir.join(path);
+    let bytes = files::read_some(&path, RESULT_BYTES_MAX)
+        .map_err(|error| Failure::io(&format!("{} cannot be read", path.display()), &error))?;
+    String::from_utf8(bytes).map_err(|_| {
+        let message = format!("{} is no text in UTF-8", path.display());
+        Failure::usage(message, "--bind ID=TEXT takes words; name the file in them")
+    })
+}
+
+/// The new atoms of a file. Another hand's commands run only after a person allowed them.
+fn added(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<PlanReading, Failure> {
+    let path = flags.add.as_deref().unwrap_or_else(|| "-".as_ref());
+    let file = plan_file::read(&context.dir, path)?;
+    let mut read = file.atoms();
+    let mut faults = std::mem::take(&mut read.faults);
+    faults.extend(store::pattern_faults(&read.patterns));
+    for line in file.lines(&read.warnings) {
+        context.out.say(&format!("warning: {line}"));
+    }
+    file.refuse(&faults)?;
+    if read.atoms.is_empty() {
+        let message = format!("{} has no atoms", file.name.display());
+        let hint = "work_graph: {atoms: …}, as in a plan";
+        return Err(Failure::new("E-PLAN-INVALID", exit::INVALID, message, hint));
+    }
+    let carried = TrustList::of_plan(&Objective::default(), &read.atoms);
+    let top = &store.place().project;
+    let config = config::load(top)?;
+    let mut client = context.client(Some(&config));
+    client.may_ask &= !flags.yes;
+    ops::trust::gate_plan(&client, top, &context.dir, Some((path, &carried)), &config)?;
+    Ok(read)
+}
+
+fn refuse_unasked(context: &Context) -> Result<(), Failure> {
+    if context.may_ask && !context.out.json {
+        return Ok(());
+    }
+    let hint = "descent redirect -n … shows what it does, descent redirect -y … does it";
+    let what = "nobody can be asked here, and a redirect changes what is agreed";
+    Err(Failure::usage(what, hint))
+}
+
+/// The outcome of a redirect, or of a dry run: `descent redirect --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct RedirectOutput<'a> {
+    schema: &'static str,
+    result: RedirectResult,
+    /// The differences that it makes, in words.
+    changes: Vec<String>,
+    effects: Vec<String>,
+    bound: BoundView,
+    /// The attempts that end.
+    ended: Vec<&'a AttemptId>,
+    /// The attempts that the loop started after it.
+    started: Vec<&'a AttemptId>,
+    /// The commit of the redirect.
+    serial: Option<Serial>,
+    /// The next commit of the loop.
+    answered: Option<Serial>,
+    next: &'a str,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum RedirectResult {
+    Redirected,
+    /// With `-n`.
+    Planned,
+    Unchanged,
+}
+
+fn unchanged(context: &Context, store: &Store, state: &State) -> End {
+    let world = World::new(state.clone());
+    let next = view::next(&world, &surroundings(store, state));
+    if context.out.json {
+        context.out.json(&RedirectOutput {
+            schema: "descent/redirect/1",
+            result: RedirectResult::Unchanged,
+            changes: Vec::new(),
+            effects: Vec::new(),
+            bound: view::bound(&world),
+            ended: Vec::new(),
+            started: Vec::new(),
+            serial: None,
+            answered: None,
+            next: &next,
+        });
+    } else {
+        let words = "unchanged: all of it stands already";
+        context.out.data(&format!("{words}\nnext: {next}"));
+    }
+    End::Code(0)
+}
+
+fn show_plan(context: &Context, planned: &RedirectReport, flags: &RedirectArgs) -> End {
+    let next = match flags.add.as_deref() == Some("-".as_ref()) {
+        true => "descent redirect -y, with the same flags and input",
+        false => "descent redirect -y, with the same flags",
+    };
+    if context.out.json {
+        json(context, planned, None, RedirectResult::Planned, next);
+    } else {
+        let text = lines(planned).join("\n");
+        context
+            .out
+            .data(&render::clean(&format!("{text}\nnext: {next}")));
+    }
+    End::Code(0)
+}
+
+fn report(
+    context: &Context,
+    store: &Store,
+    done: &RedirectReport,
+    answer: Option<&RedirectAnswer>,
+    is_new: bool,
+) {
+    let around = surroundings(store, &done.after);
+    let next = match around.live {
+        true => "descent status".to_owned(),
+        false => view::next(&World::new(done.after.clone()), &around),
+    };
+    if context.out.json {
+        return json(context, done, answer, RedirectResult::Redirected, &next);
+    }
+    let mut text = Vec::new();
+    if is_new {
+        text.extend(lines(done));
+    }
+    text.push(format!("redirected, serial {}", done.after.serial.0));
+    if let Some(answer) = answer {
+        let started = answer.started.iter();
+        let started: Vec<&str> = started.map(|intent| intent.id.as_str()).collect();
+        text.push(match started.is_empty() {
+            true => format!("the loop goes on ({})", answer.status.word()),
+            false => format!("starts: {}", started.join(", ")),
+        });
+    } else if around.live {
+        text.push("the loop has started nothing yet".to_owned());
+    }
+    text.push(format!("next: {next}"));
+    context.out.data(&render::clean(&text.join("\n")));
+}
+
+fn json(
+    context: &Context,
+    redirected: &RedirectReport,
+    answer: Option<&RedirectAnswer>,
+    result: RedirectResult,
+    next: &str,
+) {
+    let started = answer.iter().flat_map(|answer| &answer.started);
+    let after = &redirected.after;
+    context.out.json(&RedirectOutput {
+        schema: "descent/redirect/1",
+        result,
+        changes: changes(redirected).iter().map(Difference::text).collect(),
+        effects: redirected.effects.iter().map(ToString::to_string).collect(),
+        bound: view::bound(&World::new(after.clone())),
+        ended: ended(redirected),
+        started: started.map(|intent| &intent.id).collect(),
+        serial: Some(after.serial),
+        answered: answer.map(|answer| answer.serial),
+        next,
+    });
+}
+
+/// The attempts that it takes out of flight.
+fn ended(redirected: &RedirectReport) -> Vec<&AttemptId> {
+    let in_flight = redirected.before.run.in_flight.iter();
+    in_flight.map(|intent| &intent.id).collect()
+}
+
+/// The differences, but for the corrections that tell them.
+fn changes(redirected: &RedirectReport) -> Vec<Difference> {
+    let mut before = redirected.before.clone();
+    before.corrections.clone_from(&redirected.after.corrections);
+    let mut changes = difference::difference(&before, &redirected.after);
+    changes.retain(|change| change.weight == Weight::Main);
+    changes
+}
+
+/// Differences, consequences and the new bound, as a person reads them.
+fn lines(redirected: &RedirectReport) -> Vec<String> {
+    let mut lines: Vec<String> = changes(redirected).iter().map(Difference::text).collect();
+    let effects = redirected.effects.iter();
+    lines.extend(effects.map(|effect| format!("  → {effect}")));
+    let bound = view::bound(&World::new(redirected.after.clone()));
+    lines.push(render::bound_of(&bound));
+    lines
+}

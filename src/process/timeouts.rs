@@ -1,0 +1,13 @@
+//! How long processes may go on: before they are ended, and while they end.
+
+use std::time::Duration;
+
+/// The longest that a tool may take, unless its caller allows less.
+pub const TOOL_MAX: Duration = Duration::from_secs(600);
+/// How long a tool may go on after nobody waits for its result any more.
+pub const GRACE: Duration = Duration::from_secs(2);
+/// Time limit for killing one job's remains, or for a sweep. A process that the kernel can't end
+/// (it hangs in a file system) is left then.
+pub const ENDING_MAX: Duration = Duration::from_secs(2);
+/// How long to wait for a killed leader. A leader that hangs in the kernel is given up.
+pub(super) const REAP_MAX: Duration = Duration::from_secs(2);
