@@ -25,10 +25,11 @@ use std::{
 };
 
 use descent_core::{
+    change,
     desired::{self, DesiredWork, WorkKey},
     event::{Event, Input, Observation},
     id::{AttemptId, RunId, Serial},
-    state::{Intent, StartedFrom},
+    state::{Intent, RunStatus, StartedFrom},
     step::{self, Refusal, Transition},
     view::liveness::WaitsFor,
     world::{Session, World},
@@ -278,7 +279,15 @@ impl Loop<'_> {
 
     async fn look_around(&mut self) -> Result<(), Failure> {
         self.look_at_file().await?;
+        self.look_for_asker();
         self.tend()
+    }
+
+    /// Retires a redirect whose process died before it made its change.
+    fn look_for_asker(&mut self) {
+        if change::is_redirect_open(&self.world.state) && !self.host.store.is_redirect_asked() {
+            self.pending.push_back(Input::AskerGone);
+        }
     }
 
     /// Runs the store's small chores while nothing happens.
@@ -312,6 +321,9 @@ impl Loop<'_> {
         }
         if self.disk_wait.lacked().is_some() {
             return Some(WaitsFor::Disk);
+        }
+        if self.world.state.run.status == RunStatus::Redirecting {
+            return Some(WaitsFor::Redirect);
         }
         let is_at_rest = desired.effects.is_empty() && self.running.is_empty() && !desired.is_over;
         is_at_rest.then_some(WaitsFor::Backoff)

@@ -225,6 +225,22 @@ impl Store {
         self.held_lease_dir().is_some()
     }
 
+    /// Takes the right to ask for a redirect; `None` if another process has it.
+    pub fn ask_redirect(&self) -> Result<Option<FileLock>, StoreError> {
+        self.place.make_dir()?;
+        match locks::lock_within(&self.place.redirect_lock(), 0) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(StoreError::LockTimeout { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a process that asked for a redirect lives.
+    #[must_use]
+    pub fn is_redirect_asked(&self) -> bool {
+        locks::is_locked(&self.place.redirect_lock())
+    }
+
     /// The line that the holder of the lease wrote about itself.
     #[must_use]
     pub fn holder(&self) -> Option<String> {

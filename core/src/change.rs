@@ -43,7 +43,9 @@ pub use kinds::{
 };
 pub use merge::{LOST_MAX, MergeOutcome, is_out_of_reach, lost_lines, merge};
 pub use missing_binding::put_back_forgotten;
-pub use redirect::{CHANGES_MAX, GroupChoice, PersonsResult, Redirect, redirect};
+pub use redirect::{
+    CHANGES_MAX, GroupChoice, PersonsResult, Redirect, abort_redirect, is_redirect_open, redirect,
+};
 pub use set::constraints_with;
 
 use draft::Draft;
@@ -77,7 +79,7 @@ fn make(
                 resolution.make(draft, attempt)?;
             }
             Change::Undo(earlier) => earlier.make(draft)?,
-            Change::Atom(id, None) => drop(draft.removed.insert(id.clone())),
+            Change::Removal(id) => drop(draft.removed.insert(id.clone())),
             Change::Objective(_)
             | Change::Constraint(_)
             | Change::Atom(..)

@@ -71,10 +71,10 @@ pub struct DesiredWork {
 pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> DesiredWork {
     let now_ms = session.active_ms.saturating_add(passed_ms);
     let mut desired = DesiredWork {
-        is_over: world.state.run.status != RunStatus::Running,
+        is_over: !world.state.run.status.is_active(),
         ..DesiredWork::default()
     };
-    if desired.is_over {
+    if world.state.run.status != RunStatus::Running {
         return desired;
     }
     learn(world, session, &mut desired);

@@ -16,7 +16,7 @@ use crate::{
         FailureClass, FreeValue, Request, ResultCommit, RunStatus, SideFile, StartedFrom,
         atom::PhaseLimit,
         objective::RequestKind,
-        record::{Choices, CorrectionType},
+        record::{Choices, CorrectionType, RetireReason},
     },
     verdict::{Basis, CommandEnd, Measurement, Verdict},
 };
@@ -43,6 +43,8 @@ pub enum Input {
     },
     /// A deadline passed, or the file changed.
     Tick,
+    /// The process that asked for a redirect is gone, and made no change.
+    AskerGone,
     /// A person's request, by command or by signal.
     Asked {
         request: Request,
@@ -338,8 +340,16 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Everything in flight has ended; the loop waits for the change of a redirect.
+    AwaitsChange {
+        by: String,
+    },
+    /// A request is not obeyed any more.
     Retired {
         request: String,
+        /// Absent where it was for an earlier run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<RetireReason>,
     },
     Ended {
         #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = RunStatus::WORDS.map(|(word, _)| word))))]
@@ -371,6 +381,7 @@ impl Event {
                 | Event::BaseCase { .. }
                 | Event::Disagreed { .. }
                 | Event::Unsteady { .. }
+                | Event::AwaitsChange { .. }
         )
     }
 

@@ -20,6 +20,7 @@ mod measurements;
 mod phase;
 mod planning;
 mod reconcile;
+mod redirect;
 pub mod remedies;
 mod repair;
 mod result_tree;
@@ -35,6 +36,7 @@ pub use transaction::{Refusal, Transition};
 use crate::{
     event::{Input, Observation},
     id::UnixMillis,
+    state::record::RetireReason,
     world::{Session, SpeculativeTree, World},
 };
 
@@ -50,6 +52,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
         } => run_start::started(&mut transaction, run, from, finished, &gone),
         Input::Tick => {}
         Input::Asked { request, reason } => run_start::asked(&mut transaction, request, reason)?,
+        Input::AskerGone => redirect::withdraw(&mut transaction, RetireReason::AskerGone),
         Input::Ended {
             attempt,
             epoch,
@@ -98,7 +101,15 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
 pub(crate) fn end_attempts(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
     let mut transaction = transaction::Transaction::new(world, &Session::default(), now, 0);
     transaction.leave_to_loop();
-    run_start::redirect(&mut transaction);
+    redirect::end_for_change(&mut transaction);
+    transaction.close(world)
+}
+
+/// Takes a requested redirect back, for the process that asked.
+pub(crate) fn abort_redirect(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
+    let mut transaction = transaction::Transaction::new(world, &Session::default(), now, 0);
+    transaction.leave_to_loop();
+    redirect::withdraw(&mut transaction, RetireReason::TakenBack);
     transaction.close(world)
 }
 

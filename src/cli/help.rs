@@ -22,6 +22,9 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("more", &["verify", "doctor", "clean", "completions"]),
 ];
 
+/// The group whose commands are named without a word on each.
+const NAMED_ONLY: &str = "more";
+
 /// One typical call of each command.
 const EXAMPLES: [(&str, &str); 23] = [
     (
@@ -113,14 +116,18 @@ fn whole(command: &Command) -> String {
     page.gap();
     for (group, names) in GROUPS {
         let forgotten = known.iter().map(|(name, _)| name.as_str());
-        let forgotten = forgotten.filter(|name| group == "more" && place(name).is_none());
+        let forgotten = forgotten.filter(|name| group == NAMED_ONLY && place(name).is_none());
         let listed = names.iter().copied().chain(forgotten);
         let listed = listed.filter_map(|name| known.iter().find(|(known, _)| known == name));
+        let head = |text: &str| Line::new().strong(text).pad(7);
+        if group == NAMED_ONLY {
+            let names: Vec<&str> = listed.map(|(name, _)| name.as_str()).collect();
+            page.wrapped(head(group), Meaning::Next, &names.join(", "), 2);
+            continue;
+        }
         let mut heading = Some(group);
         for (name, about) in listed {
-            let head = Line::new()
-                .strong(heading.take().unwrap_or_default())
-                .pad(7);
+            let head = head(heading.take().unwrap_or_default());
             let name = Line::new().put(Meaning::Next, name).pad(column);
             page.wrapped(head.then(name), Meaning::Plain, about, 2);
         }

@@ -1,6 +1,8 @@
 //! `descent redirect`: changes the agreement, the work or its results as one commit, also while a loop runs.
 
-use std::path::PathBuf;
+mod dialogue;
+
+use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
 use descent_core::{
@@ -25,12 +27,13 @@ use crate::{
     files,
     ops::{
         self,
-        redirect::{RedirectAnswer, RedirectOrder, RedirectReport, Unchanged},
+        redirect::{OpenRedirect, RedirectAnswer, RedirectOrder, RedirectReport, Unchanged},
     },
     plan_file, render,
-    store::{self, Store},
+    store::{self, LoadedState, Store},
 };
 
+const STANDS: &str = "unchanged: all of it stands already";
 /// Bytes at most of a file with a result.
 const RESULT_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -83,6 +86,9 @@ pub struct RedirectArgs {
     /// An atom whose failures count no more (may be given again)
     #[arg(long, value_name = "ID")]
     retry: Vec<String>,
+    /// Take back a redirect that waits for its change
+    #[arg(long, exclusive = true)]
+    abort: bool,
     /// Only show what it would do
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -93,7 +99,16 @@ pub struct RedirectArgs {
 
 pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
+    if flags.abort {
+        return abort(context, &mut store);
+    }
     let order = order(context, flags, &store)?;
+    if order.redirect.is_empty() {
+        return match context.may_ask && !context.out.json && !flags.dry_run && !flags.yes {
+            true => dialogue::ask(context, &mut store, flags.text.as_deref()),
+            false => Err(nothing_named()),
+        };
+    }
     let client = context.client(None);
     if flags.dry_run {
         let loaded = store.read()?;
@@ -103,13 +118,13 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
         }
         return Ok(match ops::redirect::plan(&client, &loaded.state, &order)? {
             Ok(planned) => show_plan(context, &planned, flags),
-            Err(Unchanged) => unchanged(context, &store, &loaded.state),
+            Err(Unchanged) => unchanged(context, &store, &loaded.state, STANDS),
         });
     }
     let loaded = ops::current(&client, &mut store)?;
     let planned = match ops::redirect::plan(&client, &loaded.state, &order)? {
         Ok(planned) => planned,
-        Err(Unchanged) => return Ok(unchanged(context, &store, &loaded.state)),
+        Err(Unchanged) => return Ok(unchanged(context, &store, &loaded.state, STANDS)),
     };
     if !flags.yes {
         refuse_unasked(context)?;
@@ -119,22 +134,56 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
             return Err(Failure::usage("nothing was changed", hint));
         }
     }
-    let done = match ops::redirect::redirect(&client, &mut store, loaded, &order)? {
+    make(context, &mut store, loaded, &order, None, flags.yes)
+}
+
+/// Commits the redirect and reports it, whole if it `is_new` to the person.
+fn make(
+    context: &Context,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    order: &RedirectOrder,
+    open: Option<&OpenRedirect>,
+    is_new: bool,
+) -> Result<End, Failure> {
+    let client = context.client(None);
+    let done = match ops::redirect::redirect(&client, store, loaded, order, open)? {
         Ok(done) => done,
         Err(Unchanged) => {
             let state = store.read()?.state.clone();
-            return Ok(unchanged(context, &store, &state));
+            return Ok(unchanged(context, store, &state, STANDS));
         }
     };
     let answer = match store.is_live() {
-        true => ops::redirect::wait_for_answer(&mut store, done.after.serial)?,
+        true => ops::redirect::wait_for_answer(store, done.after.serial)?,
         false => None,
     };
-    report(context, &store, &done, answer.as_ref(), flags.yes);
+    report(context, store, &done, answer.as_ref(), is_new);
     Ok(End::Code(0))
 }
 
-/// Reads the flags. Without any change it is refused.
+fn nothing_named() -> Failure {
+    let hint = "say what shall be another, such as --set max_attempts=4 or --goal TEXT; descent redirect --help has all";
+    Failure::usage("nothing is to be changed", hint)
+}
+
+fn abort(context: &Context, store: &mut Store) -> Result<End, Failure> {
+    ops::trust::gate(&context.client(None), store)?;
+    let is_aborted = ops::redirect::abort(&context.client(None), store)?;
+    let state = store.read()?.state.clone();
+    if !is_aborted {
+        return Ok(unchanged(
+            context,
+            store,
+            &state,
+            "no redirect waits for its change",
+        ));
+    }
+    let words = "the redirect is taken back; what it ended is made again";
+    Ok(unchanged(context, store, &state, words))
+}
+
+/// Reads the flags.
 fn order(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<RedirectOrder, Failure> {
     refuse_blank(flags)?;
     let ids = |texts: &[String]| texts.iter().map(|id| AtomId::new(id.trim())).collect();
@@ -171,10 +220,6 @@ fn order(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<Redir
         forgotten: ids(&flags.forget),
         retried: ids(&flags.retry),
     };
-    if redirect.is_empty() {
-        let hint = "say what shall be another, such as --set max_attempts=4 or --goal TEXT; descent redirect --help has all";
-        return Err(Failure::usage("nothing is to be changed", hint));
-    }
     Ok(RedirectOrder {
         redirect,
         reason: flags.text.clone(),
@@ -296,7 +341,7 @@ enum RedirectResult {
     Unchanged,
 }
 
-fn unchanged(context: &Context, store: &Store, state: &State) -> End {
+fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> End {
     let world = World::new(state.clone());
     let next = view::next(&world, &surroundings(store, state));
     if context.out.json {
@@ -313,7 +358,6 @@ fn unchanged(context: &Context, store: &Store, state: &State) -> End {
             next: &next,
         });
     } else {
-        let words = "unchanged: all of it stands already";
         context.out.data(&format!("{words}\nnext: {next}"));
     }
     End::Code(0)
@@ -398,10 +442,12 @@ fn ended(redirected: &RedirectReport) -> Vec<&AttemptId> {
     in_flight.map(|intent| &intent.id).collect()
 }
 
-/// The differences, but for the corrections that tell them.
+/// The differences, but for the corrections that tell them and the request that they answer.
 fn changes(redirected: &RedirectReport) -> Vec<Difference> {
-    let mut before = redirected.before.clone();
-    before.corrections.clone_from(&redirected.after.corrections);
+    let (mut before, after) = (redirected.before.clone(), &redirected.after);
+    before.corrections.clone_from(&after.corrections);
+    before.control.clone_from(&after.control);
+    Arc::make_mut(&mut before.run).status = after.run.status;
     let mut changes = difference::difference(&before, &redirected.after);
     changes.retain(|change| change.weight == Weight::Main);
     changes

@@ -14,7 +14,7 @@ const MEANT: [(&[&str], &str); 15] = [
     (&["logs", "history", "events"], "descent log"),
     (
         &["retry", "again", "rerun"],
-        "descent run --set max_attempts=N, with more attempts than were made",
+        "descent redirect --retry ATOM",
     ),
     (&["start", "resume", "continue", "go"], "descent run"),
     (&["init", "new", "goal", "create"], "descent align"),

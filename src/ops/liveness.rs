@@ -146,5 +146,6 @@ pub fn waits_for(what: WaitsFor) -> &'static str {
         WaitsFor::File => "for the state file to be mended",
         WaitsFor::Disk => "for room on the disk, or the right to write there",
         WaitsFor::Backoff => "to try something again",
+        WaitsFor::Redirect => "for the change of a redirect",
     }
 }

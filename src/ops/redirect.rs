@@ -7,18 +7,19 @@ use std::{sync::Arc, time::Duration};
 use descent_core::{
     change::{self, Adoption, ChangeRefusal, Consequence, Redirect},
     doc::Fault,
-    id::Serial,
-    state::{Intent, RunStatus, State},
+    id::{AttemptId, RequestId, Serial},
+    state::{Intent, Request, RunStatus, State, fields::Extra, objective::RequestKind},
+    step::Refusal,
 };
 
 use super::{
     ChangeError, Client, commit_change,
-    current::{basis, restless},
+    current::{basis, restless, wait_for_loop},
     liveness,
 };
 use crate::{
     failure::{Failure, exit},
-    store::{LoadedState, Store},
+    store::{FileLock, LoadedState, Store},
 };
 
 /// Between two looks for the loop's next commit.
@@ -28,11 +29,24 @@ const PULSE_MS: u64 = 500;
 /// A loop that has nothing to start makes no commit.
 const ANSWER_MS_MAX: u64 = 10_000;
 
+/// How long a loop may need to end its attempts, or to begin.
+const STAND_MS_MAX: u64 = 60_000;
+
 /// The changes that a person wants, and their reason.
 #[derive(Debug)]
 pub struct RedirectOrder {
     pub redirect: Redirect,
     pub reason: Option<String>,
+}
+
+/// The right to redirect while a person is asked: the loop, if there is one, has ended its attempts and waits. Without
+/// it, or when its process is gone, the loop goes on.
+#[derive(Debug)]
+pub struct OpenRedirect {
+    _lock: FileLock,
+    /// The attempts that it ended.
+    pub ended: Vec<AttemptId>,
+    pub is_live: bool,
 }
 
 /// A redirect that is committed, or could be.
@@ -73,22 +87,150 @@ pub fn plan(
     }
 }
 
-/// Commits the redirect on top of whatever a loop has committed meanwhile.
+/// Ends what the loop has in flight, and has it wait for the change.
+pub fn begin(
+    client: &dyn Client,
+    store: &mut Store,
+    reason: Option<&str>,
+) -> Result<OpenRedirect, Failure> {
+    let Some(lock) = store.ask_redirect()? else {
+        let state = store.read()?.state.clone();
+        return Err(asked_already(&state));
+    };
+    let mut open = OpenRedirect {
+        _lock: lock,
+        ended: Vec::new(),
+        is_live: store.is_live(),
+    };
+    let mut waited_ms = 0;
+    while open.is_live {
+        if let Some(ended) = ask(client, store, reason)? {
+            open.ended = ended;
+            wait_until_it_waits(store)?;
+            break;
+        }
+        // It is about to begin, or to end.
+        std::thread::sleep(Duration::from_millis(LOOK_MS));
+        waited_ms += LOOK_MS;
+        if waited_ms >= STAND_MS_MAX {
+            let so_far = "nothing is redirected: ";
+            liveness::observe(store, RunStatus::Running).goes_on(so_far)?;
+            return Err(restless(store));
+        }
+        open.is_live = store.is_live();
+    }
+    open.is_live = store.is_live();
+    Ok(open)
+}
+
+/// The attempts that are in flight at the request; `None` if no run is active.
+fn ask(
+    client: &dyn Client,
+    store: &mut Store,
+    reason: Option<&str>,
+) -> Result<Option<Vec<AttemptId>>, Failure> {
+    let id = RequestId::new(uuid::Uuid::now_v7().to_string());
+    let committed = commit_change(
+        store,
+        |store| match wait_for_loop(store)? {
+            Some(_) => Ok(()),
+            None => Err(ChangeError::Refused(Refusal::NothingRuns)),
+        },
+        |(), fresh| {
+            let request = Request {
+                id: id.clone(),
+                run: fresh.state.run.id.clone(),
+                by: client.by(),
+                at: client.now().rfc3339(),
+                kind: RequestKind::Redirect,
+                extra: Extra::default(),
+            };
+            change::request(&fresh.state, request, reason.map(str::to_owned))
+                .map_err(ChangeError::Refused)
+        },
+    )?;
+    match committed {
+        Ok(report) => {
+            let in_flight = report.loaded.state.run.in_flight.iter();
+            Ok(Some(in_flight.map(|intent| intent.id.clone()).collect()))
+        }
+        Err(Refusal::NothingRuns) => Ok(None),
+        Err(refusal) => Err(Failure::bug(refusal)),
+    }
+}
+
+fn wait_until_it_waits(store: &mut Store) -> Result<(), Failure> {
+    let mut waited_ms = 0;
+    while store.is_live() {
+        let state = store.read()?;
+        if !change::is_redirect_open(&state.state)
+            || state.state.run.status == RunStatus::Redirecting
+        {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(LOOK_MS));
+        waited_ms += LOOK_MS;
+        if waited_ms.is_multiple_of(PULSE_MS) {
+            let so_far = "the redirect is requested, but ";
+            liveness::observe(store, RunStatus::Running).goes_on(so_far)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes back a redirect that waits for its change; `false` if none does.
+pub fn abort(client: &dyn Client, store: &mut Store) -> Result<bool, Failure> {
+    let committed = commit_change(
+        store,
+        |store| match wait_for_loop(store)? {
+            Some(_) => Ok(()),
+            None => Err(ChangeError::Refused(ChangeRefusal::NoDifference)),
+        },
+        |(), fresh| {
+            change::abort_redirect(&fresh.state, client.now()).map_err(ChangeError::Refused)
+        },
+    )?;
+    match committed {
+        Ok(_) => Ok(true),
+        Err(ChangeRefusal::NoDifference) => Ok(false),
+        Err(refusal) => Err(Failure::bug(refusal)),
+    }
+}
+
+fn asked_already(state: &State) -> Failure {
+    let by = state.control.request.as_ref();
+    let by = by.map_or_else(String::new, |request| {
+        format!(" by {}, since {}", request.by, request.at)
+    });
+    let message = format!("a redirect is being made already{by}");
+    let hint = "wait until it is made, or descent redirect --abort takes it back";
+    Failure::new("E-REDIRECT-OPEN", exit::LEASE, message, hint)
+}
+
+/// Commits the redirect on top of whatever a loop has committed meanwhile. `open` if this process asked for it before.
 pub fn redirect(
     client: &dyn Client,
     store: &mut Store,
     loaded: Arc<LoadedState>,
     order: &RedirectOrder,
+    open: Option<&OpenRedirect>,
 ) -> Result<RedirectOutcome, Failure> {
     let lineage = loaded.state.lineage.clone();
     let mut known = Some(loaded);
     let mut before = None;
     let committed = commit_change(
         store,
-        |store| Ok(basis(&mut known, client, store)?),
-        |_, fresh| {
+        |store| {
+            basis(&mut known, client, store)?;
+            Ok(open.is_none() && store.is_redirect_asked())
+        },
+        |by_another, fresh| {
             if fresh.state.lineage != lineage {
                 return Err(ChangeError::Refused(Refused::OtherLineage));
+            }
+            if *by_another && change::is_redirect_open(&fresh.state) {
+                let failure = asked_already(&fresh.state);
+                return Err(ChangeError::Failed(failure));
             }
             before = Some(fresh.state.clone());
             adopt(client, &fresh.state, order)

@@ -3,7 +3,10 @@
 use descent_core::{
     event::{ChoiceChange, Event},
     id::AtomId,
-    state::{atom::PhaseLimit, record::CorrectionType},
+    state::{
+        atom::PhaseLimit,
+        record::{CorrectionType, RetireReason},
+    },
     verdict::Verdict,
 };
 
@@ -215,10 +218,21 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             let what = request.word().replace('_', " ");
             ("asked", what + &reason.unwrap_or_default())
         }
-        Event::Retired { request } => (
-            "retired",
-            format!("request {request}: it was for an earlier run"),
+        Event::AwaitsChange { by } => (
+            "waits",
+            format!(
+                "for the change by {}; nothing is started until then",
+                line(by)
+            ),
         ),
+        Event::Retired { request, why } => {
+            let why = match why.unwrap_or(RetireReason::EarlierRun) {
+                RetireReason::EarlierRun => "it was for an earlier run",
+                RetireReason::AskerGone => "who asked is gone, and changed nothing",
+                RetireReason::TakenBack => "it was taken back",
+            };
+            ("retired", format!("request {request}: {why}"))
+        }
         Event::Ended {
             result,
             reason,

@@ -111,11 +111,16 @@ fn lease_in(dir: &Path, info: &str) -> Result<LockFiles, StoreError> {
 
 /// Whether somebody holds the lease; the question creates nothing.
 pub(super) fn is_held(dir: &Path) -> bool {
-    let opened = [files::open(&dir.join(RUN_LOCK)), File::open(dir)];
-    opened
-        .into_iter()
-        .flatten()
-        .any(|file| fs2::FileExt::try_lock_shared(&file).is_err_and(|error| is_contended(&error)))
+    is_locked(&dir.join(RUN_LOCK)) || File::open(dir).is_ok_and(|dir| is_contended_now(&dir))
+}
+
+/// Whether somebody holds the lock on that file; the question creates nothing.
+pub(super) fn is_locked(path: &Path) -> bool {
+    files::open(path).is_ok_and(|file| is_contended_now(&file))
+}
+
+fn is_contended_now(file: &File) -> bool {
+    fs2::FileExt::try_lock_shared(file).is_err_and(|error| is_contended(&error))
 }
 
 /// The line that the holder wrote about itself; it may be dead.

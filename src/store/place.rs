@@ -16,7 +16,7 @@ const FILE: &str = "state.json";
 /// The prefix of directories that hold sidecars set aside.
 pub(super) const ASIDE: &str = "aside-";
 /// Sidecars by their names.
-const LOCKS: [&str; 2] = ["commit.lock", "run.lock"];
+const LOCKS: [&str; 3] = ["commit.lock", "run.lock", "redirect.lock"];
 const DIRECTORIES: [&str; 4] = ["journal", "evidence", "attempts", "repository"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -247,6 +247,10 @@ impl StatePlace {
 
     pub(super) fn commit_lock(&self) -> PathBuf {
         self.dir.join("commit.lock")
+    }
+
+    pub(super) fn redirect_lock(&self) -> PathBuf {
+        self.dir.join("redirect.lock")
     }
 
     pub(super) fn journal(&self) -> PathBuf {

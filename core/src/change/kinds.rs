@@ -22,13 +22,15 @@ pub enum Change<'a> {
     /// Everything of the objective but its constraints.
     Objective(Arc<Objective>),
     Constraint(ConstraintChange),
-    /// An atom with its specification, prerequisites and parts.
+    /// An atom with its specification, prerequisites and parts. A result that is taken out of a file opens its atom.
     Atom(AtomId, Option<Arc<Atom>>),
     /// The choice of a group.
     Choice(AtomId, Option<AtomId>),
     /// A result by a person.
     Binding(AtomId, Option<Arc<Binding>>),
     Status(AtomId, AtomStatus),
+    /// An atom goes, with its result.
+    Removal(AtomId),
     /// The failures of a task count no more.
     Retry(AtomId),
     /// An answer to an assertion.

@@ -20,6 +20,7 @@ use crate::{
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
         decode::decode,
         encode::StateText,
+        objective::RequestKind,
         value::FieldValue,
     },
     step,
@@ -152,6 +153,28 @@ pub fn redirect(
     let mut adoption = draft.close(Some(before), what);
     adoption.events.splice(0..0, ended.events);
     Ok(adoption)
+}
+
+/// The state with a redirect taken back that waits for its change.
+pub fn abort_redirect(before: &State, now: UnixMillis) -> Result<Adoption, ChangeRefusal> {
+    if !is_redirect_open(before) {
+        return Err(ChangeRefusal::NoDifference);
+    }
+    let aborted = step::abort_redirect(&World::new(before.clone()), now);
+    let aborted = aborted.map_err(ChangeRefusal::Step)?;
+    Ok(Adoption {
+        touched: aborted.touched,
+        state: aborted.world.state,
+        at: aborted.at,
+        effects: Vec::new(),
+        events: aborted.events,
+    })
+}
+
+/// Whether a process asked for a redirect, and has not made its change.
+pub fn is_redirect_open(state: &State) -> bool {
+    let request = state.control.request.as_ref();
+    request.is_some_and(|request| request.kind == RequestKind::Redirect)
 }
 
 /// Checks a state as if it were read from a file.

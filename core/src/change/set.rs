@@ -72,7 +72,7 @@ fn one(state: &mut State, change: &Change<'_>) -> Result<bool, ChangeRefusal> {
             Some(binding) => Arc::make_mut(binding).of = Arc::clone(atom),
             None => drop(state.atoms.insert(id.clone(), Arc::clone(atom))),
         },
-        Change::Atom(id, None) => {
+        Change::Atom(id, None) | Change::Removal(id) => {
             state.atoms.remove(id);
             state.bindings.remove(id);
         }

@@ -21,7 +21,7 @@ use super::{
     FreeValue, PhaseLimit, SideFile,
     fields::{Extra, Fields, Findings, Writer},
     rule::{Form, RecordRule},
-    table::{Part, record, rule},
+    table::{Part, record, rule, words},
     value::FieldValue,
 };
 use crate::{
@@ -187,10 +187,23 @@ record! {
 
 record! {
     part
-    /// A request to a run that was over
+    /// A request that is not obeyed any more
     pub struct RequestRetiredEntry {
         always request: String,
         always by: String,
+        /// `earlier_run` unless given
+        optional why: RetireReason,
+    }
+}
+
+words! {
+    pub enum RetireReason {
+        /// It was for a run that is over
+        EarlierRun = "earlier_run",
+        /// The process that asked is gone
+        AskerGone = "asker_gone",
+        /// Who asked took it back
+        TakenBack = "taken_back",
     }
 }
 

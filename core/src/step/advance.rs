@@ -11,7 +11,7 @@ use super::{
     delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
-    phase, planning, reconcile, run_end, run_start,
+    phase, planning, reconcile, redirect, run_end,
     transaction::Transaction,
 };
 use crate::{
@@ -25,6 +25,9 @@ use crate::{
 const ROUNDS_MAX: usize = 100;
 
 pub(super) fn advance(transaction: &mut Transaction) {
+    if judgement::judge(&requests(transaction)) == Judgement::AwaitChange {
+        return;
+    }
     candidate::decide_all(transaction);
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
     let head = transaction.state.run.head.clone();
@@ -41,10 +44,11 @@ fn goes_round(transaction: &mut Transaction) -> bool {
     let blocked = backtrack::blocked(transaction);
     match judgement::judge(&facts(transaction, blocked.is_some())) {
         Judgement::Redirect => {
-            run_start::redirect(transaction);
+            redirect::obey(transaction);
             return true;
         }
         Judgement::Stop => stop(transaction),
+        Judgement::AwaitChange => {}
         Judgement::BaseCaseHolds => end_with_result(transaction),
         Judgement::HardBudget(reason) => {
             interrupt(
@@ -96,11 +100,20 @@ fn at_a_dead_end(transaction: &mut Transaction) {
     }
 }
 
-fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
+/// The facts that requests make, without those of the work.
+fn requests(transaction: &Transaction) -> RunFacts {
     let control = &transaction.state.control;
+    let awaits_change = transaction.state.run.status == RunStatus::Redirecting;
     RunFacts {
-        redirect: control.redirect_requested,
+        redirect: control.redirect_requested && !awaits_change,
         stop: control.stop_requested,
+        awaits_change,
+        ..RunFacts::default()
+    }
+}
+
+fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
+    RunFacts {
         base_case_holds: delivery::base_verdict(transaction) == Some(Verdict::Pass)
             && delivery::may_complete(transaction),
         hard_budget: hard_budget(transaction),
@@ -109,6 +122,7 @@ fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
         } else {
             nothing_left(transaction)
         },
+        ..requests(transaction)
     }
 }
 

@@ -1,13 +1,16 @@
 //! The order of judgement at every observation: redirect > stop > base case holds > hard budget > nothing left to
-//! try > go on.
+//! try > go on. A loop that waits for the change of a redirect heeds a stop alone.
 
 use crate::event::Reason;
 
 /// The facts about a run that can be true at once.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFacts {
+    /// A redirect is requested that was not obeyed yet.
     pub redirect: bool,
     pub stop: bool,
+    /// The loop waits for the change of a redirect.
+    pub awaits_change: bool,
     pub base_case_holds: bool,
     pub hard_budget: Option<Reason>,
     pub nothing_left: Option<Reason>,
@@ -17,6 +20,7 @@ pub struct RunFacts {
 pub enum Judgement {
     Redirect,
     Stop,
+    AwaitChange,
     BaseCaseHolds,
     HardBudget(Reason),
     NothingLeft(Reason),
@@ -27,6 +31,10 @@ pub fn judge(facts: &RunFacts) -> Judgement {
     match facts {
         RunFacts { redirect: true, .. } => Judgement::Redirect,
         RunFacts { stop: true, .. } => Judgement::Stop,
+        RunFacts {
+            awaits_change: true,
+            ..
+        } => Judgement::AwaitChange,
         RunFacts {
             base_case_holds: true,
             ..
@@ -52,6 +60,7 @@ mod tests {
         let mut facts = RunFacts {
             redirect: true,
             stop: true,
+            awaits_change: true,
             base_case_holds: true,
             hard_budget: Some(Reason::Time),
             nothing_left: Some(Reason::NoChoice),
@@ -60,6 +69,8 @@ mod tests {
         facts.redirect = false;
         assert_eq!(judge(&facts), Judgement::Stop);
         facts.stop = false;
+        assert_eq!(judge(&facts), Judgement::AwaitChange);
+        facts.awaits_change = false;
         assert_eq!(judge(&facts), Judgement::BaseCaseHolds);
         facts.base_case_holds = false;
         assert_eq!(judge(&facts), Judgement::HardBudget(Reason::Time));

@@ -6,14 +6,14 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Refusal, attempt_end, lost_commits, transaction::Transaction};
+use super::{Refusal, attempt_end, lost_commits, redirect, transaction::Transaction};
 use crate::{
     event::{Event, Outcome},
     id::{AtomId, AttemptId, CommitId, Epoch, RunId},
     measure::{Measure, MeasureInput, RunBound},
     state::{
-        Control, EntryKind, FailureClass, Request, RunStatus, StartedFrom, State, TryEnd,
-        objective::RequestKind, record::RequestRetiredEntry,
+        Control, FailureClass, Request, RunStatus, StartedFrom, State, TryEnd,
+        objective::RequestKind, record::RetireReason,
     },
 };
 
@@ -102,13 +102,7 @@ fn retire_old_request(transaction: &mut Transaction, run: &RunId) {
         return;
     }
     transaction.clear_requests();
-    transaction.record(EntryKind::RequestRetired(RequestRetiredEntry {
-        request: request.id.to_string(),
-        by: request.by.clone(),
-    }));
-    transaction.announce(Event::Retired {
-        request: request.id.to_string(),
-    });
+    redirect::retire(transaction, &request, RetireReason::EarlierRun);
 }
 
 /// Failures of the environment are tried again. Attempts that were cut off too often are not: only a person forgets
@@ -191,22 +185,4 @@ pub fn control_with(
     }
     control.request = Some(request);
     Ok(control)
-}
-
-/// Ends all attempts and discards their results; the loop goes on.
-pub(super) fn redirect(transaction: &mut Transaction) {
-    for id in transaction.all_in_flight() {
-        attempt_end::cut_off(transaction, &id, "redirected");
-    }
-    let run = transaction.run();
-    run.epoch = Epoch(run.epoch.0 + 1);
-    let control = transaction.control();
-    control.redirect_requested = false;
-    if control
-        .request
-        .as_ref()
-        .is_some_and(|request| request.kind == RequestKind::Redirect)
-    {
-        control.request = None;
-    }
 }

@@ -68,6 +68,8 @@ pub enum WaitsFor {
     Disk,
     /// The time of the next retry has not come.
     Backoff,
+    /// A person redirects the run, and has not said yet how.
+    Redirect,
 }
 
 /// The phase of the loop, by the desired work.
@@ -306,7 +308,12 @@ mod tests {
 
     #[test]
     fn a_loop_that_waits_is_idle() {
-        for waits_for in [WaitsFor::File, WaitsFor::Disk, WaitsFor::Backoff] {
+        for waits_for in [
+            WaitsFor::File,
+            WaitsFor::Disk,
+            WaitsFor::Backoff,
+            WaitsFor::Redirect,
+        ] {
             let waiting = LastBeat {
                 waits_for: Some(waits_for),
                 ..FRESH

@@ -269,6 +269,7 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
         },
         EntryKind::RequestRetired(retired) => Event::Retired {
             request: retired.request.clone(),
+            why: retired.why,
         },
         EntryKind::UserCorrection(correction) => Event::Corrected {
             kind: None,

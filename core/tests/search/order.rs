@@ -187,6 +187,9 @@ fn a_result_of_an_older_epoch_is_thrown_away() {
         sim.story
     );
     assert_eq!(sim.world.state.serial, serial, "nothing was committed");
+    // The loop waits for the change, until who asked is gone.
+    assert_eq!(sim.world.state.run.status.word(), "redirecting");
+    sim.observe(Input::AskerGone);
     // Made again it has the same number: only the epoch marks the late result.
     while sim.world.state.run.in_flight.is_empty() {
         assert!(sim.turn());

@@ -29,10 +29,7 @@ fn the_name_that_another_program_has_for_a_command_leads_to_ours() {
         ("init", "descent align"),
         ("abort", "descent stop"),
         ("diff", "descent apply -n"),
-        (
-            "retry",
-            "descent run --set max_attempts=N, with more attempts than were made",
-        ),
+        ("retry", "descent redirect --retry ATOM"),
         ("aling", "descent align"),
         ("alinge", "descent align"),
         ("xyzzy", "descent --help"),

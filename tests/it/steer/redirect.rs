@@ -267,3 +267,116 @@ fn a_redirect_is_undone_like_every_correction() {
     world.descent(&["undo", "-y"]).expect(0);
     assert_ne!(world.state()["objective"]["goal"], "something else");
 }
+
+/// Begins to redirect at a terminal, and waits until the loop has ended its attempts.
+fn asking(world: &World, nap: &str) -> Terminal {
+    let terminal = Terminal::start(world, 100, &["redirect", "too slow"], &[]);
+    terminal.wait_for("redirect> ");
+    assert_eq!(processes(nap), Vec::<String>::new());
+    assert_eq!(world.state()["run"]["status"], "redirecting");
+    terminal
+}
+
+#[test]
+fn at_a_terminal_the_loop_waits_until_the_person_has_said_what_shall_be_another() {
+    let AtWork {
+        world,
+        nap,
+        mut run,
+    } = at_work();
+    let terminal = asking(&world, &nap);
+    terminal.wait_for("the loop waits; ended: ");
+    let status = world.descent(&["status"]).expect(0);
+    status.shows("redirecting");
+    terminal.types("--select way=quik");
+    terminal.wait_for("did you mean `quick`?");
+    terminal.types("--select way=quick --remove other");
+    terminal.wait_for("redirect? [y/N] ");
+    terminal.types("n");
+    terminal.types("--select 'way=quick' --remove other");
+    wait_for("the second question", || {
+        terminal.written().matches("redirect? [y/N]").count() == 2
+    });
+    terminal.types("y");
+    let shown = terminal.end().expect(0).text();
+    assert!(shown.contains("starts: quick."), "{shown}");
+    run.wait().expect(0);
+    let corrections = world.state()["corrections"].clone();
+    assert_eq!(corrections[0]["reason"], "too slow");
+}
+
+#[test]
+fn an_empty_line_takes_a_redirect_back_and_the_loop_goes_on_as_before() {
+    let AtWork {
+        world, nap, run, ..
+    } = at_work();
+    let terminal = asking(&world, &nap);
+    terminal.types("");
+    let shown = terminal.end().expect(0).text();
+    assert!(
+        shown.contains("nothing was changed; the loop goes on"),
+        "{shown}"
+    );
+    wait_for("both again", || world.left("at").lines().count() == 4);
+    assert_eq!(world.state()["corrections"], json!([]));
+    world.descent(&["stop"]).expect(0);
+    drop(run);
+}
+
+#[test]
+fn a_loop_does_not_wait_for_a_process_that_was_killed_while_it_asked() {
+    let AtWork {
+        world, nap, run, ..
+    } = at_work();
+    let terminal = asking(&world, &nap);
+    terminal.signal(rustix::process::Signal::KILL);
+    wait_for("both again", || world.left("at").lines().count() == 4);
+    assert_eq!(world.state()["run"]["status"], "running");
+    let log = world.descent(&["log"]).expect(0);
+    log.shows("who asked is gone");
+    world.descent(&["stop"]).expect(0);
+    drop(run);
+}
+
+#[test]
+fn a_second_redirect_names_the_first_and_abort_takes_it_back() {
+    let AtWork {
+        world, nap, run, ..
+    } = at_work();
+    let terminal = asking(&world, &nap);
+    let second = world
+        .descent(&["redirect", "-y", "--set", "max_attempts=3"])
+        .expect(75);
+    second
+        .says("E-REDIRECT-OPEN")
+        .says("descent redirect --abort");
+    let aborted = world.descent(&["redirect", "--abort"]).expect(0);
+    aborted.shows("taken back");
+    wait_for("both again", || world.left("at").lines().count() == 4);
+    world
+        .descent(&["redirect", "--abort"])
+        .expect(0)
+        .shows("no redirect waits");
+    terminal.types("");
+    terminal.end().expect(0);
+    world.descent(&["stop"]).expect(0);
+    drop(run);
+}
+
+#[test]
+fn a_stop_is_obeyed_at_once_while_a_redirect_waits_and_the_change_is_made_to_a_stopped_run() {
+    let AtWork {
+        world,
+        nap,
+        mut run,
+    } = at_work();
+    let terminal = asking(&world, &nap);
+    world.descent(&["stop"]).expect(0);
+    run.wait().expect(3);
+    terminal.types("--select way=quick --remove other");
+    terminal.wait_for("redirect? [y/N] ");
+    terminal.types("y");
+    let shown = terminal.end().expect(0).text();
+    assert!(shown.contains("next: descent run"), "{shown}");
+    world.run().expect(0);
+}

@@ -60,7 +60,7 @@ impl Reading<'_> {
                 }
             }
         }
-        let removed = gone.into_iter().map(|id| Change::Atom(id, None));
+        let removed = gone.into_iter().map(Change::Removal);
         self.changes.extend(removed);
     }
 
