@@ -74,11 +74,16 @@ impl<'d> Draft<'d> {
         })
     }
 
-    /// Adds a correction that names atoms, unless there are none.
-    pub(super) fn correct_atoms(&mut self, kind: CorrectionType, what: &str, ids: &[&AtomId]) {
-        if !ids.is_empty() {
+    /// Adds one correction that names atoms, each list after its words, unless there are none.
+    pub(super) fn correct_atoms(&mut self, kind: CorrectionType, lists: &[(&str, Vec<&AtomId>)]) {
+        let named = lists.iter().filter(|(_, ids)| !ids.is_empty());
+        let texts = named.map(|(what, ids)| {
             let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
-            self.correct(kind, alloc::format!("{what} {}", ids.join(", ")));
+            alloc::format!("{what} {}", ids.join(", "))
+        });
+        let text = texts.collect::<Vec<String>>().join("; ");
+        if !text.is_empty() {
+            self.correct(kind, text);
         }
     }
 
@@ -201,10 +206,8 @@ impl<'d> Draft<'d> {
         if !alone.is_empty() {
             self.effects.push(Consequence::NewRoots(alone));
         }
-        let kind = CorrectionType::DagAdjustment;
-        self.correct_atoms(kind, "added", &added);
-        self.correct_atoms(kind, "removed", &removed);
-        self.correct_atoms(kind, "changed", &changed);
+        let lists = [("added", added), ("removed", removed), ("changed", changed)];
+        self.correct_atoms(CorrectionType::DagAdjustment, &lists);
     }
 
     fn bindings_changed(&mut self, before: &State, changes: &[Change<'_>]) {
@@ -228,15 +231,14 @@ impl<'d> Draft<'d> {
         self.reopen_downstream(overwritten.iter().chain(&forgotten).copied());
         // An atom that is taken out with its result is told as removed.
         forgotten.retain(|id| !self.removed.contains(*id) || self.state.atom(id).is_some());
-        for (what, ids) in [
+        if !(overwritten.is_empty() && forgotten.is_empty()) {
+            self.effects.push(Consequence::DependentsReopened);
+        }
+        let lists = [
             ("bindings overwritten:", overwritten),
             ("bindings forgotten:", forgotten),
-        ] {
-            if !ids.is_empty() {
-                self.effects.push(Consequence::DependentsReopened);
-            }
-            self.correct_atoms(CorrectionType::BindingsOverride, what, &ids);
-        }
+        ];
+        self.correct_atoms(CorrectionType::BindingsOverride, &lists);
     }
 
     /// Retries a failed, invalid or doubtful atom that a person set to pending. Only the program decides whether an
@@ -257,8 +259,8 @@ impl<'d> Draft<'d> {
                 }
             }
         }
-        self.correct_atoms(CorrectionType::Resolution, "to be tried again:", &opened);
-        self.correct_atoms(CorrectionType::Resolution, "in doubt:", &asked);
+        let lists = [("to be tried again:", opened), ("in doubt:", asked)];
+        self.correct_atoms(CorrectionType::Resolution, &lists);
     }
 
     /// Puts the effect of a result in doubt, whose atom is open or gone now. Without a context no attempt made it.

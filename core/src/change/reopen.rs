@@ -128,7 +128,8 @@ impl Draft<'_> {
             has_failed
         });
         let known = self.corrections();
-        self.correct_atoms(CorrectionType::Resolution, "to be tried again:", &retried);
+        let lists = [("to be tried again:", retried)];
+        self.correct_atoms(CorrectionType::Resolution, &lists);
         if is_alone {
             self.count_pass(known);
         }

@@ -81,7 +81,7 @@ fn a_redirect_in_mid_run_ends_what_is_in_flight_and_the_loop_goes_on_as_changed(
     );
     assert!(done["answered"].as_u64() > done["serial"].as_u64());
     let ran = run.wait().expect(0);
-    assert_eq!(ran.count("corrected"), 3, "{}", ran.stdout);
+    assert_eq!(ran.count("corrected"), 2, "{}", ran.stdout);
     assert_eq!(processes(&nap), Vec::<String>::new());
     let state = world.state();
     assert!(state["run"]["epoch"].as_u64() > before);
@@ -94,10 +94,7 @@ fn a_redirect_in_mid_run_ends_what_is_in_flight_and_the_loop_goes_on_as_changed(
         .iter()
         .filter_map(|one| one["type"].as_str())
         .collect();
-    assert_eq!(
-        kinds,
-        ["constraint_change", "dag_adjustment", "dag_adjustment"]
-    );
+    assert_eq!(kinds, ["constraint_change", "dag_adjustment"]);
     assert!(
         corrections
             .iter()
@@ -272,8 +269,8 @@ fn a_redirect_is_undone_like_every_correction() {
 fn asking(world: &World, nap: &str) -> Terminal {
     let terminal = Terminal::start(world, 100, &["redirect", "too slow"], &[]);
     terminal.wait_for("redirect> ");
-    assert_eq!(processes(nap), Vec::<String>::new());
     assert_eq!(world.state()["run"]["status"], "redirecting");
+    wait_for("the end of both", || processes(nap).is_empty());
     terminal
 }
 
