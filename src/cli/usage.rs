@@ -1,6 +1,10 @@
 //! A command line that cannot be read: its fault, and the command that was probably meant.
 
-use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{
+    Command,
+    error::{ContextKind, ContextValue, Error, ErrorKind},
+};
+use descent_core::doc::suggest;
 
 use super::help;
 use crate::failure::Failure;
@@ -50,7 +54,8 @@ fn no_such_command(error: &Error) -> Failure {
     let meant = MEANT
         .iter()
         .find(|(names, _)| names.contains(&name.as_str()));
-    let similar = context(error, ContextKind::SuggestedSubcommand);
+    let known = help::command();
+    let similar = suggest(&name, known.get_subcommands().map(Command::get_name));
     let hint = match (meant, similar) {
         (Some((_, command)), _) => (*command).to_owned(),
         (None, Some(similar)) => format!("descent {similar}"),
@@ -69,7 +74,7 @@ fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -
     }
     let constraint = argument.trim_start_matches('-').replace('-', "_");
     let takes_constraints =
-        command.is_some_and(|command| ["align", "run"].contains(&command.as_str()));
+        command.is_some_and(|command| ["align", "redirect", "run"].contains(&command.as_str()));
     if takes_constraints && argument.starts_with("--") && is_constraint(&constraint) {
         let command = command.map_or("run", String::as_str);
         return Failure::usage(what, format!("descent {command} --set {constraint}=VALUE"));

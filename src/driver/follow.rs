@@ -219,10 +219,15 @@ impl Loop<'_> {
         }
         let place = self.host.store.place();
         let saved = self.host.executor.save_state(&self.loaded.bytes);
-        let message = format!("{} is gone", place.state.display());
+        let is_kept = if saved.is_ok() {
+            "; its last bytes are kept"
+        } else {
+            ""
+        };
+        let message = format!("{} is gone{is_kept}", place.state.display());
         let hint = match saved {
             Ok(saved) => format!(
-                "put it back: mkdir -p {} && cp {} {}",
+                "mkdir -p {} && cp {} {}",
                 quoted(&place.dir),
                 quoted(&saved),
                 quoted(&place.state)

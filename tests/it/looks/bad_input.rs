@@ -313,7 +313,7 @@ fn a_state_file_that_vanishes_during_a_run_ends_it_and_its_last_bytes_are_saved(
     let command = ran
         .stderr
         .lines()
-        .find_map(|line| line.strip_prefix("next: put it back: "))
+        .find_map(|line| line.strip_prefix("next: "))
         .unwrap();
     assert!(
         std::process::Command::new("sh")

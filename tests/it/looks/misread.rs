@@ -32,6 +32,7 @@ fn the_name_that_another_program_has_for_a_command_leads_to_ours() {
         ("retry", "descent redirect --retry ATOM"),
         ("aling", "descent align"),
         ("alinge", "descent align"),
+        ("foo", "descent --help"),
         ("xyzzy", "descent --help"),
     ] {
         check(
@@ -48,6 +49,11 @@ fn an_option_that_is_a_constraint_leads_to_set_and_another_to_the_help() {
         &["run", "--max-attempts", "3"],
         "unexpected argument `--max-attempts`",
         "descent run --set max_attempts=VALUE",
+    );
+    check(
+        &["redirect", "--max-attempts", "3"],
+        "unexpected argument `--max-attempts`",
+        "descent redirect --set max_attempts=VALUE",
     );
     check(
         &["run", "S1"],

@@ -143,7 +143,7 @@ fn comes_back_after(harm: impl Fn(&World)) {
     harm(&world);
     let ended = run.wait().expect(74).says("E-STATE-VANISHED");
     assert_eq!(processes(&nap), Vec::<String>::new());
-    let (_, command) = ended.stderr.split_once("put it back: ").expect("a command");
+    let (_, command) = ended.stderr.split_once("\nnext: ").expect("a command");
     let shell = std::process::Command::new("sh")
         .args(["-c", command.trim()])
         .status();
