@@ -343,7 +343,7 @@ enum RedirectResult {
 
 fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> End {
     let world = World::new(state.clone());
-    let next = view::next(&world, &surroundings(store, state));
+    let next = next(store, &world);
     if context.out.json {
         context.out.json(&RedirectOutput {
             schema: "descent/redirect/1",
@@ -386,11 +386,7 @@ fn report(
     answer: Option<&RedirectAnswer>,
     is_new: bool,
 ) {
-    let around = surroundings(store, &done.after);
-    let next = match around.live {
-        true => "descent status".to_owned(),
-        false => view::next(&World::new(done.after.clone()), &around),
-    };
+    let next = next(store, &World::new(done.after.clone()));
     if context.out.json {
         return json(context, done, answer, RedirectResult::Redirected, &next);
     }
@@ -406,11 +402,20 @@ fn report(
             true => format!("the loop goes on ({})", answer.status.word()),
             false => format!("starts: {}", started.join(", ")),
         });
-    } else if around.live {
+    } else if store.is_live() {
         text.push("the loop has started nothing yet".to_owned());
     }
     text.push(format!("next: {next}"));
     context.out.data(&render::clean(&text.join("\n")));
+}
+
+/// A loop at work is left to it.
+fn next(store: &Store, world: &World) -> String {
+    let around = surroundings(store, &world.state);
+    match around.live {
+        true => "descent status".to_owned(),
+        false => view::next(world, &around),
+    }
 }
 
 fn json(

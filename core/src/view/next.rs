@@ -28,10 +28,11 @@ pub struct Surroundings {
 }
 
 pub fn next(world: &World, around: &Surroundings) -> String {
-    if around.live {
-        return "descent stop".to_owned();
+    match (around.live, world.state.run.status) {
+        (true, RunStatus::Redirecting) => "descent redirect --abort".to_owned(),
+        (true, _) => "descent stop".to_owned(),
+        (false, _) => of_idle(world, around, is_changed_since(world)),
     }
-    of_idle(world, around, is_changed_since(world))
 }
 
 /// The command after `verify`, which never is `verify` again.

@@ -284,7 +284,9 @@ fn at_a_terminal_the_loop_waits_until_the_person_has_said_what_shall_be_another(
     let terminal = asking(&world, &nap);
     terminal.wait_for("the loop waits; ended: ");
     let status = world.descent(&["status"]).expect(0);
-    status.shows("redirecting");
+    status
+        .shows("redirecting")
+        .shows("next: descent redirect --abort");
     terminal.types("--select way=quik");
     terminal.wait_for("did you mean `quick`?");
     terminal.types("--select way=quick --remove other");
@@ -348,7 +350,7 @@ fn a_second_redirect_names_the_first_and_abort_takes_it_back() {
         .says("E-REDIRECT-OPEN")
         .says("descent redirect --abort");
     let aborted = world.descent(&["redirect", "--abort"]).expect(0);
-    aborted.shows("taken back");
+    aborted.shows("taken back").shows("next: descent status");
     wait_for("both again", || world.left("at").lines().count() == 4);
     world
         .descent(&["redirect", "--abort"])
