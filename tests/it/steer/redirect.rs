@@ -269,7 +269,11 @@ fn a_redirect_is_undone_like_every_correction() {
 fn asking(world: &World, nap: &str) -> Terminal {
     let terminal = Terminal::start(world, 100, &["redirect", "too slow"], &[]);
     terminal.wait_for("redirect> ");
-    assert_eq!(world.state()["run"]["status"], "redirecting");
+    let run = world.state()["run"].clone();
+    assert_eq!(
+        (&run["status"], &run["in_flight"]),
+        (&json!("redirecting"), &json!([]))
+    );
     wait_for("the end of both", || processes(nap).is_empty());
     terminal
 }
