@@ -18,6 +18,7 @@ pub mod limits;
 pub mod liveness;
 pub mod newer;
 pub mod redirect;
+mod request;
 pub mod resolve;
 pub mod result;
 pub mod run;

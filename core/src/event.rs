@@ -347,7 +347,7 @@ pub enum Event {
     /// A request is not obeyed any more.
     Retired {
         request: String,
-        /// Absent where it was for an earlier run.
+        /// Absent in what older versions wrote: it was for an earlier run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<RetireReason>,
     },

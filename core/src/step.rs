@@ -99,17 +99,25 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
 
 /// Ends all attempts and discards their results, for a change by another process.
 pub(crate) fn end_attempts(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
-    let mut transaction = transaction::Transaction::new(world, &Session::default(), now, 0);
-    transaction.leave_to_loop();
-    redirect::end_for_change(&mut transaction);
-    transaction.close(world)
+    by_another(world, now, redirect::end_for_change)
 }
 
 /// Takes a requested redirect back, for the process that asked.
 pub(crate) fn abort_redirect(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
+    by_another(world, now, |transaction| {
+        redirect::withdraw(transaction, RetireReason::TakenBack);
+    })
+}
+
+/// A step that another process takes, beside the loop.
+fn by_another(
+    world: &World,
+    now: UnixMillis,
+    act: impl FnOnce(&mut transaction::Transaction),
+) -> Result<Transition, Refusal> {
     let mut transaction = transaction::Transaction::new(world, &Session::default(), now, 0);
     transaction.leave_to_loop();
-    redirect::withdraw(&mut transaction, RetireReason::TakenBack);
+    act(&mut transaction);
     transaction.close(world)
 }
 

@@ -1,15 +1,13 @@
 //! A redirect: words and names become typed changes, or faults, and one commit that ends what is in flight.
 
+mod requests;
+
 use descent_core::{
     change::{self, Adoption, ChangeRefusal, Consequence, GroupChoice, PersonsResult, Redirect},
-    desired::desired_work,
     doc::Fault,
-    event::{Input, Observation},
     id::{AtomId, UnixMillis},
     plan,
-    state::{AtomStatus, EntryKind, RunStatus, State, decode::decode, record::RetireReason},
-    step::{self, Transition},
-    world::{Session, World},
+    state::{AtomStatus, State, decode::decode, encode::StateText},
 };
 use serde_json::{Value, json};
 
@@ -71,7 +69,17 @@ fn try_redirect(before: &State, redirect: &Redirect) -> Result<Adoption, ChangeR
 
 #[track_caller]
 fn redirected(before: &State, redirect: &Redirect) -> Adoption {
-    try_redirect(before, redirect).expect("a redirect")
+    let made = try_redirect(before, redirect).expect("a redirect");
+    let text = |state: &State| StateText::of(state).text(state);
+    let written = text(&made.state);
+    let read = decode(written.as_bytes());
+    assert_eq!(read.faults, Vec::new());
+    assert_eq!(
+        text(&read.state.expect("a state")),
+        written,
+        "read as written"
+    );
+    made
 }
 
 #[track_caller]
@@ -108,10 +116,7 @@ fn every_part_of_a_redirect_is_made_in_one_commit_with_a_correction_a_kind() {
         &before,
         &Redirect {
             goal: Some("it is better".to_owned()),
-            selected: vec![GroupChoice {
-                group: id("way"),
-                choice: id("right"),
-            }],
+            selected: choice("way", "right"),
             results: vec![PersonsResult {
                 atom: id("made"),
                 text: "another".to_owned(),
@@ -194,10 +199,7 @@ fn a_redirect_that_changes_nothing_ends_nothing() {
     let before = state(|_| ());
     let redirect = Redirect {
         goal: Some("it is so".to_owned()),
-        selected: vec![GroupChoice {
-            group: id("way"),
-            choice: id("left"),
-        }],
+        selected: choice("way", "left"),
         ..Redirect::default()
     };
     let refused = try_redirect(&before, &redirect);
@@ -209,11 +211,8 @@ fn all_faults_of_a_redirect_are_told_at_once_with_places_and_suggestions() {
     let before = state(|_| ());
     let mut redirect = atoms(&json!({"work_graph": {"atoms": {"end": action("again")}}}));
     redirect.into = Some(id("made"));
-    redirect.removed = vec![id("way"), id("nobody")];
-    redirect.selected = vec![GroupChoice {
-        group: id("way"),
-        choice: id("rihgt"),
-    }];
+    redirect.removed = vec![id("nobody")];
+    redirect.selected = choice("way", "rihgt");
     redirect.results = vec![PersonsResult {
         atom: id("left"),
         text: "x".repeat(70_000),
@@ -228,13 +227,12 @@ fn all_faults_of_a_redirect_are_told_at_once_with_places_and_suggestions() {
     assert_eq!(
         told,
         [
+            ("/work_graph/atoms/nobody", "no atom is named nobody"),
             ("/work_graph/atoms/left", "left has no result"),
             (
                 "/bindings/left",
                 "the result of left has 70000 bytes, the limit is 65536"
             ),
-            ("/work_graph/atoms/nobody", "no atom is named nobody"),
-            ("/work_graph/atoms/way", "end waits for way"),
             ("/work_graph/atoms/end", "there is an atom end already"),
             ("/work_graph/atoms/made", "made is solved"),
             ("/work_graph/atoms/way", "rihgt is no choice of way"),
@@ -250,6 +248,56 @@ fn all_faults_of_a_redirect_are_told_at_once_with_places_and_suggestions() {
     let hints: Vec<&str> = hints.iter().filter_map(|one| one.hint.as_deref()).collect();
     assert!(hints.contains(&"did you mean `failed`?"), "{hints:?}");
     assert!(hints.contains(&"did you mean `right`?"), "{hints:?}");
+}
+
+fn choice(group: &str, choice: &str) -> Vec<GroupChoice> {
+    vec![GroupChoice {
+        group: id(group),
+        choice: id(choice),
+    }]
+}
+
+#[test]
+fn atoms_that_a_redirect_takes_out_are_named_by_nothing_else_of_it() {
+    let before = state(|_| ());
+    let mut redirect = atoms(&json!({"work_graph": {"atoms": {"new": action("new")}}}));
+    redirect.into = Some(id("way"));
+    redirect.removed = vec![id("way")];
+    redirect.selected = choice("way", "left");
+    redirect.retried = vec![id("left")];
+    let told = faults(&before, &redirect);
+    let told: Vec<&str> = told.iter().map(|fault| &*fault.message).collect();
+    assert_eq!(
+        told,
+        [
+            "end waits for way",
+            "way is taken out by this redirect",
+            "way is taken out by this redirect",
+            "left is taken out by this redirect",
+        ]
+    );
+    let gone = Redirect {
+        removed: vec![id("left")],
+        selected: choice("way", "left"),
+        ..Redirect::default()
+    };
+    let told = faults(&before, &gone);
+    let told: Vec<&str> = told.iter().map(|fault| &*fault.message).collect();
+    assert_eq!(told, ["left is no choice of way"]);
+}
+
+#[test]
+fn a_part_of_a_new_atom_is_no_choice_of_the_group_that_gets_it() {
+    let before = state(|_| ());
+    let nested = json!({"work_graph": {"atoms": {
+        "middle": {"description": "through", "parts": {"a": action("a"), "b": action("b")}}
+    }}});
+    let mut redirect = atoms(&nested);
+    redirect.into = Some(id("way"));
+    redirect.selected = choice("way", "a");
+    let told = faults(&before, &redirect);
+    let told: Vec<&str> = told.iter().map(|fault| &*fault.message).collect();
+    assert_eq!(told, ["a is no choice of way"]);
 }
 
 #[test]
@@ -278,10 +326,7 @@ fn topmost_new_atoms_become_the_last_choices_of_a_group() {
     }}});
     let mut redirect = atoms(&nested);
     redirect.into = Some(id("way"));
-    redirect.selected = vec![GroupChoice {
-        group: id("way"),
-        choice: id("middle"),
-    }];
+    redirect.selected = choice("way", "middle");
     let made = redirected(&before, &redirect);
     let way = made.state.atom(&id("way")).expect("a group");
     assert_eq!(way.kids(), [id("left"), id("right"), id("middle")]);
@@ -357,96 +402,4 @@ fn a_redirect_of_more_changes_than_the_limit_is_refused() {
     let told = faults(&before, &redirect);
     assert_eq!(told.len(), 1);
     assert!(told[0].message.contains("the limit is 1000"), "{told:?}");
-}
-
-fn requested(change: impl Fn(&mut Value)) -> State {
-    state(|state| {
-        state["control"]["redirect_requested"] = json!(true);
-        state["control"]["request"] =
-            json!({"id": "q", "run": "r", "by": "ada", "at": "then", "kind": "redirect"});
-        change(state);
-    })
-}
-
-fn observed(state: &State, input: Input) -> Transition {
-    let seen = Observation {
-        now: NOW,
-        active_ms: 0,
-        event: input,
-    };
-    step::step(&World::new(state.clone()), &Session::new(8), seen).expect("a step")
-}
-
-#[test]
-fn a_requested_redirect_ends_everything_and_starts_nothing_until_its_change_is_made() {
-    let before = requested(|_| ());
-    let waiting = observed(&before, Input::Tick);
-    let state = &waiting.world.state;
-    assert_eq!(state.run.status, RunStatus::Redirecting);
-    assert!(state.run.in_flight.is_empty() && change::is_redirect_open(state));
-    let again = observed(state, Input::Tick);
-    assert!(again.is_quiet && again.world.state.run.in_flight.is_empty());
-    let idle = desired_work(&again.world, &again.session, 0);
-    assert!(idle.effects.is_empty() && !idle.is_over);
-    let redirect = Redirect {
-        removed: vec![id("failed")],
-        ..Redirect::default()
-    };
-    let made = redirected(state, &redirect).state;
-    assert_eq!(made.run.status, RunStatus::Running);
-    assert!(!made.control.redirect_requested && !change::is_redirect_open(&made));
-}
-
-#[test]
-fn a_redirect_whose_asker_is_gone_or_takes_it_back_is_retired_with_a_record() {
-    let waiting = observed(&requested(|_| ()), Input::Tick).world.state;
-    let gone = observed(&waiting, Input::AskerGone).world.state;
-    let back = change::abort_redirect(&waiting, NOW)
-        .expect("taken back")
-        .state;
-    for (state, why) in [
-        (gone, RetireReason::AskerGone),
-        (back, RetireReason::TakenBack),
-    ] {
-        assert_eq!(state.run.status, RunStatus::Running);
-        assert!(!state.control.redirect_requested && state.control.request.is_none());
-        let last = state.trail.last().map(|entry| &entry.kind);
-        assert!(
-            matches!(last, Some(EntryKind::RequestRetired(one)) if one.why == Some(why)),
-            "{last:?}"
-        );
-    }
-    let none = change::abort_redirect(&state(|_| ()), NOW);
-    assert!(matches!(none, Err(ChangeRefusal::NoDifference)));
-}
-
-#[test]
-fn a_stop_is_obeyed_while_a_redirect_waits_for_its_change() {
-    let waiting = observed(&requested(|_| ()), Input::Tick).world.state;
-    let stopped = state(|_| ()).control.clone();
-    let mut asked = waiting.clone();
-    let mut control = (*stopped).clone();
-    control.stop_requested = true;
-    control.redirect_requested = true;
-    control.request.clone_from(&waiting.control.request);
-    asked.control = control.into();
-    let ended = observed(&asked, Input::Tick).world.state;
-    assert_eq!(ended.run.status, RunStatus::Stopped);
-    let redirect = Redirect {
-        goal: Some("another".to_owned()),
-        ..Redirect::default()
-    };
-    assert_eq!(
-        redirected(&ended, &redirect).state.run.status,
-        RunStatus::Aligned
-    );
-}
-
-#[test]
-fn a_flag_that_a_person_sets_without_a_request_is_obeyed_once_and_cleared() {
-    let before = state(|state| state["control"]["redirect_requested"] = json!(true));
-    let ended = observed(&before, Input::Tick).world.state;
-    assert_eq!(ended.run.status, RunStatus::Running);
-    assert!(!ended.control.redirect_requested);
-    assert!(ended.run.epoch > before.run.epoch);
 }

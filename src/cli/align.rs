@@ -27,6 +27,7 @@ use descent_core::{
 use super::{
     End, constraints,
     context::{Context, WaitOutcome, interruptible, surroundings},
+    usage,
 };
 use crate::{
     config::{self, Config},
@@ -286,22 +287,15 @@ fn refuse_a_plan_as_a_goal(context: &Context, flags: &AlignArgs) -> Result<(), F
     Err(Failure::usage(message, hint))
 }
 
-/// Refuses blank flags, mostly an empty variable of a script: an empty check would hold at once.
+/// Refuses blank flags: an empty check would hold at once.
 fn refuse_blank(flags: &AlignArgs) -> Result<(), Failure> {
-    let setup: Vec<String> = flags.setup.iter().cloned().collect();
     let given = [
-        ("--check", &flags.check),
-        ("--protect", &flags.protect),
-        ("--link", &flags.link),
-        ("--setup", &setup),
+        ("--check", flags.check.clone()),
+        ("--protect", flags.protect.clone()),
+        ("--link", flags.link.clone()),
+        ("--setup", flags.setup.iter().cloned().collect()),
     ];
-    for (flag, texts) in given {
-        if texts.iter().any(|text| text.trim().is_empty()) {
-            let message = format!("`{flag}` is given an empty text");
-            let hint = format!("leave {flag} out, or see descent align --help");
-            return Err(Failure::usage(message, hint));
-        }
-    }
+    usage::refuse_blank("align", &given)?;
     flags
         .step
         .iter()

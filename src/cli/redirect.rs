@@ -1,41 +1,35 @@
 //! `descent redirect`: changes the agreement, the work or its results as one commit, also while a loop runs.
 
 mod dialogue;
+mod order;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use descent_core::{
-    change::{GroupChoice, PersonsResult, Redirect},
     difference::{self, Difference, Weight},
-    id::{AtomId, AttemptId, Serial},
-    plan::PlanReading,
-    state::{Objective, State},
-    trust::TrustList,
+    id::{AttemptId, Serial},
+    state::State,
     view::{self, BoundView},
     world::World,
 };
 use serde::Serialize;
 
 use super::{
-    End, constraints,
+    End,
     context::{Context, runtime, surroundings},
 };
 use crate::{
-    config,
-    failure::{Failure, exit},
-    files,
+    failure::{Failure, quoted},
     ops::{
         self,
         redirect::{OpenRedirect, RedirectAnswer, RedirectOrder, RedirectReport, Unchanged},
     },
-    plan_file, render,
-    store::{self, LoadedState, Store},
+    render,
+    store::{LoadedState, Store},
 };
 
 const STANDS: &str = "unchanged: all of it stands already";
-/// Bytes at most of a file with a result.
-const RESULT_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(Debug, Args)]
 #[command(
@@ -102,7 +96,7 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
     if flags.abort {
         return abort(context, &mut store);
     }
-    let order = order(context, flags, &store)?;
+    let order = order::order(context, flags, &store)?;
     if order.redirect.is_empty() {
         return match context.may_ask && !context.out.json && !flags.dry_run && !flags.yes {
             true => dialogue::ask(context, &mut store, flags.text.as_deref()),
@@ -117,7 +111,7 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
             context.out.say(words);
         }
         return Ok(match ops::redirect::plan(&client, &loaded.state, &order)? {
-            Ok(planned) => show_plan(context, &planned, flags),
+            Ok(planned) => show_plan(context, &planned),
             Err(Unchanged) => unchanged(context, &store, &loaded.state, STANDS),
         });
     }
@@ -155,7 +149,7 @@ fn make(
         }
     };
     let answer = match store.is_live() {
-        true => ops::redirect::wait_for_answer(store, done.after.serial)?,
+        true => ops::redirect::wait_for_answer(&client, store, done.after.serial)?,
         false => None,
     };
     report(context, store, &done, answer.as_ref(), is_new);
@@ -181,124 +175,6 @@ fn abort(context: &Context, store: &mut Store) -> Result<End, Failure> {
     }
     let words = "the redirect is taken back; what it ended is made again";
     Ok(unchanged(context, store, &state, words))
-}
-
-/// Reads the flags.
-fn order(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<RedirectOrder, Failure> {
-    refuse_blank(flags)?;
-    let ids = |texts: &[String]| texts.iter().map(|id| AtomId::new(id.trim())).collect();
-    let selected = flags.select.iter().map(|pair| {
-        let (group, choice) = parts("--select", pair, "GROUP=CHOICE")?;
-        Ok(GroupChoice {
-            group: AtomId::new(group),
-            choice: AtomId::new(choice),
-        })
-    });
-    let results = flags.bind.iter().map(|pair| {
-        let (atom, text) = parts("--bind", pair, "ID=TEXT")?;
-        Ok(PersonsResult {
-            atom: AtomId::new(atom),
-            text: result_text(context, text)?,
-        })
-    });
-    let redirect = Redirect {
-        goal: flags.goal.clone(),
-        why: flags.why.clone(),
-        deliverables: flags.deliver.clone(),
-        definition_of_done: flags.done.clone(),
-        checks: flags.check.clone(),
-        more_checks: flags.add_check.clone(),
-        constraints: constraints::changes(&flags.set)?,
-        atoms: match flags.add {
-            Some(_) => added(context, flags, store)?.atoms,
-            None => Default::default(),
-        },
-        into: flags.into.as_deref().map(AtomId::new),
-        removed: ids(&flags.remove),
-        selected: selected.collect::<Result<_, Failure>>()?,
-        results: results.collect::<Result<_, Failure>>()?,
-        forgotten: ids(&flags.forget),
-        retried: ids(&flags.retry),
-    };
-    Ok(RedirectOrder {
-        redirect,
-        reason: flags.text.clone(),
-    })
-}
-
-/// Refuses blank flags, mostly an empty variable of a script.
-fn refuse_blank(flags: &RedirectArgs) -> Result<(), Failure> {
-    let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<String>>();
-    let given = [
-        ("--goal", one(&flags.goal)),
-        ("--why", one(&flags.why)),
-        ("--deliver", one(&flags.deliver)),
-        ("--done", one(&flags.done)),
-        ("--check", flags.check.clone()),
-        ("--add-check", flags.add_check.clone()),
-        ("--into", one(&flags.into)),
-        ("--remove", flags.remove.clone()),
-        ("--forget", flags.forget.clone()),
-        ("--retry", flags.retry.clone()),
-    ];
-    for (flag, texts) in given {
-        if texts.iter().any(|text| text.trim().is_empty()) {
-            let message = format!("`{flag}` is given an empty text");
-            let hint = format!("leave {flag} out, or see descent redirect --help");
-            return Err(Failure::usage(message, hint));
-        }
-    }
-    Ok(())
-}
-
-fn parts<'p>(flag: &str, pair: &'p str, form: &str) -> Result<(&'p str, &'p str), Failure> {
-    let split = pair.split_once('=');
-    let split = split.map(|(name, value)| (name.trim(), value.trim()));
-    split
-        .filter(|(name, value)| !(name.is_empty() || value.is_empty()))
-        .ok_or_else(|| {
-            let message = format!("`{flag} {pair}` is not of the form {form}");
-            Failure::usage(message, format!("write {flag} {form}"))
-        })
-}
-
-/// The text, or that of the file that it names.
-fn result_text(context: &Context, text: &str) -> Result<String, Failure> {
-    let Some(path) = text.strip_prefix('@') else {
-        return Ok(text.to_owned());
-    };
-    let path = context.dir.join(path);
-    let bytes = files::read_some(&path, RESULT_BYTES_MAX)
-        .map_err(|error| Failure::io(&format!("{} cannot be read", path.display()), &error))?;
-    String::from_utf8(bytes).map_err(|_| {
-        let message = format!("{} is no text in UTF-8", path.display());
-        Failure::usage(message, "--bind ID=TEXT takes words; name the file in them")
-    })
-}
-
-/// The new atoms of a file. Another hand's commands run only after a person allowed them.
-fn added(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<PlanReading, Failure> {
-    let path = flags.add.as_deref().unwrap_or_else(|| "-".as_ref());
-    let file = plan_file::read(&context.dir, path)?;
-    let mut read = file.atoms();
-    let mut faults = std::mem::take(&mut read.faults);
-    faults.extend(store::pattern_faults(&read.patterns));
-    for line in file.lines(&read.warnings) {
-        context.out.say(&format!("warning: {line}"));
-    }
-    file.refuse(&faults)?;
-    if read.atoms.is_empty() {
-        let message = format!("{} has no atoms", file.name.display());
-        let hint = "work_graph: {atoms: …}, as in a plan";
-        return Err(Failure::new("E-PLAN-INVALID", exit::INVALID, message, hint));
-    }
-    let carried = TrustList::of_plan(&Objective::default(), &read.atoms);
-    let top = &store.place().project;
-    let config = config::load(top)?;
-    let mut client = context.client(Some(&config));
-    client.may_ask &= !flags.yes;
-    ops::trust::gate_plan(&client, top, &context.dir, Some((path, &carried)), &config)?;
-    Ok(read)
 }
 
 fn refuse_unasked(context: &Context) -> Result<(), Failure> {
@@ -363,11 +239,8 @@ fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> En
     End::Code(0)
 }
 
-fn show_plan(context: &Context, planned: &RedirectReport, flags: &RedirectArgs) -> End {
-    let next = match flags.add.as_deref() == Some("-".as_ref()) {
-        true => "descent redirect -y, with the same flags and input",
-        false => "descent redirect -y, with the same flags",
-    };
+fn show_plan(context: &Context, planned: &RedirectReport) -> End {
+    let next = &in_earnest(std::env::args_os().skip(1));
     if context.out.json {
         json(context, planned, None, RedirectResult::Planned, next);
     } else {
@@ -377,6 +250,14 @@ fn show_plan(context: &Context, planned: &RedirectReport, flags: &RedirectArgs) 
             .data(&render::clean(&format!("{text}\nnext: {next}")));
     }
     End::Code(0)
+}
+
+/// The command of a dry run as it is typed to be carried out.
+fn in_earnest(typed: impl Iterator<Item = OsString>) -> String {
+    let is_dry = |word: &OsString| word == "-n" || word == "--dry-run";
+    let words = typed.filter(|word| !is_dry(word));
+    let words: Vec<String> = words.map(quoted).collect();
+    format!("descent {} -y", words.join(" "))
 }
 
 fn report(

@@ -40,12 +40,28 @@ const MEANT: [(&[&str], &str); 15] = [
     ),
 ];
 
+/// Commands whose one argument is a text.
+const TEXTS: [(&str, &str); 2] = [("align", "goal"), ("redirect", "reason")];
+
 pub(super) fn failure(error: &Error, typed: &[String]) -> Failure {
     let command = typed.iter().find(|word| is_command(word));
     match error.kind() {
         ErrorKind::InvalidSubcommand => no_such_command(error),
         ErrorKind::UnknownArgument => unknown_argument(error, command, typed),
         _ => Failure::usage(first_line(error), help_of(command)),
+    }
+}
+
+/// Refuses flags with an empty text, mostly from an empty variable of a script.
+pub(super) fn refuse_blank(command: &str, given: &[(&str, Vec<String>)]) -> Result<(), Failure> {
+    let is_blank = |texts: &Vec<String>| texts.iter().any(|text| text.trim().is_empty());
+    match given.iter().find(|(_, texts)| is_blank(texts)) {
+        None => Ok(()),
+        Some((flag, _)) => {
+            let message = format!("`{flag}` is given an empty text");
+            let hint = format!("leave {flag} out, or see descent {command} --help");
+            Err(Failure::usage(message, hint))
+        }
     }
 }
 
@@ -67,10 +83,11 @@ fn no_such_command(error: &Error) -> Failure {
 fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -> Failure {
     let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
     let what = format!("unexpected argument `{argument}`");
-    let is_align = command.is_some_and(|command| command == "align");
-    if is_align && !argument.starts_with('-') {
-        let what = format!("{what}: a goal of several words stands in quotes");
-        return Failure::usage(what, format!("descent align \"{}\"", goal(typed)));
+    let of_text = TEXTS.iter();
+    let mut of_text = of_text.filter(|(name, _)| command.is_some_and(|command| command == name));
+    if let Some((name, text)) = of_text.next().filter(|_| !argument.starts_with('-')) {
+        let what = format!("{what}: a {text} of several words stands in quotes");
+        return Failure::usage(what, format!("descent {name} \"{}\"", words(typed, name)));
     }
     let constraint = argument.trim_start_matches('-').replace('-', "_");
     let takes_constraints =
@@ -86,9 +103,9 @@ fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -
     Failure::usage(what, hint)
 }
 
-/// The bare words after `align`, up to the first option.
-fn goal(typed: &[String]) -> String {
-    let words = typed.iter().skip_while(|word| *word != "align").skip(1);
+/// The bare words after the command, up to the first option.
+fn words(typed: &[String], command: &str) -> String {
+    let words = typed.iter().skip_while(|word| *word != command).skip(1);
     let words = words.take_while(|word| !word.starts_with('-'));
     let words: Vec<&str> = words.map(String::as_str).collect();
     words.join(" ")

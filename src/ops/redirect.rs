@@ -2,35 +2,29 @@
 //!
 //! Not here: the meaning of a redirect (`descent_core::change`), flags and files (`cli`).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use descent_core::{
     change::{self, Adoption, ChangeRefusal, Consequence, Redirect},
     doc::Fault,
-    id::{AttemptId, RequestId, Serial},
-    state::{Intent, Request, RunStatus, State, fields::Extra, objective::RequestKind},
+    id::{AttemptId, Serial},
+    state::{Intent, RunStatus, State, objective::RequestKind},
     step::Refusal,
 };
 
 use super::{
     ChangeError, Client, commit_change,
     current::{basis, restless, wait_for_loop},
-    liveness,
+    liveness::LoopObservation,
+    request::{self, Patience},
 };
 use crate::{
     failure::{Failure, exit},
     store::{FileLock, LoadedState, Store},
 };
 
-/// Between two looks for the loop's next commit.
-const LOOK_MS: u64 = 10;
-/// Between two looks whether it hangs.
-const PULSE_MS: u64 = 500;
 /// A loop that has nothing to start makes no commit.
 const ANSWER_MS_MAX: u64 = 10_000;
-
-/// How long a loop may need to end its attempts, or to begin.
-const STAND_MS_MAX: u64 = 60_000;
 
 /// The changes that a person wants, and their reason.
 #[derive(Debug)]
@@ -97,83 +91,36 @@ pub fn begin(
         let state = store.read()?.state.clone();
         return Err(asked_already(&state));
     };
-    let mut open = OpenRedirect {
+    let mut ended = Vec::new();
+    if store.is_live() {
+        match request::request(client, store, RequestKind::Redirect, reason)? {
+            Ok(report) => {
+                let in_flight = report.loaded.state.run.in_flight.iter();
+                ended = in_flight.map(|intent| intent.id.clone()).collect();
+                wait_until_it_waits(client, store)?;
+            }
+            Err(Refusal::NothingRuns) => {}
+            Err(refusal) => return Err(Failure::bug(refusal)),
+        }
+    }
+    Ok(OpenRedirect {
         _lock: lock,
-        ended: Vec::new(),
+        ended,
         is_live: store.is_live(),
-    };
-    let mut waited_ms = 0;
-    while open.is_live {
-        if let Some(ended) = ask(client, store, reason)? {
-            open.ended = ended;
-            wait_until_it_waits(store)?;
+    })
+}
+
+/// Waits until the loop has obeyed, or has ended.
+fn wait_until_it_waits(client: &dyn Client, store: &mut Store) -> Result<(), Failure> {
+    let so_far = "the redirect is requested, but ";
+    let mut patience = Patience::new(so_far, LoopObservation::goes_on);
+    while store.is_live() {
+        let loaded = store.read()?;
+        let has_obeyed = loaded.state.run.status == RunStatus::Redirecting;
+        if has_obeyed || !change::is_redirect_open(&loaded.state) {
             break;
         }
-        // It is about to begin, or to end.
-        std::thread::sleep(Duration::from_millis(LOOK_MS));
-        waited_ms += LOOK_MS;
-        if waited_ms >= STAND_MS_MAX {
-            let so_far = "nothing is redirected: ";
-            liveness::observe(store, RunStatus::Running).goes_on(so_far)?;
-            return Err(restless(store));
-        }
-        open.is_live = store.is_live();
-    }
-    open.is_live = store.is_live();
-    Ok(open)
-}
-
-/// The attempts that are in flight at the request; `None` if no run is active.
-fn ask(
-    client: &dyn Client,
-    store: &mut Store,
-    reason: Option<&str>,
-) -> Result<Option<Vec<AttemptId>>, Failure> {
-    let id = RequestId::new(uuid::Uuid::now_v7().to_string());
-    let committed = commit_change(
-        store,
-        |store| match wait_for_loop(store)? {
-            Some(_) => Ok(()),
-            None => Err(ChangeError::Refused(Refusal::NothingRuns)),
-        },
-        |(), fresh| {
-            let request = Request {
-                id: id.clone(),
-                run: fresh.state.run.id.clone(),
-                by: client.by(),
-                at: client.now().rfc3339(),
-                kind: RequestKind::Redirect,
-                extra: Extra::default(),
-            };
-            change::request(&fresh.state, request, reason.map(str::to_owned))
-                .map_err(ChangeError::Refused)
-        },
-    )?;
-    match committed {
-        Ok(report) => {
-            let in_flight = report.loaded.state.run.in_flight.iter();
-            Ok(Some(in_flight.map(|intent| intent.id.clone()).collect()))
-        }
-        Err(Refusal::NothingRuns) => Ok(None),
-        Err(refusal) => Err(Failure::bug(refusal)),
-    }
-}
-
-fn wait_until_it_waits(store: &mut Store) -> Result<(), Failure> {
-    let mut waited_ms = 0;
-    while store.is_live() {
-        let state = store.read()?;
-        if !change::is_redirect_open(&state.state)
-            || state.state.run.status == RunStatus::Redirecting
-        {
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_millis(LOOK_MS));
-        waited_ms += LOOK_MS;
-        if waited_ms.is_multiple_of(PULSE_MS) {
-            let so_far = "the redirect is requested, but ";
-            liveness::observe(store, RunStatus::Running).goes_on(so_far)?;
-        }
+        patience.wait(client, store)?;
     }
     Ok(())
 }
@@ -296,11 +243,13 @@ fn invalid(faults: &[Fault]) -> Failure {
 
 /// Waits for the loop's next commit; `None` if it has none to make, or has ended.
 pub fn wait_for_answer(
+    client: &dyn Client,
     store: &mut Store,
     after: Serial,
 ) -> Result<Option<RedirectAnswer>, Failure> {
-    let mut waited_ms = 0;
-    while waited_ms < ANSWER_MS_MAX {
+    let so_far = "the redirect is committed, but ";
+    let mut patience = Patience::new(so_far, LoopObservation::goes_on);
+    while patience.waited_ms < ANSWER_MS_MAX {
         let is_live = store.is_live();
         let loaded = store.read()?;
         if loaded.state.serial > after {
@@ -312,14 +261,9 @@ pub fn wait_for_answer(
             }));
         }
         if !is_live {
-            return Ok(None);
+            break;
         }
-        std::thread::sleep(Duration::from_millis(LOOK_MS));
-        waited_ms += LOOK_MS;
-        if waited_ms.is_multiple_of(PULSE_MS) {
-            let so_far = "the redirect is committed, but ";
-            liveness::observe(store, RunStatus::Running).goes_on(so_far)?;
-        }
+        patience.wait(client, store)?;
     }
     Ok(None)
 }

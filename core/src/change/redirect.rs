@@ -4,7 +4,14 @@
 
 mod graph;
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    borrow::ToOwned,
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
 
 use super::{
     Adoption, Change, ChangeRefusal, Consequence, ConstraintChange, draft::Draft, make,
@@ -107,9 +114,11 @@ impl Redirect {
             redirect: self,
             state,
             at,
+            gone: BTreeSet::new(),
             changes: Vec::new(),
             faults: Vec::new(),
         };
+        reading.remove();
         reading.objective();
         reading.results();
         reading.graph();
@@ -199,6 +208,8 @@ struct Reading<'r> {
     redirect: &'r Redirect,
     state: &'r State,
     at: &'r str,
+    /// The atoms that it takes out: nothing else of it may be about them.
+    gone: BTreeSet<AtomId>,
     changes: Vec<Change<'static>>,
     faults: Vec<Fault>,
 }
@@ -244,16 +255,17 @@ impl Reading<'_> {
     fn results(&mut self) {
         let (redirect, state) = (self.redirect, self.state);
         for id in &redirect.forgotten {
-            if state.bindings.contains_key(id) {
+            if state.bindings.contains_key(id) && !self.gone.contains(id) {
                 self.changes.push(Change::Binding(id.clone(), None));
-            } else if self.atom(id).is_some() {
-                let hint = "descent redirect --retry makes an atom that failed again";
-                self.fault(
-                    "not-resolved",
-                    &place(id),
-                    format!("{id} has no result"),
-                    Some(hint.to_owned()),
-                );
+            } else if let Some(atom) = self.atom(id) {
+                let hint = match atom.task() {
+                    Some(_) => {
+                        "descent redirect --retry tries an atom again that failed".to_owned()
+                    }
+                    None => below(id),
+                };
+                let message = format!("{id} has no result");
+                self.fault("not-resolved", &place(id), message, Some(hint));
             }
         }
         for result in &redirect.results {
@@ -290,8 +302,8 @@ impl Reading<'_> {
             } else {
                 match atom.task().map(|task| &task.status) {
                     None => {
-                        let hint = format!("name the tasks below {id}");
-                        Some((format!("{id} is a group, and does not fail itself"), hint))
+                        let message = format!("{id} is a group, and does not fail itself");
+                        Some((message, below(id)))
                     }
                     Some(AtomStatus::InDoubt(attempt)) => {
                         let hint = format!("descent resolve {attempt} --done, or --retry");
@@ -313,6 +325,12 @@ impl Reading<'_> {
     /// The atom, or a fault that names the nearest one.
     fn atom(&mut self, id: &AtomId) -> Option<Arc<Atom>> {
         let state = self.state;
+        if self.gone.contains(id) {
+            let message = format!("{id} is taken out by this redirect");
+            let hint = "leave out one of the two";
+            self.fault("taken-out", &place(id), message, Some(hint.to_owned()));
+            return None;
+        }
         let found = state.atom(id).cloned();
         if found.is_none() {
             let atoms = state.all_atoms();
@@ -361,6 +379,10 @@ fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> 
             extra: Extra::default(),
         })
     })
+}
+
+fn below(group: &AtomId) -> String {
+    format!("name the tasks below {group}")
 }
 
 fn place(id: &AtomId) -> String {

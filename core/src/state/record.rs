@@ -191,7 +191,7 @@ record! {
     pub struct RequestRetiredEntry {
         always request: String,
         always by: String,
-        /// `earlier_run` unless given
+        /// `earlier_run` in what older versions wrote
         optional why: RetireReason,
     }
 }

@@ -5,7 +5,7 @@
 
 use clap::{CommandFactory, Parser};
 
-use super::{RedirectArgs, STANDS, lines, make, nothing_named, order, unchanged};
+use super::{RedirectArgs, STANDS, lines, make, nothing_named, order::order, unchanged};
 use crate::{
     cli::{
         End, ask,

@@ -17,6 +17,11 @@ fn a_goal_without_quotes_is_shown_with_them() {
         "unexpected argument `it`: a goal of several words stands in quotes",
         "descent align \"make it work\"",
     );
+    check(
+        &["redirect", "too", "slow", "-y"],
+        "unexpected argument `slow`: a reason of several words stands in quotes",
+        "descent redirect \"too slow\"",
+    );
 }
 
 #[test]

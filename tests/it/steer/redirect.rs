@@ -122,6 +122,7 @@ fn a_dry_redirect_writes_nothing_and_takes_in_no_edit() {
     shown
         .shows("max_attempts: 2 → 3")
         .shows("ends after at most")
+        .shows("next: descent redirect --retry bad --set max_attempts=3 -y")
         .says("an edit that is not taken in");
     assert_same(&world.repo(), &before);
 }
@@ -179,7 +180,7 @@ fn faults_of_a_redirect_are_told_together_and_nothing_is_written() {
         .says("4 faults")
         .says("/work_graph/atoms/good: bad waits for good (take it out too: --remove bad)")
         .says("/work_graph/atoms/bad: there is an atom bad already")
-        .says("/work_graph/atoms/good: good has no choices")
+        .says("/work_graph/atoms/good: good is taken out by this redirect")
         .says("/work_graph/atoms/baad: no atom is named baad (did you mean `bad`?)");
     world.write("broken.yaml", "work_graph: {atoms: {x: {action: 7}}}\n");
     let broken = world
@@ -278,6 +279,14 @@ fn asking(world: &World, nap: &str) -> Terminal {
     terminal
 }
 
+/// Both attempts begin once more.
+#[track_caller]
+fn goes_on_as_before(world: &World) {
+    wait_for("both again", || world.left("at").lines().count() == 4);
+    assert_eq!(world.state()["run"]["status"], "running");
+    assert_eq!(world.state()["corrections"], json!([]));
+}
+
 #[test]
 fn at_a_terminal_the_loop_waits_until_the_person_has_said_what_shall_be_another() {
     let AtWork {
@@ -320,8 +329,7 @@ fn an_empty_line_takes_a_redirect_back_and_the_loop_goes_on_as_before() {
         shown.contains("nothing was changed; the loop goes on"),
         "{shown}"
     );
-    wait_for("both again", || world.left("at").lines().count() == 4);
-    assert_eq!(world.state()["corrections"], json!([]));
+    goes_on_as_before(&world);
     world.descent(&["stop"]).expect(0);
     drop(run);
 }
@@ -333,8 +341,7 @@ fn a_loop_does_not_wait_for_a_process_that_was_killed_while_it_asked() {
     } = at_work();
     let terminal = asking(&world, &nap);
     terminal.signal(rustix::process::Signal::KILL);
-    wait_for("both again", || world.left("at").lines().count() == 4);
-    assert_eq!(world.state()["run"]["status"], "running");
+    goes_on_as_before(&world);
     let log = world.descent(&["log"]).expect(0);
     log.shows("who asked is gone");
     world.descent(&["stop"]).expect(0);
@@ -355,7 +362,7 @@ fn a_second_redirect_names_the_first_and_abort_takes_it_back() {
         .says("descent redirect --abort");
     let aborted = world.descent(&["redirect", "--abort"]).expect(0);
     aborted.shows("taken back").shows("next: descent status");
-    wait_for("both again", || world.left("at").lines().count() == 4);
+    goes_on_as_before(&world);
     world
         .descent(&["redirect", "--abort"])
         .expect(0)

@@ -23,22 +23,28 @@ const GROUPS_NAMED_MAX: usize = 10;
 impl Reading<'_> {
     pub(super) fn graph(&mut self) {
         let mut groups = BTreeMap::new();
-        self.remove(&mut groups);
+        self.leave(&mut groups);
         self.add(&mut groups);
-        let changed = groups.into_iter();
-        self.changes
-            .extend(changed.map(|(id, atom)| Change::Atom(id, Some(Arc::new(atom)))));
         for wanted in &self.redirect.selected {
-            self.select(wanted);
+            self.select(wanted, &mut groups);
         }
+        let changed = groups.into_iter();
+        let changed = changed.map(|(id, atom)| Change::Atom(id, Some(Arc::new(atom))));
+        self.changes.extend(changed);
     }
 
-    /// Takes atoms out with all below them. `groups` gets the groups that lose a part.
-    fn remove(&mut self, groups: &mut BTreeMap<AtomId, Atom>) {
-        let (redirect, state) = (self.redirect, self.state);
-        let known = redirect.removed.iter();
-        let known: Vec<&AtomId> = known.filter(|id| self.atom(id).is_some()).collect();
-        let gone = subtrees(state, &known);
+    /// Takes atoms out with all below them.
+    pub(super) fn remove(&mut self) {
+        let removed = self.redirect.removed.iter();
+        let known: Vec<&AtomId> = removed.filter(|id| self.atom(id).is_some()).collect();
+        self.gone = subtrees(self.state, &known);
+        let gone = self.gone.iter().cloned();
+        self.changes.extend(gone.map(Change::Removal));
+    }
+
+    /// Takes what goes out of the groups that stay, which `groups` gets.
+    fn leave(&mut self, groups: &mut BTreeMap<AtomId, Atom>) {
+        let (state, gone) = (self.state, self.gone.clone());
         for (id, atom) in state.all_atoms() {
             if gone.contains(id) {
                 continue;
@@ -60,8 +66,6 @@ impl Reading<'_> {
                 }
             }
         }
-        let removed = gone.into_iter().map(Change::Removal);
-        self.changes.extend(removed);
     }
 
     fn add(&mut self, groups: &mut BTreeMap<AtomId, Atom>) {
@@ -100,16 +104,22 @@ impl Reading<'_> {
         }
     }
 
-    fn select(&mut self, wanted: &GroupChoice) {
-        let (redirect, state) = (self.redirect, self.state);
+    fn select(&mut self, wanted: &GroupChoice, groups: &mut BTreeMap<AtomId, Atom>) {
+        let state = self.state;
         let (group, choice) = (&wanted.group, &wanted.choice);
-        let Some(atom) = self.atom(group) else { return };
-        let Body::Any { choices, .. } = &atom.body else {
+        let Some(present) = self.atom(group) else {
+            return;
+        };
+        let atom = groups.entry(group.clone());
+        let atom = atom.or_insert_with(|| (*present).clone());
+        let Body::Any {
+            choices, selected, ..
+        } = &mut atom.body
+        else {
             let message = format!("{group} has no choices");
             return self.fault("no-choice", &place(group), message, groups_of(state));
         };
-        let is_new = redirect.into.as_ref() == Some(group) && redirect.atoms.contains_key(choice);
-        if !choices.contains(choice) && !is_new {
+        if !choices.contains(choice) {
             let names: Vec<&str> = choices.iter().map(AtomId::as_str).collect();
             let hint = match suggest(choice.as_str(), names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
@@ -118,8 +128,7 @@ impl Reading<'_> {
             let message = format!("{choice} is no choice of {group}");
             return self.fault("no-choice", &place(group), message, Some(hint));
         }
-        let change = Change::Choice(group.clone(), Some(choice.clone()));
-        self.changes.push(change);
+        *selected = Some(choice.clone());
         for id in subtrees(state, &[choice]) {
             let task = state.atoms.get(&id).and_then(|atom| atom.task());
             if task.is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed())) {

@@ -1,0 +1,145 @@
+//! The flags of a redirect as the changes that they ask for.
+//!
+//! Not here: whether the changes fit the state (`descent_core::change`).
+
+use descent_core::{
+    change::{GroupChoice, PersonsResult, Redirect},
+    id::AtomId,
+    plan::PlanReading,
+    state::Objective,
+    trust::TrustList,
+};
+
+use super::RedirectArgs;
+use crate::{
+    cli::{constraints, context::Context, usage},
+    config,
+    failure::{Failure, exit},
+    files,
+    ops::{self, redirect::RedirectOrder},
+    plan_file,
+    store::{self, Store},
+};
+
+/// Bytes at most of a file with a result.
+const RESULT_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The changes that the flags name; the files that they name are read.
+pub(super) fn order(
+    context: &Context,
+    flags: &RedirectArgs,
+    store: &Store,
+) -> Result<RedirectOrder, Failure> {
+    refuse_blank(flags)?;
+    let ids = |texts: &[String]| texts.iter().map(|id| AtomId::new(id.trim())).collect();
+    let selected = flags.select.iter().map(|pair| {
+        let (group, choice) = parts("--select", pair, "GROUP=CHOICE")?;
+        Ok(GroupChoice {
+            group: AtomId::new(group),
+            choice: AtomId::new(choice),
+        })
+    });
+    let results = flags.bind.iter().map(|pair| {
+        let (atom, text) = parts("--bind", pair, "ID=TEXT")?;
+        Ok(PersonsResult {
+            atom: AtomId::new(atom),
+            text: result_text(context, text)?,
+        })
+    });
+    let redirect = Redirect {
+        goal: flags.goal.clone(),
+        why: flags.why.clone(),
+        deliverables: flags.deliver.clone(),
+        definition_of_done: flags.done.clone(),
+        checks: flags.check.clone(),
+        more_checks: flags.add_check.clone(),
+        constraints: constraints::changes(&flags.set)?,
+        atoms: match flags.add {
+            Some(_) => added(context, flags, store)?.atoms,
+            None => Default::default(),
+        },
+        into: flags.into.as_deref().map(AtomId::new),
+        removed: ids(&flags.remove),
+        selected: selected.collect::<Result<_, Failure>>()?,
+        results: results.collect::<Result<_, Failure>>()?,
+        forgotten: ids(&flags.forget),
+        retried: ids(&flags.retry),
+    };
+    Ok(RedirectOrder {
+        redirect,
+        reason: flags.text.clone(),
+    })
+}
+
+/// Refuses blank flags, mostly an empty variable of a script.
+fn refuse_blank(flags: &RedirectArgs) -> Result<(), Failure> {
+    let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<String>>();
+    let given = [
+        ("--goal", one(&flags.goal)),
+        ("--why", one(&flags.why)),
+        ("--deliver", one(&flags.deliver)),
+        ("--done", one(&flags.done)),
+        ("--check", flags.check.clone()),
+        ("--add-check", flags.add_check.clone()),
+        ("--into", one(&flags.into)),
+        ("--remove", flags.remove.clone()),
+        ("--forget", flags.forget.clone()),
+        ("--retry", flags.retry.clone()),
+    ];
+    usage::refuse_blank("redirect", &given)
+}
+
+fn parts<'p>(flag: &str, pair: &'p str, form: &str) -> Result<(&'p str, &'p str), Failure> {
+    let split = pair.split_once('=');
+    let split = split.map(|(name, value)| (name.trim(), value.trim()));
+    split
+        .filter(|(name, value)| !(name.is_empty() || value.is_empty()))
+        .ok_or_else(|| {
+            let message = format!("`{flag} {pair}` is not of the form {form}");
+            Failure::usage(message, format!("write {flag} {form}"))
+        })
+}
+
+/// The text, or that of the file that it names.
+fn result_text(context: &Context, text: &str) -> Result<String, Failure> {
+    let Some(path) = text.strip_prefix('@') else {
+        return Ok(text.to_owned());
+    };
+    let path = context.dir.join(path);
+    let bytes = files::read_some(&path, RESULT_BYTES_MAX).map_err(|error| {
+        let message = format!("{} cannot be read: {error}", path.display());
+        Failure::usage(
+            message,
+            "name a file after the @, such as --bind ID=@notes.txt",
+        )
+    })?;
+    String::from_utf8(bytes).map_err(|_| {
+        let message = format!("{} is no text in UTF-8", path.display());
+        Failure::usage(message, "--bind ID=TEXT takes words; name the file in them")
+    })
+}
+
+/// The new atoms of a file. Another hand's commands run only after a person allowed them.
+fn added(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<PlanReading, Failure> {
+    let path = flags.add.as_deref().unwrap_or_else(|| "-".as_ref());
+    let file = plan_file::read(&context.dir, path)?;
+    let mut read = file.atoms();
+    let mut faults = std::mem::take(&mut read.faults);
+    faults.extend(store::pattern_faults(&read.patterns));
+    for line in file.lines(&read.warnings) {
+        context.out.say(&format!("warning: {line}"));
+    }
+    file.refuse(&faults)?;
+    if read.atoms.is_empty() {
+        let message = format!("{} has no atoms", file.name.display());
+        let hint = "work_graph: {atoms: …}, as in a plan";
+        return Err(Failure::new("E-PLAN-INVALID", exit::INVALID, message, hint));
+    }
+    let carried = TrustList::of_plan(&Objective::default(), &read.atoms);
+    let top = &store.place().project;
+    let config = config::load(top)?;
+    let mut client = context.client(Some(&config));
+    client.may_ask &= !flags.yes;
+    ops::trust::gate_plan(&client, top, &context.dir, Some((path, &carried)), &config)?;
+    Ok(read)
+}

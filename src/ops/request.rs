@@ -1,0 +1,123 @@
+//! A request of another process to the running loop, and the wait for what it does.
+//!
+//! Not here: what the loop does then (`step` of the core).
+
+use std::time::Duration;
+
+use descent_core::{
+    change,
+    id::RequestId,
+    state::{Request, RunStatus, fields::Extra, objective::RequestKind},
+    step::Refusal,
+};
+
+use super::{
+    ChangeError, Client, CommitReport, Progress, commit_change,
+    current::wait_for_loop,
+    liveness::{self, LoopObservation},
+};
+use crate::{failure::Failure, heartbeat, store::Store};
+
+/// Between two looks at the loop.
+const LOOK_MS: u64 = 10;
+/// Between two checks whether it hangs.
+const PULSE_MS: u64 = 500;
+/// Between two messages while it takes long.
+const WORD_MS: u64 = 5_000;
+
+/// Commits a request to the loop. A live loop without an active run, which is about to begin or to end, is asked when it
+/// has begun; without one nothing runs.
+pub(super) fn request(
+    client: &dyn Client,
+    store: &mut Store,
+    kind: RequestKind,
+    reason: Option<&str>,
+) -> Result<Result<CommitReport, Refusal>, Failure> {
+    // Without a run to ask, a loop that waits for room cannot be asked.
+    let patience = Patience::new("nothing is requested yet: ", LoopObservation::goes_on);
+    // It reads no requests now, and may wait for a hanging git filter; but it obeys a signal.
+    let mut patience = patience.telling(|store| Progress::LoopNotReady {
+        pid: store.holder().as_deref().and_then(heartbeat::pid_in),
+    });
+    loop {
+        let reply = ask(client, store, kind, reason)?;
+        if !matches!(reply, Err(Refusal::NothingRuns)) || !store.is_live() {
+            return Ok(reply);
+        }
+        patience.wait(client, store)?;
+    }
+}
+
+fn ask(
+    client: &dyn Client,
+    store: &mut Store,
+    kind: RequestKind,
+    reason: Option<&str>,
+) -> Result<Result<CommitReport, Refusal>, Failure> {
+    let id = RequestId::new(uuid::Uuid::now_v7().to_string());
+    commit_change(
+        store,
+        |store| match wait_for_loop(store)? {
+            Some(_) => Ok(()),
+            None => Err(ChangeError::Refused(Refusal::NothingRuns)),
+        },
+        |(), fresh| {
+            let request = Request {
+                id: id.clone(),
+                run: fresh.state.run.id.clone(),
+                by: client.by(),
+                at: client.now().rfc3339(),
+                kind,
+                extra: Extra::default(),
+            };
+            change::request(&fresh.state, request, reason.map(str::to_owned))
+                .map_err(ChangeError::Refused)
+        },
+    )
+}
+
+/// Checks repeatedly, reports a long wait, and gives up on a loop that does nothing.
+pub(super) struct Patience {
+    progress: Option<fn(&Store) -> Progress>,
+    /// The beginning of the message of a failure: the part that is done.
+    so_far: &'static str,
+    check: fn(&LoopObservation, &str) -> Result<(), Failure>,
+    pub(super) waited_ms: u64,
+}
+
+impl Patience {
+    pub(super) fn new(
+        so_far: &'static str,
+        check: fn(&LoopObservation, &str) -> Result<(), Failure>,
+    ) -> Self {
+        Self {
+            progress: None,
+            so_far,
+            check,
+            waited_ms: 0,
+        }
+    }
+
+    /// With a message for a wait that takes long.
+    pub(super) fn telling(self, progress: fn(&Store) -> Progress) -> Self {
+        Self {
+            progress: Some(progress),
+            ..self
+        }
+    }
+
+    pub(super) fn wait(&mut self, client: &dyn Client, store: &Store) -> Result<(), Failure> {
+        std::thread::sleep(Duration::from_millis(LOOK_MS));
+        self.waited_ms += LOOK_MS;
+        if self.waited_ms.is_multiple_of(PULSE_MS) {
+            (self.check)(&liveness::observe(store, RunStatus::Running), self.so_far)?;
+        }
+        if let Some(progress) = self
+            .progress
+            .filter(|_| self.waited_ms.is_multiple_of(WORD_MS))
+        {
+            client.tell(&progress(store));
+        }
+        Ok(())
+    }
+}
