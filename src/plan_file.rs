@@ -124,6 +124,16 @@ impl PlanFile {
         self.read(plan::of_tree)
     }
 
+    /// A whole plan, or new atoms in a file without an objective.
+    pub fn plan_or_atoms(&self) -> PlanReading {
+        let plan = self.plan();
+        let has_objective = |root: &Node| root.get("objective").is_some();
+        match plan.root.as_ref().is_none_or(has_objective) {
+            true => plan,
+            false => self.atoms(),
+        }
+    }
+
     fn read(&self, read: impl FnOnce(Parsed) -> PlanReading) -> PlanReading {
         let (tree, traps) = self.tree_and_traps();
         let mut plan = read(tree);

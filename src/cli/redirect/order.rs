@@ -6,7 +6,6 @@ use descent_core::{
     change::{GroupChoice, PersonsResult, Redirect},
     id::AtomId,
     plan::PlanReading,
-    state::Objective,
     trust::TrustList,
 };
 
@@ -135,7 +134,9 @@ fn added(context: &Context, flags: &RedirectArgs, store: &Store) -> Result<PlanR
         let hint = "work_graph: {atoms: …}, as in a plan";
         return Err(Failure::new("E-PLAN-INVALID", exit::INVALID, message, hint));
     }
-    let carried = TrustList::of_plan(&Objective::default(), &read.atoms);
+    // The whole file is asked about, as `descent trust --plan` shows it.
+    let whole = file.plan_or_atoms();
+    let carried = TrustList::of_plan(&whole.objective, &whole.atoms);
     let top = &store.place().project;
     let config = config::load(top)?;
     let mut client = context.client(Some(&config));

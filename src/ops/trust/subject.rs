@@ -181,7 +181,7 @@ pub(super) fn plan_name(path: &Path) -> String {
 /// The commands that a plan itself can run: flags of `align` that are laid over it are the person's own.
 pub(super) fn read_plan(dir: &Path, path: &Path) -> Result<TrustList, Failure> {
     let file = plan_file::read(dir, path)?;
-    let plan = file.plan();
+    let plan = file.plan_or_atoms();
     file.refuse(&plan.faults)?;
     Ok(TrustList::of_plan(&plan.objective, &plan.atoms))
 }

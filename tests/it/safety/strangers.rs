@@ -86,6 +86,34 @@ fn a_plan_that_another_committed_runs_no_check_before_it_is_allowed() {
 }
 
 #[test]
+fn new_atoms_of_another_are_added_only_after_they_were_allowed_with_or_without_an_objective() {
+    for is_whole in [true, false] {
+        let world = World::new();
+        world.align(&plan(
+            &["test -f done"],
+            json!({}),
+            json!({"own": task("touch done")}),
+        ));
+        let mut theirs = marking(&world);
+        if !is_whole {
+            theirs.as_object_mut().unwrap().remove("objective");
+        }
+        world.write("theirs.json", &theirs.to_string());
+        commit_as(&world, "eve@example.org");
+        let add = ["redirect", "-y", "--add", "theirs.json"];
+        world.descent(&add).expect(77).says("action A1");
+        assert!(world.state()["work_graph"]["atoms"]["A1"].is_null());
+        let shown = world.descent(&["trust", "--plan", "theirs.json", "--json"]);
+        let shown = shown.expect(77).json();
+        let hash = shown["hash"].as_str().unwrap();
+        world
+            .descent(&["trust", "--plan", "theirs.json", "--hash", hash])
+            .expect(0);
+        world.descent(&add).expect(0);
+    }
+}
+
+#[test]
 fn a_plan_that_was_allowed_by_its_digest_is_taken_unasked_until_it_changes() {
     let (world, path) = cloned_plan();
     let shown = world
