@@ -26,7 +26,9 @@ pub fn runs_inside(name: &str) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let begun = dir.path().join("begun");
     let mut test = inside();
-    test.arg(env::current_exe().unwrap())
+    // The shell is the first process of the namespace, and reaps what loses its parent.
+    test.args(["sh", "-c", "\"$@\"; exit $?", "sh"])
+        .arg(env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
         .env(INSIDE, &begun);
     assert!(test.status().unwrap().success(), "inside");
