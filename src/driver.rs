@@ -9,6 +9,7 @@ mod disk_wait;
 mod ending;
 mod executor;
 mod follow;
+mod leftovers;
 mod pending_outcomes;
 mod reconcile;
 mod resume;
@@ -53,6 +54,7 @@ const POLL_MS: u64 = 1_000;
 
 use executor::RunLeftovers;
 pub use executor::{Executor, Measuring, RealExecutor};
+pub use leftovers::end_leftovers;
 pub use pending_outcomes::PendingOutcomes;
 pub use watch::Watch;
 pub use work::{ReadyCheckout, no_worker, prepare_checkout};
@@ -130,6 +132,8 @@ struct Loop<'t> {
     signal: Option<Signal>,
     /// A signal that came during another wait and was not handled yet.
     early: Option<Signal>,
+    /// Since when the loop knows of a requested stop.
+    stops_since: Option<Stopwatch>,
     /// A call of git did not end in time after the stop.
     is_cut_off: bool,
     followed: follow::Follower,
@@ -167,6 +171,7 @@ pub async fn run(
         observer,
         signal: None,
         early: None,
+        stops_since: None,
         is_cut_off: false,
         followed: follow::Follower::default(),
         remembered: Serial(0),
@@ -184,6 +189,7 @@ impl Loop<'_> {
         let mut is_cut_off = self.is_cut_off;
         self.end_all().await;
         if result.is_ok() {
+            self.prove_end().await;
             self.host.store.write_journal();
             result = self.deliver().await;
             is_cut_off = self.is_cut_off;
@@ -431,6 +437,7 @@ impl Loop<'_> {
     /// killed attempts still count as in flight and would be retried for free. So this is not done
     /// while an attempt runs that must happen only once.
     fn obey(&mut self, next: &Transition) {
+        self.begin_proof();
         let state = &self.world.state;
         let is_once_only = |intent: &Intent| intent.effect.is_once_only();
         if state.control.stop_requested && !state.run.in_flight.iter().any(is_once_only) {

@@ -31,7 +31,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     clock::{self, Clock},
-    process, space,
+    process::{self, KnownProcess},
+    space,
     store::StatePlace,
 };
 
@@ -244,6 +245,14 @@ pub fn read_at(place: &StatePlace, holder: Option<&str>, is_lease_held: bool) ->
         can_beat: !space::free_space(&place.dir).is_some_and(|space| space.is_read_only),
     };
     HeartbeatReading { signals, view }
+}
+
+/// The process of the loop, if its newest heartbeat tells it for certain.
+pub fn loop_process(place: &StatePlace, holder: &str) -> Option<(KnownProcess, LoopPhase)> {
+    let heartbeat = disk::read(&path_in(&place.dir)).filter(is_of_this_boot)?;
+    let is_holder = pid_in(holder) == Some(heartbeat.pid);
+    let process = KnownProcess::open(heartbeat.pid, heartbeat.start_ticks);
+    Some((process.filter(|_| is_holder)?, heartbeat.phase))
 }
 
 /// The number in `pid 12, run`.

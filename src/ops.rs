@@ -51,12 +51,14 @@ pub enum Progress {
     Withheld(Vec<String>),
     /// An older agreement has the state's name again; the one that had replaced it is kept.
     Superseded { state: PathBuf, kept: PathBuf },
-    /// A loop is about to begin or to end, and cannot be asked yet; with the process that a signal ends.
-    LoopNotReady { pid: Option<u32> },
+    /// A loop is about to begin or to end, and cannot be asked yet.
+    LoopNotReady,
     /// The loop was already asked to end.
     StopRequestedAlready,
     /// The loop waits for attempts that may not be interrupted.
     LoopEnding,
+    /// The loop ends at once, and that takes long.
+    LoopEndingNow,
     /// Files beside a state of another hand were moved into `dir`; `home` is where they were.
     MovedAside {
         reason: AsideReason,

@@ -15,6 +15,7 @@ use crate::{
     state::{
         FailureClass, FreeValue, Request, ResultCommit, RunStatus, SideFile, StartedFrom,
         atom::PhaseLimit,
+        final_result::EndedProcesses,
         objective::RequestKind,
         record::{Choices, CorrectionType, RetireReason},
     },
@@ -45,6 +46,8 @@ pub enum Input {
     Tick,
     /// The process that asked for a redirect is gone, and made no change.
     AskerGone,
+    /// The last process of a stopped run is gone.
+    AllEnded(EndedProcesses),
     /// A person's request, by command or by signal.
     Asked {
         request: Request,

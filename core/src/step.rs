@@ -53,6 +53,7 @@ pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Trans
         Input::Tick => {}
         Input::Asked { request, reason } => run_start::asked(&mut transaction, request, reason)?,
         Input::AskerGone => redirect::withdraw(&mut transaction, RetireReason::AskerGone),
+        Input::AllEnded(ended) => run_end::all_ended(&mut transaction, ended),
         Input::Ended {
             attempt,
             epoch,

@@ -58,17 +58,15 @@ impl Client for CommandClient<'_> {
                     "this is the state of an earlier agreement again; the one that replaced it is kept: cp {from} {to} brings it back"
                 )
             }
-            Progress::LoopNotReady { pid } => {
-                let what = "waiting for a loop that is about to begin, or to end";
-                match pid {
-                    Some(pid) => format!("{what} (kill -INT {pid} ends it now)"),
-                    None => what.to_owned(),
-                }
+            Progress::LoopNotReady => {
+                "waiting for a loop that is about to begin, or to end (descent stop --now ends it)"
+                    .to_owned()
             }
             Progress::StopRequestedAlready => "a stop was requested already".to_owned(),
             Progress::LoopEnding => {
                 "waiting for what may not be interrupted (--now ends it)".to_owned()
             }
+            Progress::LoopEndingNow => "waiting for the loop to end".to_owned(),
             Progress::MovedAside {
                 reason,
                 names,

@@ -6,7 +6,7 @@ use crate::{
     clock,
     failure::Failure,
     heartbeat,
-    ops::liveness::{LoopObservation, waits_for},
+    ops::liveness::{LoopObservation, OR_END, waits_for},
     render::{self, Meaning, StatusNote},
 };
 
@@ -47,7 +47,7 @@ pub(super) fn with_note(observed: &LoopObservation, mut failure: Failure) -> Fai
     let is_waiting = observed.liveness.waits_for == Some(WaitsFor::File);
     if let Some(note) = note(observed).filter(|_| is_waiting) {
         failure.details.push(note.text);
-        failure.hint.push_str(&observed.or_end());
+        failure.hint.push_str(OR_END);
     }
     failure
 }

@@ -1,7 +1,10 @@
 //! `descent stop`: a commit by another process, which the running loop obeys and acknowledges.
 
 use clap::Args;
-use descent_core::state::{RunStatus, objective::RequestKind};
+use descent_core::{
+    id::Serial,
+    state::{RunStatus, objective::RequestKind},
+};
 use serde::Serialize;
 
 use super::{End, context::Context, liveness};
@@ -10,7 +13,7 @@ use crate::{
     ops::{
         self,
         liveness::observe,
-        stop::{StopOutcome, StopRequest},
+        stop::{LoopSignal, StopOutcome, StopProof, StopRequest},
     },
 };
 
@@ -19,7 +22,7 @@ pub struct StopArgs {
     /// Why, for the record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// End what may not be interrupted too
+    /// End what may not be interrupted too, and a loop that reads no request
     #[arg(long)]
     now: bool,
     /// Return at once, without waiting for the loop to end
@@ -29,7 +32,7 @@ pub struct StopArgs {
 
 pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
     let Some(place) = context.place()? else {
-        report(context, "nothing runs", "descent align --help");
+        report(context, "nothing runs", None, "descent align --help");
         return Ok(End::Code(0));
     };
     let mut store = context.open(place);
@@ -48,9 +51,18 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
         _ => failure,
     })?;
     match outcome {
-        StopOutcome::NothingRuns => report(context, "nothing runs", "descent status"),
-        StopOutcome::Requested => context.out.say("stop requested\nnext: descent status"),
-        StopOutcome::Stopped => report(context, "stopped", "descent status"),
+        StopOutcome::NothingRuns => report(context, "nothing runs", None, "descent status"),
+        StopOutcome::Requested(signals) => {
+            let by =
+                names(&signals).map(|names| format!(" ({names} sent: the loop reads no request)"));
+            let by = by.unwrap_or_default();
+            context
+                .out
+                .say(&format!("stop requested{by}\nnext: descent status"));
+        }
+        StopOutcome::Stopped(proof) => {
+            report(context, "stopped", Some(&proof), "descent status");
+        }
     }
     Ok(End::Code(0))
 }
@@ -62,15 +74,43 @@ pub(super) struct StopOutput<'a> {
     schema: &'static str,
     /// `stopped` or `nothing runs`.
     result: &'a str,
+    /// How many processes of attempts and checks ended; null if the run ended otherwise.
+    processes: Option<u64>,
+    /// From the moment when the loop noticed the request until the last of them was gone.
+    ms: Option<u64>,
+    /// The last commit of the loop.
+    serial: Option<Serial>,
+    /// The signals that its process got: it read no request, or did not obey in time.
+    signals: &'a [LoopSignal],
 }
 
-fn report(context: &Context, what: &str, next: &str) {
+fn report(context: &Context, what: &str, proof: Option<&StopProof>, next: &str) {
+    let ended = proof.and_then(|proof| proof.ended.as_ref());
+    let signals = proof.map_or(&[][..], |proof| &proof.signals);
     if context.out.json {
-        context.out.json(&StopOutput {
+        return context.out.json(&StopOutput {
             schema: "descent/stop/1",
             result: what,
+            processes: ended.map(|ended| ended.processes),
+            ms: ended.map(|ended| ended.ms),
+            serial: proof.and_then(|proof| proof.serial),
+            signals,
         });
-    } else {
-        context.out.data(&format!("{what}\nnext: {next}"));
     }
+    let by = names(signals).map(|names| format!(" by {names}, since the loop read no request"));
+    let proven = ended.map(|ended| {
+        let plural = if ended.processes == 1 { "" } else { "es" };
+        let (processes, ms) = (ended.processes, ended.ms);
+        format!(": {processes} process{plural} ended within {ms} ms")
+    });
+    let (by, proven) = (by.unwrap_or_default(), proven.unwrap_or_default());
+    context
+        .out
+        .data(&format!("{what}{by}{proven}\nnext: {next}"));
+}
+
+/// `SIGTERM, SIGCONT`; `None` if there were none.
+fn names(signals: &[LoopSignal]) -> Option<String> {
+    let names: Vec<&str> = signals.iter().map(|signal| signal.name()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }

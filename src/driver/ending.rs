@@ -2,13 +2,18 @@
 //!
 //! Invariant: no work of the loop delays a requested end by more than twice [`timeouts::GRACE`].
 
+use std::sync::Arc;
+
 use descent_core::{
     event::Input,
-    state::{Request, RunStatus, fields::Extra, objective::RequestKind},
+    state::{
+        Request, RunStatus, fields::Extra, final_result::EndedProcesses, objective::RequestKind,
+    },
 };
 
 use super::{Loop, RunEnding, executor::BoxedFuture};
 use crate::{
+    clock::Stopwatch,
     failure::{Failure, exit},
     process::timeouts,
     signal::Signal,
@@ -68,6 +73,29 @@ impl Loop<'_> {
             at: self.host.clock.now().rfc3339(),
             kind,
             extra: Extra::default(),
+        }
+    }
+
+    /// Counts what ends, and how long that takes, from the moment when a stop is known.
+    pub(super) fn begin_proof(&mut self) {
+        if self.world.state.control.stop_requested && self.stops_since.is_none() {
+            self.stops_since = Some(Stopwatch::start(Arc::clone(&self.host.clock)));
+            self.host.executor.count_ended();
+        }
+    }
+
+    /// Records what a requested stop ended. Without the record nothing is lost but the proof.
+    pub(super) async fn prove_end(&mut self) {
+        let Some(since) = self.stops_since.take() else {
+            return;
+        };
+        let ended = EndedProcesses {
+            processes: self.host.executor.ended(),
+            ms: since.passed_ms(),
+            extra: Extra::default(),
+        };
+        if let Err(error) = self.observe(Input::AllEnded(ended)).await {
+            tracing::warn!(%error, "what the stop ended could not be written");
         }
     }
 

@@ -52,6 +52,10 @@ pub trait Executor: Send + Sync {
     /// Cuts off at once all work other than attempts and checks, such as git with a hanging filter.
     /// Its results are no longer wanted.
     fn cut_off(&self);
+    /// Counts from now on the processes that end with their jobs.
+    fn count_ended(&self);
+    /// The number so far.
+    fn ended(&self) -> u64;
     /// Finds what the run before left: finished attempts, and commits that the repository lost.
     fn resume(&self, state: &State) -> BoxedFuture<RunLeftovers>;
     /// The person's working tree as it is now.
@@ -87,11 +91,3 @@ pub struct RealExecutor {
     pub held: PendingOutcomes,
     pub evidence: Arc<EvidenceStore>,
 }
-
-/// The record of a slot's processes. Since only one attempt at a time has the slot, a file for each
-/// attempt is not needed. No attempt has such an id.
-pub(super) fn note_of(place: &StatePlace, slot: usize) -> PathBuf {
-    place.attempts().join(format!("{SLOT}{slot}.json"))
-}
-
-const SLOT: &str = "slot-";

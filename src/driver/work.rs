@@ -23,7 +23,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     blocking,
-    executor::{BoxedFuture, RealExecutor, note_of},
+    executor::{BoxedFuture, RealExecutor},
+    leftovers::note_of,
     pending_outcomes::PendingOutcomes,
 };
 use crate::{

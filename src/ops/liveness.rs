@@ -11,6 +11,9 @@ use crate::{
     store::Store,
 };
 
+/// The way to end a loop instead, if it reads no request.
+pub const OR_END: &str = "; or end the loop: descent stop --now";
+
 /// The loop of this state, as it is now.
 #[derive(Debug)]
 pub struct LoopObservation {
@@ -53,7 +56,7 @@ fn mend(pid: u32, is_stopped: bool) -> String {
     if is_stopped {
         format!("kill -CONT {pid}")
     } else {
-        format!("kill -9 {pid} && descent run")
+        "descent stop --now && descent run".to_owned()
     }
 }
 
@@ -64,6 +67,12 @@ impl LoopObservation {
 
     pub fn is_hung(&self) -> bool {
         self.liveness.activity == Activity::Hung
+    }
+
+    /// Whether it reads the requests that are committed.
+    pub fn reads_requests(&self) -> bool {
+        let waits_for = self.liveness.waits_for;
+        !self.is_hung() && !matches!(waits_for, Some(WaitsFor::File | WaitsFor::Disk))
     }
 
     /// `the loop hangs for 2 m: its process was stopped (pid 12, run)`.
@@ -110,7 +119,7 @@ impl LoopObservation {
             "nothing is written yet: the loop waits {} ({who})",
             waits_for(what)
         );
-        let hint = format!("mend what `run` says of it{}", self.or_end());
+        let hint = format!("mend what `run` says of it{OR_END}");
         Some(Failure::new(
             "E-STATE-INVALID",
             exit::INVALID,
@@ -119,17 +128,10 @@ impl LoopObservation {
         ))
     }
 
-    /// The way to end the loop instead, if its process is known.
-    pub fn or_end(&self) -> String {
-        let pid = self.holder.as_deref().and_then(heartbeat::pid_in);
-        let or = pid.map(|pid| format!("; or end the loop: kill -INT {pid}"));
-        or.unwrap_or_default()
-    }
-
     fn without_room(&self, so_far: &str, what: WaitsFor) -> Failure {
         let who = self.holder.as_deref().unwrap_or("unknown");
         let message = format!("{so_far}the loop waits {} ({who})", waits_for(what));
-        let hint = format!("make room, and it goes on{}", self.or_end());
+        let hint = format!("make room, and it goes on{OR_END}");
         Failure::new("E-DISK-FULL", exit::IO, message, hint)
     }
 

@@ -16,7 +16,7 @@ use super::{
     current::wait_for_loop,
     liveness::{self, LoopObservation},
 };
-use crate::{failure::Failure, heartbeat, store::Store};
+use crate::{failure::Failure, store::Store};
 
 /// Between two looks at the loop.
 const LOOK_MS: u64 = 10;
@@ -35,10 +35,7 @@ pub(super) fn request(
 ) -> Result<Result<CommitReport, Refusal>, Failure> {
     // Without a run to ask, a loop that waits for room cannot be asked.
     let patience = Patience::new("nothing is requested yet: ", LoopObservation::goes_on);
-    // It reads no requests now, and may wait for a hanging git filter; but it obeys a signal.
-    let mut patience = patience.telling(|store| Progress::LoopNotReady {
-        pid: store.holder().as_deref().and_then(heartbeat::pid_in),
-    });
+    let mut patience = patience.telling(Progress::LoopNotReady);
     loop {
         let reply = ask(client, store, kind, reason)?;
         if !matches!(reply, Err(Refusal::NothingRuns)) || !store.is_live() {
@@ -48,7 +45,8 @@ pub(super) fn request(
     }
 }
 
-fn ask(
+/// One try: a pending edit has to be taken in by the loop first.
+pub(super) fn ask(
     client: &dyn Client,
     store: &mut Store,
     kind: RequestKind,
@@ -78,7 +76,7 @@ fn ask(
 
 /// Checks repeatedly, reports a long wait, and gives up on a loop that does nothing.
 pub(super) struct Patience {
-    progress: Option<fn(&Store) -> Progress>,
+    progress: Option<Progress>,
     /// The beginning of the message of a failure: the part that is done.
     so_far: &'static str,
     check: fn(&LoopObservation, &str) -> Result<(), Failure>,
@@ -99,7 +97,7 @@ impl Patience {
     }
 
     /// With a message for a wait that takes long.
-    pub(super) fn telling(self, progress: fn(&Store) -> Progress) -> Self {
+    pub(super) fn telling(self, progress: Progress) -> Self {
         Self {
             progress: Some(progress),
             ..self
@@ -112,11 +110,9 @@ impl Patience {
         if self.waited_ms.is_multiple_of(PULSE_MS) {
             (self.check)(&liveness::observe(store, RunStatus::Running), self.so_far)?;
         }
-        if let Some(progress) = self
-            .progress
-            .filter(|_| self.waited_ms.is_multiple_of(WORD_MS))
-        {
-            client.tell(&progress(store));
+        let progress = self.progress.as_ref();
+        if let Some(progress) = progress.filter(|_| self.waited_ms.is_multiple_of(WORD_MS)) {
+            client.tell(progress);
         }
         Ok(())
     }

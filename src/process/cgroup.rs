@@ -114,6 +114,13 @@ impl Leaf {
         Ok(fs::File::open(&self.0)?.into())
     }
 
+    /// The ids of its processes, and of those in groups inside.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        processes_below(&self.0, DEPTH_MAX, &mut found);
+        found
+    }
+
     /// Kills everything in the group at once; nothing can fork away meanwhile.
     pub(crate) fn kill(&self) {
         // This fails if the group is gone, which is the goal anyway.
@@ -136,6 +143,19 @@ impl Leaf {
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LOOK_MAX);
+        }
+    }
+}
+
+fn processes_below(dir: &Path, depth: usize, found: &mut Vec<u32>) {
+    let listed = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+    found.extend(listed.lines().filter_map(|line| line.parse::<u32>().ok()));
+    if depth == 0 {
+        return;
+    }
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            processes_below(&entry.path(), depth - 1, found);
         }
     }
 }

@@ -8,6 +8,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use super::cgroup::Leaf;
+use super::ended;
 use super::ending::Method;
 use super::guard_report::GuardReport;
 use super::leader::Leader;
@@ -89,6 +90,7 @@ impl JobHandle {
             // Only the guard is outside the group. Everything else outside is found when the guard
             // is gone.
             Some(leaf) => {
+                ended::note(leaf.processes());
                 leaf.kill();
                 orphans::kill_leader(leader, start_ticks);
             }

@@ -10,27 +10,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Signal, WaitOptions};
 
 use super::cgroup::{self, Leaf};
+use super::known::{KnownProcess, to_pid};
 use super::table::{self, ProcessEntry};
 use super::tag::Tag;
 use super::timeouts::ENDING_MAX;
-use super::{JobRecord, registry};
+use super::{JobRecord, ended, registry};
 
 /// Pause between two rounds: killed processes need a moment to be gone.
 const PAUSE_MIN: Duration = Duration::from_micros(500);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 /// Maximum of rounds that stop what started during the round before.
 const FREEZE_ROUNDS_MAX: usize = 32;
-
-/// The name of a guard in the kernel's table.
-const GUARD: &str = "descent-guard";
 
 static IS_SUBREAPER: AtomicBool = AtomicBool::new(false);
 
@@ -97,8 +94,8 @@ fn is_in_group(one: &ProcessEntry, record: &JobRecord) -> bool {
 /// Tags of jobs whose guard is still a child of the program that started it.
 fn tags_with_live_parent() -> Vec<Tag> {
     let is_watched = |guard: &ProcessEntry| {
-        table::is_named(guard.pid, GUARD)
-            && !table::is_named(guard.parent, GUARD)
+        table::is_named(guard.pid, table::GUARD)
+            && !table::is_named(guard.parent, table::GUARD)
             && table::runs_the_same(guard.pid, guard.parent)
     };
     let guards = live_processes(table::every_pid()).filter(is_watched);
@@ -123,7 +120,7 @@ pub(crate) fn kill_tree(leader: u32, start_ticks: u64) {
 /// Kills only the leader, which is not reaped yet.
 pub(crate) fn kill_leader(leader: u32, start_ticks: u64) {
     let it = live_processes([leader]).find(|one| one.start_ticks == start_ticks);
-    if let Some(handle) = it.and_then(|one| Handle::open(&one)) {
+    if let Some(handle) = it.and_then(|one| KnownProcess::open(one.pid, one.start_ticks)) {
         handle.send(Signal::KILL);
     }
 }
@@ -256,7 +253,7 @@ type Key = (u32, u64);
 
 /// Stops the found processes and their descendants, each at the moment when it is found, until no
 /// new one appears.
-fn freeze<F: Iterator<Item = ProcessEntry>>(find: impl Fn() -> F) -> BTreeMap<Key, Handle> {
+fn freeze<F: Iterator<Item = ProcessEntry>>(find: impl Fn() -> F) -> BTreeMap<Key, KnownProcess> {
     let spared = table::ourselves_and_ancestors();
     let is_spared = |pid: u32| spared.iter().any(|one| table::is_thread_of(*one, pid));
     let mut caught = BTreeMap::new();
@@ -283,13 +280,14 @@ fn freeze<F: Iterator<Item = ProcessEntry>>(find: impl Fn() -> F) -> BTreeMap<Ke
     caught
 }
 
-fn stop(one: &ProcessEntry) -> Option<Handle> {
-    let handle = Handle::open(one)?;
+fn stop(one: &ProcessEntry) -> Option<KnownProcess> {
+    let handle = KnownProcess::open(one.pid, one.start_ticks)?;
     handle.send(Signal::STOP);
     Some(handle)
 }
 
-fn kill_all(caught: &BTreeMap<Key, Handle>) {
+fn kill_all(caught: &BTreeMap<Key, KnownProcess>) {
+    ended::note(caught.keys().map(|(pid, _)| *pid));
     caught.values().for_each(|handle| handle.send(Signal::KILL));
 }
 
@@ -308,58 +306,4 @@ fn reap(is_wanted: impl Fn(&ProcessEntry) -> bool) -> usize {
             matches!(ended, Ok(Some(_)))
         })
         .count()
-}
-
-/// One certain process, not its successor with the same id.
-#[derive(Debug)]
-struct Handle {
-    pid: Pid,
-    start_ticks: u64,
-    /// `None` if the kernel is too old or descriptors have run out.
-    fd: Option<OwnedFd>,
-}
-
-impl Handle {
-    fn open(one: &ProcessEntry) -> Option<Handle> {
-        let pid = to_pid(one.pid)?;
-        let handle = Handle {
-            pid,
-            start_ticks: one.start_ticks,
-            fd: open_fd(pid),
-        };
-        handle.is_still_it().then_some(handle)
-    }
-
-    fn is_still_it(&self) -> bool {
-        let pid = self.pid.as_raw_nonzero().get().unsigned_abs();
-        table::entry(pid).is_some_and(|now| now.start_ticks == self.start_ticks)
-    }
-
-    /// This fails if the process has ended or is another user's: the next look tells.
-    fn send(&self, signal: Signal) {
-        match &self.fd {
-            #[cfg(target_os = "linux")]
-            Some(fd) => drop(rustix::process::pidfd_send_signal(fd, signal)),
-            _ if self.is_still_it() => drop(rustix::process::kill_process(self.pid, signal)),
-            _ => {}
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn open_fd(pid: Pid) -> Option<OwnedFd> {
-    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_fd(_pid: Pid) -> Option<OwnedFd> {
-    None
-}
-
-/// Never 0, which would mean our own group, nor 1.
-fn to_pid(pid: u32) -> Option<Pid> {
-    i32::try_from(pid)
-        .ok()
-        .filter(|pid| *pid > 1)
-        .and_then(Pid::from_raw)
 }

@@ -12,6 +12,10 @@ use std::sync::OnceLock;
 /// The variable that every process of a job inherits.
 pub(crate) const MARK: &str = "DESCENT_MARK";
 
+/// The names of our own processes around a job: its guard, and the first process of its namespace.
+pub(super) const GUARD: &str = "descent-guard";
+pub(super) const FIRST: &str = "descent-first";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessEntry {
     pub(crate) pid: u32,

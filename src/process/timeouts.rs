@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const TOOL_MAX: Duration = Duration::from_secs(600);
 /// How long a tool may go on after nobody waits for its result any more.
 pub const GRACE: Duration = Duration::from_secs(2);
+/// How long a loop may go on after SIGTERM, if a person wants it gone at once.
+pub const LOOP_GRACE: Duration = Duration::from_secs(2);
 /// Time limit for killing one job's remains, or for a sweep. A process that the kernel can't end
 /// (it hangs in a file system) is left then.
 pub const ENDING_MAX: Duration = Duration::from_secs(2);

@@ -3,4 +3,5 @@
 pub(crate) mod heeded;
 pub(crate) mod redirect;
 pub(crate) mod stop;
+pub(crate) mod stop_now;
 pub(crate) mod taken_back;

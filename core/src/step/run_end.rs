@@ -16,7 +16,8 @@ use crate::{
     state::{
         Extra, FailureClass, FinalResult, Reason, RunStatus, State,
         final_result::{
-            DoneAtom, FailedAtom, FinalResultRecord, OpenStep, ResultVerdict, ResultWorkspace,
+            DoneAtom, EndedProcesses, FailedAtom, FinalResultRecord, OpenStep, ResultVerdict,
+            ResultWorkspace,
         },
         record::{EvidenceRecord, RefutedEntry},
         value::FieldValue,
@@ -54,6 +55,21 @@ pub(super) fn finish(
         reason,
         summary,
     });
+}
+
+/// Completes the result of a stopped run by what the stop ended.
+pub(super) fn all_ended(transaction: &mut Transaction, ended: EndedProcesses) {
+    let run = &transaction.state.run;
+    let Some(result) = run
+        .last_result
+        .as_ref()
+        .filter(|_| run.status == RunStatus::Stopped)
+    else {
+        return;
+    };
+    let mut result = result.data.clone();
+    result.ended = Some(ended);
+    transaction.run().last_result = Some(FinalResult::new(result));
 }
 
 /// Evidence for the delivered tree, of the verdict that decides if there is one.
@@ -138,6 +154,7 @@ fn result(
         next_moves: next_moves(transaction, status, reason),
         workspace: Some(workspace(state)),
         spent: Some(spent),
+        ended: None,
     }
 }
 

@@ -1,9 +1,6 @@
 //! The one executor that touches the project's repository and this machine.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use descent_core::{
     desired::Work,
@@ -15,17 +12,18 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::{blocking, resume, work},
-    BoxedFuture, Executor, RealExecutor, RunLeftovers, SLOT, StartSnapshot,
+    super::{blocking, leftovers, resume, work},
+    BoxedFuture, Executor, RealExecutor, RunLeftovers, StartSnapshot,
 };
-use crate::{failure::Failure, files, process, workspace::WorkspaceError};
+use crate::{
+    failure::Failure,
+    process::{self, ended},
+    workspace::WorkspaceError,
+};
 
 impl Executor for RealExecutor {
     fn sweep(&self) {
-        let attempts = self.place.attempts();
-        let records = started(&attempts);
-        // The mark is of this state file and of no copy of it: an inode is not copied.
-        for pid in process::sweep(&format!("{}/", self.place.mark()), &records) {
+        for pid in leftovers::end_leftovers(&self.place) {
             tracing::info!(pid, "ended a process that an earlier run left");
         }
         process::own_tag::open_fork_server();
@@ -33,6 +31,14 @@ impl Executor for RealExecutor {
 
     fn cut_off(&self) {
         self.programs.cut_off_tools();
+    }
+
+    fn count_ended(&self) {
+        ended::begin();
+    }
+
+    fn ended(&self) -> u64 {
+        ended::count()
     }
 
     fn resume(&self, state: &State) -> BoxedFuture<RunLeftovers> {
@@ -84,25 +90,6 @@ impl Executor for RealExecutor {
     fn save_state(&self, bytes: &[u8]) -> Result<PathBuf, Failure> {
         Ok(self.workspaces.save_state(bytes)?)
     }
-}
-
-/// Maximum size of a record of processes.
-const NOTE_BYTES_MAX: u64 = 64 << 10;
-
-/// The processes that an earlier loop recorded: one file per slot or, in an older version, per
-/// attempt.
-fn started(attempts: &Path) -> Vec<process::JobRecord> {
-    let paths = files::entries(attempts).into_iter().map(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        match name.starts_with(SLOT) {
-            true => path,
-            false => path.join("started.json"),
-        }
-    });
-    paths
-        .filter_map(|path| files::read(&path, NOTE_BYTES_MAX).ok())
-        .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
-        .collect()
 }
 
 fn on_a_thread<T: Send + 'static>(

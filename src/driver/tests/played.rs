@@ -84,6 +84,12 @@ impl Executor for PlayedHands {
 
     fn cut_off(&self) {}
 
+    fn count_ended(&self) {}
+
+    fn ended(&self) -> u64 {
+        0
+    }
+
     fn resume(&self, _state: &State) -> BoxedFuture<RunLeftovers> {
         Box::pin(async { Ok(RunLeftovers::default()) })
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::world::{Ran, Running, World, long_nap, plan, processes, task, wait_for, wait_for_or};
 
 /// A project with a filter that does what the files beside it ask for, and the nap of what it starts.
-fn filtered() -> (World, String) {
+pub fn filtered() -> (World, String) {
     let (world, nap) = (World::new(), long_nap());
     let out = world.out("");
     let filter = world.program(
@@ -38,7 +38,7 @@ fn align(world: &World, ask: &str) {
 }
 
 /// The next look at the person's tree hangs, before anything has begun.
-fn hangs_from_the_start() -> (World, String) {
+pub fn hangs_from_the_start() -> (World, String) {
     let (world, nap) = filtered();
     align(&world, "true");
     world.write("x.slow", "changed\n");
@@ -51,7 +51,7 @@ fn ask(world: &World, what: &str) -> String {
 }
 
 #[track_caller]
-fn nothing_is_left(nap: &str) {
+pub fn nothing_is_left(nap: &str) {
     let left = processes(nap);
     assert!(left.is_empty(), "{left:?}");
 }
@@ -106,15 +106,15 @@ fn a_filter_that_hangs_before_anything_has_begun_holds_up_no_signal() {
 }
 
 #[test]
-fn a_stop_before_anything_has_begun_tells_the_signal_that_ends_a_filter_that_hangs() {
+fn a_stop_before_anything_has_begun_names_the_command_that_ends_a_filter_that_hangs() {
     let (world, nap) = hangs_from_the_start();
     let mut run = world.start(&["run"]);
     world.wait_for_file("hung");
     let mut stop = world.start(&["stop"]);
-    let way_out = format!("kill -INT {} ends it", run.pid());
-    wait_for_or(&way_out, || stop.said().contains(&way_out), || stop.said());
-    run.signal(Signal::INT);
-    assert_eq!(run.wait().signal, Some(2));
+    let way_out = "descent stop --now ends it";
+    wait_for_or(way_out, || stop.said().contains(way_out), || stop.said());
+    world.descent(&["stop", "--now"]).expect(0);
+    assert!(matches!(run.wait().signal, Some(9 | 15)));
     stop.wait().expect(0);
     nothing_is_left(&nap);
 }

@@ -278,7 +278,7 @@ fn a_stop_of_a_loop_that_waits_for_room_after_its_end_says_what_it_waits_for() {
             .says(
                 "error[E-DISK-FULL]: nothing is requested yet: the loop waits for room on the disk",
             )
-            .says(&format!("or end the loop: kill -INT {}", run.pid()));
+            .says("or end the loop: descent stop --now");
     }
     small.free();
     run.wait().expect(0);

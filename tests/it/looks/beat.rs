@@ -158,10 +158,7 @@ fn a_loop_that_gives_no_sign_of_life_is_hung() {
     fs::write(beat_path(&world), old.to_string()).unwrap();
     let status = world.status();
     assert_eq!(status["activity"], "hung", "{status}");
-    assert_eq!(
-        status["next"],
-        format!("kill -9 {} && descent run", std::process::id())
-    );
+    assert_eq!(status["next"], "descent stop --now && descent run");
     world
         .descent(&["status"])
         .expect(0)
@@ -203,12 +200,12 @@ fn a_loop_that_waits_for_the_file_or_for_the_next_try_is_idle_and_says_which() {
         || beat(&world).is_some_and(|beat| beat["waits_for"] == "file"),
         || run.said(),
     );
-    let way_out = format!("or end the loop: kill -INT {}", run.pid());
+    let way_out = "or end the loop: descent stop --now";
     for command in ["status", "stop"] {
         let refused = world.descent(&[command]).expect(65);
         refused
             .says("a loop waits for the state file")
-            .says(&way_out);
+            .says(way_out);
     }
     world.save(&whole);
     world.touch("go");

@@ -8,14 +8,14 @@ use crate::world::{
     Ran, Running, World, assert_same, listing, long_nap, plan, processes, task, wait_for, with,
 };
 
-struct Napping {
-    world: World,
-    nap: String,
-    run: Running,
+pub struct Napping {
+    pub world: World,
+    pub nap: String,
+    pub run: Running,
 }
 
 /// A run in the middle of an attempt that naps unless `go` is there.
-fn napping(more: Value) -> Napping {
+pub fn napping(more: Value) -> Napping {
     let (world, nap) = (World::new(), long_nap());
     let at = world.out("at").display().to_string();
     let go = world.out("go").display().to_string();
@@ -35,7 +35,7 @@ fn napping(more: Value) -> Napping {
 impl Napping {
     /// Stopped, nothing lost: the next run goes on under the same attempt number.
     #[track_caller]
-    fn check_stopped_and_resumes(&self) {
+    pub fn check_stopped_and_resumes(&self) {
         let status = self.world.status();
         assert_eq!(
             (&status["status"], &status["live"], &status["in_flight"]),

@@ -51,6 +51,17 @@ record! {
         always next_moves: Vec<String>,
         optional workspace: ResultWorkspace,
         optional spent: Usage,
+        /// The processes that a stop ended
+        optional ended: EndedProcesses,
+    }
+}
+
+record! {
+    /// The processes that a stop ended, and how long the last of them lived on
+    pub struct EndedProcesses {
+        always processes: u64,
+        /// From the moment when the loop noticed the request
+        always ms: u64,
     }
 }
 

@@ -52,6 +52,12 @@ impl Executor for SimExecutor {
 
     fn cut_off(&self) {}
 
+    fn count_ended(&self) {}
+
+    fn ended(&self) -> u64 {
+        0
+    }
+
     fn resume(&self, state: &State) -> BoxedFuture<RunLeftovers> {
         let repo = held(&self.repo);
         let gone: BTreeSet<CommitId> = view::commits(state)

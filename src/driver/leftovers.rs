@@ -1,0 +1,37 @@
+//! The records of the processes of attempts, and the end of those that an earlier loop left.
+
+use std::path::{Path, PathBuf};
+
+use crate::{files, process, store::StatePlace};
+
+const SLOT: &str = "slot-";
+/// Maximum size of a record of processes.
+const NOTE_BYTES_MAX: u64 = 64 << 10;
+
+/// The record of a slot's processes. Since only one attempt at a time has the slot, a file for each
+/// attempt is not needed. No attempt has such an id.
+pub(super) fn note_of(place: &StatePlace, slot: usize) -> PathBuf {
+    place.attempts().join(format!("{SLOT}{slot}.json"))
+}
+
+/// Ends what an earlier loop of this state left, and returns the ids. The caller holds the lease.
+pub fn end_leftovers(place: &StatePlace) -> Vec<u32> {
+    // The mark is of this state file and of no copy of it: an inode is not copied.
+    process::sweep(&format!("{}/", place.mark()), &started(&place.attempts()))
+}
+
+/// The processes that an earlier loop recorded: one file per slot or, in an older version, per
+/// attempt.
+fn started(attempts: &Path) -> Vec<process::JobRecord> {
+    let paths = files::entries(attempts).into_iter().map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match name.starts_with(SLOT) {
+            true => path,
+            false => path.join("started.json"),
+        }
+    });
+    paths
+        .filter_map(|path| files::read(&path, NOTE_BYTES_MAX).ok())
+        .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
+        .collect()
+}
