@@ -24,6 +24,7 @@ mod run;
 mod schema;
 mod show;
 mod status;
+mod steer;
 mod stop;
 mod timeline;
 mod trust;
@@ -97,6 +98,12 @@ enum Command {
     Stop(stop::StopArgs),
     /// Change the agreement, the work or its results in one commit
     Redirect(Box<redirect::RedirectArgs>),
+    /// Say something to those who work on an atom
+    Guide(steer::GuideArgs),
+    /// Count an atom as done without doing it
+    Skip(steer::SkipArgs),
+    /// Try an atom again that failed
+    Retry(steer::RetryArgs),
     /// Say that an assertion holds, as only a person can
     Confirm(confirm::ConfirmArgs),
     /// Say whether an effect outside happened
@@ -205,6 +212,9 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Run(flags)) => run::run(&context, &flags),
         Some(Command::Stop(flags)) => stop::stop(&context, flags),
         Some(Command::Redirect(flags)) => redirect::redirect(&context, &flags),
+        Some(Command::Guide(flags)) => steer::guide(&context, &flags),
+        Some(Command::Skip(flags)) => steer::skip(&context, &flags),
+        Some(Command::Retry(flags)) => steer::retry(&context, &flags),
         Some(Command::Confirm(flags)) => confirm::confirm(&context, &flags),
         Some(Command::Resolve(flags)) => resolve::resolve(&context, &flags),
         Some(Command::Status(flags)) => status::status(&context, &flags),

@@ -22,6 +22,7 @@ mod request;
 pub mod resolve;
 pub mod result;
 pub mod run;
+pub mod steer;
 pub mod stop;
 pub mod trust;
 pub mod undo;

@@ -22,6 +22,7 @@ mod reopen;
 mod resolution;
 mod results;
 mod set;
+mod steer;
 mod undo;
 
 use alloc::{string::String, sync::Arc, vec::Vec};
@@ -47,6 +48,7 @@ pub use redirect::{
     CHANGES_MAX, GroupChoice, PersonsResult, Redirect, abort_redirect, is_redirect_open, redirect,
 };
 pub use set::constraints_with;
+pub use steer::{Steering, steer};
 
 use draft::Draft;
 
@@ -86,6 +88,7 @@ fn make(
             | Change::Choice(..)
             | Change::Binding(..)
             | Change::Status(..)
+            | Change::Guidance(..)
             | Change::Retry(_) => {}
         }
     }

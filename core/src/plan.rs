@@ -196,6 +196,7 @@ impl PlanReading {
             checks: None,
             output_schema: None,
             timeout: None,
+            guidance: Vec::new(),
         };
         let atom = Atom {
             description: description.to_owned(),

@@ -51,6 +51,7 @@ pub fn attempt(world: &World, intent: &Intent, now: UnixMillis, lies_at: LiesAt<
         ("{atom}", intent.atom.to_string()),
         ("{n}", intent.n.to_string()),
         ("{description}", description.to_owned()),
+        ("{guidance}", guidance(world, &intent.atom)),
         ("{groups}", groups::section(world, &intent.atom)),
         ("{checks}", checks(world, &intent.atom)),
         ("{whole}", whole(world, &intent.atom)),
@@ -85,6 +86,20 @@ fn checks(world: &World, id: &AtomId) -> String {
         Some(check) => listed("It is done when this holds", check),
         None => String::new(),
     }
+}
+
+/// A person's words, verbatim.
+fn guidance(world: &World, id: &AtomId) -> String {
+    let task = world.state.atom(id).and_then(|atom| atom.task());
+    let words = task.map_or(&[][..], |task| &task.spec.guidance);
+    if words.is_empty() {
+        return String::new();
+    }
+    let words: Vec<String> = words.iter().map(|words| format!("{words}\n")).collect();
+    format!(
+        "\n# What a person says to this, and what counts most\n\n{}",
+        words.join("\n")
+    )
 }
 
 fn own_checks<'w>(world: &'w World, id: &AtomId) -> Option<&'w Check> {

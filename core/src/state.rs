@@ -46,7 +46,7 @@ pub use verdicts::{Agreed, VerdictRecord};
 use crate::id::{AtomId, Digest, Lineage, Serial};
 
 /// The contract's version that this program writes.
-pub const VERSION: Version = Version { major: 2, minor: 1 };
+pub const VERSION: Version = Version { major: 2, minor: 2 };
 
 /// `major.minor` of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

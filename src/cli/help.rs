@@ -15,18 +15,23 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("start", &["align", "run", "apply"]),
     (
         "steer",
-        &["redirect", "stop", "confirm", "resolve", "undo", "fork"],
+        &[
+            "redirect", "stop", "guide", "skip", "retry", "confirm", "resolve", "undo", "fork",
+        ],
     ),
     ("look", &["status", "graph", "why", "log", "show"]),
     ("file", &["edit", "validate", "migrate", "schema", "trust"]),
     ("more", &["verify", "doctor", "clean", "completions"]),
 ];
 
-/// The group whose commands are named without a word on each.
-const NAMED_ONLY: &str = "more";
+/// The group of commands that have none.
+const LAST: &str = "more";
+
+/// Groups whose commands are named without a word on each.
+const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 23] = [
+const EXAMPLES: [(&str, &str); 26] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -38,6 +43,12 @@ const EXAMPLES: [(&str, &str); 23] = [
         "redirect",
         "descent redirect \"JWT is not wanted\" --select auth=session --set max_attempts=4",
     ),
+    (
+        "guide",
+        "descent guide \"the port is 8443 now\" --for deploy",
+    ),
+    ("skip", "descent skip docs --reason \"written by hand\""),
+    ("retry", "descent retry parser"),
     ("confirm", "descent confirm \"the page looks right\""),
     ("resolve", "descent resolve deploy.3 --done"),
     ("status", "descent status --exit-code"),
@@ -116,11 +127,11 @@ fn whole(command: &Command) -> String {
     page.gap();
     for (group, names) in GROUPS {
         let forgotten = known.iter().map(|(name, _)| name.as_str());
-        let forgotten = forgotten.filter(|name| group == NAMED_ONLY && place(name).is_none());
+        let forgotten = forgotten.filter(|name| group == LAST && place(name).is_none());
         let listed = names.iter().copied().chain(forgotten);
         let listed = listed.filter_map(|name| known.iter().find(|(known, _)| known == name));
         let head = |text: &str| Line::new().strong(text).pad(7);
-        if group == NAMED_ONLY {
+        if NAMED_ONLY.contains(&group) {
             let names: Vec<&str> = listed.map(|(name, _)| name.as_str()).collect();
             page.wrapped(head(group), Meaning::Next, &names.join(", "), 2);
             continue;

@@ -59,6 +59,7 @@ schemas! {
     "migrate": written super::migrate::MigrateOutput<'_>,
     "apply": written super::apply::ApplyOutput<'_>,
     "redirect": written super::redirect::RedirectOutput<'_>,
+    "steer": written super::steer::SteerOutput,
     "stop": written super::stop::StopOutput<'_>,
     "why": written super::why::WhyOutput,
     "why-list": written descent_core::view::why::Asking,

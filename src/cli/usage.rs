@@ -10,16 +10,14 @@ use super::help;
 use crate::failure::Failure;
 
 /// Other programs' names for the commands here.
-const MEANT: [(&[&str], &str); 15] = [
+const MEANT: [(&[&str], &str); 16] = [
     (
         &["list", "ls", "ps", "info", "watch", "state"],
         "descent status",
     ),
     (&["logs", "history", "events"], "descent log"),
-    (
-        &["retry", "again", "rerun"],
-        "descent redirect --retry ATOM",
-    ),
+    (&["again", "rerun"], "descent retry"),
+    (&["hint", "tell", "say"], "descent guide"),
     (&["start", "resume", "continue", "go"], "descent run"),
     (&["init", "new", "goal", "create"], "descent align"),
     (
@@ -41,7 +39,11 @@ const MEANT: [(&[&str], &str); 15] = [
 ];
 
 /// Commands whose one argument is a text.
-const TEXTS: [(&str, &str); 2] = [("align", "goal"), ("redirect", "reason")];
+const TEXTS: [(&str, &str); 3] = [
+    ("align", "goal"),
+    ("redirect", "reason"),
+    ("guide", "guidance"),
+];
 
 pub(super) fn failure(error: &Error, typed: &[String]) -> Failure {
     let command = typed.iter().find(|word| is_command(word));

@@ -250,12 +250,12 @@ fn correction(kind: Option<CorrectionType>) -> &'static str {
         Some(CorrectionType::Confirmation) => "answered",
         Some(CorrectionType::Resolution) => "resolved",
         Some(CorrectionType::Undo) => "undone",
+        Some(CorrectionType::Guidance) => "guided",
         Some(
             CorrectionType::ObjectiveChange
             | CorrectionType::DagAdjustment
             | CorrectionType::ConstraintChange
-            | CorrectionType::BindingsOverride
-            | CorrectionType::Guidance,
+            | CorrectionType::BindingsOverride,
         )
         | None => "edited",
     }

@@ -5,3 +5,4 @@ pub(crate) mod redirect;
 pub(crate) mod stop;
 pub(crate) mod stop_now;
 pub(crate) mod taken_back;
+pub(crate) mod wishes;

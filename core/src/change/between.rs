@@ -14,6 +14,7 @@ pub fn changes(before: &State, after: &State) -> Vec<Change<'static>> {
     let mut changes: Vec<Change<'static>> = objective(before, after).into_iter().collect();
     changes.extend(constraints(before, after));
     changes.extend(bindings(before, after));
+    changes.extend(guidance(before, after));
     changes.extend(graph(before, after));
     changes.extend(statuses(before, after));
     changes
@@ -62,7 +63,18 @@ pub(super) fn bindings(before: &State, after: &State) -> Vec<Change<'static>> {
     changed.collect()
 }
 
-/// Atoms and choices.
+/// The words to tasks that stand in both.
+pub(super) fn guidance(before: &State, after: &State) -> Vec<Change<'static>> {
+    let old = before.all_atoms();
+    let changed = after.all_atoms().into_iter().filter_map(|(id, atom)| {
+        let was = &old.get(id)?.task()?.spec.guidance;
+        let is = &atom.task()?.spec.guidance;
+        (was != is).then(|| Change::Guidance(id.clone(), is.clone()))
+    });
+    changed.collect()
+}
+
+/// Atoms and choices. Words of a person to an atom are no change of it.
 pub(super) fn graph(before: &State, after: &State) -> Vec<Change<'static>> {
     let (old, new) = (before.all_atoms(), after.all_atoms());
     let ids: BTreeSet<&AtomId> = old.keys().chain(new.keys()).copied().collect();
@@ -74,7 +86,7 @@ pub(super) fn graph(before: &State, after: &State) -> Vec<Change<'static>> {
         if Arc::ptr_eq(was, is) {
             return None;
         }
-        if shape(was) != shape(is) {
+        if shape(was, is) != shape(is, is) {
             return Some(to());
         }
         let selected = is.selected();
@@ -83,8 +95,20 @@ pub(super) fn graph(before: &State, after: &State) -> Vec<Change<'static>> {
     changed.collect()
 }
 
-fn shape(atom: &Atom) -> impl PartialEq + '_ {
-    (atom.spec_digest(), &atom.depends_on, atom.kids())
+/// The part of an atom that decides, with the guidance of another.
+fn shape<'a>(atom: &'a Atom, other: &Atom) -> impl PartialEq + use<'a> {
+    let guidance = |atom: &Atom| atom.task().map(|task| task.spec.guidance.clone());
+    let digest = match (guidance(atom), guidance(other)) {
+        (Some(own), Some(others)) if own != others => {
+            let mut atom = atom.clone();
+            if let Some(task) = atom.task_mut() {
+                Arc::make_mut(&mut task.spec).guidance = others;
+            }
+            atom.spec_digest()
+        }
+        _ => atom.spec_digest(),
+    };
+    (digest, &atom.depends_on, atom.kids())
 }
 
 pub(super) fn statuses(before: &State, after: &State) -> Vec<Change<'static>> {

@@ -23,6 +23,8 @@ pub enum Consequence {
     /// The effect counts as done for an atom that has changed since.
     DoubtOutdated,
     DoubtRetried,
+    /// These atoms have one more context, with a person's words in it.
+    Guided(Vec<AtomId>),
     /// Whether the effects of these atoms happened must be answered before they are made again.
     EffectsDoubted(Vec<AtomId>),
     TrailRestored,
@@ -61,6 +63,7 @@ impl Consequence {
                 let words = "in doubt, and not made again before `descent resolve` says so";
                 return (words, ids);
             }
+            Self::Guided(ids) => return ("tried anew with these words", ids),
             Self::FlightEnds(ids) => return ("what is in flight ends, at no cost", ids),
             Self::OutsideStays(ids) => {
                 return ("what these did outside of the tree is not taken back", ids);

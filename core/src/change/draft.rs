@@ -125,6 +125,8 @@ impl<'d> Draft<'d> {
         // An atom whose binding was taken out comes back before it could be told as removed.
         let changes = between::bindings(before, &self.state);
         self.bindings_changed(before, &changes);
+        let changes = between::guidance(before, &self.state);
+        self.guidance_changed(before, &changes);
         let changes = between::graph(before, &self.state);
         self.graph_changed(before, &changes);
         doubts::ask(&mut self.state, doubts::of_the_absent(before));

@@ -33,6 +33,8 @@ pub enum Change<'a> {
     Removal(AtomId),
     /// The failures of a task count no more.
     Retry(AtomId),
+    /// All that a person says to a task.
+    Guidance(AtomId, Vec<String>),
     /// An answer to an assertion.
     Answer(&'a Answer<'a>),
     /// An answer about an effect in doubt.
@@ -103,6 +105,9 @@ pub enum ChangeRefusal {
     Unreadable,
     #[error("no atom is named {0}")]
     NoAtom(AtomId),
+    /// These have failed, and could be named.
+    #[error("no atom asks for guidance")]
+    NobodyAsks(Vec<AtomId>),
     #[error("the changes do not fit the state")]
     Invalid(Vec<Fault>),
     #[error(transparent)]

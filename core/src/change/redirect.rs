@@ -187,7 +187,7 @@ pub fn is_redirect_open(state: &State) -> bool {
 }
 
 /// Checks a state as if it were read from a file.
-fn check(before: &State, after: &State) -> Result<(), ChangeRefusal> {
+pub(super) fn check(before: &State, after: &State) -> Result<(), ChangeRefusal> {
     let mut after = after.clone();
     // Atoms of results that were taken out are opened only afterwards.
     put_back_forgotten(&mut after, before);
@@ -333,11 +333,7 @@ impl Reading<'_> {
         }
         let found = state.atom(id).cloned();
         if found.is_none() {
-            let atoms = state.all_atoms();
-            let near = suggest(id.as_str(), atoms.keys().map(|id| id.as_str()));
-            let hint = near.map(|near| format!("did you mean `{near}`?"));
-            let message = format!("no atom is named {id}");
-            self.fault("no-such-atom", &place(id), message, hint);
+            self.faults.push(no_such_atom(state, id));
         }
         found
     }
@@ -381,15 +377,33 @@ fn binding(state: &State, atom: Arc<Atom>, result: &PersonsResult, at: &str) -> 
     })
 }
 
+/// The fault of a name that nothing has, with the nearest one.
+pub(super) fn no_such_atom(state: &State, id: &AtomId) -> Fault {
+    let atoms = state.all_atoms();
+    let near = suggest(id.as_str(), atoms.keys().map(|id| id.as_str()));
+    let hint = near.map(|near| format!("did you mean `{near}`?"));
+    fault(
+        "no-such-atom",
+        &place(id),
+        format!("no atom is named {id}"),
+        hint,
+    )
+}
+
 fn below(group: &AtomId) -> String {
     format!("name the tasks below {group}")
 }
 
-fn place(id: &AtomId) -> String {
+pub(super) fn place(id: &AtomId) -> String {
     doc::pointer_push("/work_graph/atoms", id.as_str())
 }
 
-fn fault(rule: &'static str, pointer: &str, message: String, hint: Option<String>) -> Fault {
+pub(super) fn fault(
+    rule: &'static str,
+    pointer: &str,
+    message: String,
+    hint: Option<String>,
+) -> Fault {
     Fault {
         span: Span::new(0, 0),
         pointer: pointer.to_owned(),

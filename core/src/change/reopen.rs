@@ -1,6 +1,6 @@
 //! Opens atoms again after a person's edit: a raised limit, a status, another goal.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
 use super::{Change, Consequence, draft::Draft};
 use crate::{
@@ -104,6 +104,45 @@ impl Draft<'_> {
             has_opened = true;
         }
         has_opened
+    }
+
+    /// Tries tasks anew that a person says something else to. Their context is another one by that.
+    pub(super) fn guidance_changed(&mut self, before: &State, changes: &[Change<'_>]) {
+        let mut said: BTreeMap<String, Vec<&AtomId>> = BTreeMap::new();
+        let mut guided = Vec::new();
+        for change in changes {
+            let Change::Guidance(id, words) = change else {
+                continue;
+            };
+            let atom = self.state.atoms.get_mut(id);
+            if let Some(task) = atom.and_then(|atom| Arc::make_mut(atom).task_mut()) {
+                if task.status == AtomStatus::NeedsGuidance {
+                    task.status = AtomStatus::Pending;
+                }
+                guided.push(id.clone());
+            }
+            let known = before.atom(id).and_then(|atom| atom.task());
+            let known = known.map_or(&[][..], |task| &task.spec.guidance);
+            let new = words.iter().filter(|word| !known.contains(word));
+            let new: Vec<&str> = new.map(String::as_str).collect();
+            let new = match new.is_empty() {
+                true => "guidance taken out".to_owned(),
+                false => new.join(" / "),
+            };
+            said.entry(new).or_default().push(id);
+        }
+        if said.is_empty() {
+            return;
+        }
+        if !guided.is_empty() {
+            self.effects.push(Consequence::Guided(guided));
+        }
+        let texts = said.iter().map(|(words, ids)| {
+            let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+            alloc::format!("{}: {words}", ids.join(", "))
+        });
+        let text = texts.collect::<Vec<String>>().join("; ");
+        self.correct(CorrectionType::Guidance, text);
     }
 
     /// Forgets failures, as changes ask for. `is_alone` if no other change counted the pass.

@@ -87,6 +87,11 @@ fn one(state: &mut State, change: &Change<'_>) -> Result<bool, ChangeRefusal> {
             state.bindings.insert(id.clone(), Arc::clone(binding));
         }
         Change::Binding(id, None) => drop(state.bindings.remove(id)),
+        Change::Guidance(id, words) => {
+            if let Some(task) = atom_mut(state, id)?.task_mut() {
+                Arc::make_mut(&mut task.spec).guidance.clone_from(words);
+            }
+        }
         Change::Status(id, status) => {
             if let Some(task) = atom_mut(state, id)?.task_mut() {
                 task.status = status.clone();

@@ -200,10 +200,9 @@ impl<'s> Comparison<'s> {
             let (weight, what) = match key.as_str() {
                 "status" | "selected" | "interruptions" | "fragment" | "fragments" => continue,
                 "tries" => (Weight::Detail, "tries: changed".to_string()),
-                "checks" | "output_schema" | "description" | "action" | "depends_on" | "parts"
-                | "choices" | "effect" | "idempotent" | "timeout" | "kind" => {
-                    (Weight::Main, between(&key, was, is))
-                }
+                "guidance" | "checks" | "output_schema" | "description" | "action"
+                | "depends_on" | "parts" | "choices" | "effect" | "idempotent" | "timeout"
+                | "kind" => (Weight::Main, between(&key, was, is)),
                 _ => (Weight::Detail, between(&key, was, is)),
             };
             self.note_of(id, weight, format!(": {what}"));

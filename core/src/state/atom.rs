@@ -8,6 +8,7 @@ mod plan;
 pub(crate) mod rules;
 mod text;
 
+pub use kids::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX};
 pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
 pub use plan::{Fragment, Grant, GrantEntry, PlanningStep, replans};
 
@@ -81,6 +82,8 @@ record! {
         /// The shape of its result's value
         optional output_schema: FreeValue,
         optional timeout: DurationText,
+        /// A person's words on it: 20 at most, of 4,000 characters each
+        filled(kids::guidance) guidance: Vec<String>,
     }
 }
 

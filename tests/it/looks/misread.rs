@@ -34,7 +34,7 @@ fn the_name_that_another_program_has_for_a_command_leads_to_ours() {
         ("init", "descent align"),
         ("abort", "descent stop"),
         ("diff", "descent apply -n"),
-        ("retry", "descent redirect --retry ATOM"),
+        ("rerun", "descent retry"),
         ("aling", "descent align"),
         ("alinge", "descent align"),
         ("foo", "descent --help"),

@@ -89,6 +89,7 @@ pub fn nothing() -> Atom {
         checks: None,
         output_schema: None,
         timeout: None,
+        guidance: Vec::new(),
     };
     Atom {
         description: String::new(),

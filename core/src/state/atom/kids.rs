@@ -39,6 +39,28 @@ pub(super) fn form_of_action(node: &Node) -> Option<String> {
     node.as_str().map(|_| "write `action: {run: …}`".to_owned())
 }
 
+/// How much a person may say to an atom.
+pub const GUIDANCE_MAX: usize = 20;
+pub const GUIDANCE_CHARS_MAX: usize = 4_000;
+
+pub(super) fn guidance(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Vec<String>> {
+    let words: Vec<String> = Vec::take(fields, key)?;
+    let count = words.len();
+    if count > GUIDANCE_MAX {
+        let message = format!("{count} pieces of guidance, the limit is {GUIDANCE_MAX}");
+        let hint = Some("say in one what several say".to_owned());
+        fields.fault_at(key, "too-many", message, hint);
+    }
+    let longest = words.iter().map(|one| one.chars().count()).max();
+    if let Some(longest) = longest.filter(|longest| *longest > GUIDANCE_CHARS_MAX) {
+        let message =
+            format!("guidance of {longest} characters, the limit is {GUIDANCE_CHARS_MAX}");
+        let hint = Some("put the rest into a file of the project, and name that file".to_owned());
+        fields.fault_at(key, "too-large", message, hint);
+    }
+    Some(words)
+}
+
 /// An atom may write `{"all": []}` to have no checks.
 pub(super) fn own_checks(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Check> {
     let all = fields.take(key)?.get("all").and_then(Node::as_array);

@@ -1,0 +1,190 @@
+//! A person's wish about single atoms: guidance, a skip, a retry. Nothing else that runs is touched.
+//!
+//! Invariant: a wish is the same changes that an edit of the file makes, with the same consequences.
+
+use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, vec::Vec};
+
+use super::{
+    Adoption, Change, ChangeRefusal, PersonsResult, Redirect,
+    draft::Draft,
+    make,
+    redirect::{check, fault, no_such_atom, place},
+};
+use crate::{
+    doc::Fault,
+    graph::Ix,
+    id::{AtomId, UnixMillis},
+    state::{
+        AtomStatus, State, Task,
+        atom::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX},
+    },
+    world::World,
+};
+
+/// The beginning of the result of a skipped atom.
+const SKIPPED: &str = "skipped";
+
+/// A wish about atoms.
+#[derive(Debug, Clone, Copy)]
+pub enum Steering<'a> {
+    /// Words for those who work on them. Without atoms, for those that ask.
+    Guide(&'a str),
+    /// They count as done without being done.
+    Skip,
+    /// Their failures count no more.
+    Retry,
+}
+
+/// The state with the wish, as one commit. A group means its live open tasks.
+pub fn steer(
+    before: &State,
+    steering: Steering<'_>,
+    atoms: &[AtomId],
+    reason: Option<&str>,
+    by: &str,
+    now: UnixMillis,
+) -> Result<Adoption, ChangeRefusal> {
+    let world = World::new(before.clone());
+    let targets = match (steering, atoms) {
+        (Steering::Guide(_), []) => asking(&world)?,
+        _ => named(&world, atoms, steering).map_err(ChangeRefusal::Invalid)?,
+    };
+    let mut draft = Draft::new(before.clone(), by, now);
+    let changes = match steering {
+        Steering::Guide(words) => guidance(before, words, &targets),
+        Steering::Skip => {
+            let text = reason.map_or_else(|| SKIPPED.to_owned(), |why| format!("{SKIPPED}: {why}"));
+            let result = |atom: AtomId| PersonsResult {
+                atom,
+                text: text.clone(),
+            };
+            let redirect = Redirect {
+                results: targets.into_iter().map(result).collect(),
+                ..Redirect::default()
+            };
+            redirect.changes(before, &draft.at)
+        }
+        Steering::Retry => {
+            let redirect = Redirect {
+                retried: targets,
+                ..Redirect::default()
+            };
+            redirect.changes(before, &draft.at)
+        }
+    };
+    let changes = changes.map_err(ChangeRefusal::Invalid)?;
+    draft.reason = reason;
+    make(&mut draft, &changes, |after| check(before, after))?;
+    let what = draft.description();
+    Ok(draft.close(Some(before), what))
+}
+
+/// The atoms that ask for guidance.
+fn asking(world: &World) -> Result<Vec<AtomId>, ChangeRefusal> {
+    let with = |wanted: fn(&Task) -> bool| {
+        let all = world.graph.paired(&world.state.atoms);
+        let live =
+            all.filter(|(x, atom)| world.active.is_live(*x) && atom.task().is_some_and(wanted));
+        live.map(|(x, _)| world.graph.id(x).clone())
+            .collect::<Vec<AtomId>>()
+    };
+    let asking = with(|task| task.status == AtomStatus::NeedsGuidance);
+    match asking.is_empty() {
+        true => Err(ChangeRefusal::NobodyAsks(with(|task| {
+            matches!(task.status, AtomStatus::Failed | AtomStatus::Invalid(_))
+        }))),
+        false => Ok(asking),
+    }
+}
+
+/// The open tasks that are meant, each once, in their order.
+fn named(
+    world: &World,
+    atoms: &[AtomId],
+    steering: Steering<'_>,
+) -> Result<Vec<AtomId>, Vec<Fault>> {
+    let state = &world.state;
+    let (mut targets, mut known, mut faults) = (Vec::new(), BTreeSet::new(), Vec::new());
+    for id in atoms {
+        let Some(x) = world.graph.ix(id) else {
+            faults.push(no_such_atom(state, id));
+            continue;
+        };
+        let below = open_tasks(world, x);
+        if below.is_empty() && !is_skipped(state, id, steering) {
+            let hint = format!("descent redirect --forget {id} makes it again");
+            let message = format!("{id} is solved");
+            faults.push(fault("not-open", &place(id), message, Some(hint)));
+        }
+        let new = below.into_iter().filter(|id| known.insert(id.clone()));
+        targets.extend(new);
+    }
+    match faults.is_empty() {
+        true => Ok(targets),
+        false => Err(faults),
+    }
+}
+
+/// Whether the wish for that atom is fulfilled already.
+fn is_skipped(state: &State, id: &AtomId, steering: Steering<'_>) -> bool {
+    let result = state.bindings.get(id);
+    matches!(steering, Steering::Skip)
+        && result.is_some_and(|result| result.is_by_person() && result.summary.starts_with(SKIPPED))
+}
+
+/// The atom itself, or the live tasks below it.
+fn open_tasks(world: &World, x: Ix) -> Vec<AtomId> {
+    let is_task = |y: Ix| {
+        let atom = world.state.atoms.get(world.graph.id(y));
+        atom.is_some_and(|atom| atom.task().is_some() && atom.kids().is_empty())
+    };
+    if is_task(x) {
+        return Vec::from([world.graph.id(x).clone()]);
+    }
+    let below = world.graph.subtree(x).into_iter();
+    let open = below.filter(|y| world.active.is_live(*y) && is_task(*y));
+    open.map(|y| world.graph.id(y).clone()).collect()
+}
+
+fn guidance(
+    state: &State,
+    words: &str,
+    targets: &[AtomId],
+) -> Result<Vec<Change<'static>>, Vec<Fault>> {
+    let words = words.trim();
+    let length = words.chars().count();
+    if length > GUIDANCE_CHARS_MAX {
+        let message = format!("guidance of {length} characters, the limit is {GUIDANCE_CHARS_MAX}");
+        let hint = "put the rest into a file of the project, and name that file";
+        return Err(Vec::from([fault(
+            "too-large",
+            "",
+            message,
+            Some(hint.to_owned()),
+        )]));
+    }
+    let (mut changes, mut faults) = (Vec::new(), Vec::new());
+    for id in targets {
+        let task = state.atoms.get(id).and_then(|atom| atom.task());
+        let mut all: Vec<String> = task.map_or_else(Vec::new, |task| task.spec.guidance.clone());
+        if all.iter().any(|known| known == words) {
+            continue;
+        }
+        all.push(words.to_owned());
+        if all.len() > GUIDANCE_MAX {
+            let message = format!("{id} has {GUIDANCE_MAX} pieces of guidance, the limit");
+            let hint = "say in one what several say: descent edit";
+            faults.push(fault(
+                "too-many",
+                &place(id),
+                message,
+                Some(hint.to_owned()),
+            ));
+        }
+        changes.push(Change::Guidance(id.clone(), all));
+    }
+    match faults.is_empty() {
+        true => Ok(changes),
+        false => Err(faults),
+    }
+}

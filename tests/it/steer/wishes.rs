@@ -1,0 +1,196 @@
+//! `guide`, `skip` and `retry`: a person's wish about single atoms, by command and by hand.
+
+use serde_json::{Value, json};
+
+use crate::begun::at_work;
+use crate::world::{World, plan, task, wait_for, with};
+
+/// One atom that is done as soon as its prompt has these words in it. The pattern must not match itself.
+fn listens_for(word: &str) -> World {
+    let world = World::new();
+    let prompts = world.out("prompts").display().to_string();
+    let run =
+        format!("cat $DESCENT_PROMPT >> {prompts}; grep -q '{word}' $DESCENT_PROMPT && touch done");
+    world.align(&plan(
+        &["test -f done"],
+        json!({"max_attempts": 1}),
+        json!({"A1": task(&run)}),
+    ));
+    world
+}
+
+fn corrections(world: &World) -> Vec<Value> {
+    let state = world.state();
+    state["corrections"].as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn guidance_is_in_the_next_prompt_beside_the_failures_and_is_a_correction_of_its_own() {
+    let world = listens_for("[p]ort 8443");
+    world.run().expect(5);
+    world
+        .descent(&["guide", "the port 8443", "--for", "A1"])
+        .expect(0)
+        .shows("A1: the port 8443")
+        .shows("→ tried anew with these words: A1")
+        .shows("next: descent run");
+    world.run().expect(0);
+    let prompts = world.left("prompts");
+    let last = prompts.rsplit("Today is ").next().unwrap_or_default();
+    assert!(last.contains("What a person says to this"), "{last}");
+    assert!(last.contains("What was tried before and failed"), "{last}");
+    let given = corrections(&world);
+    assert_eq!(given.len(), 1, "{given:?}");
+    assert_eq!(given[0]["type"], "guidance");
+    assert_eq!(given[0]["description"], "A1: the port 8443");
+    let log = world.descent(&["log"]).expect(0);
+    log.shows("guided").shows("the port 8443");
+    assert_eq!(world.state()["version"], "2.2");
+}
+
+#[test]
+fn guidance_by_hand_is_the_same_correction() {
+    let world = listens_for("[p]ort 8443");
+    world.run().expect(5);
+    world.replace_in_state(
+        "\"A1\": {",
+        "\"A1\": {\n        \"guidance\": [\"the port 8443\"],",
+    );
+    world.run().expect(0);
+    let given = corrections(&world);
+    assert_eq!(given[0]["type"], "guidance", "{given:?}");
+    assert_eq!(given[0]["description"], "A1: the port 8443");
+}
+
+#[test]
+fn guidance_to_an_atom_at_work_ends_its_attempt_at_no_cost_and_starts_another() {
+    let (world, mut run) = at_work();
+    world
+        .descent(&["guide", "be quick", "--for", "A1"])
+        .expect(0)
+        .shows("next: descent status");
+    wait_for("another attempt", || world.left("at").lines().count() == 2);
+    world.touch("go");
+    run.wait().expect(0);
+    assert_eq!(world.state()["bindings"]["A1"]["attempts"], 1);
+}
+
+#[test]
+fn guidance_that_nobody_asks_for_names_who_failed() {
+    let world = listens_for("[p]ort 8443");
+    world
+        .descent(&["guide", "the port 8443"])
+        .expect(2)
+        .says("no atom asks for guidance");
+    world.run().expect(5);
+    world
+        .descent(&["guide", "the port 8443"])
+        .expect(2)
+        .says("these failed: A1; descent guide TEXT --for A1");
+    let before = world.state_bytes();
+    world.descent(&["guide", " "]).expect(2).says("empty");
+    world
+        .descent(&["guide", "x", "--for", "A2", "--for", "B"])
+        .expect(65)
+        .says("error[E-STEER-INVALID]: this cannot be done: 2 faults")
+        .says("no atom is named A2 (did you mean `A1`?)")
+        .says("no atom is named B");
+    world
+        .descent(&["guide", &"x".repeat(4_001), "--for", "A1"])
+        .expect(65)
+        .says("guidance of 4001 characters, the limit is 4000");
+    assert_eq!(world.state_bytes(), before);
+}
+
+#[test]
+fn the_same_guidance_again_is_unchanged() {
+    let world = listens_for("[p]ort 8443");
+    world.descent(&["guide", "x", "--for", "A1"]).expect(0);
+    let before = world.state_bytes();
+    let again = world.descent(&["guide", "x", "--for", "A1"]).expect(0);
+    again.shows("unchanged");
+    assert_eq!(world.state_bytes(), before);
+}
+
+/// A1 fails; A2 waits for it.
+fn in_a_row() -> World {
+    let world = World::new();
+    world.align(&plan(
+        &["test -f done"],
+        json!({"max_attempts": 1}),
+        json!({
+            "A1": task("false"),
+            "A2": with(task("touch done"), json!({"depends_on": ["A1"]})),
+        }),
+    ));
+    world.run().expect(5);
+    world
+}
+
+#[test]
+fn a_skipped_atom_counts_as_done_and_comes_back_when_it_is_forgotten() {
+    let world = in_a_row();
+    world
+        .descent(&["skip", "A1", "--reason", "by hand"])
+        .expect(0)
+        .shows("next: descent run");
+    world.run().expect(0);
+    let skipped = &world.state()["bindings"]["A1"];
+    assert_eq!(skipped["summary"], "skipped: by hand");
+    assert_eq!(skipped["by"], "person");
+    assert_eq!(corrections(&world)[0]["type"], "bindings_override");
+    world.descent(&["skip", "A1"]).expect(0).shows("unchanged");
+    world
+        .descent(&["skip", "A2"])
+        .expect(65)
+        .says("A2 is solved (descent redirect --forget A2 makes it again)");
+    world
+        .descent(&["redirect", "-y", "--forget", "A1"])
+        .expect(0);
+    assert_eq!(world.state()["bindings"]["A1"], Value::Null);
+}
+
+#[test]
+fn of_a_skipped_group_all_open_tasks_are_skipped() {
+    let world = World::new();
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({
+            "G": {"kind": "all", "description": "both", "parts": ["A1", "A2"]},
+            "A1": task("false"),
+            "A2": task("false"),
+            "A3": with(task("touch done"), json!({"depends_on": ["G"]})),
+        }),
+    ));
+    world.descent(&["skip", "G"]).expect(0);
+    world.run().expect(0);
+    let state = world.state();
+    for atom in ["A1", "A2"] {
+        assert_eq!(state["bindings"][atom]["summary"], "skipped");
+    }
+}
+
+#[test]
+fn a_retried_atom_has_all_its_attempts_again_and_a_solved_one_is_refused() {
+    let world = World::new();
+    let again = world.out("again").display().to_string();
+    world.align(&plan(
+        &["test -f done"],
+        json!({"max_attempts": 1}),
+        json!({"A1": task(&format!("test -f {again} && touch done"))}),
+    ));
+    world.descent(&["retry", "A1"]).expect(0).shows("unchanged");
+    world.run().expect(5);
+    world.touch("again");
+    world
+        .descent(&["retry", "A1", "--reason", "the server is up", "--json"])
+        .expect(0)
+        .shows("\"result\":\"changed\"");
+    world.run().expect(0);
+    assert!(world.state_text().contains("the server is up"));
+    world
+        .descent(&["retry", "A1"])
+        .expect(65)
+        .says("A1 is solved (descent redirect --forget A1 makes it again)");
+}
