@@ -261,6 +261,10 @@ pub enum Event {
         atom: AtomId,
         why: String,
     },
+    /// Its failures are alike, and nothing else can be chosen: a person is asked before its next attempt.
+    NeedsGuidance {
+        atom: AtomId,
+    },
     Repair {
         atom: AtomId,
         /// One more than `of` if it had failed before it could be made again.
@@ -401,6 +405,7 @@ impl Event {
         | Event::Interrupted { atom, .. }
         | Event::Repair { atom, .. }
         | Event::InDoubt { atom, .. }
+        | Event::NeedsGuidance { atom }
         | Event::Parked { atom }
         | Event::Revived { atom }
         | Event::Forgotten { atom }

@@ -13,6 +13,7 @@ pub mod desired;
 pub mod difference;
 pub mod doc;
 pub mod event;
+pub mod fingerprint;
 pub mod fragment;
 pub mod graph;
 pub mod id;

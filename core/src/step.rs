@@ -13,6 +13,7 @@ mod counts;
 mod delivery;
 mod dispatch;
 mod failure;
+mod guidance;
 pub mod judgement;
 mod landing;
 mod lost_commits;

@@ -108,6 +108,12 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Interrupted { atom, why, .. } => {
             ("ended", format!("{atom}: {why}; it costs no attempt"))
         }
+        Event::NeedsGuidance { atom } => (
+            "asks",
+            format!(
+                "{atom}: it failed twice alike, and nothing else can be chosen; it waits for guidance"
+            ),
+        ),
         Event::Repair {
             atom,
             repair,

@@ -162,8 +162,8 @@ impl Draft<'_> {
             };
             let has_failed = task.tries.iter().any(Try::has_failed)
                 || matches!(task.status, AtomStatus::NeedsGuidance);
-            open(task);
-            task.status = AtomStatus::Pending;
+            let was = core::mem::replace(&mut task.status, AtomStatus::Pending);
+            open(task, &was);
             has_failed
         });
         let known = self.corrections();
@@ -185,7 +185,7 @@ impl Draft<'_> {
             return false;
         };
         match status {
-            AtomStatus::Pending => open(task),
+            AtomStatus::Pending => open(task, &old.status),
             AtomStatus::InDoubt(_) => {}
             AtomStatus::Failed | AtomStatus::Invalid(_) | AtomStatus::NeedsGuidance => {
                 task.status = old.status.clone();
@@ -202,9 +202,15 @@ impl Draft<'_> {
     }
 }
 
-fn open(task: &mut Task) {
-    let failed = |tried: &&mut Try| matches!(tried.ended, Some(TryEnd::Failed(_)));
-    for tried in task.tries.iter_mut().filter(failed) {
+/// Failures count no more: those that ended a context, and those after which a task waited for guidance.
+fn open(task: &mut Task, was: &AtomStatus) {
+    let waited = *was == AtomStatus::NeedsGuidance;
+    let counts = |tried: &&mut Try| match tried.ended {
+        Some(TryEnd::Failed(_)) => true,
+        Some(TryEnd::Parked(_)) => false,
+        None => waited,
+    };
+    for tried in task.tries.iter_mut().filter(counts) {
         (tried.ended, tried.attempts, tried.repairs) = (None, 0, 0);
     }
 }

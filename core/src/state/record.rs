@@ -75,7 +75,7 @@ record! {
 
 record! {
     part
-    /// An attempt that failed; an older one stands as a line with a fingerprint
+    /// An attempt that failed; an older one stands as a line
     pub struct FailureEntry {
         always atom: AtomId,
         always attempt: AttemptId,
@@ -93,6 +93,7 @@ record! {
         /// Files of solved atoms that the output names
         filled files: Vec<String>,
         optional conflict: Choices,
+        /// Equal for failures that are alike
         optional fingerprint: Digest,
     }
 }

@@ -6,7 +6,7 @@ use super::{
     backoff::backoff_ms,
     counts,
     failure::{self, Failure, doubt},
-    phase, planning,
+    guidance, phase, planning,
     transaction::Transaction,
 };
 use crate::{
@@ -206,13 +206,16 @@ fn fail(transaction: &mut Transaction, id: &AttemptId, failure: Failure, for_goo
         .is_some_and(|t| t.has_failed());
     failure::record(transaction, &intent, &failure, has_ended);
     transaction.announce(Event::AttemptFailed {
-        attempt: intent.id,
-        atom: intent.atom,
+        attempt: intent.id.clone(),
+        atom: intent.atom.clone(),
         ms: Some(failure.duration_ms),
         class: failure.class,
         reason: failure.reason,
         attempts_left: Some(if has_ended { 0 } else { left }),
     });
+    if !has_ended {
+        guidance::ask_if_alike(transaction, &intent);
+    }
 }
 
 /// The loop itself ends the attempt, and it is not counted. Nobody knows then whether an effect outside happened.

@@ -6,6 +6,8 @@ use super::transaction::Transaction;
 use crate::{
     doc::Node,
     event::Event,
+    fingerprint::{self, Symptoms},
+    id::Digest,
     search,
     state::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile,
@@ -51,8 +53,18 @@ pub(super) fn record(
         criteria: criteria(&failure.criteria),
         files,
         conflict: conflict.filter(|_| has_ended),
-        fingerprint: None,
+        fingerprint: Some(fingerprint(failure)),
     }));
+}
+
+fn fingerprint(failure: &Failure) -> Digest {
+    let failed = failure.criteria.iter().map(|(check, _)| check.as_str());
+    fingerprint::of(Symptoms {
+        class: failure.class,
+        reason: &failure.reason,
+        checks: &failed.collect::<Vec<&str>>(),
+        output: &failure.excerpt,
+    })
 }
 
 fn criteria(criteria: &[(String, &'static str)]) -> Vec<Node> {

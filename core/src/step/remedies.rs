@@ -15,7 +15,7 @@ use crate::{
     graph::{Ix, NodeKind},
     measure,
     search::rounds::{self, Round},
-    state::{FailureClass, RunStatus, State, Task, Try, TryEnd, atom::replans},
+    state::{AtomStatus, FailureClass, RunStatus, State, Task, Try, TryEnd, atom::replans},
     verdict::assertions,
     world::doubts,
 };
@@ -44,6 +44,7 @@ pub(super) fn next_moves(
                 }
             }
         }
+        (_, Reason::Guidance) => moves = guidance(&transaction.state),
         (_, Reason::Confirmation) => {
             let open = assertions::open(&transaction.state);
             moves.extend(open.iter().map(|name| assertions::command(name)));
@@ -53,6 +54,20 @@ pub(super) fn next_moves(
         (_, _) => moves.push("descent status".to_string()),
     }
     moves
+}
+
+/// Commands for the atoms that need guidance.
+fn guidance(state: &State) -> Vec<String> {
+    let asks = state.atoms.iter().filter(|(_, atom)| {
+        let status = atom.task().map(|task| &task.status);
+        status == Some(&AtomStatus::NeedsGuidance)
+    });
+    let ids = asks.map(|(id, _)| id).take(MOVES_MAX / 2);
+    let moves = ids.flat_map(|id| {
+        let guide = format!("descent guide \"what it should know\" --for {id}");
+        [guide, format!("descent why {id}")]
+    });
+    moves.collect()
 }
 
 /// A limit that a person may raise, so that the run goes on.

@@ -9,7 +9,7 @@ mod line;
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
-use self::line::{failure_line, has_long_output, with_short_output};
+use self::line::{failure_line, has_long_output, is_line, with_short_output};
 use super::transaction::Transaction;
 use crate::{
     doc::Node,
@@ -99,7 +99,7 @@ fn cut_of(entry: &Entry, nth: usize, limits: TrailLimits) -> Option<Cut> {
     if nth > limits.failures + limits.failure_lines {
         return Some(Cut::LeaveOut);
     }
-    (nth > limits.failures && failure.fingerprint.is_none()).then_some(Cut::ToLine)
+    (nth > limits.failures && !is_line(failure)).then_some(Cut::ToLine)
 }
 
 fn group_of(entry: &Entry) -> Option<LimitedGroup> {

@@ -194,3 +194,76 @@ fn a_retried_atom_has_all_its_attempts_again_and_a_solved_one_is_refused() {
         .expect(65)
         .says("A1 is solved (descent redirect --forget A1 makes it again)");
 }
+
+/// One atom that says the same each time, whatever is tried, until its prompt has the words.
+fn stuck(more: Value, atoms: impl FnOnce(Value) -> Value) -> World {
+    let world = World::new();
+    let at = world.out("at").display().to_string();
+    let run = format!(
+        "echo x >> {at}; grep -q '[p]ort 8443' $DESCENT_PROMPT || {{ echo \"/tmp/$$/x.rs:$$: refused\"; exit 1; }}; touch done"
+    );
+    let mut constraints = json!({"max_attempts": 5, "on_stuck": "ask"});
+    constraints
+        .as_object_mut()
+        .expect("constraints")
+        .extend(more.as_object().expect("more").clone());
+    let atoms = atoms(task(&run));
+    world.align(&plan(&["test -f done"], constraints, atoms));
+    world
+}
+
+#[test]
+fn two_failures_alike_with_nothing_else_to_choose_ask_for_guidance_and_keep_the_attempts() {
+    let world = stuck(json!({}), |task| json!({"A1": task}));
+    let ran = world.run().expect(6);
+    assert_eq!(ran.count("needs_guidance"), 1, "{}", ran.stdout);
+    assert_eq!(world.left("at").lines().count(), 2);
+    let state = world.state();
+    let atom = &state["work_graph"]["atoms"]["A1"];
+    assert_eq!(atom["status"], "needs_guidance");
+    assert_eq!(atom["tries"][0]["attempts"], 2);
+    let status = world.status();
+    let next = "descent guide \"what it should know\" --for A1";
+    assert_eq!(status["next"], next, "{status}");
+    world.run().expect(6);
+    assert_eq!(world.left("at").lines().count(), 2, "it waits");
+    world.descent(&["guide", "the port 8443"]).expect(0);
+    world.run().expect(0);
+    assert_eq!(world.left("at").lines().count(), 3);
+}
+
+#[test]
+fn a_retry_gives_an_atom_that_waits_for_guidance_its_attempts_back() {
+    let world = stuck(json!({}), |task| json!({"A1": task}));
+    world.run().expect(6);
+    world.descent(&["retry", "A1"]).expect(0);
+    world.run().expect(6);
+    assert_eq!(world.left("at").lines().count(), 4);
+}
+
+#[test]
+fn with_a_choice_left_or_with_abandon_every_attempt_is_made() {
+    let abandoned = stuck(json!({"on_stuck": "abandon"}), |task| json!({"A1": task}));
+    abandoned.run().expect(5);
+    assert_eq!(abandoned.left("at").lines().count(), 5);
+    let chosen = stuck(json!({}), |one| {
+        json!({
+            "G": {"kind": "any", "description": "either", "choices": ["A1", "A2"]},
+            "A1": one,
+            "A2": task("touch done"),
+        })
+    });
+    chosen.run().expect(0);
+    assert_eq!(chosen.left("at").lines().count(), 5);
+}
+
+#[test]
+fn others_go_on_while_an_atom_waits_for_guidance() {
+    let world = stuck(
+        json!({}),
+        |one| json!({"A1": one, "B1": task("touch b1"), "B2": with(task("touch b2"), json!({"depends_on": ["B1"]}))}),
+    );
+    world.run().expect(6);
+    let state = world.state();
+    assert!(state["bindings"]["B2"].is_object(), "{state}");
+}

@@ -5,9 +5,10 @@
 use alloc::{string::String, vec::Vec};
 
 use crate::{
-    doc,
+    doc::Node,
+    fingerprint::{self, Symptoms},
     id::Digest,
-    state::{Entry, EntryKind, record::FailureEntry, value::FieldValue},
+    state::{Entry, EntryKind, record::FailureEntry},
 };
 
 /// Characters of an output, or of a reason, that are kept of an older one: of the output its last line.
@@ -24,25 +25,35 @@ pub(super) fn failure_line(entry: &Entry) -> Entry {
         whole: None,
         criteria: Vec::new(),
         files: Vec::new(),
-        fingerprint: Some(fingerprint(failure)),
+        fingerprint: failure
+            .fingerprint
+            .clone()
+            .or_else(|| Some(fingerprint(failure))),
         ..failure.clone()
     };
     entry.with(EntryKind::Failure(line))
 }
 
-/// Taken over how a failure came about.
+/// Older versions kept none of a failure in full.
 fn fingerprint(failure: &FailureEntry) -> Digest {
-    let list =
-        |node: Option<crate::doc::Node>| node.as_ref().map(doc::canonical).unwrap_or_default();
-    let filled = |node: crate::doc::Node, is_blank: bool| list((!is_blank).then_some(node));
-    let text = [
-        list(Some(failure.class.node())),
-        list(Some(failure.reason.node())),
-        filled(failure.output.node(), failure.output.is_blank()),
-        filled(failure.criteria.node(), failure.criteria.is_blank()),
-        filled(failure.files.node(), failure.files.is_blank()),
-    ];
-    Digest::of(text.join("\n").as_bytes())
+    let checks = failure.criteria.iter();
+    let checks = checks.filter_map(|leaf| leaf.get("check").and_then(Node::as_str));
+    fingerprint::of(Symptoms {
+        class: failure.class,
+        reason: &failure.reason,
+        checks: &checks.collect::<Vec<&str>>(),
+        output: &failure.output,
+    })
+}
+
+/// Whether a failure stands as a line already.
+pub(super) fn is_line(failure: &FailureEntry) -> bool {
+    failure.fingerprint.is_some()
+        && failure.output.is_empty()
+        && failure.whole.is_none()
+        && failure.criteria.is_empty()
+        && failure.files.is_empty()
+        && failure.reason == first_line(&failure.reason)
 }
 
 fn first_line(reason: &str) -> String {

@@ -162,7 +162,7 @@ fn failures_have_one_fingerprint_exactly_where_they_failed_alike() {
     for other in [
         r#", "reason": "exit 2", "output": "no""#,
         r#", "reason": "exit 1", "output": "yes""#,
-        r#", "reason": "exit 1", "output": "no", "files": ["a"]"#,
+        r#", "reason": "exit 1", "output": "no", "criteria": [{"check": "b", "verdict": "fail"}]"#,
     ] {
         assert_ne!(of(1, one), of(1, other), "{other}");
     }

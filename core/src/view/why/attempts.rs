@@ -36,7 +36,7 @@ pub struct AttemptView {
     pub class: String,
     /// The reason of the failure, or the result.
     pub reason: String,
-    /// For an older failure, kept as a line: equal fingerprints mean equal failures.
+    /// Equal for failures that are alike.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
     pub choices: BTreeMap<String, String>,
