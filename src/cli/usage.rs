@@ -39,11 +39,7 @@ const MEANT: [(&[&str], &str); 16] = [
 ];
 
 /// Commands whose one argument is a text.
-const TEXTS: [(&str, &str); 3] = [
-    ("align", "goal"),
-    ("redirect", "reason"),
-    ("guide", "guidance"),
-];
+const TEXTS: [(&str, &str); 3] = [("align", "goal"), ("redirect", "reason"), ("guide", "text")];
 
 pub(super) fn failure(error: &Error, typed: &[String]) -> Failure {
     let command = typed.iter().find(|word| is_command(word));

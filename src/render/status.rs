@@ -179,13 +179,18 @@ fn failure(failed: &FailedView, now: UnixMillis) -> Line {
         word @ ("invalid" | "needs guidance" | "in doubt") => word,
         _ => "failed",
     };
+    // As the loop announces it; the column has no room for more.
+    let label = match word {
+        "needs guidance" => "asks",
+        word => word,
+    };
     let age = if failed.at.is_empty() {
         String::new()
     } else {
         format!("  {}", ago(&failed.at, now))
     };
     Line::new()
-        .put(Meaning::of(word), word)
+        .put(Meaning::of(word), label)
         .pad(super::text::LABEL_WIDTH)
         .strong(failed.atom.as_str())
         .dim(age)

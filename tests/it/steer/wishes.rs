@@ -222,6 +222,10 @@ fn two_failures_alike_with_nothing_else_to_choose_ask_for_guidance_and_keep_the_
     let atom = &state["work_graph"]["atoms"]["A1"];
     assert_eq!(atom["status"], "needs_guidance");
     assert_eq!(atom["tries"][0]["attempts"], 2);
+    world.descent(&["status"]).expect(0).shows("\nasks     A1 ");
+    let log = world.descent(&["log"]).expect(0).stdout;
+    let place = |words: &str| log.rfind(words).expect("a line of the log");
+    assert!(place("failed    A1") < place("asks      A1"), "{log}");
     let status = world.status();
     let next = "descent guide \"what it should know\" --for A1";
     assert_eq!(status["next"], next, "{status}");
