@@ -52,6 +52,14 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
     })?;
     match outcome {
         StopOutcome::NothingRuns => report(context, "nothing runs", None, "descent status"),
+        StopOutcome::Requested(signals) if context.out.json => {
+            let proof = StopProof {
+                serial: None,
+                ended: None,
+                signals,
+            };
+            report(context, "requested", Some(&proof), "descent status");
+        }
         StopOutcome::Requested(signals) => {
             let by =
                 names(&signals).map(|names| format!(" ({names} sent: the loop reads no request)"));
@@ -72,7 +80,7 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct StopOutput<'a> {
     schema: &'static str,
-    /// `stopped` or `nothing runs`.
+    /// `stopped`, `nothing runs`, or with `--no-wait` `requested`.
     result: &'a str,
     /// How many processes of attempts and checks ended; null if the run ended otherwise.
     processes: Option<u64>,

@@ -56,6 +56,19 @@ fn the_proof_of_a_stop_is_shown_to_people_too() {
 }
 
 #[test]
+fn a_stop_that_does_not_wait_is_told_to_a_program_too() {
+    let mut it = napping(json!({}));
+    let stop = it.world.descent(&["stop", "--no-wait", "--json"]);
+    let stop = stop.expect(0).json();
+    assert_eq!(stop["result"], "requested");
+    assert_eq!(
+        (&stop["processes"], &stop["signals"]),
+        (&Value::Null, &json!([]))
+    );
+    it.run.wait().expect(3);
+}
+
+#[test]
 fn a_loop_that_was_stopped_by_a_signal_is_continued_and_ended() {
     let mut it = napping(json!({}));
     it.run.signal(Signal::STOP);
