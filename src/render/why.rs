@@ -96,6 +96,9 @@ fn about(page: &mut Page, why: &Why) {
     } else if why.kind == "task" {
         page.push(label("does").dim("whatever the worker of descent.toml makes of it"));
     }
+    for words in &why.guidance {
+        page.push(label("guidance").plain(line(words)));
+    }
     if !why.checks.is_empty() {
         page.push(label("checks").plain(line(&why.checks.join("; "))));
     }

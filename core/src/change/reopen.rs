@@ -6,7 +6,7 @@ use super::{Change, Consequence, draft::Draft};
 use crate::{
     id::AtomId,
     state::{
-        AtomStatus, Constraints, Extra, FailureClass, State, Task, Try, TryEnd,
+        AtomStatus, Constraints, Extra, FailureClass, State, Task, Try, TryEnd, VERSION,
         record::{CorrectionType, LostValue, Winner},
     },
 };
@@ -134,6 +134,8 @@ impl Draft<'_> {
         if said.is_empty() {
             return;
         }
+        // An older program would not heed the words.
+        self.state.version = self.state.version.max(VERSION);
         if !guided.is_empty() {
             self.effects.push(Consequence::Guided(guided));
         }

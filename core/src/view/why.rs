@@ -46,6 +46,9 @@ pub struct Why {
     /// The shell action; without one the worker does the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// A person's words on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guidance: Vec<String>,
     /// Its own checks.
     pub checks: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +118,10 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             .task()
             .and_then(|task| task.spec.action.as_ref())
             .map(|action| action.run.clone()),
+        guidance: atom
+            .task()
+            .map(|task| task.spec.guidance.clone())
+            .unwrap_or_default(),
         checks: checks(atom.task()),
         in_branch: branch(world, x),
         binding,

@@ -34,6 +34,10 @@ fn guidance_is_in_the_next_prompt_beside_the_failures_and_is_a_correction_of_its
         .shows("A1: the port 8443")
         .shows("→ tried anew with these words: A1")
         .shows("next: descent run");
+    world
+        .descent(&["why", "A1"])
+        .expect(0)
+        .shows("guidance   the port 8443");
     world.run().expect(0);
     let prompts = world.left("prompts");
     let last = prompts.rsplit("Today is ").next().unwrap_or_default();
@@ -100,6 +104,17 @@ fn guidance_that_nobody_asks_for_names_who_failed() {
         .expect(65)
         .says("guidance of 4001 characters, the limit is 4000");
     assert_eq!(world.state_bytes(), before);
+}
+
+/// A program that knows 2.1 alone would not heed it.
+#[test]
+fn guidance_raises_the_version_of_an_older_state() {
+    let world = listens_for("[p]ort 8443");
+    world.replace_in_state("\"version\": \"2.2\"", "\"version\": \"2.1\"");
+    world.descent(&["retry", "A1"]).expect(0);
+    assert_eq!(world.state()["version"], "2.1");
+    world.descent(&["guide", "x", "--for", "A1"]).expect(0);
+    assert_eq!(world.state()["version"], "2.2");
 }
 
 #[test]
