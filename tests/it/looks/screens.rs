@@ -105,8 +105,8 @@ fn without_a_plan_everything_that_lacks_is_asked_for() {
     let terminal = Terminal::of(command(&world, &["align", "have a log"]), 80);
     for (question, answer) in [
         ("(--why)", "somebody reads it"),
-        ("(--check)", "1"),
-        ("(--step)", "write=echo done > log"),
+        ("or a command of your own.", "1"),
+        ("by the worker that you will name.", "write=echo done > log"),
         ("And then?", ""),
         ("agree? [y/N] ", "y"),
     ] {
