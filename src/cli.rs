@@ -101,9 +101,11 @@ enum Command {
     /// Say something to those who work on an atom
     Guide(steer::GuideArgs),
     /// Count an atom as done without doing it
-    Skip(steer::SkipArgs),
+    #[command(long_about = steer::ABOUT_SKIP)]
+    Skip(steer::AtomsArgs),
     /// Try an atom again that failed
-    Retry(steer::RetryArgs),
+    #[command(long_about = steer::ABOUT_RETRY)]
+    Retry(steer::AtomsArgs),
     /// Say that an assertion holds, as only a person can
     Confirm(confirm::ConfirmArgs),
     /// Say whether an effect outside happened

@@ -2,10 +2,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{
-    id::Digest,
-    state::{FailureClass, value::FieldValue},
-};
+use crate::{doc::Node, id::Digest, state::record::FailureEntry, verdict::Verdict};
 
 /// Lines of the output that count, from its end.
 const LINES_MAX: usize = 20;
@@ -13,35 +10,35 @@ const LINES_MAX: usize = 20;
 const HEX_MIN: usize = 7;
 /// The place of what differs between two failures that are alike.
 const ANY: char = '#';
+/// The beginnings of names that are made up each time.
+const TEMPORARY: [&str; 2] = ["tmp", ".tmp"];
 
-/// A failure, as far as it tells another one alike.
-#[derive(Debug, Clone, Copy)]
-pub struct Symptoms<'a> {
-    pub class: FailureClass,
-    /// How it ended; after a colon, the end of what was printed.
-    pub reason: &'a str,
-    /// The titles of the checks that failed.
-    pub checks: &'a [&'a str],
-    pub output: &'a str,
-}
-
-/// The digest of what two alike failures share.
-pub fn of(symptoms: Symptoms<'_>) -> Digest {
-    let (how, rest) = match symptoms.reason.split_once(':') {
-        Some((how, rest)) => (how, rest),
-        None => (symptoms.reason, ""),
-    };
-    let class = symptoms.class.node();
-    let mut lines: Vec<String> = Vec::new();
-    lines.push(String::from(class.as_str().unwrap_or_default()));
-    lines.push(String::from(how));
-    lines.push(plain(rest));
-    lines.extend(symptoms.checks.iter().map(|check| String::from(*check)));
-    let printed = symptoms.output.lines().map(plain);
+/// The digest of what two alike failures share. The reason says how it ended, and after a colon the end of its output.
+pub fn of(failure: &FailureEntry) -> Digest {
+    let reason = failure.reason.split_once(':');
+    let (how, rest) = reason.unwrap_or((&failure.reason, ""));
+    let printed = failure.output.lines().map(plain);
     let printed: Vec<String> = printed.filter(|line| !line.is_empty()).collect();
     let last = printed.len().saturating_sub(LINES_MAX);
-    lines.extend(printed.into_iter().skip(last));
-    Digest::of(lines.join("\n").as_bytes())
+    let parts = [
+        failure.class.word().into(),
+        how.into(),
+        plain(rest),
+        failed_checks(failure).join("\n"),
+        printed.get(last..).unwrap_or_default().join("\n"),
+    ];
+    Digest::of(parts.join("\0").as_bytes())
+}
+
+fn failed_checks(failure: &FailureEntry) -> Vec<&str> {
+    let holds = |leaf: &&Node| {
+        let verdict = leaf.get("verdict").and_then(Node::as_str);
+        verdict == Some(Verdict::Pass.word())
+    };
+    let failed = failure.criteria.iter().filter(|leaf| !holds(leaf));
+    failed
+        .filter_map(|leaf| leaf.get("check").and_then(Node::as_str))
+        .collect()
 }
 
 /// A line without what differs from one time to the next: escapes, directories, numbers, addresses.
@@ -65,12 +62,17 @@ fn without_escapes(line: &str) -> String {
     text
 }
 
-/// A path is cut to its last part; runs of digits, and longer ones of hexadecimal digits, count as one sign.
+/// A path is cut to its last part. Temporary names, runs of digits, and longer ones of hexadecimal digits, count as one
+/// sign.
 fn word(word: &str) -> String {
     let last = match word.rsplit_once('/') {
         Some((_, last)) if !last.is_empty() => last,
         _ => word,
     };
+    let name = last.trim_start_matches(|char: char| !char.is_alphanumeric() && char != '.');
+    if TEMPORARY.iter().any(|start| name.starts_with(start)) {
+        return ANY.into();
+    }
     let mut text = String::new();
     let mut rest = last;
     while let Some(first) = rest.chars().next() {

@@ -1,4 +1,4 @@
-//! `descent guide`, `skip` and `retry`: a person's wish about single atoms.
+//! `descent guide`, `skip` and `retry`: a person's instruction for single atoms.
 
 use clap::Args;
 use descent_core::{
@@ -32,24 +32,9 @@ pub struct GuideArgs {
     atoms: Vec<String>,
 }
 
+/// The arguments of `skip` and of `retry`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "Count an atom as done without doing it.\n\nIt gets a result by your word, and what waits for it goes on. Of a group, all open tasks that are in force are skipped. `descent redirect --forget ATOM` brings it back."
-)]
-pub struct SkipArgs {
-    /// The atom or group (may be several)
-    #[arg(required = true, value_name = "ATOM")]
-    atoms: Vec<String>,
-    /// Why, for those who build on it
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    long_about = "Try an atom again that failed.\n\nIts failures count no more; they stay in the log and in the prompts. A solved atom is made again by `descent redirect --forget ATOM`."
-)]
-pub struct RetryArgs {
+pub struct AtomsArgs {
     /// The atom or group (may be several)
     #[arg(required = true, value_name = "ATOM")]
     atoms: Vec<String>,
@@ -57,6 +42,9 @@ pub struct RetryArgs {
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
+
+pub(super) const ABOUT_SKIP: &str = "Count an atom as done without doing it.\n\nIt gets a result by your word, and what waits for it goes on. Of a group, all open tasks that are in force are skipped. `descent redirect --forget ATOM` brings it back.";
+pub(super) const ABOUT_RETRY: &str = "Try an atom again that failed.\n\nIts failures count no more; they stay in the log and in the prompts. A solved atom is made again by `descent redirect --forget ATOM`.";
 
 pub(super) fn guide(context: &Context, flags: &GuideArgs) -> Result<End, Failure> {
     if flags.text.trim().is_empty() {
@@ -71,22 +59,22 @@ pub(super) fn guide(context: &Context, flags: &GuideArgs) -> Result<End, Failure
     steer(context, &order)
 }
 
-pub(super) fn skip(context: &Context, flags: &SkipArgs) -> Result<End, Failure> {
-    let order = SteeringOrder {
-        steering: Steering::Skip,
-        atoms: ids(&flags.atoms),
-        reason: flags.reason.as_deref(),
-    };
-    steer(context, &order)
+pub(super) fn skip(context: &Context, flags: &AtomsArgs) -> Result<End, Failure> {
+    steer(context, &flags.order(Steering::Skip))
 }
 
-pub(super) fn retry(context: &Context, flags: &RetryArgs) -> Result<End, Failure> {
-    let order = SteeringOrder {
-        steering: Steering::Retry,
-        atoms: ids(&flags.atoms),
-        reason: flags.reason.as_deref(),
-    };
-    steer(context, &order)
+pub(super) fn retry(context: &Context, flags: &AtomsArgs) -> Result<End, Failure> {
+    steer(context, &flags.order(Steering::Retry))
+}
+
+impl AtomsArgs {
+    fn order(&self, steering: Steering<'static>) -> SteeringOrder<'_> {
+        SteeringOrder {
+            steering,
+            atoms: ids(&self.atoms),
+            reason: self.reason.as_deref(),
+        }
+    }
 }
 
 fn ids(names: &[String]) -> Vec<AtomId> {

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use descent_core::{
     change::{Adoption, ChangeRefusal, Consequence},
+    doc::Fault,
     event::Event,
     state::State,
 };
 
 use super::current::restless;
 use crate::{
-    failure::Failure,
-    store::{CommitContent, CommitError, LoadedState, Store},
+    failure::{Failure, exit},
+    store::{self, CommitContent, CommitError, LoadedState, Store},
 };
 
 /// How often a change is prepared again.
@@ -119,4 +120,23 @@ fn attempt<P, R>(
         Err(CommitError::Decide(error)) => Err(error),
         Err(CommitError::Store(error)) => Err(ChangeError::Failed(error.into())),
     }
+}
+
+/// The failure of a change with faults, all of them with their places; nothing was written.
+pub(super) fn faulty(
+    code: &'static str,
+    what: &str,
+    faults: &[Fault],
+    hint: &'static str,
+) -> Failure {
+    let line = |fault: &Fault| {
+        let at = match fault.pointer.as_str() {
+            "" => String::new(),
+            pointer => format!("{pointer}: "),
+        };
+        let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
+        format!("{at}{}{}", fault.message, hint.unwrap_or_default())
+    };
+    let message = format!("{what} {}", store::count(faults.len()));
+    Failure::new(code, exit::INVALID, message, hint).with(faults.iter().map(line).collect())
 }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use descent_core::{
     change::{self, Adoption, ChangeRefusal, Consequence, Redirect},
-    doc::Fault,
     id::{AttemptId, Serial},
     state::{Intent, RunStatus, State, objective::RequestKind},
     step::Refusal,
 };
 
 use super::{
-    ChangeError, Client, commit_change,
+    ChangeError, Client,
+    commit::faulty,
+    commit_change,
     current::{basis, restless, wait_for_loop},
     liveness::LoopObservation,
     request::{self, Patience},
@@ -215,30 +216,21 @@ fn adopt(
 fn refused(refusal: ChangeRefusal) -> Result<Unchanged, Failure> {
     match refusal {
         ChangeRefusal::NoDifference => Ok(Unchanged),
-        ChangeRefusal::Invalid(faults) => Err(invalid(&faults)),
+        ChangeRefusal::Invalid(faults) => {
+            let hint = "mend the flags, then try again; nothing was written";
+            Err(faulty(
+                "E-REDIRECT-INVALID",
+                "the redirect has",
+                &faults,
+                hint,
+            ))
+        }
         ChangeRefusal::WorkspaceIsFixed => {
             let hint = "align --force --set workspace=… archives this run and begins anew";
             Err(Failure::usage(refusal, hint))
         }
         refusal => Err(Failure::bug(refusal)),
     }
-}
-
-fn invalid(faults: &[Fault]) -> Failure {
-    let line = |fault: &Fault| {
-        let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
-        let (at, message) = (&fault.pointer, &fault.message);
-        format!("{at}: {message}{}", hint.unwrap_or_default())
-    };
-    let count = crate::store::count(faults.len());
-    let hint = "mend the flags, then try again; nothing was written";
-    Failure::new(
-        "E-REDIRECT-INVALID",
-        exit::INVALID,
-        format!("the redirect has {count}"),
-        hint,
-    )
-    .with(faults.iter().map(line).collect())
 }
 
 /// Waits for the loop's next commit; `None` if it has none to make, or has ended.

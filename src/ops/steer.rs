@@ -1,21 +1,15 @@
-//! A person's wish about single atoms: guidance, a skip, a retry. The loop goes on with everything else.
-
-use std::collections::BTreeMap;
+//! A person's instruction for single atoms: guidance, a skip, a retry. The loop goes on with everything else.
 
 use descent_core::{
     change::{self, ChangeRefusal, Steering},
-    doc::Fault,
     id::AtomId,
     state::State,
 };
 
-use super::{ChangeDenial, Client, CommitReport, commit_change, current};
-use crate::{
-    failure::{Failure, exit},
-    store::Store,
-};
+use super::{ChangeDenial, Client, CommitReport, commit::faulty, commit_change, current};
+use crate::{failure::Failure, store::Store};
 
-/// A wish, the atoms that it is about, and its reason.
+/// An instruction, its atoms and its reason.
 #[derive(Debug)]
 pub struct SteeringOrder<'a> {
     pub steering: Steering<'a>,
@@ -23,7 +17,7 @@ pub struct SteeringOrder<'a> {
     pub reason: Option<&'a str>,
 }
 
-/// The outcome of a wish.
+/// The outcome of an instruction.
 #[derive(Debug)]
 pub enum SteeringOutcome {
     Made(CommitReport),
@@ -31,7 +25,7 @@ pub enum SteeringOutcome {
     Unchanged(Box<State>),
 }
 
-/// Commits the wish on top of whatever a loop has committed meanwhile.
+/// Carries the instruction out on top of whatever a loop has committed meanwhile.
 pub fn steer(
     client: &dyn Client,
     store: &mut Store,
@@ -58,45 +52,20 @@ pub fn steer(
 }
 
 fn refused(refusal: ChangeRefusal) -> Failure {
-    match refusal {
-        ChangeRefusal::Invalid(faults) => invalid(&faults),
+    let hint = match &refusal {
+        ChangeRefusal::Invalid(faults) => {
+            let hint = "mend what is named, then try again; nothing was written";
+            return faulty("E-STEER-INVALID", "this has", faults, hint);
+        }
+        ChangeRefusal::NobodyAsks(failed) if failed.is_empty() => {
+            "name the atoms: descent guide TEXT --for ATOM; descent graph lists them".to_owned()
+        }
         ChangeRefusal::NobodyAsks(failed) => {
             let ids: Vec<&str> = failed.iter().map(AtomId::as_str).collect();
-            let hint = match ids.as_slice() {
-                [] => "name the atoms: descent guide TEXT --for ATOM; descent graph lists them"
-                    .to_owned(),
-                ids => format!(
-                    "these failed: {}; descent guide TEXT --for {}",
-                    ids.join(", "),
-                    ids.join(" --for ")
-                ),
-            };
-            Failure::usage(refusal_text(&failed), hint)
+            let (all, each) = (ids.join(", "), ids.join(" --for "));
+            format!("these failed: {all}; descent guide TEXT --for {each}")
         }
-        refusal => Failure::bug(refusal),
-    }
-}
-
-fn refusal_text(failed: &[AtomId]) -> String {
-    ChangeRefusal::NobodyAsks(failed.to_vec()).to_string()
-}
-
-/// All faults at once; nothing was written.
-fn invalid(faults: &[Fault]) -> Failure {
-    let lines: BTreeMap<&str, String> = faults
-        .iter()
-        .map(|fault| {
-            let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
-            let line = format!(
-                "{}: {}{}",
-                fault.pointer,
-                fault.message,
-                hint.unwrap_or_default()
-            );
-            (fault.pointer.as_str(), line)
-        })
-        .collect();
-    let what = format!("this cannot be done: {}", crate::store::count(faults.len()));
-    let hint = "mend what is named, then try again; nothing was written";
-    Failure::new("E-STEER-INVALID", exit::INVALID, what, hint).with(lines.into_values().collect())
+        _ => return Failure::bug(refusal),
+    };
+    Failure::usage(refusal, hint)
 }

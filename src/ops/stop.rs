@@ -31,11 +31,13 @@ pub fn stop(
     if stop.kind == RequestKind::StopNow {
         return now::stop(client, store, stop);
     }
+    let before = store.read().ok().map(|loaded| loaded.state.serial);
     let asked = match request::request(client, store, stop.kind, stop.reason.as_deref())? {
         Ok(report) => Some(report.loaded.state.serial),
+        // The loop may have obeyed it already.
         Err(Refusal::AlreadyAsked) => {
             client.tell(&Progress::StopRequestedAlready);
-            Some(store.read()?.state.serial)
+            before
         }
         Err(Refusal::NothingRuns) => return Ok(StopOutcome::NothingRuns),
         Err(refusal) => return Err(Failure::bug(refusal)),

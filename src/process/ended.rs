@@ -22,15 +22,16 @@ pub fn count() -> u64 {
     ended().as_ref().map_or(0, |ended| ended.len() as u64)
 }
 
-/// Our own processes around a job.
-const OURS: [&str; 2] = [table::GUARD, table::FIRST];
-
 /// Notes processes that are about to be killed. Our own around a job are not counted: nobody asked for them.
 pub(super) fn note(pids: impl IntoIterator<Item = u32>) {
     let mut ended = ended();
     let Some(ended) = ended.as_mut() else { return };
     for one in pids.into_iter().filter_map(table::entry) {
-        let is_ours = OURS.iter().any(|name| table::is_named(one.pid, name));
+        let ours = [Ok(table::GUARD), table::FIRST.to_str()];
+        let is_ours = ours
+            .into_iter()
+            .flatten()
+            .any(|name| table::is_named(one.pid, name));
         if !one.is_zombie && !is_ours {
             ended.insert((one.pid, one.start_ticks));
         }

@@ -36,7 +36,7 @@ mod namespace;
 use namespace::Namespace;
 
 /// The guard's process name, as lists of processes show it.
-pub(crate) const NAME: &str = "descent-guard";
+pub(crate) const NAME: &str = super::table::GUARD;
 /// The running program itself, even if its file was replaced meanwhile.
 pub(crate) const PROGRAM: &str = "/proc/self/exe";
 /// The variable that hands over the command. Among the arguments, a search for its words would find

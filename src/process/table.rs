@@ -4,6 +4,7 @@
 //! first and compares the start time again (`orphans`). Without `/proc` there are no processes to
 //! be seen. Not here: signals, decisions.
 
+use std::ffi::CStr;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +15,7 @@ pub(crate) const MARK: &str = "DESCENT_MARK";
 
 /// The names of our own processes around a job: its guard, and the first process of its namespace.
 pub(super) const GUARD: &str = "descent-guard";
-pub(super) const FIRST: &str = "descent-first";
+pub(super) const FIRST: &CStr = c"descent-first";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessEntry {

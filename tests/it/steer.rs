@@ -1,8 +1,8 @@
 //! Commands and signals that change what a loop does.
 
+pub(crate) mod atoms;
 pub(crate) mod heeded;
 pub(crate) mod redirect;
 pub(crate) mod stop;
 pub(crate) mod stop_now;
 pub(crate) mod taken_back;
-pub(crate) mod wishes;

@@ -86,7 +86,7 @@ pub(super) fn graph(before: &State, after: &State) -> Vec<Change<'static>> {
         if Arc::ptr_eq(was, is) {
             return None;
         }
-        if shape(was, is) != shape(is, is) {
+        if shape(was) != shape(is) {
             return Some(to());
         }
         let selected = is.selected();
@@ -95,18 +95,21 @@ pub(super) fn graph(before: &State, after: &State) -> Vec<Change<'static>> {
     changed.collect()
 }
 
-/// The part of an atom that decides, with the guidance of another.
-fn shape<'a>(atom: &'a Atom, other: &Atom) -> impl PartialEq + use<'a> {
-    let guidance = |atom: &Atom| atom.task().map(|task| task.spec.guidance.clone());
-    let digest = match (guidance(atom), guidance(other)) {
-        (Some(own), Some(others)) if own != others => {
-            let mut atom = atom.clone();
-            if let Some(task) = atom.task_mut() {
-                Arc::make_mut(&mut task.spec).guidance = others;
+/// Everything of an atom that decides, but for a person's words to it.
+fn shape(atom: &Atom) -> impl PartialEq + '_ {
+    let has_words = |atom: &Atom| {
+        atom.task()
+            .is_some_and(|task| !task.spec.guidance.is_empty())
+    };
+    let digest = match has_words(atom) {
+        false => atom.spec_digest(),
+        true => {
+            let mut bare = atom.clone();
+            if let Some(task) = bare.task_mut() {
+                Arc::make_mut(&mut task.spec).guidance.clear();
             }
-            atom.spec_digest()
+            bare.spec_digest()
         }
-        _ => atom.spec_digest(),
     };
     (digest, &atom.depends_on, atom.kids())
 }

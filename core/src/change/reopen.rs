@@ -109,7 +109,7 @@ impl Draft<'_> {
     /// Tries tasks anew that a person says something else to. Their context is another one by that.
     pub(super) fn guidance_changed(&mut self, before: &State, changes: &[Change<'_>]) {
         let mut said: BTreeMap<String, Vec<&AtomId>> = BTreeMap::new();
-        let mut guided = Vec::new();
+        let (mut guided, mut has_results) = (Vec::new(), false);
         for change in changes {
             let Change::Guidance(id, words) = change else {
                 continue;
@@ -119,7 +119,11 @@ impl Draft<'_> {
                 if task.status == AtomStatus::NeedsGuidance {
                     task.status = AtomStatus::Pending;
                 }
-                guided.push(id.clone());
+                if !matches!(task.status, AtomStatus::InDoubt(_)) {
+                    guided.push(id.clone());
+                }
+            } else {
+                has_results = true;
             }
             let known = before.atom(id).and_then(|atom| atom.task());
             let known = known.map_or(&[][..], |task| &task.spec.guidance);
@@ -138,6 +142,9 @@ impl Draft<'_> {
         self.state.version = self.state.version.max(VERSION);
         if !guided.is_empty() {
             self.effects.push(Consequence::Guided(guided));
+        }
+        if has_results {
+            self.effects.push(Consequence::GraphReopened);
         }
         let texts = said.iter().map(|(words, ids)| {
             let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();

@@ -1,6 +1,6 @@
-//! A person's wish about single atoms: guidance, a skip, a retry. Nothing else that runs is touched.
+//! A person's instruction for single atoms: guidance, a skip, a retry. Nothing else that runs is touched.
 //!
-//! Invariant: a wish is the same changes that an edit of the file makes, with the same consequences.
+//! Invariant: an instruction is the same changes that an edit of the file makes, with the same consequences.
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, vec::Vec};
 
@@ -24,7 +24,7 @@ use crate::{
 /// The beginning of the result of a skipped atom.
 const SKIPPED: &str = "skipped";
 
-/// A wish about atoms.
+/// An instruction for atoms.
 #[derive(Debug, Clone, Copy)]
 pub enum Steering<'a> {
     /// Words for those who work on them. Without atoms, for those that ask.
@@ -35,7 +35,7 @@ pub enum Steering<'a> {
     Retry,
 }
 
-/// The state with the wish, as one commit. A group means its live open tasks.
+/// The state with the instruction carried out, as one commit. A group means its live open tasks.
 pub fn steer(
     before: &State,
     steering: Steering<'_>,
@@ -112,10 +112,9 @@ fn named(
         };
         let below = open_tasks(world, x);
         if below.is_empty() && !is_skipped(state, id, steering) {
-            let hint = format!("descent redirect --forget {id} makes it again");
-            let message = format!("{id} is solved");
-            faults.push(fault("not-open", &place(id), message, Some(hint)));
+            faults.push(not_open(world, x));
         }
+        faults.extend(below.iter().filter_map(|id| in_doubt(state, id)));
         let new = below.into_iter().filter(|id| known.insert(id.clone()));
         targets.extend(new);
     }
@@ -125,7 +124,35 @@ fn named(
     }
 }
 
-/// Whether the wish for that atom is fulfilled already.
+/// The fault of an atom without an open task in force: it is solved, or nothing is chosen in it.
+fn not_open(world: &World, x: Ix) -> Fault {
+    let id = world.graph.id(x);
+    let mut below = world.graph.subtree(x).into_iter();
+    let (message, hint) = match below.any(|y| is_open_task(world, y)) {
+        true => (
+            format!("nothing below {id} is in force: no choice is made yet"),
+            format!("name its tasks, or make the choice: descent redirect --select {id}=CHOICE"),
+        ),
+        false => (
+            format!("{id} is solved"),
+            format!("descent redirect --forget {id} makes it again"),
+        ),
+    };
+    fault("not-open", &place(id), message, Some(hint))
+}
+
+/// The fault of an atom whose effect may have happened: a person tells that first.
+fn in_doubt(state: &State, id: &AtomId) -> Option<Fault> {
+    let task = state.atoms.get(id).and_then(|atom| atom.task())?;
+    let AtomStatus::InDoubt(attempt) = &task.status else {
+        return None;
+    };
+    let message = format!("the effect of {id} is in doubt");
+    let hint = format!("descent resolve {attempt} --done, or --retry");
+    Some(fault("in-doubt", &place(id), message, Some(hint)))
+}
+
+/// Whether that atom is skipped already.
 fn is_skipped(state: &State, id: &AtomId, steering: Steering<'_>) -> bool {
     let result = state.bindings.get(id);
     matches!(steering, Steering::Skip)
@@ -134,16 +161,19 @@ fn is_skipped(state: &State, id: &AtomId, steering: Steering<'_>) -> bool {
 
 /// The atom itself, or the live tasks below it.
 fn open_tasks(world: &World, x: Ix) -> Vec<AtomId> {
-    let is_task = |y: Ix| {
-        let atom = world.state.atoms.get(world.graph.id(y));
-        atom.is_some_and(|atom| atom.task().is_some() && atom.kids().is_empty())
-    };
-    if is_task(x) {
-        return Vec::from([world.graph.id(x).clone()]);
+    let id = |y: Ix| world.graph.id(y).clone();
+    if is_open_task(world, x) {
+        return Vec::from([id(x)]);
     }
     let below = world.graph.subtree(x).into_iter();
-    let open = below.filter(|y| world.active.is_live(*y) && is_task(*y));
-    open.map(|y| world.graph.id(y).clone()).collect()
+    let open = below.filter(|y| world.active.is_live(*y) && is_open_task(world, *y));
+    open.map(id).collect()
+}
+
+/// A planning step that has a fragment stands for its parts.
+fn is_open_task(world: &World, x: Ix) -> bool {
+    let atom = world.state.atoms.get(world.graph.id(x));
+    atom.is_some_and(|atom| atom.task().is_some() && atom.kids().is_empty())
 }
 
 fn guidance(

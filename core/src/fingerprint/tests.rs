@@ -2,16 +2,44 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{Symptoms, of};
-use crate::{id::Digest, state::FailureClass};
+use super::of;
+use crate::{
+    doc::Node,
+    id::{AtomId, AttemptId, Digest},
+    state::{FailureClass, record::FailureEntry},
+};
+
+fn failed(class: FailureClass, reason: &str, check: &str, output: &str) -> FailureEntry {
+    let leaf = |check: &str, verdict: &str| {
+        Node::object(Vec::from([
+            ("check", Node::string(check)),
+            ("verdict", Node::string(verdict)),
+        ]))
+    };
+    FailureEntry {
+        atom: AtomId::new("A1"),
+        attempt: AttemptId::new("A1.1"),
+        started: String::new(),
+        n: None,
+        class,
+        reason: reason.into(),
+        context: None,
+        output: output.into(),
+        whole: None,
+        criteria: Vec::from([leaf("make lint", "pass"), leaf(check, "fail")]),
+        files: Vec::new(),
+        conflict: None,
+        fingerprint: None,
+    }
+}
 
 fn printed(output: &str) -> Digest {
-    of(Symptoms {
-        class: FailureClass::Logical,
-        reason: "exit 1",
-        checks: &["cargo test"],
+    of(&failed(
+        FailureClass::Logical,
+        "exit 1",
+        "cargo test",
         output,
-    })
+    ))
 }
 
 #[test]
@@ -29,6 +57,7 @@ fn failures_that_differ_in_paths_numbers_times_and_addresses_are_alike() {
         ("at 0x7ffee4c0ab12", "at 0x55d0aa31bc00"),
         ("commit 9ab53ed1f", "commit 044eba6c2"),
         ("\u{1b}[31merror\u{1b}[0m:  x", "error: x"),
+        ("no file '/var/x/tmpQwErTy'", "no file '/var/y/tmpAsDfGh'"),
         ("x\n\n\n", "x"),
     ];
     for (one, other) in pairs {
@@ -38,36 +67,22 @@ fn failures_that_differ_in_paths_numbers_times_and_addresses_are_alike() {
 
 #[test]
 fn failures_with_other_words_checks_endings_or_classes_differ() {
-    let base = Symptoms {
-        class: FailureClass::Logical,
-        reason: "exit 1: no such table",
-        checks: &["make test"],
-        output: "no such table",
-    };
+    use FailureClass::{Environmental, Logical};
+    let base = of(&failed(
+        Logical,
+        "exit 1: no table",
+        "make test",
+        "no table",
+    ));
     let others = [
-        Symptoms {
-            class: FailureClass::Environmental,
-            ..base
-        },
-        Symptoms {
-            reason: "exit 2: no such table",
-            ..base
-        },
-        Symptoms {
-            reason: "exit 1: no such column",
-            ..base
-        },
-        Symptoms {
-            checks: &["make lint"],
-            ..base
-        },
-        Symptoms {
-            output: "no such column",
-            ..base
-        },
+        failed(Environmental, "exit 1: no table", "make test", "no table"),
+        failed(Logical, "exit 2: no table", "make test", "no table"),
+        failed(Logical, "exit 1: no column", "make test", "no table"),
+        failed(Logical, "exit 1: no table", "make docs", "no table"),
+        failed(Logical, "exit 1: no table", "make test", "no column"),
     ];
     for other in others {
-        assert_ne!(of(base), of(other), "{other:?}");
+        assert_ne!(base, of(&other), "{other:?}");
     }
     // A word of hexadecimal letters alone is a word.
     assert_ne!(printed("effaced"), printed("defaced"));
@@ -82,4 +97,12 @@ fn only_the_end_of_a_long_output_counts() {
         alloc::format!("{first}\n{}", rest.join("\n"))
     };
     assert_eq!(printed(&long("began here")), printed(&long("began there")));
+}
+
+#[test]
+fn checks_that_hold_tell_nothing() {
+    let one = failed(FailureClass::Logical, "exit 1", "make test", "");
+    let mut other = one.clone();
+    other.criteria.remove(0);
+    assert_eq!(of(&one), of(&other));
 }

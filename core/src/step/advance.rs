@@ -92,14 +92,13 @@ fn at_a_dead_end(transaction: &mut Transaction) {
     let in_doubt = has_live(transaction, |status| {
         matches!(status, AtomStatus::InDoubt(_))
     });
-    let asks_guidance = || {
-        let asks = has_live(transaction, |status| *status == AtomStatus::NeedsGuidance);
-        asks.then_some(Reason::Guidance)
-    };
-    let asks = in_doubt.then_some(Reason::InDoubt).or_else(asks_guidance);
+    let asks = in_doubt.then_some(Reason::InDoubt);
     match asks.or_else(|| unconfirmed(transaction)) {
         Some(reason) => end(transaction, reason),
         None if dispatch::bring_to_end(transaction) => {}
+        None if has_live(transaction, |status| *status == AtomStatus::NeedsGuidance) => {
+            end(transaction, Reason::Guidance)
+        }
         None => end(transaction, Reason::NoChoice),
     }
 }

@@ -6,9 +6,7 @@ use super::transaction::Transaction;
 use crate::{
     doc::Node,
     event::Event,
-    fingerprint::{self, Symptoms},
-    id::Digest,
-    search,
+    fingerprint, search,
     state::{
         AtomStatus, EntryKind, FailureClass, Intent, SideFile,
         record::{FailureEntry, InDoubtEntry},
@@ -40,7 +38,7 @@ pub(super) fn record(
         .ix(&intent.atom)
         .map(|x| search::conflict(&transaction.graph, x, &intent.choices));
     let files = files_named(transaction, &failure.excerpt);
-    transaction.record(EntryKind::Failure(FailureEntry {
+    let mut entry = FailureEntry {
         atom: intent.atom.clone(),
         attempt: intent.id.clone(),
         started: intent.at.clone(),
@@ -53,18 +51,10 @@ pub(super) fn record(
         criteria: criteria(&failure.criteria),
         files,
         conflict: conflict.filter(|_| has_ended),
-        fingerprint: Some(fingerprint(failure)),
-    }));
-}
-
-fn fingerprint(failure: &Failure) -> Digest {
-    let failed = failure.criteria.iter().map(|(check, _)| check.as_str());
-    fingerprint::of(Symptoms {
-        class: failure.class,
-        reason: &failure.reason,
-        checks: &failed.collect::<Vec<&str>>(),
-        output: &failure.excerpt,
-    })
+        fingerprint: None,
+    };
+    entry.fingerprint = Some(fingerprint::of(&entry));
+    transaction.record(EntryKind::Failure(entry));
 }
 
 fn criteria(criteria: &[(String, &'static str)]) -> Vec<Node> {

@@ -16,6 +16,7 @@ use std::os::fd::BorrowedFd;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal};
 
+use super::super::table::FIRST;
 use super::super::tag::Tag;
 use super::kernel;
 
@@ -86,7 +87,7 @@ fn run_init(mut writer: io::PipeWriter, mut closed: io::PipeReader, tag: Tag) ->
 }
 
 fn prepare(tag: Tag) -> io::Result<()> {
-    let _ = rustix::thread::set_name(c"descent-first");
+    let _ = rustix::thread::set_name(FIRST);
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     kernel::forget_children();
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;

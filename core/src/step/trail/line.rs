@@ -5,9 +5,7 @@
 use alloc::{string::String, vec::Vec};
 
 use crate::{
-    doc::Node,
-    fingerprint::{self, Symptoms},
-    id::Digest,
+    fingerprint,
     state::{Entry, EntryKind, record::FailureEntry},
 };
 
@@ -25,25 +23,14 @@ pub(super) fn failure_line(entry: &Entry) -> Entry {
         whole: None,
         criteria: Vec::new(),
         files: Vec::new(),
-        fingerprint: failure
-            .fingerprint
-            .clone()
-            .or_else(|| Some(fingerprint(failure))),
+        // An older version gave none to a failure in full.
+        fingerprint: Some(match &failure.fingerprint {
+            Some(known) => known.clone(),
+            None => fingerprint::of(failure),
+        }),
         ..failure.clone()
     };
     entry.with(EntryKind::Failure(line))
-}
-
-/// Older versions kept none of a failure in full.
-fn fingerprint(failure: &FailureEntry) -> Digest {
-    let checks = failure.criteria.iter();
-    let checks = checks.filter_map(|leaf| leaf.get("check").and_then(Node::as_str));
-    fingerprint::of(Symptoms {
-        class: failure.class,
-        reason: &failure.reason,
-        checks: &checks.collect::<Vec<&str>>(),
-        output: &failure.output,
-    })
 }
 
 /// Whether a failure stands as a line already.

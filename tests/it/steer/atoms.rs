@@ -1,4 +1,4 @@
-//! `guide`, `skip` and `retry`: a person's wish about single atoms, by command and by hand.
+//! `guide`, `skip` and `retry`: a person's instruction for single atoms, by command and by hand.
 
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ fn guidance_that_nobody_asks_for_names_who_failed() {
     world
         .descent(&["guide", "x", "--for", "A2", "--for", "B"])
         .expect(65)
-        .says("error[E-STEER-INVALID]: this cannot be done: 2 faults")
+        .says("error[E-STEER-INVALID]: this has 2 faults")
         .says("no atom is named A2 (did you mean `A1`?)")
         .says("no atom is named B");
     world
@@ -183,6 +183,48 @@ fn of_a_skipped_group_all_open_tasks_are_skipped() {
     let state = world.state();
     for atom in ["A1", "A2"] {
         assert_eq!(state["bindings"][atom]["summary"], "skipped");
+    }
+}
+
+#[test]
+fn of_a_group_without_a_choice_nothing_is_skipped_unasked() {
+    let world = World::new();
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({
+            "G": {"kind": "any", "description": "either", "choices": ["A1", "A2"]},
+            "A1": task("true"),
+            "A2": task("true"),
+        }),
+    ));
+    world
+        .descent(&["skip", "G"])
+        .expect(65)
+        .says("nothing below G is in force: no choice is made yet")
+        .says("descent redirect --select G=CHOICE");
+    world.descent(&["skip", "A1"]).expect(0);
+}
+
+#[test]
+fn an_atom_in_doubt_is_neither_guided_nor_skipped_before_a_person_says_what_happened() {
+    let world = World::new();
+    let at = world.out("at").display().to_string();
+    let pay = task(&format!("echo x >> {at}; sleep 600"));
+    world.align(&plan(
+        &["test -f done"],
+        json!({}),
+        json!({"pay": with(pay, json!({"effect": "external"}))}),
+    ));
+    let mut run = world.start(&["run"]);
+    wait_for("the effect", || !world.left("at").is_empty());
+    world.descent(&["stop", "--now"]).expect(0);
+    run.wait();
+    for command in [&["skip", "pay"][..], &["guide", "x", "--for", "pay"]] {
+        world
+            .descent(command)
+            .expect(65)
+            .says("the effect of pay is in doubt (descent resolve pay.1 --done, or --retry)");
     }
 }
 
@@ -277,12 +319,17 @@ fn with_a_choice_left_or_with_abandon_every_attempt_is_made() {
 }
 
 #[test]
-fn others_go_on_while_an_atom_waits_for_guidance() {
-    let world = stuck(
-        json!({}),
-        |one| json!({"A1": one, "B1": task("touch b1"), "B2": with(task("touch b2"), json!({"depends_on": ["B1"]}))}),
-    );
-    world.run().expect(6);
+fn others_go_on_while_an_atom_waits_for_guidance_also_when_one_of_them_fails_for_good() {
+    let world = stuck(json!({"max_parallel": 1}), |one| {
+        json!({
+            "A1": one,
+            "B": task("exit 1$DESCENT_ATTEMPT"),
+            "C1": task("touch c1"),
+            "C2": with(task("touch c2"), json!({"depends_on": ["C1"]})),
+        })
+    });
+    let ran = world.run().expect(6);
+    assert_eq!(ran.result()["reason"], "guidance");
     let state = world.state();
-    assert!(state["bindings"]["B2"].is_object(), "{state}");
+    assert!(state["bindings"]["C2"].is_object(), "{state}");
 }
