@@ -318,18 +318,26 @@ fn with_a_choice_left_or_with_abandon_every_attempt_is_made() {
     assert_eq!(chosen.left("at").lines().count(), 5);
 }
 
+/// C1 ends only after B failed for good and A1 asks: then nothing but C2 is left.
 #[test]
 fn others_go_on_while_an_atom_waits_for_guidance_also_when_one_of_them_fails_for_good() {
-    let world = stuck(json!({"max_parallel": 1}), |one| {
-        json!({
-            "A1": one,
-            "B": task("exit 1$DESCENT_ATTEMPT"),
-            "C1": task("touch c1"),
-            "C2": with(task("touch c2"), json!({"depends_on": ["C1"]})),
-        })
+    let world = stuck(json!({"max_parallel": 3}), |one| json!({"A1": one}));
+    let (at, failed) = (world.out("at"), world.out("failed"));
+    let (at, failed) = (at.display(), failed.display());
+    let blocked = r#"{"clarity": "BLOCKED", "summary": "no way"}"#;
+    let b = format!("echo '{blocked}' > $DESCENT_RESULT; touch {failed}");
+    let both = format!("[ -e {failed} ] && [ $(wc -l < {at}) -ge 2 ]");
+    let c1 = format!("until {both}; do sleep 0.02; done; sleep 0.5; touch c1");
+    let more = json!({
+        "B": task(&b),
+        "C1": task(&c1),
+        "C2": with(task("touch c2"), json!({"depends_on": ["C1"]})),
     });
+    let path = world.plan(&json!({"work_graph": {"atoms": more}}));
+    world.descent(&["redirect", "--add", &path, "-y"]).expect(0);
     let ran = world.run().expect(6);
     assert_eq!(ran.result()["reason"], "guidance");
     let state = world.state();
+    assert_eq!(state["work_graph"]["atoms"]["B"]["status"], "invalid");
     assert!(state["bindings"]["C2"].is_object(), "{state}");
 }
